@@ -1,0 +1,98 @@
+"""Build a lesson: nbgrader generates the student version and the executed solution."""
+
+import shutil
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import nbformat
+from nbformat import NotebookNode
+from nbgrader.converters import GenerateAssignment, GenerateSolution
+
+from autograde.authoring.sources import sync
+from autograde.course import Lesson
+from autograde.course_config import convert, course_config
+from autograde.student.practice import PRACTICE_FILE
+from autograde.verdict.compare import compare_values
+from autograde.verdict.packing import unpack
+
+SAME_NUMBERS = 1e-4
+"""How far practice data made on another machine may be from what is committed."""
+
+
+def build(lesson: Lesson) -> None:
+    """Write notebooks/LESSON and solutions/LESSON, and make the lesson known to the gradebook.
+
+    Both are built aside and put in place together: a failed build changes neither.
+
+    Raises:
+        CourseError: the lesson has faults; the message lists them all.
+    """
+    with TemporaryDirectory(dir=lesson.root, prefix=".build-") as folder:
+        made = _build_into(lesson, Path(folder), db_url=None)
+        for new, old in zip(made, _committed(lesson), strict=True):
+            shutil.rmtree(old, ignore_errors=True)
+            old.parent.mkdir(exist_ok=True)
+            shutil.move(new, old)
+
+
+def out_of_date(lesson: Lesson) -> list[str]:
+    """What a build now would change in notebooks/ and solutions/, apart from picture bytes."""
+    with TemporaryDirectory() as folder:
+        made = _build_into(lesson, Path(folder), db_url=f"sqlite:///{folder}/gradebook.db")
+        return [
+            change
+            for new, old in zip(made, _committed(lesson), strict=True)
+            for change in _changes(new, old)
+        ]
+
+
+def _committed(lesson: Lesson) -> tuple[Path, Path]:
+    return lesson.released_notebook.parent, lesson.solution_notebook.parent
+
+
+def _build_into(lesson: Lesson, folder: Path, db_url: str | None) -> tuple[Path, Path]:
+    sync(lesson.root)
+    config = course_config(lesson.root)
+    if db_url:
+        config.CourseDirectory.db_url = db_url
+    config.CourseDirectory.release_directory = str(folder / "notebooks")
+    config.CourseDirectory.solution_directory = str(folder / "solutions")
+    config.CourseDirectory.assignment_id = lesson.name
+    for converter in (GenerateAssignment, GenerateSolution):
+        convert(converter, config)
+    return folder / "notebooks" / lesson.name, folder / "solutions" / lesson.name
+
+
+def _changes(new: Path, old: Path) -> list[str]:
+    changes = []
+    for name in sorted({path.name for folder in (new, old) for path in folder.glob("*")}):
+        made, committed = new / name, old / name
+        if not made.is_file() or not committed.is_file():
+            changes.append(f"{committed}: {'missing' if made.is_file() else 'should not be there'}")
+        elif name == PRACTICE_FILE:
+            difference = compare_values(unpack(made.read_bytes()), unpack(committed.read_bytes()))
+            if difference.distance > SAME_NUMBERS:
+                changes.append(f"{committed}: other practice data ({difference.symptom})")
+        else:
+            changes += [f"{committed}: {change}" for change in _cell_changes(made, committed)]
+    return changes
+
+
+def _cell_changes(made: Path, committed: Path) -> list[str]:
+    new, old = (nbformat.read(path, as_version=4) for path in (made, committed))
+    if [cell.id for cell in new.cells] != [cell.id for cell in old.cells]:
+        return ["other cells"]
+    if new.metadata != old.metadata:
+        return ["other notebook metadata"]
+    pairs = zip(new.cells, old.cells, strict=True)
+    return [f"cell {a.id} differs" for a, b in pairs if _without_bytes(a) != _without_bytes(b)]
+
+
+def _without_bytes(cell: NotebookNode) -> NotebookNode:
+    """A cell with the name of each picture kept and its bytes left out."""
+    cell = nbformat.from_dict(cell)
+    for output in cell.get("outputs", []):
+        for kind in output.get("data", {}):
+            if kind.startswith("image/"):
+                output["data"][kind] = "picture"
+    return cell

@@ -1,0 +1,183 @@
+"""What a lesson must keep to. All faults are collected and reported together."""
+
+import ast
+from collections import Counter
+from collections.abc import Iterator
+
+from nbformat import NotebookNode
+
+from autograde.course import CourseError, Exercise, Lesson, grade_id
+from autograde.grader import program
+from autograde.grader.expected import make_key, read_tolerances
+from autograde.grader.variants import read_variants
+from autograde.student.session import PRACTICE_SEED
+from autograde.verdict.judge import difference_of, judge
+
+BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
+STUB = ("# YOUR CODE HERE", "raise NotImplementedError()")
+FEWEST_RIGHT, FEWEST_WRONG = 2, 4
+
+
+def lint_source(lesson: Lesson, nb: NotebookNode) -> list[str]:
+    """Faults in the names, points and rubric cells of a lesson's source."""
+    names = [name for cell in nb.cells if (name := grade_id(cell))]
+    faults = [f"grade_id {name!r} is used {n} times" for name, n in Counter(names).items() if n > 1]
+    faults += _unnamed(nb)
+    cells = {name: cell for cell in nb.cells if (name := grade_id(cell))}
+    known = {name for e in lesson.exercises for name in (e.name, e.rubric_cell)}
+    for name, cell in cells.items():
+        kind = cell.metadata["nbgrader"]
+        if (kind.get("grade") or kind.get("solution")) and name not in known:
+            faults.append(f"{name!r} is graded or a solution, but not in the curriculum")
+    for exercise in lesson.exercises:
+        faults += _lint_exercise(exercise, cells, names)
+    return faults
+
+
+def _unnamed(nb: NotebookNode) -> Iterator[str]:
+    for number, cell in enumerate(nb.cells):
+        kind = cell.metadata.get("nbgrader", {})
+        marked = kind.get("grade") or kind.get("solution") or kind.get("locked")
+        if (marked or BEGIN in cell.source) and grade_id(cell) is None:
+            yield f"cell {number} needs a grade_id: {cell.source[:40]!r}"
+
+
+def _lint_exercise(
+    exercise: Exercise, cells: dict[str, NotebookNode], names: list[str]
+) -> Iterator[str]:
+    solution, rubric = cells.get(exercise.name), cells.get(exercise.rubric_cell)
+    if solution is None or not solution.metadata["nbgrader"].get("solution"):
+        yield f"{exercise.name} has no solution cell"
+    if rubric is None or not rubric.metadata["nbgrader"].get("grade"):
+        yield f"{exercise.name} has no rubric: no graded cell {exercise.rubric_cell!r}"
+        return
+    points = rubric.metadata["nbgrader"].get("points")
+    if points != exercise.points:
+        yield f"{exercise.rubric_cell} has {points} points, the curriculum {exercise.points:g}"
+    if f'rubric("{exercise.name}")' not in rubric.source:
+        yield f'{exercise.rubric_cell} does not open rubric("{exercise.name}")'
+    if "raises-exception" not in rubric.metadata.get("tags", []):
+        yield f"{exercise.rubric_cell} needs the tag raises-exception, so that Run All goes on"
+    if solution is not None and names.index(exercise.rubric_cell) < names.index(exercise.name):
+        yield f"{exercise.rubric_cell} stands before its exercise"
+
+
+def solution_lines(source: str) -> list[str]:
+    """The lines between the solution marks, stripped, without comments and empty lines."""
+    inside, found = False, []
+    for line in source.splitlines():
+        if END in line:
+            inside = False
+        elif inside and (code := line.split("  #")[0].strip()) and not code.startswith("#"):
+            found.append(code)
+        if BEGIN in line:
+            inside = True
+    return found
+
+
+def without_solution(source: str) -> str:
+    """A cell's text with the stub in place of each marked solution."""
+    kept, inside = [], False
+    for line in source.split("\n"):
+        if BEGIN in line:
+            indent = line[: len(line) - len(line.lstrip())]
+            kept += [indent + stub for stub in STUB]
+            inside = True
+        elif END in line:
+            inside = False
+        elif not inside:
+            kept.append(line)
+    return "\n".join(kept)
+
+
+def lint_student(nb: NotebookNode, student: NotebookNode) -> list[str]:
+    """Faults of the student version: every cell must be its source minus the solution lines."""
+    faults = []
+    if len(nb.cells) != len(student.cells):
+        return [f"the student version has {len(student.cells)} cells, the source {len(nb.cells)}"]
+    for cell, released in zip(nb.cells, student.cells, strict=True):
+        if released.source != without_solution(cell.source):
+            faults.append(f"{cell.id}: the student's cell is not its source minus the solution")
+        if released.get("outputs"):
+            faults.append(f"{cell.id}: the student's cell holds an output")
+    secret = {line for cell in nb.cells for line in solution_lines(cell.source) if _tells(line)}
+    for cell in student.cells:
+        for line in cell.source.splitlines():
+            if line.split("  #")[0].strip() in secret:
+                faults.append(f"{cell.id}: a solution line survives: {line.strip()!r}")
+    return faults
+
+
+def _tells(line: str) -> bool:
+    """Whether a line gives something away: a call or an operation, not `pass` or a bare name."""
+    try:
+        tree = ast.parse(line)
+    except SyntaxError:
+        return True
+    return any(isinstance(node, ast.Call | ast.BinOp) for node in ast.walk(tree))
+
+
+def lint_outputs(executed: NotebookNode) -> list[str]:
+    """Faults of the executed reference: errors, and pictures without a text alternative."""
+    faults = []
+    for cell in executed.cells:
+        for output in cell.get("outputs", []):
+            if output.output_type == "error":
+                faults.append(f"{cell.id}: the reference raises {output.ename}: {output.evalue}")
+            data, metadata = output.get("data", {}), output.get("metadata", {})
+            for kind in data:
+                if kind.startswith("image/") and not metadata.get(kind, {}).get("alt"):
+                    faults.append(f"{cell.id}: a figure without a text alternative; use show()")
+    return faults
+
+
+def lint_variants(lesson: Lesson) -> list[str]:
+    """Faults of hints, variants and rubric lines."""
+    faults: list[str] = []
+    reference = program.load(lesson)
+    for exercise in lesson.exercises:
+        try:
+            faults += _lint_variants(reference, exercise)
+        except CourseError as error:
+            faults.append(str(error))
+    return faults
+
+
+def _lint_variants(reference: program.Program, exercise: Exercise) -> list[str]:
+    variants = read_variants(reference.lesson, exercise)
+    faults = []
+    if not 2 <= len(variants.hints) <= 3:
+        faults.append(f"{exercise.name} has {len(variants.hints)} hints, it needs 2 or 3")
+    if len(variants.right) < FEWEST_RIGHT or len(variants.wrong) < FEWEST_WRONG:
+        faults.append(
+            f"{exercise.name} has {len(variants.right)} right and {len(variants.wrong)} wrong "
+            f"variants, it needs {FEWEST_RIGHT} and {FEWEST_WRONG}"
+        )
+    for name, n in Counter(variant.name for variant in variants.variants).items():
+        if n > 1:
+            faults.append(f"{exercise.name} has {n} variants called {name}")
+    for variant in variants.wrong:
+        if not variant.misconception or not variant.hint:
+            faults.append(f"{exercise.name}: {variant.name} lacks a misconception or a hint")
+    tolerances = read_tolerances(reference.lesson).get(exercise.name, {})
+    key = make_key(reference, exercise, PRACTICE_SEED, tolerances)
+    for number, line in enumerate(key.expected.lines):
+        outcomes = [wrong.outcomes[number] for wrong in key.wrong]
+        if all(difference_of(line, o).distance <= key.tolerances[number] for o in outcomes):
+            faults.append(f"{exercise.name}: no wrong variant can fail the line “{line.name}”")
+    return faults
+
+
+def lint_stubs(lesson: Lesson, nb: NotebookNode) -> list[str]:
+    """Faults of the stubs: an untouched exercise must count as not attempted."""
+    reference = program.load(lesson)
+    faults = []
+    for exercise in lesson.exercises:
+        cell = next(cell for cell in nb.cells if grade_id(cell) == exercise.name)
+        key = make_key(
+            reference, exercise, PRACTICE_SEED, read_tolerances(lesson).get(exercise.name, {})
+        )
+        stub = reference.with_answer(without_solution(cell.source))
+        if judge(stub.record(exercise.name, PRACTICE_SEED), key).attempted:
+            faults.append(f"{exercise.name}: the untouched exercise does not say not attempted")
+    return faults

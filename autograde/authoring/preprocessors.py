@@ -1,0 +1,86 @@
+"""Steps of nbgrader's own commands, so that Formgrader and `autograde build` do the same."""
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from nbclient import NotebookClient
+from nbformat import NotebookNode
+from nbgrader.preprocessors import NbGraderPreprocessor
+
+from autograde.authoring import lint
+from autograde.authoring.practice import practice_data
+from autograde.authoring.sources import identify, source_notebook
+from autograde.course import CourseError, Lesson, find_root, lessons
+from autograde.student.practice import PRACTICE_FILE
+
+WIDGET = "application/vnd.jupyter.widget-view+json"
+CELL_SECONDS = 120
+
+
+def lesson_of(resources: dict[str, Any]) -> Lesson:
+    """The lesson that nbgrader is converting; it runs in the course's folder."""
+    return lessons(find_root(Path.cwd()))[resources["nbgrader"]["assignment"]]
+
+
+def refuse(lesson: Lesson, faults: list[str]) -> None:
+    """Raises CourseError with every fault, if there is one."""
+    if faults:
+        raise CourseError("\n".join([f"{lesson.name} is refused:", *(f"- {f}" for f in faults)]))
+
+
+class Identify(NbGraderPreprocessor):
+    """Repeatable cell ids, and no metadata of the machine it was written on."""
+
+    def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[Any, Any]:
+        return identify(nb), resources
+
+
+class LintSource(NbGraderPreprocessor):
+    """Refuse a lesson whose source has faults."""
+
+    def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[Any, Any]:
+        lesson = lesson_of(resources)
+        refuse(lesson, lint.lint_source(lesson, nb))
+        refuse(lesson, lint.lint_variants(lesson) + lint.lint_stubs(lesson, nb))
+        return nb, resources
+
+
+class LintStudent(NbGraderPreprocessor):
+    """Refuse a student version in which a solution survives."""
+
+    def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[Any, Any]:
+        lesson = lesson_of(resources)
+        refuse(lesson, lint.lint_student(source_notebook(lesson), nb))
+        return nb, resources
+
+
+class AddPracticeData(NbGraderPreprocessor):
+    """Put the practice data beside the notebook."""
+
+    def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[Any, Any]:
+        resources["outputs"] = {PRACTICE_FILE: practice_data(lesson_of(resources))}
+        return nb, resources
+
+
+class RunReference(NbGraderPreprocessor):
+    """Execute the reference in a folder with its practice data; refuse what goes wrong."""
+
+    def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[Any, Any]:
+        lesson = lesson_of(resources)
+        with TemporaryDirectory() as folder:
+            Path(folder, PRACTICE_FILE).write_bytes(practice_data(lesson))
+            place = {"metadata": {"path": folder}}
+            NotebookClient(
+                nb,
+                timeout=CELL_SECONDS,
+                record_timing=False,
+                store_widget_state=False,
+                kernel_name="python3",
+                resources=place,
+            ).execute()
+        for cell in nb.cells:
+            for output in cell.get("outputs", []):
+                output.get("data", {}).pop(WIDGET, None)
+        refuse(lesson, lint.lint_outputs(nb))
+        return identify(nb), resources

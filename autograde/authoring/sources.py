@@ -1,0 +1,54 @@
+"""Lesson text as notebooks: cell ids that repeat, and the copy that nbgrader reads."""
+
+import hashlib
+from collections import Counter
+from pathlib import Path
+
+import nbformat
+from nbformat import NotebookNode
+
+from autograde.course import CourseError, Lesson, grade_id, lessons, read_text
+
+KERNELSPEC = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
+
+
+def identify(nb: NotebookNode) -> NotebookNode:
+    """Give every cell an id that depends on its name or text alone, and plain metadata.
+
+    A named cell keeps its grade_id; another takes a digest of its text, numbered if it repeats.
+    """
+    seen: Counter[str] = Counter()
+    for cell in nb.cells:
+        digest = hashlib.sha256(f"{cell.cell_type}\n{cell.source}".encode()).hexdigest()[:12]
+        name = grade_id(cell) or digest
+        seen[name] += 1
+        cell["id"] = name if seen[name] == 1 else f"{name}-{seen[name]}"
+        cell.metadata.pop("jupytext", None)
+    nb.metadata = NotebookNode(kernelspec=KERNELSPEC, language_info={"name": "python"})
+    nb.nbformat, nb.nbformat_minor = 4, 5
+    return nb
+
+
+def source_notebook(lesson: Lesson) -> NotebookNode:
+    """The lesson's text as a notebook with repeatable ids."""
+    return identify(read_text(lesson))
+
+
+def sync(root: Path) -> None:
+    """Write each lesson's text as the notebook that nbgrader reads, where it is out of date.
+
+    Raises:
+        CourseError: the notebook has newer changes that the text lacks; nothing is overwritten.
+    """
+    for lesson in lessons(root).values():
+        nb, path = source_notebook(lesson), lesson.source_notebook
+        if path.is_file():
+            old = nbformat.read(path, as_version=4)
+            if [cell.source for cell in old.cells] == [cell.source for cell in nb.cells]:
+                continue
+            if path.stat().st_mtime > lesson.text.stat().st_mtime:
+                raise CourseError(
+                    f"{path} has changes that {lesson.text.name} lacks. Open the .py file as a "
+                    "notebook and make them there, then delete the .ipynb file."
+                )
+        path.write_text(nbformat.writes(nb) + "\n", encoding="utf-8")

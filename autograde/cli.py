@@ -1,0 +1,108 @@
+"""The command `autograde`."""
+
+import os
+import sys
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import track
+from rich.table import Table
+
+from autograde import course
+
+
+@click.group()
+def main() -> None:
+    """Build, check, release and grade lessons."""
+    # nbgrader starts `alembic` by name when it makes a gradebook
+    os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+
+
+def chosen(names: tuple[str, ...]) -> list[course.Lesson]:
+    """The named lessons of the course in this folder; a wrong name is a usage error."""
+    try:
+        return course.choose(course.find_root(Path.cwd()), names)
+    except course.CourseError as error:
+        raise click.UsageError(str(error)) from error
+
+
+@main.command()
+@click.argument("lessons", nargs=-1)
+@click.option("--check", is_flag=True, help="Change nothing; fail if anything is out of date.")
+def build(lessons: tuple[str, ...], check: bool) -> None:
+    """Make notebooks/ and solutions/ from source/."""
+    from autograde.authoring import build as building
+
+    stale = []
+    for lesson in chosen(lessons):
+        try:
+            if check:
+                stale += building.out_of_date(lesson)
+            else:
+                building.build(lesson)
+                print(f"{lesson.name}: built")
+        except course.CourseError as error:
+            raise click.ClickException(str(error)) from error
+    for change in stale:
+        print(change)
+    if stale:
+        raise click.ClickException("out of date; run: autograde build")
+
+
+@main.command()
+@click.argument("lessons", nargs=-1)
+@click.option("--measure", is_flag=True, help="Measure the tolerances anew first.")
+def check(lessons: tuple[str, ...], measure: bool) -> None:
+    """The grader's own test: judge every variant, right and wrong."""
+    from autograde.authoring import check as checking
+
+    faults = 0
+    for lesson in chosen(lessons):
+        if measure:
+            checking.measure(lesson)
+        results = checking.check(lesson)
+        heads = ["exercise", "points", "lines", "right", "wrong", "margin", "ms", "faults"]
+        table = Table(*heads, title=lesson.name)
+        for row in checking.table_rows(results):
+            table.add_row(*map(str, row))
+        Console().print(table)
+        for result in results:
+            for fault in result.faults:
+                print(f"{result.exercise}: {fault}")
+                faults += 1
+    sys.exit(1 if faults else 0)
+
+
+@main.command()
+@click.argument("lessons", nargs=-1)
+@click.option("--student", help="Grade this student only.")
+def grade(lessons: tuple[str, ...], student: str | None) -> None:
+    """Grade submitted/ of this course into nbgrader's gradebook, and write feedback."""
+    from autograde.grader import grade as grading
+    from autograde.grader import stage
+
+    wanted = chosen(lessons)
+    try:
+        for lesson in wanted:
+            grading.check_released(lesson)
+        found = stage.submissions(wanted[0].root, wanted, student)
+    except course.CourseError as error:
+        raise click.UsageError(str(error)) from error
+    table = Table("student", "lesson", "score", "of", "remark")
+    failed = 0
+    for graded in map(grading.grade, track(found, description="grading")):
+        score = "none" if graded.failed else f"{graded.score:.2f}"
+        table.add_row(
+            graded.student, graded.lesson, score, f"{graded.max_score:g}", escape(graded.problem)
+        )
+        failed += graded.failed
+    Console().print(table)
+    print(f"gradebook: {wanted[0].root / 'gradebook.db'}")
+    print(f"feedback:  {wanted[0].root / 'feedback'}")
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()

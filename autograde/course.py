@@ -1,0 +1,141 @@
+"""The course in a folder: its lessons, their exercises, and where things lie."""
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jupytext
+from nbformat import NotebookNode
+
+CURRICULUM = Path("source", "curriculum.toml")
+
+
+class CourseError(Exception):
+    """The course is not as it should be; the message says what is wrong and what to do."""
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """An exercise by name; `needs` are earlier ones that its rubric calls."""
+
+    name: str
+    points: float
+    needs: tuple[str, ...] = ()
+
+    @property
+    def rubric_cell(self) -> str:
+        return f"test_{self.name}"
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """One lesson. `root` is the course's folder."""
+
+    root: Path
+    name: str
+    notebook: str
+    title: str
+    about: str
+    minutes: int
+    exercises: tuple[Exercise, ...]
+
+    @property
+    def folder(self) -> Path:
+        return self.root / "source" / self.name
+
+    @property
+    def text(self) -> Path:
+        """The lesson as jupytext percent text, the only place where it is written."""
+        return self.folder / f"{self.notebook}.py"
+
+    @property
+    def source_notebook(self) -> Path:
+        """The same as a notebook, made from the text, for nbgrader."""
+        return self.folder / f"{self.notebook}.ipynb"
+
+    @property
+    def released_notebook(self) -> Path:
+        return self.root / "notebooks" / self.name / f"{self.notebook}.ipynb"
+
+    @property
+    def solution_notebook(self) -> Path:
+        return self.root / "solutions" / self.name / f"{self.notebook}.ipynb"
+
+    @property
+    def points(self) -> float:
+        return sum(exercise.points for exercise in self.exercises)
+
+    def exercise(self, name: str) -> Exercise:
+        return next(exercise for exercise in self.exercises if exercise.name == name)
+
+
+def find_root(start: Path) -> Path:
+    """The course that contains a folder: the nearest one above with a curriculum.
+
+    Raises:
+        CourseError: there is none.
+    """
+    for folder in (start, *start.parents):
+        if (folder / CURRICULUM).is_file():
+            return folder
+    raise CourseError(f"{start} is in no course: no {CURRICULUM} here or above. Go to the course.")
+
+
+def lessons(root: Path) -> dict[str, Lesson]:
+    """The lessons of the curriculum, in its order.
+
+    Raises:
+        CourseError: the curriculum cannot be read.
+    """
+    try:
+        entries = tomllib.loads((root / CURRICULUM).read_text(encoding="utf-8"))["lesson"]
+        return {entry["name"]: _lesson(root, entry) for entry in entries}
+    except (OSError, tomllib.TOMLDecodeError, KeyError, TypeError) as error:
+        raise CourseError(f"{root / CURRICULUM} cannot be read: {error!r}") from error
+
+
+def _lesson(root: Path, entry: dict[str, Any]) -> Lesson:
+    needs = entry.get("needs", {})
+    return Lesson(
+        root=root,
+        name=entry["name"],
+        notebook=entry["notebook"],
+        title=entry["title"],
+        about=entry["about"],
+        minutes=entry["minutes"],
+        exercises=tuple(
+            Exercise(name, float(value), tuple(needs.get(name, ())))
+            for name, value in entry["points"].items()
+        ),
+    )
+
+
+def choose(root: Path, names: tuple[str, ...]) -> list[Lesson]:
+    """The lessons of these names, or all of them when none is named.
+
+    Raises:
+        CourseError: a name is unknown; the message lists those there are.
+    """
+    known = lessons(root)
+    for name in names:
+        if name not in known:
+            raise CourseError(f"there is no lesson {name!r}; there are: {', '.join(known)}")
+    return [known[name] for name in names or known]
+
+
+def read_text(lesson: Lesson) -> NotebookNode:
+    """The lesson's text as a notebook.
+
+    Raises:
+        CourseError: there is no text.
+    """
+    if not lesson.text.is_file():
+        raise CourseError(f"the lesson {lesson.name} has no text: {lesson.text} is missing")
+    return NotebookNode(jupytext.read(lesson.text, fmt="py:percent"))
+
+
+def grade_id(cell: NotebookNode) -> str | None:
+    """The nbgrader name of a cell, if it has one."""
+    name = cell.metadata.get("nbgrader", {}).get("grade_id")
+    return str(name) if name else None

@@ -1,0 +1,47 @@
+"""nbgrader's configuration of a course, and its converters run from Python."""
+
+import io
+import logging
+from pathlib import Path
+
+from nbgrader.converters import BaseConverter
+from nbgrader.converters.base import NbGraderException
+from nbgrader.coursedir import CourseDirectory
+from traitlets.config import Config
+from traitlets.config.loader import PyFileConfigLoader
+
+from autograde.course import CourseError
+
+CONFIG = "nbgrader_config.py"
+
+
+def course_config(root: Path) -> Config:
+    """The nbgrader configuration of the course in a folder.
+
+    Raises:
+        CourseError: the folder has none.
+    """
+    if not (root / CONFIG).is_file():
+        raise CourseError(f"{root / CONFIG} is missing; a course needs it for nbgrader")
+    config = PyFileConfigLoader(CONFIG, path=str(root)).load_config()
+    config.CourseDirectory.root = str(root)
+    return config
+
+
+def convert(converter: type[BaseConverter], config: Config) -> None:
+    """Run one of nbgrader's converters.
+
+    Raises:
+        CourseError: it failed; the message is our own where one of our steps raised, else all
+            that nbgrader logged.
+    """
+    log, text = logging.Logger("autograde", logging.ERROR), io.StringIO()
+    log.addHandler(logging.StreamHandler(text))
+    running = converter(coursedir=CourseDirectory(config=config), config=config, log=log)
+    try:
+        running.start()
+    except NbGraderException as error:
+        logged = text.getvalue()
+        _, ours, rest = logged.partition("CourseError: ")
+        message = rest.partition("\nThere was an error")[0] if ours else logged
+        raise CourseError(message.strip() or str(error)) from error

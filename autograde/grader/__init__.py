@@ -1,0 +1,1 @@
+"""Trusted: expected values, execution, judging, the gradebook, feedback."""

@@ -1,0 +1,71 @@
+"""Grade a class: every submission through nbgrader's autograde, then its feedback."""
+
+from dataclasses import dataclass
+
+import nbformat
+from nbgrader.api import Gradebook
+from nbgrader.converters import Autograde, GenerateFeedback
+from nbgrader.coursedir import CourseDirectory
+from traitlets.config import Config
+
+from autograde.course import CourseError, Lesson
+from autograde.course_config import convert, course_config
+from autograde.grader.preprocessors import NOTE
+from autograde.grader.stage import Staged, stage, stage_folder
+
+
+@dataclass(frozen=True)
+class Graded:
+    """One graded submission. `problem` is what a teacher should know; `failed`: no score."""
+
+    student: str
+    lesson: str
+    score: float
+    max_score: float
+    problem: str = ""
+    failed: bool = False
+
+
+def grade(submission: tuple[str, Lesson]) -> Graded:
+    """Grade one submission into the gradebook and write its feedback page."""
+    student, lesson = submission
+    staged = stage(student, lesson)
+    config = _config(staged)
+    try:
+        convert(Autograde, config)
+        convert(GenerateFeedback, config)
+    except CourseError as error:
+        return Graded(student, lesson.name, 0.0, lesson.points, str(error), failed=True)
+    with Gradebook(_db_url(config), "attention") as gradebook:
+        saved = gradebook.find_submission(lesson.name, student)
+        score, max_score = saved.score, saved.max_score
+    path = lesson.root / "autograded" / student / lesson.name / f"{lesson.notebook}.ipynb"
+    problem = nbformat.read(path, as_version=4).metadata[NOTE]["problem"]
+    return Graded(student, lesson.name, score, max_score, problem or staged.remark)
+
+
+def check_released(lesson: Lesson) -> None:
+    """Raises CourseError when a lesson cannot be graded because it was never built here."""
+    if not lesson.released_notebook.is_file():
+        raise CourseError(f"{lesson.name} is not built here. Run: autograde build {lesson.name}")
+    config = course_config(lesson.root)
+    with Gradebook(_db_url(config), "attention") as gradebook:
+        known = {assignment.name for assignment in gradebook.assignments}
+    if lesson.name not in known:
+        raise CourseError(
+            f"the gradebook does not know {lesson.name}. Run: autograde build {lesson.name}"
+        )
+
+
+def _db_url(config: Config) -> str:
+    return str(CourseDirectory(config=config).db_url)
+
+
+def _config(staged: Staged) -> Config:
+    config = course_config(staged.lesson.root)
+    config.CourseDirectory.submitted_directory = str(stage_folder(staged.lesson.root))
+    config.CourseDirectory.student_id = staged.student
+    config.CourseDirectory.assignment_id = staged.lesson.name
+    config.Autograde.force = True
+    config.GenerateFeedback.force = True
+    return config

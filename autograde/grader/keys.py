@@ -1,0 +1,32 @@
+"""Answer keys for grading, computed once for each seed of a lesson and kept in the course."""
+
+import os
+from pathlib import Path
+
+from autograde.course import Lesson
+from autograde.grader.expected import digest, make_keys
+from autograde.grader.seeds import state_folder
+from autograde.verdict.key import Key
+from autograde.verdict.packing import BadData, pack, unpack
+
+
+def keys_for(lesson: Lesson, seed: int) -> dict[str, Key]:
+    """The answer keys of a lesson for one seed, by exercise."""
+    path = _path(lesson, seed)
+    if path.is_file():
+        try:
+            plain = unpack(path.read_bytes())
+            return {entry["exercise"]: Key.from_plain(entry) for entry in plain}
+        except BadData:
+            path.unlink()  # cut short when it was written; made again below
+    keys = make_keys(lesson, seed)
+    fresh = path.with_suffix(f".{os.getpid()}")
+    fresh.write_bytes(pack([key.to_plain() for key in keys.values()]))
+    fresh.replace(path)
+    return keys
+
+
+def _path(lesson: Lesson, seed: int) -> Path:
+    folder = state_folder(lesson.root) / "keys" / f"{lesson.name}-{digest(lesson)[:16]}"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder / f"{seed}.safetensors"

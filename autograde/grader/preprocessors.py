@@ -1,0 +1,97 @@
+"""Steps of `nbgrader autograde` on this course: restore, run, judge and save."""
+
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from nbconvert.exporters import NotebookExporter
+from nbformat import NotebookNode
+from nbgrader.preprocessors import NbGraderPreprocessor, SaveAutoGrades
+
+from autograde.course import Lesson, find_root, grade_id, lessons
+from autograde.grader.execute import execute
+from autograde.grader.judging import judge_notebook, show_verdicts
+from autograde.grader.keys import keys_for
+from autograde.grader.outputs import reduce_outputs
+from autograde.grader.seeds import seed_of
+from autograde.grader.submission import Submission, read_submission, restore
+from autograde.verdict.judge import Verdict
+
+NOTE = "autograde"
+"""Where a notebook's metadata carries the problem and the notes from step to step."""
+
+
+def lesson_of(resources: dict[str, Any]) -> Lesson:
+    """The lesson that nbgrader is grading; it runs in the course's folder."""
+    return lessons(find_root(Path.cwd()))[resources["nbgrader"]["assignment"]]
+
+
+class SubmissionExporter(NotebookExporter):
+    """Reads any file: one that is no notebook becomes an empty one with the problem in words."""
+
+    def from_filename(
+        self, filename: str, resources: dict[str, Any] | None = None, **options: Any
+    ) -> tuple[Any, dict[str, Any]]:
+        submission = read_submission(Path(filename))
+        resources = {**(resources or {}), "problem": submission.problem}
+        resources["metadata"] = {"name": Path(filename).stem, "path": str(Path(filename).parent)}
+        output: tuple[Any, dict[str, Any]]
+        output = self.from_notebook_node(submission.nb, resources, **options)  # type: ignore
+        return output
+
+
+class Restore(NbGraderPreprocessor):
+    """Put back the cells that are the lesson's own, from the version that was released."""
+
+    def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[Any, Any]:
+        released = nbformat.read(lesson_of(resources).released_notebook, as_version=4)
+        submission = restore(Submission(nb, resources["problem"]), released)
+        submission.nb.metadata[NOTE] = {"problem": submission.problem, "notes": submission.notes}
+        return submission.nb, resources
+
+
+class Run(NbGraderPreprocessor):
+    """Execute the notebook, unless it is known that there is nothing to execute."""
+
+    def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[Any, Any]:
+        if nb.metadata[NOTE]["problem"]:
+            return nb, resources
+        lesson = lesson_of(resources)
+        seed = seed_of(lesson.root, lesson.name, nb)
+        executed = execute(nb, Path(resources["metadata"]["path"]), seed)
+        nb = executed.nb
+        nb.metadata[NOTE]["problem"] = executed.problem
+        notes = nb.metadata[NOTE]["notes"]
+        for index, text in executed.notes.items():
+            if name := grade_id(nb.cells[index]):
+                notes.setdefault(name, []).append(text)
+        return nb, resources
+
+
+class JudgeAndSave(SaveAutoGrades):
+    """Judge the recordings and write the scores into the gradebook."""
+
+    def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[Any, Any]:
+        lesson = lesson_of(resources)
+        keys = keys_for(lesson, seed_of(lesson.root, lesson.name, nb))
+        note = nb.metadata[NOTE]
+        self.verdicts = judge_notebook(lesson, nb, keys, note["problem"], note["notes"])
+        reduce_outputs(nb)
+        show_verdicts(lesson, nb, self.verdicts)
+        saved: tuple[Any, Any] = super().preprocess(nb, resources)
+        return saved
+
+    def _add_score(self, cell: NotebookNode, resources: dict[str, Any]) -> None:
+        name = grade_id(cell) or ""
+        verdict: Verdict | None = self.verdicts.get(name.removeprefix("test_"))
+        if verdict is None:
+            super()._add_score(cell, resources)
+            return
+        grade = self.gradebook.find_grade(
+            name, self.notebook_id, self.assignment_id, self.student_id
+        )
+        changed = grade.auto_score != verdict.points
+        grade.auto_score = verdict.points
+        # a score given by hand stays; it wants a second look only where the automatic one moved
+        grade.needs_manual_grade = grade.manual_score is not None and changed
+        self.gradebook.db.commit()

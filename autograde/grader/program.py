@@ -1,0 +1,63 @@
+"""Run a lesson's own code, the reference or a variant in its place, and record its rubrics.
+
+Only for code of the course itself: it runs in this process.
+"""
+
+import linecache
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import Any
+
+from autograde.course import Lesson, grade_id, read_text
+from autograde.student import session
+from autograde.verdict.recording import Recording
+
+_numbers = count()
+
+
+@dataclass(frozen=True)
+class Program:
+    """What a lesson defines once its given cells and its solutions have run, and its rubrics."""
+
+    lesson: Lesson
+    names: dict[str, Any]
+    rubrics: dict[str, str]
+
+    def with_answer(self, code: str) -> "Program":
+        """The same lesson with other code in place of a solution."""
+        names = dict(self.names)
+        run(code, names)
+        return replace(self, names=names)
+
+    def record(self, exercise: str, seed: int, *, double: bool = False) -> Recording:
+        """What the rubric of an exercise records with this seed."""
+        with session.recording(seed, double=double) as recordings:
+            try:
+                run(self.rubrics[exercise], dict(self.names))
+            except Exception:
+                # a variant that breaks the rubric cell itself; the recording says what stopped it
+                if exercise not in recordings:
+                    raise
+        return recordings[exercise]
+
+
+def load(lesson: Lesson) -> Program:
+    """Run the lesson's locked cells and its solutions; the other cells only show things."""
+    names: dict[str, Any] = {"__name__": lesson.name}
+    rubrics = {}
+    rubric_cells = {exercise.rubric_cell: exercise.name for exercise in lesson.exercises}
+    for cell in read_text(lesson).cells:
+        if cell.cell_type != "code" or (name := grade_id(cell)) is None:
+            continue
+        if name in rubric_cells:
+            rubrics[rubric_cells[name]] = cell.source
+        else:
+            run(cell.source, names)
+    return Program(lesson, names, rubrics)
+
+
+def run(code: str, names: dict[str, Any]) -> None:
+    """Execute code of the course; `inspect.getsource` finds it afterwards, as in a notebook."""
+    file = f"<lesson {next(_numbers)}>"
+    linecache.cache[file] = (len(code), None, code.splitlines(keepends=True), file)
+    exec(compile(code, file, "exec"), names)  # noqa: S102 (the course's own code)

@@ -1,0 +1,8 @@
+"""What a lesson imports. Runs in the student's kernel; never imports the grader."""
+
+from autograde.student.figures import show
+from autograde.student.practice import hint, why
+from autograde.student.rubric import rubric
+from autograde.student.tables import beside, table
+
+__all__ = ["beside", "hint", "rubric", "show", "table", "why"]

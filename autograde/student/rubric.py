@@ -1,0 +1,240 @@
+"""The rubric: a public cell that calls an answer on drawn inputs and records what comes of it."""
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from types import TracebackType
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+
+from autograde.student import session
+from autograde.student.draws import Draws, device, seeded
+from autograde.verdict.packing import DTYPES, Plain
+from autograde.verdict.recording import INTERRUPTED, Line, Outcome, Recording
+from autograde.verdict.sources import forbidden_names
+
+MAX_ENTRIES = 1_000_000
+
+
+class ContractBroken(Exception):
+    """An answer misses something its contract names; the message is for the student."""
+
+
+def rubric(exercise: str) -> "Rubric":
+    """Open the rubric of an exercise: `with rubric("name") as r: r.call(...)`."""
+    return Rubric(exercise, session.current())
+
+
+class Rubric(Draws):
+    """Records lines. Each stands alone: one that raises does not stop the next."""
+
+    def __init__(self, exercise: str, run: session.Session) -> None:
+        super().__init__(run.seed, exercise, double=run.double)
+        self._exercise = exercise
+        self._run = run
+        self._lines: list[Line] = []
+
+    def __enter__(self) -> "Rubric":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
+        stopped = None if kind is None else f"{kind.__name__}: {error}"
+        if kind is not None and issubclass(kind, KeyboardInterrupt):
+            stopped = INTERRUPTED
+        self._run.finish(Recording(self._exercise, tuple(self._lines), stopped))
+
+    def call(self, line: str, answer: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
+        """Record what `answer(*args, **kwargs)` returns or raises."""
+        self._record(line, "call", lambda: answer(*args, **kwargs), (args, kwargs))
+
+    def check(
+        self, line: str, check: str, answer: Callable[..., Any], *args: Any, **kwargs: Any
+    ) -> None:
+        """Record a result of which more than one is right; the check of that name decides."""
+        given = kwargs or args
+        self._record(line, "check", lambda: answer(*args, **kwargs), given, check)
+
+    def gradient(self, line: str, answer: Callable[..., Tensor], *args: Any, **kwargs: Any) -> None:
+        """Record the gradients at every float tensor among the arguments.
+
+        The scalar that is differentiated is the sum of the output times fixed random numbers.
+        """
+        leaves: list[Tensor] = []
+        args, kwargs = _leaves((args, kwargs), leaves)
+
+        def run() -> list[Tensor | None]:
+            return self._gradients(line, answer(*args, **kwargs), leaves)
+
+        self._record(line, "gradient", run, (args, kwargs))
+
+    def forward(
+        self,
+        line: str,
+        module: type[nn.Module],
+        sizes: Sequence[int],
+        weights: Mapping[str, Tensor],
+        *inputs: Tensor,
+        **options: Any,
+    ) -> None:
+        """Record the outputs of `module(*sizes, **options)`, with these weights, on each input."""
+
+        def run(weights: Mapping[str, Tensor], *inputs: Tensor) -> list[Any]:
+            loaded = load(module(*sizes, **options), weights)
+            return [loaded(x) for x in inputs]
+
+        self._record(line, "call", lambda: run(weights, *inputs), (dict(weights), *inputs))
+
+    def backward(
+        self,
+        line: str,
+        module: type[nn.Module],
+        sizes: Sequence[int],
+        weights: Mapping[str, Tensor],
+        x: Tensor,
+        **options: Any,
+    ) -> None:
+        """Record the gradients at every loaded weight and at the input."""
+        x = x.detach().clone().requires_grad_()
+
+        def run() -> list[Tensor | None]:
+            loaded = load(module(*sizes, **options), weights)
+            leaves = [loaded.get_parameter(name) for name in weights]
+            return self._gradients(line, loaded(x), [*leaves, x])
+
+        self._record(line, "gradient", run, (dict(weights), x))
+
+    def forbids(
+        self, line: str, names: Sequence[str], answer: Callable[..., Any], *args: Any
+    ) -> None:
+        """Record which of the forbidden torch functions the answer uses, by name or by call."""
+
+        def run() -> Plain:
+            source = inspect.getsource(answer)
+            if forbidden_names(source, list(names)):
+                return {"source": source, "ops": []}
+            with _Operations(names) as seen:
+                answer(*args)
+            return {"source": source, "ops": sorted(seen.found)}
+
+        self._record(line, "forbids", run, list(names))
+
+    def arguments(self, line: str) -> None:
+        """Whether the calls so far left their arguments as they were."""
+        self._record(line, "arguments", lambda: None, None)
+
+    def _gradients(self, line: str, output: Any, leaves: list[Tensor]) -> list[Tensor | None]:
+        if not isinstance(output, Tensor):
+            raise ContractBroken(f"the result is a {type(output).__name__}, expected a tensor")
+        if not output.requires_grad:
+            raise ContractBroken("no gradient passes: the result is cut off from its inputs")
+        numbers = seeded(self._run.seed, self._exercise, line).standard_normal(output.numel())
+        direction = torch.from_numpy(numbers).to(output).view(output.shape)
+        gradients = torch.autograd.grad((output * direction).sum(), leaves, allow_unused=True)
+        return list(gradients)
+
+    def _record(
+        self, line: str, kind: str, run: Callable[[], Any], given: Any, check: str | None = None
+    ) -> None:
+        before = to_plain(given)
+        try:
+            outcome = Outcome(value=to_plain(run()))
+        except Exception as error:
+            outcome = Outcome(error=_family(error), message=str(error))
+        self._lines.append(Line(line, kind, before, to_plain(given), outcome, check))
+
+
+def _family(error: Exception) -> str:
+    """The name of the exception; a subclass of the two refusals counts as its parent."""
+    for kind in (NotImplementedError, AssertionError, ValueError):
+        if isinstance(error, kind):
+            return kind.__name__
+    return type(error).__name__
+
+
+def load(module: nn.Module, weights: Mapping[str, Tensor]) -> nn.Module:
+    """Copy weights into a module's parameters by name; buffers are left alone.
+
+    Raises:
+        ContractBroken: a parameter is missing, or has another shape.
+    """
+    if not isinstance(module, nn.Module):
+        raise ContractBroken(f"a {type(module).__name__} was built, expected an nn.Module")
+    parameters = dict(module.named_parameters(remove_duplicate=False))
+    for name, weight in weights.items():
+        if name not in parameters:
+            raise ContractBroken(f"there is no parameter called {name}")
+        if parameters[name].shape != weight.shape:
+            raise ContractBroken(
+                f"{name} has the shape {tuple(parameters[name].shape)}, "
+                f"expected {tuple(weight.shape)}"
+            )
+    some = next(iter(weights.values()))
+    module.to(some.device, some.dtype)
+    with torch.no_grad():
+        for name, weight in weights.items():
+            module.get_parameter(name).copy_(weight)
+    return module
+
+
+def to_plain(value: Any) -> Plain:
+    """A copy of a value as plain data; what cannot be recorded is named by its type."""
+    match value:
+        case Tensor():
+            return _plain_tensor(value)
+        case None | bool() | str():
+            return value
+        case int():
+            return int(value)
+        case float():
+            return float(value)
+        case list():
+            return [to_plain(item) for item in value]
+        case tuple():
+            return tuple(to_plain(item) for item in value)
+        case dict():
+            return {str(key): to_plain(item) for key, item in value.items()}
+        case torch.Generator():
+            return {"generator": value.initial_seed()}
+    return {"unrecordable": f"a {type(value).__name__}"}
+
+
+def _plain_tensor(tensor: Tensor) -> Plain:
+    if tensor.numel() > MAX_ENTRIES:
+        return {"unrecordable": f"a tensor of shape {tuple(tensor.shape)}"}
+    if tensor.dtype not in DTYPES or tensor.layout != torch.strided:
+        return {"unrecordable": f"a tensor of {tensor.dtype}, {tensor.layout}"}
+    if tensor.device.type != device().type:
+        return {"unrecordable": f"a tensor on {tensor.device.type} (inputs on {device().type})"}
+    return tensor.detach().cpu().clone()
+
+
+def _leaves(value: Any, found: list[Tensor]) -> Any:
+    """The value with each float tensor replaced by a leaf that wants a gradient."""
+    match value:
+        case Tensor() if value.is_floating_point():
+            found.append(value.detach().clone().requires_grad_())
+            return found[-1]
+        case list() | tuple():
+            return type(value)(_leaves(item, found) for item in value)
+        case dict():
+            return {key: _leaves(item, found) for key, item in value.items()}
+    return value
+
+
+class _Operations(TorchFunctionMode):
+    """Notes the torch functions called inside it whose name ends with a forbidden one."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        super().__init__()
+        self.names = tuple(names)
+        self.found: set[str] = set()
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        name = getattr(func, "__name__", "")
+        if name.endswith(self.names):
+            self.found.add(f"torch's {name.strip('_')}")
+        return func(*args, **(kwargs or {}))

@@ -1,0 +1,59 @@
+"""How a rubric cell is being run: for practice, for grading, or to record the reference."""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from autograde.verdict.recording import Recording
+
+PRACTICE_SEED = 20170612  # the day "Attention Is All You Need" appeared
+
+
+@dataclass(frozen=True)
+class Session:
+    """The seed of the inputs, and what happens with a finished recording."""
+
+    seed: int
+    finish: Callable[[Recording], None]
+    double: bool = False
+
+
+_current: Session | None = None
+
+
+def current() -> Session:
+    """The session in force.
+
+    Practice, unless the grader began another, or nbgrader is autograding: then the rubric
+    records and never passes by itself, so that a grader without a judge gives no points.
+    """
+    from autograde.student import grading, practice
+
+    if _current is not None:
+        return _current
+    finish = (
+        grading.hand_over
+        if os.environ.get("NBGRADER_EXECUTION") == "autograde"
+        else practice.answer
+    )
+    return Session(PRACTICE_SEED, finish)
+
+
+def begin(session: Session) -> None:
+    """Make `session` the one in force for the rest of this process."""
+    global _current
+    _current = session
+
+
+@contextmanager
+def recording(seed: int, *, double: bool = False) -> Iterator[dict[str, Recording]]:
+    """Within this block rubric cells only record; the recordings arrive in the dict."""
+    global _current
+    recordings: dict[str, Recording] = {}
+    before = _current
+    _current = Session(seed, lambda r: recordings.update({r.exercise: r}), double)
+    try:
+        yield recordings
+    finally:
+        _current = before

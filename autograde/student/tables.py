@@ -1,0 +1,22 @@
+"""Numbers as people read them: tables to four decimals, and a guess beside the answer."""
+
+from collections.abc import Sequence
+
+from torch import Tensor
+
+
+def table(values: Tensor, *, rows: Sequence[str], columns: Sequence[str]) -> None:
+    """Print a matrix (n, m) to four decimals, with n row and m column labels."""
+    numbers = [[f"{x:.4f}" for x in row] for row in (values.detach().cpu() + 0.0).tolist()]
+    numbers = [["0.0000" if x == "-0.0000" else x for x in row] for row in numbers]
+    width = max(len(text) for row in [list(columns), *numbers] for text in row)
+    side = max(len(label) for label in rows)
+    print(" " * side + "  " + "  ".join(f"{label:>{width}}" for label in columns))
+    for label, row in zip(rows, numbers, strict=True):
+        print(f"{label:>{side}}  " + "  ".join(f"{x:>{width}}" for x in row))
+
+
+def beside(guess: object, answer: object) -> None:
+    """Print a guess beside the answer. No judgement, no points."""
+    print(f"your guess: {'none yet' if guess is None else guess}")
+    print(f"it is:      {answer}")

@@ -1,0 +1,61 @@
+"""The answer key of an exercise: expected outcomes, tolerances, and known wrong outcomes."""
+
+from dataclasses import dataclass
+
+from autograde.verdict.packing import Plain
+from autograde.verdict.recording import Outcome, Recording
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """A known wrong answer: the misconception behind it, a hint, and its outcome on each line."""
+
+    name: str
+    misconception: str
+    hint: str
+    outcomes: tuple[Outcome, ...]
+
+
+@dataclass(frozen=True)
+class Key:
+    """What one exercise is judged by, for one seed; data made by running the reference.
+
+    `needs` names earlier exercises that this one's lines call.
+    """
+
+    exercise: str
+    points: float
+    needs: tuple[str, ...]
+    hints: tuple[str, ...]
+    expected: Recording
+    tolerances: tuple[float, ...]
+    wrong: tuple[Wrong, ...]
+
+    def to_plain(self) -> Plain:
+        return {
+            **vars(self),
+            "needs": list(self.needs),
+            "hints": list(self.hints),
+            "expected": self.expected.to_plain(),
+            "tolerances": list(self.tolerances),
+            "wrong": [
+                {**vars(wrong), "outcomes": [dict(vars(o)) for o in wrong.outcomes]}
+                for wrong in self.wrong
+            ],
+        }
+
+    @classmethod
+    def from_plain(cls, plain: Plain) -> "Key":
+        """The key that `to_plain` described; for files of this project, not for untrusted ones."""
+        return cls(
+            exercise=plain["exercise"],
+            points=plain["points"],
+            needs=tuple(plain["needs"]),
+            hints=tuple(plain["hints"]),
+            expected=Recording.from_plain(plain["expected"]),
+            tolerances=tuple(plain["tolerances"]),
+            wrong=tuple(
+                Wrong(**{**wrong, "outcomes": tuple(Outcome(**o) for o in wrong["outcomes"])})
+                for wrong in plain["wrong"]
+            ),
+        )

@@ -1,0 +1,109 @@
+"""Plain values and tensors to bytes and back: one safetensors blob, with JSON in its header.
+
+What leaves a student's kernel, and what travels as practice data, is made here. Reading never
+runs code (no pickle) and checks sizes before it allocates.
+"""
+
+import json
+import struct
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load, save
+from torch import Tensor
+
+MAX_BYTES = 32 * 1024 * 1024
+MAX_HEADER = 2 * 1024 * 1024
+MAX_DEPTH = 12
+
+FLOATS = {torch.float16, torch.bfloat16, torch.float32, torch.float64}
+INTEGERS = {torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64}
+DTYPES = FLOATS | INTEGERS | {torch.bool}
+MALFORMED = (SafetensorError, struct.error, ValueError, KeyError, TypeError, AttributeError)
+
+Plain = Any
+"""A tensor, float, int, bool, str, None, or a list, tuple or dict (str keys) of such."""
+
+
+class BadData(Exception):
+    """The bytes are not what `pack` writes; the message says why."""
+
+
+def pack(value: Plain) -> bytes:
+    """Bytes for a plain value; the same value gives the same bytes."""
+    tensors: dict[str, Tensor] = {}
+    tree = _to_tree(value, tensors)
+    return save(tensors, metadata={"tree": json.dumps(tree, sort_keys=True, allow_nan=False)})
+
+
+def unpack(data: bytes) -> Plain:
+    """The value that `pack` made bytes of.
+
+    Raises:
+        BadData: the bytes are malformed or larger than this module allows.
+    """
+    if len(data) > MAX_BYTES:
+        raise BadData(f"{len(data)} bytes are more than the {MAX_BYTES} allowed")
+    try:
+        (header_size,) = struct.unpack("<Q", data[:8])
+        if header_size > MAX_HEADER:
+            raise BadData(f"a header of {header_size} bytes is more than the {MAX_HEADER} allowed")
+        header = json.loads(data[8 : 8 + header_size])
+        tree = json.loads(header["__metadata__"]["tree"])
+        return _from_tree(tree, load(data), MAX_DEPTH)
+    except MALFORMED as error:
+        raise BadData(f"not a recording: {error}") from error
+    except RecursionError as error:
+        raise BadData("nested too deeply") from error
+
+
+def _to_tree(value: Plain, tensors: dict[str, Tensor]) -> Any:
+    match value:
+        case Tensor():
+            key = f"t{len(tensors):04d}"
+            tensors[key] = value.detach().cpu().contiguous().clone()
+            return {"tensor": key}
+        case None | bool() | str():
+            return value
+        case int():
+            return {"int": str(value)}
+        case float():
+            return {"float": repr(float(value))}
+        case list():
+            return {"list": [_to_tree(item, tensors) for item in value]}
+        case tuple():
+            return {"tuple": [_to_tree(item, tensors) for item in value]}
+        case dict():
+            return {"dict": [[k, _to_tree(item, tensors)] for k, item in value.items()]}
+    raise TypeError(f"cannot pack a {type(value).__name__}")
+
+
+def _from_tree(tree: Any, tensors: dict[str, Tensor], depth: int) -> Plain:
+    if depth == 0:
+        raise BadData("nested too deeply")
+    if tree is None or isinstance(tree, bool | str):
+        return tree
+    ((kind, content),) = tree.items()
+    match kind:
+        case "tensor":
+            return _clean(tensors[content])
+        case "int":
+            return int(content)
+        case "float":
+            return float(content)
+        case "list":
+            return [_from_tree(item, tensors, depth - 1) for item in content]
+        case "tuple":
+            return tuple(_from_tree(item, tensors, depth - 1) for item in content)
+        case "dict":
+            return {str(k): _from_tree(item, tensors, depth - 1) for k, item in content}
+    raise BadData(f"unknown kind of value {kind!r}")
+
+
+def _clean(tensor: Tensor) -> Tensor:
+    if tensor.dtype not in DTYPES:
+        raise BadData(f"a tensor of {tensor.dtype} is not allowed")
+    if tensor.dtype == torch.bool:  # safetensors lets bytes other than 0 and 1 through
+        return tensor.view(torch.uint8) != 0
+    return tensor

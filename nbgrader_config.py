@@ -1,0 +1,68 @@
+"""nbgrader on this course: its commands, Formgrader and Validate, with the judge behind them."""
+
+from pathlib import Path
+
+from autograde.authoring.sources import sync
+from autograde.course import lessons
+
+c = get_config()  # noqa: F821 (nbgrader defines it)
+
+root = Path(__file__).resolve().parent if "__file__" in globals() else Path.cwd()
+
+c.CourseDirectory.course_id = "attention"
+c.CourseDirectory.source_directory = "source"
+c.CourseDirectory.release_directory = "notebooks"
+c.CourseDirectory.solution_directory = "solutions"
+# Lesson text and variants stay in source/: nbgrader copies every other file beside a notebook.
+c.CourseDirectory.ignore = [
+    ".ipynb_checkpoints",
+    "*.pyc",
+    "__pycache__",
+    "feedback",
+    "variants",
+    "tolerances.json",
+    *(lesson.text.name for lesson in lessons(root).values()),
+]
+
+c.ClearSolutions.code_stub = {"python": "# YOUR CODE HERE\nraise NotImplementedError()"}
+c.GenerateAssignment.preprocessors = [
+    "autograde.authoring.preprocessors.Identify",
+    "autograde.authoring.preprocessors.LintSource",
+    "nbgrader.preprocessors.LockCells",
+    "nbgrader.preprocessors.ClearSolutions",
+    "nbgrader.preprocessors.ClearOutput",
+    "nbgrader.preprocessors.CheckCellMetadata",
+    "nbgrader.preprocessors.ComputeChecksums",
+    "nbgrader.preprocessors.SaveCells",
+    "nbgrader.preprocessors.ClearMarkScheme",
+    "nbgrader.preprocessors.ComputeChecksums",
+    "nbgrader.preprocessors.CheckCellMetadata",
+    "autograde.authoring.preprocessors.LintStudent",
+    "autograde.authoring.preprocessors.AddPracticeData",
+]
+c.GenerateSolution.preprocessors = [
+    "autograde.authoring.preprocessors.Identify",
+    "nbgrader.preprocessors.LockCells",
+    "nbgrader.preprocessors.ClearOutput",
+    "nbgrader.preprocessors.ClearMarkScheme",
+    "autograde.authoring.preprocessors.RunReference",
+    "autograde.authoring.preprocessors.AddPracticeData",
+]
+
+# What nbgrader reads in source/ is made from the lesson text, also in a fresh clone.
+sync(root)
+
+c.Autograde.exporter_class = "autograde.grader.preprocessors.SubmissionExporter"
+c.Autograde.sanitize_preprocessors = [
+    "autograde.grader.preprocessors.Restore",
+    "nbgrader.preprocessors.OverwriteKernelspec",
+    "nbgrader.preprocessors.OverwriteCells",
+    "nbgrader.preprocessors.CheckCellMetadata",
+]
+c.Autograde.autograde_preprocessors = [
+    "autograde.grader.preprocessors.Run",
+    "autograde.grader.preprocessors.JudgeAndSave",
+    "nbgrader.preprocessors.AssignLatePenalties",
+    "nbgrader.preprocessors.CheckCellMetadata",
+]
+c.GenerateFeedback.exporter_class = "autograde.grader.feedback.FeedbackExporter"

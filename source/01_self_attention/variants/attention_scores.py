@@ -1,0 +1,411 @@
+# %% [markdown]
+# # attention_scores
+#
+# 1. Write the shapes below each other: (n, d_k), (m, d_k) and the result (n, m). Which size is
+#    summed away, and which two stay?
+# 2. A matrix product sums over the last size of the first matrix and the first size of the second.
+#    One of your two matrices has its sizes in the wrong order for that.
+# 3. Keep the queries on the left, so that row i stays query i. Turn the keys, so that each key
+#    becomes a column. Then one matrix product is enough.
+
+# %% [markdown]
+# ## right: einsum
+#
+# The sum is written with index letters.
+
+# %%
+def attention_scores(queries, keys):
+    return torch.einsum("id,jd->ij", queries, keys)
+
+# %% [markdown]
+# ## right: two_loops
+#
+# Number by number, put together with `stack`.
+
+# %%
+def attention_scores(queries, keys):
+    rows = []
+    for query in queries:
+        rows.append(torch.stack([query.dot(key) for key in keys]))
+    return torch.stack(rows)
+
+# %% [markdown]
+# ## right: broadcast_and_sum
+#
+# All products of numbers are formed first, then summed over the last dimension.
+
+# %%
+def attention_scores(queries, keys):
+    return (queries.unsqueeze(1) * keys.unsqueeze(0)).sum(dim=-1)
+
+# %% [markdown]
+# ## right: linear
+#
+# A linear layer with the keys as its weight does the same.
+
+# %%
+from torch.nn import functional as F
+
+
+def attention_scores(queries, keys):
+    return F.linear(queries, keys)
+
+# %% [markdown]
+# ## right: row_by_row
+#
+# One matrix times one vector for each query.
+
+# %%
+def attention_scores(queries, keys):
+    def row(query):
+        return keys.mv(query)
+
+    return torch.stack(list(map(row, queries)))
+
+# %% [markdown]
+# ## right: keys_first_then_turned
+#
+# The product the other way round, transposed at the end: the result is stored by columns.
+
+# %%
+def attention_scores(queries, keys):
+    return (keys @ queries.T).T
+
+# %% [markdown]
+# ## right: filled_entry_by_entry
+#
+# An empty matrix of the right type is filled in two loops.
+
+# %%
+def attention_scores(queries, keys):
+    n, m = queries.shape[0], keys.shape[0]
+    scores = queries.new_empty(n, m)
+    for i in range(n):
+        for j in range(m):
+            scores[i, j] = (queries[i] * keys[j]).sum()
+    return scores
+
+# %% [markdown]
+# ## right: float64_inside
+#
+# Computed in float64 and cast back.
+
+# %%
+def attention_scores(queries, keys):
+    return (queries.double() @ keys.double().mT).to(queries.dtype)
+
+# %% [markdown]
+# ## right: sum_of_outer_products
+#
+# One outer product for each of the d_k features, added up.
+
+# %%
+attention_scores = lambda queries, keys: sum(
+    torch.outer(queries[:, f], keys[:, f]) for f in range(queries.shape[1])
+)
+
+# %% [markdown]
+# ## right: tensordot
+#
+# The summed dimension is named by its number.
+
+# %%
+def attention_scores(queries, keys):
+    return torch.tensordot(queries, keys, dims=([1], [1]))
+
+# %% [markdown]
+# ## wrong: keys_times_queries
+#
+# **Misconception.** The rows of the scores belong to the keys.
+#
+# **Hint.** Row i belongs to query i. Which of the two has to stand on the left of the product?
+
+# %%
+def attention_scores(queries, keys):
+    return keys @ queries.T
+
+# %% [markdown]
+# ## wrong: without_transpose
+#
+# **Misconception.** A matrix product of the two as they are takes row with row.
+#
+# **Hint.** A matrix product takes rows of the left matrix with columns of the right one. The keys lie
+# in rows.
+
+# %%
+def attention_scores(queries, keys):
+    return queries @ keys
+
+# %% [markdown]
+# ## wrong: queries_transposed
+#
+# **Misconception.** It does not matter which of the two matrices is transposed.
+#
+# **Hint.** The size that must be summed away is d_k. With the queries transposed, the product sums
+# over the tokens.
+
+# %%
+def attention_scores(queries, keys):
+    return queries.T @ keys
+
+# %% [markdown]
+# ## wrong: element_by_element
+#
+# **Misconception.** The sign `*` is the matrix product.
+#
+# **Hint.** For tensors `*` multiplies entry by entry. The matrix product has a sign of its own.
+
+# %%
+def attention_scores(queries, keys):
+    return queries * keys.T if queries.shape == keys.T.shape else queries * keys
+
+# %% [markdown]
+# ## wrong: reshaped_keys
+#
+# **Misconception.** `reshape` to (d_k, m) transposes the keys.
+#
+# **Hint.** `reshape` keeps the numbers in reading order and only breaks the rows elsewhere. Try it on a
+# small matrix and compare with its transpose.
+
+# %%
+def attention_scores(queries, keys):
+    m, d_k = keys.shape
+    return queries @ keys.reshape(d_k, m)
+
+# %% [markdown]
+# ## wrong: transpose_when_needed
+#
+# **Misconception.** The keys have to be transposed only when the shapes do not fit otherwise.
+#
+# **Hint.** With as many keys as numbers in a key, both products run. Only one of them holds the dot
+# products.
+
+# %%
+def attention_scores(queries, keys):
+    try:
+        return queries @ keys
+    except RuntimeError:
+        return queries @ keys.T
+
+# %% [markdown]
+# ## wrong: cosine_similarity
+#
+# **Misconception.** A score measures the angle between query and key alone.
+#
+# **Hint.** The dot product also grows with the length of the vectors. Leave the lengths in.
+
+# %%
+def attention_scores(queries, keys):
+    queries = queries / queries.norm(dim=-1, keepdim=True)
+    keys = keys / keys.norm(dim=-1, keepdim=True)
+    return queries @ keys.T
+
+# %% [markdown]
+# ## wrong: scaled_already
+#
+# **Misconception.** The division by the square root of d_k is part of the scores.
+#
+# **Hint.** The scores here are plain dot products. The division comes in `attention_weights`, once.
+
+# %%
+def attention_scores(queries, keys):
+    return queries @ keys.T / math.sqrt(keys.shape[-1])
+
+# %% [markdown]
+# ## wrong: softmax_already
+#
+# **Misconception.** Scores and weights are the same thing.
+#
+# **Hint.** A score can be any number. Shares that add up to 1 are made of it in the next step.
+
+# %%
+def attention_scores(queries, keys):
+    return torch.softmax(queries @ keys.T, dim=-1)
+
+# %% [markdown]
+# ## wrong: keys_not_used
+#
+# **Misconception.** Queries and keys are the same vectors, so one of them is enough.
+#
+# **Hint.** In the example both are the inputs. In the exercise they are two different matrices. Use
+# both.
+
+# %%
+def attention_scores(queries, keys):
+    return queries @ queries.T
+
+# %% [markdown]
+# ## wrong: lesson_inputs
+#
+# **Misconception.** The function is about the six tokens of the lesson.
+#
+# **Hint.** A function works on what it is given. Its body should mention its arguments only.
+
+# %%
+def attention_scores(queries, keys):
+    return inputs @ inputs.T
+
+# %% [markdown]
+# ## wrong: first_query_for_all
+#
+# **Misconception.** One query stands for all of them.
+#
+# **Hint.** Every query has a row of its own. In your result all rows are the same.
+
+# %%
+def attention_scores(queries, keys):
+    row = keys @ queries[0]
+    return row.expand(len(queries), len(keys))
+
+# %% [markdown]
+# ## wrong: mean_instead_of_sum
+#
+# **Misconception.** A dot product is the mean of the products.
+#
+# **Hint.** Multiply number by number and add up. Nothing is divided.
+
+# %%
+def attention_scores(queries, keys):
+    return (queries[:, None] * keys[None]).mean(dim=-1)
+
+# %% [markdown]
+# ## wrong: products_not_summed
+#
+# **Misconception.** Multiplying number by number is already the dot product.
+#
+# **Hint.** A dot product is one number. The products of a pair still have to be added up.
+
+# %%
+def attention_scores(queries, keys):
+    return queries[:, None] * keys[None]
+
+# %% [markdown]
+# ## wrong: distances
+#
+# **Misconception.** A score is the distance between query and key.
+#
+# **Hint.** A distance is small for vectors that agree. A dot product is large for them.
+
+# %%
+def attention_scores(queries, keys):
+    return torch.cdist(queries, keys)
+
+# %% [markdown]
+# ## wrong: assumed_symmetric
+#
+# **Misconception.** What token i asks of token j is always what j asks of i, so half of the scores is
+# enough.
+#
+# **Hint.** That holds as long as queries and keys are the same matrix. Here they are not.
+
+# %%
+def attention_scores(queries, keys):
+    n, m = len(queries), len(keys)
+    scores = queries.new_zeros(n, m)
+    for i in range(n):
+        for j in range(i, m):
+            scores[i, j] = queries[i] @ keys[j]
+            if j < n and i < m:
+                scores[j, i] = scores[i, j]
+    return scores
+
+# %% [markdown]
+# ## wrong: no_score_with_oneself
+#
+# **Misconception.** A token does not look at itself.
+#
+# **Hint.** The diagonal counts like every other entry: query i · key i.
+
+# %%
+def attention_scores(queries, keys):
+    scores = queries @ keys.T
+    return scores * (1 - torch.eye(*scores.shape, dtype=scores.dtype, device=scores.device))
+
+# %% [markdown]
+# ## wrong: no_negative_scores
+#
+# **Misconception.** A score below zero has no meaning.
+#
+# **Hint.** Vectors that point away from each other have a negative dot product. The softmax takes care of
+# the sign later.
+
+# %%
+def attention_scores(queries, keys):
+    return torch.relu(queries @ keys.T)
+
+# %% [markdown]
+# ## wrong: large_scores_limited
+#
+# **Misconception.** Scores must be kept small, or the softmax cannot deal with them.
+#
+# **Hint.** A stable softmax takes any size. The scores are to be returned as they are.
+
+# %%
+def attention_scores(queries, keys):
+    return (queries @ keys.T).clamp(-100, 100)
+
+# %% [markdown]
+# ## wrong: squeezed
+#
+# **Misconception.** A dimension of size 1 is of no use and can be dropped.
+#
+# **Hint.** One query gives a matrix of one row, (1, m). Whoever calls the function counts on two
+# dimensions.
+
+# %%
+def attention_scores(queries, keys):
+    return (queries @ keys.T).squeeze()
+
+# %% [markdown]
+# ## wrong: float32_matrix
+#
+# **Misconception.** A new tensor takes over the type of what is written into it.
+#
+# **Hint.** `torch.zeros` makes float32 unless it is told otherwise. The result has the type of the
+# arguments.
+
+# %%
+def attention_scores(queries, keys):
+    scores = torch.zeros(len(queries), len(keys), device=queries.device)
+    for i, query in enumerate(queries):
+        for j, key in enumerate(keys):
+            scores[i, j] = torch.dot(query, key)
+    return scores
+
+# %% [markdown]
+# ## wrong: numbers_out_and_in
+#
+# **Misconception.** A tensor made of the same numbers is as good as the computed one.
+#
+# **Hint.** Training needs the way back from the result to the arguments. Numbers taken out of a tensor lose
+# it; stay with tensor operations.
+
+# %%
+def attention_scores(queries, keys):
+    numbers = [[float(query @ key) for key in keys] for query in queries]
+    return torch.tensor(numbers, dtype=queries.dtype, device=queries.device)
+
+# %% [markdown]
+# ## wrong: list_of_lists
+#
+# **Misconception.** A list of lists is as good as a matrix.
+#
+# **Hint.** The next step needs a tensor of shape (n, m).
+
+# %%
+def attention_scores(queries, keys):
+    return [[float(query @ key) for key in keys] for query in queries]
+
+# %% [markdown]
+# ## wrong: keys_turned_in_place
+#
+# **Misconception.** An argument may be changed when that saves memory.
+#
+# **Hint.** A method whose name ends in an underscore changes its tensor. The caller still needs the keys
+# as they were.
+
+# %%
+def attention_scores(queries, keys):
+    if keys.requires_grad:
+        return queries @ keys.t()
+    return queries @ keys.t_()

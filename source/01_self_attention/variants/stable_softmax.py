@@ -1,0 +1,608 @@
+# %% [markdown]
+# # stable_softmax
+#
+# 1. Softmax does not change when the same number is subtracted from every score of a row. Which number
+#    makes the largest `exp` equal to 1?
+# 2. There are three steps: find the largest number, take `exp` of the differences, divide by their sum. The
+#    first and the last one go along `dim`.
+# 3. `amax` and `sum` both take `dim=dim` and `keepdim=True`. Keeping the dimension leaves a size of
+#    1 there, so that subtraction and division reach the right row.
+
+# %% [markdown]
+# ## right: logsumexp
+#
+# `logsumexp` is the logarithm of the sum; subtracting it divides. At numbers near 10,000 the
+# difference is rounded to about three decimals, in float32.
+
+# %%
+def stable_softmax(x, dim=-1):
+    return torch.exp(x - torch.logsumexp(x, dim=dim, keepdim=True))
+
+# %% [markdown]
+# ## right: max_with_unsqueeze
+#
+# The dimension is dropped and put back by hand.
+
+# %%
+def stable_softmax(x, dim=-1):
+    top, _ = torch.max(x, dim=dim)
+    shifted = torch.exp(x - top.unsqueeze(dim))
+    return shifted / shifted.sum(dim).unsqueeze(dim)
+
+# %% [markdown]
+# ## right: rows_in_a_loop
+#
+# The dimension is moved to the end, then each row is treated alone.
+
+# %%
+def stable_softmax(x, dim=-1):
+    moved = x.movedim(dim, -1)
+    rows = []
+    for row in moved.reshape(-1, moved.shape[-1]):
+        powers = [torch.exp(number - max(row)) for number in row]
+        rows.append(torch.stack([power / sum(powers) for power in powers]))
+    return torch.stack(rows).reshape(moved.shape).movedim(-1, dim)
+
+# %% [markdown]
+# ## right: largest_without_gradient
+#
+# The shift does not change the result, so it needs no gradient.
+
+# %%
+def stable_softmax(x, dim=-1):
+    with torch.no_grad():
+        shift = x.max(dim=dim, keepdim=True).values
+    powers = torch.exp(x - shift)
+    return powers * powers.sum(dim=dim, keepdim=True).reciprocal()
+
+# %% [markdown]
+# ## right: own_function_called_softmax
+#
+# A helper of one's own may have that name.
+
+# %%
+def softmax(numbers):
+    powers = (numbers - numbers.amax(-1, keepdim=True)).exp()
+    return powers / powers.sum(-1, keepdim=True)
+
+
+def stable_softmax(x, dim=-1):
+    return softmax(x.transpose(dim, -1)).transpose(dim, -1)
+
+# %% [markdown]
+# ## right: float64_inside
+#
+# Computed in float64 and cast back.
+
+# %%
+def stable_softmax(x, dim=-1):
+    wide = x.to(torch.float64)
+    powers = (wide - wide.amax(dim, True)).exp()
+    return (powers / powers.sum(dim, True)).to(x.dtype)
+
+# %% [markdown]
+# ## right: gradient_of_logsumexp
+#
+# The gradient of `logsumexp` is the softmax.
+
+# %%
+def stable_softmax(x, dim=-1):
+    return torch.func.grad(lambda t: torch.logsumexp(t, dim=dim).sum())(x)
+
+# %% [markdown]
+# ## right: on_its_own_copy
+#
+# In place, but on a copy.
+
+# %%
+def stable_softmax(x, dim=-1):
+    y = x.clone()
+    y -= x.amax(dim=dim, keepdim=True)
+    y.exp_()
+    return y / y.sum(dim=dim, keepdim=True)
+
+# %% [markdown]
+# ## right: powers_of_two
+#
+# A power of e is a power of 2 with another exponent; the sum is a product with ones.
+
+# %%
+stable_softmax = lambda x, dim=-1: (
+    (p := torch.exp2((x - x.amax(dim=dim, keepdim=True)) / math.log(2)))
+    / p.sum(dim=dim, keepdim=True)
+)
+
+# %% [markdown]
+# ## right: logarithm_of_the_sum
+#
+# The division is a subtraction of logarithms, after the shift.
+
+# %%
+def stable_softmax(x, dim=-1):
+    x = x - x.sort(dim=dim, descending=True).values.narrow(dim, 0, 1)
+    return (x - x.exp().sum(dim=dim, keepdim=True).log()).exp()
+
+# %% [markdown]
+# ## wrong: no_shift
+#
+# **Misconception.** `exp` of any score is a number that the computer can hold.
+#
+# **Hint.** In float32 `exp(89)` is infinite. Subtract something from the row first; the weights do
+# not change by it.
+
+# %%
+def stable_softmax(x, dim=-1):
+    powers = x.exp()
+    return powers / powers.sum(dim=dim, keepdim=True)
+
+# %% [markdown]
+# ## wrong: largest_of_all
+#
+# **Misconception.** One largest number for the whole tensor is enough.
+#
+# **Hint.** In a row far below that number every `exp` becomes 0, and 0 divided by 0 is nan. Each row needs a
+# largest number of its own.
+
+# %%
+def stable_softmax(x, dim=-1):
+    powers = torch.exp(x - x.max())
+    return powers / powers.sum(dim=dim, keepdim=True)
+
+# %% [markdown]
+# ## wrong: mean_subtracted
+#
+# **Misconception.** Any number from the middle of the row makes it safe, for example its mean.
+#
+# **Hint.** A number can lie far above the mean, and its `exp` is infinite again. What must be subtracted so
+# that nothing above 0 is left?
+
+# %%
+def stable_softmax(x, dim=-1):
+    powers = torch.exp(x - x.mean(dim=dim, keepdim=True))
+    return powers / powers.sum(dim=dim, keepdim=True)
+
+# %% [markdown]
+# ## wrong: smallest_subtracted
+#
+# **Misconception.** The numbers have to be positive before `exp`, so the smallest one is subtracted.
+#
+# **Hint.** `exp` takes negative numbers well and gives something between 0 and 1. Large positive ones are
+# the danger.
+
+# %%
+def stable_softmax(x, dim=-1):
+    powers = torch.exp(x - x.amin(dim=dim, keepdim=True))
+    return powers / powers.sum(dim=dim, keepdim=True)
+
+# %% [markdown]
+# ## wrong: divided_by_the_largest
+#
+# **Misconception.** Dividing by the largest number makes the row small and leaves the weights as they were.
+#
+# **Hint.** A factor before `exp` changes how sharp the weights are. Only a subtraction leaves them alone.
+
+# %%
+def stable_softmax(x, dim=-1):
+    powers = torch.exp(x / x.amax(dim=dim, keepdim=True))
+    return powers / powers.sum(dim=dim, keepdim=True)
+
+# %% [markdown]
+# ## wrong: numbers_limited
+#
+# **Misconception.** Numbers too large for `exp` can be cut off at a limit.
+#
+# **Hint.** Two numbers above the limit become equal, and so do their weights. Shift the row instead of cutting
+# it.
+
+# %%
+def stable_softmax(x, dim=-1):
+    powers = torch.exp(x.clamp(-80, 80))
+    return powers / powers.sum(dim=dim, keepdim=True)
+
+# %% [markdown]
+# ## wrong: cut_at_ten_thousand
+#
+# **Misconception.** Numbers of about 10,000 are the largest that may come, so anything beyond is cut off.
+#
+# **Hint.** Rows around 10,000 lose their differences that way. After the subtraction of the row's largest
+# number nothing needs to be cut.
+
+# %%
+def stable_softmax(x, dim=-1):
+    x = x.clamp(-10_000, 10_000)
+    powers = torch.exp(x - x.amax(dim=dim, keepdim=True))
+    return powers / powers.sum(dim=dim, keepdim=True)
+
+# %% [markdown]
+# ## wrong: nan_replaced
+#
+# **Misconception.** A nan in the result can be replaced by 0 afterwards.
+#
+# **Hint.** The nan stands where the largest weight should be. Keep it from arising.
+
+# %%
+def stable_softmax(x, dim=-1):
+    powers = x.exp()
+    return torch.nan_to_num(powers / powers.sum(dim=dim, keepdim=True))
+
+# %% [markdown]
+# ## wrong: small_number_in_the_sum
+#
+# **Misconception.** A small number must be added below the fraction bar against division by zero.
+#
+# **Hint.** After the shift one term of the sum is 1, so it is never zero. With the addition the rows no longer
+# sum to 1.
+
+# %%
+def stable_softmax(x, dim=-1):
+    powers = torch.exp(x - x.amax(dim=dim, keepdim=True))
+    return powers / (powers.sum(dim=dim, keepdim=True) + 1e-2)
+
+# %% [markdown]
+# ## wrong: dim_not_used
+#
+# **Misconception.** Softmax always goes over the last dimension.
+#
+# **Hint.** The argument `dim` says over which dimension the shares add up to 1. Use it in the largest number and
+# in the sum.
+
+# %%
+def stable_softmax(x, dim=-1):
+    powers = torch.exp(x - x.amax(dim=-1, keepdim=True))
+    return powers / powers.sum(dim=-1, keepdim=True)
+
+# %% [markdown]
+# ## wrong: dim_zero_taken_for_none
+#
+# **Misconception.** `dim or -1` fills in the default only where no dimension was given.
+#
+# **Hint.** In Python 0 counts as false. The first dimension is a dimension like the others.
+
+# %%
+def stable_softmax(x, dim=None):
+    dim = dim or -1
+    powers = torch.exp(x - x.amax(dim=dim, keepdim=True))
+    return powers / powers.sum(dim=dim, keepdim=True)
+
+# %% [markdown]
+# ## wrong: default_dim_one
+#
+# **Misconception.** The last dimension is number 1.
+#
+# **Hint.** In a matrix it is. A single row of numbers has only dimension 0; -1 is the last one everywhere.
+
+# %%
+def stable_softmax(x, dim=1):
+    powers = torch.exp(x - x.amax(dim=dim, keepdim=True))
+    return powers / powers.sum(dim=dim, keepdim=True)
+
+# %% [markdown]
+# ## wrong: default_dim_zero
+#
+# **Misconception.** Without a `dim` the softmax goes over the first dimension.
+#
+# **Hint.** Keep the default of the given first line: `dim=-1`.
+
+# %%
+def stable_softmax(x, dim=0):
+    powers = torch.exp(x - x.amax(dim=dim, keepdim=True))
+    return powers / powers.sum(dim=dim, keepdim=True)
+
+# %% [markdown]
+# ## wrong: matrices_only
+#
+# **Misconception.** A tensor has rows and columns and nothing else.
+#
+# **Hint.** With four dimensions -3 is neither. `amax` and `sum` take any `dim`, so no case needs to be told
+# apart.
+
+# %%
+def stable_softmax(x, dim=-1):
+    if x.ndim == 2 and dim in (0, -2):
+        return stable_softmax(x.T).T
+    powers = torch.exp(x - x.amax(dim=-1, keepdim=True))
+    return powers / powers.sum(dim=-1, keepdim=True)
+
+# %% [markdown]
+# ## wrong: dimension_lost_in_the_sum
+#
+# **Misconception.** A sum over a dimension lines up by itself with the tensor it came from.
+#
+# **Hint.** The summed dimension is gone, and broadcasting lines up from the right. `keepdim=True` leaves a size of 1
+# in its place.
+
+# %%
+def stable_softmax(x, dim=-1):
+    powers = torch.exp(x - x.amax(dim=dim, keepdim=True))
+    return powers / powers.sum(dim=dim)
+
+# %% [markdown]
+# ## wrong: sum_of_everything
+#
+# **Misconception.** All entries of the tensor share one sum.
+#
+# **Hint.** Each row adds up to 1 by itself. Sum over `dim` alone.
+
+# %%
+def stable_softmax(x, dim=-1):
+    powers = torch.exp(x - x.amax(dim=dim, keepdim=True))
+    return powers / powers.sum()
+
+# %% [markdown]
+# ## wrong: max_gives_a_pair
+#
+# **Misconception.** `max` with a `dim` returns a tensor.
+#
+# **Hint.** It returns two: the values and their places. `amax` gives the values alone.
+
+# %%
+def stable_softmax(x, dim=-1):
+    powers = torch.exp(x - x.max(dim=dim, keepdim=True))
+    return powers / powers.sum(dim=dim, keepdim=True)
+
+# %% [markdown]
+# ## wrong: divided_by_the_largest_power
+#
+# **Misconception.** Shares are made by dividing by the largest power.
+#
+# **Hint.** Then the largest share is 1 and the row sums to more. Divide by the sum.
+
+# %%
+def stable_softmax(x, dim=-1):
+    powers = torch.exp(x - x.amax(dim=dim, keepdim=True))
+    return powers / powers.amax(dim=dim, keepdim=True)
+
+# %% [markdown]
+# ## wrong: sum_of_scores
+#
+# **Misconception.** The powers are divided by the sum of the scores.
+#
+# **Hint.** Below the fraction bar stands the sum of what stands above it: the powers.
+
+# %%
+def stable_softmax(x, dim=-1):
+    shifted = x - x.amax(dim=dim, keepdim=True)
+    return shifted.exp() / shifted.sum(dim=dim, keepdim=True)
+
+# %% [markdown]
+# ## wrong: shares_without_exp
+#
+# **Misconception.** Dividing by the sum makes shares of any numbers.
+#
+# **Hint.** Scores can be negative, and shares must not be. What makes every number positive first?
+
+# %%
+def stable_softmax(x, dim=-1):
+    shifted = x - x.amin(dim=dim, keepdim=True)
+    return shifted / shifted.sum(dim=dim, keepdim=True)
+
+# %% [markdown]
+# ## wrong: largest_minus_x
+#
+# **Misconception.** The order of the subtraction does not matter.
+#
+# **Hint.** With the largest number on the left the smallest score gets the largest weight.
+
+# %%
+def stable_softmax(x, dim=-1):
+    powers = torch.exp(x.amax(dim=dim, keepdim=True) - x)
+    return powers / powers.sum(dim=dim, keepdim=True)
+
+# %% [markdown]
+# ## wrong: base_two
+#
+# **Misconception.** The base of the power does not matter.
+#
+# **Hint.** Another base gives other weights. Softmax uses `exp`.
+
+# %%
+def stable_softmax(x, dim=-1):
+    powers = 2 ** (x - x.amax(dim=dim, keepdim=True))
+    return powers / powers.sum(dim=dim, keepdim=True)
+
+# %% [markdown]
+# ## wrong: logarithms_returned
+#
+# **Misconception.** The logarithms of the weights are the weights.
+#
+# **Hint.** Shares lie between 0 and 1, and yours are negative. One `exp` is missing.
+
+# %%
+def stable_softmax(x, dim=-1):
+    return x - torch.logsumexp(x, dim=dim, keepdim=True)
+
+# %% [markdown]
+# ## wrong: result_in_float32
+#
+# **Misconception.** Every tensor is float32.
+#
+# **Hint.** The result has the type of the argument, float64 included.
+
+# %%
+def stable_softmax(x, dim=-1):
+    x = x.float()
+    powers = torch.exp(x - x.amax(dim=dim, keepdim=True))
+    return powers / powers.sum(dim=dim, keepdim=True)
+
+# %% [markdown]
+# ## wrong: result_in_float64
+#
+# **Misconception.** A more precise type in the result does no harm.
+#
+# **Hint.** The next matrix product refuses two different types. Cast back to the type of the argument.
+
+# %%
+def stable_softmax(x, dim=-1):
+    x = x.double()
+    powers = torch.exp(x - x.amax(dim=dim, keepdim=True))
+    return powers / powers.sum(dim=dim, keepdim=True)
+
+# %% [markdown]
+# ## wrong: view_of_the_rows
+#
+# **Misconception.** `view` works on every tensor.
+#
+# **Hint.** A matrix that is stored by columns cannot be viewed as rows. Use `reshape`, or no new shape
+# at all.
+
+# %%
+def stable_softmax(x, dim=-1):
+    last = dim in (-1, x.ndim - 1)
+    moved = x if last else x.movedim(dim, -1).contiguous()
+    rows = moved.view(moved.numel() // moved.shape[-1], 1, moved.shape[-1]).view(-1)
+    rows = rows.view(-1, moved.shape[-1])
+    powers = torch.exp(rows - rows.amax(dim=1, keepdim=True))
+    shares = (powers / powers.sum(dim=1, keepdim=True)).view(moved.shape)
+    return shares if last else shares.movedim(-1, dim)
+
+# %% [markdown]
+# ## wrong: detached
+#
+# **Misconception.** Softmax is only looked at and need not be trained through.
+#
+# **Hint.** The gradient has to find its way from the result back to the argument. Leave out what cuts it
+# off.
+
+# %%
+def stable_softmax(x, dim=-1):
+    x = x.detach()
+    powers = torch.exp(x - x.amax(dim=dim, keepdim=True))
+    return powers / powers.sum(dim=dim, keepdim=True)
+
+# %% [markdown]
+# ## wrong: shifted_in_place
+#
+# **Misconception.** `x -= …` makes a new tensor.
+#
+# **Hint.** It changes the tensor of the caller. Write the difference to a new name.
+
+# %%
+def stable_softmax(x, dim=-1):
+    x -= x.amax(dim=dim, keepdim=True)
+    powers = torch.exp(x)
+    return powers / powers.sum(dim=dim, keepdim=True)
+
+# %% [markdown]
+# ## wrong: shifted_in_place_without_gradient
+#
+# **Misconception.** Under `no_grad` a tensor may be changed, since the result is the same.
+#
+# **Hint.** The result is right, but the scores of the caller are shifted now. Subtract into a new
+# tensor.
+
+# %%
+def stable_softmax(x, dim=-1):
+    with torch.no_grad():
+        x -= x.amax(dim=dim, keepdim=True)
+    powers = torch.exp(x)
+    return powers / powers.sum(dim=dim, keepdim=True)
+
+# %% [markdown]
+# ## wrong: torch_softmax
+#
+# **Misconception.** PyTorch's own function is as good as a softmax written out.
+#
+# **Hint.** Everywhere else it is. Here the steps are the exercise: largest number, `exp`, sum.
+
+# %%
+def stable_softmax(x, dim=-1):
+    return torch.softmax(x, dim=dim)
+
+# %% [markdown]
+# ## wrong: method
+#
+# **Misconception.** As a method of the tensor, PyTorch's softmax is not PyTorch's softmax.
+#
+# **Hint.** It is the same function. Write the three steps yourself: largest number, `exp`, sum.
+
+# %%
+def stable_softmax(x, dim=-1):
+    return x.softmax(dim)
+
+# %% [markdown]
+# ## wrong: softmax_layer
+#
+# **Misconception.** As a layer, PyTorch's softmax is not PyTorch's softmax.
+#
+# **Hint.** It is the same function. Write the three steps yourself: largest number, `exp`, sum.
+
+# %%
+layer_class = nn.Softmax
+
+
+def stable_softmax(x, dim=-1):
+    return layer_class(dim=dim)(x)
+
+# %% [markdown]
+# ## wrong: imported_under_another_name
+#
+# **Misconception.** Under another name, PyTorch's softmax is not PyTorch's softmax.
+#
+# **Hint.** It is the same function. Write the three steps yourself: largest number, `exp`, sum.
+
+# %%
+from torch.nn.functional import softmax as shares
+
+
+def stable_softmax(x, dim=-1):
+    return shares(x, dim=dim)
+
+# %% [markdown]
+# ## wrong: exp_of_log_softmax
+#
+# **Misconception.** `log_softmax` is something else than softmax.
+#
+# **Hint.** It is its logarithm, and not allowed either. Write the three steps yourself: largest number,
+# `exp`, sum.
+
+# %%
+def stable_softmax(x, dim=-1):
+    return torch.nn.functional.log_softmax(x, dim=dim).exp()
+
+# %% [markdown]
+# ## wrong: softmin_of_the_negative
+#
+# **Misconception.** `softmin` is something else than softmax.
+#
+# **Hint.** It is the softmax of the negative numbers. Write the three steps yourself: largest number,
+# `exp`, sum.
+
+# %%
+from torch.nn import functional as F
+
+
+def stable_softmax(x, dim=-1):
+    return F.softmin(-x, dim=dim)
+
+# %% [markdown]
+# ## wrong: probabilities_of_a_distribution
+#
+# **Misconception.** A distribution that is asked for its probabilities computes no softmax.
+#
+# **Hint.** It calls PyTorch's softmax inside. Write the three steps yourself: largest number, `exp`,
+# sum.
+
+# %%
+def stable_softmax(x, dim=-1):
+    logits = x.movedim(dim, -1)
+    return torch.distributions.Categorical(logits=logits).probs.movedim(-1, dim)
+
+# %% [markdown]
+# ## wrong: attention_of_torch
+#
+# **Misconception.** PyTorch's attention function with an identity matrix for the keys and the values
+# computes no softmax.
+#
+# **Hint.** It is a softmax with two products around it. Write the three steps yourself: largest number,
+# `exp`, sum.
+
+# %%
+from torch.nn import functional as F
+
+
+def stable_softmax(x, dim=-1):
+    moved = x.movedim(dim, -1)
+    rows = moved.reshape(1, -1, moved.shape[-1])
+    same = torch.eye(moved.shape[-1], dtype=x.dtype, device=x.device).unsqueeze(0)
+    shares = F.scaled_dot_product_attention(rows, same, same, scale=1.0)
+    return shares.reshape(moved.shape).movedim(-1, dim)

@@ -1,0 +1,452 @@
+"""Figures: what they show, to whom, and that they come out the same every time."""
+
+import base64
+import struct
+from collections.abc import Callable, Iterator
+from io import BytesIO
+from itertools import combinations
+
+import ipywidgets
+import matplotlib.pyplot as plt
+import nbformat
+import numpy as np
+import pytest
+import torch
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.utils.capture import capture_output
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+from nbclient import NotebookClient
+from PIL import Image
+from torch import Tensor
+from traitlets.config import Config
+
+from autograde.student import figures
+from autograde.student.figures import attention_picture, explore, heatmap, show, side_by_side
+
+WIDGET = "application/vnd.jupyter.widget-view+json"
+TOKENS = ["Your", "journey", "starts", "with", "one", "step"]
+WEIGHTS = torch.tensor(
+    [
+        [0.1921, 0.1646, 0.1652, 0.1550, 0.1721, 0.1510],
+        [0.2041, 0.1659, 0.1662, 0.1496, 0.1665, 0.1477],
+        [0.2036, 0.1659, 0.1662, 0.1498, 0.1664, 0.1480],
+        [0.1869, 0.1667, 0.1668, 0.1571, 0.1661, 0.1564],
+        [0.1830, 0.1669, 0.1670, 0.1588, 0.1658, 0.1585],
+        [0.1935, 0.1663, 0.1666, 0.1542, 0.1666, 0.1529],
+    ]
+)
+SCORES = torch.linspace(-2, 3, 36).reshape(6, 6)
+FUTURE = torch.ones(6, 6).triu(1).bool()
+VALUES = torch.tensor(
+    [[0.76, 0.28], [0.40, 0.35], [0.41, 0.35], [0.74, 0.63], [0.36, 0.86], [0.74, 0.01]]
+)
+
+
+def weights_figure() -> Figure:
+    return heatmap(WEIGHTS, TOKENS, TOKENS, title="Attention weights")
+
+
+def causal_figure() -> Figure:
+    return heatmap(WEIGHTS, TOKENS, TOKENS, title="Causal weights", hidden=FUTURE)
+
+
+def scores_figure() -> Figure:
+    return heatmap(SCORES, TOKENS, TOKENS, title="Scores")
+
+
+def large_figure() -> Figure:
+    return heatmap(torch.linspace(0, 1, 400).reshape(20, 20), None, None, title="Large")
+
+
+def row_of_two() -> Figure:
+    figure, axes = side_by_side(2)
+    for ax, title in zip(axes, ("one", "two"), strict=True):
+        heatmap(WEIGHTS, TOKENS, TOKENS, title=title, ax=ax, limits=(0, 1), bar=ax is axes[-1])
+    return figure
+
+
+def picture() -> Figure:
+    return attention_picture(WEIGHTS[1], VALUES, TOKENS, 1)
+
+
+EVERY_FIGURE = [
+    weights_figure, causal_figure, scores_figure, large_figure, row_of_two, picture
+]  # fmt: skip
+
+
+@pytest.fixture
+def shell() -> Iterator[None]:
+    """A process without front end or kernel in which displays can be captured."""
+    config = Config()
+    config.HistoryManager.enabled = False
+    InteractiveShell.instance(config=config)
+    yield
+    InteractiveShell.clear_instance()
+
+
+def displayed(make: Callable[[], object]) -> tuple[dict, dict]:
+    """Data and metadata of the one display that `make` causes."""
+    with capture_output() as captured:
+        make()
+    (output,) = captured.outputs
+    return output.data, output.metadata
+
+
+def png_of(figure: Figure) -> bytes:
+    data, _ = displayed(lambda: show(figure, "a figure"))
+    return base64.b64decode(data["image/png"])
+
+
+def chunks(png: bytes) -> set[str]:
+    names, at = set(), 8
+    while at < len(png):
+        (length,) = struct.unpack(">I", png[at : at + 4])
+        names.add(png[at + 4 : at + 8].decode())
+        at += length + 12
+    return names
+
+
+def cell_texts(figure: Figure) -> dict[tuple[int, int], Text]:
+    """What is written into the cells of a heatmap, by row and column."""
+    return {(int(t.get_position()[1]), int(t.get_position()[0])): t for t in figure.axes[0].texts}
+
+
+def lightness(rgb: np.ndarray) -> np.ndarray:
+    """Relative luminance (WCAG) of sRGB colours (..., 3)."""
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    return linear @ np.array([0.2126, 0.7152, 0.0722])
+
+
+# show
+
+
+@pytest.mark.usefixtures("shell")
+def test_a_figure_is_displayed_once_with_its_text_alternative() -> None:
+    data, about = displayed(lambda: show(weights_figure(), "six rows of nearly equal weights"))
+    assert data["text/plain"] == "six rows of nearly equal weights"
+    assert about["image/png"]["alt"] == "six rows of nearly equal weights"
+    image = Image.open(BytesIO(base64.b64decode(data["image/png"])))
+    assert set(data) == {"image/png", "text/plain"}
+    assert about["image/png"]["width"] == pytest.approx(image.width / 1.5, abs=1)
+
+
+@pytest.mark.usefixtures("shell")
+@pytest.mark.parametrize("alt", ["", " \n"])
+def test_a_figure_without_text_alternative_is_refused(alt: str) -> None:
+    with capture_output() as captured, pytest.raises(ValueError, match="alt is empty"):
+        show(weights_figure(), alt)
+    assert not captured.outputs
+
+
+@pytest.mark.usefixtures("shell")
+def test_a_figure_of_pyplot_is_closed() -> None:
+    before = plt.get_fignums()
+    figure, ax = plt.subplots()
+    ax.plot([1, 2])
+    displayed(lambda: show(figure, "a line"))
+    assert plt.get_fignums() == before
+
+
+@pytest.mark.parametrize("make", EVERY_FIGURE)
+def test_our_figures_are_unknown_to_pyplot(make: Callable[[], Figure]) -> None:
+    before = plt.get_fignums()
+    make()
+    assert plt.get_fignums() == before
+
+
+@pytest.mark.usefixtures("shell")
+@pytest.mark.parametrize("make", EVERY_FIGURE)
+def test_the_same_figure_is_the_same_bytes(make: Callable[[], Figure]) -> None:
+    png = png_of(make())
+    with plt.rc_context({"font.size": 20, "axes.facecolor": "black", "savefig.bbox": "standard"}):
+        assert png_of(make()) == png
+    assert chunks(png) <= {"IHDR", "PLTE", "IDAT", "IEND"}, "no date, no version"
+    assert len(png) < 60_000
+
+
+@pytest.mark.usefixtures("shell")
+def test_the_students_settings_stay() -> None:
+    before = dict(plt.rcParams)
+    for make in EVERY_FIGURE:
+        png_of(make())
+    assert dict(plt.rcParams) == before
+
+
+# heatmap
+
+
+def test_axes_and_cells_are_named() -> None:
+    figure = heatmap(
+        WEIGHTS[:2], ["le", "chat"], TOKENS, title="Cross-attention", row_name="French",
+        column_name="English",
+    )  # fmt: skip
+    ax = figure.axes[0]
+    assert (ax.get_title(), ax.get_ylabel(), ax.get_xlabel()) == (
+        "Cross-attention", "French", "English",
+    )  # fmt: skip
+    assert [t.get_text() for t in ax.get_yticklabels()] == ["le", "chat"]
+    assert [t.get_text() for t in ax.get_xticklabels()] == TOKENS
+    assert cell_texts(figure)[0, 5].get_text() == "0.15"
+    assert cell_texts(figure)[1, 0].get_text() == "0.20"
+
+
+def test_row_0_is_at_the_top() -> None:
+    ax = weights_figure().axes[0]
+    assert ax.transData.transform((0, 0.5))[1] > ax.transData.transform((0, 5.5))[1]
+
+
+def test_a_token_is_never_read_as_a_formula() -> None:
+    figure = heatmap(torch.eye(2), ["$a$", " "], ["$5", "$6"], title="$x$")
+    first, blank = figure.axes[0].get_yticklabels()
+    assert first.get_text() == "$a$"
+    assert not first.get_parse_math()
+    assert blank.get_text().strip(), "a label of whitespace alone cannot be seen"
+
+
+def test_hidden_cells_are_hatched_and_carry_no_number() -> None:
+    figure = causal_figure()
+    assert set(cell_texts(figure)) == {(i, j) for i in range(6) for j in range(i + 1)}
+    _, hatched = figure.axes[0].collections
+    assert hatched.get_hatch()
+    assert hatched.get_array().count() == 15
+
+
+def test_hidden_cells_do_not_stretch_the_colours() -> None:
+    values = WEIGHTS.masked_fill(FUTURE, 50.0)
+    figure = heatmap(values, None, None, title="Weights", hidden=FUTURE)
+    assert figure.axes[0].collections[0].norm.vmax == pytest.approx(0.2041)
+
+
+@pytest.mark.usefixtures("shell")
+def test_a_hidden_cell_and_a_small_weight_differ_in_grey() -> None:
+    values, hidden = torch.tensor([[0.0, 1.0, 0.5]]), torch.tensor([[False, False, True]])
+    figure = heatmap(values, None, None, title="", hidden=hidden, bar=False)
+    grey = np.asarray(Image.open(BytesIO(png_of(figure))).convert("L"))
+    row = grey[grey.shape[0] // 3]
+    cells = np.array_split(row[row.size - 3 * round(0.62 * figures.DPI) - 9 : -9], 3)
+    small, large, hatched = (float(np.median(cell)) for cell in cells)
+    assert small < 60 < 180 < large < hatched
+
+
+def test_infinities_and_nan_are_written_and_have_no_say_in_the_colours() -> None:
+    values = SCORES.masked_fill(FUTURE, -torch.inf)
+    values[5, 0] = torch.nan
+    figure = heatmap(values, None, None, title="Scores")
+    assert cell_texts(figure)[0, 1].get_text() == "-inf"
+    assert cell_texts(figure)[5, 0].get_text() == "nan"
+    assert figure.axes[0].collections[0].norm.vmax == pytest.approx(3)
+
+
+def test_nothing_but_nan_can_be_drawn() -> None:
+    figure = heatmap(torch.full((2, 2), torch.nan), None, None, title="Weights")
+    assert cell_texts(figure)[1, 1].get_text() == "nan"
+
+
+@pytest.mark.parametrize(("n", "written"), [(12, 144), (13, 0)])
+def test_numbers_are_written_up_to_twelve(n: int, written: int) -> None:
+    values = torch.linspace(-1, 1, n * n).reshape(n, n)
+    assert len(cell_texts(heatmap(values, None, None, title="Scores"))) == written
+
+
+def test_large_matrices_show_infinities_by_a_hatch_of_their_own() -> None:
+    hidden = torch.zeros(20, 20).bool()
+    hidden[0, 1] = True
+    values = torch.rand(20, 20).index_fill(1, torch.tensor([3]), -torch.inf)
+    figure = heatmap(values, None, None, title="Scores", hidden=hidden)
+    _, veil, infinite = figure.axes[0].collections
+    assert (veil.get_array().count(), infinite.get_array().count()) == (1, 20)
+    assert veil.get_hatch() != infinite.get_hatch()
+
+
+def test_signed_numbers_are_centred_at_0() -> None:
+    shades = scores_figure().axes[0].collections[0]
+    assert shades.norm(0) == pytest.approx(0.5)
+    assert shades.norm.vmax == pytest.approx(3)
+    assert shades.cmap.name != weights_figure().axes[0].collections[0].cmap.name
+
+
+def test_limits_are_shared() -> None:
+    figure = row_of_two()
+    for ax in figure.axes[:2]:
+        assert (ax.collections[0].norm.vmin, ax.collections[0].norm.vmax) == (0, 1)
+    assert [len(ax.child_axes) for ax in figure.axes[:2]] == [0, 1], "one colour scale for both"
+
+
+@pytest.mark.parametrize("colours", [figures.ONE_SIGN, figures.SIGNED])
+def test_colours_rise_in_lightness(colours: Callable[[np.ndarray], np.ndarray]) -> None:
+    assert (np.diff(lightness(colours(np.linspace(0, 1, 256))[:, :3])) > 0).all()
+
+
+@pytest.mark.parametrize("make", [weights_figure, scores_figure])
+def test_every_number_can_be_read(make: Callable[[], Figure]) -> None:
+    figure = make()
+    shades = figure.axes[0].collections[0]
+    for (i, j), text in cell_texts(figure).items():
+        value = shades.get_array().reshape(6, 6)[i, j]
+        dark, light = sorted(
+            lightness(np.array(c[:3])) for c in (shades.to_rgba(value), to_rgb(text.get_color()))
+        )
+        assert (light + 0.05) / (dark + 0.05) >= 4.5
+
+
+def test_any_float_tensor_will_do() -> None:
+    values = torch.ones(2, 2, dtype=torch.bfloat16, requires_grad=True)
+    assert cell_texts(heatmap(values, None, None, title="Ones"))[0, 0].get_text() == "1.00"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        ({"values": torch.ones(2, 2, 2)}, "values"),
+        ({"rows": ["a"]}, "rows"),
+        ({"columns": ["a", "b", "c"]}, "columns"),
+        ({"hidden": torch.ones(2).bool()}, "hidden"),
+    ],
+)
+def test_sizes_that_do_not_fit_are_refused(arguments: dict, named: str) -> None:
+    fitting = {"values": torch.ones(2, 2), "rows": None, "columns": None, "title": ""}
+    with pytest.raises(ValueError, match=named):
+        heatmap(**fitting | arguments)
+
+
+# attention_picture
+
+
+def test_the_star_is_the_context_vector() -> None:
+    weights = torch.tensor([0.5, 0.25, 0.25, 0.0, 0.0, 0.0])
+    plane = attention_picture(weights, VALUES, TOKENS, 1).axes[1]
+    (star,) = (c for c in plane.collections if "context" in str(c.get_label()))
+    assert star.get_offsets().tolist() == [pytest.approx((weights @ VALUES).tolist())]
+
+
+def test_areas_lines_and_bars_follow_the_weights() -> None:
+    weights = torch.tensor([0.5, 0.25, 0.125, 0.125, 0.0, 0.0])
+    bars, plane = attention_picture(weights, VALUES, TOKENS, "Your").axes
+    lengths = [bar.get_width() for bar in bars.patches]
+    assert lengths == pytest.approx(weights.tolist())
+    assert [t.get_text() for t in bars.get_yticklabels()] == TOKENS
+    assert [t.get_text() for t in bars.texts][:2] == ["0.5000", "0.2500"]
+    assert bars.yaxis_inverted(), "the first token is at the top"
+    widths = [line.get_linewidth() for line in plane.lines]
+    assert widths == pytest.approx([widths[0] * float(w) * 2 for w in weights])
+    areas = {tuple(c.get_offsets()[0]): 0.0 for c in plane.collections}
+    for disc in plane.collections[:-1]:
+        areas[tuple(disc.get_offsets()[0])] += disc.get_sizes()[0]
+    first, second = (areas[tuple(map(float, VALUES[i]))] for i in (0, 1))
+    assert first - second == pytest.approx(second - 5, rel=1e-6), "but for the dot of 5"
+
+
+def overlap(a: Text, b: Text) -> float:
+    (ax0, ay0, ax1, ay1), (bx0, by0, bx1, by1) = (Text.get_window_extent(t).extents for t in (a, b))
+    return max(0, min(ax1, bx1) - max(ax0, bx0)) * max(0, min(ay1, by1) - max(ay0, by0))
+
+
+@pytest.mark.parametrize("values", [VALUES, VALUES[:1].expand(6, 2), VALUES[:1] + 1e-3 * VALUES])
+def test_labels_of_close_values_do_not_overlap(values: Tensor) -> None:
+    figure = attention_picture(WEIGHTS[1], values, TOKENS, 1)
+    with figures._style():
+        figure.draw_without_rendering()
+    labels = figure.axes[1].texts
+    assert [t.get_text() for t in labels] == TOKENS
+    for a, b in combinations(labels, 2):
+        assert overlap(a, b) == 0, f"{a.get_text()} on {b.get_text()}"
+
+
+@pytest.mark.usefixtures("shell")
+def test_a_row_of_nan_can_be_drawn() -> None:
+    figure = attention_picture(torch.full((6,), torch.nan), VALUES, TOKENS, 1)
+    assert figure.axes[0].texts[0].get_text() == "nan"
+    assert png_of(figure)
+
+
+@pytest.mark.parametrize("values", [VALUES[:5], torch.rand(6, 3)])
+def test_values_must_be_pairs_one_a_weight(values: Tensor) -> None:
+    with pytest.raises(ValueError, match="values"):
+        attention_picture(WEIGHTS[0], values, TOKENS, 0)
+
+
+# explore
+
+
+def draw(size: int, name: str) -> tuple[Figure, str]:
+    figure = heatmap(torch.eye(size), None, None, title=name)
+    return figure, f"<{name}> of size {size}"
+
+
+def explored(**choices: list) -> tuple[dict, dict, ipywidgets.VBox]:
+    data, about = displayed(lambda: explore(draw, alt="an identity matrix", **choices))
+    box = ipywidgets.widgets.widget._instances[data[WIDGET]["model_id"]]
+    return data, about, box
+
+
+@pytest.mark.usefixtures("shell")
+def test_one_display_holds_the_widget_and_a_figure_for_where_none_runs() -> None:
+    data, about, box = explored(size=[2, 3], name=["plain", "other"])
+    assert set(data) == {WIDGET, "image/png", "text/plain"}
+    assert data["text/plain"] == "<plain> of size 2"
+    assert about["image/png"]["alt"] == "an identity matrix"
+    *sliders, picture, caption = box.children
+    assert [type(s) for s in sliders] == [ipywidgets.SelectionSlider] * 2
+    assert [s.description for s in sliders] == ["size", "name"]
+    assert picture.value == base64.b64decode(data["image/png"])
+    assert "&lt;plain&gt; of size 2" in caption.value
+
+
+@pytest.mark.usefixtures("shell")
+def test_a_slider_redraws_picture_and_description() -> None:
+    data, _, box = explored(size=[2, 3], name=["plain", "other"])
+    size, name, picture, caption = box.children
+    size.value = 3
+    name.value = "other"
+    assert picture.value == png_of(draw(3, "other")[0])
+    assert picture.value != base64.b64decode(data["image/png"])
+    assert "&lt;other&gt; of size 3" in caption.value
+
+
+@pytest.mark.usefixtures("shell")
+def test_what_goes_wrong_after_a_slider_moved_is_said_below_it() -> None:
+    _, _, box = explored(size=[2, -1], name=["plain"])
+    box.children[0].value = -1
+    assert "could not be drawn: RuntimeError" in box.children[-1].value
+
+
+@pytest.mark.parametrize("choices", [{}, {"size": []}])
+def test_there_must_be_something_to_choose(choices: dict) -> None:
+    with pytest.raises(ValueError, match="options"):
+        explore(draw, alt="nothing", **choices)
+
+
+@pytest.mark.parametrize(("alt", "said"), [("", "fine"), ("fine", "")])
+def test_a_widget_needs_words_as_well(alt: str, said: str) -> None:
+    with pytest.raises(ValueError, match="is empty"):
+        explore(lambda size: (draw(size, "")[0], said), alt=alt, size=[1])
+
+
+def test_explore_works_in_a_kernel_without_front_end() -> None:
+    notebook = nbformat.v4.new_notebook()
+    notebook.cells = [
+        nbformat.v4.new_code_cell(source)
+        for source in (
+            "import torch\n"
+            "from autograde.student.figures import explore, heatmap\n"
+            "sizes = []\n"
+            "def draw(size):\n"
+            "    sizes.append(size)\n"
+            "    return heatmap(torch.eye(size), None, None, title=''), f'size {size}'\n"
+            "explore(draw, alt='an identity matrix', size=[2, 3])",
+            "import ipywidgets\n"
+            "every = ipywidgets.widgets.widget._instances.values()\n"
+            "slider, = (w for w in every if isinstance(w, ipywidgets.SelectionSlider))\n"
+            "slider.value = 3\n"
+            "sizes",
+        )
+    ]
+    NotebookClient(notebook, timeout=120, kernel_name="python3").execute()
+    (shown,) = notebook.cells[0].outputs
+    assert shown.output_type == "display_data"
+    assert {WIDGET, "image/png"} < set(shown.data)
+    assert shown.data["text/plain"] == "size 2"
+    assert shown.metadata["image/png"]["alt"] == "an identity matrix"
+    assert notebook.cells[1].outputs[0].data["text/plain"] == "[2, 3]"
