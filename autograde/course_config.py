@@ -32,9 +32,10 @@ def convert(converter: type[BaseConverter], config: Config) -> None:
     """Run one of nbgrader's converters.
 
     Raises:
-        CourseError: it failed; the message is our own where one of our steps raised, else all
-            that nbgrader logged.
+        CourseError: it failed; the message is our own where one of our steps raised, else the
+            reason that nbgrader logged.
     """
+    root = Path(config.CourseDirectory.root)
     log, text = logging.Logger("autograde", logging.ERROR), io.StringIO()
     log.addHandler(logging.StreamHandler(text))
     running = converter(coursedir=CourseDirectory(config=config), config=config, log=log)
@@ -43,5 +44,16 @@ def convert(converter: type[BaseConverter], config: Config) -> None:
     except NbGraderException as error:
         logged = text.getvalue()
         _, ours, rest = logged.partition("CourseError: ")
-        message = rest.partition("\nThere was an error")[0] if ours else logged
-        raise CourseError(message.strip() or str(error)) from error
+        if ours:
+            raise CourseError(rest.partition("\nThere was an error")[0].strip()) from error
+        path = root / ".autograde" / "nbgrader.log"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(logged)
+        raise CourseError(f"nbgrader failed: {_reason(logged)} (all of it: {path})") from error
+
+
+def _reason(logged: str) -> str:
+    """The last line of the traceback in nbgrader's log, or its first line."""
+    lines = logged.splitlines() or ["it said nothing"]
+    ends = [i for i, line in enumerate(lines) if line.startswith("There was an error")]
+    return lines[ends[-1] - 1] if ends and ends[-1] > 1 else lines[0]

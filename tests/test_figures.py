@@ -168,10 +168,11 @@ def test_the_same_figure_is_the_same_bytes(make: Callable[[], Figure]) -> None:
 
 @pytest.mark.usefixtures("shell")
 def test_the_students_settings_stay() -> None:
-    before = dict(plt.rcParams)
-    for make in EVERY_FIGURE:
-        png_of(make())
-    assert dict(plt.rcParams) == before
+    with plt.rc_context({"font.size": 21}):
+        before = dict(plt.rcParams)
+        for make in EVERY_FIGURE:
+            png_of(make())
+        assert dict(plt.rcParams) == before
 
 
 # heatmap
@@ -208,7 +209,8 @@ def test_a_token_is_never_read_as_a_formula() -> None:
 def test_hidden_cells_are_hatched_and_carry_no_number() -> None:
     figure = causal_figure()
     assert set(cell_texts(figure)) == {(i, j) for i in range(6) for j in range(i + 1)}
-    _, hatched = figure.axes[0].collections
+    coloured, hatched = figure.axes[0].collections
+    assert coloured.get_array().count() == 21
     assert hatched.get_hatch()
     assert hatched.get_array().count() == 15
 
@@ -352,6 +354,14 @@ def test_labels_of_close_values_do_not_overlap(values: Tensor) -> None:
     assert [t.get_text() for t in labels] == TOKENS
     for a, b in combinations(labels, 2):
         assert overlap(a, b) == 0, f"{a.get_text()} on {b.get_text()}"
+
+
+def test_title_and_legend_have_room() -> None:
+    figure = picture()
+    legend = figure.axes[1].get_legend().get_window_extent()
+    assert figure.axes[1].get_window_extent().y1 <= legend.y0 + 1
+    assert legend.y1 <= figure.texts[0].get_window_extent().y0
+    assert figure.axes[0].get_tightbbox().x0 >= 0
 
 
 @pytest.mark.usefixtures("shell")

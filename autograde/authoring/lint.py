@@ -109,7 +109,9 @@ def lint_student(nb: NotebookNode, student: NotebookNode) -> list[str]:
 
 
 def _tells(line: str) -> bool:
-    """Whether a line gives something away: a call or an operation, not `pass` or a bare name."""
+    """Whether a line gives something away: a call or an operation, not a bare name or `with …:`."""
+    if line.endswith(":"):
+        return False
     try:
         tree = ast.parse(line)
     except SyntaxError:

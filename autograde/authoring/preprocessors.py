@@ -12,6 +12,7 @@ from autograde.authoring import lint
 from autograde.authoring.practice import practice_data
 from autograde.authoring.sources import identify, source_notebook
 from autograde.course import CourseError, Lesson, find_root, lessons
+from autograde.kernels.private import kernel_manager
 from autograde.student.practice import PRACTICE_FILE
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
@@ -70,15 +71,14 @@ class RunReference(NbGraderPreprocessor):
         lesson = lesson_of(resources)
         with TemporaryDirectory() as folder:
             Path(folder, PRACTICE_FILE).write_bytes(practice_data(lesson))
-            place = {"metadata": {"path": folder}}
             NotebookClient(
                 nb,
+                km=kernel_manager(Path(folder)),
                 timeout=CELL_SECONDS,
                 record_timing=False,
                 store_widget_state=False,
-                kernel_name="python3",
-                resources=place,
-            ).execute()
+                resources={"metadata": {"path": folder}},
+            ).execute(cleanup_kc=True)
         for cell in nb.cells:
             for output in cell.get("outputs", []):
                 output.get("data", {}).pop(WIDGET, None)

@@ -8,12 +8,12 @@ from tempfile import TemporaryDirectory
 from typing import Any, cast
 
 from jupyter_client.asynchronous.client import AsyncKernelClient
-from jupyter_client.manager import AsyncKernelManager
 from nbclient import NotebookClient
 from nbclient.exceptions import CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
 
 from autograde.course import grade_id
+from autograde.kernels.private import kernel_manager
 
 TIMED_OUT = "CellTimeoutError"
 SEED_CODE = "from autograde.student.grading import begin_grading; begin_grading({seed})"
@@ -74,8 +74,7 @@ async def _execute(nb: NotebookNode, folder: Path, seed: int, limits: Limits) ->
         client = _Client(
             nb,
             limits,
-            kernel_manager_class=AsyncKernelManager,
-            kernel_name="python3",
+            km=kernel_manager(Path(scratch)),
             timeout=limits.cell_seconds,
             interrupt_on_timeout=True,
             error_on_timeout={"ename": TIMED_OUT, "evalue": "", "traceback": []},
@@ -85,9 +84,7 @@ async def _execute(nb: NotebookNode, folder: Path, seed: int, limits: Limits) ->
             resources={"metadata": {"path": str(place)}},
         )
         try:
-            async with client.async_setup_kernel(
-                extra_arguments=["--HistoryManager.hist_file=:memory:"]
-            ):
+            async with client.async_setup_kernel(cleanup_kc=True):
                 await _run_cells(client, executed, seed, limits)
         except (DeadKernelError, CellTimeoutError, RuntimeError) as error:
             executed.problem = executed.problem or f"The kernel could not be run: {error}"

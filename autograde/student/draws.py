@@ -20,27 +20,18 @@ def seeded(*parts: object) -> np.random.Generator:
 
 
 class Draws:
-    """Tensors and numbers drawn in order; the same seed and name give the same ones.
+    """Tensors and numbers drawn in order; the same seed and name give the same ones."""
 
-    Args:
-        double: draw float32 numbers, but hand them out as float64, to measure what rounding does.
-    """
-
-    def __init__(self, seed: int, name: str, *, double: bool = False) -> None:
+    def __init__(self, seed: int, name: str) -> None:
         self._numbers = seeded(seed, name)
-        self._double = double
-
-    def _tensor(self, numbers: np.ndarray, dtype: torch.dtype) -> Tensor:
-        tensor = torch.from_numpy(numbers).to(dtype)
-        return tensor.to(device(), torch.float64 if self._double else dtype)
 
     def normal(self, *shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
         """Standard normal numbers."""
-        return self._tensor(self._numbers.standard_normal(shape), dtype)
+        return torch.from_numpy(self._numbers.standard_normal(shape)).to(device(), dtype)
 
     def uniform(self, *shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
         """Numbers between -1 and 1."""
-        return self._tensor(self._numbers.uniform(-1, 1, shape), dtype)
+        return torch.from_numpy(self._numbers.uniform(-1, 1, shape)).to(device(), dtype)
 
     def integer(self, low: int, high: int) -> int:
         """A whole number from low to high, both included."""

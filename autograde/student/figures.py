@@ -77,7 +77,10 @@ def show(figure: Figure, alt: str) -> None:
 
 
 def side_by_side(n: int, *, width: float = 3.2, height: float = 3.2) -> tuple[Figure, list[Axes]]:
-    """A figure with n axes in a row, each about `width` by `height` inches, for `ax=`."""
+    """A figure with n axes in a row, each about `width` by `height` inches, for `ax=`.
+
+    Heatmaps in it with the same limits need only one colour scale: `bar=ax is axes[-1]`.
+    """
     with _style():
         figure = Figure(figsize=(n * width, height), layout="constrained")
         return figure, list(figure.subplots(1, n, squeeze=False)[0])
@@ -122,7 +125,8 @@ def heatmap(
             ax = _axes_for(row_names, column_names)
         colours, scale = _colours(numbers[~veil], limits)
         sns.heatmap(
-            np.where(np.isfinite(numbers) & ~veil, numbers, np.nan),
+            numbers,
+            mask=veil | ~np.isfinite(numbers),
             ax=ax,
             cmap=colours,
             vmin=scale.vmin,

@@ -1,7 +1,8 @@
 """The rubric: a public cell that calls an answer on drawn inputs and records what comes of it."""
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
 
@@ -31,7 +32,7 @@ class Rubric(Draws):
     """Records lines. Each stands alone: one that raises does not stop the next."""
 
     def __init__(self, exercise: str, run: session.Session) -> None:
-        super().__init__(run.seed, exercise, double=run.double)
+        super().__init__(run.seed, exercise)
         self._exercise = exercise
         self._run = run
         self._lines: list[Line] = []
@@ -49,6 +50,7 @@ class Rubric(Draws):
 
     def call(self, line: str, answer: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
         """Record what `answer(*args, **kwargs)` returns or raises."""
+        args, kwargs = self._widened((args, kwargs))
         self._record(line, "call", lambda: answer(*args, **kwargs), (args, kwargs))
 
     def check(
@@ -64,7 +66,7 @@ class Rubric(Draws):
         The scalar that is differentiated is the sum of the output times fixed random numbers.
         """
         leaves: list[Tensor] = []
-        args, kwargs = _leaves((args, kwargs), leaves)
+        args, kwargs = _leaves(self._widened((args, kwargs)), leaves)
 
         def run() -> list[Tensor | None]:
             return self._gradients(line, answer(*args, **kwargs), leaves)
@@ -86,7 +88,8 @@ class Rubric(Draws):
             loaded = load(module(*sizes, **options), weights)
             return [loaded(x) for x in inputs]
 
-        self._record(line, "call", lambda: run(weights, *inputs), (dict(weights), *inputs))
+        given = self._widened((dict(weights), *inputs))
+        self._record(line, "call", lambda: run(*given), given)
 
     def backward(
         self,
@@ -98,6 +101,7 @@ class Rubric(Draws):
         **options: Any,
     ) -> None:
         """Record the gradients at every loaded weight and at the input."""
+        weights, x = self._widened((dict(weights), x))
         x = x.detach().clone().requires_grad_()
 
         def run() -> list[Tensor | None]:
@@ -126,6 +130,18 @@ class Rubric(Draws):
         """Whether the calls so far left their arguments as they were."""
         self._record(line, "arguments", lambda: None, None)
 
+    def _widened(self, given: Any) -> Any:
+        """The same numbers in float64, when what float32 rounds off is being measured."""
+        return _map_floats(given, Tensor.double) if self._run.double else given
+
+    @contextmanager
+    def _own_random_state(self, line: str) -> Iterator[None]:
+        """Seed torch for one line, and leave the student's own random state as it was."""
+        with torch.random.fork_rng([device()] if device().type == "cuda" else []):
+            seed = seeded(self._run.seed, self._exercise, line, "torch").integers(2**31)
+            torch.manual_seed(int(seed))
+            yield
+
     def _gradients(self, line: str, output: Any, leaves: list[Tensor]) -> list[Tensor | None]:
         if not isinstance(output, Tensor):
             raise ContractBroken(f"the result is a {type(output).__name__}, expected a tensor")
@@ -141,7 +157,8 @@ class Rubric(Draws):
     ) -> None:
         before = to_plain(given)
         try:
-            outcome = Outcome(value=to_plain(run()))
+            with self._own_random_state(line):
+                outcome = Outcome(value=to_plain(run()))
         except Exception as error:
             outcome = Outcome(error=_family(error), message=str(error))
         self._lines.append(Line(line, kind, before, to_plain(given), outcome, check))
@@ -214,14 +231,23 @@ def _plain_tensor(tensor: Tensor) -> Plain:
 
 def _leaves(value: Any, found: list[Tensor]) -> Any:
     """The value with each float tensor replaced by a leaf that wants a gradient."""
+
+    def leaf(tensor: Tensor) -> Tensor:
+        found.append(tensor.detach().clone().requires_grad_())
+        return found[-1]
+
+    return _map_floats(value, leaf)
+
+
+def _map_floats(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
+    """The value with each float tensor in it changed."""
     match value:
         case Tensor() if value.is_floating_point():
-            found.append(value.detach().clone().requires_grad_())
-            return found[-1]
+            return change(value)
         case list() | tuple():
-            return type(value)(_leaves(item, found) for item in value)
+            return type(value)(_map_floats(item, change) for item in value)
         case dict():
-            return {key: _leaves(item, found) for key, item in value.items()}
+            return {key: _map_floats(item, change) for key, item in value.items()}
     return value
 
 

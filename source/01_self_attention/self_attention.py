@@ -566,7 +566,7 @@ def picture(query):
     return attention_picture(row, values, tokens, query), f"Weights of the query {query}: {parts}."
 
 
-explore(picture, query=tokens)
+explore(picture, alt="For one query: bars of its six weights, and its values and context vector.", query=tokens)
 
 # %% [markdown]
 # ## 6 The same layer with `nn.Linear`

@@ -449,8 +449,7 @@ def stable_softmax(x, dim=-1):
 def stable_softmax(x, dim=-1):
     last = dim in (-1, x.ndim - 1)
     moved = x if last else x.movedim(dim, -1).contiguous()
-    rows = moved.view(moved.numel() // moved.shape[-1], 1, moved.shape[-1]).view(-1)
-    rows = rows.view(-1, moved.shape[-1])
+    rows = moved.view(-1).view(-1, moved.shape[-1])
     powers = torch.exp(rows - rows.amax(dim=1, keepdim=True))
     shares = (powers / powers.sum(dim=1, keepdim=True)).view(moved.shape)
     return shares if last else shares.movedim(-1, dim)
@@ -560,21 +559,6 @@ def stable_softmax(x, dim=-1):
     return torch.nn.functional.log_softmax(x, dim=dim).exp()
 
 # %% [markdown]
-# ## wrong: softmin_of_the_negative
-#
-# **Misconception.** `softmin` is something else than softmax.
-#
-# **Hint.** It is the softmax of the negative numbers. Write the three steps yourself: largest number,
-# `exp`, sum.
-
-# %%
-from torch.nn import functional as F
-
-
-def stable_softmax(x, dim=-1):
-    return F.softmin(-x, dim=dim)
-
-# %% [markdown]
 # ## wrong: probabilities_of_a_distribution
 #
 # **Misconception.** A distribution that is asked for its probabilities computes no softmax.
@@ -586,23 +570,3 @@ def stable_softmax(x, dim=-1):
 def stable_softmax(x, dim=-1):
     logits = x.movedim(dim, -1)
     return torch.distributions.Categorical(logits=logits).probs.movedim(-1, dim)
-
-# %% [markdown]
-# ## wrong: attention_of_torch
-#
-# **Misconception.** PyTorch's attention function with an identity matrix for the keys and the values
-# computes no softmax.
-#
-# **Hint.** It is a softmax with two products around it. Write the three steps yourself: largest number,
-# `exp`, sum.
-
-# %%
-from torch.nn import functional as F
-
-
-def stable_softmax(x, dim=-1):
-    moved = x.movedim(dim, -1)
-    rows = moved.reshape(1, -1, moved.shape[-1])
-    same = torch.eye(moved.shape[-1], dtype=x.dtype, device=x.device).unsqueeze(0)
-    shares = F.scaled_dot_product_attention(rows, same, same, scale=1.0)
-    return shares.reshape(moved.shape).movedim(-1, dim)

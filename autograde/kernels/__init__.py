@@ -1,0 +1,1 @@
+"""Starts the kernels that notebooks of the course run in."""
