@@ -76,6 +76,21 @@ def check(lessons: tuple[str, ...], measure: bool) -> None:
 
 
 @main.command()
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.argument("lessons", nargs=-1)
+def release(folder: Path, lessons: tuple[str, ...]) -> None:
+    """Write what students may have to a new folder: lessons, practice data, environment."""
+    from autograde.authoring import release as releasing
+
+    wanted = chosen(lessons)
+    try:
+        releasing.release(wanted[0].root, wanted, folder)
+    except course.CourseError as error:
+        raise click.ClickException(str(error)) from error
+    print(f"released to {folder}: {', '.join(lesson.name for lesson in wanted)}")
+
+
+@main.command()
 @click.argument("lessons", nargs=-1)
 @click.option("--student", help="Grade this student only.")
 def grade(lessons: tuple[str, ...], student: str | None) -> None:

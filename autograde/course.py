@@ -17,7 +17,7 @@ class CourseError(Exception):
 
 @dataclass(frozen=True)
 class Exercise:
-    """An exercise by name; `needs` are earlier ones that its rubric calls."""
+    """An exercise by name; `needs` are earlier ones that its rubric or an answer may call."""
 
     name: str
     points: float

@@ -1,31 +1,47 @@
 """Feedback pages: nbgrader's generate_feedback with a page of this project's own."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import bleach
 from nbconvert.exporters import HTMLExporter
-from traitlets import default
 from traitlets.config import Config
+
+from autograde.verdict.panel import number
 
 TEMPLATES = Path(__file__).parent / "templates"
 
+# Headings, paragraphs, lists, tables, code and emphasis are what lessons and answers need.
+TAGS = (
+    {"h1", "h2", "h3", "h4", "h5", "h6", "p", "br", "hr", "blockquote", "ul", "ol", "li"}
+    | {"table", "thead", "tbody", "tr", "th", "td", "pre", "code", "span", "div"}
+    | {"em", "strong", "del", "sub", "sup", "a", "img"}
+)
+ATTRIBUTES = {"*": ["class", "id"], "a": ["href"], "img": ["alt"], "th": ["scope"]}
+
+
+def harmless(html: str) -> str:
+    """HTML without script, style, address of a picture, or link that is not to a web page."""
+    return str(bleach.clean(html, tags=TAGS, attributes=ATTRIBUTES, protocols=["https", "http"]))
+
 
 class FeedbackExporter(HTMLExporter):
-    """A page that works offline: no script and no network address; Markdown is sanitised."""
+    """A page that works offline: no script, nothing loaded; Markdown is sanitised."""
 
     @property
     def default_config(self) -> Config:
         """This class's own section wins over what nbgrader sets for every HTMLExporter."""
-        config = Config(
-            FeedbackExporter={
-                "template_name": "attention_feedback",
-                "extra_template_basedirs": [str(TEMPLATES)],
-                "sanitize_html": True,
-            }
-        )
+        own = {
+            "template_name": "attention_feedback",
+            "extra_template_basedirs": [str(TEMPLATES)],
+            "exclude_anchor_links": True,
+        }
+        config = Config(FeedbackExporter=own)
         config.merge(super().default_config)
         return config
 
-    @default("file_extension")
-    def _file_extension_default(self) -> Any:
-        return ".html"
+    def default_filters(self) -> Iterable[tuple[str, Any]]:
+        yield from super().default_filters()  # type: ignore[no-untyped-call]
+        yield "harmless", harmless
+        yield "number", number

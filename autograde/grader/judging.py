@@ -10,7 +10,7 @@ from autograde.course import Exercise, Lesson, grade_id
 from autograde.verdict.judge import Verdict, failed, judge
 from autograde.verdict.key import Key
 from autograde.verdict.packing import BadData
-from autograde.verdict.panel import advice, to_html, to_text
+from autograde.verdict.panel import advice, begin_there, to_html, to_text
 from autograde.verdict.recording import MIME, Recording
 
 
@@ -79,7 +79,7 @@ def _earlier(exercise: Exercise, verdicts: dict[str, Verdict]) -> list[str]:
     wrong = [name for name in exercise.needs if not verdicts[name].passed]
     if not wrong:
         return []
-    return [f"These lines call {' and '.join(wrong)}, which is not right. Begin there."]
+    return [begin_there(wrong)]
 
 
 def show_verdicts(lesson: Lesson, nb: NotebookNode, verdicts: dict[str, Verdict]) -> None:

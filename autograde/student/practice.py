@@ -8,7 +8,7 @@ from IPython.display import display
 from autograde.verdict.judge import Verdict, judge
 from autograde.verdict.key import Key
 from autograde.verdict.packing import unpack
-from autograde.verdict.panel import advice, to_html, to_text
+from autograde.verdict.panel import advice, begin_there, to_html, to_text
 from autograde.verdict.recording import INTERRUPTED, Recording
 
 PRACTICE_FILE = "practice.safetensors"
@@ -85,16 +85,16 @@ def _next_steps(verdict: Verdict, *, named: bool) -> list[str]:
         return []
     said = []
     if builds_on := _unfinished(verdict):
-        said.append(f"These lines call {builds_on}, which is not right yet. Begin there.")
+        said.append(begin_there(builds_on))
     if verdict.misconception is not None and not named:
         said.append(f'Ask why("{verdict.exercise}") for what seems to be behind it.')
     said.append(f'Ask hint("{verdict.exercise}") for a hint.')
     return said
 
 
-def _unfinished(verdict: Verdict) -> str:
+def _unfinished(verdict: Verdict) -> list[str]:
     earlier = key_of(verdict.exercise).needs
-    return " and ".join(name for name in earlier if name in _last and not _last[name].passed)
+    return [name for name in earlier if name in _last and not _last[name].passed]
 
 
 def hint(exercise: str) -> None:

@@ -20,7 +20,7 @@ class Wrong:
 class Key:
     """What one exercise is judged by, for one seed; data made by running the reference.
 
-    `needs` names earlier exercises that this one's lines call.
+    `needs` names earlier exercises that this one's lines may call.
     """
 
     exercise: str

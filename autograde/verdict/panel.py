@@ -31,6 +31,13 @@ def advice(verdict: Verdict, *, named: bool) -> list[str]:
     return said
 
 
+def begin_there(earlier: list[str]) -> str:
+    """Where to look first, when exercises that this one may build on are not right."""
+    names = " and ".join(earlier)
+    are = "is" if len(earlier) == 1 else "are"
+    return f"If these lines call {names}: {names} {are} not right. Begin there."
+
+
 def to_text(verdict: Verdict, said: list[str]) -> str:
     """The panel as text; `said` are the paragraphs below the lines."""
     lines = [headline(verdict)]

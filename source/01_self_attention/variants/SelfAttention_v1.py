@@ -1,12 +1,13 @@
 # %% [markdown]
 # # SelfAttention_v1
 #
-# 1. `__init__` makes the three matrices and computes nothing else. `forward` uses them and makes nothing
-#    new.
-# 2. Multiply x by each matrix. After that, call the functions that you have written, in this order:
-#    scores, weights, context vectors. Which two of queries, keys and values make the scores?
-# 3. The key size is the last size of `keys`, not of x. The weights come from the queries and keys; what they
-#    mix are the values.
+# 1. `__init__` makes the three matrices and computes nothing else. `forward` uses them and makes
+#    nothing new.
+# 2. Multiply x by each matrix. After that, call the functions that you have written, in this
+#    order: scores, weights, context vectors. Which two of queries, keys and values make the
+#    scores?
+# 3. The key size is the last size of `keys`, not of x. The weights come from the queries and
+#    keys; what they mix are the values.
 
 # %% [markdown]
 # ## right: torch_functions
@@ -131,7 +132,8 @@ class SelfAttention_v1(nn.Module):
 # %% [markdown]
 # ## right: values_last
 #
-# The weights mix the inputs first, and the value matrix comes at the end: the same by associativity.
+# The weights mix the inputs first, and the value matrix comes at the end: the same by
+# associativity.
 
 # %%
 class SelfAttention_v1(nn.Module):
@@ -190,8 +192,8 @@ class SelfAttention_v1(nn.Module):
 #
 # **Misconception.** Queries and keys may change places, since both come from x.
 #
-# **Hint.** Row i of the scores belongs to query i. With the keys on the left the rows belong to the
-# keys.
+# **Hint.** Row i of the scores belongs to query i. With the keys on the left the rows belong to
+# the keys.
 
 # %%
 class SelfAttention_v1(nn.Module):
@@ -255,8 +257,8 @@ class SelfAttention_v1(nn.Module):
 #
 # **Misconception.** Queries and keys may come from the same matrix.
 #
-# **Hint.** Then the scores are symmetric again. The key matrix is never used; look for `W_query` written
-# twice.
+# **Hint.** Then the scores are symmetric again. The key matrix is never used; look for `W_query`
+# written twice.
 
 # %%
 class SelfAttention_v1(nn.Module):
@@ -278,8 +280,8 @@ class SelfAttention_v1(nn.Module):
 #
 # **Misconception.** The scale changes nothing that matters.
 #
-# **Hint.** On the small example one hardly sees it. Divide the scores by the square root of the key
-# size.
+# **Hint.** On the small example one hardly sees it. Divide the scores by the square root of the
+# key size.
 
 # %%
 class SelfAttention_v1(nn.Module):
@@ -344,8 +346,8 @@ class SelfAttention_v1(nn.Module):
 #
 # **Misconception.** The scores are divided by d_k, not by its square root.
 #
-# **Hint.** The spread of a dot product grows with the square root of d_k. `attention_weights` divides by the
-# root already, and once is enough.
+# **Hint.** The spread of a dot product grows with the square root of d_k. `attention_weights`
+# divides by the root already, and once is enough.
 
 # %%
 class SelfAttention_v1(nn.Module):
@@ -411,8 +413,8 @@ class SelfAttention_v1(nn.Module):
 #
 # **Misconception.** Scores and weights are the same thing.
 #
-# **Hint.** Scores can be any numbers. The values are mixed by shares, and each row of shares adds up to
-# 1.
+# **Hint.** Scores can be any numbers. The values are mixed by shares, and each row of shares adds
+# up to 1.
 
 # %%
 class SelfAttention_v1(nn.Module):
@@ -541,8 +543,8 @@ class SelfAttention_v1(nn.Module):
 #
 # **Misconception.** It does not matter what the matrices are called and when they are made.
 #
-# **Hint.** `__init__` makes them, and they are called `W_query`, `W_key` and `W_value`, written exactly like
-# this. Saved weights are found by name.
+# **Hint.** `__init__` makes them, and they are called `W_query`, `W_key` and `W_value`, written
+# exactly like this. Saved weights are found by name.
 
 # %%
 class SelfAttention_v1(nn.Module):
@@ -623,8 +625,8 @@ class SelfAttention_v1(nn.Module):
 #
 # **Misconception.** The matrices are drawn when the layer is used.
 #
-# **Hint.** Drawn in `forward` they are new each time, and nothing learned can stay. `forward` only uses what
-# `__init__` made.
+# **Hint.** Drawn in `forward` they are new each time, and nothing learned can stay. `forward`
+# only uses what `__init__` made.
 
 # %%
 class SelfAttention_v1(nn.Module):
@@ -645,8 +647,8 @@ class SelfAttention_v1(nn.Module):
 #
 # **Misconception.** What is computed once in `__init__` follows the parameters later.
 #
-# **Hint.** It keeps the numbers of the start. Training changes the parameters, and `forward` has to look at
-# them anew.
+# **Hint.** It keeps the numbers of the start. Training changes the parameters, and `forward` has
+# to look at them anew.
 
 # %%
 class SelfAttention_v1(nn.Module):
@@ -667,8 +669,8 @@ class SelfAttention_v1(nn.Module):
 #
 # **Misconception.** Three parameters made from one tensor are three matrices.
 #
-# **Hint.** They share the same numbers in memory: whoever changes one changes all. Draw each matrix for
-# itself.
+# **Hint.** They share the same numbers in memory: whoever changes one changes all. Draw each
+# matrix for itself.
 
 # %%
 class SelfAttention_v1(nn.Module):
@@ -689,7 +691,8 @@ class SelfAttention_v1(nn.Module):
 #
 # **Misconception.** The three matrices may start from the same numbers.
 #
-# **Hint.** Then queries, keys and values are the same vectors at first. Draw each matrix for itself.
+# **Hint.** Then queries, keys and values are the same vectors at first. Draw each matrix for
+# itself.
 
 # %%
 class SelfAttention_v1(nn.Module):
@@ -710,8 +713,8 @@ class SelfAttention_v1(nn.Module):
 #
 # **Misconception.** The seed belongs into the layer.
 #
-# **Hint.** Then all layers start alike. The seed is set once, outside, by whoever wants to repeat a
-# run.
+# **Hint.** Then all layers start alike. The seed is set once, outside, by whoever wants to repeat
+# a run.
 
 # %%
 class SelfAttention_v1(nn.Module):
@@ -883,8 +886,8 @@ class SelfAttention_v1(nn.Module):
 #
 # **Misconception.** A dimension of size 1 is of no use and can be dropped.
 #
-# **Hint.** A sentence of one token gives one row, (1, d_out). Whoever calls the layer counts on two
-# dimensions.
+# **Hint.** A sentence of one token gives one row, (1, d_out). Whoever calls the layer counts on
+# two dimensions.
 
 # %%
 class SelfAttention_v1(nn.Module):

@@ -1,12 +1,12 @@
 # %% [markdown]
 # # SelfAttention_v2
 #
-# 1. Only two things differ from the first layer: what is made in `__init__`, and how it is applied to
-#    x.
-# 2. `nn.Linear(d_in, d_out, …)` has an argument that turns its bias on or off. A linear layer is called like a
-#    function.
-# 3. Hand `qkv_bias` on to all three layers as `bias`. In `forward` replace each product with a matrix by a call of
-#    the layer. The rest stays as it was.
+# 1. Only two things differ from the first layer: what is made in `__init__`, and how it is
+#    applied to x.
+# 2. `nn.Linear(d_in, d_out, …)` has an argument that turns its bias on or off. A linear layer is
+#    called like a function.
+# 3. Hand `qkv_bias` on to all three layers as `bias`. In `forward` replace each product with a
+#    matrix by a call of the layer. The rest stays as it was.
 
 # %% [markdown]
 # ## right: torch_functions
@@ -23,7 +23,8 @@ class SelfAttention_v2(nn.Module):
 
     def forward(self, x):
         scores = self.W_query(x) @ self.W_key(x).mT
-        return nn.Softmax(dim=-1)(scores / scores.new_tensor(self.W_key.out_features).sqrt()) @ self.W_value(x)
+        scale = scores.new_tensor(self.W_key.out_features).sqrt()
+        return nn.Softmax(dim=-1)(scores / scale) @ self.W_value(x)
 
 # %% [markdown]
 # ## right: fused
@@ -154,8 +155,8 @@ class SelfAttention_v2(nn.Module):
 #
 # **Misconception.** The layers have a bias unless it is turned off.
 #
-# **Hint.** `nn.Linear` adds a bias by itself. Here there is one only when `qkv_bias` is true, and by default it is
-# not.
+# **Hint.** `nn.Linear` adds a bias by itself. Here there is one only when `qkv_bias` is true, and
+# by default it is not.
 
 # %%
 class SelfAttention_v2(nn.Module):
@@ -215,8 +216,8 @@ class SelfAttention_v2(nn.Module):
 #
 # **Misconception.** A bias of zeros is no bias.
 #
-# **Hint.** It starts from zero, but it is there, and training changes it. Without a bias `layer.bias` is
-# `None`.
+# **Hint.** It starts from zero, but it is there, and training changes it. Without a bias
+# `layer.bias` is `None`.
 
 # %%
 class SelfAttention_v2(nn.Module):
@@ -434,8 +435,8 @@ class SelfAttention_v2(nn.Module):
 #
 # **Misconception.** Two names for one layer are two layers.
 #
-# **Hint.** Both names reach the same matrix, so the scores are symmetric again. Make a layer for each
-# name.
+# **Hint.** Both names reach the same matrix, so the scores are symmetric again. Make a layer for
+# each name.
 
 # %%
 class SelfAttention_v2(nn.Module):
@@ -454,8 +455,8 @@ class SelfAttention_v2(nn.Module):
 #
 # **Misconception.** Queries and keys may change places, since both come from x.
 #
-# **Hint.** Row i of the scores belongs to query i. With the keys on the left the rows belong to the
-# keys.
+# **Hint.** Row i of the scores belongs to query i. With the keys on the left the rows belong to
+# the keys.
 
 # %%
 class SelfAttention_v2(nn.Module):
@@ -495,8 +496,8 @@ class SelfAttention_v2(nn.Module):
 #
 # **Misconception.** The scale changes nothing that matters.
 #
-# **Hint.** On the small example one hardly sees it. Divide the scores by the square root of the key
-# size.
+# **Hint.** On the small example one hardly sees it. Divide the scores by the square root of the
+# key size.
 
 # %%
 class SelfAttention_v2(nn.Module):
@@ -616,7 +617,8 @@ class SelfAttention_v2(nn.Module):
 #
 # **Misconception.** The weights are only looked at and need not be trained through.
 #
-# **Hint.** Then the query and key layers never learn. The gradient has to pass through the weights.
+# **Hint.** Then the query and key layers never learn. The gradient has to pass through the
+# weights.
 
 # %%
 class SelfAttention_v2(nn.Module):

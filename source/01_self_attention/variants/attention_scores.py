@@ -3,8 +3,8 @@
 #
 # 1. Write the shapes below each other: (n, d_k), (m, d_k) and the result (n, m). Which size is
 #    summed away, and which two stay?
-# 2. A matrix product sums over the last size of the first matrix and the first size of the second.
-#    One of your two matrices has its sizes in the wrong order for that.
+# 2. A matrix product sums over the last size of the first matrix and the first size of the
+#    second. One of your two matrices has its sizes in the wrong order for that.
 # 3. Keep the queries on the left, so that row i stays query i. Turn the keys, so that each key
 #    becomes a column. Then one matrix product is enough.
 
@@ -129,8 +129,8 @@ def attention_scores(queries, keys):
 #
 # **Misconception.** A matrix product of the two as they are takes row with row.
 #
-# **Hint.** A matrix product takes rows of the left matrix with columns of the right one. The keys lie
-# in rows.
+# **Hint.** A matrix product takes rows of the left matrix with columns of the right one. The keys
+# lie in rows.
 
 # %%
 def attention_scores(queries, keys):
@@ -141,8 +141,8 @@ def attention_scores(queries, keys):
 #
 # **Misconception.** It does not matter which of the two matrices is transposed.
 #
-# **Hint.** The size that must be summed away is d_k. With the queries transposed, the product sums
-# over the tokens.
+# **Hint.** The size that must be summed away is d_k. With the queries transposed, the product
+# sums over the tokens.
 
 # %%
 def attention_scores(queries, keys):
@@ -157,15 +157,15 @@ def attention_scores(queries, keys):
 
 # %%
 def attention_scores(queries, keys):
-    return queries * keys.T if queries.shape == keys.T.shape else queries * keys
+    return queries * keys
 
 # %% [markdown]
 # ## wrong: reshaped_keys
 #
 # **Misconception.** `reshape` to (d_k, m) transposes the keys.
 #
-# **Hint.** `reshape` keeps the numbers in reading order and only breaks the rows elsewhere. Try it on a
-# small matrix and compare with its transpose.
+# **Hint.** `reshape` keeps the numbers in reading order and only breaks the rows elsewhere. Try
+# it on a small matrix and compare with its transpose.
 
 # %%
 def attention_scores(queries, keys):
@@ -177,8 +177,8 @@ def attention_scores(queries, keys):
 #
 # **Misconception.** The keys have to be transposed only when the shapes do not fit otherwise.
 #
-# **Hint.** With as many keys as numbers in a key, both products run. Only one of them holds the dot
-# products.
+# **Hint.** With as many keys as numbers in a key, both products run. Only one of them holds the
+# dot products.
 
 # %%
 def attention_scores(queries, keys):
@@ -205,7 +205,8 @@ def attention_scores(queries, keys):
 #
 # **Misconception.** The division by the square root of d_k is part of the scores.
 #
-# **Hint.** The scores here are plain dot products. The division comes in `attention_weights`, once.
+# **Hint.** The scores here are plain dot products. The division comes in `attention_weights`,
+# once.
 
 # %%
 def attention_scores(queries, keys):
@@ -227,8 +228,8 @@ def attention_scores(queries, keys):
 #
 # **Misconception.** Queries and keys are the same vectors, so one of them is enough.
 #
-# **Hint.** In the example both are the inputs. In the exercise they are two different matrices. Use
-# both.
+# **Hint.** In the example both are the inputs. In the exercise they are two different matrices.
+# Use both.
 
 # %%
 def attention_scores(queries, keys):
@@ -293,8 +294,8 @@ def attention_scores(queries, keys):
 # %% [markdown]
 # ## wrong: assumed_symmetric
 #
-# **Misconception.** What token i asks of token j is always what j asks of i, so half of the scores is
-# enough.
+# **Misconception.** What token i asks of token j is always what j asks of i, so half of the
+# scores is enough.
 #
 # **Hint.** That holds as long as queries and keys are the same matrix. Here they are not.
 
@@ -326,8 +327,8 @@ def attention_scores(queries, keys):
 #
 # **Misconception.** A score below zero has no meaning.
 #
-# **Hint.** Vectors that point away from each other have a negative dot product. The softmax takes care of
-# the sign later.
+# **Hint.** Vectors that point away from each other have a negative dot product. The softmax takes
+# care of the sign later.
 
 # %%
 def attention_scores(queries, keys):
@@ -361,8 +362,8 @@ def attention_scores(queries, keys):
 #
 # **Misconception.** A new tensor takes over the type of what is written into it.
 #
-# **Hint.** `torch.zeros` makes float32 unless it is told otherwise. The result has the type of the
-# arguments.
+# **Hint.** `torch.zeros` makes float32 unless it is told otherwise. The result has the type of
+# the arguments.
 
 # %%
 def attention_scores(queries, keys):
@@ -377,8 +378,8 @@ def attention_scores(queries, keys):
 #
 # **Misconception.** A tensor made of the same numbers is as good as the computed one.
 #
-# **Hint.** Training needs the way back from the result to the arguments. Numbers taken out of a tensor lose
-# it; stay with tensor operations.
+# **Hint.** Training needs the way back from the result to the arguments. Numbers taken out of a
+# tensor lose it; stay with tensor operations.
 
 # %%
 def attention_scores(queries, keys):
@@ -401,8 +402,8 @@ def attention_scores(queries, keys):
 #
 # **Misconception.** An argument may be changed when that saves memory.
 #
-# **Hint.** A method whose name ends in an underscore changes its tensor. The caller still needs the keys
-# as they were.
+# **Hint.** A method whose name ends in an underscore changes its tensor. The caller still needs
+# the keys as they were.
 
 # %%
 def attention_scores(queries, keys):

@@ -2,10 +2,10 @@
 # # attention_weights
 #
 # 1. There are two steps, and their order matters: first the scale, then the softmax.
-# 2. The scale is the square root of `d_k`, the argument, not a size of the scores. Row i belongs to
-#    query i and adds up to 1. Over which dimension does the softmax go then?
-# 3. Divide the scores by `d_k ** 0.5` and hand the quotient to `torch.softmax` or to your own function. The
-#    dimension of the keys is the last one.
+# 2. The scale is the square root of `d_k`, the argument, not a size of the scores. Row i belongs
+#    to query i and adds up to 1. Over which dimension does the softmax go then?
+# 3. Divide the scores by `d_k ** 0.5` and hand the quotient to `torch.softmax` or to your own
+#    function. The dimension of the keys is the last one.
 
 # %% [markdown]
 # ## right: own_stable_softmax
@@ -104,8 +104,8 @@ attention_weights = lambda scores, d_k: (
 #
 # **Misconception.** The softmax goes over the first dimension.
 #
-# **Hint.** Then the columns add up to 1. A row is what one query hands out, and its shares go over the
-# keys.
+# **Hint.** Then the columns add up to 1. A row is what one query hands out, and its shares go
+# over the keys.
 
 # %%
 def attention_weights(scores, d_k):
@@ -116,8 +116,8 @@ def attention_weights(scores, d_k):
 #
 # **Misconception.** The scale changes nothing that matters.
 #
-# **Hint.** On the small example one hardly sees it. With large keys the softmax gives nearly everything to one
-# token.
+# **Hint.** On the small example one hardly sees it. With large keys the softmax gives nearly
+# everything to one token.
 
 # %%
 def attention_weights(scores, d_k):
@@ -139,8 +139,8 @@ def attention_weights(scores, d_k):
 #
 # **Misconception.** `d_k ** 1/2` is the square root.
 #
-# **Hint.** The power binds more strongly than the division: this is d_k, then a half. Use brackets, `0.5`, or
-# `math.sqrt`.
+# **Hint.** The power binds more strongly than the division: this is d_k, then a half. Use
+# brackets, `0.5`, or `math.sqrt`.
 
 # %%
 def attention_weights(scores, d_k):
@@ -173,8 +173,8 @@ def attention_weights(scores, d_k):
 #
 # **Misconception.** The scale belongs to the number of keys.
 #
-# **Hint.** The number of tokens has no influence on the size of a single dot product. The number of numbers in
-# a key has.
+# **Hint.** The number of tokens has no influence on the size of a single dot product. The number
+# of numbers in a key has.
 
 # %%
 def attention_weights(scores, d_k):
@@ -262,8 +262,8 @@ def attention_weights(scores, d_k):
 #
 # **Misconception.** Each weight is found from its own score alone.
 #
-# **Hint.** The shares of a row depend on each other: what one key gets, the others do not. A softmax looks at the
-# whole row.
+# **Hint.** The shares of a row depend on each other: what one key gets, the others do not. A
+# softmax looks at the whole row.
 
 # %%
 def attention_weights(scores, d_k):
@@ -274,7 +274,8 @@ def attention_weights(scores, d_k):
 #
 # **Misconception.** Dividing by the sum is enough to make shares.
 #
-# **Hint.** Scores can be negative, and their sum can be near zero. `exp` comes before the division.
+# **Hint.** Scores can be negative, and their sum can be near zero. `exp` comes before the
+# division.
 
 # %%
 def attention_weights(scores, d_k):
@@ -298,8 +299,8 @@ def attention_weights(scores, d_k):
 #
 # **Misconception.** After the scale the scores are small enough for a bare `exp`.
 #
-# **Hint.** Scores in the thousands are still in the hundreds then, and `exp(89)` is infinite. Take a stable
-# softmax.
+# **Hint.** Scores in the thousands are still in the hundreds then, and `exp(89)` is infinite.
+# Take a stable softmax.
 
 # %%
 def attention_weights(scores, d_k):
@@ -311,8 +312,8 @@ def attention_weights(scores, d_k):
 #
 # **Misconception.** A row sum lines up by itself when the shapes let it.
 #
-# **Hint.** With as many queries as keys the division runs, but it divides column j by the sum of row j. Keep the
-# summed dimension.
+# **Hint.** With as many queries as keys the division runs, but it divides column j by the sum of
+# row j. Keep the summed dimension.
 
 # %%
 def attention_weights(scores, d_k):
@@ -398,7 +399,8 @@ def attention_weights(scores, d_k):
 #
 # **Misconception.** `scores /= …` makes a new tensor.
 #
-# **Hint.** It changes the tensor of the caller, who may call again and scale twice. Write `scores / …` instead.
+# **Hint.** It changes the tensor of the caller, who may call again and scale twice. Write `scores
+# / …` instead.
 
 # %%
 def attention_weights(scores, d_k):
@@ -408,10 +410,11 @@ def attention_weights(scores, d_k):
 # %% [markdown]
 # ## wrong: shifted_in_place
 #
-# **Misconception.** The scores may be shifted in place, since a shift leaves the weights as they are.
+# **Misconception.** The scores may be shifted in place, since a shift leaves the weights as they
+# are.
 #
-# **Hint.** The weights are right, but the scores of the caller are shifted now. Subtract into a new
-# tensor.
+# **Hint.** The weights are right, but the scores of the caller are shifted now. Subtract into a
+# new tensor.
 
 # %%
 def attention_weights(scores, d_k):

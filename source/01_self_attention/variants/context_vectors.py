@@ -1,12 +1,12 @@
 # %% [markdown]
 # # context_vectors
 #
-# 1. Write the shapes below each other: (n, m), (m, d_v) and the result (n, d_v). Which size is summed
-#    away?
-# 2. Take one query first: its row of weights has m shares, and there are m values. Multiply each value by its
-#    share and add up.
-# 3. All queries at once are one matrix product of the two arguments. Nothing is turned, and nothing is
-#    divided.
+# 1. Write the shapes below each other: (n, m), (m, d_v) and the result (n, d_v). Which size is
+#    summed away?
+# 2. Take one query first: its row of weights has m shares, and there are m values. Multiply each
+#    value by its share and add up.
+# 3. All queries at once are one matrix product of the two arguments. Nothing is turned, and
+#    nothing is divided.
 
 # %% [markdown]
 # ## right: einsum
@@ -84,7 +84,8 @@ def context_vectors(weights, values):
 #
 # **Misconception.** The columns of the weights belong to the queries.
 #
-# **Hint.** Row i of the weights is query i, and row i of the result as well. Nothing has to be turned.
+# **Hint.** Row i of the weights is query i, and row i of the result as well. Nothing has to be
+# turned.
 
 # %%
 def context_vectors(weights, values):
@@ -106,8 +107,8 @@ def context_vectors(weights, values):
 #
 # **Misconception.** The order of a matrix product does not matter.
 #
-# **Hint.** The rows of the result are queries. The matrix with the queries in its rows stands on the
-# left.
+# **Hint.** The rows of the result are queries. The matrix with the queries in its rows stands on
+# the left.
 
 # %%
 def context_vectors(weights, values):
@@ -209,8 +210,8 @@ def context_vectors(weights, values):
 #
 # **Misconception.** The token's own vector is added to its context vector.
 #
-# **Hint.** Here the context vector is the weighted sum alone. A token's own share is on the diagonal of the
-# weights.
+# **Hint.** Here the context vector is the weighted sum alone. A token's own share is on the
+# diagonal of the weights.
 
 # %%
 def context_vectors(weights, values):
@@ -223,7 +224,8 @@ def context_vectors(weights, values):
 #
 # **Misconception.** A weight below zero does not count.
 #
-# **Hint.** Use the weights as they are given. The function does not have to know where they come from.
+# **Hint.** Use the weights as they are given. The function does not have to know where they come
+# from.
 
 # %%
 def context_vectors(weights, values):
@@ -270,8 +272,8 @@ def context_vectors(weights, values):
 #
 # **Misconception.** A new tensor takes over the type of what is written into it.
 #
-# **Hint.** `torch.zeros` makes float32 unless it is told otherwise. The result has the type of the
-# arguments.
+# **Hint.** `torch.zeros` makes float32 unless it is told otherwise. The result has the type of
+# the arguments.
 
 # %%
 def context_vectors(weights, values):
@@ -285,8 +287,8 @@ def context_vectors(weights, values):
 #
 # **Misconception.** The weights are finished, so nothing is learned through them.
 #
-# **Hint.** The query and key matrices learn through the weights alone. The gradient has to pass to both
-# arguments.
+# **Hint.** The query and key matrices learn through the weights alone. The gradient has to pass
+# to both arguments.
 
 # %%
 def context_vectors(weights, values):
@@ -297,8 +299,8 @@ def context_vectors(weights, values):
 #
 # **Misconception.** An argument may be changed when that saves memory.
 #
-# **Hint.** A method whose name ends in an underscore changes its tensor. The caller still needs the weights
-# as they were.
+# **Hint.** A method whose name ends in an underscore changes its tensor. The caller still needs
+# the weights as they were.
 
 # %%
 def context_vectors(weights, values):

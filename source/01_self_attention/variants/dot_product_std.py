@@ -1,12 +1,12 @@
 # %% [markdown]
 # # dot_product_std
 #
-# 1. Draw first, then compute, then measure. Which shape do all the q together have, and which shape has one
-#    number for each pair?
-# 2. Row i of q belongs to row i of k. Multiply the two matrices entry by entry and add up along each row: that
-#    gives `n_samples` dot products.
-# 3. A tensor has a method for the standard deviation, and `.item()` turns a tensor of one number into a
-#    Python float. Hand `generator` to both calls of `torch.randn`.
+# 1. Draw first, then compute, then measure. Which shape do all the q together have, and which
+#    shape has one number for each pair?
+# 2. Row i of q belongs to row i of k. Multiply the two matrices entry by entry and add up along
+#    each row: that gives `n_samples` dot products.
+# 3. A tensor has a method for the standard deviation, and `.item()` turns a tensor of one number
+#    into a Python float. Hand `generator` to both calls of `torch.randn`.
 
 # %% [markdown]
 # ## right: one_draw
@@ -114,8 +114,8 @@ def dot_product_std(d_k, n_samples, generator):
 #
 # **Misconception.** A measurement gives the same number every time.
 #
-# **Hint.** New pairs give a new number. A formula does not measure, and with a fixed seed inside the
-# function it is always the same pairs.
+# **Hint.** New pairs give a new number. A formula does not measure, and with a fixed seed inside
+# the function it is always the same pairs.
 
 # %%
 def dot_product_std(d_k, n_samples, generator):
@@ -126,8 +126,8 @@ def dot_product_std(d_k, n_samples, generator):
 #
 # **Misconception.** A formula that trembles a little is a measurement.
 #
-# **Hint.** With few samples a measurement scatters much, with many only a little. That comes by itself when the
-# samples are drawn.
+# **Hint.** With few samples a measurement scatters much, with many only a little. That comes by
+# itself when the samples are drawn.
 
 # %%
 def dot_product_std(d_k, n_samples, generator):
@@ -152,8 +152,8 @@ def dot_product_std(d_k, n_samples, generator):
 #
 # **Misconception.** Whatever holds one number is a Python float.
 #
-# **Hint.** A tensor of one number is still a tensor, and a float32 number of NumPy has a type of its own.
-# `.item()` or `float(…)` takes the number out.
+# **Hint.** A tensor of one number is still a tensor, and a float32 number of NumPy has a type of
+# its own. `.item()` or `float(…)` takes the number out.
 
 # %%
 def dot_product_std(d_k, n_samples, generator):
@@ -203,11 +203,11 @@ def dot_product_std(d_k, n_samples, generator):
 # %% [markdown]
 # ## wrong: mean_of_products
 #
-# **Misconception.** A dot product is divided by something: by the number of products, or by the lengths of the
-# vectors.
+# **Misconception.** A dot product is divided by something: by the number of products, or by the
+# lengths of the vectors.
 #
-# **Hint.** Multiply, add up, and do not divide. With a division the spread shrinks with d_k instead of
-# growing.
+# **Hint.** Multiply, add up, and do not divide. With a division the spread shrinks with d_k
+# instead of growing.
 
 # %%
 def dot_product_std(d_k, n_samples, generator):
@@ -218,7 +218,8 @@ def dot_product_std(d_k, n_samples, generator):
 # %% [markdown]
 # ## wrong: scaled_already
 #
-# **Misconception.** The dot products are divided by the square root of d_k before they are measured.
+# **Misconception.** The dot products are divided by the square root of d_k before they are
+# measured.
 #
 # **Hint.** The question is how large they are without the scale. With it every answer is about 1.
 
@@ -293,26 +294,25 @@ def dot_product_std(d_k, n_samples, generator):
     return torch.cosine_similarity(q, k, dim=1).std().item()
 
 # %% [markdown]
-# ## wrong: printed
+# ## wrong: nothing_returned
 #
-# **Misconception.** What is printed is returned.
+# **Misconception.** What the last line computes is returned.
 #
-# **Hint.** The function hands nothing back. Use `return`.
+# **Hint.** In a function nothing comes back without `return`.
 
 # %%
 def dot_product_std(d_k, n_samples, generator):
     q = torch.randn(n_samples, d_k, generator=generator)
     k = torch.randn(n_samples, d_k, generator=generator)
-    result = (q * k).sum(dim=1).std().item()
-    f"standard deviation: {result}"
+    spread = (q * k).sum(dim=1).std().item()
 
 # %% [markdown]
 # ## wrong: fixed_seed
 #
 # **Misconception.** A fixed seed inside the function makes the measurement repeatable.
 #
-# **Hint.** Then it is one and the same measurement for ever. The generator that is handed in decides what is
-# drawn.
+# **Hint.** Then it is one and the same measurement for ever. The generator that is handed in
+# decides what is drawn.
 
 # %%
 def dot_product_std(d_k, n_samples, generator):
@@ -326,8 +326,8 @@ def dot_product_std(d_k, n_samples, generator):
 #
 # **Misconception.** Without a generator a new one has to be made.
 #
-# **Hint.** A new generator always starts from the same seed. `torch.randn` takes `generator=None` and draws from
-# torch's own.
+# **Hint.** A new generator always starts from the same seed. `torch.randn` takes `generator=None`
+# and draws from torch's own.
 
 # %%
 def dot_product_std(d_k, n_samples, generator):
@@ -353,17 +353,15 @@ def dot_product_std(d_k, n_samples, generator):
 # %% [markdown]
 # ## wrong: one_pair_fewer
 #
-# **Misconception.** `range(1, n_samples)` counts `n_samples` pairs.
+# **Misconception.** The standard deviation is divided by one less, so one pair fewer is drawn.
 #
-# **Hint.** It counts one fewer. With two samples a single pair is left, and that has no spread.
+# **Hint.** `std` takes care of the division by itself. With two samples a single pair is left,
+# and that has no spread.
 
 # %%
 def dot_product_std(d_k, n_samples, generator):
-    products = []
-    for _ in range(1, n_samples):
-        q, k = torch.randn(2, d_k, generator=generator)
-        products.append(q @ k)
-    return torch.stack(products).std().item()
+    q, k = torch.randn(2, n_samples - 1, d_k, generator=generator)
+    return (q * k).sum(dim=1).std().item()
 
 # %% [markdown]
 # ## wrong: half_and_half
@@ -408,8 +406,8 @@ def dot_product_std(d_k, n_samples, generator):
 #
 # **Misconception.** One query with many keys measures the same as many pairs.
 #
-# **Hint.** A single query is long or short by chance, and the result with it. Draw a new query for every
-# key.
+# **Hint.** A single query is long or short by chance, and the result with it. Draw a new query
+# for every key.
 
 # %%
 def dot_product_std(d_k, n_samples, generator):
@@ -422,12 +420,12 @@ def dot_product_std(d_k, n_samples, generator):
 #
 # **Misconception.** More samples are better, so a small number of them is raised.
 #
-# **Hint.** The caller decides how many pairs are drawn. How much few samples scatter is part of the
-# answer.
+# **Hint.** The caller decides how many pairs are drawn. How much few samples scatter is part of
+# the answer.
 
 # %%
 def dot_product_std(d_k, n_samples, generator):
-    n_samples = max(n_samples, 2_000)
+    n_samples = max(n_samples, 1_000)
     q = torch.randn(n_samples, d_k, generator=generator)
     k = torch.randn(n_samples, d_k, generator=generator)
     return (q * k).sum(dim=1).std().item()

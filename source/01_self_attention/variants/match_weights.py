@@ -1,12 +1,12 @@
 # %% [markdown]
 # # match_weights
 #
-# 1. Print the shape of `v1.W_query` and of `v2.W_query.weight`. What has to happen to the second one on the
-#    way?
-# 2. Numbers are to be copied, not shared. A transpose alone is a view: it shows the same numbers in
-#    memory.
-# 3. Parameters may be changed in place under `torch.no_grad()`. A tensor has a method `copy_` that takes over
-#    the numbers of another of the same shape. Do it for all three matrices.
+# 1. Print the shape of `v1.W_query` and of `v2.W_query.weight`. What has to happen to the second
+#    one on the way?
+# 2. Numbers are to be copied, not shared. A transpose alone is a view: it shows the same numbers
+#    in memory.
+# 3. Parameters may be changed in place under `torch.no_grad()`. A tensor has a method `copy_`
+#    that takes over the numbers of another of the same shape. Do it for all three matrices.
 
 # %% [markdown]
 # ## right: new_parameters
@@ -75,7 +75,8 @@ def match_weights(v1, v2):
 # %%
 @torch.no_grad()
 def match_weights(v1, v2):
-    for matrix, layer in zip((v1.W_query, v1.W_key, v1.W_value), (v2.W_query, v2.W_key, v2.W_value)):
+    pairs = (v1.W_query, v2.W_query), (v1.W_key, v2.W_key), (v1.W_value, v2.W_value)
+    for matrix, layer in pairs:
         for column, row in enumerate(layer.weight):
             matrix[:, column] = row
 
@@ -124,8 +125,8 @@ def match_weights(v1, v2):
 #
 # **Misconception.** `reshape` to (d_in, d_out) transposes the matrix.
 #
-# **Hint.** `reshape` keeps the numbers in reading order and only breaks the rows elsewhere. Rows have to become
-# columns.
+# **Hint.** `reshape` keeps the numbers in reading order and only breaks the rows elsewhere. Rows
+# have to become columns.
 
 # %%
 def match_weights(v1, v2):
@@ -139,8 +140,8 @@ def match_weights(v1, v2):
 #
 # **Misconception.** Wrapping a tensor in a parameter, or assigning it, makes a copy.
 #
-# **Hint.** It is still the same place in memory, and a transpose is only a view of it. Later changes reach the
-# other layer. What makes a copy?
+# **Hint.** It is still the same place in memory, and a transpose is only a view of it. Later
+# changes reach the other layer. What makes a copy?
 
 # %%
 def match_weights(v1, v2):
@@ -153,8 +154,8 @@ def match_weights(v1, v2):
 #
 # **Misconception.** Assigning `.data` copies the numbers.
 #
-# **Hint.** It lets the parameter look at the same numbers in memory, and `.T` is only a view of them. What makes
-# a copy?
+# **Hint.** It lets the parameter look at the same numbers in memory, and `.T` is only a view of
+# them. What makes a copy?
 
 # %%
 def match_weights(v1, v2):
@@ -167,8 +168,8 @@ def match_weights(v1, v2):
 #
 # **Misconception.** A detached tensor is a copy.
 #
-# **Hint.** `detach` leaves the gradient behind, not the memory. The value matrices of the two layers are still the
-# same numbers.
+# **Hint.** `detach` leaves the gradient behind, not the memory. The value matrices of the two
+# layers are still the same numbers.
 
 # %%
 def match_weights(v1, v2):
@@ -304,8 +305,8 @@ def match_weights(v1, v2):
 #
 # **Misconception.** v1 has changed once the line has run without an error.
 #
-# **Hint.** v1 still holds its first matrices. A new value for the name `v1` changes nothing outside the function,
-# and `strict=False` passes over names that are not found.
+# **Hint.** v1 still holds its first matrices. A new value for the name `v1` changes nothing
+# outside the function, and `strict=False` passes over names that are not found.
 
 # %%
 from copy import deepcopy
@@ -343,8 +344,8 @@ def match_weights(v1, v2):
 #
 # **Misconception.** A parameter can be changed in place like any tensor.
 #
-# **Hint.** PyTorch refuses while gradients are being recorded. There is a block that turns the recording
-# off.
+# **Hint.** PyTorch refuses while gradients are being recorded. There is a block that turns the
+# recording off.
 
 # %%
 def match_weights(v1, v2):
@@ -370,8 +371,8 @@ def match_weights(v1, v2):
 #
 # **Misconception.** A tensor can take the place of a parameter.
 #
-# **Hint.** Under this name the module takes a parameter only. Wrap the tensor, or copy into the one that is
-# there.
+# **Hint.** Under this name the module takes a parameter only. Wrap the tensor, or copy into the
+# one that is there.
 
 # %%
 def match_weights(v1, v2):

@@ -1,12 +1,12 @@
 # %% [markdown]
 # # stable_softmax
 #
-# 1. Softmax does not change when the same number is subtracted from every score of a row. Which number
-#    makes the largest `exp` equal to 1?
-# 2. There are three steps: find the largest number, take `exp` of the differences, divide by their sum. The
-#    first and the last one go along `dim`.
-# 3. `amax` and `sum` both take `dim=dim` and `keepdim=True`. Keeping the dimension leaves a size of
-#    1 there, so that subtraction and division reach the right row.
+# 1. Softmax does not change when the same number is subtracted from every score of a row. Which
+#    number makes the largest `exp` equal to 1?
+# 2. There are three steps: find the largest number, take `exp` of the differences, divide by
+#    their sum. The first and the last one go along `dim`.
+# 3. `amax` and `sum` both take `dim=dim` and `keepdim=True`. Keeping the dimension leaves a size
+#    of 1 there, so that subtraction and division reach the right row.
 
 # %% [markdown]
 # ## right: logsumexp
@@ -127,8 +127,8 @@ def stable_softmax(x, dim=-1):
 #
 # **Misconception.** `exp` of any score is a number that the computer can hold.
 #
-# **Hint.** In float32 `exp(89)` is infinite. Subtract something from the row first; the weights do
-# not change by it.
+# **Hint.** In float32 `exp(89)` is infinite. Subtract something from the row first; the weights
+# do not change by it.
 
 # %%
 def stable_softmax(x, dim=-1):
@@ -140,8 +140,8 @@ def stable_softmax(x, dim=-1):
 #
 # **Misconception.** One largest number for the whole tensor is enough.
 #
-# **Hint.** In a row far below that number every `exp` becomes 0, and 0 divided by 0 is nan. Each row needs a
-# largest number of its own.
+# **Hint.** In a row far below that number every `exp` becomes 0, and 0 divided by 0 is nan. Each
+# row needs a largest number of its own.
 
 # %%
 def stable_softmax(x, dim=-1):
@@ -153,8 +153,8 @@ def stable_softmax(x, dim=-1):
 #
 # **Misconception.** Any number from the middle of the row makes it safe, for example its mean.
 #
-# **Hint.** A number can lie far above the mean, and its `exp` is infinite again. What must be subtracted so
-# that nothing above 0 is left?
+# **Hint.** A number can lie far above the mean, and its `exp` is infinite again. What must be
+# subtracted so that nothing above 0 is left?
 
 # %%
 def stable_softmax(x, dim=-1):
@@ -164,10 +164,11 @@ def stable_softmax(x, dim=-1):
 # %% [markdown]
 # ## wrong: smallest_subtracted
 #
-# **Misconception.** The numbers have to be positive before `exp`, so the smallest one is subtracted.
+# **Misconception.** The numbers have to be positive before `exp`, so the smallest one is
+# subtracted.
 #
-# **Hint.** `exp` takes negative numbers well and gives something between 0 and 1. Large positive ones are
-# the danger.
+# **Hint.** `exp` takes negative numbers well and gives something between 0 and 1. Large positive
+# ones are the danger.
 
 # %%
 def stable_softmax(x, dim=-1):
@@ -177,9 +178,11 @@ def stable_softmax(x, dim=-1):
 # %% [markdown]
 # ## wrong: divided_by_the_largest
 #
-# **Misconception.** Dividing by the largest number makes the row small and leaves the weights as they were.
+# **Misconception.** Dividing by the largest number makes the row small and leaves the weights as
+# they were.
 #
-# **Hint.** A factor before `exp` changes how sharp the weights are. Only a subtraction leaves them alone.
+# **Hint.** A factor before `exp` changes how sharp the weights are. Only a subtraction leaves
+# them alone.
 
 # %%
 def stable_softmax(x, dim=-1):
@@ -191,8 +194,8 @@ def stable_softmax(x, dim=-1):
 #
 # **Misconception.** Numbers too large for `exp` can be cut off at a limit.
 #
-# **Hint.** Two numbers above the limit become equal, and so do their weights. Shift the row instead of cutting
-# it.
+# **Hint.** Two numbers above the limit become equal, and so do their weights. Shift the row
+# instead of cutting it.
 
 # %%
 def stable_softmax(x, dim=-1):
@@ -202,10 +205,11 @@ def stable_softmax(x, dim=-1):
 # %% [markdown]
 # ## wrong: cut_at_ten_thousand
 #
-# **Misconception.** Numbers of about 10,000 are the largest that may come, so anything beyond is cut off.
+# **Misconception.** Numbers of about 10,000 are the largest that may come, so anything beyond is
+# cut off.
 #
-# **Hint.** Rows around 10,000 lose their differences that way. After the subtraction of the row's largest
-# number nothing needs to be cut.
+# **Hint.** Rows around 10,000 lose their differences that way. After the subtraction of the row's
+# largest number nothing needs to be cut.
 
 # %%
 def stable_softmax(x, dim=-1):
@@ -230,8 +234,8 @@ def stable_softmax(x, dim=-1):
 #
 # **Misconception.** A small number must be added below the fraction bar against division by zero.
 #
-# **Hint.** After the shift one term of the sum is 1, so it is never zero. With the addition the rows no longer
-# sum to 1.
+# **Hint.** After the shift one term of the sum is 1, so it is never zero. With the addition the
+# rows no longer sum to 1.
 
 # %%
 def stable_softmax(x, dim=-1):
@@ -243,8 +247,8 @@ def stable_softmax(x, dim=-1):
 #
 # **Misconception.** Softmax always goes over the last dimension.
 #
-# **Hint.** The argument `dim` says over which dimension the shares add up to 1. Use it in the largest number and
-# in the sum.
+# **Hint.** The argument `dim` says over which dimension the shares add up to 1. Use it in the
+# largest number and in the sum.
 
 # %%
 def stable_softmax(x, dim=-1):
@@ -269,7 +273,8 @@ def stable_softmax(x, dim=None):
 #
 # **Misconception.** The last dimension is number 1.
 #
-# **Hint.** In a matrix it is. A single row of numbers has only dimension 0; -1 is the last one everywhere.
+# **Hint.** In a matrix it is. A single row of numbers has only dimension 0; -1 is the last one
+# everywhere.
 
 # %%
 def stable_softmax(x, dim=1):
@@ -293,8 +298,8 @@ def stable_softmax(x, dim=0):
 #
 # **Misconception.** A tensor has rows and columns and nothing else.
 #
-# **Hint.** With four dimensions -3 is neither. `amax` and `sum` take any `dim`, so no case needs to be told
-# apart.
+# **Hint.** With four dimensions -3 is neither. `amax` and `sum` take any `dim`, so no case needs
+# to be told apart.
 
 # %%
 def stable_softmax(x, dim=-1):
@@ -308,8 +313,8 @@ def stable_softmax(x, dim=-1):
 #
 # **Misconception.** A sum over a dimension lines up by itself with the tensor it came from.
 #
-# **Hint.** The summed dimension is gone, and broadcasting lines up from the right. `keepdim=True` leaves a size of 1
-# in its place.
+# **Hint.** The summed dimension is gone, and broadcasting lines up from the right. `keepdim=True`
+# leaves a size of 1 in its place.
 
 # %%
 def stable_softmax(x, dim=-1):
@@ -369,7 +374,8 @@ def stable_softmax(x, dim=-1):
 #
 # **Misconception.** Dividing by the sum makes shares of any numbers.
 #
-# **Hint.** Scores can be negative, and shares must not be. What makes every number positive first?
+# **Hint.** Scores can be negative, and shares must not be. What makes every number positive
+# first?
 
 # %%
 def stable_softmax(x, dim=-1):
@@ -429,7 +435,8 @@ def stable_softmax(x, dim=-1):
 #
 # **Misconception.** A more precise type in the result does no harm.
 #
-# **Hint.** The next matrix product refuses two different types. Cast back to the type of the argument.
+# **Hint.** The next matrix product refuses two different types. Cast back to the type of the
+# argument.
 
 # %%
 def stable_softmax(x, dim=-1):
@@ -442,8 +449,8 @@ def stable_softmax(x, dim=-1):
 #
 # **Misconception.** `view` works on every tensor.
 #
-# **Hint.** A matrix that is stored by columns cannot be viewed as rows. Use `reshape`, or no new shape
-# at all.
+# **Hint.** A matrix that is stored by columns cannot be viewed as rows. Use `reshape`, or no new
+# shape at all.
 
 # %%
 def stable_softmax(x, dim=-1):
@@ -459,8 +466,8 @@ def stable_softmax(x, dim=-1):
 #
 # **Misconception.** Softmax is only looked at and need not be trained through.
 #
-# **Hint.** The gradient has to find its way from the result back to the argument. Leave out what cuts it
-# off.
+# **Hint.** The gradient has to find its way from the result back to the argument. Leave out what
+# cuts it off.
 
 # %%
 def stable_softmax(x, dim=-1):
@@ -551,8 +558,8 @@ def stable_softmax(x, dim=-1):
 #
 # **Misconception.** `log_softmax` is something else than softmax.
 #
-# **Hint.** It is its logarithm, and not allowed either. Write the three steps yourself: largest number,
-# `exp`, sum.
+# **Hint.** It is its logarithm, and not allowed either. Write the three steps yourself: largest
+# number, `exp`, sum.
 
 # %%
 def stable_softmax(x, dim=-1):
@@ -563,8 +570,8 @@ def stable_softmax(x, dim=-1):
 #
 # **Misconception.** A distribution that is asked for its probabilities computes no softmax.
 #
-# **Hint.** It calls PyTorch's softmax inside. Write the three steps yourself: largest number, `exp`,
-# sum.
+# **Hint.** It calls PyTorch's softmax inside. Write the three steps yourself: largest number,
+# `exp`, sum.
 
 # %%
 def stable_softmax(x, dim=-1):

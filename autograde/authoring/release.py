@@ -1,0 +1,48 @@
+"""What students may have: the student versions with their practice data, and the environment."""
+
+import shutil
+from pathlib import Path
+
+from autograde.course import CourseError, Lesson
+
+ENVIRONMENT = ("LICENSE", "environment.yml", "pyproject.toml", "requirements.lock")
+PACKAGE = "autograde"
+
+README = """\
+# Attention, step by step
+
+{lessons}
+
+Set up once, with Python 3.11 or newer, in this folder:
+
+    python3 -m venv .venv
+    .venv/bin/pip install -r requirements.lock
+    .venv/bin/pip install --no-deps .
+
+Then, each time:
+
+    .venv/bin/jupyter lab notebooks
+"""
+
+
+def release(root: Path, lessons: list[Lesson], target: Path) -> None:
+    """Write the lessons and what they run with to a new or empty folder, and nothing else.
+
+    Raises:
+        CourseError: the folder is not empty, a lesson is not built, or the course lacks the
+            files of the environment.
+    """
+    if target.exists() and any(target.iterdir()):
+        raise CourseError(f"{target} is not empty; name a new folder")
+    for lesson in lessons:
+        if not lesson.released_notebook.is_file():
+            raise CourseError(f"{lesson.name} is not built. Run: autograde build {lesson.name}")
+    if missing := [name for name in (*ENVIRONMENT, PACKAGE) if not (root / name).exists()]:
+        raise CourseError(f"{root} lacks {', '.join(missing)}, which students need")
+    for lesson in lessons:
+        shutil.copytree(lesson.released_notebook.parent, target / "notebooks" / lesson.name)
+    for name in ENVIRONMENT:
+        shutil.copyfile(root / name, target / name)
+    shutil.copytree(root / PACKAGE, target / PACKAGE, ignore=shutil.ignore_patterns("__pycache__"))
+    rows = "\n".join(f"- {lesson.name}: {lesson.title}, {lesson.about}" for lesson in lessons)
+    (target / "README.md").write_text(README.format(lessons=rows), encoding="utf-8")

@@ -1,0 +1,41 @@
+"""The whole way once: build the lessons in a scratch course, release, collect, grade, feedback."""
+
+import os
+import shutil
+from pathlib import Path
+
+from make_class import make_class
+
+from autograde.authoring.build import build
+from autograde.authoring.release import ENVIRONMENT, PACKAGE, release
+from autograde.cli import main
+from autograde.course import lessons
+from autograde.course_config import CONFIG
+
+HERE = Path(__file__).resolve().parent.parent
+SCRATCH = HERE / "demo-course"
+
+
+def demo() -> None:
+    """Make the scratch course anew, and grade a class in it."""
+    shutil.rmtree(SCRATCH, ignore_errors=True)
+    SCRATCH.mkdir()
+    shutil.copytree(HERE / "source", SCRATCH / "source")
+    shutil.copytree(HERE / PACKAGE, SCRATCH / PACKAGE)
+    for name in (*ENVIRONMENT, CONFIG):
+        shutil.copy(HERE / name, SCRATCH)
+    course = lessons(SCRATCH)
+    for lesson in course.values():
+        print(f"building {lesson.name}")
+        build(lesson)
+    release(SCRATCH, list(course.values()), SCRATCH / "released")
+    print(f"released to {SCRATCH / 'released'}")
+    for lesson in course.values():
+        students = make_class(lesson, SCRATCH)
+        print(f"{len(students)} students handed in {lesson.name}")
+    os.chdir(SCRATCH)
+    main(["grade"])
+
+
+if __name__ == "__main__":
+    demo()

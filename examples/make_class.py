@@ -1,0 +1,139 @@
+"""A sample class: 24 submissions of a lesson, made from its variants; one seed, one class.
+
+Some are perfect, some partly wrong, some unfinished, and some are what an instructor dreads.
+"""
+
+import copy
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import nbformat
+from nbformat import NotebookNode
+
+from autograde.course import Exercise, Lesson, grade_id
+from autograde.grader.variants import read_variants
+
+SEED = 7
+
+
+def reference_answers(lesson: Lesson) -> dict[str, str]:
+    """The instructor's own answers, by exercise."""
+    nb = nbformat.read(lesson.solution_notebook, as_version=4)
+    names = {exercise.name for exercise in lesson.exercises}
+    return {name: cell.source for cell in nb.cells if (name := grade_id(cell)) in names}
+
+
+def fill(lesson: Lesson, answers: dict[str, str]) -> NotebookNode:
+    """The student version with these answers in it; other exercises stay untouched."""
+    nb = nbformat.read(lesson.released_notebook, as_version=4)
+    for cell in nb.cells:
+        cell.source = answers.get(grade_id(cell) or "", cell.source)
+    return nb
+
+
+def mixed(lesson: Lesson, rng: random.Random, wrong: int) -> NotebookNode:
+    """Right variants everywhere, but for `wrong` exercises that get a wrong one."""
+    failing = rng.sample([exercise.name for exercise in lesson.exercises], wrong)
+    answers = {}
+    for exercise in lesson.exercises:
+        variants = read_variants(lesson, exercise)
+        kind = variants.wrong if exercise.name in failing else variants.right
+        answers[exercise.name] = rng.choice(kind).code
+    return fill(lesson, answers)
+
+
+def unfinished(lesson: Lesson, done: int) -> NotebookNode:
+    """The first exercises right, the rest untouched."""
+    names = [exercise.name for exercise in lesson.exercises[:done]]
+    answers = reference_answers(lesson)
+    return fill(lesson, {name: answers[name] for name in names})
+
+
+def _position(nb: NotebookNode, name: str) -> int:
+    return next(i for i, cell in enumerate(nb.cells) if grade_id(cell) == name)
+
+
+def deleted_rubric(nb: NotebookNode, last: Exercise) -> None:
+    del nb.cells[_position(nb, last.rubric_cell)]
+
+
+def doubled_rubric(nb: NotebookNode, last: Exercise) -> None:
+    place = _position(nb, last.rubric_cell)
+    nb.cells.insert(place, copy.deepcopy(nb.cells[place]))
+
+
+def edited_rubric(nb: NotebookNode, last: Exercise) -> None:
+    nb.cells[_position(nb, last.rubric_cell)].source = "print('all right')"
+
+
+def answer_as_markdown(nb: NotebookNode, last: Exercise) -> None:
+    place = _position(nb, last.name)
+    old = nb.cells[place]
+    nb.cells[place] = nbformat.v4.new_markdown_cell(old.source, metadata=old.metadata, id=old.id)
+
+
+def answer(code: str) -> Callable[[NotebookNode, Exercise], None]:
+    """Replace the last exercise's answer by this code."""
+
+    def change(nb: NotebookNode, last: Exercise) -> None:
+        nb.cells[_position(nb, last.name)].source = code.replace("NAME", last.name)
+
+    return change
+
+
+CHANGES: dict[str, Callable[[NotebookNode, Exercise], None]] = {
+    "deleted_rubric": deleted_rubric,
+    "doubled_rubric": doubled_rubric,
+    "edited_rubric": edited_rubric,
+    "answer_as_markdown": answer_as_markdown,
+    "syntax_error": answer("def NAME(*args)\n    return None"),
+    "endless_loop": answer("def NAME(*args):\n    while True:\n        pass"),
+    "process_ended": answer("import os\n\nos._exit(0)"),
+    "out_of_memory": answer(
+        "import os, signal\n\n"
+        "os.kill(os.getpid(), signal.SIGKILL)  # what the system does when memory runs out"
+    ),
+    "megabytes_of_output": answer("for _ in range(200_000):\n    print('x' * 100)"),
+}
+"""What goes wrong inside a notebook that is right otherwise; it befalls the last exercise."""
+
+FILES: dict[str, bytes] = {
+    "not_json": b"PK\x03\x04 this is a zip file",
+    "not_a_notebook": json.dumps({"name": "my homework"}).encode(),
+    "empty_file": b"",
+}
+"""Files that are no notebooks."""
+
+
+def make_class(lesson: Lesson, folder: Path) -> list[str]:
+    """Write submitted/STUDENT/LESSON below `folder`; returns the students' ids."""
+    rng = random.Random(SEED)  # noqa: S311 (a sample class, no secret)
+    right = reference_answers(lesson)
+    notebooks = {
+        "perfect_reference": fill(lesson, right),
+        **{f"perfect_{n}": mixed(lesson, rng, wrong=0) for n in (1, 2)},
+        **{f"partly_{n}": mixed(lesson, rng, wrong=n) for n in range(1, 5)},
+        "unfinished_untouched": unfinished(lesson, 0),
+        "unfinished_half": unfinished(lesson, len(lesson.exercises) // 2),
+        "unfinished_nearly": unfinished(lesson, len(lesson.exercises) - 1),
+    }
+    for name, change in CHANGES.items():
+        notebooks[name] = fill(lesson, right)
+        change(notebooks[name], lesson.exercises[-1])
+    for student, nb in notebooks.items():
+        nbformat.write(nb, _place(folder, student, lesson) / f"{lesson.notebook}.ipynb")
+    for student, content in FILES.items():
+        (_place(folder, student, lesson) / f"{lesson.notebook}.ipynb").write_bytes(content)
+    nbformat.write(
+        notebooks["perfect_1"], _place(folder, "wrong_name", lesson) / "homework (1).ipynb"
+    )
+    (_place(folder, "no_notebook", lesson) / "notes.txt").write_text("I did it on paper.")
+    return sorted(path.name for path in (folder / "submitted").iterdir())
+
+
+def _place(folder: Path, student: str, lesson: Lesson) -> Path:
+    place = folder / "submitted" / student / lesson.name
+    place.mkdir(parents=True)
+    return place

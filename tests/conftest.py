@@ -1,0 +1,69 @@
+"""What several tests share: the lesson, a course of its own, and a way to run rubric cells."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from autograde.course import Lesson, lessons
+from autograde.student import session
+from autograde.verdict.judge import outcomes_of
+from autograde.verdict.key import Key, Wrong
+from autograde.verdict.recording import Recording
+
+HERE = Path(__file__).resolve().parent.parent
+
+Rubric = Callable[[Callable[..., object]], None]
+"""A rubric cell as a function: it opens `rubric("it")` and tries an answer."""
+
+
+@pytest.fixture(scope="session")
+def lesson() -> Lesson:
+    return lessons(HERE)["01_self_attention"]
+
+
+@pytest.fixture
+def course(tmp_path: Path) -> Path:
+    """A copy of this course, built, with nobody in it."""
+    for folder in ("source", "notebooks", "solutions"):
+        shutil.copytree(HERE / folder, tmp_path / folder)
+    shutil.copy(HERE / "nbgrader_config.py", tmp_path)
+    return tmp_path
+
+
+def record(rubric_cell: Rubric, answer: Callable[..., object], seed: int = 3) -> Recording:
+    """What a rubric cell records of an answer."""
+    with session.recording(seed) as recordings:
+        rubric_cell(answer)
+    return Recording.from_bytes(recordings["it"].to_bytes())
+
+
+def make_key(
+    rubric_cell: Rubric,
+    reference: Callable[..., object],
+    wrong: dict[str, Callable[..., object]] | None = None,
+    tolerance: float = 1e-5,
+) -> Key:
+    """An answer key made from a reference and known wrong answers."""
+    expected = record(rubric_cell, reference)
+    tolerances = {"call": tolerance, "gradient": tolerance, "check": 1.0}
+    key = Key(
+        exercise="it",
+        points=4.0,
+        needs=(),
+        hints=("look", "look again"),
+        expected=expected,
+        tolerances=tuple(tolerances.get(line.kind, 0.0) for line in expected.lines),
+        wrong=(),
+    )
+    known = tuple(
+        Wrong(
+            name,
+            f"{name} is believed.",
+            "Think.",
+            tuple(outcomes_of(record(rubric_cell, answer), key)),
+        )
+        for name, answer in (wrong or {}).items()
+    )
+    return Key(**{**vars(key), "wrong": known})

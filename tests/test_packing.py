@@ -1,0 +1,110 @@
+"""Packed values come back as they were; anything else is refused, and nothing is run."""
+
+import json
+import pickle
+import struct
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from safetensors.torch import save
+
+from autograde.verdict import packing
+from autograde.verdict.packing import BadData, pack, unpack
+from autograde.verdict.recording import Recording
+
+PLAIN = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner) | st.tuples(inner, inner) | st.dictionaries(st.text(), inner),
+    max_leaves=8,
+)
+
+
+@given(PLAIN)
+def test_plain_values_come_back(value: Any) -> None:
+    packed = pack([value])
+    assert unpack(packed) == [value]
+    assert pack([value]) == packed
+
+
+@pytest.mark.parametrize("dtype", sorted(packing.DTYPES, key=str))
+def test_tensors_come_back(dtype: torch.dtype) -> None:
+    value = torch.tensor([[1, 0], [3, 1]]).to(dtype).T
+    back = unpack(pack({"x": value}))["x"]
+    assert back.dtype == dtype
+    assert torch.equal(back, value)
+
+
+def test_nan_and_infinity_come_back() -> None:
+    back = unpack(pack([float("nan"), float("inf"), torch.tensor([float("-inf")])]))
+    assert back[0] != back[0]
+    assert back[1] == float("inf")
+    assert back[2].item() == float("-inf")
+
+
+def with_tree(tree: str, **tensors: torch.Tensor) -> bytes:
+    return save(tensors, metadata={"tree": tree})
+
+
+def oversized_header() -> bytes:
+    return struct.pack("<Q", 2**40) + b"{}"
+
+
+def ten_gigabytes_by_header() -> bytes:
+    header = {
+        "t0000": {"dtype": "F32", "shape": [2_500_000_000], "data_offsets": [0, 10_000_000_000]},
+        "__metadata__": {"tree": '{"tensor": "t0000"}'},
+    }
+    text = json.dumps(header).encode()
+    return struct.pack("<Q", len(text)) + text
+
+
+BAD = {
+    "nothing": b"",
+    "text": b"right, full points",
+    "pickle": pickle.dumps({"exercise": "it"}),
+    "oversized header": oversized_header(),
+    "ten gigabytes by header": ten_gigabytes_by_header(),
+    "no tree": save({"t0000": torch.ones(2)}),
+    "a tree that is no JSON": with_tree("{"),
+    "a tensor that is not there": with_tree('{"tensor": "t0000"}'),
+    "an unknown kind": with_tree('{"code": "1 + 1"}'),
+    "two kinds at once": with_tree('{"int": "1", "float": "1"}'),
+    "a bare number": with_tree("7"),
+    "an endless number": with_tree('{"int": "%s"}' % ("9" * 5000)),
+    "nested too deeply": with_tree('{"list": [' * 5000 + "]}" * 5000),
+    "nested more than allowed": with_tree('{"list": [' * 20 + "]}" * 20),
+    "a complex tensor": with_tree('{"tensor": "a"}', a=torch.ones(2, dtype=torch.complex64)),
+    "too many bytes": b"\0" * (packing.MAX_BYTES + 1),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_bytes_are_refused(name: str) -> None:
+    with pytest.raises(BadData):
+        unpack(BAD[name])
+
+
+def test_booleans_of_value_seven_are_true() -> None:
+    data = bytearray(pack(torch.tensor([True, False])))
+    data[-2] = 7
+    assert unpack(bytes(data)).tolist() == [True, False]
+    assert unpack(bytes(data)).view(torch.uint8).tolist() == [1, 0]
+
+
+@pytest.mark.parametrize(
+    "plain",
+    [
+        None,
+        [],
+        {"exercise": "it"},
+        {"exercise": 3, "stopped": None, "lines": []},
+        {"exercise": "it", "stopped": None, "lines": [{}]},
+        {"exercise": "it", "stopped": None, "lines": "abc"},
+    ],
+)
+def test_what_is_no_recording_is_refused(plain: Any) -> None:
+    with pytest.raises(BadData):
+        Recording.from_plain(plain)

@@ -1,0 +1,193 @@
+"""Recording: each line stands alone, and the student's process is left as it was."""
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from conftest import make_key, record
+from torch import Tensor, nn
+
+from autograde.student import grading, session
+from autograde.student.rubric import ContractBroken, load, rubric, to_plain
+from autograde.verdict.judge import judge
+from autograde.verdict.recording import INTERRUPTED
+
+
+def simple(answer: Callable[..., Any]) -> None:
+    with rubric("it") as r:
+        r.call("first", answer, r.normal(3))
+        r.call("second", answer, r.normal(4))
+
+
+def test_a_line_that_raises_does_not_stop_the_next() -> None:
+    def short_only(x: Tensor) -> Tensor:
+        if len(x) == 3:
+            raise KeyError("three")
+        return x
+
+    first, second = record(simple, short_only).lines
+    assert first.outcome.error == "KeyError"
+    assert second.outcome.error is None
+
+
+def test_inputs_depend_on_the_seed_alone() -> None:
+    def drawing(x: Tensor) -> Tensor:
+        torch.manual_seed(0)
+        torch.rand(3)
+        return x
+
+    same = record(simple, lambda x: x)
+    assert torch.equal(record(simple, drawing).lines[1].before[0][0], same.lines[1].before[0][0])
+    other = record(simple, lambda x: x, seed=4)
+    assert not torch.equal(other.lines[0].before[0][0], same.lines[0].before[0][0])
+
+
+def test_random_state_of_the_student_is_left_alone() -> None:
+    torch.manual_seed(5)
+    expected = torch.rand(3)
+    torch.manual_seed(5)
+    record(simple, lambda x: torch.rand(len(x)))
+    assert torch.equal(torch.rand(3), expected)
+
+
+def test_random_answers_repeat() -> None:
+    first = record(simple, lambda x: torch.rand(len(x)))
+    again = record(simple, lambda x: torch.rand(len(x)))
+    assert torch.equal(first.lines[0].outcome.value, again.lines[0].outcome.value)
+
+
+def test_arguments_are_recorded_before_and_after() -> None:
+    (line, _) = record(simple, lambda x: x.zero_()).lines
+    assert line.before[0][0].abs().sum() > 0
+    assert line.after[0][0].abs().sum() == 0
+
+
+def test_an_error_between_the_lines_is_told() -> None:
+    def cell(answer: Callable[..., Any]) -> None:
+        with rubric("it") as r:
+            r.call("first", answer, r.normal(3))
+            missing_name  # noqa: B018, F821
+
+    with session.recording(3) as recordings, pytest.raises(NameError):
+        cell(lambda x: x)
+    assert recordings["it"].stopped == "NameError: name 'missing_name' is not defined"
+    assert len(recordings["it"].lines) == 1
+
+
+def test_an_interrupt_hands_over_what_was_recorded() -> None:
+    def interrupted(x: Tensor) -> Tensor:
+        if len(x) == 4:
+            raise KeyboardInterrupt
+        return x
+
+    with session.recording(3) as recordings, pytest.raises(KeyboardInterrupt):
+        simple(interrupted)
+    assert recordings["it"].stopped == INTERRUPTED
+    verdict = judge(recordings["it"], make_key(simple, lambda x: x))
+    assert verdict.points == 2.0
+    assert "ran too long" in verdict.note
+
+
+class Doubling(nn.Module):
+    def __init__(self, n: int) -> None:
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(n))
+        self.register_buffer("offset", torch.ones(n))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.scale * x + self.offset  # type: ignore[operator]
+
+
+def test_weights_are_loaded_by_name_and_buffers_are_not() -> None:
+    module = load(Doubling(3), {"scale": torch.tensor([1.0, 2.0, 3.0])})
+    assert module(torch.ones(3)).tolist() == [2.0, 3.0, 4.0]
+
+
+@pytest.mark.parametrize(
+    ("module", "message"),
+    [
+        (nn.Linear(2, 3), "there is no parameter called scale"),
+        (Doubling(4), "scale has the shape (4,), expected (3,)"),
+        (None, "a NoneType was built"),
+    ],
+)
+def test_a_module_that_misses_its_contract_is_told(module: Any, message: str) -> None:
+    with pytest.raises(ContractBroken, match=message.replace("(", r"\(").replace(")", r"\)")):
+        load(module, {"scale": torch.ones(3)})
+
+
+def test_double_runs_the_same_numbers_in_float64() -> None:
+    with session.recording(3, double=True) as recordings:
+        simple(lambda x: x * 2)
+    wide = recordings["it"].lines[0].outcome.value
+    narrow = record(simple, lambda x: x * 2).lines[0].outcome.value
+    assert wide.dtype == torch.float64
+    assert torch.equal(wide.float(), narrow)
+
+
+@pytest.mark.parametrize(
+    ("value", "name"),
+    [
+        (object(), "a object"),
+        (torch.zeros(2000, 2000), "a tensor of shape (2000, 2000)"),
+        (torch.zeros(2, dtype=torch.complex64), "a tensor of torch.complex64, torch.strided"),
+        (torch.eye(2).to_sparse(), "a tensor of torch.float32, torch.sparse_coo"),
+    ],
+)
+def test_what_cannot_be_recorded_is_named(value: Any, name: str) -> None:
+    assert to_plain(value) == {"unrecordable": name}
+
+
+def own_softmax(x: Tensor) -> Tensor:
+    softmax = x.exp()
+    return softmax / softmax.sum(-1, keepdim=True)
+
+
+def through_functional(x: Tensor) -> Tensor:
+    return nn.functional.softmax(x, dim=-1)
+
+
+def through_a_string(x: Tensor) -> Tensor:
+    return getattr(torch, "soft" + "max")(x, dim=-1)  # type: ignore[no-any-return]
+
+
+def through_log(x: Tensor) -> Tensor:
+    return x.log_softmax(-1).exp()
+
+
+def forbidding(answer: Callable[..., Any]) -> None:
+    with rubric("it") as r:
+        r.call("values", answer, r.normal(3, 4))
+        r.forbids("by hand", ["softmax", "log_softmax"], answer, r.normal(3, 4))
+
+
+@pytest.mark.parametrize(
+    ("answer", "allowed"),
+    [
+        (own_softmax, True),
+        (through_functional, False),
+        (through_a_string, False),
+        (through_log, False),
+    ],
+)
+def test_what_is_forbidden_gives_no_points(answer: Callable[..., Any], allowed: bool) -> None:
+    verdict = judge(record(forbidding, answer), make_key(forbidding, own_softmax))
+    assert verdict.lines[1].passed == allowed
+    assert verdict.points == (4.0 if allowed else 0.0)
+
+
+def test_the_source_that_was_handed_in_outweighs_what_the_kernel_says() -> None:
+    verdict = judge(
+        record(forbidding, own_softmax),
+        make_key(forbidding, own_softmax),
+        source="def it(x):\n    return torch.softmax(x, -1)",
+    )
+    assert verdict.points == 0.0
+
+
+def test_stock_nbgrader_gets_an_error_from_a_right_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(os.environ, "NBGRADER_EXECUTION", "autograde")
+    with pytest.raises(grading.RecordedNotJudged, match="recorded, not judged"):
+        simple(lambda x: x)
