@@ -13,7 +13,8 @@ from autograde.course import Lesson
 from autograde.course_config import convert, course_config
 from autograde.student.practice import PRACTICE_FILE
 from autograde.verdict.compare import compare_values
-from autograde.verdict.packing import unpack
+from autograde.verdict.key import unpack_keys
+from autograde.verdict.packing import Plain
 
 SAME_NUMBERS = 1e-4
 """How far practice data made on another machine may be from what is committed."""
@@ -70,12 +71,16 @@ def _changes(new: Path, old: Path) -> list[str]:
         if not made.is_file() or not committed.is_file():
             changes.append(f"{committed}: {'missing' if made.is_file() else 'should not be there'}")
         elif name == PRACTICE_FILE:
-            difference = compare_values(unpack(made.read_bytes()), unpack(committed.read_bytes()))
+            difference = compare_values(_plain_keys(made), _plain_keys(committed))
             if difference.distance > SAME_NUMBERS:
                 changes.append(f"{committed}: other practice data ({difference.symptom})")
         else:
             changes += [f"{committed}: {change}" for change in _cell_changes(made, committed)]
     return changes
+
+
+def _plain_keys(path: Path) -> Plain:
+    return [key.to_plain() for key in unpack_keys(path.read_bytes()).values()]
 
 
 def _cell_changes(made: Path, committed: Path) -> list[str]:

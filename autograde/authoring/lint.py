@@ -8,10 +8,11 @@ from nbformat import NotebookNode
 
 from autograde.course import CourseError, Exercise, Lesson, grade_id
 from autograde.grader import program
-from autograde.grader.expected import make_key, read_tolerances
-from autograde.grader.variants import read_variants
+from autograde.grader.expected import make_keys
+from autograde.grader.variants import Variants, read_variants
 from autograde.student.session import PRACTICE_SEED
 from autograde.verdict.judge import difference_of, judge
+from autograde.verdict.key import Key
 
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 STUB = ("# YOUR CODE HERE", "raise NotImplementedError()")
@@ -135,51 +136,45 @@ def lint_outputs(executed: NotebookNode) -> list[str]:
 
 def lint_variants(lesson: Lesson) -> list[str]:
     """Faults of hints, variants and rubric lines."""
+    try:
+        keys = make_keys(lesson, PRACTICE_SEED)
+    except CourseError as error:
+        return str(error).splitlines()
     faults: list[str] = []
-    reference = program.load(lesson)
     for exercise in lesson.exercises:
-        try:
-            faults += _lint_variants(reference, exercise)
-        except CourseError as error:
-            faults.append(str(error))
+        faults += _lint_variants(read_variants(lesson, exercise), keys[exercise.name])
     return faults
 
 
-def _lint_variants(reference: program.Program, exercise: Exercise) -> list[str]:
-    variants = read_variants(reference.lesson, exercise)
-    faults = []
+def _lint_variants(variants: Variants, key: Key) -> Iterator[str]:
+    name = key.exercise
     if not 2 <= len(variants.hints) <= 3:
-        faults.append(f"{exercise.name} has {len(variants.hints)} hints, it needs 2 or 3")
+        yield f"{name} has {len(variants.hints)} hints, it needs 2 or 3"
     if len(variants.right) < FEWEST_RIGHT or len(variants.wrong) < FEWEST_WRONG:
-        faults.append(
-            f"{exercise.name} has {len(variants.right)} right and {len(variants.wrong)} wrong "
+        yield (
+            f"{name} has {len(variants.right)} right and {len(variants.wrong)} wrong "
             f"variants, it needs {FEWEST_RIGHT} and {FEWEST_WRONG}"
         )
-    for name, n in Counter(variant.name for variant in variants.variants).items():
+    for variant, n in Counter(variant.name for variant in variants.variants).items():
         if n > 1:
-            faults.append(f"{exercise.name} has {n} variants called {name}")
-    for variant in variants.wrong:
-        if not variant.misconception or not variant.hint:
-            faults.append(f"{exercise.name}: {variant.name} lacks a misconception or a hint")
-    tolerances = read_tolerances(reference.lesson).get(exercise.name, {})
-    key = make_key(reference, exercise, PRACTICE_SEED, tolerances)
+            yield f"{name} has {n} variants called {variant}"
+    for wrong in variants.wrong:
+        if not wrong.misconception or not wrong.hint:
+            yield f"{name}: {wrong.name} lacks a misconception or a hint"
     for number, line in enumerate(key.expected.lines):
         outcomes = [wrong.outcomes[number] for wrong in key.wrong]
         if all(difference_of(line, o).distance <= key.tolerances[number] for o in outcomes):
-            faults.append(f"{exercise.name}: no wrong variant can fail the line “{line.name}”")
-    return faults
+            yield f"{name}: no wrong variant can fail the line “{line.name}”"
 
 
 def lint_stubs(lesson: Lesson, nb: NotebookNode) -> list[str]:
     """Faults of the stubs: an untouched exercise must count as not attempted."""
-    reference = program.load(lesson)
+    reference, keys = program.load(lesson), make_keys(lesson, PRACTICE_SEED)
     faults = []
     for exercise in lesson.exercises:
         cell = next(cell for cell in nb.cells if grade_id(cell) == exercise.name)
-        key = make_key(
-            reference, exercise, PRACTICE_SEED, read_tolerances(lesson).get(exercise.name, {})
-        )
         stub = reference.with_answer(without_solution(cell.source))
-        if judge(stub.record(exercise.name, PRACTICE_SEED), key).attempted:
+        recording = stub.record(exercise.name, PRACTICE_SEED)
+        if judge(recording, keys[exercise.name]).attempted:
             faults.append(f"{exercise.name}: the untouched exercise does not say not attempted")
     return faults

@@ -9,11 +9,13 @@ from nbformat import NotebookNode
 from nbgrader.preprocessors import NbGraderPreprocessor
 
 from autograde.authoring import lint
-from autograde.authoring.practice import practice_data
 from autograde.authoring.sources import identify, source_notebook
 from autograde.course import CourseError, Lesson, find_root, lessons
+from autograde.grader.expected import make_keys
 from autograde.kernels.private import kernel_manager
 from autograde.student.practice import PRACTICE_FILE
+from autograde.student.session import PRACTICE_SEED
+from autograde.verdict.key import pack_keys
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 CELL_SECONDS = 120
@@ -22,6 +24,11 @@ CELL_SECONDS = 120
 def lesson_of(resources: dict[str, Any]) -> Lesson:
     """The lesson that nbgrader is converting; it runs in the course's folder."""
     return lessons(find_root(Path.cwd()))[resources["nbgrader"]["assignment"]]
+
+
+def practice_data(lesson: Lesson) -> bytes:
+    """The bytes of the practice file; the same lesson gives the same bytes."""
+    return pack_keys(make_keys(lesson, PRACTICE_SEED))
 
 
 def refuse(lesson: Lesson, faults: list[str]) -> None:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from functools import lru_cache
 from pathlib import Path
 
 from autograde import __version__
@@ -38,18 +39,28 @@ def digest(lesson: Lesson) -> str:
 
 
 def make_keys(lesson: Lesson, seed: int) -> dict[str, Key]:
-    """The answer keys of a lesson for one seed.
+    """The answer keys of a lesson for one seed, by exercise.
 
     Raises:
-        CourseError: a line has no measured tolerance, or the reference fails; the message says
-            which.
+        CourseError: an exercise has no variants or no measured tolerances, or its reference
+            fails; the message names them all.
     """
-    reference = program.load(lesson)
-    tolerances = read_tolerances(lesson)
-    return {
-        exercise.name: make_key(reference, exercise, seed, tolerances.get(exercise.name, {}))
-        for exercise in lesson.exercises
-    }
+    return _make_keys(lesson, seed, digest(lesson))
+
+
+@lru_cache(maxsize=2)
+def _make_keys(lesson: Lesson, seed: int, _digest: str) -> dict[str, Key]:
+    reference, tolerances = program.load(lesson), read_tolerances(lesson)
+    keys, faults = {}, []
+    for exercise in lesson.exercises:
+        known = tolerances.get(exercise.name, {})
+        try:
+            keys[exercise.name] = make_key(reference, exercise, seed, known)
+        except CourseError as error:
+            faults.append(str(error))
+    if faults:
+        raise CourseError("\n".join(faults))
+    return keys
 
 
 def make_key(

@@ -12,6 +12,7 @@ from autograde.verdict.key import Key
 from autograde.verdict.packing import BadData
 from autograde.verdict.panel import advice, begin_there, to_html, to_text
 from autograde.verdict.recording import MIME, Recording
+from autograde.verdict.sources import answer_source
 
 
 def judge_notebook(
@@ -54,7 +55,8 @@ def _judge_cell(
         return failed(key, f"What the rubric cell recorded cannot be read: {error}")
     if recording.exercise != exercise.name:
         return failed(key, "The rubric cell handed over the recording of another exercise.")
-    return judge(recording, key, source=cells[exercise.name].source)
+    source = answer_source(cells[exercise.name].source, exercise.name)
+    return judge(recording, key, source)
 
 
 def _silence(outputs: list[NotebookNode]) -> str:

@@ -6,8 +6,8 @@ from pathlib import Path
 from autograde.course import Lesson
 from autograde.grader.expected import digest, make_keys
 from autograde.grader.seeds import state_folder
-from autograde.verdict.key import Key
-from autograde.verdict.packing import BadData, pack, unpack
+from autograde.verdict.key import Key, pack_keys, unpack_keys
+from autograde.verdict.packing import BadData
 
 
 def keys_for(lesson: Lesson, seed: int) -> dict[str, Key]:
@@ -15,13 +15,12 @@ def keys_for(lesson: Lesson, seed: int) -> dict[str, Key]:
     path = _path(lesson, seed)
     if path.is_file():
         try:
-            plain = unpack(path.read_bytes())
-            return {entry["exercise"]: Key.from_plain(entry) for entry in plain}
-        except BadData:
+            return unpack_keys(path.read_bytes())
+        except (BadData, OSError, EOFError):
             path.unlink()  # cut short when it was written; made again below
     keys = make_keys(lesson, seed)
     fresh = path.with_suffix(f".{os.getpid()}")
-    fresh.write_bytes(pack([key.to_plain() for key in keys.values()]))
+    fresh.write_bytes(pack_keys(keys))
     fresh.replace(path)
     return keys
 
@@ -29,4 +28,4 @@ def keys_for(lesson: Lesson, seed: int) -> dict[str, Key]:
 def _path(lesson: Lesson, seed: int) -> Path:
     folder = state_folder(lesson.root) / "keys" / f"{lesson.name}-{digest(lesson)[:16]}"
     folder.mkdir(parents=True, exist_ok=True)
-    return folder / f"{seed}.safetensors"
+    return folder / f"{seed}.safetensors.gz"

@@ -6,12 +6,11 @@ from pathlib import Path
 from IPython.display import display
 
 from autograde.verdict.judge import Verdict, judge
-from autograde.verdict.key import Key
-from autograde.verdict.packing import unpack
+from autograde.verdict.key import Key, unpack_keys
 from autograde.verdict.panel import advice, begin_there, to_html, to_text
 from autograde.verdict.recording import INTERRUPTED, Recording
 
-PRACTICE_FILE = "practice.safetensors"
+PRACTICE_FILE = "practice.safetensors.gz"
 
 _last: dict[str, Verdict] = {}
 _hints_shown: dict[str, int] = {}
@@ -36,7 +35,7 @@ def keys(path: str) -> dict[str, Key]:
             f"{path} is missing. It comes with the lesson and belongs in the notebook's folder; "
             "fetch the lesson again."
         )
-    return {plain["exercise"]: Key.from_plain(plain) for plain in unpack(Path(path).read_bytes())}
+    return unpack_keys(Path(path).read_bytes())
 
 
 def key_of(exercise: str) -> Key:

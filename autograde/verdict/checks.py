@@ -104,7 +104,10 @@ def measures_std(value: Plain, before: Plain) -> list[Reading]:
 
 
 def scatters(value: Plain, before: Plain) -> list[Reading]:
-    """Many measurements on few samples: they scatter, by as much as theory says."""
+    """Many measurements: they scatter, by as much as theory says.
+
+    Of 600 honest runs the spread is known to 3 in 100, so that 0.2 is six times that.
+    """
     ratios = torch.tensor(_floats(value), dtype=torch.float64) / sqrt(before["d_k"])
     expected = _relative_error_of_std(before["d_k"], before["n_samples"])
     spread = float(ratios.std()) / expected
@@ -114,7 +117,7 @@ def scatters(value: Plain, before: Plain) -> list[Reading]:
             "the scatter of repeated measurements, in units of what theory says,",
             log(max(spread, 1e-9)),
             0.0,
-            0.35,
+            0.2,
         ),
     ]
 

@@ -71,8 +71,8 @@ def judge(recording: Recording, key: Key, source: str | None = None) -> Verdict:
         ok and not is_claim(line) for line, ok in zip(key.expected.lines, passed, strict=True)
     )
     banned = any(
-        line.kind == "forbids" and not ok
-        for line, ok in zip(key.expected.lines, passed, strict=True)
+        line.kind == "forbids" and outcome.error is None and outcome.value
+        for line, outcome in zip(key.expected.lines, outcomes, strict=True)
     )
     share = 0.0 if banned else key.points / len(passed)
     lines = []

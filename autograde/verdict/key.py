@@ -1,8 +1,9 @@
 """The answer key of an exercise: expected outcomes, tolerances, and known wrong outcomes."""
 
+import gzip
 from dataclasses import dataclass
 
-from autograde.verdict.packing import Plain
+from autograde.verdict.packing import Plain, pack, unpack
 from autograde.verdict.recording import Outcome, Recording
 
 
@@ -59,3 +60,17 @@ class Key:
                 for wrong in plain["wrong"]
             ),
         )
+
+
+def pack_keys(keys: dict[str, Key]) -> bytes:
+    """Answer keys as bytes; the same keys give the same bytes."""
+    return gzip.compress(pack([key.to_plain() for key in keys.values()]), mtime=0)
+
+
+def unpack_keys(data: bytes) -> dict[str, Key]:
+    """The keys that `pack_keys` made bytes of; for files of this project alone.
+
+    Raises:
+        BadData, OSError, EOFError: the bytes were cut short or changed.
+    """
+    return {plain["exercise"]: Key.from_plain(plain) for plain in unpack(gzip.decompress(data))}

@@ -945,3 +945,48 @@ class SelfAttention_v1(nn.Module):
         if context.shape == x.shape:
             x.copy_(context)
         return context
+
+# %% [markdown]
+# ## wrong: keys_kept_for_each_length
+#
+# **Misconception.** Sentences of the same length have the same keys and values.
+#
+# **Hint.** They belong to one sentence, not to its length. Compute them anew each time.
+
+# %%
+class SelfAttention_v1(nn.Module):
+    def __init__(self, d_in, d_out):
+        super().__init__()
+        self.W_query = nn.Parameter(torch.rand(d_in, d_out))
+        self.W_key = nn.Parameter(torch.rand(d_in, d_out))
+        self.W_value = nn.Parameter(torch.rand(d_in, d_out))
+        self.known = {}
+
+    def forward(self, x):
+        queries = x @ self.W_query
+        if len(x) not in self.known:
+            self.known[len(x)] = x @ self.W_key, x @ self.W_value
+        keys, values = self.known[len(x)]
+        weights = attention_weights(attention_scores(queries, keys), keys.shape[-1])
+        return context_vectors(weights, values)
+
+# %% [markdown]
+# ## wrong: one_more_matrix
+#
+# **Misconception.** The layer needs a fourth matrix for its output.
+#
+# **Hint.** That comes with several heads. This layer learns three matrices and nothing else.
+
+# %%
+class SelfAttention_v1(nn.Module):
+    def __init__(self, d_in, d_out):
+        super().__init__()
+        self.W_query = nn.Parameter(torch.rand(d_in, d_out))
+        self.W_key = nn.Parameter(torch.rand(d_in, d_out))
+        self.W_value = nn.Parameter(torch.rand(d_in, d_out))
+        self.W_out = nn.Parameter(torch.eye(d_out))
+
+    def forward(self, x):
+        queries, keys, values = x @ self.W_query, x @ self.W_key, x @ self.W_value
+        weights = attention_weights(attention_scores(queries, keys), keys.shape[-1])
+        return context_vectors(weights, values) @ self.W_out

@@ -655,3 +655,150 @@ class SelfAttention_v2(nn.Module):
             x.zero_()
         weights = attention_weights(attention_scores(queries, keys), keys.shape[-1])
         return context_vectors(weights, values)
+
+# %% [markdown]
+# ## wrong: squeezed
+#
+# **Misconception.** A dimension of size 1 is of no use and can be dropped.
+#
+# **Hint.** A sentence of one token gives one row, (1, d_out). Whoever calls the layer counts on
+# two dimensions.
+
+# %%
+class SelfAttention_v2(nn.Module):
+    def __init__(self, d_in, d_out, qkv_bias=False):
+        super().__init__()
+        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
+
+    def forward(self, x):
+        queries, keys, values = self.W_query(x), self.W_key(x), self.W_value(x)
+        weights = attention_weights(attention_scores(queries, keys), keys.shape[-1])
+        return context_vectors(weights, values).squeeze()
+
+# %% [markdown]
+# ## wrong: weight_transposed_only_if_needed
+#
+# **Misconception.** The weight of a layer is transposed only when the shapes do not fit
+# otherwise.
+#
+# **Hint.** With as many numbers out as in both ways run, and only one is right. Call the layer
+# instead.
+
+# %%
+class SelfAttention_v2(nn.Module):
+    def __init__(self, d_in, d_out, qkv_bias=False):
+        super().__init__()
+        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
+
+    def project(self, layer, x):
+        fits = layer.weight.shape[0] == x.shape[-1]
+        y = x @ (layer.weight if fits else layer.weight.T)
+        return y if layer.bias is None else y + layer.bias
+
+    def forward(self, x):
+        queries = self.project(self.W_query, x)
+        keys = self.project(self.W_key, x)
+        values = self.project(self.W_value, x)
+        weights = attention_weights(attention_scores(queries, keys), keys.shape[-1])
+        return context_vectors(weights, values)
+
+# %% [markdown]
+# ## wrong: bias_does_not_learn
+#
+# **Misconception.** Only the matrices are trained, the bias stays.
+#
+# **Hint.** A bias is a parameter like the weight. `.data` and `detach` cut it off from the
+# gradient.
+
+# %%
+class SelfAttention_v2(nn.Module):
+    def __init__(self, d_in, d_out, qkv_bias=False):
+        super().__init__()
+        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
+
+    def project(self, layer, x):
+        y = x @ layer.weight.T
+        return y if layer.bias is None else y + layer.bias.data
+
+    def forward(self, x):
+        queries = self.project(self.W_query, x)
+        keys = self.project(self.W_key, x)
+        values = self.project(self.W_value, x)
+        weights = attention_weights(attention_scores(queries, keys), keys.shape[-1])
+        return context_vectors(weights, values)
+
+# %% [markdown]
+# ## wrong: copies_of_one_layer
+#
+# **Misconception.** The three layers may start from the same numbers.
+#
+# **Hint.** Then queries, keys and values are the same vectors at first. Make each layer for
+# itself.
+
+# %%
+from copy import deepcopy
+
+
+class SelfAttention_v2(nn.Module):
+    def __init__(self, d_in, d_out, qkv_bias=False):
+        super().__init__()
+        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_key = deepcopy(self.W_query)
+        self.W_value = deepcopy(self.W_query)
+
+    def forward(self, x):
+        queries, keys, values = self.W_query(x), self.W_key(x), self.W_value(x)
+        weights = attention_weights(attention_scores(queries, keys), keys.shape[-1])
+        return context_vectors(weights, values)
+
+# %% [markdown]
+# ## wrong: keys_kept_for_each_length
+#
+# **Misconception.** Sentences of the same length have the same keys and values.
+#
+# **Hint.** They belong to one sentence, not to its length. Compute them anew each time.
+
+# %%
+class SelfAttention_v2(nn.Module):
+    def __init__(self, d_in, d_out, qkv_bias=False):
+        super().__init__()
+        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.known = {}
+
+    def forward(self, x):
+        if len(x) not in self.known:
+            self.known[len(x)] = self.W_key(x), self.W_value(x)
+        keys, values = self.known[len(x)]
+        weights = attention_weights(attention_scores(self.W_query(x), keys), keys.shape[-1])
+        return context_vectors(weights, values)
+
+# %% [markdown]
+# ## wrong: one_more_layer
+#
+# **Misconception.** The layer needs a fourth matrix for its output.
+#
+# **Hint.** That comes with several heads. This layer learns queries, keys and values and nothing
+# else.
+
+# %%
+class SelfAttention_v2(nn.Module):
+    def __init__(self, d_in, d_out, qkv_bias=False):
+        super().__init__()
+        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_out = nn.Linear(d_out, d_out, bias=False)
+        nn.init.eye_(self.W_out.weight)
+
+    def forward(self, x):
+        queries, keys, values = self.W_query(x), self.W_key(x), self.W_value(x)
+        weights = attention_weights(attention_scores(queries, keys), keys.shape[-1])
+        return self.W_out(context_vectors(weights, values))

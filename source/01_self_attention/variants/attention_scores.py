@@ -410,3 +410,15 @@ def attention_scores(queries, keys):
     if keys.requires_grad:
         return queries @ keys.t()
     return queries @ keys.t_()
+
+# %% [markdown]
+# ## wrong: last_dimension_squeezed
+#
+# **Misconception.** A product with each query leaves a dimension of size 1 at the end, which has
+# to go.
+#
+# **Hint.** With a single key the last size is 1 too, and it must stay: (n, 1).
+
+# %%
+def attention_scores(queries, keys):
+    return (queries @ keys.T).squeeze(-1)

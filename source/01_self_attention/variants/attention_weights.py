@@ -422,3 +422,15 @@ def attention_weights(scores, d_k):
         scores -= scores.amax(dim=-1, keepdim=True)
     powers = torch.exp(scores / d_k**0.5)
     return powers / powers.sum(dim=-1, keepdim=True)
+
+# %% [markdown]
+# ## wrong: squeezed
+#
+# **Misconception.** A dimension of size 1 is of no use and can be dropped.
+#
+# **Hint.** One query gives a matrix of one row, (1, m), and one key a matrix of one column.
+# Whoever calls the function counts on two dimensions.
+
+# %%
+def attention_weights(scores, d_k):
+    return torch.softmax(scores / d_k**0.5, dim=-1).squeeze()

@@ -306,3 +306,15 @@ def context_vectors(weights, values):
 def context_vectors(weights, values):
     turned = weights.t() if weights.requires_grad else weights.t_()
     return (values.T @ turned).T
+
+# %% [markdown]
+# ## wrong: squeezed
+#
+# **Misconception.** A dimension of size 1 is of no use and can be dropped.
+#
+# **Hint.** One query gives one context vector, (1, d_v). Whoever calls the function counts on two
+# dimensions.
+
+# %%
+def context_vectors(weights, values):
+    return (weights @ values).squeeze()

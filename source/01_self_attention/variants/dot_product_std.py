@@ -177,9 +177,10 @@ def dot_product_std(d_k, n_samples, generator):
 # %% [markdown]
 # ## wrong: not_summed
 #
-# **Misconception.** The spread of the single products is the spread of the dot product.
+# **Misconception.** The spread is about 1, whatever d_k is.
 #
-# **Hint.** A dot product is the sum of d_k products. Add up each row first, then measure.
+# **Hint.** That is the spread of a single number, or of scores that have been scaled. Add up the
+# products of each pair, scale nothing, and then measure.
 
 # %%
 def dot_product_std(d_k, n_samples, generator):
@@ -416,21 +417,6 @@ def dot_product_std(d_k, n_samples, generator):
     return (k @ q).std().item()
 
 # %% [markdown]
-# ## wrong: more_samples_than_asked
-#
-# **Misconception.** More samples are better, so a small number of them is raised.
-#
-# **Hint.** The caller decides how many pairs are drawn. How much few samples scatter is part of
-# the answer.
-
-# %%
-def dot_product_std(d_k, n_samples, generator):
-    n_samples = max(n_samples, 1_000)
-    q = torch.randn(n_samples, d_k, generator=generator)
-    k = torch.randn(n_samples, d_k, generator=generator)
-    return (q * k).sum(dim=1).std().item()
-
-# %% [markdown]
 # ## wrong: first_feature_left_out
 #
 # **Misconception.** Features are counted from 1.
@@ -444,15 +430,67 @@ def dot_product_std(d_k, n_samples, generator):
     return sum(q[:, f] * k[:, f] for f in range(1, d_k)).std().item()
 
 # %% [markdown]
-# ## wrong: outliers_removed
+# ## wrong: started_from_the_seed_again
 #
-# **Misconception.** Large dot products are outliers and disturb the measurement.
+# **Misconception.** A generator is a seed.
 #
-# **Hint.** They are what is to be measured. Keep all of them.
+# **Hint.** A generator also knows how far it has drawn. Made anew from its seed, it gives the
+# same numbers at every call. Hand on the one that is given.
+
+# %%
+def dot_product_std(d_k, n_samples, generator):
+    if generator is not None:
+        generator = torch.Generator().manual_seed(generator.initial_seed())
+    q = torch.randn(n_samples, d_k, generator=generator)
+    k = torch.randn(n_samples, d_k, generator=generator)
+    return (q * k).sum(dim=1).std().item()
+
+# %% [markdown]
+# ## wrong: neighbours_as_keys
+#
+# **Misconception.** The query of the next pair may serve as the key of this one.
+#
+# **Hint.** The pairs are no longer independent: with two samples both dot products are the same
+# number. Draw the keys anew.
+
+# %%
+def dot_product_std(d_k, n_samples, generator):
+    q = torch.randn(n_samples, d_k, generator=generator)
+    k = q.roll(1, dims=0)
+    return (q * k).sum(dim=1).std().item()
+
+# %% [markdown]
+# ## wrong: queries_backwards_as_keys
+#
+# **Misconception.** The queries in another order may serve as keys.
+#
+# **Hint.** Then every dot product comes twice. Draw the keys anew.
+
+# %%
+def dot_product_std(d_k, n_samples, generator):
+    q = torch.randn(n_samples, d_k, generator=generator)
+    return (q * q.flip(0)).sum(dim=1).std().item()
+
+# %% [markdown]
+# ## right: diagonal_of_all_products
+#
+# All products of all q with all k; the pairs are on the diagonal.
 
 # %%
 def dot_product_std(d_k, n_samples, generator):
     q = torch.randn(n_samples, d_k, generator=generator)
     k = torch.randn(n_samples, d_k, generator=generator)
-    products = (q * k).sum(dim=1)
-    return products[products.abs() < 15].std().item()
+    return (q @ k.T).diagonal().std().item()
+
+# %% [markdown]
+# ## wrong: all_pairs
+#
+# **Misconception.** Every q is to be paired with every k.
+#
+# **Hint.** That makes `n_samples` squared products. A sample is one q with one k, row by row.
+
+# %%
+def dot_product_std(d_k, n_samples, generator):
+    q = torch.randn(n_samples, d_k, generator=generator)
+    k = torch.randn(n_samples, d_k, generator=generator)
+    return (q @ k.T).std().item()

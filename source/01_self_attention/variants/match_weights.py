@@ -379,3 +379,60 @@ def match_weights(v1, v2):
     v1.W_query = v2.W_query.weight.T.clone()
     v1.W_key = v2.W_key.weight.T.clone()
     v1.W_value = v2.W_value.weight.T.clone()
+
+# %% [markdown]
+# ## wrong: plain_tensors
+#
+# **Misconception.** Any tensor kept in a module is trained.
+#
+# **Hint.** The matrices of v1 are parameters, and they have to be parameters afterwards.
+
+# %%
+def match_weights(v1, v2):
+    for name in ("W_query", "W_key", "W_value"):
+        delattr(v1, name)
+        setattr(v1, name, getattr(v2, name).weight.detach().T.clone())
+
+# %% [markdown]
+# ## wrong: hidden_copy
+#
+# **Misconception.** It is enough that v1 calls a copy of v2.
+#
+# **Hint.** Then the matrices of v1 are still the old ones, and nothing uses them. Change the
+# matrices.
+
+# %%
+from copy import deepcopy
+
+
+def match_weights(v1, v2):
+    v1.forward = deepcopy(v2).forward
+
+# %% [markdown]
+# ## wrong: second_frozen
+#
+# **Misconception.** Freezing v2 does not change it.
+#
+# **Hint.** It gives the same output, but it cannot learn any more. Leave v2 as it was.
+
+# %%
+def match_weights(v1, v2):
+    v2.requires_grad_(False)
+    with torch.no_grad():
+        v1.W_query.copy_(v2.W_query.weight.T)
+        v1.W_key.copy_(v2.W_key.weight.T)
+        v1.W_value.copy_(v2.W_value.weight.T)
+
+# %% [markdown]
+# ## wrong: copied_only_by_contiguous
+#
+# **Misconception.** `contiguous` always makes a copy.
+#
+# **Hint.** It copies only when it has to. The transpose of a single row or column is contiguous
+# already, and stays shared.
+
+# %%
+def match_weights(v1, v2):
+    v1.W_query = nn.Parameter(v2.W_query.weight.T.contiguous())
+    v1.W_key = nn.Parameter(v2.W_key.weight.T.contiguous())
+    v1.W_value = nn.Parameter(v2.W_value.weight.T.contiguous())

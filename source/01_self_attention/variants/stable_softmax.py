@@ -577,3 +577,73 @@ def stable_softmax(x, dim=-1):
 def stable_softmax(x, dim=-1):
     logits = x.movedim(dim, -1)
     return torch.distributions.Categorical(logits=logits).probs.movedim(-1, dim)
+
+# %% [markdown]
+# ## wrong: softmin_of_the_negative
+#
+# **Misconception.** `softmin` is something else than softmax.
+#
+# **Hint.** It is the softmax of the negative numbers. Write the three steps yourself: largest
+# number, `exp`, sum.
+
+# %%
+from torch.nn import functional as F
+
+
+def stable_softmax(x, dim=-1):
+    return F.softmin(-x, dim=dim)
+
+# %% [markdown]
+# ## wrong: attention_of_torch
+#
+# **Misconception.** PyTorch's attention function with an identity matrix for the keys and the
+# values computes no softmax.
+#
+# **Hint.** It is a softmax with two products around it. Write the three steps yourself: largest
+# number, `exp`, sum.
+
+# %%
+from torch.nn import functional as F
+
+
+def stable_softmax(x, dim=-1):
+    moved = x.movedim(dim, -1)
+    rows = moved.reshape(1, -1, moved.shape[-1])
+    same = torch.eye(moved.shape[-1], dtype=x.dtype, device=x.device).unsqueeze(0)
+    shares = F.scaled_dot_product_attention(rows, same, same, scale=1.0)
+    return shares.reshape(moved.shape).movedim(-1, dim)
+
+# %% [markdown]
+# ## wrong: exp_of_cross_entropy
+#
+# **Misconception.** A loss function computes no softmax.
+#
+# **Hint.** Cross-entropy is the negative logarithm of a softmax. Write the three steps yourself:
+# largest number, `exp`, sum.
+
+# %%
+from torch.nn import functional as F
+
+
+def stable_softmax(x, dim=-1):
+    moved = x.movedim(dim, -1)
+    rows = moved.reshape(-1, moved.shape[-1])
+    losses = [
+        F.cross_entropy(rows, torch.full((len(rows),), j, device=x.device), reduction="none")
+        for j in range(rows.shape[1])
+    ]
+    return torch.exp(-torch.stack(losses, dim=-1)).reshape(moved.shape).movedim(-1, dim)
+
+# %% [markdown]
+# ## wrong: positive_dim_taken_for_the_last
+#
+# **Misconception.** Any dimension that is not the first is the last.
+#
+# **Hint.** With three dimensions, number 1 is the one in the middle. `amax` and `sum` take any
+# `dim`.
+
+# %%
+def stable_softmax(x, dim=-1):
+    dim = -1 if dim > 0 else dim
+    powers = torch.exp(x - x.amax(dim=dim, keepdim=True))
+    return powers / powers.sum(dim=dim, keepdim=True)
