@@ -2,11 +2,13 @@
 
 import io
 import logging
+import warnings
 from pathlib import Path
 
 from nbgrader.converters import BaseConverter
 from nbgrader.converters.base import NbGraderException
 from nbgrader.coursedir import CourseDirectory
+from sqlalchemy.exc import SAWarning
 from traitlets.config import Config
 from traitlets.config.loader import PyFileConfigLoader
 
@@ -40,7 +42,10 @@ def convert(converter: type[BaseConverter], config: Config) -> None:
     log.addHandler(logging.StreamHandler(text))
     running = converter(coursedir=CourseDirectory(config=config), config=config, log=log)
     try:
-        running.start()
+        with warnings.catch_warnings():
+            # nbgrader 0.9 adds rows in an order that SQLAlchemy 2.1 warns about; they are right
+            warnings.simplefilter("ignore", SAWarning)
+            running.start()
     except NbGraderException as error:
         logged = text.getvalue()
         _, ours, rest = logged.partition("CourseError: ")

@@ -62,6 +62,7 @@ def deleted_rubric(nb: NotebookNode, last: Exercise) -> None:
 def doubled_rubric(nb: NotebookNode, last: Exercise) -> None:
     place = _position(nb, last.rubric_cell)
     nb.cells.insert(place, copy.deepcopy(nb.cells[place]))
+    nb.cells[place]["id"] = "copied"
 
 
 def edited_rubric(nb: NotebookNode, last: Exercise) -> None:

@@ -61,7 +61,7 @@ def measure(lesson: Lesson) -> dict[str, dict[str, float]]:
 def check(lesson: Lesson) -> list[Checked]:
     """Judge every variant of a lesson on several seeds."""
     with ProcessPoolExecutor() as pool:
-        return list(pool.map(_check, [(lesson, exercise) for exercise in lesson.exercises]))
+        return list(pool.map(check_exercise, [(lesson, exercise) for exercise in lesson.exercises]))
 
 
 def _measure(job: tuple[Lesson, Exercise]) -> dict[str, float]:
@@ -123,7 +123,8 @@ def _cast(value: Plain, like: Plain) -> Plain:
     return value
 
 
-def _check(job: tuple[Lesson, Exercise]) -> Checked:
+def check_exercise(job: tuple[Lesson, Exercise]) -> Checked:
+    """Judge every variant of one exercise on several seeds."""
     lesson, exercise = job
     reference = program.load(lesson)
     variants = read_variants(lesson, exercise)

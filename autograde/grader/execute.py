@@ -117,10 +117,14 @@ async def _run_cells(client: _Client, executed: Executed, seed: int, limits: Lim
             await client.async_execute_cell(cell, index)
         except DeadKernelError:
             executed.problem = (
-                f"The kernel died in the cell that begins {cell.source.strip()[:40]!r}: the code "
+                f"The kernel died in the cell that begins {_first_line(cell)!r}: the code "
                 "ended the process, or it used up the memory. The cells after that were not run."
             )
             return
+
+
+def _first_line(cell: NotebookNode) -> str:
+    return str(cell.source.strip().splitlines()[0][:60])
 
 
 def _timeout_noter(executed: Executed) -> Any:

@@ -36,7 +36,7 @@ def grade(submission: tuple[str, Lesson]) -> Graded:
         convert(GenerateFeedback, config)
     except CourseError as error:
         return Graded(student, lesson.name, 0.0, lesson.points, str(error), failed=True)
-    with Gradebook(_db_url(config), "attention") as gradebook:
+    with _gradebook(config) as gradebook:
         saved = gradebook.find_submission(lesson.name, student)
         score, max_score = saved.score, saved.max_score
     path = lesson.root / "autograded" / student / lesson.name / f"{lesson.notebook}.ipynb"
@@ -49,7 +49,7 @@ def check_released(lesson: Lesson) -> None:
     if not lesson.released_notebook.is_file():
         raise CourseError(f"{lesson.name} is not built here. Run: autograde build {lesson.name}")
     config = course_config(lesson.root)
-    with Gradebook(_db_url(config), "attention") as gradebook:
+    with _gradebook(config) as gradebook:
         known = {assignment.name for assignment in gradebook.assignments}
     if lesson.name not in known:
         raise CourseError(
@@ -57,8 +57,9 @@ def check_released(lesson: Lesson) -> None:
         )
 
 
-def _db_url(config: Config) -> str:
-    return str(CourseDirectory(config=config).db_url)
+def _gradebook(config: Config) -> Gradebook:
+    course = CourseDirectory(config=config)
+    return Gradebook(course.db_url, course.course_id)
 
 
 def _config(staged: Staged) -> Config:

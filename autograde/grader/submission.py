@@ -1,6 +1,7 @@
 """Read a submitted file, whatever it is, and restore the cells that were not the student's."""
 
 import json
+import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -55,9 +56,11 @@ def _read(path: Path) -> NotebookNode:
     if not isinstance(content, dict) or not isinstance(content.get("nbformat"), int):
         raise _Unreadable("The file is JSON, but not a notebook.")
     try:
-        nb = nbformat.reads(json.dumps(content), as_version=4)
-        _, nb = nbformat.validator.normalize(nb, relax_add_props=True)
-        nbformat.validate(nb, relax_add_props=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what can be put right in the file is put right
+            nb = nbformat.reads(json.dumps(content), as_version=4)
+            _, nb = nbformat.validator.normalize(nb, relax_add_props=True)
+            nbformat.validate(nb, relax_add_props=True)
     except Exception as error:  # nbformat raises many kinds, also KeyError and AttributeError
         raise _Unreadable(f"The file is no valid notebook: {_first_line(error)}") from error
     return NotebookNode(nb)

@@ -370,14 +370,16 @@ figure, axes = plt.subplots(figsize=(6, 3.5))
 axes.plot(sizes, unscaled, "s-", color="#b5541c", label="softmax(scores)")
 axes.plot(sizes, scaled, "o-", color="#1f6f8b", label="softmax(scores / sqrt(d_k))")
 axes.axhline(1 / 6, linestyle=":", color="0.4")
-axes.text(150, 1 / 6 + 0.02, "all six equal", color="0.3")
+axes.text(32, 1 / 6 + 0.02, "all six equal", color="0.3")
+axes.set_xscale("log", base=2)
+axes.set_xticks(sizes, [str(size) for size in sizes])
 axes.set(xlabel="d_k, numbers in a key", ylabel="largest of six weights, mean", ylim=(0, 1),
          title="Without the scale one key takes nearly everything")
-axes.legend(loc="center right")
+axes.legend(loc="upper left")
 show(
     figure,
-    "Mean largest weight against the key size. Without the scale it climbs from about 0.4 to above "
-    "0.9 at 256; with the scale it stays near 0.45 at every size.",
+    "Mean largest weight against the key size. Without the scale it climbs from 0.37 to 0.95 at a "
+    "key size of 256; with the scale it stays near 0.42 at every size.",
 )
 
 # %% [markdown]
@@ -421,8 +423,8 @@ weights = attention_weights(scores, d_k=3)  # (6, 6)
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 show(
     heatmap(weights, tokens, tokens, title="Attention weights: each row adds up to 1"),
-    "Heatmap of the six by six attention weights. All lie between 0.13 and 0.21; in every row but "
-    "the first, journey and starts get the most.",
+    "Heatmap of the six by six attention weights. All lie between 0.12 and 0.21. In most rows "
+    "journey and starts get the most.",
 )
 
 # %% [markdown]

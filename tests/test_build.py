@@ -1,0 +1,235 @@
+"""Building: repeatable, checked, and refused when a lesson has faults."""
+
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import jupytext
+import nbformat
+import pytest
+from click.testing import CliRunner
+from conftest import HERE
+from nbformat import NotebookNode
+from nbgrader.api import Gradebook
+
+from autograde.authoring import build as building
+from autograde.authoring import lint
+from autograde.authoring.release import ENVIRONMENT, release
+from autograde.authoring.sources import source_notebook, sync
+from autograde.cli import main
+from autograde.course import CourseError, Lesson, grade_id, lessons
+
+LESSON = "01_self_attention"
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def test_building_twice_gives_the_same_bytes(course: Path) -> None:
+    lesson = lessons(course)[LESSON]
+    building.build(lesson)
+    first = {name: files(course / name) for name in ("notebooks", "solutions")}
+    building.build(lesson)
+    assert {name: files(course / name) for name in ("notebooks", "solutions")} == first
+    with Gradebook(f"sqlite:///{course}/gradebook.db", "attention") as gradebook:
+        assert gradebook.find_assignment(LESSON).max_score == lesson.points
+
+
+def test_what_is_committed_is_up_to_date(course: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(course)
+    result = CliRunner().invoke(main, ["build", "--check"])
+    assert result.output == ""
+    assert result.exit_code == 0
+
+
+def test_check_notices_what_is_out_of_date(course: Path) -> None:
+    lesson = lessons(course)[LESSON]
+    solution = nbformat.read(lesson.solution_notebook, as_version=4)
+    for cell in solution.cells:
+        for output in cell.get("outputs", []):
+            if "image/png" in output.get("data", {}):
+                output.data["image/png"] = "b3RoZXIgZm9udHM="
+    printing = next(cell for cell in solution.cells if "0.2996" in str(cell.get("outputs")))
+    printing.outputs[0].text = printing.outputs[0].text.replace("0.2996", "0.2997")
+    nbformat.write(solution, lesson.solution_notebook)
+    released = nbformat.read(lesson.released_notebook, as_version=4)
+    released.cells[0].source += " "
+    nbformat.write(released, lesson.released_notebook)
+    assert building.out_of_date(lesson) == [
+        f"{lesson.released_notebook}: cell {released.cells[0].id} differs",
+        f"{lesson.solution_notebook}: cell {printing.id} differs",
+    ]
+
+
+def test_a_failed_build_changes_nothing(course: Path) -> None:
+    lesson = lessons(course)[LESSON]
+    before = files(course / "notebooks")
+    lesson.text.write_text(lesson.text.read_text().replace('"points": 3', '"points": 4', 1))
+    with pytest.raises(CourseError, match="has 4 points, the curriculum 3"):
+        building.build(lesson)
+    assert files(course / "notebooks") == before
+    assert not list(course.glob(".build-*"))
+
+
+def test_jupyter_can_edit_the_text(lesson: Lesson, tmp_path: Path) -> None:
+    nb = jupytext.read(lesson.text)
+    copy = tmp_path / lesson.text.name
+    jupytext.write(nb, copy, fmt="py:percent")
+    back = jupytext.read(copy)
+    assert [cell.source for cell in back.cells] == [cell.source for cell in nb.cells]
+    assert [cell.metadata for cell in back.cells] == [cell.metadata for cell in nb.cells]
+
+
+def test_newer_changes_in_the_notebook_are_not_overwritten(course: Path) -> None:
+    lesson = lessons(course)[LESSON]
+    sync(course)
+    nb = nbformat.read(lesson.source_notebook, as_version=4)
+    nb.cells[0].source = "# Mine"
+    nbformat.write(nb, lesson.source_notebook)
+    with pytest.raises(CourseError, match=r"has changes that self_attention\.py lacks"):
+        sync(course)
+    assert nbformat.read(lesson.source_notebook, as_version=4).cells[0].source == "# Mine"
+
+
+def cell_of(nb: NotebookNode, name: str) -> NotebookNode:
+    return next(cell for cell in nb.cells if grade_id(cell) == name)
+
+
+def doubled(nb: NotebookNode) -> None:
+    cell_of(nb, "context_vectors").metadata["nbgrader"]["grade_id"] = "attention_weights"
+
+
+def unnamed(nb: NotebookNode) -> None:
+    del cell_of(nb, "setup").metadata["nbgrader"]["grade_id"]
+
+
+def no_rubric(nb: NotebookNode) -> None:
+    nb.cells.remove(cell_of(nb, "test_context_vectors"))
+
+
+def other_points(nb: NotebookNode) -> None:
+    cell_of(nb, "test_context_vectors").metadata["nbgrader"]["points"] = 5
+
+
+def other_rubric(nb: NotebookNode) -> None:
+    cell = cell_of(nb, "test_context_vectors")
+    cell.source = cell.source.replace('rubric("context_vectors")', 'rubric("attention_weights")')
+
+
+def untagged(nb: NotebookNode) -> None:
+    del cell_of(nb, "test_context_vectors").metadata["tags"]
+
+
+def unknown(nb: NotebookNode) -> None:
+    cell_of(nb, "context_vectors").metadata["nbgrader"]["grade_id"] = "contexts"
+
+
+def rubric_first(nb: NotebookNode) -> None:
+    rubric = cell_of(nb, "test_context_vectors")
+    nb.cells.remove(rubric)
+    nb.cells.insert(0, rubric)
+
+
+FAULTS: dict[Callable[[NotebookNode], None], str] = {
+    doubled: "grade_id 'attention_weights' is used 2 times",
+    unnamed: "needs a grade_id",
+    no_rubric: "context_vectors has no rubric",
+    other_points: "test_context_vectors has 5 points, the curriculum 1",
+    other_rubric: 'does not open rubric("context_vectors")',
+    untagged: "needs the tag raises-exception",
+    unknown: "'contexts' is graded or a solution, but not in the curriculum",
+    rubric_first: "test_context_vectors stands before its exercise",
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
+def test_linter_refuses_a_source(lesson: Lesson, fault: Callable[[NotebookNode], None]) -> None:
+    nb = source_notebook(lesson)
+    assert lint.lint_source(lesson, nb) == []
+    fault(nb)
+    assert FAULTS[fault] in "\n".join(lint.lint_source(lesson, nb))
+
+
+def test_linter_refuses_a_solution_that_survives(lesson: Lesson) -> None:
+    nb = source_notebook(lesson)
+    student = nbformat.read(lesson.released_notebook, as_version=4)
+    assert lint.lint_student(nb, student) == []
+    cell_of(student, "context_vectors").source += "\n    return weights @ values"
+    student.cells[0].source += "\nqueries @ keys.T"
+    cell_of(student, "setup").outputs = [nbformat.v4.new_output("stream", text="1")]
+    faults = "\n".join(lint.lint_student(nb, student))
+    assert "context_vectors: the student's cell is not its source minus the solution" in faults
+    assert "a solution line survives: 'return weights @ values'" in faults
+    assert "setup: the student's cell holds an output" in faults
+
+
+def test_linter_refuses_a_figure_without_text(lesson: Lesson) -> None:
+    executed = nbformat.read(lesson.solution_notebook, as_version=4)
+    assert lint.lint_outputs(executed) == []
+    figure = next(
+        output
+        for cell in executed.cells
+        for output in cell.get("outputs", [])
+        if "image/png" in output.get("data", {})
+    )
+    figure.metadata = {}
+    assert "a figure without a text alternative" in lint.lint_outputs(executed)[0]
+
+
+def test_linter_refuses_variants(course: Path) -> None:
+    lesson = lessons(course)[LESSON]
+    path = lesson.folder / "variants" / "context_vectors.py"
+    text = path.read_text()
+    assert lint.lint_variants(lesson) == []
+    parts = re.split(r"(?=# %% \[markdown\]\n)", text)
+    right = [part for part in parts if "## right" in part][:1]
+    wrong = [part for part in parts if "## wrong" in part][:2]
+    wrong[0] = re.sub(r"\*\*Hint\.\*\*.*?\n\n", "", wrong[0], flags=re.S)
+    path.write_text(
+        "# %% [markdown]\n# # context_vectors\n#\n# 1. One.\n\n" + "".join(right + wrong)
+    )
+    faults = "\n".join(lint.lint_variants(lesson))
+    assert "context_vectors has 1 hints, it needs 2 or 3" in faults
+    assert "context_vectors has 1 right and 2 wrong variants, it needs 2 and 4" in faults
+    assert "lacks a misconception or a hint" in faults
+    assert "no wrong variant can fail the line" in faults
+
+
+def test_missing_tolerances_and_variants_are_told_together(course: Path) -> None:
+    lesson = lessons(course)[LESSON]
+    (lesson.folder / "variants" / "match_weights.py").unlink()
+    (lesson.folder / "tolerances.json").unlink()
+    faults = "\n".join(lint.lint_variants(lesson))
+    assert "match_weights has no variants" in faults
+    assert "no tolerance was measured for attention_scores" in faults
+
+
+def test_release_writes_what_students_may_have_and_nothing_else(tmp_path: Path) -> None:
+    target = tmp_path / "out"
+    wanted = list(lessons(HERE).values())
+    release(HERE, wanted, target)
+    names = set(files(target))
+    lessons_released = {name for name in names if name.startswith("notebooks/")}
+    assert lessons_released == {
+        f"notebooks/{lesson.name}/{name}"
+        for lesson in wanted
+        for name in (f"{lesson.notebook}.ipynb", "practice.safetensors.gz")
+    }
+    others = {name for name in names - lessons_released if not name.startswith("autograde/")}
+    assert others == {*ENVIRONMENT, "README.md"}
+    everything = b"".join(files(target / "notebooks").values())
+    assert b"BEGIN SOLUTION" not in everything
+    with pytest.raises(CourseError, match="is not empty"):
+        release(HERE, wanted, target)
+
+
+def test_release_needs_a_built_lesson(course: Path, tmp_path: Path) -> None:
+    shutil.rmtree(course / "notebooks")
+    with pytest.raises(CourseError, match="01_self_attention is not built"):
+        release(course, list(lessons(course).values()), tmp_path / "out")

@@ -1,0 +1,234 @@
+"""The sample class, graded once: scores, words for what is broken, and nbgrader's own commands."""
+
+import csv
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+from click.testing import CliRunner
+from conftest import HERE
+from nbgrader.api import Gradebook
+
+from autograde.authoring.build import build
+from autograde.cli import main
+from autograde.course import lessons
+from autograde.grader.outputs import reduce_outputs
+
+sys.path.insert(0, str(HERE / "examples"))
+from make_class import CHANGES, FILES, make_class
+
+LESSON, NOTEBOOK = "01_self_attention", "self_attention"
+
+SCORES = {
+    "perfect_reference": 18, "perfect_1": 18, "perfect_2": 18,
+    "unfinished_untouched": 0, "unfinished_half": 9, "unfinished_nearly": 16,
+    "deleted_rubric": 18, "doubled_rubric": 18, "edited_rubric": 18, "answer_as_markdown": 18,
+    "syntax_error": 16, "endless_loop": 16, "process_ended": 16, "out_of_memory": 16,
+    "megabytes_of_output": 16,
+    "not_json": 0, "not_a_notebook": 0, "empty_file": 0, "wrong_name": 18, "no_notebook": 0,
+}  # fmt: skip
+
+WORDS = {
+    "unfinished_untouched": "Not attempted yet.",
+    "deleted_rubric": "",
+    "syntax_error": "The answer cell raised SyntaxError",
+    "endless_loop": "an interrupt: a call ran too long",
+    "process_ended": "The kernel died in the cell that begins &#39;import os&#39;",
+    "out_of_memory": "The kernel died in the cell that begins &#39;import os, signal&#39;",
+    "megabytes_of_output": "printed more than 8 MB",
+    "not_json": "The file is not JSON, so it is no notebook",
+    "not_a_notebook": "The file is JSON, but not a notebook.",
+    "empty_file": "The file is empty.",
+    "no_notebook": "self_attention.ipynb was not handed in (found: no notebook)",
+}
+
+
+@pytest.fixture(scope="module")
+def graded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A course with the sample class, graded by `autograde grade`."""
+    root = tmp_path_factory.mktemp("course")
+    shutil.copytree(HERE / "source", root / "source")
+    shutil.copy(HERE / "nbgrader_config.py", root)
+    lesson = lessons(root)[LESSON]
+    build(lesson)
+    make_class(lesson, root)
+    result = run("autograde", "grade", cwd=root)
+    assert result.returncode == 0, result.stdout + result.stderr
+    return root
+
+
+def run(*command: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    return subprocess.run(
+        command, cwd=cwd, capture_output=True, text=True, env={**os.environ, "PATH": path}
+    )
+
+
+def scores(root: Path) -> dict[str, float]:
+    with Gradebook(f"sqlite:///{root}/gradebook.db", "attention") as gradebook:
+        found = gradebook.assignment_submissions(LESSON)
+        return {submission.student.id: submission.score for submission in found}
+
+
+def feedback(root: Path, student: str) -> str:
+    return (root / "feedback" / student / LESSON / f"{NOTEBOOK}.html").read_text()
+
+
+def test_every_student_has_a_score(graded: Path) -> None:
+    found = scores(graded)
+    assert len(found) == 24
+    assert {name: found[name] for name in SCORES} == pytest.approx(SCORES)
+    for n in range(1, 5):
+        assert 0 < found[f"partly_{n}"] < 18
+
+
+@pytest.mark.parametrize("student", WORDS)
+def test_feedback_says_what_happened(graded: Path, student: str) -> None:
+    assert WORDS[student] in feedback(graded, student)
+
+
+@pytest.mark.parametrize(
+    ("student", "note"),
+    [
+        ("deleted_rubric", "the cell was deleted; it was put back"),
+        ("doubled_rubric", "the cell stands there twice; the last one counts"),
+        ("edited_rubric", "the cell was changed; the original was put back"),
+    ],
+)
+def test_what_was_restored_is_noted(graded: Path, student: str, note: str) -> None:
+    path = graded / "autograded" / student / LESSON / f"{NOTEBOOK}.ipynb"
+    notes = nbformat.read(path, as_version=4).metadata["autograde"]["notes"]
+    assert notes == {"test_match_weights": [note]}
+
+
+def test_answer_that_became_markdown_is_noted(graded: Path) -> None:
+    path = graded / "autograded" / "answer_as_markdown" / LESSON / f"{NOTEBOOK}.ipynb"
+    notes = nbformat.read(path, as_version=4).metadata["autograde"]["notes"]
+    assert "turned back into code" in notes["match_weights"][0]
+
+
+def test_partly_wrong_answers_get_partial_credit_and_a_name(graded: Path) -> None:
+    pages = "".join(feedback(graded, f"partly_{n}") for n in range(1, 5))
+    assert "What seems to be behind it:" in pages
+    assert "Hint:" in pages
+    assert any(round(score % 1, 3) for score in scores(graded).values())
+
+
+def test_feedback_works_offline_and_tells_no_expected_value(graded: Path) -> None:
+    for path in (graded / "feedback").rglob("*.html"):
+        page = path.read_text()
+        assert not re.search(r"""(src|href)=["']?(https?:)?//""", page), path
+        assert "<script" not in page
+        assert "BEGIN SOLUTION" not in page.replace("### BEGIN SOLUTION", "")
+
+
+def test_originals_are_left_alone(graded: Path) -> None:
+    submitted = graded / "submitted"
+    assert (submitted / "wrong_name" / LESSON / "homework (1).ipynb").is_file()
+    assert (submitted / "not_json" / LESSON / f"{NOTEBOOK}.ipynb").read_bytes() == FILES["not_json"]
+
+
+def test_no_lesson_text_travels(graded: Path) -> None:
+    for folder in ("notebooks", "autograded", "feedback"):
+        for path in (graded / folder).rglob("*"):
+            assert path.suffix != ".py", path
+            assert path.name not in ("variants", "tolerances.json"), path
+
+
+SAME = ["perfect_1", "partly_2", "edited_rubric", "not_json"]
+
+
+def test_nbgrader_autograde_gives_the_same_scores(graded: Path, tmp_path: Path) -> None:
+    before = scores(graded)
+    root = tmp_path / "course"
+    shutil.copytree(graded, root)
+    with Gradebook(f"sqlite:///{root}/gradebook.db", "attention") as gradebook:
+        for student in SAME:
+            for notebook in gradebook.find_submission(LESSON, student).notebooks:
+                for grade in notebook.grades:
+                    grade.auto_score = -1
+        gradebook.db.commit()
+    for student in SAME:
+        result = run("nbgrader", "autograde", LESSON, "--student", student, "--force", cwd=root)
+        assert result.returncode == 0, result.stderr
+        assert scores(root)[student] == pytest.approx(before[student])
+
+
+def test_nbgrader_feedback_and_export(graded: Path, tmp_path: Path) -> None:
+    result = run(
+        "nbgrader", "generate_feedback", LESSON, "--student", "partly_1", "--force", cwd=graded
+    )
+    assert result.returncode == 0, result.stderr
+    assert "What seems to be behind it" in feedback(graded, "partly_1")
+    target = tmp_path / "grades.csv"
+    assert run("nbgrader", "export", "--to", str(target), cwd=graded).returncode == 0
+    rows = {row["student_id"]: float(row["score"]) for row in csv.DictReader(target.open())}
+    assert rows == pytest.approx(scores(graded))
+
+
+def test_manual_score_survives_and_wants_no_second_look(graded: Path) -> None:
+    name = "test_attention_scores"
+    with Gradebook(f"sqlite:///{graded}/gradebook.db", "attention") as gradebook:
+        grade = gradebook.find_grade(name, NOTEBOOK, LESSON, "unfinished_half")
+        grade.manual_score = 1.5
+        gradebook.db.commit()
+    result = run("autograde", "grade", "--student", "unfinished_half", cwd=graded)
+    assert result.returncode == 0, result.stderr
+    with Gradebook(f"sqlite:///{graded}/gradebook.db", "attention") as gradebook:
+        grade = gradebook.find_grade(name, NOTEBOOK, LESSON, "unfinished_half")
+        assert grade.manual_score == 1.5
+        assert not grade.needs_manual_grade
+        grade.manual_score = None
+        gradebook.db.commit()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["grade", "07_no_such_lesson"], "there is no lesson '07_no_such_lesson'"),
+        (["grade", "--student", "nobody"], "no student 'nobody'"),
+        (["build", "nothing"], "there is no lesson 'nothing'"),
+        (["check", "nothing"], "there is no lesson 'nothing'"),
+    ],
+)
+def test_unknown_names_are_usage_errors(
+    graded: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], message: str
+) -> None:
+    monkeypatch.chdir(graded)
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 2
+    assert message in result.output
+
+
+def test_outside_a_course_is_a_usage_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(main, ["grade"])
+    assert result.exit_code == 2
+    assert "is in no course" in result.output
+
+
+def test_the_class_has_every_kind() -> None:
+    assert set(CHANGES) | set(FILES) < set(SCORES)
+
+
+def test_outputs_are_reduced_to_text_and_pictures() -> None:
+    nb = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("1")])
+    hostile = {
+        "text/html": "<script>1</script>", "image/svg+xml": "<svg/>",
+        "application/javascript": "1", "text/plain": "text", "image/png": 'x" onerror="1',
+    }  # fmt: skip
+    nb.cells[0].outputs = [
+        nbformat.v4.new_output("display_data", data=hostile, metadata={"a": "<b>"}),
+        nbformat.v4.new_output("display_data", data={"text/html": "<b>"}),
+    ]
+    reduce_outputs(nb)
+    (output,) = nb.cells[0].outputs
+    assert json.loads(json.dumps(output)) == {
+        "output_type": "display_data", "data": {"text/plain": "text"}, "metadata": {},
+    }  # fmt: skip

@@ -1,0 +1,84 @@
+"""Each lesson: its numbers, its rubrics against every variant, and what a student first sees."""
+
+import json
+import re
+from pathlib import Path
+
+import nbformat
+import pytest
+from conftest import HERE
+
+from autograde.authoring import check
+from autograde.course import Lesson, lessons
+from autograde.grader.expected import make_keys
+from autograde.grader.program import load
+from autograde.student.session import PRACTICE_SEED
+from autograde.verdict.judge import is_claim, judge
+
+LESSONS = lessons(HERE)
+EXERCISES = [
+    pytest.param(lesson, exercise, id=f"{lesson.name}-{exercise.name}")
+    for lesson in LESSONS.values()
+    for exercise in lesson.exercises
+]
+NUMBERS = json.loads((HERE / "tests" / "numbers.json").read_text())
+TABLES = [(lesson, name) for lesson in LESSONS for name in NUMBERS[lesson]]
+
+
+@pytest.mark.parametrize(("lesson", "exercise"), EXERCISES)
+def test_every_variant_is_judged_as_it_should_be(lesson: Lesson, exercise: object) -> None:
+    checked = check.check_exercise((lesson, exercise))  # type: ignore[arg-type]
+    assert checked.faults == ()
+    assert checked.right >= 2
+    assert checked.wrong >= 4
+
+
+def printed(lesson: str) -> str:
+    nb = nbformat.read(LESSONS[lesson].solution_notebook, as_version=4)
+    outputs = [output for cell in nb.cells for output in cell.get("outputs", [])]
+    return "\n".join(output.text for output in outputs if output.output_type == "stream")
+
+
+@pytest.mark.parametrize(("lesson", "name"), TABLES)
+def test_known_tables_are_printed(lesson: str, name: str) -> None:
+    rows = [
+        [float(x) for x in re.findall(r"-?\d+\.\d{4}\b", line)]
+        for line in printed(lesson).splitlines()
+    ]
+    table = NUMBERS[lesson][name]
+    starts = [i for i in range(len(rows)) if rows[i : i + len(table)] == table]
+    assert starts, f"{name} is not printed in {lesson}"
+
+
+@pytest.mark.parametrize("lesson", LESSONS)
+def test_reference_passes_every_rubric_line(lesson: str) -> None:
+    nb = nbformat.read(LESSONS[lesson].solution_notebook, as_version=4)
+    panels = [
+        output.data["text/plain"]
+        for cell in nb.cells
+        for output in cell.get("outputs", [])
+        if 'class="rubric"' in output.get("data", {}).get("text/html", "")
+    ]
+    assert len(panels) == len(LESSONS[lesson].exercises)
+    for panel in panels:
+        assert "WRONG" not in panel
+
+
+@pytest.mark.parametrize("lesson", LESSONS)
+def test_reference_passes_on_other_seeds(lesson: str) -> None:
+    program = load(LESSONS[lesson])
+    for seed in (11, 12):
+        for name, key in make_keys(LESSONS[lesson], seed).items():
+            assert judge(program.record(name, seed), key).passed
+
+
+def test_docs_list_every_line_that_rests_on_the_students_word() -> None:
+    listed = re.findall(r"^\| `(\w+)` \| (.+?) \|", Path(HERE, "docs/scores.md").read_text(), re.M)
+    claims = [
+        (exercise.name, line.name)
+        for lesson in LESSONS.values()
+        for exercise in lesson.exercises
+        for line in load(lesson).record(exercise.name, PRACTICE_SEED).lines
+        if is_claim(line)
+    ]
+    assert listed == claims

@@ -1,0 +1,124 @@
+"""Practice: the answer at once, first the symptom, then the misconception."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import make_key
+from torch import Tensor
+
+from autograde.student import practice, session
+from autograde.student.rubric import rubric
+from autograde.verdict.key import pack_keys
+
+
+def cell(answer: Callable[..., Any]) -> None:
+    with rubric("it") as r:
+        r.call("a matrix", answer, r.normal(5, 7))
+
+
+def right(x: Tensor) -> Tensor:
+    return x.softmax(-1)
+
+
+def over_columns(x: Tensor) -> Tensor:
+    return x.softmax(0)
+
+
+def stub(x: Tensor) -> Tensor:
+    raise NotImplementedError
+
+
+@pytest.fixture
+def shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """A folder with practice data; the list collects the panels shown in it."""
+    panels: list[str] = []
+    with monkeypatch.context() as patch:
+        patch.setattr(session, "PRACTICE_SEED", 3)
+        key = make_key(cell, right, {"over_columns": over_columns})
+        (tmp_path / practice.PRACTICE_FILE).write_bytes(pack_keys({"it": key}))
+        patch.chdir(tmp_path)
+        patch.setattr(practice, "display", lambda data, raw: panels.append(data["text/plain"]))
+        patch.setattr(practice, "_last", {})
+        patch.setattr(practice, "_hints_shown", {})
+        yield panels
+
+
+def test_right_answer_is_shown_and_does_not_raise(shown: list[str]) -> None:
+    cell(right)
+    assert shown == ["it: 4 of 4 points\n  right  a matrix"]
+
+
+def test_symptom_comes_first_and_the_misconception_next(shown: list[str]) -> None:
+    for _ in range(2):
+        with pytest.raises(practice.RubricFailed, match="1 of 1 lines wrong"):
+            cell(over_columns)
+    first, second = shown
+    assert "sums to" in first
+    assert "is believed" not in first
+    assert 'Ask why("it")' in first
+    assert "over_columns is believed." in second
+    assert "Hint: Think." in second
+
+
+def test_misconception_is_named_when_asked(
+    shown: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    practice.why("it")
+    assert "Run the rubric cell of it first." in capsys.readouterr().out
+    with pytest.raises(practice.RubricFailed):
+        cell(over_columns)
+    practice.why("it")
+    assert "over_columns is believed." in capsys.readouterr().out
+    with pytest.raises(practice.RubricFailed):
+        cell(lambda x: 3 * x)
+    practice.why("it")
+    assert "none of the known mistakes" in capsys.readouterr().out
+    cell(right)
+    practice.why("it")
+    assert "it is right." in capsys.readouterr().out
+
+
+def test_hints_come_one_at_a_time(shown: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    for _ in range(3):
+        practice.hint("it")
+    assert capsys.readouterr().out.splitlines() == [
+        "Hint 1 of 2: look",
+        "Hint 2 of 2: look again",
+        "Hint 1 of 2: look",
+    ]
+
+
+def test_untouched_exercise_says_so(shown: list[str]) -> None:
+    with pytest.raises(practice.RubricFailed, match="not attempted yet"):
+        cell(stub)
+    assert "Not attempted yet." in shown[0]
+    assert "WRONG" not in shown[0]
+
+
+def test_unknown_exercise_lists_those_there_are(shown: list[str]) -> None:
+    with pytest.raises(KeyError, match="no exercise is called 'that'; there are it"):
+        practice.hint("that")
+
+
+def test_missing_practice_data_says_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(FileNotFoundError, match="fetch the lesson again"):
+        practice.hint("it")
+
+
+def test_failed_rubric_shows_one_line_instead_of_a_traceback() -> None:
+    assert practice.RubricFailed("2 lines wrong")._render_traceback_() == [
+        "RubricFailed: 2 lines wrong"
+    ]
+
+
+def test_other_numbers_in_the_environment_are_named(shown: list[str]) -> None:
+    with session.recording(5) as recordings:
+        cell(right)
+    with pytest.raises(practice.RubricFailed):
+        practice.answer(recordings["it"])
+    assert "no fault of the answer" in shown[0]

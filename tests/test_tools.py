@@ -1,0 +1,111 @@
+"""The tools around the lessons: environment files, nbval, Validate, stock nbgrader."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import nbformat
+import pytest
+import yaml
+from conftest import HERE
+from nbgrader.api import Gradebook
+
+from autograde.authoring.sources import source_notebook
+from autograde.course import Lesson
+
+BIN = Path(sys.executable).parent
+
+
+def run(*command: str, cwd: Path, **env: str) -> subprocess.CompletedProcess[str]:
+    path = os.pathsep.join([str(BIN), os.environ["PATH"]])
+    return subprocess.run(
+        command, cwd=cwd, capture_output=True, text=True, env={**os.environ, "PATH": path, **env}
+    )
+
+
+def locked() -> dict[str, str]:
+    lines = (HERE / "requirements.lock").read_text().splitlines()
+    return dict(line.split("==") for line in lines if line and not line.startswith("#"))
+
+
+def bare(name: str) -> str:
+    return re.split(r"[<>=\[; ]", name)[0].lower().replace("_", "-")
+
+
+def test_environment_for_conda_pins_what_the_lock_pins() -> None:
+    environment = yaml.safe_load((HERE / "environment.yml").read_text())
+    pins = next(item["pip"] for item in environment["dependencies"] if isinstance(item, dict))
+    lock = locked()
+    for pin in pins:
+        name, version = pin.split("==")
+        assert lock[name] == version
+    project = tomllib.loads((HERE / "pyproject.toml").read_text())["project"]
+    direct = project["dependencies"] + project["optional-dependencies"]["dev"]
+    assert {bare(pin) for pin in pins} == {bare(name) for name in direct}
+
+
+def nbval(path: Path) -> subprocess.CompletedProcess[str]:
+    return run(
+        str(BIN / "python"), "-m", "pytest", "--nbval", "-p", "no:cacheprovider", "-n", "0",
+        "--rootdir", str(path.parent), "-c", os.devnull, path.name, cwd=path.parent,
+    )  # fmt: skip
+
+
+def test_nbval_notices_one_changed_digit(lesson: Lesson, tmp_path: Path) -> None:
+    folder = tmp_path / lesson.name
+    shutil.copytree(lesson.solution_notebook.parent, folder)
+    path = folder / lesson.solution_notebook.name
+    nb = nbformat.read(path, as_version=4)
+    changed = next(cell for cell in nb.cells if "0.2996" in str(cell.get("outputs")))
+    # the cells after the changed one are left out, and all that it does not need is quick
+    nb.cells = nb.cells[: nb.cells.index(changed) + 1]
+    nbformat.write(nb, path)
+    assert nbval(path).returncode == 0
+    changed.outputs[0].text = changed.outputs[0].text.replace("0.2996", "0.2997")
+    nbformat.write(nb, path)
+    result = nbval(path)
+    assert result.returncode == 1
+    assert "1 failed" in result.stdout
+
+
+def test_stored_outputs_are_compared_at_all(lesson: Lesson) -> None:
+    nb = nbformat.read(lesson.solution_notebook, as_version=4)
+    assert all(cell.execution_count for cell in nb.cells if cell.cell_type == "code")
+
+
+def test_validate_tells_untouched_from_right(lesson: Lesson) -> None:
+    untouched = run("nbgrader", "validate", str(lesson.released_notebook), cwd=HERE)
+    assert f"VALIDATION FAILED ON {len(lesson.exercises)} CELL(S)" in untouched.stdout
+    assert "RubricFailed: not attempted yet" in untouched.stdout
+    right = run("nbgrader", "validate", str(lesson.solution_notebook), cwd=HERE)
+    assert "Success! Your notebook passes all the tests." in right.stdout
+
+
+def test_stock_nbgrader_gives_a_right_notebook_nothing(lesson: Lesson, tmp_path: Path) -> None:
+    (tmp_path / "nbgrader_config.py").write_text("c = get_config()\n")
+    source = tmp_path / "source" / lesson.name
+    source.mkdir(parents=True)
+    nbformat.write(source_notebook(lesson), source / f"{lesson.notebook}.ipynb")
+    result = run("nbgrader", "generate_assignment", lesson.name, cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    submitted = tmp_path / "submitted" / "alice" / lesson.name
+    shutil.copytree(lesson.solution_notebook.parent, submitted)
+    result = run("nbgrader", "autograde", lesson.name, cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    with Gradebook(f"sqlite:///{tmp_path}/gradebook.db") as gradebook:
+        submission = gradebook.find_submission(lesson.name, "alice")
+        assert submission.max_score == lesson.points
+        assert submission.score == 0
+        (notebook,) = submission.notebooks
+        assert [grade.auto_score for grade in notebook.grades] == [0] * len(lesson.exercises)
+
+
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "docs/scores.md"])
+def test_links_between_files_lead_somewhere(name: str) -> None:
+    page = HERE / name
+    for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text()):
+        assert (page.parent / target).exists(), f"{name} links to {target}"
