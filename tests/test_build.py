@@ -190,10 +190,9 @@ def test_linter_refuses_variants(course: Path) -> None:
     parts = re.split(r"(?=# %% \[markdown\]\n)", text)
     right = [part for part in parts if "## right" in part][:1]
     wrong = [part for part in parts if "## wrong" in part][:2]
-    wrong[0] = re.sub(r"\*\*Hint\.\*\*.*?\n\n", "", wrong[0], flags=re.S)
-    path.write_text(
-        "# %% [markdown]\n# # context_vectors\n#\n# 1. One.\n\n" + "".join(right + wrong)
-    )
+    wrong[0] = re.sub(r"\*\*Hint\.\*\*.*?\n\n", "\n\n", wrong[0], flags=re.S)
+    hints = "# %% [markdown]\n# # context_vectors\n#\n# 1. One.\n\n"
+    path.write_text(hints + "".join(right + wrong))
     faults = "\n".join(lint.lint_variants(lesson))
     assert "context_vectors has 1 hints, it needs 2 or 3" in faults
     assert "context_vectors has 1 right and 2 wrong variants, it needs 2 and 4" in faults

@@ -1,6 +1,7 @@
 """The sample class, graded once: scores, words for what is broken, and nbgrader's own commands."""
 
 import csv
+import html
 import json
 import os
 import re
@@ -39,8 +40,8 @@ WORDS = {
     "deleted_rubric": "",
     "syntax_error": "The answer cell raised SyntaxError",
     "endless_loop": "an interrupt: a call ran too long",
-    "process_ended": "The kernel died in the cell that begins &#39;import os&#39;",
-    "out_of_memory": "The kernel died in the cell that begins &#39;import os, signal&#39;",
+    "process_ended": "The kernel died in the cell that begins 'import os'",
+    "out_of_memory": "The kernel died in the cell that begins 'import os, signal'",
     "megabytes_of_output": "printed more than 8 MB",
     "not_json": "The file is not JSON, so it is no notebook",
     "not_a_notebook": "The file is JSON, but not a notebook.",
@@ -77,7 +78,8 @@ def scores(root: Path) -> dict[str, float]:
 
 
 def feedback(root: Path, student: str) -> str:
-    return (root / "feedback" / student / LESSON / f"{NOTEBOOK}.html").read_text()
+    page = (root / "feedback" / student / LESSON / f"{NOTEBOOK}.html").read_text()
+    return html.unescape(page)
 
 
 def test_every_student_has_a_score(graded: Path) -> None:
@@ -168,7 +170,8 @@ def test_nbgrader_feedback_and_export(graded: Path, tmp_path: Path) -> None:
     assert "What seems to be behind it" in feedback(graded, "partly_1")
     target = tmp_path / "grades.csv"
     assert run("nbgrader", "export", "--to", str(target), cwd=graded).returncode == 0
-    rows = {row["student_id"]: float(row["score"]) for row in csv.DictReader(target.open())}
+    table = csv.DictReader(target.read_text().splitlines())
+    rows = {row["student_id"]: float(row["score"]) for row in table}
     assert rows == pytest.approx(scores(graded))
 
 

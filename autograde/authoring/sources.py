@@ -34,6 +34,14 @@ def source_notebook(lesson: Lesson) -> NotebookNode:
     return identify(read_text(lesson))
 
 
+def _written(nb: NotebookNode) -> list[tuple[object, ...]]:
+    """What an author writes in a notebook: kinds, texts, names, points and tags."""
+    return [
+        (cell.cell_type, cell.source, cell.metadata.get("nbgrader"), cell.metadata.get("tags"))
+        for cell in nb.cells
+    ]
+
+
 def sync(root: Path) -> None:
     """Write each lesson's text as the notebook that nbgrader reads, where it is out of date.
 
@@ -43,8 +51,7 @@ def sync(root: Path) -> None:
     for lesson in lessons(root).values():
         nb, path = source_notebook(lesson), lesson.source_notebook
         if path.is_file():
-            old = nbformat.read(path, as_version=4)
-            if [cell.source for cell in old.cells] == [cell.source for cell in nb.cells]:
+            if _written(nbformat.read(path, as_version=4)) == _written(nb):
                 continue
             if path.stat().st_mtime > lesson.text.stat().st_mtime:
                 raise CourseError(
