@@ -44,9 +44,10 @@ def make_key(
     reference: Callable[..., object],
     wrong: dict[str, Callable[..., object]] | None = None,
     tolerance: float = 1e-5,
+    seed: int = 3,
 ) -> Key:
     """An answer key made from a reference and known wrong answers."""
-    expected = record(rubric_cell, reference)
+    expected = record(rubric_cell, reference, seed)
     tolerances = {"call": tolerance, "gradient": tolerance, "check": 1.0}
     key = Key(
         exercise="it",
@@ -62,7 +63,7 @@ def make_key(
             name,
             f"{name} is believed.",
             "Think.",
-            tuple(outcomes_of(record(rubric_cell, answer), key)),
+            tuple(outcomes_of(record(rubric_cell, answer, seed), key)),
         )
         for name, answer in (wrong or {}).items()
     )

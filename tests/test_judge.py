@@ -144,39 +144,56 @@ def test_missing_line_counts_nothing_for_itself() -> None:
 def refusing_rubric(answer: Callable[..., Any]) -> None:
     with rubric("it") as r:
         r.call("a good size", answer, r.integer(3, 9))
-        r.call("a size below 1", answer, -r.integer(0, 5))
+        r.refuses("sizes below 1", answer, (r.integer(1, 9),), (-r.integer(0, 5),), (1,), (0,))
 
 
-def test_any_refusal_is_as_good_as_another() -> None:
-    def reference(n: int) -> Tensor:
-        if n < 1:
-            raise ValueError(n)
-        return torch.ones(n)
-
-    def asserting(n: int) -> Tensor:
-        assert n >= 1
-        return torch.ones(n)
-
-    def accepting(n: int) -> Tensor:
-        return torch.ones(max(n, 0))
-
-    key = make_key(refusing_rubric, reference)
-    assert judge(record(refusing_rubric, asserting), key).passed
-    verdict = judge(record(refusing_rubric, accepting), key)
-    assert verdict.lines[1].reason == "accepted arguments that should be refused"
-
-
-def test_refusing_everything_gives_nothing() -> None:
-    def reference(n: int) -> Tensor:
-        if n < 1:
-            raise ValueError(n)
-        return torch.ones(n)
-
-    def refuse(n: int) -> Tensor:
+def ones(n: int) -> Tensor:
+    if n < 1:
         raise ValueError(n)
+    return torch.ones(n)
 
-    verdict = judge(record(refusing_rubric, refuse), make_key(refusing_rubric, reference))
-    assert verdict.points == 0
+
+def asserting(n: int) -> Tensor:
+    assert n >= 1
+    return torch.ones(n)
+
+
+def accepting(n: int) -> Tensor:
+    return torch.ones(max(n, 0))
+
+
+def refusing_everything(n: int) -> Tensor:
+    raise ValueError(n)
+
+
+def refusing_one(n: int) -> Tensor:
+    if n <= 1:
+        raise ValueError(n)
+    return torch.ones(n)
+
+
+def raising_another(n: int) -> Tensor:
+    if n < 1:
+        raise KeyError(n)
+    return torch.ones(n)
+
+
+@pytest.mark.parametrize(
+    ("answer", "points", "reason"),
+    [
+        (asserting, 4.0, ""),
+        (accepting, 2.0, "is accepted, should be refused with a ValueError"),
+        (refusing_one, 2.0, "(1) is refused"),
+        (raising_another, 2.0, "is raised KeyError, should be refused with a ValueError"),
+        (refusing_everything, 0.0, "is refused"),
+    ],
+)
+def test_refusals(answer: Callable[..., Any], points: float, reason: str) -> None:
+    for seed in range(5):
+        key = make_key(refusing_rubric, ones, seed=seed)
+        verdict = judge(record(refusing_rubric, answer, seed=seed), key)
+        assert verdict.points == points
+        assert reason in verdict.lines[1].reason
 
 
 def test_panel_escapes_what_the_student_wrote() -> None:

@@ -13,7 +13,7 @@ from torch.overrides import TorchFunctionMode
 from autograde.student import session
 from autograde.student.draws import Draws, device, seeded
 from autograde.verdict.packing import DTYPES, Plain
-from autograde.verdict.recording import INTERRUPTED, Line, Outcome, Recording
+from autograde.verdict.recording import INTERRUPTED, REFUSALS, Line, Outcome, Recording
 
 MAX_ENTRIES = 1_000_000
 
@@ -110,6 +110,15 @@ class Rubric(Draws):
 
         self._record(line, "gradient", run, (dict(weights), x))
 
+    def refuses(self, line: str, answer: Callable[..., Any], *cases: tuple[Any, ...]) -> None:
+        """Record which cases of arguments the answer refuses; give some that are good as well.
+
+        The cases are tried in an order drawn from the seed.
+        """
+        order = self._numbers.permutation(len(cases))
+        drawn = [cases[i] for i in order]
+        self._record(line, "refuses", lambda: [_refusal(answer, case) for case in drawn], drawn)
+
     def forbids(
         self, line: str, names: Sequence[str], answer: Callable[..., Any], *args: Any
     ) -> None:
@@ -159,6 +168,15 @@ class Rubric(Draws):
         except Exception as error:
             outcome = Outcome(error=_family(error), message=str(error))
         self._lines.append(Line(line, kind, before, to_plain(given), outcome, check))
+
+
+def _refusal(answer: Callable[..., Any], case: tuple[Any, ...]) -> str:
+    try:
+        answer(*case)
+    except Exception as error:
+        family = _family(error)
+        return "refused" if family in REFUSALS else f"raised {family}"
+    return "accepted"
 
 
 def _source(answer: Callable[..., Any]) -> str:

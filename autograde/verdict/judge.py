@@ -3,6 +3,8 @@
 from dataclasses import astuple, dataclass, replace
 from math import inf
 
+from torch import Tensor
+
 from autograde.verdict.checks import CHECKS, Reading, Unreadable, difference
 from autograde.verdict.compare import SAME, Difference, compare, compare_values, describe_error
 from autograde.verdict.key import Key, Wrong
@@ -203,11 +205,32 @@ def difference_of(expected: Line, got: Outcome) -> Difference:
         case "arguments" if got.error is None:
             where = ", ".join(f"“{name}”" for name in got.value)
             return Difference(inf, f"changes its arguments (in {where})") if got.value else SAME
+        case "refuses" if got.error is None:
+            return _refusals(expected, got.value)
         case "check" if got.error is None:
             return difference([Reading(*reading) for reading in got.value])
     if got.error is not None and not expected.outcome.refused:
         return Difference(inf, describe_error(got))
     return compare(got, expected.outcome)
+
+
+def _refusals(expected: Line, got: Plain) -> Difference:
+    wanted = expected.outcome.value
+    if not isinstance(got, list) or len(got) != len(wanted):
+        return Difference(inf, "the record of refusals is unreadable")
+    for case, found, right in zip(expected.before, got, wanted, strict=True):
+        if found != right:
+            given = ", ".join(_brief(argument) for argument in case)
+            if right == "refused":
+                found = f"{found}, should be refused with a ValueError"
+            return Difference(inf, f"({given}) is {found}")
+    return SAME
+
+
+def _brief(argument: Plain) -> str:
+    if isinstance(argument, Tensor):
+        return f"a tensor of shape {tuple(argument.shape)}"
+    return repr(argument)
 
 
 def recognise(outcomes: list[Outcome], key: Key) -> Wrong | None:
@@ -229,6 +252,8 @@ def _alike(line: Line, got: Outcome, known: Outcome, tolerance: float) -> bool:
     match line.kind:
         case "forbids" | "arguments":
             return bool(got.value) == bool(known.value)
+        case "refuses":
+            return bool(got.value == known.value)
         case "check":
             pairs = zip(got.value, known.value, strict=True)
             return all(abs(a - b) <= limit for (_, a, _, limit), (_, b, _, _) in pairs)
