@@ -164,7 +164,9 @@ class Rubric(Draws):
         before = to_plain(given)
         try:
             with self._own_random_state(line):
-                outcome = Outcome(value=to_plain(run()))
+                result = run()
+            _check_device(result, given)
+            outcome = Outcome(value=to_plain(result))
         except Exception as error:
             outcome = Outcome(error=_family(error), message=str(error))
         self._lines.append(Line(line, kind, before, to_plain(given), outcome, check))
@@ -242,13 +244,30 @@ def to_plain(value: Any) -> Plain:
     return {"unrecordable": f"a {type(value).__name__}"}
 
 
+def _tensors(value: Any) -> Iterator[Tensor]:
+    match value:
+        case Tensor():
+            yield value
+        case list() | tuple():
+            for item in value:
+                yield from _tensors(item)
+        case dict():
+            yield from _tensors(list(value.values()))
+
+
+def _check_device(result: Any, given: Any) -> None:
+    """Raises ContractBroken when tensors went in on one device and came out on another."""
+    inputs = {tensor.device.type for tensor in _tensors(given)}
+    outputs = {tensor.device.type for tensor in _tensors(result)}
+    if inputs and not outputs <= inputs:
+        raise ContractBroken(f"the result is on {outputs.pop()}, the input on {inputs.pop()}")
+
+
 def _plain_tensor(tensor: Tensor) -> Plain:
     if tensor.numel() > MAX_ENTRIES:
         return {"unrecordable": f"a tensor of shape {tuple(tensor.shape)}"}
     if tensor.dtype not in DTYPES or tensor.layout != torch.strided:
         return {"unrecordable": f"a tensor of {tensor.dtype}, {tensor.layout}"}
-    if tensor.device.type != device().type:
-        return {"unrecordable": f"a tensor on {tensor.device.type} (inputs on {device().type})"}
     return tensor.detach().cpu().clone()
 
 

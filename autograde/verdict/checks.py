@@ -17,12 +17,16 @@ from autograde.verdict.packing import Plain
 
 @dataclass(frozen=True)
 class Reading:
-    """One number read off an outcome; it is right within `limit` of `wanted`."""
+    """One number read off an outcome; it is right within `limit` of `wanted`.
+
+    `symptom` says what a student sees when it is not; without it the numbers are named.
+    """
 
     what: str
     value: float
     wanted: float
     limit: float
+    symptom: str = ""
 
     @property
     def distance(self) -> float:
@@ -42,7 +46,8 @@ Check = Callable[[Plain, Plain], list[Reading]]
 def difference(readings: list[Reading]) -> Difference:
     """The worst reading, in units of its limit."""
     worst = max(readings, key=lambda reading: reading.distance)
-    return Difference(worst.distance, f"{worst.what} is {worst.value:.3g}, not {worst.wanted:.3g}")
+    named = f"{worst.what} is {worst.value:.3g}, not {worst.wanted:.3g}"
+    return Difference(worst.distance, worst.symptom or named)
 
 
 def _tensors(value: Plain) -> list[Tensor]:
@@ -96,11 +101,14 @@ def _relative_error_of_std(d_k: int, n_samples: int) -> float:
 
 
 def measures_std(value: Plain, before: Plain) -> list[Reading]:
-    """One measurement on many samples: within six standard errors of sqrt(d_k)."""
-    (measured,) = _floats(value)
+    """Two measurements on many samples: near sqrt(d_k), and not the same number twice."""
+    measured = _floats(value)
     d_k, n_samples = before["d_k"], before["n_samples"]
     limit = 6 * _relative_error_of_std(d_k, n_samples)
-    return [Reading("the ratio to sqrt(d_k)", measured / sqrt(d_k), 1.0, limit)]
+    readings = [Reading("the ratio to sqrt(d_k)", m / sqrt(d_k), 1.0, limit) for m in measured]
+    same = measured[0] == measured[1]
+    symptom = "two measurements give the same number; measured numbers differ a little"
+    return [*readings, Reading("the repeats", same, 0, 0.1, symptom)]
 
 
 def scatters(value: Plain, before: Plain) -> list[Reading]:
@@ -111,26 +119,104 @@ def scatters(value: Plain, before: Plain) -> list[Reading]:
     ratios = torch.tensor(_floats(value), dtype=torch.float64) / sqrt(before["d_k"])
     expected = _relative_error_of_std(before["d_k"], before["n_samples"])
     spread = float(ratios.std()) / expected
+    symptom = f"repeated measurements scatter {spread:.2g} times as much as they should"
+    if spread < 0.01:
+        symptom = "repeated measurements hardly differ; real ones scatter"
     return [
         Reading("the mean ratio to sqrt(d_k)", float(ratios.mean()), 1.0, 0.1),
-        Reading(
-            "the scatter of repeated measurements, in units of what theory says,",
-            log(max(spread, 1e-9)),
-            0.0,
-            0.2,
-        ),
+        Reading("the scatter", log(max(spread, 1e-9)), 0.0, 0.2, symptom),
     ]
 
 
 def follows_generator(value: Plain, _before: Plain) -> list[Reading]:
     """[a, a again, b]: the same generator state gives the same number, another state another."""
     first, again, other = _floats(value)
+    differs = "the same generator state gives another number"
+    repeats = "another generator state gives the same number"
     return [
-        Reading("the difference of two runs from one generator state", again - first, 0, 1e-9),
-        Reading("the number of repeats from different generator states", first == other, 0, 0.1),
+        Reading("the difference", again - first, 0, 1e-9, differs),
+        Reading("the repeats", first == other, 0, 0.1, repeats),
     ]
 
 
+def no_influence(value: Plain, _before: Plain) -> list[Reading]:
+    """An influence of the future that is nothing but rounding."""
+    (found,) = _floats(value)
+    return [Reading("the influence found", found, 0, 1e-6)]
+
+
+def some_influence(value: Plain, _before: Plain) -> list[Reading]:
+    """An influence of the future of at least 0.001."""
+    (found,) = _floats(value)
+    symptom = f"the influence found is {found:.2g}, but there is one of 0.001 or more"
+    return [Reading("the influence found", min(found, 1e-3), 1e-3, 1e-4, symptom)]
+
+
+def changes_the_future(value: Plain, before: Plain) -> list[Reading]:
+    """Score matrices that a function was called with: past as given, future drawn anew.
+
+    The n (n - 1) / 2 future scores of a matrix must look standard normal; limits are six standard
+    errors.
+    """
+    (scores,) = before
+    given = scores.double()
+    future = torch.ones_like(given).triu(diagonal=1) == 1
+    seen = [item for item in value if isinstance(item, Tensor) and item.shape == given.shape]
+    drawn = [s.double()[future] for s in seen if not torch.equal(s.double(), given)]
+    if not drawn:
+        raise Unreadable("weights_fn was never given scores with another future")
+    past = max(float((s.double() - given)[~future].abs().max()) for s in seen)
+    new, n = drawn[-1], drawn[-1].numel()
+    kept = float((new == given[future]).double().mean())
+    return [
+        Reading("the change", past, 0, 1e-6, "scores on or below the diagonal are changed"),
+        Reading("the share of future scores left as they were", kept, 0, 0.05),
+        Reading("the mean of the new future scores", float(new.mean()), 0, 6 / sqrt(n)),
+        Reading(
+            "the standard deviation of the new future scores", float(new.std()), 1, 6 / sqrt(2 * n)
+        ),
+    ]
+
+
+def score_matrix(value: Plain, _before: Plain) -> list[Reading]:
+    """A finite float32 matrix (n, n), n from 2 to 16."""
+    if not isinstance(value, Tensor):
+        raise Unreadable(f"the result is a {type(value).__name__}, expected a Tensor")
+    square = value.ndim == 2 and value.shape[0] == value.shape[1] and 2 <= value.shape[0] <= 16
+    return [
+        Reading(
+            "", square, 1, 0.1, f"the shape is {tuple(value.shape)}, expected (n, n), n 2 to 16"
+        ),
+        Reading("", value.dtype == torch.float32, 1, 0.1, f"the numbers are {value.dtype}"),
+        Reading("", bool(value.isfinite().all()), 1, 0.1, "some scores are not finite"),
+    ]
+
+
+def breaks_tril(value: Plain, before: Plain) -> list[Reading]:
+    """A score matrix on which softmax, tril, renormalise is off by more than 0.001."""
+    if any(reading.distance > 1 for reading in score_matrix(value, before)):
+        raise Unreadable("this is no score matrix of the kind asked for")
+    visible = torch.ones_like(value).tril() == 1
+    weights = torch.softmax(value, dim=-1).masked_fill(~visible, 0.0)
+    sums = weights.sum(dim=-1, keepdim=True)
+    tril_way = weights / sums.masked_fill(sums == 0, 1.0)
+    inf_way = torch.softmax(value.double().masked_fill(~visible, -inf), dim=-1)
+    error = float((tril_way - inf_way).abs().max())
+    symptom = f"the tril way is off by {error:.2g} only, 0.001 is asked for"
+    return [Reading("the error", min(error, 1e-3), 1e-3, 1e-4, symptom)]
+
+
 CHECKS: dict[str, Check] = {
-    check.__name__: check for check in (starts_uniform, measures_std, scatters, follows_generator)
+    check.__name__: check
+    for check in (
+        starts_uniform,
+        measures_std,
+        scatters,
+        follows_generator,
+        no_influence,
+        some_influence,
+        changes_the_future,
+        score_matrix,
+        breaks_tril,
+    )
 }

@@ -255,6 +255,8 @@ def _alike(line: Line, got: Outcome, known: Outcome, tolerance: float) -> bool:
         case "refuses":
             return bool(got.value == known.value)
         case "check":
-            pairs = zip(got.value, known.value, strict=True)
-            return all(abs(a - b) <= limit for (_, a, _, limit), (_, b, _, _) in pairs)
+            return len(got.value) == len(known.value) and all(
+                abs(a - b) <= limit
+                for (_, a, _, limit, _), (_, b, _, _, _) in zip(got.value, known.value, strict=True)
+            )
     return _apart(got.value, known.value).distance <= tolerance

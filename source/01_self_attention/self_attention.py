@@ -302,6 +302,9 @@ with rubric("dot_product_std") as r:
     def float_measure(d_k, n_samples, seed):
         return float(measure(d_k, n_samples, seed))
 
+    def two_measures(d_k, n_samples, seed):
+        return [float_measure(d_k, n_samples, seed), float_measure(d_k, n_samples, seed + 1)]
+
     def with_global_seed(seed, generator):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
@@ -314,9 +317,9 @@ with rubric("dot_product_std") as r:
     def no_generator(*seeds):
         return [with_global_seed(s, None) for s in seeds]
 
-    r.check("spread of keys with few numbers", "measures_std", float_measure,
+    r.check("spread of keys with few numbers", "measures_std", two_measures,
             d_k=r.integer(2, 3), n_samples=8000, seed=first)
-    r.check("spread of keys with many numbers", "measures_std", float_measure,
+    r.check("spread of keys with many numbers", "measures_std", two_measures,
             d_k=r.integer(40, 90), n_samples=8000, seed=second)
     r.check("repeated measurements scatter", "scatters",
             lambda d_k, n_samples, seed, repeats:
