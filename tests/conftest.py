@@ -8,8 +8,8 @@ import pytest
 
 from autograde.course import Lesson, lessons
 from autograde.student import session
-from autograde.verdict.judge import outcomes_of
 from autograde.verdict.key import Key, Wrong
+from autograde.verdict.lines import outcomes_of
 from autograde.verdict.recording import Recording
 
 HERE = Path(__file__).resolve().parent.parent

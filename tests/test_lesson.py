@@ -13,7 +13,8 @@ from autograde.course import Lesson, lessons
 from autograde.grader.expected import make_keys
 from autograde.grader.program import load
 from autograde.student.session import PRACTICE_SEED
-from autograde.verdict.judge import is_claim, judge
+from autograde.verdict.judge import judge
+from autograde.verdict.lines import is_claim
 
 LESSONS = lessons(HERE)
 EXERCISES = [

@@ -17,8 +17,9 @@ from autograde.course import Exercise, Lesson
 from autograde.grader import expected, program
 from autograde.grader.variants import Variant, Variants, read_variants
 from autograde.student.session import PRACTICE_SEED
-from autograde.verdict.judge import difference_of, is_claim, judge
+from autograde.verdict.judge import judge
 from autograde.verdict.key import Key, Wrong
+from autograde.verdict.lines import difference_of, is_claim
 from autograde.verdict.packing import Plain
 from autograde.verdict.recording import Line, Outcome
 

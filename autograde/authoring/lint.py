@@ -11,8 +11,9 @@ from autograde.grader import program
 from autograde.grader.expected import make_keys
 from autograde.grader.variants import Variants, read_variants
 from autograde.student.session import PRACTICE_SEED
-from autograde.verdict.judge import difference_of, judge
+from autograde.verdict.judge import judge
 from autograde.verdict.key import Key
+from autograde.verdict.lines import difference_of
 
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 STUB = ("# YOUR CODE HERE", "raise NotImplementedError()")

@@ -9,8 +9,8 @@ from autograde import __version__
 from autograde.course import CURRICULUM, CourseError, Exercise, Lesson
 from autograde.grader import program
 from autograde.grader.variants import Variant, read_variants
-from autograde.verdict.judge import outcomes_of
 from autograde.verdict.key import Key, Wrong
+from autograde.verdict.lines import outcomes_of
 from autograde.verdict.recording import Recording
 
 

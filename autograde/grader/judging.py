@@ -10,7 +10,7 @@ from autograde.course import Exercise, Lesson, grade_id
 from autograde.verdict.judge import Verdict, failed, judge
 from autograde.verdict.key import Key
 from autograde.verdict.packing import BadData
-from autograde.verdict.panel import advice, begin_there, to_html, to_text
+from autograde.verdict.panel import advice, repair_first, to_html, to_text
 from autograde.verdict.recording import MIME, Recording
 from autograde.verdict.sources import answer_source
 
@@ -34,7 +34,11 @@ def judge_notebook(
     for exercise in lesson.exercises:
         verdict = _judge_cell(exercise, cells, keys[exercise.name], problem)
         if not verdict.passed:
-            said = [verdict.note, *_around(exercise, cells, notes), *_earlier(exercise, verdicts)]
+            earlier = [name for name in exercise.needs if not verdicts[name].passed]
+            said = [verdict.note, *_around(exercise, cells, notes)]
+            if earlier and verdict.attempted:
+                said.append(repair_first(earlier))
+                verdict = replace(verdict, misconception=None)  # it would be the earlier one's
             verdict = replace(verdict, note="\n".join(text for text in said if text))
         verdicts[exercise.name] = verdict
     return verdicts
@@ -75,13 +79,6 @@ def _around(
         if output.output_type == "error":
             said.append(f"The answer cell raised {output.ename}: {output.evalue}")
     return said
-
-
-def _earlier(exercise: Exercise, verdicts: dict[str, Verdict]) -> list[str]:
-    wrong = [name for name in exercise.needs if not verdicts[name].passed]
-    if not wrong:
-        return []
-    return [begin_there(wrong)]
 
 
 def show_verdicts(lesson: Lesson, nb: NotebookNode, verdicts: dict[str, Verdict]) -> None:

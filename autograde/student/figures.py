@@ -156,6 +156,7 @@ def attention_picture(
     query: int | str,
     *,
     title: str | None = None,
+    widest: float | None = None,
 ) -> Figure:
     """What one query token attends to, and the context vector it gets from that.
 
@@ -167,6 +168,7 @@ def attention_picture(
         values: (m, 2).
         tokens: m labels of the keys.
         query: its index in `tokens`, or its text where it is not one of them.
+        widest: the weight at which the bars' axis ends, so that several pictures can be compared.
 
     Raises:
         ValueError: a size does not fit the others, or a value does not have two numbers.
@@ -182,6 +184,8 @@ def attention_picture(
         left, right = figure.subplots(1, 2, width_ratios=(1, 1.35))
         figure.suptitle(title or f"What “{name}” attends to", fontsize=11)
         _weight_bars(left, weights, names, name)
+        if widest is not None:
+            left.set_xlim(0, 1.2 * widest)
         _value_plane(right, weights, points, names)
     return figure
 

@@ -1,5 +1,6 @@
 """Practice: a rubric cell compares at once, with the practice data that came with the lesson."""
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -7,7 +8,7 @@ from IPython.display import display
 
 from autograde.verdict.judge import Verdict, judge
 from autograde.verdict.key import Key, unpack_keys
-from autograde.verdict.panel import advice, begin_there, to_html, to_text
+from autograde.verdict.panel import advice, repair_first, to_html, to_text
 from autograde.verdict.recording import INTERRUPTED, Recording
 
 PRACTICE_FILE = "practice.safetensors.gz"
@@ -63,16 +64,20 @@ def answer(recording: Recording) -> None:
         return
     verdict = judge(recording, key_of(recording.exercise))
     before = _last.get(recording.exercise)
-    _last[recording.exercise] = verdict
+    if _unfinished(verdict):
+        verdict = replace(verdict, misconception=None)  # it would be that of the earlier exercise
     named = before is not None and before.misconception == verdict.misconception
+    _last[recording.exercise] = verdict
     _show(verdict, advice(verdict, named=named) + _next_steps(verdict, named=named))
     if not verdict.passed:
-        raise RubricFailed("not attempted yet" if not verdict.attempted else _count(verdict))
+        raise RubricFailed(f"{recording.exercise}: {_count(verdict)}")
 
 
 def _count(verdict: Verdict) -> str:
-    wrong = sum(not line.passed for line in verdict.lines)
-    return f"{wrong} of {len(verdict.lines)} lines wrong, see the panel above"
+    if not verdict.attempted:
+        return "not attempted yet"
+    wrong = sum(not line.passed and not line.held for line in verdict.lines)
+    return f"{wrong} of {len(verdict.lines)} lines wrong; run the rubric cell to see which"
 
 
 def _show(verdict: Verdict, said: list[str]) -> None:
@@ -83,8 +88,8 @@ def _next_steps(verdict: Verdict, *, named: bool) -> list[str]:
     if verdict.passed:
         return []
     said = []
-    if builds_on := _unfinished(verdict):
-        said.append(begin_there(builds_on))
+    if verdict.attempted and (earlier := _unfinished(verdict)):
+        said.append(repair_first(earlier))
     if verdict.misconception is not None and not named:
         said.append(f'Ask why("{verdict.exercise}") for what seems to be behind it.')
     said.append(f'Ask hint("{verdict.exercise}") for a hint.')
@@ -107,6 +112,7 @@ def hint(exercise: str) -> None:
 
 def why(exercise: str) -> None:
     """Say what seems to be behind the last failed run of an exercise's rubric."""
+    key_of(exercise)
     verdict = _last.get(exercise)
     if verdict is None:
         print(f"Run the rubric cell of {exercise} first.")

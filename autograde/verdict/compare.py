@@ -92,7 +92,7 @@ def _kind(value: Plain) -> str:
 
 def _other(got: Plain, expected: Plain) -> Difference:
     if isinstance(expected, bool | int | str) and isinstance(got, bool | int | float | str):
-        return Difference(inf, f"got {_shorten(repr(got))}")
+        return Difference(inf, f"got {_shorten(str(got))}, expected {_shorten(str(expected))}")
     return Difference(inf, f"the result is {_kind(got)}, expected {_kind(expected)}")
 
 

@@ -83,4 +83,4 @@ def forbidden_uses(value: Plain, names: list[str]) -> list[str]:
     if not isinstance(value, dict):
         return ["an unreadable record"]
     ops = [op for op in value.get("ops") or [] if isinstance(op, str)]
-    return sorted({*forbidden_names(str(value.get("source") or ""), names), *ops})
+    return sorted({*forbidden_names(str(value.get("source") or ""), names)}) or sorted(ops)
