@@ -1,7 +1,10 @@
 """Building: repeatable, checked, and refused when a lesson has faults."""
 
+import os
 import re
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -37,6 +40,21 @@ def test_building_twice_gives_the_same_bytes(course: Path) -> None:
     first = {name: files(course / name) for name in ("notebooks", "solutions")}
     building.build(lesson)
     assert {name: files(course / name) for name in ("notebooks", "solutions")} == first
+    with Gradebook(f"sqlite:///{course}/gradebook.db", "attention") as gradebook:
+        assert gradebook.find_assignment(LESSON).max_score == lesson.points
+
+
+def test_nbgrader_generates_the_same_bytes(course: Path) -> None:
+    lesson = lessons(course)[LESSON]
+    building.build(lesson)
+    built = files(course / "notebooks")
+    shutil.rmtree(course / "notebooks")
+    (course / "gradebook.db").unlink()
+    lesson.source_notebook.unlink()
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    command = ["nbgrader", "generate_assignment", LESSON]
+    subprocess.run(command, cwd=course, env={**os.environ, "PATH": path}, check=True)
+    assert files(course / "notebooks") == built
     with Gradebook(f"sqlite:///{course}/gradebook.db", "attention") as gradebook:
         assert gradebook.find_assignment(LESSON).max_score == lesson.points
 

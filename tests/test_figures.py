@@ -22,8 +22,7 @@ from PIL import Image
 from torch import Tensor
 from traitlets.config import Config
 
-from autograde.student import figures
-from autograde.student.figures import attention_picture, explore, heatmap, show, side_by_side
+from autograde.student import attention_picture, canvas, explore, heatmap, heatmaps, show
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 TOKENS = ["Your", "journey", "starts", "with", "one", "step"]
@@ -61,7 +60,8 @@ def large_figure() -> Figure:
 
 
 def row_of_two() -> Figure:
-    figure, axes = side_by_side(2)
+    figure = Figure(figsize=(6.4, 3.2), layout="constrained")
+    axes = list(figure.subplots(1, 2))
     for ax, title in zip(axes, ("one", "two"), strict=True):
         heatmap(WEIGHTS, TOKENS, TOKENS, title=title, ax=ax, limits=(0, 1), bar=ax is axes[-1])
     return figure
@@ -227,7 +227,7 @@ def test_a_hidden_cell_and_a_small_weight_differ_in_grey() -> None:
     figure = heatmap(values, None, None, title="", hidden=hidden, bar=False)
     grey = np.asarray(Image.open(BytesIO(png_of(figure))).convert("L"))
     row = grey[grey.shape[0] // 3]
-    cells = np.array_split(row[row.size - 3 * round(0.62 * figures.DPI) - 9 : -9], 3)
+    cells = np.array_split(row[row.size - 3 * round(0.62 * canvas.DPI) - 9 : -9], 3)
     small, large, hatched = (float(np.median(cell)) for cell in cells)
     assert small < 60 < 180 < large < hatched
 
@@ -276,7 +276,7 @@ def test_limits_are_shared() -> None:
     assert [len(ax.child_axes) for ax in figure.axes[:2]] == [0, 1], "one colour scale for both"
 
 
-@pytest.mark.parametrize("colours", [figures.ONE_SIGN, figures.SIGNED])
+@pytest.mark.parametrize("colours", [heatmaps.ONE_SIGN, heatmaps.SIGNED])
 def test_colours_rise_in_lightness(colours: Callable[[np.ndarray], np.ndarray]) -> None:
     assert (np.diff(lightness(colours(np.linspace(0, 1, 256))[:, :3])) > 0).all()
 
@@ -348,7 +348,7 @@ def overlap(a: Text, b: Text) -> float:
 @pytest.mark.parametrize("values", [VALUES, VALUES[:1].expand(6, 2), VALUES[:1] + 1e-3 * VALUES])
 def test_labels_of_close_values_do_not_overlap(values: Tensor) -> None:
     figure = attention_picture(WEIGHTS[1], values, TOKENS, 1)
-    with figures._style():
+    with canvas.style():
         figure.draw_without_rendering()
     labels = figure.axes[1].texts
     assert [t.get_text() for t in labels] == TOKENS
@@ -440,7 +440,7 @@ def test_explore_works_in_a_kernel_without_front_end() -> None:
         nbformat.v4.new_code_cell(source)
         for source in (
             "import torch\n"
-            "from autograde.student.figures import explore, heatmap\n"
+            "from autograde.student import explore, heatmap\n"
             "sizes = []\n"
             "def draw(size):\n"
             "    sizes.append(size)\n"

@@ -1,11 +1,24 @@
 """What a lesson imports. Runs in the student's kernel; never imports the grader."""
 
-from autograde.student.figures import show
+from autograde.student.canvas import show
+from autograde.student.heatmaps import heatmap
 from autograde.student.practice import hint, why
+from autograde.student.query_picture import attention_picture
 from autograde.student.rubric import rubric
+from autograde.student.sliders import explore
 from autograde.student.stubs import explain_stubs
 from autograde.student.tables import beside, table
 
 explain_stubs()
 
-__all__ = ["beside", "hint", "rubric", "show", "table", "why"]
+__all__ = [
+    "attention_picture",
+    "beside",
+    "explore",
+    "heatmap",
+    "hint",
+    "rubric",
+    "show",
+    "table",
+    "why",
+]

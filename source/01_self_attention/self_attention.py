@@ -56,8 +56,7 @@ import matplotlib.pyplot as plt
 import torch
 from torch import nn
 
-from autograde.student import beside, hint, show, table, why
-from autograde.student.figures import attention_picture, explore, heatmap
+from autograde.student import attention_picture, beside, explore, heatmap, hint, show, table, why
 
 # "cuda" runs the lesson on a GPU
 device = torch.device(os.environ.get("AUTOGRADE_DEVICE", "cpu"))
