@@ -13,6 +13,7 @@ from autograde.student import grading, session
 from autograde.student.rubric import ContractBroken, load, rubric, to_plain
 from autograde.verdict.judge import judge
 from autograde.verdict.recording import INTERRUPTED
+from autograde.verdict.sources import answer_source
 
 
 def simple(answer: Callable[..., Any]) -> None:
@@ -149,42 +150,89 @@ def through_functional(x: Tensor) -> Tensor:
     return nn.functional.softmax(x, dim=-1)
 
 
+def as_a_method(x: Tensor) -> Tensor:
+    return x.softmax(-1)
+
+
 def through_a_string(x: Tensor) -> Tensor:
     return getattr(torch, "soft" + "max")(x, dim=-1)  # type: ignore[no-any-return]
 
 
-def through_log(x: Tensor) -> Tensor:
-    return x.log_softmax(-1).exp()
+def only_for_large_matrices(x: Tensor) -> Tensor:
+    return x.softmax(-1) if x.shape[0] > 3 else own_softmax(x)
+
+
+class Own:
+    """A callable of the student's own, with a method that has the forbidden name."""
+
+    def softmax(self, x: Tensor) -> Tensor:
+        return own_softmax(x)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return self.softmax(x)
 
 
 def forbidding(answer: Callable[..., Any]) -> None:
-    with rubric("it") as r:
+    with rubric("it", forbids=["softmax"]) as r:
         r.call("values", answer, r.normal(3, 4))
-        r.forbids("by hand", ["softmax", "log_softmax"], answer, r.normal(3, 4))
+        r.call("more values", answer, r.normal(5, 4))
+        r.forbids("by hand", answer)
 
 
 @pytest.mark.parametrize(
     ("answer", "allowed"),
     [
         (own_softmax, True),
+        (lambda x: own_softmax(x), True),
+        (Own(), True),
         (through_functional, False),
+        (as_a_method, False),
         (through_a_string, False),
-        (through_log, False),
+        (only_for_large_matrices, False),
     ],
 )
 def test_what_is_forbidden_gives_no_points(answer: Callable[..., Any], allowed: bool) -> None:
     verdict = judge(record(forbidding, answer), make_key(forbidding, own_softmax))
-    assert verdict.lines[1].passed == allowed
+    assert verdict.lines[2].passed == allowed
     assert verdict.points == (4.0 if allowed else 0.0)
 
 
-def test_the_source_that_was_handed_in_outweighs_what_the_kernel_says() -> None:
+USES = "def it(x):\n    return torch.softmax(x, -1)\n"
+IMPORTS = "def it(x):\n    from torch import softmax\n    return softmax(x, -1)\n"
+CLEAN = "def it(x):\n    return x.exp() / x.exp().sum(-1)\n"
+
+
+@pytest.mark.parametrize(
+    ("cell", "allowed"),
+    [
+        (USES, False),
+        (IMPORTS, False),
+        (CLEAN, True),
+        (CLEAN + "assert torch.softmax(y, -1) == it(y)", True),
+        (USES + "def mine(x):\n    return x\n\nit = mine", True),
+        ("it = lambda x: x\nassert torch.softmax(y, -1) == it(y)", True),
+        ("class F:\n    softmax = 1\n" + CLEAN, True),
+        ("def it(x:\n", True),
+    ],
+)
+def test_the_answer_that_was_handed_in_is_read(cell: str, allowed: bool) -> None:
     verdict = judge(
         record(forbidding, own_softmax),
         make_key(forbidding, own_softmax),
-        source="def it(x):\n    return torch.softmax(x, -1)",
+        source=answer_source(cell, "it"),
     )
-    assert verdict.points == 0.0
+    assert verdict.points == (4.0 if allowed else 0.0)
+
+
+def test_names_inside_a_rubric_stay_inside() -> None:
+    names: dict[str, Any] = {"rubric": rubric, "measure": "the student's own"}
+    with session.recording(3) as recordings:
+        exec(  # noqa: S102
+            "@rubric('it')\ndef _rubric(r):\n    measure = 1\n    r.call('line', lambda: measure)",
+            names,
+        )
+    assert recordings["it"].lines[0].outcome.value == 1
+    assert names["measure"] == "the student's own"
 
 
 def test_stock_nbgrader_gets_an_error_from_a_right_answer(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -56,12 +56,27 @@ def _lint_exercise(
     points = rubric.metadata["nbgrader"].get("points")
     if points != exercise.points:
         yield f"{exercise.rubric_cell} has {points} points, the curriculum {exercise.points:g}"
-    if f'rubric("{exercise.name}")' not in rubric.source:
+    if f'rubric("{exercise.name}"' not in rubric.source:
         yield f'{exercise.rubric_cell} does not open rubric("{exercise.name}")'
+    if _leaks(rubric.source):
+        yield (
+            f"{exercise.rubric_cell} binds names that may be the student's; put its lines into "
+            f'one function: @rubric("{exercise.name}") def _rubric(r): …'
+        )
     if "raises-exception" not in rubric.metadata.get("tags", []):
         yield f"{exercise.rubric_cell} needs the tag raises-exception, so that Run All goes on"
     if solution is not None and names.index(exercise.rubric_cell) < names.index(exercise.name):
         yield f"{exercise.rubric_cell} stands before its exercise"
+
+
+def _leaks(source: str) -> bool:
+    """Whether a rubric cell does more than to import and to define one decorated function."""
+    *imports, lines = ast.parse(source).body
+    return not (
+        isinstance(lines, ast.FunctionDef)
+        and lines.name == "_rubric"
+        and all(isinstance(node, ast.ImportFrom) for node in imports)
+    )
 
 
 def solution_lines(source: str) -> list[str]:

@@ -14,6 +14,7 @@ from nbformat import NotebookNode
 
 from autograde.course import grade_id
 from autograde.kernels.private import kernel_manager
+from autograde.verdict.recording import MIME
 
 TIMED_OUT = "CellTimeoutError"
 SEED_CODE = "from autograde.student.grading import begin_grading; begin_grading({seed})"
@@ -52,7 +53,8 @@ class _Client(NotebookClient):
         if msg["msg_type"] in ("stream", "display_data", "execute_result", "update_display_data"):
             size = self._bytes.get(cell_index, 0) + len(str(msg["content"]))
             self._bytes[cell_index] = size
-            if size > self._limits.cell_output_bytes:
+            recording = MIME in msg["content"].get("data", {})
+            if size > self._limits.cell_output_bytes and not recording:
                 self.flooded.add(cell_index)
                 return None
         return super().process_message(msg, cell, cell_index)

@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
 
@@ -22,19 +22,37 @@ class ContractBroken(Exception):
     """An answer misses something its contract names; the message is for the student."""
 
 
-def rubric(exercise: str) -> "Rubric":
-    """Open the rubric of an exercise: `with rubric("name") as r: r.call(...)`."""
-    return Rubric(exercise, session.current())
+def rubric(exercise: str, forbids: Sequence[str] = ()) -> "Rubric":
+    """Open the rubric of an exercise.
+
+    In a lesson it decorates a function, which runs at once: names used inside stay inside, and
+    cannot overwrite a helper of the student's that has the same name.
+
+        @rubric("attention_scores")
+        def _rubric(r):
+            r.call("five queries, eight keys", attention_scores, r.normal(5, 7), r.normal(8, 7))
+
+    Args:
+        forbids: endings of names of torch functions that the answer must do without; they are
+            watched for on every line.
+    """
+    return Rubric(exercise, session.current(), forbids)
 
 
 class Rubric(Draws):
     """Records lines. Each stands alone: one that raises does not stop the next."""
 
-    def __init__(self, exercise: str, run: session.Session) -> None:
+    def __init__(self, exercise: str, run: session.Session, forbids: Sequence[str] = ()) -> None:
         super().__init__(run.seed, exercise)
+        self._watch = _Operations(forbids)
         self._exercise = exercise
         self._run = run
         self._lines: list[Line] = []
+
+    def __call__(self, lines: Callable[["Rubric"], None]) -> None:
+        """Run a function with the rubric's lines."""
+        with self:
+            lines(self)
 
     def __enter__(self) -> "Rubric":
         return self
@@ -79,15 +97,22 @@ class Rubric(Draws):
         sizes: Sequence[int],
         weights: Mapping[str, Tensor],
         *inputs: Tensor,
+        then: Mapping[str, Tensor] | None = None,
         **options: Any,
     ) -> None:
-        """Record the outputs of `module(*sizes, **options)`, with these weights, on each input."""
+        """Record the outputs of `module(*sizes, **options)`, with these weights, on each input.
 
-        def run(weights: Mapping[str, Tensor], *inputs: Tensor) -> list[Any]:
+        With `then`, these weights are loaded after that and the first input is tried again.
+        """
+
+        def run(
+            weights: Mapping[str, Tensor], then: Mapping[str, Tensor], *inputs: Tensor
+        ) -> list[Any]:
             loaded = load(module(*sizes, **options), weights)
-            return [loaded(x) for x in inputs]
+            outputs = [loaded(x) for x in inputs]
+            return outputs + ([load(loaded, then)(inputs[0])] if then else [])
 
-        given = self._widened((dict(weights), *inputs))
+        given = self._widened((dict(weights), dict(then or {}), *inputs))
         self._record(line, "call", lambda: run(*given), given)
 
     def backward(
@@ -119,18 +144,13 @@ class Rubric(Draws):
         drawn = [cases[i] for i in order]
         self._record(line, "refuses", lambda: [_refusal(answer, case) for case in drawn], drawn)
 
-    def forbids(
-        self, line: str, names: Sequence[str], answer: Callable[..., Any], *args: Any
-    ) -> None:
-        """Record which of the forbidden torch functions the answer uses, by name or by call."""
+    def forbids(self, line: str, answer: Callable[..., Any]) -> None:
+        """Record which forbidden functions the answer named, or called on the lines so far."""
 
         def run() -> Plain:
-            with _Operations(names) as seen, suppress(Exception):  # other lines tell of errors
-                answer(*args)
-                answer(*_map_floats(args, Tensor.double))
-            return {"source": _source(answer), "ops": sorted(seen.found)}
+            return {"source": _source(answer), "ops": sorted(self._watch.found)}
 
-        self._record(line, "forbids", run, list(names))
+        self._record(line, "forbids", run, list(self._watch.names))
 
     def arguments(self, line: str) -> None:
         """Whether the calls so far left their arguments as they were."""
@@ -163,7 +183,7 @@ class Rubric(Draws):
     ) -> None:
         before = to_plain(given)
         try:
-            with self._own_random_state(line):
+            with self._own_random_state(line), self._watch:
                 result = run()
             _check_device(result, given)
             outcome = Outcome(value=to_plain(result))
@@ -184,7 +204,7 @@ def _refusal(answer: Callable[..., Any], case: tuple[Any, ...]) -> str:
 def _source(answer: Callable[..., Any]) -> str:
     """The text of a function; nothing for what has none, as an object that can be called."""
     try:
-        return inspect.getsource(answer)
+        return inspect.getsource(answer) if inspect.isfunction(answer) else ""
     except (OSError, TypeError):
         return ""
 
@@ -214,6 +234,8 @@ def load(module: nn.Module, weights: Mapping[str, Tensor]) -> nn.Module:
                 f"{name} has the shape {tuple(parameters[name].shape)}, "
                 f"expected {tuple(weight.shape)}"
             )
+        if weight.dtype == torch.float32 != parameters[name].dtype:
+            raise ContractBroken(f"{name} is {parameters[name].dtype}, expected torch.float32")
     some = next(iter(weights.values()))
     module.to(some.device, some.dtype)
     with torch.no_grad():
@@ -303,6 +325,6 @@ class _Operations(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         name = getattr(func, "__name__", "")
-        if name.endswith(self.names):
+        if self.names and name.endswith(self.names):
             self.found.add(f"torch's {name.strip('_')}")
         return func(*args, **(kwargs or {}))

@@ -37,6 +37,8 @@ def describe_error(got: Outcome) -> str:
     """What an exception looks like in a rubric: one line, never a traceback."""
     if got.not_attempted:
         return "not written yet"
+    if got.error == "AssertionError" and not got.message:
+        return "an assert in the answer failed"
     if got.refused:
         return f"refused valid arguments: {_shorten(got.message)}"
     if got.error == "ContractBroken":
@@ -172,7 +174,7 @@ def _describe_factor(got: Tensor, expected: Tensor) -> str:
     if norm == 0:
         return ""
     factor = float((got * expected).sum()) / norm
-    if factor != 0 and isclose(factor, factor) and _close(got, factor * expected):
+    if abs(factor - 1) > 1e-3 and factor != 0 and _close(got, factor * expected):
         if isclose(factor, -1, rel_tol=1e-3):
             return "every entry has the wrong sign"
         return f"every entry is {factor:.3g} times what it should be"

@@ -127,7 +127,8 @@ def _other_inputs(recorded: dict[str, Line], key: Key) -> str:
         if line is not None and apart(line.before, expected.before).distance > SAME_INPUTS:
             return (
                 f"The inputs of the line “{line.name}” are not those the reference was run on. "
-                "That is no fault of the answer: something in this environment draws other numbers."
+                "That is no fault of the answer itself: something in this notebook or environment, "
+                "a setting of torch perhaps, changes them. Restart the kernel and look for it."
             )
     return ""
 

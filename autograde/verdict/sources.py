@@ -10,22 +10,21 @@ LIBRARY = {"torch", "nn", "F", "functional", "special"}
 
 
 def forbidden_names(source: str, names: list[str]) -> list[str]:
-    """The forbidden functions that `source` takes from the library, as written there.
+    """The forbidden functions that `source` takes from the library by name, as written there.
 
-    An attribute of the library or of a local variable counts (`torch.softmax`, `nn.Softmax`,
-    `x.softmax`), and so does an import. A variable, function or class of the student's own may
-    have any name.
+    `torch.softmax`, `nn.Softmax` and imports count. Any other name is the student's own: what is
+    behind it shows when it is called.
     """
     try:
         tree = ast.parse(dedent(source))
     except SyntaxError:
         return []
     wanted = {_bare(name) for name in names}
-    suspects = LIBRARY | _locals(tree) | _imported_modules(tree)
+    modules = (LIBRARY | _imported_modules(tree)) - _defined(tree)
     found = []
     for node in ast.walk(tree):
         match node:
-            case ast.Attribute(attr=attr) if _bare(attr) in wanted and _root(node) in suspects:
+            case ast.Attribute(attr=attr) if _bare(attr) in wanted and _root(node) in modules:
                 found.append(ast.unparse(node))
             case ast.ImportFrom(names=aliases):
                 found += [alias.name for alias in aliases if _bare(alias.name) in wanted]
@@ -36,11 +35,9 @@ def _bare(name: str) -> str:
     return name.lower().replace("_", "")
 
 
-def _locals(tree: ast.AST) -> set[str]:
-    """Arguments and variables; what is at hand in a function besides the library."""
-    names = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
-    stored = (node for node in ast.walk(tree) if isinstance(node, ast.Name))
-    return names | {node.id for node in stored if isinstance(node.ctx, ast.Store)}
+def _defined(tree: ast.AST) -> set[str]:
+    kinds = ast.ClassDef | ast.FunctionDef
+    return {node.name for node in ast.walk(tree) if isinstance(node, kinds)}
 
 
 def _imported_modules(tree: ast.AST) -> set[str]:
@@ -49,33 +46,33 @@ def _imported_modules(tree: ast.AST) -> set[str]:
 
 
 def _root(node: ast.AST) -> str | None:
-    """The name that a chain of attributes, calls and operations on tensors begins with."""
-    while not isinstance(node, ast.Name):
-        match node:
-            case ast.Attribute(value=inner) | ast.Subscript(value=inner) | ast.Call(func=inner):
-                node = inner
-            case ast.BinOp(left=inner) | ast.UnaryOp(operand=inner):
-                node = inner
-            case _:
-                return None
-    return node.id
+    """The name that a chain of attributes begins with."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else None
 
 
 def answer_source(cell: str, exercise: str) -> str:
-    """The part of an answer cell that defines the exercise; the whole cell if none does.
+    """The function in an answer cell that is the exercise when the cell has run; else nothing.
 
-    What else stands in the cell, a check of one's own for example, is not the answer.
+    What else stands in the cell, a check of one's own or a first try, is not the answer.
     """
     try:
-        tree = ast.parse(cell)
+        body = ast.parse(cell).body
     except SyntaxError:
-        return cell
-    defined = [
-        node
-        for node in tree.body
-        if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == exercise
-    ]
-    return ast.unparse(defined[-1]) if defined else cell
+        return ""
+    bindings = [node for node in body if exercise in _bound(node)]
+    last = bindings[-1] if bindings else None
+    return ast.unparse(last) if isinstance(last, ast.FunctionDef) else ""
+
+
+def _bound(node: ast.stmt) -> set[str]:
+    """The names that a statement at the top of a cell binds, wherever in it."""
+    stored = (inner for inner in ast.walk(node) if isinstance(inner, ast.Name))
+    names = {inner.id for inner in stored if isinstance(inner.ctx, ast.Store)}
+    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        return {node.name}
+    return names | _defined(node)
 
 
 def forbidden_uses(value: Plain, names: list[str]) -> list[str]:

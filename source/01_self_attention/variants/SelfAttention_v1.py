@@ -192,28 +192,22 @@ class SelfAttention_v1(nn.Module):
 #
 # **Misconception.** Queries and keys may change places, since both come from x.
 #
-# **Hint.** Row i of the scores belongs to query i. With the keys on the left the rows belong to
-# the keys.
+# **Hint.** Row i of the scores belongs to query i. Which of the two stands on the left?
 
 # %%
 class SelfAttention_v1(nn.Module):
     def __init__(self, d_in, d_out):
         super().__init__()
-        self.W_query = nn.Parameter(torch.rand(d_in, d_out))
-        self.W_key = nn.Parameter(torch.rand(d_in, d_out))
-        self.W_value = nn.Parameter(torch.rand(d_in, d_out))
+        self.W_query, self.W_key, self.W_value = map(nn.Parameter, torch.rand(3, d_in, d_out))
 
     def forward(self, x):
-        queries = x @ self.W_query
-        keys = x @ self.W_key
-        values = x @ self.W_value
-        weights = attention_weights(attention_scores(keys, queries), keys.shape[-1])
-        return context_vectors(weights, values)
+        q, k, v = x @ self.W_query, x @ self.W_key, x @ self.W_value
+        return context_vectors(attention_weights(attention_scores(k, q), k.shape[-1]), v)
 
 # %% [markdown]
 # ## wrong: values_are_the_inputs
 #
-# **Misconception.** As in the first parts of the lesson, the values are the inputs themselves.
+# **Misconception.** The values are the inputs themselves, as in the first parts of the lesson.
 #
 # **Hint.** Now the values have a matrix of their own, and d_out numbers each.
 
@@ -221,80 +215,44 @@ class SelfAttention_v1(nn.Module):
 class SelfAttention_v1(nn.Module):
     def __init__(self, d_in, d_out):
         super().__init__()
-        self.W_query = nn.Parameter(torch.rand(d_in, d_out))
-        self.W_key = nn.Parameter(torch.rand(d_in, d_out))
-        self.W_value = nn.Parameter(torch.rand(d_in, d_out))
+        self.W_query, self.W_key, self.W_value = map(nn.Parameter, torch.rand(3, d_in, d_out))
 
     def forward(self, x):
-        queries = x @ self.W_query
-        keys = x @ self.W_key
-        weights = attention_weights(attention_scores(queries, keys), keys.shape[-1])
-        return context_vectors(weights, x)
-
-# %% [markdown]
-# ## wrong: keys_as_values
-#
-# **Misconception.** The keys are what is mixed.
-#
-# **Hint.** A key is what a token is found by. What it hands over is its value.
-
-# %%
-class SelfAttention_v1(nn.Module):
-    def __init__(self, d_in, d_out):
-        super().__init__()
-        self.W_query = nn.Parameter(torch.rand(d_in, d_out))
-        self.W_key = nn.Parameter(torch.rand(d_in, d_out))
-        self.W_value = nn.Parameter(torch.rand(d_in, d_out))
-
-    def forward(self, x):
-        queries = x @ self.W_query
-        keys = x @ self.W_key
-        weights = attention_weights(attention_scores(queries, keys), keys.shape[-1])
-        return context_vectors(weights, keys)
+        q, k = x @ self.W_query, x @ self.W_key
+        return context_vectors(attention_weights(attention_scores(q, k), k.shape[-1]), x)
 
 # %% [markdown]
 # ## wrong: one_matrix_for_queries_and_keys
 #
 # **Misconception.** Queries and keys may come from the same matrix.
 #
-# **Hint.** Then the scores are symmetric again. The key matrix is never used; look for `W_query`
-# written twice.
+# **Hint.** Then the scores are symmetric again. One of the three matrices is never used.
 
 # %%
 class SelfAttention_v1(nn.Module):
     def __init__(self, d_in, d_out):
         super().__init__()
-        self.W_query = nn.Parameter(torch.rand(d_in, d_out))
-        self.W_key = nn.Parameter(torch.rand(d_in, d_out))
-        self.W_value = nn.Parameter(torch.rand(d_in, d_out))
+        self.W_query, self.W_key, self.W_value = map(nn.Parameter, torch.rand(3, d_in, d_out))
 
     def forward(self, x):
-        queries = x @ self.W_query
-        keys = x @ self.W_query
-        values = x @ self.W_value
-        weights = attention_weights(attention_scores(queries, keys), keys.shape[-1])
-        return context_vectors(weights, values)
+        q, k, v = x @ self.W_query, x @ self.W_query, x @ self.W_value
+        return context_vectors(attention_weights(attention_scores(q, k), k.shape[-1]), v)
 
 # %% [markdown]
 # ## wrong: no_scale
 #
-# **Misconception.** The scale changes nothing that matters.
+# **Misconception.** The scores may go into the softmax as they are.
 #
-# **Hint.** On the small example one hardly sees it. Divide the scores by the square root of the
-# key size.
+# **Hint.** On the small example one hardly sees it. Which of your functions has the scale?
 
 # %%
 class SelfAttention_v1(nn.Module):
     def __init__(self, d_in, d_out):
         super().__init__()
-        self.W_query = nn.Parameter(torch.rand(d_in, d_out))
-        self.W_key = nn.Parameter(torch.rand(d_in, d_out))
-        self.W_value = nn.Parameter(torch.rand(d_in, d_out))
+        self.W_query, self.W_key, self.W_value = map(nn.Parameter, torch.rand(3, d_in, d_out))
 
     def forward(self, x):
-        queries = x @ self.W_query
-        keys = x @ self.W_key
-        values = x @ self.W_value
+        queries, keys, values = x @ self.W_query, x @ self.W_key, x @ self.W_value
         return torch.softmax(queries @ keys.T, dim=-1) @ values
 
 # %% [markdown]
@@ -308,16 +266,11 @@ class SelfAttention_v1(nn.Module):
 class SelfAttention_v1(nn.Module):
     def __init__(self, d_in, d_out):
         super().__init__()
-        self.W_query = nn.Parameter(torch.rand(d_in, d_out))
-        self.W_key = nn.Parameter(torch.rand(d_in, d_out))
-        self.W_value = nn.Parameter(torch.rand(d_in, d_out))
+        self.W_query, self.W_key, self.W_value = map(nn.Parameter, torch.rand(3, d_in, d_out))
 
     def forward(self, x):
-        queries = x @ self.W_query
-        keys = x @ self.W_key
-        values = x @ self.W_value
-        weights = attention_weights(attention_scores(queries, keys), d_k=x.shape[-1])
-        return context_vectors(weights, values)
+        q, k, v = x @ self.W_query, x @ self.W_key, x @ self.W_value
+        return context_vectors(attention_weights(attention_scores(q, k), x.shape[-1]), v)
 
 # %% [markdown]
 # ## wrong: root_of_the_number_of_tokens
@@ -330,21 +283,16 @@ class SelfAttention_v1(nn.Module):
 class SelfAttention_v1(nn.Module):
     def __init__(self, d_in, d_out):
         super().__init__()
-        self.W_query = nn.Parameter(torch.rand(d_in, d_out))
-        self.W_key = nn.Parameter(torch.rand(d_in, d_out))
-        self.W_value = nn.Parameter(torch.rand(d_in, d_out))
+        self.W_query, self.W_key, self.W_value = map(nn.Parameter, torch.rand(3, d_in, d_out))
 
     def forward(self, x):
-        queries = x @ self.W_query
-        keys = x @ self.W_key
-        values = x @ self.W_value
-        weights = attention_weights(attention_scores(queries, keys), d_k=keys.shape[0])
-        return context_vectors(weights, values)
+        q, k, v = x @ self.W_query, x @ self.W_key, x @ self.W_value
+        return context_vectors(attention_weights(attention_scores(q, k), k.shape[0]), v)
 
 # %% [markdown]
 # ## wrong: d_k_without_root
 #
-# **Misconception.** The scores are divided by d_k, not by its square root.
+# **Misconception.** The scores are to be divided by d_k.
 #
 # **Hint.** The spread of a dot product grows with the square root of d_k. `attention_weights`
 # divides by the root already, and once is enough.
@@ -353,87 +301,50 @@ class SelfAttention_v1(nn.Module):
 class SelfAttention_v1(nn.Module):
     def __init__(self, d_in, d_out):
         super().__init__()
-        self.W_query = nn.Parameter(torch.rand(d_in, d_out))
-        self.W_key = nn.Parameter(torch.rand(d_in, d_out))
-        self.W_value = nn.Parameter(torch.rand(d_in, d_out))
+        self.W_query, self.W_key, self.W_value = map(nn.Parameter, torch.rand(3, d_in, d_out))
 
     def forward(self, x):
-        queries = x @ self.W_query
-        keys = x @ self.W_key
-        values = x @ self.W_value
+        queries, keys, values = x @ self.W_query, x @ self.W_key, x @ self.W_value
         return torch.softmax(queries @ keys.T / keys.shape[-1], dim=-1) @ values
-
-# %% [markdown]
-# ## wrong: scaled_twice
-#
-# **Misconception.** The layer has to scale the scores before it calls `attention_weights`.
-#
-# **Hint.** `attention_weights` divides already. Hand it the scores as they are.
-
-# %%
-class SelfAttention_v1(nn.Module):
-    def __init__(self, d_in, d_out):
-        super().__init__()
-        self.W_query = nn.Parameter(torch.rand(d_in, d_out))
-        self.W_key = nn.Parameter(torch.rand(d_in, d_out))
-        self.W_value = nn.Parameter(torch.rand(d_in, d_out))
-
-    def forward(self, x):
-        queries = x @ self.W_query
-        keys = x @ self.W_key
-        values = x @ self.W_value
-        d_k = keys.shape[-1]
-        scores = attention_scores(queries, keys) / d_k**0.5
-        return context_vectors(attention_weights(scores, d_k), values)
 
 # %% [markdown]
 # ## wrong: softmax_over_queries
 #
-# **Misconception.** The softmax goes over the first dimension.
+# **Misconception.** The columns of the weights add up to 1.
 #
-# **Hint.** Then the columns add up to 1. A row is what one query hands out.
+# **Hint.** A row is what one query hands out, so it is the row that adds up to 1.
 
 # %%
 class SelfAttention_v1(nn.Module):
     def __init__(self, d_in, d_out):
         super().__init__()
-        self.W_query = nn.Parameter(torch.rand(d_in, d_out))
-        self.W_key = nn.Parameter(torch.rand(d_in, d_out))
-        self.W_value = nn.Parameter(torch.rand(d_in, d_out))
+        self.W_query, self.W_key, self.W_value = map(nn.Parameter, torch.rand(3, d_in, d_out))
 
     def forward(self, x):
-        queries = x @ self.W_query
-        keys = x @ self.W_key
-        values = x @ self.W_value
-        weights = torch.softmax(queries @ keys.T / keys.shape[-1] ** 0.5, dim=0)
-        return weights @ values
+        queries, keys, values = x @ self.W_query, x @ self.W_key, x @ self.W_value
+        return torch.softmax(queries @ keys.T / keys.shape[-1] ** 0.5, dim=0) @ values
 
 # %% [markdown]
 # ## wrong: no_softmax
 #
-# **Misconception.** Scores and weights are the same thing.
+# **Misconception.** The values can be mixed by the scores as they are.
 #
-# **Hint.** Scores can be any numbers. The values are mixed by shares, and each row of shares adds
-# up to 1.
+# **Hint.** The values are mixed by shares. One of your functions makes shares of scores.
 
 # %%
 class SelfAttention_v1(nn.Module):
     def __init__(self, d_in, d_out):
         super().__init__()
-        self.W_query = nn.Parameter(torch.rand(d_in, d_out))
-        self.W_key = nn.Parameter(torch.rand(d_in, d_out))
-        self.W_value = nn.Parameter(torch.rand(d_in, d_out))
+        self.W_query, self.W_key, self.W_value = map(nn.Parameter, torch.rand(3, d_in, d_out))
 
     def forward(self, x):
-        queries = x @ self.W_query
-        keys = x @ self.W_key
-        values = x @ self.W_value
-        return attention_scores(queries, keys) / keys.shape[-1] ** 0.5 @ values
+        queries, keys, values = x @ self.W_query, x @ self.W_key, x @ self.W_value
+        return context_vectors(attention_scores(queries, keys), values)
 
 # %% [markdown]
 # ## wrong: weights_returned
 #
-# **Misconception.** The layer returns its attention weights.
+# **Misconception.** What the layer gives back is its attention weights.
 #
 # **Hint.** The weights are (n, n). The layer hands on context vectors, (n, d_out).
 
@@ -441,85 +352,122 @@ class SelfAttention_v1(nn.Module):
 class SelfAttention_v1(nn.Module):
     def __init__(self, d_in, d_out):
         super().__init__()
-        self.W_query = nn.Parameter(torch.rand(d_in, d_out))
-        self.W_key = nn.Parameter(torch.rand(d_in, d_out))
-        self.W_value = nn.Parameter(torch.rand(d_in, d_out))
+        self.W_query, self.W_key, self.W_value = map(nn.Parameter, torch.rand(3, d_in, d_out))
 
     def forward(self, x):
-        queries = x @ self.W_query
-        keys = x @ self.W_key
+        queries, keys, values = x @ self.W_query, x @ self.W_key, x @ self.W_value
         return attention_weights(attention_scores(queries, keys), keys.shape[-1])
-
-# %% [markdown]
-# ## wrong: pair_returned
-#
-# **Misconception.** The layer returns the context vectors and the weights.
-#
-# **Hint.** Only the context vectors are asked for.
-
-# %%
-class SelfAttention_v1(nn.Module):
-    def __init__(self, d_in, d_out):
-        super().__init__()
-        self.W_query = nn.Parameter(torch.rand(d_in, d_out))
-        self.W_key = nn.Parameter(torch.rand(d_in, d_out))
-        self.W_value = nn.Parameter(torch.rand(d_in, d_out))
-
-    def forward(self, x):
-        queries = x @ self.W_query
-        keys = x @ self.W_key
-        values = x @ self.W_value
-        weights = attention_weights(attention_scores(queries, keys), keys.shape[-1])
-        return context_vectors(weights, values), weights
 
 # %% [markdown]
 # ## wrong: nothing_returned
 #
-# **Misconception.** What the last line computes is returned.
+# **Misconception.** A function hands back what it computes, even without `return`.
 #
-# **Hint.** In a method nothing comes back without `return`.
+# **Hint.** Your function gives back `None`. How does it hand something to its caller?
 
 # %%
 class SelfAttention_v1(nn.Module):
     def __init__(self, d_in, d_out):
         super().__init__()
-        self.W_query = nn.Parameter(torch.rand(d_in, d_out))
-        self.W_key = nn.Parameter(torch.rand(d_in, d_out))
-        self.W_value = nn.Parameter(torch.rand(d_in, d_out))
+        self.W_query, self.W_key, self.W_value = map(nn.Parameter, torch.rand(3, d_in, d_out))
 
     def forward(self, x):
-        queries = x @ self.W_query
-        keys = x @ self.W_key
-        values = x @ self.W_value
-        weights = attention_weights(attention_scores(queries, keys), keys.shape[-1])
-        context = context_vectors(weights, values)
+        q, k, v = x @ self.W_query, x @ self.W_key, x @ self.W_value
+        context = context_vectors(attention_weights(attention_scores(q, k), k.shape[-1]), v)
 
 # %% [markdown]
-# ## wrong: input_added
+# ## wrong: self_forgotten_in_forward
 #
-# **Misconception.** The layer adds the values of each token to its context vector.
+# **Misconception.** What `__init__` makes is known in `forward` under its bare name.
 #
-# **Hint.** A token's own share is on the diagonal of the weights. Nothing is added afterwards.
+# **Hint.** Each method has names of its own. What both are to know is kept in `self`.
 
 # %%
 class SelfAttention_v1(nn.Module):
     def __init__(self, d_in, d_out):
         super().__init__()
-        self.W_query = nn.Parameter(torch.rand(d_in, d_out))
-        self.W_key = nn.Parameter(torch.rand(d_in, d_out))
-        self.W_value = nn.Parameter(torch.rand(d_in, d_out))
+        self.W_query, self.W_key, self.W_value = map(nn.Parameter, torch.rand(3, d_in, d_out))
 
     def forward(self, x):
-        queries = x @ self.W_query
-        keys = x @ self.W_key
-        values = x @ self.W_value
-        weights = attention_weights(attention_scores(queries, keys), keys.shape[-1])
-        return values + context_vectors(weights, values)
+        q = x @ W_query
+        k = x @ W_key
+        v = x @ W_value
+        return context_vectors(attention_weights(attention_scores(q, k), k.shape[-1]), v)
+
+# %% [markdown]
+# ## wrong: matrices_not_kept
+#
+# **Misconception.** A matrix belongs to the layer, wherever it is made.
+#
+# **Hint.** A layer owns what `__init__` puts into `self`. Afterwards yours has no matrices.
+
+# %%
+class SelfAttention_v1(nn.Module):
+    def __init__(self, d_in, d_out):
+        super().__init__()
+        W_query = nn.Parameter(torch.rand(d_in, d_out))
+        W_key = nn.Parameter(torch.rand(d_in, d_out))
+        W_value = nn.Parameter(torch.rand(d_in, d_out))
+
+    def forward(self, x):
+        q, k, v = x @ self.W_query, x @ self.W_key, x @ self.W_value
+        return context_vectors(attention_weights(attention_scores(q, k), k.shape[-1]), v)
+
+# %% [markdown]
+# ## wrong: matrix_on_the_left
+#
+# **Misconception.** It does not matter on which side of x the matrix stands.
+#
+# **Hint.** x is (n, d_in), the matrix (d_in, d_out). Which order gives (n, d_out)?
+
+# %%
+class SelfAttention_v1(nn.Module):
+    def __init__(self, d_in, d_out):
+        super().__init__()
+        self.W_query, self.W_key, self.W_value = map(nn.Parameter, torch.rand(3, d_in, d_out))
+
+    def forward(self, x):
+        q, k, v = self.W_query @ x, self.W_key @ x, self.W_value @ x
+        return context_vectors(attention_weights(attention_scores(q, k), k.shape[-1]), v)
+
+# %% [markdown]
+# ## wrong: matrices_transposed
+#
+# **Misconception.** The matrices have to be transposed before x is multiplied by them.
+#
+# **Hint.** Write the shapes side by side, (n, d_in) and (d_in, d_out). They fit as they are.
+
+# %%
+class SelfAttention_v1(nn.Module):
+    def __init__(self, d_in, d_out):
+        super().__init__()
+        self.W_query, self.W_key, self.W_value = map(nn.Parameter, torch.rand(3, d_in, d_out))
+
+    def forward(self, x):
+        q, k, v = x @ self.W_query.T, x @ self.W_key.T, x @ self.W_value.T
+        return context_vectors(attention_weights(attention_scores(q, k), k.shape[-1]), v)
+
+# %% [markdown]
+# ## wrong: called_like_a_layer
+#
+# **Misconception.** A parameter can be called like a function.
+#
+# **Hint.** It is a matrix, and x is multiplied by it. Layers to call come in the next exercise.
+
+# %%
+class SelfAttention_v1(nn.Module):
+    def __init__(self, d_in, d_out):
+        super().__init__()
+        self.W_query, self.W_key, self.W_value = map(nn.Parameter, torch.rand(3, d_in, d_out))
+
+    def forward(self, x):
+        q, k, v = self.W_query(x), self.W_key(x), self.W_value(x)
+        return context_vectors(attention_weights(attention_scores(q, k), k.shape[-1]), v)
 
 # %% [markdown]
 # ## wrong: plain_tensors
 #
-# **Misconception.** Any tensor kept in a module is trained.
+# **Misconception.** Every tensor kept in a module is learned.
 #
 # **Hint.** Training sees parameters only. What makes a tensor a parameter?
 
@@ -527,59 +475,65 @@ class SelfAttention_v1(nn.Module):
 class SelfAttention_v1(nn.Module):
     def __init__(self, d_in, d_out):
         super().__init__()
-        self.W_query = torch.rand(d_in, d_out, requires_grad=True)
-        self.W_key = torch.rand(d_in, d_out, requires_grad=True)
-        self.W_value = torch.rand(d_in, d_out, requires_grad=True)
+        self.W_query = torch.rand(d_in, d_out)
+        self.W_key = torch.rand(d_in, d_out)
+        self.W_value = torch.rand(d_in, d_out)
 
     def forward(self, x):
-        queries = x @ self.W_query
-        keys = x @ self.W_key
-        values = x @ self.W_value
-        weights = attention_weights(attention_scores(queries, keys), keys.shape[-1])
-        return context_vectors(weights, values)
+        q, k, v = x @ self.W_query, x @ self.W_key, x @ self.W_value
+        return context_vectors(attention_weights(attention_scores(q, k), k.shape[-1]), v)
 
 # %% [markdown]
 # ## wrong: other_names
 #
-# **Misconception.** It does not matter what the matrices are called and when they are made.
+# **Misconception.** It does not matter what the matrices are called.
 #
-# **Hint.** `__init__` makes them, and they are called `W_query`, `W_key` and `W_value`, written
-# exactly like this. Saved weights are found by name.
+# **Hint.** Saved weights are found by name: `W_query`, `W_key`, `W_value`, written like this.
 
 # %%
 class SelfAttention_v1(nn.Module):
     def __init__(self, d_in, d_out):
         super().__init__()
-        self.Wq = nn.Parameter(torch.rand(d_in, d_out))
-        self.Wk = nn.Parameter(torch.rand(d_in, d_out))
-        self.Wv = nn.Parameter(torch.rand(d_in, d_out))
+        self.w_q, self.w_k, self.w_v = map(nn.Parameter, torch.rand(3, d_in, d_out))
 
     def forward(self, x):
-        queries, keys, values = x @ self.Wq, x @ self.Wk, x @ self.Wv
-        weights = attention_weights(attention_scores(queries, keys), keys.shape[-1])
-        return context_vectors(weights, values)
+        q, k, v = x @ self.w_q, x @ self.w_k, x @ self.w_v
+        return context_vectors(attention_weights(attention_scores(q, k), k.shape[-1]), v)
 
 # %% [markdown]
 # ## wrong: matrices_stored_transposed
 #
-# **Misconception.** A bare matrix is stored as (d_out, d_in), like the one in `nn.Linear`.
+# **Misconception.** A matrix is kept as (d_out, d_in) and transposed when it is used.
 #
-# **Hint.** Here x is multiplied by the matrix as it is: (n, d_in) times (d_in, d_out).
+# **Hint.** `nn.Linear` does so, in the next exercise. Here x is multiplied by the matrix as it
+# is: (n, d_in) times (d_in, d_out).
 
 # %%
 class SelfAttention_v1(nn.Module):
     def __init__(self, d_in, d_out):
         super().__init__()
-        self.W_query = nn.Parameter(torch.rand(d_out, d_in))
-        self.W_key = nn.Parameter(torch.rand(d_out, d_in))
-        self.W_value = nn.Parameter(torch.rand(d_out, d_in))
+        self.W_query, self.W_key, self.W_value = map(nn.Parameter, torch.rand(3, d_out, d_in))
 
     def forward(self, x):
-        queries = x @ self.W_query.T
-        keys = x @ self.W_key.T
-        values = x @ self.W_value.T
-        weights = attention_weights(attention_scores(queries, keys), keys.shape[-1])
-        return context_vectors(weights, values)
+        q, k, v = x @ self.W_query.T, x @ self.W_key.T, x @ self.W_value.T
+        return context_vectors(attention_weights(attention_scores(q, k), k.shape[-1]), v)
+
+# %% [markdown]
+# ## wrong: sizes_swapped
+#
+# **Misconception.** A matrix has its sizes in the order (d_out, d_in).
+#
+# **Hint.** x comes first in the product, and x is (n, d_in). Which size meets its d_in?
+
+# %%
+class SelfAttention_v1(nn.Module):
+    def __init__(self, d_in, d_out):
+        super().__init__()
+        self.W_query, self.W_key, self.W_value = map(nn.Parameter, torch.rand(3, d_out, d_in))
+
+    def forward(self, x):
+        q, k, v = x @ self.W_query, x @ self.W_key, x @ self.W_value
+        return context_vectors(attention_weights(attention_scores(q, k), k.shape[-1]), v)
 
 # %% [markdown]
 # ## wrong: linear_layers
@@ -592,14 +546,11 @@ class SelfAttention_v1(nn.Module):
 class SelfAttention_v1(nn.Module):
     def __init__(self, d_in, d_out):
         super().__init__()
-        self.W_query = nn.Linear(d_in, d_out, bias=False)
-        self.W_key = nn.Linear(d_in, d_out, bias=False)
-        self.W_value = nn.Linear(d_in, d_out, bias=False)
+        self.W_query, self.W_key, self.W_value = (nn.Linear(d_in, d_out, bias=False) for _ in "qkv")
 
     def forward(self, x):
-        queries, keys, values = self.W_query(x), self.W_key(x), self.W_value(x)
-        weights = attention_weights(attention_scores(queries, keys), keys.shape[-1])
-        return context_vectors(weights, values)
+        q, k, v = self.W_query(x), self.W_key(x), self.W_value(x)
+        return context_vectors(attention_weights(attention_scores(q, k), k.shape[-1]), v)
 
 # %% [markdown]
 # ## wrong: no_super
@@ -611,88 +562,18 @@ class SelfAttention_v1(nn.Module):
 # %%
 class SelfAttention_v1(nn.Module):
     def __init__(self, d_in, d_out):
-        self.W_query = nn.Parameter(torch.rand(d_in, d_out))
-        self.W_key = nn.Parameter(torch.rand(d_in, d_out))
-        self.W_value = nn.Parameter(torch.rand(d_in, d_out))
+        self.W_query, self.W_key, self.W_value = map(nn.Parameter, torch.rand(3, d_in, d_out))
 
     def forward(self, x):
-        queries, keys, values = x @ self.W_query, x @ self.W_key, x @ self.W_value
-        weights = attention_weights(attention_scores(queries, keys), keys.shape[-1])
-        return context_vectors(weights, values)
-
-# %% [markdown]
-# ## wrong: new_matrices_in_forward
-#
-# **Misconception.** The matrices are drawn when the layer is used.
-#
-# **Hint.** Drawn in `forward` they are new each time, and nothing learned can stay. `forward`
-# only uses what `__init__` made.
-
-# %%
-class SelfAttention_v1(nn.Module):
-    def __init__(self, d_in, d_out):
-        super().__init__()
-        self.d_in, self.d_out = d_in, d_out
-
-    def forward(self, x):
-        self.W_query = nn.Parameter(torch.rand(self.d_in, self.d_out))
-        self.W_key = nn.Parameter(torch.rand(self.d_in, self.d_out))
-        self.W_value = nn.Parameter(torch.rand(self.d_in, self.d_out))
-        queries, keys, values = x @ self.W_query, x @ self.W_key, x @ self.W_value
-        weights = attention_weights(attention_scores(queries, keys), keys.shape[-1])
-        return context_vectors(weights, values)
-
-# %% [markdown]
-# ## wrong: product_made_in_init
-#
-# **Misconception.** What is computed once in `__init__` follows the parameters later.
-#
-# **Hint.** It keeps the numbers of the start. Training changes the parameters, and `forward` has
-# to look at them anew.
-
-# %%
-class SelfAttention_v1(nn.Module):
-    def __init__(self, d_in, d_out):
-        super().__init__()
-        self.W_query = nn.Parameter(torch.rand(d_in, d_out))
-        self.W_key = nn.Parameter(torch.rand(d_in, d_out))
-        self.W_value = nn.Parameter(torch.rand(d_in, d_out))
-        self.all_three = torch.cat([self.W_query, self.W_key, self.W_value], dim=1).detach()
-
-    def forward(self, x):
-        queries, keys, values = (x @ self.all_three.to(x)).chunk(3, dim=-1)
-        weights = attention_weights(attention_scores(queries, keys), keys.shape[-1])
-        return context_vectors(weights, values)
-
-# %% [markdown]
-# ## wrong: one_tensor_in_three_parameters
-#
-# **Misconception.** Three parameters made from one tensor are three matrices.
-#
-# **Hint.** They share the same numbers in memory: whoever changes one changes all. Draw each
-# matrix for itself.
-
-# %%
-class SelfAttention_v1(nn.Module):
-    def __init__(self, d_in, d_out):
-        super().__init__()
-        start = torch.rand(d_in, d_out)
-        self.W_query = nn.Parameter(start)
-        self.W_key = nn.Parameter(start)
-        self.W_value = nn.Parameter(start)
-
-    def forward(self, x):
-        queries, keys, values = x @ self.W_query, x @ self.W_key, x @ self.W_value
-        weights = attention_weights(attention_scores(queries, keys), keys.shape[-1])
-        return context_vectors(weights, values)
+        q, k, v = x @ self.W_query, x @ self.W_key, x @ self.W_value
+        return context_vectors(attention_weights(attention_scores(q, k), k.shape[-1]), v)
 
 # %% [markdown]
 # ## wrong: same_start_for_all
 #
 # **Misconception.** The three matrices may start from the same numbers.
 #
-# **Hint.** Then queries, keys and values are the same vectors at first. Draw each matrix for
-# itself.
+# **Hint.** Then queries, keys and values start as the same vectors. Draw three times.
 
 # %%
 class SelfAttention_v1(nn.Module):
@@ -704,14 +585,13 @@ class SelfAttention_v1(nn.Module):
         self.W_value = nn.Parameter(start.clone())
 
     def forward(self, x):
-        queries, keys, values = x @ self.W_query, x @ self.W_key, x @ self.W_value
-        weights = attention_weights(attention_scores(queries, keys), keys.shape[-1])
-        return context_vectors(weights, values)
+        q, k, v = x @ self.W_query, x @ self.W_key, x @ self.W_value
+        return context_vectors(attention_weights(attention_scores(q, k), k.shape[-1]), v)
 
 # %% [markdown]
 # ## wrong: seed_in_init
 #
-# **Misconception.** The seed belongs into the layer.
+# **Misconception.** The seed belongs in the layer.
 #
 # **Hint.** Then all layers start alike. The seed is set once, outside, by whoever wants to repeat
 # a run.
@@ -721,14 +601,11 @@ class SelfAttention_v1(nn.Module):
     def __init__(self, d_in, d_out):
         super().__init__()
         torch.manual_seed(123)
-        self.W_query = nn.Parameter(torch.rand(d_in, d_out))
-        self.W_key = nn.Parameter(torch.rand(d_in, d_out))
-        self.W_value = nn.Parameter(torch.rand(d_in, d_out))
+        self.W_query, self.W_key, self.W_value = map(nn.Parameter, torch.rand(3, d_in, d_out))
 
     def forward(self, x):
-        queries, keys, values = x @ self.W_query, x @ self.W_key, x @ self.W_value
-        weights = attention_weights(attention_scores(queries, keys), keys.shape[-1])
-        return context_vectors(weights, values)
+        q, k, v = x @ self.W_query, x @ self.W_key, x @ self.W_value
+        return context_vectors(attention_weights(attention_scores(q, k), k.shape[-1]), v)
 
 # %% [markdown]
 # ## wrong: normal_start
@@ -741,187 +618,30 @@ class SelfAttention_v1(nn.Module):
 class SelfAttention_v1(nn.Module):
     def __init__(self, d_in, d_out):
         super().__init__()
-        self.W_query = nn.Parameter(torch.randn(d_in, d_out))
-        self.W_key = nn.Parameter(torch.randn(d_in, d_out))
-        self.W_value = nn.Parameter(torch.randn(d_in, d_out))
+        self.W_query, self.W_key, self.W_value = map(nn.Parameter, torch.randn(3, d_in, d_out))
 
     def forward(self, x):
-        queries, keys, values = x @ self.W_query, x @ self.W_key, x @ self.W_value
-        weights = attention_weights(attention_scores(queries, keys), keys.shape[-1])
-        return context_vectors(weights, values)
+        q, k, v = x @ self.W_query, x @ self.W_key, x @ self.W_value
+        return context_vectors(attention_weights(attention_scores(q, k), k.shape[-1]), v)
 
 # %% [markdown]
-# ## wrong: zero_start
+# ## wrong: cut_off_from_the_gradient
 #
-# **Misconception.** The matrices start from zero and learn the rest.
+# **Misconception.** No gradient has to pass through the layer.
 #
-# **Hint.** From zero all queries and keys are zero, and no gradient reaches them. Start from
-# `torch.rand`.
+# **Hint.** The matrices learn through `forward`. Look for `no_grad`, `.data` or `detach`.
 
 # %%
 class SelfAttention_v1(nn.Module):
     def __init__(self, d_in, d_out):
         super().__init__()
-        self.W_query = nn.Parameter(torch.zeros(d_in, d_out))
-        self.W_key = nn.Parameter(torch.zeros(d_in, d_out))
-        self.W_value = nn.Parameter(torch.zeros(d_in, d_out))
+        self.W_query, self.W_key, self.W_value = map(nn.Parameter, torch.rand(3, d_in, d_out))
 
     def forward(self, x):
-        queries, keys, values = x @ self.W_query, x @ self.W_key, x @ self.W_value
-        weights = attention_weights(attention_scores(queries, keys), keys.shape[-1])
-        return context_vectors(weights, values)
-
-# %% [markdown]
-# ## wrong: small_start
-#
-# **Misconception.** The matrices start from small numbers around zero, as in `nn.Linear`.
-#
-# **Hint.** That is how the next layer starts. This one starts from `torch.rand`, between 0 and 1.
-
-# %%
-class SelfAttention_v1(nn.Module):
-    def __init__(self, d_in, d_out):
-        super().__init__()
-        bound = 1 / math.sqrt(d_in)
-        self.W_query = nn.Parameter(torch.empty(d_in, d_out).uniform_(-bound, bound))
-        self.W_key = nn.Parameter(torch.empty(d_in, d_out).uniform_(-bound, bound))
-        self.W_value = nn.Parameter(torch.empty(d_in, d_out).uniform_(-bound, bound))
-
-    def forward(self, x):
-        queries, keys, values = x @ self.W_query, x @ self.W_key, x @ self.W_value
-        weights = attention_weights(attention_scores(queries, keys), keys.shape[-1])
-        return context_vectors(weights, values)
-
-# %% [markdown]
-# ## wrong: no_gradient_wanted
-#
-# **Misconception.** A parameter needs a gradient only when it is asked for.
-#
-# **Hint.** `requires_grad=False` freezes a matrix. All three are to learn.
-
-# %%
-class SelfAttention_v1(nn.Module):
-    def __init__(self, d_in, d_out):
-        super().__init__()
-        self.W_query = nn.Parameter(torch.rand(d_in, d_out), requires_grad=False)
-        self.W_key = nn.Parameter(torch.rand(d_in, d_out), requires_grad=False)
-        self.W_value = nn.Parameter(torch.rand(d_in, d_out), requires_grad=False)
-
-    def forward(self, x):
-        queries, keys, values = x @ self.W_query, x @ self.W_key, x @ self.W_value
-        weights = attention_weights(attention_scores(queries, keys), keys.shape[-1])
-        return context_vectors(weights, values)
-
-# %% [markdown]
-# ## wrong: data_of_the_keys
-#
-# **Misconception.** `.data` is how a parameter is read.
-#
-# **Hint.** It cuts the matrix off from the gradient. Use the parameter itself.
-
-# %%
-class SelfAttention_v1(nn.Module):
-    def __init__(self, d_in, d_out):
-        super().__init__()
-        self.W_query = nn.Parameter(torch.rand(d_in, d_out))
-        self.W_key = nn.Parameter(torch.rand(d_in, d_out))
-        self.W_value = nn.Parameter(torch.rand(d_in, d_out))
-
-    def forward(self, x):
-        queries = x @ self.W_query
-        keys = x @ self.W_key.data
-        values = x @ self.W_value
-        weights = attention_weights(attention_scores(queries, keys), keys.shape[-1])
-        return context_vectors(weights, values)
-
-# %% [markdown]
-# ## wrong: keys_of_the_first_sentence
-#
-# **Misconception.** Keys and values are computed once and kept.
-#
-# **Hint.** They belong to one sentence. The next sentence has others.
-
-# %%
-class SelfAttention_v1(nn.Module):
-    def __init__(self, d_in, d_out):
-        super().__init__()
-        self.W_query = nn.Parameter(torch.rand(d_in, d_out))
-        self.W_key = nn.Parameter(torch.rand(d_in, d_out))
-        self.W_value = nn.Parameter(torch.rand(d_in, d_out))
-        self.keys = self.values = None
-
-    def forward(self, x):
-        queries = x @ self.W_query
-        if self.keys is None:
-            self.keys, self.values = x @ self.W_key, x @ self.W_value
-        weights = attention_weights(attention_scores(queries, self.keys), queries.shape[-1])
-        return context_vectors(weights, self.values)
-
-# %% [markdown]
-# ## wrong: transposed_when_it_fits
-#
-# **Misconception.** A matrix is transposed whenever the shapes allow it.
-#
-# **Hint.** With as many numbers out as in, both ways run. The exercise says which one: x times W.
-
-# %%
-class SelfAttention_v1(nn.Module):
-    def __init__(self, d_in, d_out):
-        super().__init__()
-        self.W_query = nn.Parameter(torch.rand(d_in, d_out))
-        self.W_key = nn.Parameter(torch.rand(d_in, d_out))
-        self.W_value = nn.Parameter(torch.rand(d_in, d_out))
-
-    def forward(self, x):
-        def project(matrix):
-            fits = matrix.shape[1] == x.shape[-1]
-            return x @ (matrix.T if fits else matrix)
-
-        queries, keys, values = map(project, (self.W_query, self.W_key, self.W_value))
-        weights = attention_weights(attention_scores(queries, keys), keys.shape[-1])
-        return context_vectors(weights, values)
-
-# %% [markdown]
-# ## wrong: squeezed
-#
-# **Misconception.** A dimension of size 1 is of no use and can be dropped.
-#
-# **Hint.** A sentence of one token gives one row, (1, d_out). Whoever calls the layer counts on
-# two dimensions.
-
-# %%
-class SelfAttention_v1(nn.Module):
-    def __init__(self, d_in, d_out):
-        super().__init__()
-        self.W_query = nn.Parameter(torch.rand(d_in, d_out))
-        self.W_key = nn.Parameter(torch.rand(d_in, d_out))
-        self.W_value = nn.Parameter(torch.rand(d_in, d_out))
-
-    def forward(self, x):
-        queries, keys, values = x @ self.W_query, x @ self.W_key, x @ self.W_value
-        weights = attention_weights(attention_scores(queries, keys), keys.shape[-1])
-        return context_vectors(weights, values).squeeze()
-
-# %% [markdown]
-# ## wrong: cast_to_float32
-#
-# **Misconception.** The input of a layer is always float32.
-#
-# **Hint.** A layer moved to float64 gets float64 input. Leave the type as it comes.
-
-# %%
-class SelfAttention_v1(nn.Module):
-    def __init__(self, d_in, d_out):
-        super().__init__()
-        self.W_query = nn.Parameter(torch.rand(d_in, d_out))
-        self.W_key = nn.Parameter(torch.rand(d_in, d_out))
-        self.W_value = nn.Parameter(torch.rand(d_in, d_out))
-
-    def forward(self, x):
-        x = x.to(torch.float32)
-        queries, keys, values = x @ self.W_query, x @ self.W_key, x @ self.W_value
-        weights = attention_weights(attention_scores(queries, keys), keys.shape[-1])
-        return context_vectors(weights, values)
+        with torch.no_grad():
+            queries, keys, values = x @ self.W_query, x @ self.W_key, x @ self.W_value
+            weights = attention_weights(attention_scores(queries, keys), keys.shape[-1])
+            return context_vectors(weights, values)
 
 # %% [markdown]
 # ## wrong: written_into_the_input
@@ -934,59 +654,9 @@ class SelfAttention_v1(nn.Module):
 class SelfAttention_v1(nn.Module):
     def __init__(self, d_in, d_out):
         super().__init__()
-        self.W_query = nn.Parameter(torch.rand(d_in, d_out))
-        self.W_key = nn.Parameter(torch.rand(d_in, d_out))
-        self.W_value = nn.Parameter(torch.rand(d_in, d_out))
+        self.W_query, self.W_key, self.W_value = map(nn.Parameter, torch.rand(3, d_in, d_out))
 
     def forward(self, x):
-        queries, keys, values = x @ self.W_query, x @ self.W_key, x @ self.W_value
-        weights = attention_weights(attention_scores(queries, keys), keys.shape[-1])
-        context = context_vectors(weights, values)
-        if context.shape == x.shape:
-            x.copy_(context)
-        return context
-
-# %% [markdown]
-# ## wrong: keys_kept_for_each_length
-#
-# **Misconception.** Sentences of the same length have the same keys and values.
-#
-# **Hint.** They belong to one sentence, not to its length. Compute them anew each time.
-
-# %%
-class SelfAttention_v1(nn.Module):
-    def __init__(self, d_in, d_out):
-        super().__init__()
-        self.W_query = nn.Parameter(torch.rand(d_in, d_out))
-        self.W_key = nn.Parameter(torch.rand(d_in, d_out))
-        self.W_value = nn.Parameter(torch.rand(d_in, d_out))
-        self.known = {}
-
-    def forward(self, x):
-        queries = x @ self.W_query
-        if len(x) not in self.known:
-            self.known[len(x)] = x @ self.W_key, x @ self.W_value
-        keys, values = self.known[len(x)]
-        weights = attention_weights(attention_scores(queries, keys), keys.shape[-1])
-        return context_vectors(weights, values)
-
-# %% [markdown]
-# ## wrong: one_more_matrix
-#
-# **Misconception.** The layer needs a fourth matrix for its output.
-#
-# **Hint.** That comes with several heads. This layer learns three matrices and nothing else.
-
-# %%
-class SelfAttention_v1(nn.Module):
-    def __init__(self, d_in, d_out):
-        super().__init__()
-        self.W_query = nn.Parameter(torch.rand(d_in, d_out))
-        self.W_key = nn.Parameter(torch.rand(d_in, d_out))
-        self.W_value = nn.Parameter(torch.rand(d_in, d_out))
-        self.W_out = nn.Parameter(torch.eye(d_out))
-
-    def forward(self, x):
-        queries, keys, values = x @ self.W_query, x @ self.W_key, x @ self.W_value
-        weights = attention_weights(attention_scores(queries, keys), keys.shape[-1])
-        return context_vectors(weights, values) @ self.W_out
+        q, k, v = x @ self.W_query, x @ self.W_key, x @ self.W_value
+        context = context_vectors(attention_weights(attention_scores(q, k), k.shape[-1]), v)
+        return x.copy_(context) if context.shape == x.shape else context

@@ -151,45 +151,22 @@ class SelfAttention_v2(nn.Module):
         return (attention_weights(q @ k.T, k.shape[-1]) @ v).to(x.dtype)
 
 # %% [markdown]
-# ## wrong: bias_by_default
-#
-# **Misconception.** The layers have a bias unless it is turned off.
-#
-# **Hint.** `nn.Linear` adds a bias by itself. Here there is one only when `qkv_bias` is true, and
-# by default it is not.
-
-# %%
-class SelfAttention_v2(nn.Module):
-    def __init__(self, d_in, d_out, qkv_bias=True):
-        super().__init__()
-        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
-        self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
-        self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
-
-    def forward(self, x):
-        queries, keys, values = self.W_query(x), self.W_key(x), self.W_value(x)
-        weights = attention_weights(attention_scores(queries, keys), keys.shape[-1])
-        return context_vectors(weights, values)
-
-# %% [markdown]
 # ## wrong: bias_always
 #
-# **Misconception.** `qkv_bias` reaches the layers by itself.
+# **Misconception.** A bias does no harm where none is asked for.
 #
-# **Hint.** An argument that is not used changes nothing. Hand it to each `nn.Linear`.
+# **Hint.** `nn.Linear` adds a bias unless it is told not to. Here there is one only if `qkv_bias`
+# is true, which it is not by default. Does the argument reach all three layers?
 
 # %%
 class SelfAttention_v2(nn.Module):
     def __init__(self, d_in, d_out, qkv_bias=False):
         super().__init__()
-        self.W_query = nn.Linear(d_in, d_out)
-        self.W_key = nn.Linear(d_in, d_out)
-        self.W_value = nn.Linear(d_in, d_out)
+        self.W_query, self.W_key, self.W_value = (nn.Linear(d_in, d_out) for _ in "qkv")
 
     def forward(self, x):
-        queries, keys, values = self.W_query(x), self.W_key(x), self.W_value(x)
-        weights = attention_weights(attention_scores(queries, keys), keys.shape[-1])
-        return context_vectors(weights, values)
+        q, k, v = self.W_query(x), self.W_key(x), self.W_value(x)
+        return context_vectors(attention_weights(attention_scores(q, k), k.shape[-1]), v)
 
 # %% [markdown]
 # ## wrong: bias_never
@@ -202,63 +179,16 @@ class SelfAttention_v2(nn.Module):
 class SelfAttention_v2(nn.Module):
     def __init__(self, d_in, d_out, qkv_bias=False):
         super().__init__()
-        self.W_query = nn.Linear(d_in, d_out, bias=False)
-        self.W_key = nn.Linear(d_in, d_out, bias=False)
-        self.W_value = nn.Linear(d_in, d_out, bias=False)
+        self.W_query, self.W_key, self.W_value = (nn.Linear(d_in, d_out, bias=False) for _ in "qkv")
 
     def forward(self, x):
-        queries, keys, values = self.W_query(x), self.W_key(x), self.W_value(x)
-        weights = attention_weights(attention_scores(queries, keys), keys.shape[-1])
-        return context_vectors(weights, values)
-
-# %% [markdown]
-# ## wrong: bias_of_zeros
-#
-# **Misconception.** A bias of zeros is no bias.
-#
-# **Hint.** It starts from zero, but it is there, and training changes it. Without a bias
-# `layer.bias` is `None`.
-
-# %%
-class SelfAttention_v2(nn.Module):
-    def __init__(self, d_in, d_out, qkv_bias=False):
-        super().__init__()
-        self.W_query = nn.Linear(d_in, d_out)
-        self.W_key = nn.Linear(d_in, d_out)
-        self.W_value = nn.Linear(d_in, d_out)
-        if not qkv_bias:
-            for layer in (self.W_query, self.W_key, self.W_value):
-                nn.init.zeros_(layer.bias)
-
-    def forward(self, x):
-        queries, keys, values = self.W_query(x), self.W_key(x), self.W_value(x)
-        weights = attention_weights(attention_scores(queries, keys), keys.shape[-1])
-        return context_vectors(weights, values)
-
-# %% [markdown]
-# ## wrong: bias_for_queries_and_keys_only
-#
-# **Misconception.** The values have no bias.
-#
-# **Hint.** The q, the k and the v in `qkv_bias` stand for all three layers.
-
-# %%
-class SelfAttention_v2(nn.Module):
-    def __init__(self, d_in, d_out, qkv_bias=False):
-        super().__init__()
-        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
-        self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
-        self.W_value = nn.Linear(d_in, d_out, bias=False)
-
-    def forward(self, x):
-        queries, keys, values = self.W_query(x), self.W_key(x), self.W_value(x)
-        weights = attention_weights(attention_scores(queries, keys), keys.shape[-1])
-        return context_vectors(weights, values)
+        q, k, v = self.W_query(x), self.W_key(x), self.W_value(x)
+        return context_vectors(attention_weights(attention_scores(q, k), k.shape[-1]), v)
 
 # %% [markdown]
 # ## wrong: bias_left_out_in_forward
 #
-# **Misconception.** A linear layer is its weight.
+# **Misconception.** A linear layer is nothing more than its weight.
 #
 # **Hint.** The weight is only the first half. Call the layer, and its bias is added.
 
@@ -266,36 +196,11 @@ class SelfAttention_v2(nn.Module):
 class SelfAttention_v2(nn.Module):
     def __init__(self, d_in, d_out, qkv_bias=False):
         super().__init__()
-        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
-        self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
-        self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_query, self.W_key, self.W_value = (nn.Linear(d_in, d_out, qkv_bias) for _ in "qkv")
 
     def forward(self, x):
-        queries = x @ self.W_query.weight.T
-        keys = x @ self.W_key.weight.T
-        values = x @ self.W_value.weight.T
-        weights = attention_weights(attention_scores(queries, keys), keys.shape[-1])
-        return context_vectors(weights, values)
-
-# %% [markdown]
-# ## wrong: argument_called_bias
-#
-# **Misconception.** The names of the arguments are free.
-#
-# **Hint.** The first line is given: the argument is called `qkv_bias`.
-
-# %%
-class SelfAttention_v2(nn.Module):
-    def __init__(self, d_in, d_out, bias=False):
-        super().__init__()
-        self.W_query = nn.Linear(d_in, d_out, bias=bias)
-        self.W_key = nn.Linear(d_in, d_out, bias=bias)
-        self.W_value = nn.Linear(d_in, d_out, bias=bias)
-
-    def forward(self, x):
-        queries, keys, values = self.W_query(x), self.W_key(x), self.W_value(x)
-        weights = attention_weights(attention_scores(queries, keys), keys.shape[-1])
-        return context_vectors(weights, values)
+        q, k, v = x @ self.W_query.weight.T, x @ self.W_key.weight.T, x @ self.W_value.weight.T
+        return context_vectors(attention_weights(attention_scores(q, k), k.shape[-1]), v)
 
 # %% [markdown]
 # ## wrong: product_with_a_layer
@@ -308,63 +213,50 @@ class SelfAttention_v2(nn.Module):
 class SelfAttention_v2(nn.Module):
     def __init__(self, d_in, d_out, qkv_bias=False):
         super().__init__()
-        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
-        self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
-        self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_query, self.W_key, self.W_value = (nn.Linear(d_in, d_out, qkv_bias) for _ in "qkv")
 
     def forward(self, x):
-        queries = x @ self.W_query
-        keys = x @ self.W_key
-        values = x @ self.W_value
-        weights = attention_weights(attention_scores(queries, keys), keys.shape[-1])
-        return context_vectors(weights, values)
+        q, k, v = x @ self.W_query, x @ self.W_key, x @ self.W_value
+        return context_vectors(attention_weights(attention_scores(q, k), k.shape[-1]), v)
 
 # %% [markdown]
 # ## wrong: weight_not_transposed
 #
-# **Misconception.** A linear layer stores its matrix as it is multiplied: (d_in, d_out).
+# **Misconception.** A linear layer keeps its matrix as (d_in, d_out).
 #
-# **Hint.** Look at the shape of `layer.weight`. Calling the layer takes care of it.
+# **Hint.** Look at the shape of `layer.weight`. A layer that is called takes care of it.
 
 # %%
 class SelfAttention_v2(nn.Module):
     def __init__(self, d_in, d_out, qkv_bias=False):
         super().__init__()
-        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
-        self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
-        self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_query, self.W_key, self.W_value = (nn.Linear(d_in, d_out, qkv_bias) for _ in "qkv")
 
     def forward(self, x):
-        queries = x @ self.W_query.weight
-        keys = x @ self.W_key.weight
-        values = x @ self.W_value.weight
-        weights = attention_weights(attention_scores(queries, keys), keys.shape[-1])
-        return context_vectors(weights, values)
+        q, k, v = x @ self.W_query.weight, x @ self.W_key.weight, x @ self.W_value.weight
+        return context_vectors(attention_weights(attention_scores(q, k), k.shape[-1]), v)
 
 # %% [markdown]
 # ## wrong: sizes_swapped
 #
 # **Misconception.** `nn.Linear` takes the size of the output first.
 #
-# **Hint.** First in, then out: `nn.Linear(d_in, d_out)`.
+# **Hint.** Name the sizes in the order in which x meets them: first in, then out.
 
 # %%
 class SelfAttention_v2(nn.Module):
     def __init__(self, d_in, d_out, qkv_bias=False):
         super().__init__()
-        self.W_query = nn.Linear(d_out, d_in, bias=qkv_bias)
-        self.W_key = nn.Linear(d_out, d_in, bias=qkv_bias)
-        self.W_value = nn.Linear(d_out, d_in, bias=qkv_bias)
+        self.W_query, self.W_key, self.W_value = (nn.Linear(d_out, d_in, qkv_bias) for _ in "qkv")
 
     def forward(self, x):
-        queries, keys, values = self.W_query(x), self.W_key(x), self.W_value(x)
-        weights = attention_weights(attention_scores(queries, keys), keys.shape[-1])
-        return context_vectors(weights, values)
+        q, k, v = self.W_query(x), self.W_key(x), self.W_value(x)
+        return context_vectors(attention_weights(attention_scores(q, k), k.shape[-1]), v)
 
 # %% [markdown]
 # ## wrong: bare_parameters
 #
-# **Misconception.** The second layer holds bare parameters like the first.
+# **Misconception.** The second layer holds bare parameters, like the first.
 #
 # **Hint.** Now each of the three is an `nn.Linear`, which holds a weight and perhaps a bias.
 
@@ -377,58 +269,77 @@ class SelfAttention_v2(nn.Module):
         self.W_value = nn.Parameter(torch.rand(d_in, d_out))
 
     def forward(self, x):
-        queries, keys, values = x @ self.W_query, x @ self.W_key, x @ self.W_value
-        weights = attention_weights(attention_scores(queries, keys), keys.shape[-1])
-        return context_vectors(weights, values)
+        q, k, v = x @ self.W_query, x @ self.W_key, x @ self.W_value
+        return context_vectors(attention_weights(attention_scores(q, k), k.shape[-1]), v)
 
 # %% [markdown]
-# ## wrong: linear_of_ones_own
+# ## wrong: layers_not_kept
 #
-# **Misconception.** A class that does the same is an `nn.Linear`.
+# **Misconception.** A linear layer belongs to the module, wherever it is made.
 #
-# **Hint.** The layers are to be those of PyTorch, with its way of starting them.
-
-# %%
-class Linear(nn.Module):
-    def __init__(self, d_in, d_out, bias):
-        super().__init__()
-        self.weight = nn.Parameter(torch.randn(d_out, d_in) / math.sqrt(d_in))
-        self.bias = nn.Parameter(torch.zeros(d_out)) if bias else None
-
-    def forward(self, x):
-        return nn.functional.linear(x, self.weight, self.bias)
-
-
-class SelfAttention_v2(nn.Module):
-    def __init__(self, d_in, d_out, qkv_bias=False):
-        super().__init__()
-        self.W_query = Linear(d_in, d_out, qkv_bias)
-        self.W_key = Linear(d_in, d_out, qkv_bias)
-        self.W_value = Linear(d_in, d_out, qkv_bias)
-
-    def forward(self, x):
-        queries, keys, values = self.W_query(x), self.W_key(x), self.W_value(x)
-        weights = attention_weights(attention_scores(queries, keys), keys.shape[-1])
-        return context_vectors(weights, values)
-
-# %% [markdown]
-# ## wrong: layers_in_a_dict
-#
-# **Misconception.** Layers kept in a plain dict belong to the module.
-#
-# **Hint.** A module finds layers that are its own attributes: `self.W_query = …`.
+# **Hint.** A module owns what `__init__` puts into `self`. Afterwards yours has no layers.
 
 # %%
 class SelfAttention_v2(nn.Module):
     def __init__(self, d_in, d_out, qkv_bias=False):
         super().__init__()
-        names = ("W_query", "W_key", "W_value")
-        self.layers = {name: nn.Linear(d_in, d_out, bias=qkv_bias) for name in names}
+        W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
+        W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
+        W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
 
     def forward(self, x):
-        queries, keys, values = (layer(x) for layer in self.layers.values())
-        weights = attention_weights(attention_scores(queries, keys), keys.shape[-1])
-        return context_vectors(weights, values)
+        q, k, v = self.W_query(x), self.W_key(x), self.W_value(x)
+        return context_vectors(attention_weights(attention_scores(q, k), k.shape[-1]), v)
+
+# %% [markdown]
+# ## wrong: self_forgotten_in_forward
+#
+# **Misconception.** What `__init__` makes is known in `forward` under its bare name.
+#
+# **Hint.** Each method has names of its own. What both are to know is kept in `self`.
+
+# %%
+class SelfAttention_v2(nn.Module):
+    def __init__(self, d_in, d_out, qkv_bias=False):
+        super().__init__()
+        self.W_query, self.W_key, self.W_value = (nn.Linear(d_in, d_out, qkv_bias) for _ in "qkv")
+
+    def forward(self, x):
+        q, k, v = W_query(x), W_key(x), W_value(x)
+        return context_vectors(attention_weights(attention_scores(q, k), k.shape[-1]), v)
+
+# %% [markdown]
+# ## wrong: no_super
+#
+# **Misconception.** A module is set up without its parent's `__init__`.
+#
+# **Hint.** `super().__init__()` comes first: it makes the place where layers are kept.
+
+# %%
+class SelfAttention_v2(nn.Module):
+    def __init__(self, d_in, d_out, qkv_bias=False):
+        self.W_query, self.W_key, self.W_value = (nn.Linear(d_in, d_out, qkv_bias) for _ in "qkv")
+
+    def forward(self, x):
+        q, k, v = self.W_query(x), self.W_key(x), self.W_value(x)
+        return context_vectors(attention_weights(attention_scores(q, k), k.shape[-1]), v)
+
+# %% [markdown]
+# ## wrong: other_names
+#
+# **Misconception.** It does not matter what the layers are called.
+#
+# **Hint.** Saved weights are found by name: `W_query`, `W_key`, `W_value`, written like this.
+
+# %%
+class SelfAttention_v2(nn.Module):
+    def __init__(self, d_in, d_out, qkv_bias=False):
+        super().__init__()
+        self.w_query, self.w_key, self.w_value = (nn.Linear(d_in, d_out, qkv_bias) for _ in "qkv")
+
+    def forward(self, x):
+        q, k, v = self.w_query(x), self.w_key(x), self.w_value(x)
+        return context_vectors(attention_weights(attention_scores(q, k), k.shape[-1]), v)
 
 # %% [markdown]
 # ## wrong: one_layer_for_queries_and_keys
@@ -446,35 +357,47 @@ class SelfAttention_v2(nn.Module):
         self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
 
     def forward(self, x):
-        queries, keys, values = self.W_query(x), self.W_key(x), self.W_value(x)
-        weights = attention_weights(attention_scores(queries, keys), keys.shape[-1])
-        return context_vectors(weights, values)
+        q, k, v = self.W_query(x), self.W_key(x), self.W_value(x)
+        return context_vectors(attention_weights(attention_scores(q, k), k.shape[-1]), v)
 
 # %% [markdown]
 # ## wrong: queries_and_keys_swapped
 #
 # **Misconception.** Queries and keys may change places, since both come from x.
 #
-# **Hint.** Row i of the scores belongs to query i. With the keys on the left the rows belong to
-# the keys.
+# **Hint.** Row i of the scores belongs to query i. Which of the two stands on the left?
 
 # %%
 class SelfAttention_v2(nn.Module):
     def __init__(self, d_in, d_out, qkv_bias=False):
         super().__init__()
-        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
-        self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
-        self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_query, self.W_key, self.W_value = (nn.Linear(d_in, d_out, qkv_bias) for _ in "qkv")
 
     def forward(self, x):
-        queries, keys, values = self.W_query(x), self.W_key(x), self.W_value(x)
-        weights = attention_weights(keys @ queries.T, keys.shape[-1])
-        return context_vectors(weights, values)
+        q, k, v = self.W_query(x), self.W_key(x), self.W_value(x)
+        return context_vectors(attention_weights(attention_scores(k, q), k.shape[-1]), v)
+
+# %% [markdown]
+# ## wrong: query_layer_twice
+#
+# **Misconception.** Queries and keys may come from the same layer.
+#
+# **Hint.** Then the scores are symmetric again. One of the three layers is never used.
+
+# %%
+class SelfAttention_v2(nn.Module):
+    def __init__(self, d_in, d_out, qkv_bias=False):
+        super().__init__()
+        self.W_query, self.W_key, self.W_value = (nn.Linear(d_in, d_out, qkv_bias) for _ in "qkv")
+
+    def forward(self, x):
+        q, k, v = self.W_query(x), self.W_query(x), self.W_value(x)
+        return context_vectors(attention_weights(attention_scores(q, k), k.shape[-1]), v)
 
 # %% [markdown]
 # ## wrong: values_are_the_inputs
 #
-# **Misconception.** As in the first parts of the lesson, the values are the inputs themselves.
+# **Misconception.** The values are the inputs themselves, as in the first parts of the lesson.
 #
 # **Hint.** Now the values have a layer of their own, and d_out numbers each.
 
@@ -482,30 +405,24 @@ class SelfAttention_v2(nn.Module):
 class SelfAttention_v2(nn.Module):
     def __init__(self, d_in, d_out, qkv_bias=False):
         super().__init__()
-        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
-        self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
-        self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_query, self.W_key, self.W_value = (nn.Linear(d_in, d_out, qkv_bias) for _ in "qkv")
 
     def forward(self, x):
-        queries, keys = self.W_query(x), self.W_key(x)
-        weights = attention_weights(attention_scores(queries, keys), keys.shape[-1])
-        return context_vectors(weights, x)
+        q, k = self.W_query(x), self.W_key(x)
+        return context_vectors(attention_weights(attention_scores(q, k), k.shape[-1]), x)
 
 # %% [markdown]
 # ## wrong: no_scale
 #
-# **Misconception.** The scale changes nothing that matters.
+# **Misconception.** The scores may go into the softmax as they are.
 #
-# **Hint.** On the small example one hardly sees it. Divide the scores by the square root of the
-# key size.
+# **Hint.** On the small example one hardly sees it. Which of your functions has the scale?
 
 # %%
 class SelfAttention_v2(nn.Module):
     def __init__(self, d_in, d_out, qkv_bias=False):
         super().__init__()
-        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
-        self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
-        self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_query, self.W_key, self.W_value = (nn.Linear(d_in, d_out, qkv_bias) for _ in "qkv")
 
     def forward(self, x):
         queries, keys, values = self.W_query(x), self.W_key(x), self.W_value(x)
@@ -522,29 +439,41 @@ class SelfAttention_v2(nn.Module):
 class SelfAttention_v2(nn.Module):
     def __init__(self, d_in, d_out, qkv_bias=False):
         super().__init__()
-        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
-        self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
-        self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_query, self.W_key, self.W_value = (nn.Linear(d_in, d_out, qkv_bias) for _ in "qkv")
 
     def forward(self, x):
-        queries, keys, values = self.W_query(x), self.W_key(x), self.W_value(x)
-        weights = attention_weights(attention_scores(queries, keys), self.W_key.in_features)
-        return context_vectors(weights, values)
+        q, k, v = self.W_query(x), self.W_key(x), self.W_value(x)
+        return context_vectors(attention_weights(attention_scores(q, k), x.shape[-1]), v)
 
 # %% [markdown]
-# ## wrong: softmax_over_queries
+# ## wrong: root_of_the_number_of_tokens
 #
-# **Misconception.** The softmax goes over the first dimension.
+# **Misconception.** d_k is the number of keys.
 #
-# **Hint.** Then the columns add up to 1. A row is what one query hands out.
+# **Hint.** The first size of `keys` counts the tokens. d_k is how many numbers a key has.
 
 # %%
 class SelfAttention_v2(nn.Module):
     def __init__(self, d_in, d_out, qkv_bias=False):
         super().__init__()
-        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
-        self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
-        self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_query, self.W_key, self.W_value = (nn.Linear(d_in, d_out, qkv_bias) for _ in "qkv")
+
+    def forward(self, x):
+        q, k, v = self.W_query(x), self.W_key(x), self.W_value(x)
+        return context_vectors(attention_weights(attention_scores(q, k), k.shape[0]), v)
+
+# %% [markdown]
+# ## wrong: softmax_over_queries
+#
+# **Misconception.** The columns of the weights add up to 1.
+#
+# **Hint.** A row is what one query hands out, so it is the row that adds up to 1.
+
+# %%
+class SelfAttention_v2(nn.Module):
+    def __init__(self, d_in, d_out, qkv_bias=False):
+        super().__init__()
+        self.W_query, self.W_key, self.W_value = (nn.Linear(d_in, d_out, qkv_bias) for _ in "qkv")
 
     def forward(self, x):
         queries, keys, values = self.W_query(x), self.W_key(x), self.W_value(x)
@@ -561,9 +490,7 @@ class SelfAttention_v2(nn.Module):
 class SelfAttention_v2(nn.Module):
     def __init__(self, d_in, d_out, qkv_bias=False):
         super().__init__()
-        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
-        self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
-        self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_query, self.W_key, self.W_value = (nn.Linear(d_in, d_out, qkv_bias) for _ in "qkv")
 
     def forward(self, x):
         queries, keys, values = self.W_query(x), self.W_key(x), self.W_value(x)
@@ -571,31 +498,64 @@ class SelfAttention_v2(nn.Module):
         return torch.softmax(weights, dim=-1) @ values
 
 # %% [markdown]
-# ## wrong: keys_of_the_first_sentence
+# ## wrong: no_softmax
 #
-# **Misconception.** Keys and values are computed once and kept.
+# **Misconception.** The values can be mixed by the scores as they are.
 #
-# **Hint.** They belong to one sentence. The next sentence has others.
+# **Hint.** The values are mixed by shares. One of your functions makes shares of scores.
 
 # %%
 class SelfAttention_v2(nn.Module):
     def __init__(self, d_in, d_out, qkv_bias=False):
         super().__init__()
-        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
-        self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
-        self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_query, self.W_key, self.W_value = (nn.Linear(d_in, d_out, qkv_bias) for _ in "qkv")
 
     def forward(self, x):
-        queries = self.W_query(x)
-        if not hasattr(self, "keys"):
-            self.keys, self.values = self.W_key(x), self.W_value(x)
-        weights = attention_weights(attention_scores(queries, self.keys), queries.shape[-1])
-        return context_vectors(weights, self.values)
+        queries, keys, values = self.W_query(x), self.W_key(x), self.W_value(x)
+        return context_vectors(attention_scores(queries, keys), values)
+
+# %% [markdown]
+# ## wrong: nothing_returned
+#
+# **Misconception.** A function hands back what it computes, even without `return`.
+#
+# **Hint.** Your function gives back `None`. How does it hand something to its caller?
+
+# %%
+class SelfAttention_v2(nn.Module):
+    def __init__(self, d_in, d_out, qkv_bias=False):
+        super().__init__()
+        self.W_query, self.W_key, self.W_value = (nn.Linear(d_in, d_out, qkv_bias) for _ in "qkv")
+
+    def forward(self, x):
+        q, k, v = self.W_query(x), self.W_key(x), self.W_value(x)
+        context = context_vectors(attention_weights(attention_scores(q, k), k.shape[-1]), v)
+
+# %% [markdown]
+# ## wrong: keys_kept_for_each_length
+#
+# **Misconception.** Sentences of the same length have the same keys and values.
+#
+# **Hint.** They belong to one sentence, not to its length. Compute them anew each time.
+
+# %%
+class SelfAttention_v2(nn.Module):
+    def __init__(self, d_in, d_out, qkv_bias=False):
+        super().__init__()
+        self.W_query, self.W_key, self.W_value = (nn.Linear(d_in, d_out, qkv_bias) for _ in "qkv")
+        self.known = {}
+
+    def forward(self, x):
+        if len(x) not in self.known:
+            self.known[len(x)] = self.W_key(x), self.W_value(x)
+        keys, values = self.known[len(x)]
+        weights = attention_weights(attention_scores(self.W_query(x), keys), keys.shape[-1])
+        return context_vectors(weights, values)
 
 # %% [markdown]
 # ## wrong: float32_result
 #
-# **Misconception.** The result of a layer is always float32.
+# **Misconception.** What a layer gives back is always float32.
 #
 # **Hint.** A layer moved to float64 gives float64. Leave the type as it comes.
 
@@ -603,30 +563,25 @@ class SelfAttention_v2(nn.Module):
 class SelfAttention_v2(nn.Module):
     def __init__(self, d_in, d_out, qkv_bias=False):
         super().__init__()
-        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
-        self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
-        self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_query, self.W_key, self.W_value = (nn.Linear(d_in, d_out, qkv_bias) for _ in "qkv")
 
     def forward(self, x):
-        queries, keys, values = self.W_query(x), self.W_key(x), self.W_value(x)
-        weights = attention_weights(attention_scores(queries, keys), keys.shape[-1])
-        return context_vectors(weights, values).float()
+        q, k, v = self.W_query(x), self.W_key(x), self.W_value(x)
+        return context_vectors(attention_weights(attention_scores(q, k), k.shape[-1]), v).float()
 
 # %% [markdown]
 # ## wrong: queries_detached
 #
-# **Misconception.** The weights are only looked at and need not be trained through.
+# **Misconception.** No gradient has to pass through the weights.
 #
-# **Hint.** Then the query and key layers never learn. The gradient has to pass through the
-# weights.
+# **Hint.** The query and key layers learn through the weights alone. Leave out what cuts them
+# off.
 
 # %%
 class SelfAttention_v2(nn.Module):
     def __init__(self, d_in, d_out, qkv_bias=False):
         super().__init__()
-        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
-        self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
-        self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_query, self.W_key, self.W_value = (nn.Linear(d_in, d_out, qkv_bias) for _ in "qkv")
 
     def forward(self, x):
         with torch.no_grad():
@@ -645,16 +600,13 @@ class SelfAttention_v2(nn.Module):
 class SelfAttention_v2(nn.Module):
     def __init__(self, d_in, d_out, qkv_bias=False):
         super().__init__()
-        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
-        self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
-        self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_query, self.W_key, self.W_value = (nn.Linear(d_in, d_out, qkv_bias) for _ in "qkv")
 
     def forward(self, x):
-        queries, keys, values = self.W_query(x), self.W_key(x), self.W_value(x)
+        q, k, v = self.W_query(x), self.W_key(x), self.W_value(x)
         if not x.requires_grad:
             x.zero_()
-        weights = attention_weights(attention_scores(queries, keys), keys.shape[-1])
-        return context_vectors(weights, values)
+        return context_vectors(attention_weights(attention_scores(q, k), k.shape[-1]), v)
 
 # %% [markdown]
 # ## wrong: squeezed
@@ -668,122 +620,16 @@ class SelfAttention_v2(nn.Module):
 class SelfAttention_v2(nn.Module):
     def __init__(self, d_in, d_out, qkv_bias=False):
         super().__init__()
-        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
-        self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
-        self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_query, self.W_key, self.W_value = (nn.Linear(d_in, d_out, qkv_bias) for _ in "qkv")
 
     def forward(self, x):
-        queries, keys, values = self.W_query(x), self.W_key(x), self.W_value(x)
-        weights = attention_weights(attention_scores(queries, keys), keys.shape[-1])
-        return context_vectors(weights, values).squeeze()
-
-# %% [markdown]
-# ## wrong: weight_transposed_only_if_needed
-#
-# **Misconception.** The weight of a layer is transposed only when the shapes do not fit
-# otherwise.
-#
-# **Hint.** With as many numbers out as in both ways run, and only one is right. Call the layer
-# instead.
-
-# %%
-class SelfAttention_v2(nn.Module):
-    def __init__(self, d_in, d_out, qkv_bias=False):
-        super().__init__()
-        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
-        self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
-        self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
-
-    def project(self, layer, x):
-        fits = layer.weight.shape[0] == x.shape[-1]
-        y = x @ (layer.weight if fits else layer.weight.T)
-        return y if layer.bias is None else y + layer.bias
-
-    def forward(self, x):
-        queries = self.project(self.W_query, x)
-        keys = self.project(self.W_key, x)
-        values = self.project(self.W_value, x)
-        weights = attention_weights(attention_scores(queries, keys), keys.shape[-1])
-        return context_vectors(weights, values)
-
-# %% [markdown]
-# ## wrong: bias_does_not_learn
-#
-# **Misconception.** Only the matrices are trained, the bias stays.
-#
-# **Hint.** A bias is a parameter like the weight. `.data` and `detach` cut it off from the
-# gradient.
-
-# %%
-class SelfAttention_v2(nn.Module):
-    def __init__(self, d_in, d_out, qkv_bias=False):
-        super().__init__()
-        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
-        self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
-        self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
-
-    def project(self, layer, x):
-        y = x @ layer.weight.T
-        return y if layer.bias is None else y + layer.bias.data
-
-    def forward(self, x):
-        queries = self.project(self.W_query, x)
-        keys = self.project(self.W_key, x)
-        values = self.project(self.W_value, x)
-        weights = attention_weights(attention_scores(queries, keys), keys.shape[-1])
-        return context_vectors(weights, values)
-
-# %% [markdown]
-# ## wrong: copies_of_one_layer
-#
-# **Misconception.** The three layers may start from the same numbers.
-#
-# **Hint.** Then queries, keys and values are the same vectors at first. Make each layer for
-# itself.
-
-# %%
-from copy import deepcopy
-
-
-class SelfAttention_v2(nn.Module):
-    def __init__(self, d_in, d_out, qkv_bias=False):
-        super().__init__()
-        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
-        self.W_key = deepcopy(self.W_query)
-        self.W_value = deepcopy(self.W_query)
-
-    def forward(self, x):
-        queries, keys, values = self.W_query(x), self.W_key(x), self.W_value(x)
-        weights = attention_weights(attention_scores(queries, keys), keys.shape[-1])
-        return context_vectors(weights, values)
-
-# %% [markdown]
-# ## wrong: keys_kept_for_each_length
-#
-# **Misconception.** Sentences of the same length have the same keys and values.
-#
-# **Hint.** They belong to one sentence, not to its length. Compute them anew each time.
-
-# %%
-class SelfAttention_v2(nn.Module):
-    def __init__(self, d_in, d_out, qkv_bias=False):
-        super().__init__()
-        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
-        self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
-        self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
-        self.known = {}
-
-    def forward(self, x):
-        if len(x) not in self.known:
-            self.known[len(x)] = self.W_key(x), self.W_value(x)
-        keys, values = self.known[len(x)]
-        weights = attention_weights(attention_scores(self.W_query(x), keys), keys.shape[-1])
-        return context_vectors(weights, values)
+        q, k, v = self.W_query(x), self.W_key(x), self.W_value(x)
+        return context_vectors(attention_weights(attention_scores(q, k), k.shape[-1]), v).squeeze()
 
 # %% [markdown]
 # ## wrong: one_more_layer
 #
-# **Misconception.** The layer needs a fourth matrix for its output.
+# **Misconception.** The layer needs a fourth matrix, for its output.
 #
 # **Hint.** That comes with several heads. This layer learns queries, keys and values and nothing
 # else.
@@ -792,9 +638,7 @@ class SelfAttention_v2(nn.Module):
 class SelfAttention_v2(nn.Module):
     def __init__(self, d_in, d_out, qkv_bias=False):
         super().__init__()
-        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
-        self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
-        self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_query, self.W_key, self.W_value = (nn.Linear(d_in, d_out, qkv_bias) for _ in "qkv")
         self.W_out = nn.Linear(d_out, d_out, bias=False)
         nn.init.eye_(self.W_out.weight)
 

@@ -127,7 +127,7 @@ def attention_scores(queries, keys):
 # %% [markdown]
 # ## wrong: without_transpose
 #
-# **Misconception.** A matrix product of the two as they are takes row with row.
+# **Misconception.** A matrix product multiplies rows with rows.
 #
 # **Hint.** A matrix product takes rows of the left matrix with columns of the right one. The keys
 # lie in rows.
@@ -160,9 +160,83 @@ def attention_scores(queries, keys):
     return queries * keys
 
 # %% [markdown]
+# ## wrong: element_by_element_with_transpose
+#
+# **Misconception.** Once the keys are transposed, `*` is the matrix product.
+#
+# **Hint.** The transpose is right. But for tensors `*` multiplies entry by entry. The matrix
+# product has a sign of its own.
+
+# %%
+def attention_scores(queries, keys):
+    return queries * keys.T
+
+# %% [markdown]
+# ## wrong: rows_in_pairs
+#
+# **Misconception.** The first query meets the first key, the second query the second key, and so
+# on.
+#
+# **Hint.** Every query meets every key, which makes n times m scores. With `*` alone, rows meet
+# only rows of the same number.
+
+# %%
+def attention_scores(queries, keys):
+    return (queries * keys).sum(-1)
+
+# %% [markdown]
+# ## wrong: dot_of_matrices
+#
+# **Misconception.** `torch.dot` takes whole matrices.
+#
+# **Hint.** It takes two vectors and gives one number. All pairs at once are a product of another
+# kind.
+
+# %%
+def attention_scores(queries, keys):
+    return torch.dot(queries, keys)
+
+# %% [markdown]
+# ## wrong: transpose_called
+#
+# **Misconception.** `T` is a method, to be called with brackets.
+#
+# **Hint.** `keys.T` is the transposed matrix already. Nothing has to be called.
+
+# %%
+def attention_scores(queries, keys):
+    return queries @ keys.T()
+
+# %% [markdown]
+# ## wrong: nothing_returned
+#
+# **Misconception.** A function hands back what it computes, even without `return`.
+#
+# **Hint.** Your function gives back `None`. How does a function hand something to its caller?
+
+# %%
+def attention_scores(queries, keys):
+    scores = queries @ keys.T
+
+# %% [markdown]
+# ## wrong: returned_too_early
+#
+# **Misconception.** `return` inside a loop collects one row after the other.
+#
+# **Hint.** Your result holds one query only. `return` ends the function at once, so think about
+# where it stands.
+
+# %%
+def attention_scores(queries, keys):
+    rows = []
+    for query in queries:
+        rows.append(keys @ query)
+        return torch.stack(rows)
+
+# %% [markdown]
 # ## wrong: reshaped_keys
 #
-# **Misconception.** `reshape` to (d_k, m) transposes the keys.
+# **Misconception.** To reshape the keys to (d_k, m) is to transpose them.
 #
 # **Hint.** `reshape` keeps the numbers in reading order and only breaks the rows elsewhere. Try
 # it on a small matrix and compare with its transpose.
@@ -190,7 +264,7 @@ def attention_scores(queries, keys):
 # %% [markdown]
 # ## wrong: cosine_similarity
 #
-# **Misconception.** A score measures the angle between query and key alone.
+# **Misconception.** A score depends on the angle between query and key alone.
 #
 # **Hint.** The dot product also grows with the length of the vectors. Leave the lengths in.
 
@@ -203,7 +277,7 @@ def attention_scores(queries, keys):
 # %% [markdown]
 # ## wrong: scaled_already
 #
-# **Misconception.** The division by the square root of d_k is part of the scores.
+# **Misconception.** The scores are to be divided by the square root of d_k right away.
 #
 # **Hint.** The scores here are plain dot products. The division comes in `attention_weights`,
 # once.
@@ -238,7 +312,7 @@ def attention_scores(queries, keys):
 # %% [markdown]
 # ## wrong: lesson_inputs
 #
-# **Misconception.** The function is about the six tokens of the lesson.
+# **Misconception.** The function is there for the six tokens of the lesson.
 #
 # **Hint.** A function works on what it is given. Its body should mention its arguments only.
 
@@ -294,8 +368,7 @@ def attention_scores(queries, keys):
 # %% [markdown]
 # ## wrong: assumed_symmetric
 #
-# **Misconception.** What token i asks of token j is always what j asks of i, so half of the
-# scores is enough.
+# **Misconception.** Token i asks of token j what j asks of i, so half of the scores is enough.
 #
 # **Hint.** That holds as long as queries and keys are the same matrix. Here they are not.
 
@@ -337,7 +410,7 @@ def attention_scores(queries, keys):
 # %% [markdown]
 # ## wrong: large_scores_limited
 #
-# **Misconception.** Scores must be kept small, or the softmax cannot deal with them.
+# **Misconception.** Large scores have to be cut off, or the softmax cannot deal with them.
 #
 # **Hint.** A stable softmax takes any size. The scores are to be returned as they are.
 
@@ -356,6 +429,17 @@ def attention_scores(queries, keys):
 # %%
 def attention_scores(queries, keys):
     return (queries @ keys.T).squeeze()
+
+# %% [markdown]
+# ## wrong: last_dimension_squeezed
+#
+# **Misconception.** A dimension of size 1 at the end is left over and has to go.
+#
+# **Hint.** With a single key the last size is 1 too, and it must stay: (n, 1).
+
+# %%
+def attention_scores(queries, keys):
+    return (queries @ keys.T).squeeze(-1)
 
 # %% [markdown]
 # ## wrong: float32_matrix
@@ -398,6 +482,17 @@ def attention_scores(queries, keys):
     return [[float(query @ key) for key in keys] for query in queries]
 
 # %% [markdown]
+# ## wrong: rows_not_stacked
+#
+# **Misconception.** A list of rows is as good as a matrix.
+#
+# **Hint.** The next step needs one tensor of shape (n, m). The rows are right. Put them together.
+
+# %%
+def attention_scores(queries, keys):
+    return [keys @ query for query in queries]
+
+# %% [markdown]
 # ## wrong: keys_turned_in_place
 #
 # **Misconception.** An argument may be changed when that saves memory.
@@ -410,15 +505,3 @@ def attention_scores(queries, keys):
     if keys.requires_grad:
         return queries @ keys.t()
     return queries @ keys.t_()
-
-# %% [markdown]
-# ## wrong: last_dimension_squeezed
-#
-# **Misconception.** A product with each query leaves a dimension of size 1 at the end, which has
-# to go.
-#
-# **Hint.** With a single key the last size is 1 too, and it must stay: (n, 1).
-
-# %%
-def attention_scores(queries, keys):
-    return (queries @ keys.T).squeeze(-1)

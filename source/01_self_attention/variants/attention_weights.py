@@ -102,9 +102,9 @@ attention_weights = lambda scores, d_k: (
 # %% [markdown]
 # ## wrong: softmax_over_queries
 #
-# **Misconception.** The softmax goes over the first dimension.
+# **Misconception.** The columns of the weights add up to 1.
 #
-# **Hint.** Then the columns add up to 1. A row is what one query hands out, and its shares go
+# **Hint.** A row is what one query hands out, and it is the row that adds up to 1. Its shares go
 # over the keys.
 
 # %%
@@ -114,7 +114,7 @@ def attention_weights(scores, d_k):
 # %% [markdown]
 # ## wrong: no_scale
 #
-# **Misconception.** The scale changes nothing that matters.
+# **Misconception.** The scores may go into the softmax as they are.
 #
 # **Hint.** On the small example one hardly sees it. With large keys the softmax gives nearly
 # everything to one token.
@@ -126,7 +126,7 @@ def attention_weights(scores, d_k):
 # %% [markdown]
 # ## wrong: without_root
 #
-# **Misconception.** The scores are divided by d_k.
+# **Misconception.** The scores are to be divided by d_k.
 #
 # **Hint.** The spread of a dot product grows with the square root of d_k, as measured above.
 
@@ -137,10 +137,10 @@ def attention_weights(scores, d_k):
 # %% [markdown]
 # ## wrong: power_before_the_fraction
 #
-# **Misconception.** `d_k ** 1/2` is the square root.
+# **Misconception.** `d_k ** 1/2` is the square root of d_k.
 #
-# **Hint.** The power binds more strongly than the division: this is d_k, then a half. Use
-# brackets, `0.5`, or `math.sqrt`.
+# **Hint.** The power binds more strongly than the division: this is d_k, and then a half. Put the
+# one half into brackets.
 
 # %%
 def attention_weights(scores, d_k):
@@ -160,18 +160,43 @@ def attention_weights(scores, d_k):
 # %% [markdown]
 # ## wrong: multiplied_by_the_root
 #
-# **Misconception.** The scores are multiplied by the scale.
+# **Misconception.** The scores are to be multiplied by the square root.
 #
-# **Hint.** The scores are too large, not too small. The scale has to bring their spread down to 1.
+# **Hint.** The scores are too large, not too small. The scale has to bring their spread down to
+# 1.
 
 # %%
 def attention_weights(scores, d_k):
     return torch.softmax(scores * d_k**0.5, dim=-1)
 
 # %% [markdown]
+# ## wrong: root_of_a_python_number
+#
+# **Misconception.** `torch.sqrt` takes any number.
+#
+# **Hint.** It takes tensors, and `d_k` is a Python number. Python has a square root of its own,
+# and a power does it as well.
+
+# %%
+def attention_weights(scores, d_k):
+    return torch.softmax(scores / torch.sqrt(d_k), dim=-1)
+
+# %% [markdown]
+# ## wrong: root_without_its_module
+#
+# **Misconception.** `sqrt` is known everywhere.
+#
+# **Hint.** It lives in a module, which the lesson has imported. Say which one, with a point in
+# between.
+
+# %%
+def attention_weights(scores, d_k):
+    return torch.softmax(scores / sqrt(d_k), dim=-1)
+
+# %% [markdown]
 # ## wrong: root_of_the_number_of_keys
 #
-# **Misconception.** The scale belongs to the number of keys.
+# **Misconception.** The scale depends on the number of keys.
 #
 # **Hint.** The number of tokens has no influence on the size of a single dot product. The number
 # of numbers in a key has.
@@ -183,7 +208,7 @@ def attention_weights(scores, d_k):
 # %% [markdown]
 # ## wrong: root_of_the_input_size
 #
-# **Misconception.** The scale belongs to the number of features of the inputs.
+# **Misconception.** The scale depends on how many features the inputs have.
 #
 # **Hint.** In the example tokens and keys happen to have the same size. Use the argument `d_k`.
 
@@ -194,7 +219,7 @@ def attention_weights(scores, d_k):
 # %% [markdown]
 # ## wrong: measured_spread
 #
-# **Misconception.** The scores are divided by their own standard deviation.
+# **Misconception.** The scores are to be divided by their own standard deviation.
 #
 # **Hint.** The scale is a fixed number that follows from d_k. It does not look at the scores.
 
@@ -223,6 +248,52 @@ def attention_weights(scores, d_k):
 # %%
 def attention_weights(scores, d_k):
     return torch.softmax(scores, dim=-1) / d_k**0.5
+
+# %% [markdown]
+# ## wrong: softmax_without_dim
+#
+# **Misconception.** The softmax finds the right dimension by itself.
+#
+# **Hint.** It has to be told. Over which dimension do the shares of one query go?
+
+# %%
+def attention_weights(scores, d_k):
+    return torch.softmax(scores / d_k**0.5)
+
+# %% [markdown]
+# ## wrong: layer_not_called
+#
+# **Misconception.** `nn.Softmax` is a function of the scores.
+#
+# **Hint.** It makes a layer and takes the dimension. What it made is called afterwards, with the
+# scores.
+
+# %%
+def attention_weights(scores, d_k):
+    return nn.Softmax(scores / d_k**0.5)
+
+# %% [markdown]
+# ## wrong: no_softmax
+#
+# **Misconception.** The scaled scores are the weights already.
+#
+# **Hint.** Shares are never below zero, and each row of them adds up to 1. One step is still to
+# come.
+
+# %%
+def attention_weights(scores, d_k):
+    return scores / d_k**0.5
+
+# %% [markdown]
+# ## wrong: nothing_returned
+#
+# **Misconception.** A function hands back what it computes, even without `return`.
+#
+# **Hint.** Your function gives back `None`. How does a function hand something to its caller?
+
+# %%
+def attention_weights(scores, d_k):
+    weights = torch.softmax(scores / d_k**0.5, dim=-1)
 
 # %% [markdown]
 # ## wrong: softmax_over_everything
@@ -260,7 +331,7 @@ def attention_weights(scores, d_k):
 # %% [markdown]
 # ## wrong: sigmoid
 #
-# **Misconception.** Each weight is found from its own score alone.
+# **Misconception.** Each weight depends on its own score alone.
 #
 # **Hint.** The shares of a row depend on each other: what one key gets, the others do not. A
 # softmax looks at the whole row.
@@ -308,9 +379,22 @@ def attention_weights(scores, d_k):
     return powers / powers.sum(dim=-1, keepdim=True)
 
 # %% [markdown]
+# ## wrong: largest_of_all
+#
+# **Misconception.** One largest number for all rows is enough.
+#
+# **Hint.** In a row far below that number every `exp` becomes 0. Each row needs a largest number
+# of its own.
+
+# %%
+def attention_weights(scores, d_k):
+    powers = torch.exp((scores - scores.max()) / d_k**0.5)
+    return powers / powers.sum(dim=-1, keepdim=True)
+
+# %% [markdown]
 # ## wrong: keepdim_only_on_error
 #
-# **Misconception.** A row sum lines up by itself when the shapes let it.
+# **Misconception.** As long as no error comes, the sums line up with their rows.
 #
 # **Hint.** With as many queries as keys the division runs, but it divides column j by the sum of
 # row j. Keep the summed dimension.
@@ -362,9 +446,9 @@ def attention_weights(scores, d_k):
 # %% [markdown]
 # ## wrong: future_hidden
 #
-# **Misconception.** A query may only look at keys before it.
+# **Misconception.** A query may look only at itself and at what comes before it.
 #
-# **Hint.** That is the next lesson. Here every query sees every key.
+# **Hint.** That is for the next lesson. Here every query sees every key.
 
 # %%
 def attention_weights(scores, d_k):
@@ -374,7 +458,7 @@ def attention_weights(scores, d_k):
 # %% [markdown]
 # ## wrong: result_in_float32
 #
-# **Misconception.** Every tensor is float32.
+# **Misconception.** Weights are always float32.
 #
 # **Hint.** The result has the type of the scores, float64 included.
 
@@ -385,7 +469,7 @@ def attention_weights(scores, d_k):
 # %% [markdown]
 # ## wrong: detached
 #
-# **Misconception.** Weights are only looked at and need not be trained through.
+# **Misconception.** No gradient has to pass through the weights.
 #
 # **Hint.** The query and key matrices learn through the weights alone. The gradient has to pass.
 

@@ -94,7 +94,7 @@ def context_vectors(weights, values):
 # %% [markdown]
 # ## wrong: values_transposed
 #
-# **Misconception.** As with the keys, the second matrix has to be transposed.
+# **Misconception.** The values have to be transposed, as the keys were.
 #
 # **Hint.** The values have one row for each key already. That is the size that is summed away.
 
@@ -117,7 +117,7 @@ def context_vectors(weights, values):
 # %% [markdown]
 # ## wrong: values_first_when_it_runs
 #
-# **Misconception.** Of the two orders, the one that runs is the right one.
+# **Misconception.** Of the two orders, the right one is the one that runs.
 #
 # **Hint.** With square matrices both run. Only one of them gives the weighted sum of the values.
 
@@ -140,6 +140,41 @@ def context_vectors(weights, values):
     return weights * values
 
 # %% [markdown]
+# ## wrong: dot_of_matrices
+#
+# **Misconception.** `torch.dot` takes whole matrices.
+#
+# **Hint.** It takes two vectors and gives one number. For all queries at once there is a product
+# of another kind.
+
+# %%
+def context_vectors(weights, values):
+    return torch.dot(weights, values)
+
+# %% [markdown]
+# ## wrong: nothing_returned
+#
+# **Misconception.** A function hands back what it computes, even without `return`.
+#
+# **Hint.** Your function gives back `None`. How does a function hand something to its caller?
+
+# %%
+def context_vectors(weights, values):
+    context = weights @ values
+
+# %% [markdown]
+# ## wrong: rows_not_stacked
+#
+# **Misconception.** A list of rows is as good as a matrix.
+#
+# **Hint.** The next step needs one tensor of shape (n, d_v). The rows are right. Put them
+# together.
+
+# %%
+def context_vectors(weights, values):
+    return [row @ values for row in weights]
+
+# %% [markdown]
 # ## wrong: rows_made_to_add_up
 #
 # **Misconception.** The weights of a row have to add up to 1 before they are used.
@@ -153,7 +188,7 @@ def context_vectors(weights, values):
 # %% [markdown]
 # ## wrong: softmax_again
 #
-# **Misconception.** The softmax belongs into this step too.
+# **Misconception.** The softmax belongs in this step too.
 #
 # **Hint.** The weights have been through the softmax already. Use them as they are given.
 
@@ -164,13 +199,25 @@ def context_vectors(weights, values):
 # %% [markdown]
 # ## wrong: mean_of_weighted_values
 #
-# **Misconception.** The context vector is the mean of the weighted values.
+# **Misconception.** A context vector is the mean of the weighted values.
 #
 # **Hint.** The shares already divide the whole. Add up, and do not divide once more.
 
 # %%
 def context_vectors(weights, values):
     return weights @ values / values.shape[0]
+
+# %% [markdown]
+# ## wrong: summed_over_queries
+#
+# **Misconception.** The weighted values are added up over the queries.
+#
+# **Hint.** Each query gets a sum of its own, over the keys. Which of the three sizes belongs to
+# the keys?
+
+# %%
+def context_vectors(weights, values):
+    return (weights[:, :, None] * values).sum(dim=0)
 
 # %% [markdown]
 # ## wrong: weights_not_used
@@ -186,7 +233,7 @@ def context_vectors(weights, values):
 # %% [markdown]
 # ## wrong: best_value_only
 #
-# **Misconception.** The context vector is the value with the largest weight.
+# **Misconception.** A context vector is the value with the largest weight.
 #
 # **Hint.** Every value contributes by its share. It is a sum, not a choice.
 
@@ -199,7 +246,8 @@ def context_vectors(weights, values):
 #
 # **Misconception.** One context vector is enough for the sentence.
 #
-# **Hint.** There is one context vector for each query: n rows.
+# **Hint.** There is one context vector for each query, n rows in all. If you have a loop, look at
+# where `return` stands.
 
 # %%
 def context_vectors(weights, values):
@@ -259,7 +307,7 @@ def context_vectors(weights, values):
 # %% [markdown]
 # ## wrong: weighted_values_not_summed
 #
-# **Misconception.** Multiplying each value by its weight is all.
+# **Misconception.** A context vector is there once each value is multiplied by its weight.
 #
 # **Hint.** The weighted values of one query still have to be added up.
 
@@ -293,6 +341,19 @@ def context_vectors(weights, values):
 # %%
 def context_vectors(weights, values):
     return weights.detach() @ values
+
+# %% [markdown]
+# ## wrong: cut_off_from_the_gradient
+#
+# **Misconception.** No gradient has to pass through the last step.
+#
+# **Hint.** All three matrices of the coming layer learn through it. Leave out what cuts the
+# result off, such as `detach`, `.data` or `no_grad`.
+
+# %%
+def context_vectors(weights, values):
+    with torch.no_grad():
+        return weights @ values
 
 # %% [markdown]
 # ## wrong: weights_turned_in_place

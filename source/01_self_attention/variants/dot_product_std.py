@@ -110,6 +110,17 @@ def dot_product_std(d_k, n_samples, generator):
     return float(np.std(np.sum(q * k, axis=1), ddof=1))
 
 # %% [markdown]
+# ## right: diagonal_of_all_products
+#
+# All products of all q with all k; the pairs are on the diagonal.
+
+# %%
+def dot_product_std(d_k, n_samples, generator):
+    q = torch.randn(n_samples, d_k, generator=generator)
+    k = torch.randn(n_samples, d_k, generator=generator)
+    return (q @ k.T).diagonal().std().item()
+
+# %% [markdown]
 # ## wrong: formula
 #
 # **Misconception.** A measurement gives the same number every time.
@@ -120,6 +131,36 @@ def dot_product_std(d_k, n_samples, generator):
 # %%
 def dot_product_std(d_k, n_samples, generator):
     return math.sqrt(d_k)
+
+# %% [markdown]
+# ## wrong: fixed_seed
+#
+# **Misconception.** A fixed seed inside the function makes the measurement repeatable.
+#
+# **Hint.** Then it is one and the same measurement for ever. The generator that is handed in
+# decides what is drawn.
+
+# %%
+def dot_product_std(d_k, n_samples, generator):
+    generator = torch.Generator().manual_seed(123)
+    q = torch.randn(n_samples, d_k, generator=generator)
+    k = torch.randn(n_samples, d_k, generator=generator)
+    return (q * k).sum(dim=1).std().item()
+
+# %% [markdown]
+# ## wrong: generator_seeded_inside
+#
+# **Misconception.** A measurement can be repeated only if the function sets the seed.
+#
+# **Hint.** The seed is up to whoever makes the generator, which may also be `None`. Seeded anew
+# at every call, it draws the same pairs each time.
+
+# %%
+def dot_product_std(d_k, n_samples, generator):
+    generator.manual_seed(0)
+    q = torch.randn(n_samples, d_k, generator=generator)
+    k = torch.randn(n_samples, d_k, generator=generator)
+    return (q * k).sum(dim=1).std().item()
 
 # %% [markdown]
 # ## wrong: formula_with_noise
@@ -175,6 +216,33 @@ def dot_product_std(d_k, n_samples, generator):
     return (q * k).sum(dim=1).numpy().std()
 
 # %% [markdown]
+# ## wrong: products_returned
+#
+# **Misconception.** The dot products themselves are the answer.
+#
+# **Hint.** There are `n_samples` of them, and one number is asked for: how far they are spread.
+
+# %%
+def dot_product_std(d_k, n_samples, generator):
+    q = torch.randn(n_samples, d_k, generator=generator)
+    k = torch.randn(n_samples, d_k, generator=generator)
+    return (q * k).sum(dim=1)
+
+# %% [markdown]
+# ## wrong: mean_returned
+#
+# **Misconception.** The mean tells how far the dot products are spread.
+#
+# **Hint.** Positive and negative ones cancel, so the mean is near 0. What measures how far they
+# lie from it?
+
+# %%
+def dot_product_std(d_k, n_samples, generator):
+    q = torch.randn(n_samples, d_k, generator=generator)
+    k = torch.randn(n_samples, d_k, generator=generator)
+    return (q * k).sum(dim=1).mean().item()
+
+# %% [markdown]
 # ## wrong: not_summed
 #
 # **Misconception.** The spread is about 1, whatever d_k is.
@@ -187,6 +255,19 @@ def dot_product_std(d_k, n_samples, generator):
     q = torch.randn(n_samples, d_k, generator=generator)
     k = torch.randn(n_samples, d_k, generator=generator)
     return (q * k).std().item()
+
+# %% [markdown]
+# ## wrong: scaled_already
+#
+# **Misconception.** The dot products are to be divided by the square root of d_k first.
+#
+# **Hint.** The question is how large they are without the scale. With it every answer is about 1.
+
+# %%
+def dot_product_std(d_k, n_samples, generator):
+    q = torch.randn(n_samples, d_k, generator=generator)
+    k = torch.randn(n_samples, d_k, generator=generator)
+    return ((q * k).sum(dim=1) / d_k**0.5).std().item()
 
 # %% [markdown]
 # ## wrong: summed_over_samples
@@ -204,8 +285,8 @@ def dot_product_std(d_k, n_samples, generator):
 # %% [markdown]
 # ## wrong: mean_of_products
 #
-# **Misconception.** A dot product is divided by something: by the number of products, or by the
-# lengths of the vectors.
+# **Misconception.** The sum of the products has to be divided by something, by their number or by
+# the lengths.
 #
 # **Hint.** Multiply, add up, and do not divide. With a division the spread shrinks with d_k
 # instead of growing.
@@ -217,23 +298,9 @@ def dot_product_std(d_k, n_samples, generator):
     return (q * k).mean(dim=1).std().item()
 
 # %% [markdown]
-# ## wrong: scaled_already
-#
-# **Misconception.** The dot products are divided by the square root of d_k before they are
-# measured.
-#
-# **Hint.** The question is how large they are without the scale. With it every answer is about 1.
-
-# %%
-def dot_product_std(d_k, n_samples, generator):
-    q = torch.randn(n_samples, d_k, generator=generator)
-    k = torch.randn(n_samples, d_k, generator=generator)
-    return ((q * k).sum(dim=1) / d_k**0.5).std().item()
-
-# %% [markdown]
 # ## wrong: spread_of_the_query
 #
-# **Misconception.** The spread of the vectors is the spread of their dot products.
+# **Misconception.** Dot products are spread as far as the numbers they are made of.
 #
 # **Hint.** Every entry of q has spread 1. Measure what comes out of q · k.
 
@@ -243,9 +310,23 @@ def dot_product_std(d_k, n_samples, generator):
     return q.std().item()
 
 # %% [markdown]
+# ## wrong: one_pair
+#
+# **Misconception.** One pair is enough for a measurement.
+#
+# **Hint.** One pair gives one dot product, and a single number has no spread. How many pairs does
+# the function get told to draw?
+
+# %%
+def dot_product_std(d_k, n_samples, generator):
+    q = torch.randn(d_k, generator=generator)
+    k = torch.randn(d_k, generator=generator)
+    return (q @ k).item()
+
+# %% [markdown]
 # ## wrong: query_with_itself
 #
-# **Misconception.** The key may be the same vector as the query.
+# **Misconception.** A query may serve as its own key.
 #
 # **Hint.** The product of a vector with itself is never negative. Draw the keys anew.
 
@@ -284,7 +365,7 @@ def dot_product_std(d_k, n_samples, generator):
 # %% [markdown]
 # ## wrong: cosine
 #
-# **Misconception.** The vectors have length 1.
+# **Misconception.** Only the direction of a vector counts, not its length.
 #
 # **Hint.** Leave the vectors as they are drawn. Their length is what makes the spread grow.
 
@@ -295,11 +376,25 @@ def dot_product_std(d_k, n_samples, generator):
     return torch.cosine_similarity(q, k, dim=1).std().item()
 
 # %% [markdown]
+# ## wrong: matrix_product
+#
+# **Misconception.** A matrix product pairs row i with row i.
+#
+# **Hint.** It takes rows of the left matrix with columns of the right one. Here the pairs are
+# rows of the same number: multiply entry by entry, then add up.
+
+# %%
+def dot_product_std(d_k, n_samples, generator):
+    q = torch.randn(n_samples, d_k, generator=generator)
+    k = torch.randn(n_samples, d_k, generator=generator)
+    return (q @ k).std().item()
+
+# %% [markdown]
 # ## wrong: nothing_returned
 #
-# **Misconception.** What the last line computes is returned.
+# **Misconception.** A function hands back what it computes, even without `return`.
 #
-# **Hint.** In a function nothing comes back without `return`.
+# **Hint.** Your function gives back `None`. How does a function hand something to its caller?
 
 # %%
 def dot_product_std(d_k, n_samples, generator):
@@ -308,27 +403,25 @@ def dot_product_std(d_k, n_samples, generator):
     spread = (q * k).sum(dim=1).std().item()
 
 # %% [markdown]
-# ## wrong: fixed_seed
+# ## wrong: generator_without_its_name
 #
-# **Misconception.** A fixed seed inside the function makes the measurement repeatable.
+# **Misconception.** `torch.randn` knows the generator wherever it stands.
 #
-# **Hint.** Then it is one and the same measurement for ever. The generator that is handed in
-# decides what is drawn.
+# **Hint.** What stands there without a name is taken for a size. Give the generator by its name.
 
 # %%
 def dot_product_std(d_k, n_samples, generator):
-    generator = torch.Generator().manual_seed(123)
-    q = torch.randn(n_samples, d_k, generator=generator)
-    k = torch.randn(n_samples, d_k, generator=generator)
+    q = torch.randn(n_samples, d_k, generator)
+    k = torch.randn(n_samples, d_k, generator)
     return (q * k).sum(dim=1).std().item()
 
 # %% [markdown]
 # ## wrong: new_generator_for_none
 #
-# **Misconception.** Without a generator a new one has to be made.
+# **Misconception.** Without a generator, a seed of one's own is needed.
 #
-# **Hint.** A new generator always starts from the same seed. `torch.randn` takes `generator=None`
-# and draws from torch's own.
+# **Hint.** A new generator starts from the same seed each time, and so does a seed set by hand.
+# `torch.randn` takes `generator=None` and draws from torch's own.
 
 # %%
 def dot_product_std(d_k, n_samples, generator):
@@ -341,7 +434,7 @@ def dot_product_std(d_k, n_samples, generator):
 # %% [markdown]
 # ## wrong: device_of_the_generator
 #
-# **Misconception.** There always is a generator.
+# **Misconception.** There is always a generator.
 #
 # **Hint.** It may be `None`, and then it has no device.
 
@@ -354,10 +447,10 @@ def dot_product_std(d_k, n_samples, generator):
 # %% [markdown]
 # ## wrong: one_pair_fewer
 #
-# **Misconception.** The standard deviation is divided by one less, so one pair fewer is drawn.
+# **Misconception.** Two samples are too few to have a spread.
 #
-# **Hint.** `std` takes care of the division by itself. With two samples a single pair is left,
-# and that has no spread.
+# **Hint.** Two dot products have a spread, if they come from two pairs that have nothing to do
+# with each other. Count what is drawn when `n_samples` is 2.
 
 # %%
 def dot_product_std(d_k, n_samples, generator):
@@ -365,9 +458,35 @@ def dot_product_std(d_k, n_samples, generator):
     return (q * k).sum(dim=1).std().item()
 
 # %% [markdown]
+# ## wrong: neighbours_as_keys
+#
+# **Misconception.** The queries may serve as keys too, in another order.
+#
+# **Hint.** Then the pairs are no longer independent: with two samples both dot products are the
+# same number. Draw the keys anew.
+
+# %%
+def dot_product_std(d_k, n_samples, generator):
+    q = torch.randn(n_samples, d_k, generator=generator)
+    k = q.roll(1, dims=0)
+    return (q * k).sum(dim=1).std().item()
+
+# %% [markdown]
+# ## wrong: queries_backwards_as_keys
+#
+# **Misconception.** The queries may serve as keys too, back to front.
+#
+# **Hint.** Then every dot product comes twice. Draw the keys anew.
+
+# %%
+def dot_product_std(d_k, n_samples, generator):
+    q = torch.randn(n_samples, d_k, generator=generator)
+    return (q * q.flip(0)).sum(dim=1).std().item()
+
+# %% [markdown]
 # ## wrong: half_and_half
 #
-# **Misconception.** `n_samples` vectors are to be drawn, one half for q and the other for k.
+# **Misconception.** Of the `n_samples` vectors, one half is for q and the other for k.
 #
 # **Hint.** A sample is a pair. There are as many q as samples, and as many k.
 
@@ -392,9 +511,9 @@ def dot_product_std(d_k, n_samples, generator):
 # %% [markdown]
 # ## wrong: generator_for_one_of_two
 #
-# **Misconception.** It is enough to hand the generator to the first draw.
+# **Misconception.** It is enough that the first draw uses the generator.
 #
-# **Hint.** The keys are drawn as well. Both calls need it, or the measurement cannot be repeated.
+# **Hint.** The keys are drawn as well. Both draws need it, or the measurement cannot be repeated.
 
 # %%
 def dot_product_std(d_k, n_samples, generator):
@@ -432,7 +551,7 @@ def dot_product_std(d_k, n_samples, generator):
 # %% [markdown]
 # ## wrong: started_from_the_seed_again
 #
-# **Misconception.** A generator is a seed.
+# **Misconception.** A generator is nothing more than its seed.
 #
 # **Hint.** A generator also knows how far it has drawn. Made anew from its seed, it gives the
 # same numbers at every call. Hand on the one that is given.
@@ -446,48 +565,12 @@ def dot_product_std(d_k, n_samples, generator):
     return (q * k).sum(dim=1).std().item()
 
 # %% [markdown]
-# ## wrong: neighbours_as_keys
-#
-# **Misconception.** The query of the next pair may serve as the key of this one.
-#
-# **Hint.** The pairs are no longer independent: with two samples both dot products are the same
-# number. Draw the keys anew.
-
-# %%
-def dot_product_std(d_k, n_samples, generator):
-    q = torch.randn(n_samples, d_k, generator=generator)
-    k = q.roll(1, dims=0)
-    return (q * k).sum(dim=1).std().item()
-
-# %% [markdown]
-# ## wrong: queries_backwards_as_keys
-#
-# **Misconception.** The queries in another order may serve as keys.
-#
-# **Hint.** Then every dot product comes twice. Draw the keys anew.
-
-# %%
-def dot_product_std(d_k, n_samples, generator):
-    q = torch.randn(n_samples, d_k, generator=generator)
-    return (q * q.flip(0)).sum(dim=1).std().item()
-
-# %% [markdown]
-# ## right: diagonal_of_all_products
-#
-# All products of all q with all k; the pairs are on the diagonal.
-
-# %%
-def dot_product_std(d_k, n_samples, generator):
-    q = torch.randn(n_samples, d_k, generator=generator)
-    k = torch.randn(n_samples, d_k, generator=generator)
-    return (q @ k.T).diagonal().std().item()
-
-# %% [markdown]
 # ## wrong: all_pairs
 #
-# **Misconception.** Every q is to be paired with every k.
+# **Misconception.** The measurement may use more dot products than `n_samples`.
 #
-# **Hint.** That makes `n_samples` squared products. A sample is one q with one k, row by row.
+# **Hint.** It would scatter less than asked for. A sample is one q with one k, row by row, and
+# there are `n_samples` of them.
 
 # %%
 def dot_product_std(d_k, n_samples, generator):

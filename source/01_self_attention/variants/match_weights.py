@@ -96,7 +96,7 @@ def match_weights(v1, v2):
 # %% [markdown]
 # ## wrong: transpose_forgotten
 #
-# **Misconception.** A linear layer stores its matrix as it is multiplied: (d_in, d_out).
+# **Misconception.** A linear layer keeps its matrix as v1 does: (d_in, d_out).
 #
 # **Hint.** Print both shapes. `nn.Linear` stores (d_out, d_in).
 
@@ -105,6 +105,35 @@ def match_weights(v1, v2):
     v1.W_query = nn.Parameter(v2.W_query.weight.clone())
     v1.W_key = nn.Parameter(v2.W_key.weight.clone())
     v1.W_value = nn.Parameter(v2.W_value.weight.clone())
+
+# %% [markdown]
+# ## wrong: copied_without_transpose
+#
+# **Misconception.** `copy_` makes the shapes fit.
+#
+# **Hint.** It copies number by number into a matrix of the same shape. Print both shapes: what
+# has to happen to the second one?
+
+# %%
+def match_weights(v1, v2):
+    with torch.no_grad():
+        v1.W_query.copy_(v2.W_query.weight)
+        v1.W_key.copy_(v2.W_key.weight)
+        v1.W_value.copy_(v2.W_value.weight)
+
+# %% [markdown]
+# ## wrong: weight_taken_over
+#
+# **Misconception.** The weight of a linear layer can be taken over as it is.
+#
+# **Hint.** Two things stand against it. Print both shapes. And ask whether the numbers are
+# copied, or only shared.
+
+# %%
+def match_weights(v1, v2):
+    v1.W_query = nn.Parameter(v2.W_query.weight)
+    v1.W_key = nn.Parameter(v2.W_key.weight)
+    v1.W_value = nn.Parameter(v2.W_value.weight)
 
 # %% [markdown]
 # ## wrong: transposed_only_if_needed
@@ -123,7 +152,7 @@ def match_weights(v1, v2):
 # %% [markdown]
 # ## wrong: reshaped
 #
-# **Misconception.** `reshape` to (d_in, d_out) transposes the matrix.
+# **Misconception.** To reshape the matrix to (d_in, d_out) is to transpose it.
 #
 # **Hint.** `reshape` keeps the numbers in reading order and only breaks the rows elsewhere. Rows
 # have to become columns.
@@ -138,10 +167,10 @@ def match_weights(v1, v2):
 # %% [markdown]
 # ## wrong: shared_memory
 #
-# **Misconception.** Wrapping a tensor in a parameter, or assigning it, makes a copy.
+# **Misconception.** A tensor that is transposed, wrapped or assigned is a copy.
 #
-# **Hint.** It is still the same place in memory, and a transpose is only a view of it. Later
-# changes reach the other layer. What makes a copy?
+# **Hint.** It is still the same place in memory, seen from another side. Later changes reach the
+# other layer. What makes a copy?
 
 # %%
 def match_weights(v1, v2):
@@ -178,6 +207,20 @@ def match_weights(v1, v2):
     v1.W_value = nn.Parameter(v2.W_value.weight.detach().T)
 
 # %% [markdown]
+# ## wrong: copied_only_by_contiguous
+#
+# **Misconception.** `contiguous` always makes a copy.
+#
+# **Hint.** It copies only when it has to. The transpose of a single row or column is contiguous
+# already, and stays shared.
+
+# %%
+def match_weights(v1, v2):
+    v1.W_query = nn.Parameter(v2.W_query.weight.T.contiguous())
+    v1.W_key = nn.Parameter(v2.W_key.weight.T.contiguous())
+    v1.W_value = nn.Parameter(v2.W_value.weight.T.contiguous())
+
+# %% [markdown]
 # ## wrong: forward_of_the_other
 #
 # **Misconception.** It is enough that v1 calls v2.
@@ -189,9 +232,24 @@ def match_weights(v1, v2):
     v1.forward = v2.forward
 
 # %% [markdown]
+# ## wrong: hidden_copy
+#
+# **Misconception.** It is enough that v1 calls a copy of v2.
+#
+# **Hint.** Then the matrices of v1 are still the old ones, and nothing uses them. Change the
+# matrices.
+
+# %%
+from copy import deepcopy
+
+
+def match_weights(v1, v2):
+    v1.forward = deepcopy(v2).forward
+
+# %% [markdown]
 # ## wrong: other_follows
 #
-# **Misconception.** After the copy v2 may be made to use v1.
+# **Misconception.** Once the numbers are copied, v2 may use v1.
 #
 # **Hint.** A later change of v1 must not reach v2. Leave v2 alone.
 
@@ -220,7 +278,7 @@ def match_weights(v1, v2):
 # %% [markdown]
 # ## wrong: wrong_direction
 #
-# **Misconception.** v2 is to be changed so that it gives the output of v1.
+# **Misconception.** v2 is to be changed, so that it gives the output of v1.
 #
 # **Hint.** It is the other way round: v1 changes, and v2 stays as it was.
 
@@ -232,9 +290,23 @@ def match_weights(v1, v2):
         v2.W_value.weight.copy_(v1.W_value.T)
 
 # %% [markdown]
+# ## wrong: wrong_direction_without_transpose
+#
+# **Misconception.** v2 takes over the matrices of v1 as they are.
+#
+# **Hint.** It is the other way round: v1 changes, and v2 stays as it was. Compare the shapes too.
+
+# %%
+def match_weights(v1, v2):
+    with torch.no_grad():
+        v2.W_query.weight.copy_(v1.W_query)
+        v2.W_key.weight.copy_(v1.W_key)
+        v2.W_value.weight.copy_(v1.W_value)
+
+# %% [markdown]
 # ## wrong: moved_instead_of_copied
 #
-# **Misconception.** After the copy the matrices of v2 are not needed any more.
+# **Misconception.** After the copy the matrices of v2 are no longer needed.
 #
 # **Hint.** v2 stays as it was. Copy, and leave the original alone.
 
@@ -259,9 +331,22 @@ def match_weights(v1, v2):
         v1.W_query.copy_(v2.W_query.weight.T)
 
 # %% [markdown]
+# ## wrong: values_forgotten
+#
+# **Misconception.** Queries and keys alone decide what the layer gives.
+#
+# **Hint.** They decide the weights. What is mixed comes from a third matrix.
+
+# %%
+def match_weights(v1, v2):
+    with torch.no_grad():
+        v1.W_query.copy_(v2.W_query.weight.T)
+        v1.W_key.copy_(v2.W_key.weight.T)
+
+# %% [markdown]
 # ## wrong: query_matrix_three_times
 #
-# **Misconception.** Three copied lines need no second look.
+# **Misconception.** The query matrix of v2 serves for all three.
 #
 # **Hint.** Read the names on the right once more: each matrix has a source of its own.
 
@@ -303,10 +388,11 @@ def match_weights(v1, v2):
 # %% [markdown]
 # ## wrong: name_rebound
 #
-# **Misconception.** v1 has changed once the line has run without an error.
+# **Misconception.** v1 is changed once the code runs without an error.
 #
-# **Hint.** v1 still holds its first matrices. A new value for the name `v1` changes nothing
-# outside the function, and `strict=False` passes over names that are not found.
+# **Hint.** v1 still holds its first matrices: nothing was written into them. A new value for the
+# name `v1` changes nothing outside the function, and `strict=False` passes over names that are
+# not found.
 
 # %%
 from copy import deepcopy
@@ -342,7 +428,7 @@ def match_weights(v1, v2):
 # %% [markdown]
 # ## wrong: copied_with_gradient
 #
-# **Misconception.** A parameter can be changed in place like any tensor.
+# **Misconception.** A parameter can be changed in place like any other tensor.
 #
 # **Hint.** PyTorch refuses while gradients are being recorded. There is a block that turns the
 # recording off.
@@ -352,6 +438,34 @@ def match_weights(v1, v2):
     v1.W_query.copy_(v2.W_query.weight.T)
     v1.W_key.copy_(v2.W_key.weight.T)
     v1.W_value.copy_(v2.W_value.weight.T)
+
+# %% [markdown]
+# ## wrong: weight_left_out
+#
+# **Misconception.** A linear layer is its matrix, and can be transposed itself.
+#
+# **Hint.** The layer holds its matrix under a name. Print `v2.W_query` and look for what it owns.
+
+# %%
+def match_weights(v1, v2):
+    with torch.no_grad():
+        v1.W_query.copy_(v2.W_query.T)
+        v1.W_key.copy_(v2.W_key.T)
+        v1.W_value.copy_(v2.W_value.T)
+
+# %% [markdown]
+# ## wrong: weight_on_both_sides
+#
+# **Misconception.** The matrices of v1 have a `weight` too.
+#
+# **Hint.** In v1 each of the three is the matrix itself, a bare parameter.
+
+# %%
+def match_weights(v1, v2):
+    with torch.no_grad():
+        v1.W_query.weight.copy_(v2.W_query.weight.T)
+        v1.W_key.weight.copy_(v2.W_key.weight.T)
+        v1.W_value.weight.copy_(v2.W_value.weight.T)
 
 # %% [markdown]
 # ## wrong: layers_assigned
@@ -383,7 +497,7 @@ def match_weights(v1, v2):
 # %% [markdown]
 # ## wrong: plain_tensors
 #
-# **Misconception.** Any tensor kept in a module is trained.
+# **Misconception.** Every tensor kept in a module is learned.
 #
 # **Hint.** The matrices of v1 are parameters, and they have to be parameters afterwards.
 
@@ -394,24 +508,9 @@ def match_weights(v1, v2):
         setattr(v1, name, getattr(v2, name).weight.detach().T.clone())
 
 # %% [markdown]
-# ## wrong: hidden_copy
-#
-# **Misconception.** It is enough that v1 calls a copy of v2.
-#
-# **Hint.** Then the matrices of v1 are still the old ones, and nothing uses them. Change the
-# matrices.
-
-# %%
-from copy import deepcopy
-
-
-def match_weights(v1, v2):
-    v1.forward = deepcopy(v2).forward
-
-# %% [markdown]
 # ## wrong: second_frozen
 #
-# **Misconception.** Freezing v2 does not change it.
+# **Misconception.** Freezing v2 leaves it as it is.
 #
 # **Hint.** It gives the same output, but it cannot learn any more. Leave v2 as it was.
 
@@ -422,17 +521,3 @@ def match_weights(v1, v2):
         v1.W_query.copy_(v2.W_query.weight.T)
         v1.W_key.copy_(v2.W_key.weight.T)
         v1.W_value.copy_(v2.W_value.weight.T)
-
-# %% [markdown]
-# ## wrong: copied_only_by_contiguous
-#
-# **Misconception.** `contiguous` always makes a copy.
-#
-# **Hint.** It copies only when it has to. The transpose of a single row or column is contiguous
-# already, and stays shared.
-
-# %%
-def match_weights(v1, v2):
-    v1.W_query = nn.Parameter(v2.W_query.weight.T.contiguous())
-    v1.W_key = nn.Parameter(v2.W_key.weight.T.contiguous())
-    v1.W_value = nn.Parameter(v2.W_value.weight.T.contiguous())

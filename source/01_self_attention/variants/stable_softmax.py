@@ -136,6 +136,17 @@ def stable_softmax(x, dim=-1):
     return powers / powers.sum(dim=dim, keepdim=True)
 
 # %% [markdown]
+# ## wrong: naive_softmax_again
+#
+# **Misconception.** The softmax from the text above will do here as well.
+#
+# **Hint.** Two things are new: `dim` can be any dimension, and some numbers are far above 88.
+
+# %%
+def stable_softmax(x, dim=-1):
+    return x.exp() / x.exp().sum(dim=-1, keepdim=True)
+
+# %% [markdown]
 # ## wrong: largest_of_all
 #
 # **Misconception.** One largest number for the whole tensor is enough.
@@ -147,6 +158,19 @@ def stable_softmax(x, dim=-1):
 def stable_softmax(x, dim=-1):
     powers = torch.exp(x - x.max())
     return powers / powers.sum(dim=dim, keepdim=True)
+
+# %% [markdown]
+# ## wrong: one_row_for_all
+#
+# **Misconception.** All entries of the tensor make up one row.
+#
+# **Hint.** Shares add up to 1 along `dim`, not over the whole tensor. The largest number and the
+# sum both need to know `dim`.
+
+# %%
+def stable_softmax(x, dim=-1):
+    powers = torch.exp(x - x.max())
+    return powers / powers.sum()
 
 # %% [markdown]
 # ## wrong: mean_subtracted
@@ -162,9 +186,22 @@ def stable_softmax(x, dim=-1):
     return powers / powers.sum(dim=dim, keepdim=True)
 
 # %% [markdown]
+# ## wrong: constant_subtracted
+#
+# **Misconception.** One fixed number, as large as any that may come, suits every row.
+#
+# **Hint.** In a row of small numbers every `exp` becomes 0 then, and 0 divided by 0 is nan. Let
+# each row have a number of its own.
+
+# %%
+def stable_softmax(x, dim=-1):
+    powers = torch.exp(x - 10_000)
+    return powers / powers.sum(dim=dim, keepdim=True)
+
+# %% [markdown]
 # ## wrong: smallest_subtracted
 #
-# **Misconception.** The numbers have to be positive before `exp`, so the smallest one is
+# **Misconception.** Before `exp` the numbers have to be positive, so the smallest is to be
 # subtracted.
 #
 # **Hint.** `exp` takes negative numbers well and gives something between 0 and 1. Large positive
@@ -179,7 +216,7 @@ def stable_softmax(x, dim=-1):
 # ## wrong: divided_by_the_largest
 #
 # **Misconception.** Dividing by the largest number makes the row small and leaves the weights as
-# they were.
+# they are.
 #
 # **Hint.** A factor before `exp` changes how sharp the weights are. Only a subtraction leaves
 # them alone.
@@ -205,8 +242,7 @@ def stable_softmax(x, dim=-1):
 # %% [markdown]
 # ## wrong: cut_at_ten_thousand
 #
-# **Misconception.** Numbers of about 10,000 are the largest that may come, so anything beyond is
-# cut off.
+# **Misconception.** The range ends at 10,000, and what lies beyond can be cut off.
 #
 # **Hint.** Rows around 10,000 lose their differences that way. After the subtraction of the row's
 # largest number nothing needs to be cut.
@@ -232,7 +268,7 @@ def stable_softmax(x, dim=-1):
 # %% [markdown]
 # ## wrong: small_number_in_the_sum
 #
-# **Misconception.** A small number must be added below the fraction bar against division by zero.
+# **Misconception.** A small number has to be added to the sum, against division by zero.
 #
 # **Hint.** After the shift one term of the sum is 1, so it is never zero. With the addition the
 # rows no longer sum to 1.
@@ -256,42 +292,17 @@ def stable_softmax(x, dim=-1):
     return powers / powers.sum(dim=-1, keepdim=True)
 
 # %% [markdown]
-# ## wrong: dim_zero_taken_for_none
+# ## wrong: dim_always_zero
 #
-# **Misconception.** `dim or -1` fills in the default only where no dimension was given.
+# **Misconception.** Softmax always goes over the first dimension.
 #
-# **Hint.** In Python 0 counts as false. The first dimension is a dimension like the others.
+# **Hint.** The argument `dim` says over which dimension the shares add up to 1. Where does your
+# code use it?
 
 # %%
-def stable_softmax(x, dim=None):
-    dim = dim or -1
-    powers = torch.exp(x - x.amax(dim=dim, keepdim=True))
-    return powers / powers.sum(dim=dim, keepdim=True)
-
-# %% [markdown]
-# ## wrong: default_dim_one
-#
-# **Misconception.** The last dimension is number 1.
-#
-# **Hint.** In a matrix it is. A single row of numbers has only dimension 0; -1 is the last one
-# everywhere.
-
-# %%
-def stable_softmax(x, dim=1):
-    powers = torch.exp(x - x.amax(dim=dim, keepdim=True))
-    return powers / powers.sum(dim=dim, keepdim=True)
-
-# %% [markdown]
-# ## wrong: default_dim_zero
-#
-# **Misconception.** Without a `dim` the softmax goes over the first dimension.
-#
-# **Hint.** Keep the default of the given first line: `dim=-1`.
-
-# %%
-def stable_softmax(x, dim=0):
-    powers = torch.exp(x - x.amax(dim=dim, keepdim=True))
-    return powers / powers.sum(dim=dim, keepdim=True)
+def stable_softmax(x, dim=-1):
+    powers = torch.exp(x - x.amax(dim=0, keepdim=True))
+    return powers / powers.sum(dim=0, keepdim=True)
 
 # %% [markdown]
 # ## wrong: matrices_only
@@ -311,10 +322,10 @@ def stable_softmax(x, dim=-1):
 # %% [markdown]
 # ## wrong: dimension_lost_in_the_sum
 #
-# **Misconception.** A sum over a dimension lines up by itself with the tensor it came from.
+# **Misconception.** A row's largest number and its sum line up with the row by themselves.
 #
-# **Hint.** The summed dimension is gone, and broadcasting lines up from the right. `keepdim=True`
-# leaves a size of 1 in its place.
+# **Hint.** The dimension that `amax` or `sum` goes over is gone, and broadcasting lines up from
+# the right. `keepdim=True` leaves a size of 1 in its place.
 
 # %%
 def stable_softmax(x, dim=-1):
@@ -336,7 +347,7 @@ def stable_softmax(x, dim=-1):
 # %% [markdown]
 # ## wrong: max_gives_a_pair
 #
-# **Misconception.** `max` with a `dim` returns a tensor.
+# **Misconception.** `max` with a `dim` gives back a single tensor.
 #
 # **Hint.** It returns two: the values and their places. `amax` gives the values alone.
 
@@ -346,21 +357,44 @@ def stable_softmax(x, dim=-1):
     return powers / powers.sum(dim=dim, keepdim=True)
 
 # %% [markdown]
-# ## wrong: divided_by_the_largest_power
+# ## wrong: python_exp
 #
-# **Misconception.** Shares are made by dividing by the largest power.
+# **Misconception.** `math.exp` takes tensors as well as numbers.
 #
-# **Hint.** Then the largest share is 1 and the row sums to more. Divide by the sum.
+# **Hint.** It takes a single number. For whole tensors torch has an `exp` of its own.
+
+# %%
+def stable_softmax(x, dim=-1):
+    powers = math.exp(x - x.amax(dim=dim, keepdim=True))
+    return powers / powers.sum(dim=dim, keepdim=True)
+
+# %% [markdown]
+# ## wrong: nothing_returned
+#
+# **Misconception.** A function hands back what it computes, even without `return`.
+#
+# **Hint.** Your function gives back `None`. How does a function hand something to its caller?
 
 # %%
 def stable_softmax(x, dim=-1):
     powers = torch.exp(x - x.amax(dim=dim, keepdim=True))
-    return powers / powers.amax(dim=dim, keepdim=True)
+    weights = powers / powers.sum(dim=dim, keepdim=True)
+
+# %% [markdown]
+# ## wrong: not_divided_by_the_sum
+#
+# **Misconception.** Powers are shares as soon as the largest of them is 1.
+#
+# **Hint.** Add up one row of your result. What has to happen for the sum to be 1?
+
+# %%
+def stable_softmax(x, dim=-1):
+    return torch.exp(x - x.amax(dim=dim, keepdim=True))
 
 # %% [markdown]
 # ## wrong: sum_of_scores
 #
-# **Misconception.** The powers are divided by the sum of the scores.
+# **Misconception.** The powers are to be divided by the sum of the scores.
 #
 # **Hint.** Below the fraction bar stands the sum of what stands above it: the powers.
 
@@ -409,7 +443,7 @@ def stable_softmax(x, dim=-1):
 # %% [markdown]
 # ## wrong: logarithms_returned
 #
-# **Misconception.** The logarithms of the weights are the weights.
+# **Misconception.** The logarithms of the weights serve as weights.
 #
 # **Hint.** Shares lie between 0 and 1, and yours are negative. One `exp` is missing.
 
@@ -445,26 +479,9 @@ def stable_softmax(x, dim=-1):
     return powers / powers.sum(dim=dim, keepdim=True)
 
 # %% [markdown]
-# ## wrong: view_of_the_rows
-#
-# **Misconception.** `view` works on every tensor.
-#
-# **Hint.** A matrix that is stored by columns cannot be viewed as rows. Use `reshape`, or no new
-# shape at all.
-
-# %%
-def stable_softmax(x, dim=-1):
-    last = dim in (-1, x.ndim - 1)
-    moved = x if last else x.movedim(dim, -1).contiguous()
-    rows = moved.view(-1).view(-1, moved.shape[-1])
-    powers = torch.exp(rows - rows.amax(dim=1, keepdim=True))
-    shares = (powers / powers.sum(dim=1, keepdim=True)).view(moved.shape)
-    return shares if last else shares.movedim(-1, dim)
-
-# %% [markdown]
 # ## wrong: detached
 #
-# **Misconception.** Softmax is only looked at and need not be trained through.
+# **Misconception.** No gradient has to pass through a softmax.
 #
 # **Hint.** The gradient has to find its way from the result back to the argument. Leave out what
 # cuts it off.
@@ -473,6 +490,22 @@ def stable_softmax(x, dim=-1):
 def stable_softmax(x, dim=-1):
     x = x.detach()
     powers = torch.exp(x - x.amax(dim=dim, keepdim=True))
+    return powers / powers.sum(dim=dim, keepdim=True)
+
+# %% [markdown]
+# ## wrong: numpy_exp
+#
+# **Misconception.** NumPy's `exp` is as good as torch's.
+#
+# **Hint.** It gives the same numbers, but NumPy knows nothing of gradients. Stay with tensor
+# operations.
+
+# %%
+import numpy as np
+
+
+def stable_softmax(x, dim=-1):
+    powers = np.exp(x - x.amax(dim=dim, keepdim=True))
     return powers / powers.sum(dim=dim, keepdim=True)
 
 # %% [markdown]
@@ -491,7 +524,7 @@ def stable_softmax(x, dim=-1):
 # %% [markdown]
 # ## wrong: shifted_in_place_without_gradient
 #
-# **Misconception.** Under `no_grad` a tensor may be changed, since the result is the same.
+# **Misconception.** Under `no_grad` an argument may be changed, since the result stays the same.
 #
 # **Hint.** The result is right, but the scores of the caller are shifted now. Subtract into a new
 # tensor.
@@ -506,9 +539,9 @@ def stable_softmax(x, dim=-1):
 # %% [markdown]
 # ## wrong: torch_softmax
 #
-# **Misconception.** PyTorch's own function is as good as a softmax written out.
+# **Misconception.** PyTorch's own softmax will do here as well, in one form or another.
 #
-# **Hint.** Everywhere else it is. Here the steps are the exercise: largest number, `exp`, sum.
+# **Hint.** Everywhere else it will. Here the steps are the exercise: largest number, `exp`, sum.
 
 # %%
 def stable_softmax(x, dim=-1):
@@ -517,7 +550,7 @@ def stable_softmax(x, dim=-1):
 # %% [markdown]
 # ## wrong: method
 #
-# **Misconception.** As a method of the tensor, PyTorch's softmax is not PyTorch's softmax.
+# **Misconception.** Called as a method, it is no longer PyTorch's softmax.
 #
 # **Hint.** It is the same function. Write the three steps yourself: largest number, `exp`, sum.
 
@@ -528,7 +561,7 @@ def stable_softmax(x, dim=-1):
 # %% [markdown]
 # ## wrong: softmax_layer
 #
-# **Misconception.** As a layer, PyTorch's softmax is not PyTorch's softmax.
+# **Misconception.** Called as a layer, it is no longer PyTorch's softmax.
 #
 # **Hint.** It is the same function. Write the three steps yourself: largest number, `exp`, sum.
 
@@ -542,7 +575,7 @@ def stable_softmax(x, dim=-1):
 # %% [markdown]
 # ## wrong: imported_under_another_name
 #
-# **Misconception.** Under another name, PyTorch's softmax is not PyTorch's softmax.
+# **Misconception.** Under another name, it is no longer PyTorch's softmax.
 #
 # **Hint.** It is the same function. Write the three steps yourself: largest number, `exp`, sum.
 
@@ -556,7 +589,7 @@ def stable_softmax(x, dim=-1):
 # %% [markdown]
 # ## wrong: exp_of_log_softmax
 #
-# **Misconception.** `log_softmax` is something else than softmax.
+# **Misconception.** `log_softmax` is something other than softmax.
 #
 # **Hint.** It is its logarithm, and not allowed either. Write the three steps yourself: largest
 # number, `exp`, sum.
@@ -568,7 +601,7 @@ def stable_softmax(x, dim=-1):
 # %% [markdown]
 # ## wrong: probabilities_of_a_distribution
 #
-# **Misconception.** A distribution that is asked for its probabilities computes no softmax.
+# **Misconception.** A distribution finds its probabilities without a softmax.
 #
 # **Hint.** It calls PyTorch's softmax inside. Write the three steps yourself: largest number,
 # `exp`, sum.
@@ -581,7 +614,7 @@ def stable_softmax(x, dim=-1):
 # %% [markdown]
 # ## wrong: softmin_of_the_negative
 #
-# **Misconception.** `softmin` is something else than softmax.
+# **Misconception.** `softmin` is something other than softmax.
 #
 # **Hint.** It is the softmax of the negative numbers. Write the three steps yourself: largest
 # number, `exp`, sum.
@@ -596,8 +629,7 @@ def stable_softmax(x, dim=-1):
 # %% [markdown]
 # ## wrong: attention_of_torch
 #
-# **Misconception.** PyTorch's attention function with an identity matrix for the keys and the
-# values computes no softmax.
+# **Misconception.** PyTorch's attention function works without a softmax.
 #
 # **Hint.** It is a softmax with two products around it. Write the three steps yourself: largest
 # number, `exp`, sum.
@@ -612,38 +644,3 @@ def stable_softmax(x, dim=-1):
     same = torch.eye(moved.shape[-1], dtype=x.dtype, device=x.device).unsqueeze(0)
     shares = F.scaled_dot_product_attention(rows, same, same, scale=1.0)
     return shares.reshape(moved.shape).movedim(-1, dim)
-
-# %% [markdown]
-# ## wrong: exp_of_cross_entropy
-#
-# **Misconception.** A loss function computes no softmax.
-#
-# **Hint.** Cross-entropy is the negative logarithm of a softmax. Write the three steps yourself:
-# largest number, `exp`, sum.
-
-# %%
-from torch.nn import functional as F
-
-
-def stable_softmax(x, dim=-1):
-    moved = x.movedim(dim, -1)
-    rows = moved.reshape(-1, moved.shape[-1])
-    losses = [
-        F.cross_entropy(rows, torch.full((len(rows),), j, device=x.device), reduction="none")
-        for j in range(rows.shape[1])
-    ]
-    return torch.exp(-torch.stack(losses, dim=-1)).reshape(moved.shape).movedim(-1, dim)
-
-# %% [markdown]
-# ## wrong: positive_dim_taken_for_the_last
-#
-# **Misconception.** Any dimension that is not the first is the last.
-#
-# **Hint.** With three dimensions, number 1 is the one in the middle. `amax` and `sum` take any
-# `dim`.
-
-# %%
-def stable_softmax(x, dim=-1):
-    dim = -1 if dim > 0 else dim
-    powers = torch.exp(x - x.amax(dim=dim, keepdim=True))
-    return powers / powers.sum(dim=dim, keepdim=True)
