@@ -59,7 +59,7 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     lesson = lessons(root)[LESSON]
     build(lesson)
     make_class(lesson, root)
-    result = run("autograde", "grade", cwd=root)
+    result = run("autograde", "grade", LESSON, cwd=root)
     assert result.returncode == 0, result.stdout + result.stderr
     return root
 
@@ -181,7 +181,7 @@ def test_manual_score_survives_and_wants_no_second_look(graded: Path) -> None:
         grade = gradebook.find_grade(name, NOTEBOOK, LESSON, "unfinished_half")
         grade.manual_score = 1.5
         gradebook.db.commit()
-    result = run("autograde", "grade", "--student", "unfinished_half", cwd=graded)
+    result = run("autograde", "grade", LESSON, "--student", "unfinished_half", cwd=graded)
     assert result.returncode == 0, result.stderr
     with Gradebook(f"sqlite:///{graded}/gradebook.db", "attention") as gradebook:
         grade = gradebook.find_grade(name, NOTEBOOK, LESSON, "unfinished_half")
@@ -195,7 +195,8 @@ def test_manual_score_survives_and_wants_no_second_look(graded: Path) -> None:
     ("arguments", "message"),
     [
         (["grade", "07_no_such_lesson"], "there is no lesson '07_no_such_lesson'"),
-        (["grade", "--student", "nobody"], "no student 'nobody'"),
+        (["grade", LESSON, "--student", "nobody"], "no student 'nobody'"),
+        (["grade"], "02_causal_mask is not built here"),
         (["build", "nothing"], "there is no lesson 'nothing'"),
         (["check", "nothing"], "there is no lesson 'nothing'"),
     ],

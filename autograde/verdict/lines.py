@@ -76,6 +76,9 @@ def _read(value: Plain, expected: Line) -> Outcome:
         readings = CHECKS[expected.check or ""](value, expected.before)
     except Unreadable as error:
         return Outcome(error="ContractBroken", message=str(error))
+    except (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError) as error:
+        # in grading the value may be anything: what a check cannot read is not right
+        return Outcome(error="ContractBroken", message=f"the result cannot be read: {error}")
     return Outcome(value=[list(astuple(reading)) for reading in readings])
 
 

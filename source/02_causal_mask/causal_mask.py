@@ -1,0 +1,587 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # The causal mask: hiding the future with `tril`
+#
+# At the end of lesson 01 *Your*, the first word, gave *step*, the last word, a weight of 0.15. A model that
+# writes word by word cannot do that: the last word is not there yet. In this lesson you hide the
+# future the obvious way, with a triangle of ones and zeros. Then you settle by experiment a question on
+# which teaching material contradicts itself: does a mask after the softmax leak?
+#
+# **You will be able to**
+# - build a causal mask and say which entries of the weights it hides;
+# - say when masking after the softmax leaks, and when not, and show both by measuring;
+# - name the case in which it fails, and why that is no leak.
+#
+# **It builds on** lesson 01: scores, weights, and the softmax.
+#
+# | part | minutes |
+# |---|---|
+# | 1 A look into the future | 10 |
+# | 2 The triangle | 15 |
+# | 3 Rows that add up to 1 again | 15 |
+# | 4 Does it leak? | 20 |
+# | 5 Where it does fail | 15 |
+# | 6 What goes wrong in practice, summary | 5 |
+#
+# *Run cells, fill in exercises, ask `hint` and `why`* as in lesson 01. Float64 in gives float64 out, gradients pass,
+# and arguments are left as they were.
+#
+# From here on scores may have more dimensions than two: several sentences, several heads. The last two
+# are always queries and keys, so write the last dimension as -1. The contracts say `(..., n, n)`.
+
+# %% nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
+import math
+import os
+
+import matplotlib.pyplot as plt
+import torch
+from torch import nn
+
+from autograde.student import beside, explore, heatmap, hint, show, table, why
+
+# "cuda" runs the lesson on a GPU
+device = torch.device(os.environ.get("AUTOGRADE_DEVICE", "cpu"))
+
+tokens = ["Your", "journey", "starts", "with", "one", "step"]
+inputs = torch.tensor(
+    [
+        [0.43, 0.15, 0.89],
+        [0.55, 0.87, 0.66],
+        [0.57, 0.85, 0.64],
+        [0.22, 0.58, 0.33],
+        [0.77, 0.25, 0.10],
+        [0.05, 0.80, 0.55],
+    ],
+    device=device,
+)  # (6, 3): one row for each token
+
+
+def lesson_01(seed):
+    """The three linear layers of lesson 01's SelfAttention_v2(3, 2), from a seed."""
+    torch.manual_seed(seed)
+    return [nn.Linear(3, 2, bias=False).to(device) for _ in range(3)]
+
+
+def scores_of(seed):
+    """The scores (6, 6) of the sentence in that layer."""
+    with torch.no_grad():
+        W_query, W_key, _ = lesson_01(seed)
+        return W_query(inputs) @ W_key(inputs).T
+
+
+# %% [markdown]
+# ## 1 A look into the future
+#
+# A model that writes sees *Your*, then *Your journey*, then *Your journey starts*. Here is the context vector of
+# the first word, each time one word more is known.
+
+# %%
+W_query, W_key, W_value = lesson_01(789)
+first = []
+for n in range(1, 7):
+    x = inputs[:n]  # (n, 3)
+    weights = torch.softmax(W_query(x) @ W_key(x).T / math.sqrt(2), dim=-1)  # (n, n)
+    first.append((weights @ W_value(x))[0])
+table(torch.stack(first), rows=[" ".join(tokens[:n]) for n in range(1, 7)], columns=["0", "1"])
+
+# %% [markdown]
+# The vector of *Your* changes every time a word is added after it. So while the sentence grows, everything
+# computed so far would have to be computed again. Worse, in training the whole sentence is there: a model that is to
+# predict the next word can simply look at it. It learns to copy, and is helpless when it has to write.
+#
+# **Predict, then run.** In the 6 × 6 matrix of weights, how many entries look at a later word?
+
+# %%
+my_guess = None  # a number from 0 to 36
+
+# %%
+beside(my_guess, sum(key > query for query in range(6) for key in range(6)))
+
+# %% [markdown]
+# ## 2 The triangle
+#
+# Query i may look at key j when j is not later than i. Written as a matrix of ones and zeros, that is a triangle:
+#
+# ```
+#            key 0   1   2
+# query 0        1   0   0
+# query 1        1   1   0        1: may look      0: hidden
+# query 2        1   1   1
+# ```
+#
+# ### Exercise: `causal_mask` (2 points)
+#
+# Return this triangle for n tokens, float32, ones on and below the diagonal. For n below 1 raise a
+# `ValueError` that names n and its value.
+
+# %% nbgrader={"grade": false, "grade_id": "causal_mask", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def causal_mask(n):
+    """Ones on and below the diagonal, zeros above: (n, n) float32."""
+    ### BEGIN SOLUTION
+    if n < 1:
+        raise ValueError(f"n must be at least 1, got {n}")
+    return torch.ones(n, n).tril()
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_causal_mask", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+from autograde.student import rubric
+
+
+@rubric("causal_mask")
+def _rubric(r):
+    # a mask is no number that depends on drawn inputs, so it is applied to some
+    def masked(n, weights):
+        return causal_mask(n).to(weights.device) * weights
+
+    r.call("seven tokens", masked, 7, r.normal(7, 7))
+    r.call("many tokens", masked, 23, r.normal(23, 23))
+    r.call("is float32, n by n", lambda *sizes: [causal_mask(n) + 0 for n in sizes], 5, 1)
+    r.refuses("n below 1", causal_mask, (1,), (0,), (-r.integer(1, 9),), (r.integer(2, 9),))
+
+# %% jupyter={"source_hidden": true} tags=["raises-exception"]
+# draws the figure
+mask = causal_mask(6).to(device)  # (6, 6)
+show(
+    heatmap(mask, tokens, tokens, title="Causal mask: 1 may look, 0 is hidden", limits=(0, 1)),
+    "Heatmap of the causal mask: a triangle of ones on and below the diagonal, zeros above it.",
+)
+table(mask, rows=tokens, columns=tokens)
+
+# %% [markdown]
+# ### Exercise: `apply_mask` (2 points)
+#
+# Put zeros where the mask is zero, and leave the other weights as they are.
+#
+# ```
+# weights (..., n, n)      mask (n, n)      result (..., n, n)
+# ```
+#
+# Multiplying looks right.
+#
+# **Predict, then run.** What is 0 times `nan`, and 0 times infinity?
+
+# %%
+my_guess = None  # a list of two numbers
+
+# %%
+beside(my_guess, (0 * torch.tensor([float("nan"), float("inf")])).tolist())
+
+# %% [markdown]
+# A hidden entry must become 0 even where the weight is `nan` or infinite: what is hidden must not reach
+# anybody. A visible `nan` stays, so that you see that something is wrong. Choose between two
+# values instead of multiplying.
+
+# %% nbgrader={"grade": false, "grade_id": "apply_mask", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def apply_mask(weights, mask):
+    """Zero where mask is 0, the weight itself where it is 1: (..., n, n), (n, n) -> (..., n, n)."""
+    ### BEGIN SOLUTION
+    return weights.masked_fill(mask == 0, 0.0)
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_apply_mask", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+from autograde.student import rubric
+
+
+@rubric("apply_mask")
+def _rubric(r):
+    from builtins import float
+
+    def triangle(n):
+        return torch.ones(n, n, device=device).tril()
+
+    def holes(n):
+        return (r.uniform(n, n) > 0).float()
+
+    def spoiled(n, where, factor):
+        return torch.where(where == 1, factor * r.normal(n, n), r.normal(n, n))
+
+    nan, inf, diagonal = float("nan"), float("inf"), torch.eye(7, device=device)
+
+    r.call("one sentence", apply_mask, r.normal(7, 7), triangle(7))
+    r.call("a mask that is no triangle", apply_mask, r.normal(9, 9), holes(9))
+    r.call("a batch of heads", apply_mask, r.normal(2, 3, 7, 7), triangle(7))
+    r.call("hidden nan", apply_mask, spoiled(8, 1 - triangle(8), nan), triangle(8))
+    r.call("hidden infinities", apply_mask, spoiled(8, 1 - triangle(8), inf), triangle(8))
+    r.call("visible nan", apply_mask, spoiled(7, diagonal, nan), triangle(7))
+    r.call("visible infinities", apply_mask, spoiled(7, diagonal, inf), triangle(7))
+    r.call("float64, stored by columns", apply_mask, r.normal(9, 9, dtype=torch.float64).T, triangle(9))
+    r.gradient("lets gradients through", lambda weights: apply_mask(weights, triangle(5)), r.normal(3, 5, 5))
+    r.arguments("leaves its arguments as they were")
+
+# %% tags=["raises-exception"]
+weights = torch.softmax(scores_of(789) / math.sqrt(2), dim=-1)  # (6, 6)
+masked = apply_mask(weights, mask)
+table(masked, rows=tokens, columns=tokens)
+print("sums of the rows:", [round(s, 2) for s in masked.sum(dim=-1).tolist()])
+
+# %% [markdown]
+# ## 3 Rows that add up to 1 again
+#
+# The future is gone, and with it much of the weight: the row of *Your* adds up to only 0.19. A context vector made from
+# it would be a fifth of what it should be. So divide every row by its sum.
+#
+# ### Exercise: `renormalise` (3 points)
+#
+# ```
+# weights (..., n, n)      result (..., n, n), each row divided by its sum
+# ```
+#
+# A row of zeros stays a row of zeros, without `nan`. Sums may be as small as 0.000001, and the result must
+# be right there too: adding a small number to every sum is not good enough.
+
+# %% nbgrader={"grade": false, "grade_id": "renormalise", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def renormalise(weights):
+    """Every row divided by its sum; a row of zeros stays zeros: (..., n, n) -> (..., n, n)."""
+    ### BEGIN SOLUTION
+    sums = weights.sum(dim=-1, keepdim=True)  # (..., n, 1)
+    return weights / sums.masked_fill(sums == 0, 1.0)
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_renormalise", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+from autograde.student import rubric
+
+
+@rubric("renormalise")
+def _rubric(r):
+    def positive(*shape, **kind):
+        return 0.1 + r.normal(*shape, **kind).abs()
+
+    def with_zero_rows(*shape):
+        weights = positive(*shape)
+        weights[..., 1::3, :] = 0
+        return weights
+
+    r.call("one sentence", renormalise, positive(7, 7))
+    r.call("a batch of heads", renormalise, positive(2, 3, 7, 7).tril())
+    r.call("rows of zeros", renormalise, with_zero_rows(8, 8))
+    r.call("rows of zeros in a batch", renormalise, with_zero_rows(3, 7, 7))
+    r.call("sums near 0.000001", renormalise, 1.2e-6 * torch.softmax(r.normal(7, 7), dim=-1))
+    r.call("sums far above 1", renormalise, 1e4 * positive(9, 9))
+    r.call("one token alone", renormalise, positive(1, 1))
+    r.call("float64, stored by columns", renormalise, positive(9, 9, dtype=torch.float64).T)
+    r.gradient("lets gradients through", renormalise, positive(2, 6, 6))
+    r.arguments("leaves its argument as it was")
+
+# %% [markdown]
+# ### Exercise: `tril_causal_weights` (2 points)
+#
+# The whole approach in one function, in this order: softmax of the scores divided by the square root of `d_k`, mask,
+# renormalise.
+#
+# ```
+# scores (..., n, n), d_k      weights (..., n, n), zero above the diagonal, each row adds up to 1
+# ```
+
+# %% nbgrader={"grade": false, "grade_id": "tril_causal_weights", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def tril_causal_weights(scores, d_k):
+    """Softmax of scaled scores, tril, renormalise: (..., n, n) -> (..., n, n)."""
+    ### BEGIN SOLUTION
+    weights = torch.softmax(scores / math.sqrt(d_k), dim=-1)
+    mask = causal_mask(scores.shape[-1]).to(scores.device)
+    return renormalise(apply_mask(weights, mask))
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_tril_causal_weights", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+from autograde.student import rubric
+
+
+@rubric("tril_causal_weights")
+def _rubric(r):
+    def huge(scores):
+        return torch.where(torch.ones_like(scores).triu(diagonal=4) == 1, 1e4, scores)
+
+    r.call("one sentence", tril_causal_weights, 2 * r.normal(7, 7), 3)
+    r.call("a batch of heads", tril_causal_weights, 2 * r.normal(2, 3, 8, 8), 12)
+    r.call("as many sentences as tokens", tril_causal_weights, 2 * r.normal(7, 7, 7), 5)
+    r.call("a key of one number, scores near 100", tril_causal_weights, 100 + r.normal(9, 9), 1)
+    r.call("scores of exactly 0 among them", tril_causal_weights, r.normal(8, 8).round(), 2)
+    r.call("softmax first: a huge hidden score takes all", tril_causal_weights, huge(r.normal(7, 7)), 3)
+    r.call("one token alone", tril_causal_weights, r.normal(2, 1, 1), 6)
+    r.call("float64, stored by columns", tril_causal_weights, 2 * r.normal(9, 9, dtype=torch.float64).T, 7)
+    r.gradient("lets gradients through", tril_causal_weights, r.normal(2, 6, 6), 4)
+    r.arguments("leaves its arguments as they were")
+
+# %% tags=["raises-exception"]
+print("seed 789")
+table(tril_causal_weights(scores_of(789), 2), rows=tokens, columns=tokens)
+print("seed 123")
+table(tril_causal_weights(scores_of(123), 2), rows=tokens, columns=tokens)
+
+# %% [markdown]
+# Move the slider through the three steps. Hidden cells are hatched. Watch the first row: 0.19, the rest hidden, then 1.
+
+# %% jupyter={"source_hidden": true} tags=["raises-exception"]
+# draws the figure
+def step(after):
+    steps = {
+        "softmax": torch.softmax(scores_of(789) / math.sqrt(2), dim=-1),
+        "mask": apply_mask(torch.softmax(scores_of(789) / math.sqrt(2), dim=-1), mask),
+        "renormalise": tril_causal_weights(scores_of(789), 2),
+    }
+    hidden = None if after == "softmax" else mask == 0
+    figure = heatmap(steps[after], tokens, tokens, title=f"Weights after: {after}", hidden=hidden, limits=(0, 1))
+    sums = ", ".join(f"{s:.2f}" for s in steps[after].sum(dim=-1).tolist())
+    return figure, f"Weights after {after}. Sums of the rows: {sums}."
+
+
+explore(step, alt="Heatmap of the weights after each of the three steps.", after=["softmax", "mask", "renormalise"])
+
+# %% [markdown]
+# ## 4 Does it leak?
+#
+# The softmax ran over all keys, hidden ones too. Their scores are in its denominator. So, says half of
+# the teaching material, the future still has an influence on the weights that are left. The other half renormalises
+# and sees no harm. Who is right?
+#
+# **Predict, then run.** Does a change of the scores above the diagonal change the weights on and below it? Think of
+# two cases: masked but not renormalised, and renormalised.
+
+# %%
+my_guess = None  # two words: ("yes" or "no", "yes" or "no")
+
+# %% [markdown]
+# ### Exercise: `future_influence` (3 points)
+#
+# Measure it. `weights_fn` is any function from scores `(n, n)` to weights `(n, n)`. Replace the scores above
+# the diagonal by other numbers from `torch.randn`, leave the rest alone, and compare the weights before and after. Return
+# the largest change of any weight on or below the diagonal, as a Python float. Weights above the diagonal
+# do not count.
+
+# %% nbgrader={"grade": false, "grade_id": "future_influence", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def future_influence(weights_fn, scores):
+    """Largest change of a weight [i, j], j <= i, when the future scores change: a float."""
+    ### BEGIN SOLUTION
+    future = torch.ones_like(scores).triu(diagonal=1) == 1  # (n, n)
+    changed = torch.where(future, torch.randn_like(scores), scores)
+    difference = (weights_fn(changed) - weights_fn(scores)).abs()
+    return difference[~future].max().item()
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_future_influence", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+from autograde.student import rubric
+
+
+@rubric("future_influence")
+def _rubric(r):
+    from builtins import float, isinstance
+
+    def causal(scores):
+        weights = torch.softmax(scores, dim=-1).tril()
+        return weights / weights.sum(dim=-1, keepdim=True)
+
+    def leaky(scores):
+        return torch.softmax(scores, dim=-1).tril()
+
+    def steep(scores):
+        return 1000 * scores.tril()
+
+    def both(one, other):
+        return lambda scores: [float(future_influence(weights_fn, scores)) for weights_fn in (one, other)]
+
+    def measured(scores, change):
+        # weights that differ by `change` as soon as the scores differ
+        before = scores.clone()
+        return float(future_influence(lambda seen: 8 + change * (seen != before).any(), scores))
+
+    def up_and_down(scores, change):
+        return [measured(scores, change), measured(scores, -change)]
+
+    def received(scores):
+        seen = []
+        future_influence(lambda given: seen.append(given.detach().clone()) or causal(given), scores)
+        return seen
+
+    future = torch.full((9, 9), 9.0, device=device).triu(diagonal=1)
+    r.check("none when renormalised, some when not", "tells_apart", both(causal, leaky), r.normal(8, 8))
+    r.call("the largest change, up or down", up_and_down, r.normal(9, 9), r.normal(9, 9).tril(-1))
+    r.call("the diagonal counts", measured, r.normal(9, 9), r.normal(9, 9).tril() + 9 * torch.eye(9, device=device))
+    r.call("weights above the diagonal do not count", measured, r.normal(9, 9), r.normal(9, 9) + future)
+    r.check("only the future is changed", "tells_apart", both(steep, leaky), r.normal(9, 9))
+    r.check("to other standard normal numbers", "changes_the_future", received, r.normal(50, 50))
+    r.check("float64", "tells_apart", both(causal, leaky), r.normal(9, 9, dtype=torch.float64))
+    r.call("returns a Python float", lambda scores: isinstance(future_influence(leaky, scores), float), r.normal(6, 6))
+    r.arguments("leaves the scores as they were")
+
+# %% tags=["raises-exception"]
+def softmax_alone(scores):
+    return torch.softmax(scores, dim=-1)
+
+
+def masked_only(scores):
+    return apply_mask(torch.softmax(scores, dim=-1), causal_mask(scores.shape[-1]).to(device))
+
+
+def renormalised(scores):
+    return tril_causal_weights(scores, 1)
+
+
+torch.manual_seed(123)
+random_scores = torch.randn(6, 6).to(device)
+found = {fn.__name__: future_influence(fn, random_scores) for fn in (softmax_alone, masked_only, renormalised)}
+for name, influence in found.items():
+    print(f"{name:>13}: {'none above 0.000001' if influence < 1e-6 else f'{influence:.2f}'}")
+beside(my_guess, tuple("yes" if found[name] > 1e-6 else "no" for name in ("masked_only", "renormalised")))
+
+# %% [markdown]
+# Both halves are right about something. **Without renormalising it leaks.** Renormalised, it does not, and four
+# lines of algebra say why. Let e_j be `exp(score j)`, let S be their sum over all keys, and V the sum over the visible ones:
+#
+# ```
+# after the softmax          e_j / S                     S holds the future
+# sum of the visible ones    V / S
+# divided by it              (e_j / S) / (V / S)
+#                          =  e_j / V                    S has gone, and the future with it
+# ```
+#
+# And `e_j / V` is what the softmax gives when it runs over the visible keys alone. Lesson 03 does just that, with
+# scores of minus infinity. Here is the comparison, for the weights and for the gradients that reach the scores.
+
+# %% tags=["raises-exception"]
+def inf_way(scores):
+    return torch.softmax(scores.masked_fill(causal_mask(len(scores)).to(device) == 0, float("-inf")), dim=-1)
+
+
+def gradient(weights_fn):
+    leaf = random_scores.clone().requires_grad_()
+    (weights_fn(leaf) * random_scores.cos()).sum().backward()
+    return leaf.grad
+
+
+weights_apart = (renormalised(random_scores) - inf_way(random_scores)).abs().max().item()
+gradients_apart = (gradient(renormalised) - gradient(inf_way)).abs().max().item()
+print("the weights differ by less than 0.000001:  ", weights_apart < 1e-6)
+print("the gradients differ by less than 0.000001:", gradients_apart < 1e-6)
+
+# %% [markdown]
+# ## 5 Where it does fail
+#
+# In algebra the two ways are one. In float32 they are not always. The softmax comes first, and it sees
+# the hidden scores. If a hidden score is far above the visible ones, the visible weights become so small that float32
+# cannot hold them: they **underflow**. Dividing by their sum does not bring back what is lost.
+#
+# Below, one hidden score lies above the visible ones by a growing gap. The curve is the largest error of the visible
+# weights, compared with the -inf way. When all of them have become zero, zero is divided by zero.
+
+# %% jupyter={"source_hidden": true}
+# draws the figure
+def error_at(gap, dtype):
+    line = torch.tensor([0.3, -0.4, 0.1, 0.0], dtype=dtype)  # three visible scores, then the hidden one
+    line[3] = line[:3].max() + gap
+    weights = torch.softmax(line, dim=-1)[:3].double()
+    right = torch.softmax(line[:3].double(), dim=-1)
+    return (weights / weights.sum() - right).abs().max().item()  # without a guard
+
+
+figure, axes = plt.subplots(figsize=(6.5, 3.6))
+for dtype, style, name, colour in ((torch.float16, "--", "float16", "#b5541c"), (torch.float32, "-", "float32", "#1f6f8b")):
+    gaps = range(0, 120)
+    errors = [error_at(gap, dtype) for gap in gaps]
+    axes.plot(gaps, [max(e, 1e-8) for e in errors], style, color=colour)
+    lost = next(gap for gap, e in zip(gaps, errors) if math.isnan(e))
+    axes.axvline(lost, linestyle=":", color="0.5")
+    axes.text(lost + 1, 2e-3, f"{name}:\nnan from {lost}", color=colour, fontsize=9)
+axes.set_yscale("log")
+axes.set(xlabel="gap between the hidden score and the largest visible one", ylabel="largest error of a weight",
+         xlim=(-3, 128), title="What underflow does to the visible weights")
+figure.tight_layout()
+show(
+    figure,
+    "Error of the visible weights against the gap, on a logarithmic scale. In float16 it is near 0.0001, rises "
+    "from a gap of about 10, and the weights are nan from 18. In float32 it stays below 0.000002 up to a gap of "
+    "about 90, rises steeply, and the weights are nan from 104.",
+)
+
+# %% [markdown]
+# This is no leak. It is a loss: nothing comes in from the future, but the present goes missing. In float16, which
+# models use to save memory, a gap of 16 is enough to change a weight by a tenth or more.
+#
+# ### Exercise: `break_tril` (2 points)
+#
+# Find such a case yourself. Return a finite float32 matrix of scores, `(n, n)` with n from 2 to 16, on which
+# `tril_causal_weights(scores, 1)` is off by more than 0.001 somewhere, while the -inf way is right. A row with one
+# visible weight stays right until that weight is exactly 0; a row with several goes wrong earlier.
+
+# %% nbgrader={"grade": false, "grade_id": "break_tril", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def break_tril():
+    """A score matrix (n, n), finite float32, on which the tril way fails by underflow."""
+    ### BEGIN SOLUTION
+    scores = torch.zeros(4, 4)
+    scores[0, 3] = 200.0
+    return scores
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_break_tril", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+from autograde.student import rubric
+
+
+@rubric("break_tril")
+def _rubric(r):
+    r.check("finite float32 scores of 2 to 16 tokens; the tril way is off by 0.001", "breaks_tril", break_tril)
+
+# %% tags=["raises-exception"]
+broken = break_tril().to(device)
+both = tril_causal_weights(broken, 1), inf_way(broken)
+hidden = causal_mask(len(broken)).to(device) == 0
+figure, (left, right) = plt.subplots(1, 2, figsize=(8, 3.6), layout="constrained")
+heatmap(both[0], None, None, title="the tril way", ax=left, hidden=hidden, limits=(0, 1), bar=False)
+heatmap(both[1], None, None, title="the -inf way", ax=right, hidden=hidden, limits=(0, 1))
+show(
+    figure,
+    "Two heatmaps of the weights of your matrix. Left the tril way, in which a row has lost its weights or has wrong "
+    "ones; right the -inf way, in which every row adds up to 1.",
+)
+print("sums of the rows, tril way:", [round(s, 2) for s in tril_causal_weights(broken, 1).sum(dim=-1).tolist()])
+print("sums of the rows, -inf way:", [round(s, 2) for s in inf_way(broken).sum(dim=-1).tolist()])
+
+# %% [markdown]
+# Your `renormalise` guards against rows of zeros. So the failure does not even show as `nan`: the row is
+# silently zero, and the token gets a context vector of zeros. A guard that hides a failure does not mend it.
+#
+# ## 6 What goes wrong in practice
+#
+# **`tril` and `triu` are mixed up.** Then every token sees the future and not its past. Look at the first row:
+# it must hold one weight, and that weight is 1.
+#
+# **The mask is put to no use.** `weights.masked_fill(mask == 0, 0.0)` returns a new tensor. As a line of its own it does
+# nothing.
+
+# %%
+weights = torch.softmax(scores_of(789) / math.sqrt(2), dim=-1)
+weights.masked_fill(torch.ones(6, 6, device=device).tril() == 0, 0.0)
+print("still visible above the diagonal:", int((weights.triu(diagonal=1) > 0).sum()))
+
+# %% [markdown]
+# **Renormalising is skipped**, because the weights look small anyway. You have measured what that does.
+#
+# ## Summary
+#
+# - A **causal mask** lets query i look at keys 0 to i. For 6 tokens it hides 15 of 36 weights.
+# - Hide by choosing, not by multiplying: 0 times `nan` is `nan`.
+# - Masked after the softmax and **not renormalised**, the weights depend on the future. Renormalised, they do not:
+#   they are exactly the softmax over the visible keys, in value and in gradient.
+# - What is left is **underflow**: when a hidden score is far above the visible ones, the visible weights are lost.
+#
+# **A loose end.** The softmax spends its precision on keys that are hidden a moment later. Lesson 03 hides them first.
+#
+# ## Further reading
+#
+# - Vaswani et al., *Attention Is All You Need*, 2017, section 3.2.3: the mask in the decoder, set to minus infinity before the
+#   softmax.
+# - Radford et al., *Improving Language Understanding by Generative Pre-Training*, 2018: a model built from causal attention alone.
