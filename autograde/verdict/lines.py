@@ -1,7 +1,7 @@
 """What one rubric line says: what was recorded for it, and how far that is from what is right."""
 
 from dataclasses import astuple
-from math import inf
+from math import inf, isnan
 
 from torch import Tensor
 
@@ -173,7 +173,7 @@ def alike(line: Line, got: Outcome, known: Outcome, tolerance: float) -> bool:
             return bool(got.value == known.value)
         case "check":
             return len(got.value) == len(known.value) and all(
-                abs(a - b) <= limit
+                a == b or abs(a - b) <= limit or (isnan(a) and isnan(b))
                 for (_, a, _, limit, _), (_, b, _, _, _) in zip(got.value, known.value, strict=True)
             )
     return apart(got.value, known.value).distance <= tolerance

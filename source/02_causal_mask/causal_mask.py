@@ -509,7 +509,7 @@ show(
 
 # %% [markdown]
 # This is no leak. It is a loss: nothing comes in from the future, but the present goes missing. In float16, which
-# models use to save memory, a gap of 16 is enough to change a weight by a tenth or more.
+# models use to save memory, a gap of 17 is enough to change a weight by more than a tenth.
 #
 # ### Exercise: `break_tril` (2 points)
 #

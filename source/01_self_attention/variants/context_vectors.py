@@ -210,7 +210,7 @@ def context_vectors(weights, values):
 # %% [markdown]
 # ## wrong: summed_over_queries
 #
-# **Misconception.** The weighted values are added up over the queries.
+# **Misconception.** The weighted values are to be added up over the queries.
 #
 # **Hint.** Each query gets a sum of its own, over the keys. Which of the three sizes belongs to
 # the keys?
@@ -256,7 +256,7 @@ def context_vectors(weights, values):
 # %% [markdown]
 # ## wrong: input_added
 #
-# **Misconception.** The token's own vector is added to its context vector.
+# **Misconception.** The token's own vector belongs to its context vector, too.
 #
 # **Hint.** Here the context vector is the weighted sum alone. A token's own share is on the
 # diagonal of the weights.

@@ -135,7 +135,7 @@ def dot_product_std(d_k, n_samples, generator):
 # %% [markdown]
 # ## wrong: fixed_seed
 #
-# **Misconception.** A fixed seed inside the function makes the measurement repeatable.
+# **Misconception.** A function that draws needs a fixed seed of its own.
 #
 # **Hint.** Then it is one and the same measurement for ever. The generator that is handed in
 # decides what is drawn.
