@@ -39,7 +39,7 @@ WORDS = {
     "unfinished_untouched": "Not attempted yet.",
     "deleted_rubric": "",
     "syntax_error": "The answer cell raised SyntaxError",
-    "endless_loop": "an interrupt: a call ran too long",
+    "endless_loop": "The rubric was stopped: a call ran too long.",
     "process_ended": "The kernel died in the cell that begins 'import os'",
     "out_of_memory": "The kernel died in the cell that begins 'import os, signal'",
     "megabytes_of_output": "printed more than 8 MB",
@@ -117,7 +117,7 @@ def test_answer_that_became_markdown_is_noted(graded: Path) -> None:
 
 def test_partly_wrong_answers_get_partial_credit_and_a_name(graded: Path) -> None:
     pages = "".join(feedback(graded, f"partly_{n}") for n in range(1, 5))
-    assert "What seems to be behind it:" in pages
+    assert "This is what comes out when one thinks:" in pages
     assert "Hint:" in pages
     assert any(round(score % 1, 3) for score in scores(graded).values())
 
@@ -167,7 +167,7 @@ def test_nbgrader_feedback_and_export(graded: Path, tmp_path: Path) -> None:
         "nbgrader", "generate_feedback", LESSON, "--student", "partly_1", "--force", cwd=graded
     )
     assert result.returncode == 0, result.stderr
-    assert "What seems to be behind it" in feedback(graded, "partly_1")
+    assert "This is what comes out when one thinks" in feedback(graded, "partly_1")
     target = tmp_path / "grades.csv"
     assert run("nbgrader", "export", "--to", str(target), cwd=graded).returncode == 0
     table = csv.DictReader(target.read_text().splitlines())

@@ -60,8 +60,9 @@ def large_figure() -> Figure:
 
 
 def row_of_two() -> Figure:
-    figure = Figure(figsize=(6.4, 3.2), layout="constrained")
-    axes = list(figure.subplots(1, 2))
+    with canvas.style():
+        figure = Figure(figsize=(6.4, 3.2), layout="constrained")
+        axes = list(figure.subplots(1, 2))
     for ax, title in zip(axes, ("one", "two"), strict=True):
         heatmap(WEIGHTS, TOKENS, TOKENS, title=title, ax=ax, limits=(0, 1), bar=ax is axes[-1])
     return figure
