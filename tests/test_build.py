@@ -47,14 +47,14 @@ def test_building_twice_gives_the_same_bytes(course: Path) -> None:
 def test_nbgrader_generates_the_same_bytes(course: Path) -> None:
     lesson = lessons(course)[LESSON]
     building.build(lesson)
-    built = files(course / "notebooks")
+    built = files(course / "notebooks" / LESSON)
     shutil.rmtree(course / "notebooks")
     (course / "gradebook.db").unlink()
     lesson.source_notebook.unlink()
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     command = ["nbgrader", "generate_assignment", LESSON]
     subprocess.run(command, cwd=course, env={**os.environ, "PATH": path}, check=True)
-    assert files(course / "notebooks") == built
+    assert files(course / "notebooks" / LESSON) == built
     with Gradebook(f"sqlite:///{course}/gradebook.db", "attention") as gradebook:
         assert gradebook.find_assignment(LESSON).max_score == lesson.points
 

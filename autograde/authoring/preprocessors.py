@@ -82,6 +82,7 @@ class RunReference(NbGraderPreprocessor):
                 nb,
                 km=kernel_manager(Path(folder)),
                 timeout=CELL_SECONDS,
+                coalesce_streams=True,  # how often a kernel flushes is chance
                 record_timing=False,
                 store_widget_state=False,
                 resources={"metadata": {"path": folder}},

@@ -81,6 +81,7 @@ async def _execute(nb: NotebookNode, folder: Path, seed: int, limits: Limits) ->
             interrupt_on_timeout=True,
             error_on_timeout={"ename": TIMED_OUT, "evalue": "", "traceback": []},
             allow_errors=True,
+            coalesce_streams=True,
             record_timing=False,
             store_widget_state=False,
             resources={"metadata": {"path": str(place)}},
