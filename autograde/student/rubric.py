@@ -223,7 +223,7 @@ def load(module: nn.Module, weights: Mapping[str, Tensor]) -> nn.Module:
     """Copy weights into a module's parameters by name; buffers are left alone.
 
     Raises:
-        ContractBroken: a parameter is missing, or has another shape.
+        ContractBroken: a parameter is missing, has another shape, or is not float32 as it should.
     """
     if not isinstance(module, nn.Module):
         raise ContractBroken(f"a {type(module).__name__} was built, expected an nn.Module")

@@ -101,7 +101,7 @@ def _other(got: Plain, expected: Plain) -> Difference:
 def _floats(got: Plain, expected: float) -> Difference:
     if not isinstance(got, float):
         return _other(got, expected)
-    if isclose(got, expected, rel_tol=0, abs_tol=0) or (isnan(got) and isnan(expected)):
+    if got == expected or (isnan(got) and isnan(expected)):
         return SAME
     distance = abs(got - expected) / max(abs(expected), 1e-12)
     return Difference(inf if isnan(distance) else distance, f"got {got:.4g}")
@@ -130,8 +130,7 @@ def tensor_distance(got: Tensor, expected: Tensor) -> float:
     finite = expected[expected.isfinite()]
     scale = float(finite.abs().max()) if finite.numel() else 0.0
     error = torch.where(same, 0.0, (got - expected).abs()) / (scale or 1.0)
-    worst = float(error.nan_to_num(nan=inf).max())
-    return worst
+    return float(error.nan_to_num(nan=inf).max())
 
 
 def _name(tensor: Tensor) -> str:
