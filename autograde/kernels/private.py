@@ -1,15 +1,39 @@
-"""A kernel that is reached through files in a folder of its own, not through the network."""
+"""One kernel for one notebook, reached through files in a folder of its own, not by network."""
 
+import os
 from pathlib import Path
 
+import zmq.asyncio
+from jupyter_client.kernelspec import KernelSpec
 from jupyter_client.manager import AsyncKernelManager
 
+from autograde.kernels.inside.confine import Limits
+from autograde.kernels.provisioner import WalledProvisioner
+
 KERNEL = "python3"
+WALLED = "walled"
+MAX_MESSAGE_BYTES = 64_000_000
 
 
-def kernel_manager(folder: Path) -> AsyncKernelManager:
-    """A manager for one kernel whose sockets lie in `folder`; keep that path short.
+def walled_manager(limits: Limits | None = None) -> AsyncKernelManager:
+    """A manager for one kernel behind a wall."""
+    spec = KernelSpec(argv=[], display_name=WALLED, language="python", interrupt_mode="signal")
+    manager = AsyncKernelManager(kernel_name=WALLED, transport="ipc", context=_context())
+    manager._kernel_spec = spec
+    manager.provisioner = WalledProvisioner(kernel_spec=spec, parent=manager)
+    manager.provisioner.limits = limits or Limits()
+    return manager
 
-    Any process that can open the sockets can read the outputs, so the folder is the caller's own.
-    """
-    return AsyncKernelManager(kernel_name=KERNEL, transport="ipc", ip=str(folder / "k"))
+
+def open_manager(folder: Path) -> AsyncKernelManager:
+    """A manager for one kernel without a wall, whose sockets lie in `folder`, a short path."""
+    manager = AsyncKernelManager(kernel_name=KERNEL, transport="ipc", context=_context())
+    manager.ip = str(folder / f"k{os.getpid()}")
+    return manager
+
+
+def _context() -> zmq.asyncio.Context:
+    """What a kernel sends is untrusted: a message that is too large closes the connection."""
+    context = zmq.asyncio.Context()
+    context.setsockopt(zmq.MAXMSGSIZE, MAX_MESSAGE_BYTES)
+    return context

@@ -1,0 +1,166 @@
+"""The warm template of this process: started on demand, replaced when it died, gone at the end."""
+
+import atexit
+import json
+import os
+import socket
+import subprocess
+import tarfile
+import threading
+from collections.abc import Iterable
+from dataclasses import asdict
+from pathlib import Path
+from tempfile import TemporaryDirectory, TemporaryFile
+from typing import IO, Any
+
+from autograde.kernels import wall
+from autograde.kernels.inside.confine import Limits
+
+MAX_FILES_BYTES = 100_000_000
+
+
+class Template:
+    """One template. It ends when this process does, however that ends: its socket closes."""
+
+    def __init__(self) -> None:
+        self._errors: IO[bytes] = TemporaryFile()
+        self._requests, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._started = threading.Event()
+        # It is told to die with the thread that started it, so that thread stays with it.
+        self._keeper = threading.Thread(target=self._keep, args=(theirs,), daemon=True)
+        self._problem: BaseException | None = None
+        self._keeper.start()
+        self._started.wait()
+        if self._problem is not None:
+            raise self._problem
+
+    def _keep(self, theirs: socket.socket) -> None:
+        with TemporaryDirectory(prefix="autograde-") as folder, theirs:
+            try:
+                wall.copy_package(Path(folder))
+                number = theirs.fileno()
+                process = subprocess.Popen(
+                    wall.command(Path(folder), [str(number), str(wall.unprivileged_uid())]),
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=self._errors,
+                    pass_fds=[number],
+                )
+            except BaseException as error:
+                self._problem = error
+                return
+            finally:
+                self._started.set()
+            theirs.close()
+            process.wait()
+
+    @property
+    def alive(self) -> bool:
+        return self._keeper.is_alive()
+
+    def why_it_ended(self) -> str:
+        self._errors.seek(0)
+        return wall.last_line(self._errors.read().decode(errors="replace"))
+
+    def ask(self, request: dict[str, Any], files: IO[bytes]) -> socket.socket:
+        """Ask for a kernel; the line to it, on which it will say that it is ready.
+
+        Raises:
+            OSError: the template has ended.
+        """
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            message = json.dumps(request).encode()
+            socket.send_fds(self._requests, [message], [theirs.fileno(), files.fileno()])
+        return ours
+
+    def close(self) -> None:
+        """End the template, and every kernel with it."""
+        self._requests.close()
+        self._keeper.join(10)
+
+
+_lock = threading.Lock()
+_template: Template | None = None
+_owner = 0
+
+
+def ask(
+    connection: dict[str, Any],
+    environment: dict[str, str],
+    files: Iterable[tuple[Path, str]],
+    limits: Limits,
+) -> socket.socket:
+    """Ask this process's template for a kernel, and start or replace the template if need be.
+
+    Args:
+        connection: what a connection file holds, with addresses as the kernel sees them.
+        files: files and the names they get in the folder in which the kernel starts.
+    """
+    request = {"connection": connection, "environment": environment, "limits": asdict(limits)}
+    with TemporaryFile() as archive:
+        pack(files, archive)
+        for attempt in (1, 2):
+            try:
+                archive.seek(0)
+                return current().ask(request, archive)
+            except OSError as error:
+                if attempt == 2:
+                    raise RuntimeError(f"no kernel: {why_it_ended()}") from error
+                close()
+    raise AssertionError
+
+
+def current() -> Template:
+    """The template that is running, a new one if there is none."""
+    global _template, _owner
+    with _lock:
+        if _owner != os.getpid():  # after a fork the template is the parent's
+            _template, _owner = None, os.getpid()
+        if _template is None or not _template.alive:
+            _template = Template()
+        return _template
+
+
+def why_it_ended() -> str:
+    return _template.why_it_ended() if _template is not None else ""
+
+
+@atexit.register
+def close() -> None:
+    """End this process's template, if it has one."""
+    global _template
+    if _template is not None and _owner == os.getpid():
+        _template.close()
+    _template = None
+
+
+def pack(files: Iterable[tuple[Path, str]], archive: IO[bytes]) -> None:
+    """Write plain files into an archive: their content and name, nothing else about them.
+
+    Raises:
+        ValueError: they are too large together.
+    """
+    total = 0
+    with tarfile.open(fileobj=archive, mode="w") as tar:
+        for path, name in files:
+            with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+                member = tarfile.TarInfo(name)
+                member.size = os.fstat(file.fileno()).st_size
+                total += member.size
+                if total > MAX_FILES_BYTES:
+                    raise ValueError(f"the files are larger than {MAX_FILES_BYTES} bytes together")
+                tar.addfile(member, file)
+    archive.flush()
+
+
+def plain_files(folder: Path) -> list[tuple[Path, str]]:
+    """The plain, visible files below a folder and their names in it; no links, nothing hidden."""
+    found = []
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder)
+        hidden = any(part.startswith(".") for part in name.parts)
+        linked = any(parent.is_symlink() for parent in [path, *path.parents][: len(name.parts)])
+        if not hidden and not linked and path.is_file():
+            found.append((path, str(name)))
+    return found
