@@ -8,6 +8,7 @@ from jupyter_client.kernelspec import KernelSpec
 from jupyter_client.manager import AsyncKernelManager
 
 from autograde.kernels.inside.confine import Limits
+from autograde.kernels.inside.first import MEMORY
 from autograde.kernels.provisioner import WalledProvisioner
 
 KERNEL = "python3"
@@ -37,3 +38,13 @@ def _context() -> zmq.asyncio.Context:
     context = zmq.asyncio.Context()
     context.setsockopt(zmq.MAXMSGSIZE, MAX_MESSAGE_BYTES)
     return context
+
+
+def why_it_died(manager: object) -> str:
+    """Which limit a walled kernel was ended for; nothing if it was for none, or has no wall."""
+    provisioner = getattr(manager, "provisioner", None)
+    if not isinstance(provisioner, WalledProvisioner) or not provisioner.reason:
+        return ""
+    if provisioner.reason == MEMORY:
+        return f"it used more than {provisioner.limits.memory_bytes // 2**20} MB of memory"
+    return f"it used more than {provisioner.limits.cpu_seconds} s of processor time"

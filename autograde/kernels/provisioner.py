@@ -7,18 +7,17 @@ import signal
 import socket
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from jupyter_client.connect import KernelConnectionInfo
+from jupyter_client.manager import KernelManager
 from jupyter_client.provisioning.provisioner_base import KernelProvisionerBase
 
 from autograde.kernels import template
 from autograde.kernels.inside.confine import Limits
-from autograde.kernels.inside.enter import SOCKETS
 
 START_SECONDS = 120
 END_SECONDS = 10
-PORTS = {"shell_port": 1, "iopub_port": 2, "stdin_port": 3, "hb_port": 4, "control_port": 5}
 PASSED_ON = ("NBGRADER_EXECUTION",)
 """Of the environment, all that reaches a kernel."""
 COURSE_FILES = ("gradebook.db", "nbgrader_config.py", "source")
@@ -44,47 +43,53 @@ class WalledProvisioner(KernelProvisionerBase):
         return {**kwargs, "cmd": []}
 
     async def launch_kernel(self, cmd: list[str], **kwargs: Any) -> KernelConnectionInfo:
-        """Fork a kernel; it starts in a copy of the folder's plain files."""
-        key = self.parent.session.key.decode()
-        self.code, self.reason = None, ""
-        connection = {"transport": "ipc", "key": key, "signature_scheme": "hmac-sha256", **PORTS}
-        environment = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
-        inside = {**connection, "ip": f"{SOCKETS}/k"}
+        """Fork a kernel; it starts in a copy of the folder's plain files.
+
+        Raises:
+            RuntimeError: no kernel could be started; the message says why.
+        """
         folder = Path(kwargs.get("cwd") or Path.cwd())
         files = [] if _is_course(folder) else template.plain_files(folder)
-        until = time.monotonic() + START_SECONDS
+        key = cast(KernelManager, self.parent).session.key.decode()
+        environment = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
+        self.code, self.reason = None, ""
         for attempt in (1, 2):
-            self.line = template.ask(inside, environment, files, self.limits)
+            self.line = template.ask(key, environment, self.limits)
             self.line.setblocking(False)
-            try:
-                await self._ready(until)
+            template.send_files(self.line, files)
+            if await self._ready(self.line):
                 break
-            except EOFError as error:
-                # the template died while it was asked; a new one is asked once
-                if attempt == 2:
-                    raise RuntimeError(f"no kernel: {template.why_it_ended()}") from error
+            # the template died before there was a kernel; a new one is asked once
+            if attempt == 2:
+                raise RuntimeError(f"no kernel: {template.why_it_ended()}")
         address = f"/proc/{os.getpid()}/fd/{self.folder}/k"
-        self.connection_info = {**connection, "ip": address, "key": key.encode()}  # type: ignore
+        info: Any = {**template.CONNECTION, "ip": address, "key": key.encode()}
+        self.connection_info = info
         return self.connection_info
 
-    async def _ready(self, until: float) -> None:
-        """Wait for the kernel to say that it is there, and take the folder with its sockets."""
-        assert self.line is not None
+    async def _ready(self, line: socket.socket) -> bool:
+        """Wait until the kernel is ready, and take the folder with its sockets; False: it died."""
+        until = time.monotonic() + START_SECONDS
         while True:
             try:
-                message, descriptors, _, _ = socket.recv_fds(self.line, 65536, 1)
+                message, descriptors, _, _ = socket.recv_fds(line, 65536, 1)
                 break
             except BlockingIOError:
                 if time.monotonic() > until:
                     self._hang_up()
                     raise RuntimeError(f"no kernel after {START_SECONDS} s") from None
                 await asyncio.sleep(0.002)
-        if not message or not descriptors:
+        if not descriptors:
             self._hang_up()
             if message:
                 raise RuntimeError(f"no kernel: {json.loads(message).get('failed')}")
-            raise EOFError
-        (self.folder,) = descriptors
+            return False
+        if self.folder is None:
+            (self.folder,) = descriptors
+        else:  # after a restart the address stays, so that clients find the new sockets
+            os.dup2(descriptors[0], self.folder, inheritable=False)
+            os.close(descriptors[0])
+        return True
 
     async def poll(self) -> int | None:
         """The exit code of the kernel, negative for a signal; None while it lives."""
@@ -126,7 +131,7 @@ class WalledProvisioner(KernelProvisionerBase):
         await self.send_signal(signal.SIGKILL)
         try:
             await asyncio.wait_for(self.wait(), END_SECONDS)
-        except asyncio.TimeoutError:
+        except TimeoutError:
             self._hang_up()
 
     async def terminate(self, restart: bool = False) -> None:
@@ -136,14 +141,14 @@ class WalledProvisioner(KernelProvisionerBase):
     async def cleanup(self, restart: bool = False) -> None:
         """Let go of the kernel's sockets; hanging up ends it if it still lives."""
         self._hang_up()
+        if self.folder is not None and not restart:
+            os.close(self.folder)
+            self.folder = None
 
     def _hang_up(self) -> None:
         if self.line is not None:
             self.line.close()
             self.line = None
-        if self.folder is not None:
-            os.close(self.folder)
-            self.folder = None
 
 
 def _is_course(folder: Path) -> bool:

@@ -8,6 +8,7 @@ import subprocess
 import tarfile
 import threading
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
@@ -15,7 +16,12 @@ from typing import IO, Any
 
 from autograde.kernels import wall
 from autograde.kernels.inside.confine import Limits
+from autograde.kernels.inside.enter import SOCKETS
 
+CONNECTION = {
+    "transport": "ipc", "signature_scheme": "hmac-sha256",
+    "shell_port": 1, "iopub_port": 2, "stdin_port": 3, "hb_port": 4, "control_port": 5,
+}  # fmt: skip
 MAX_FILES_BYTES = 100_000_000
 
 
@@ -23,7 +29,7 @@ class Template:
     """One template. It ends when this process does, however that ends: its socket closes."""
 
     def __init__(self) -> None:
-        self._errors: IO[bytes] = TemporaryFile()
+        self._errors: IO[bytes] = TemporaryFile()  # noqa: SIM115 (open as long as this)
         self._requests, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._started = threading.Event()
         # It is told to die with the thread that started it, so that thread stays with it.
@@ -62,8 +68,8 @@ class Template:
         self._errors.seek(0)
         return wall.last_line(self._errors.read().decode(errors="replace"))
 
-    def ask(self, request: dict[str, Any], files: IO[bytes]) -> socket.socket:
-        """Ask for a kernel; the line to it, on which it will say that it is ready.
+    def ask(self, request: dict[str, Any]) -> socket.socket:
+        """Ask for a kernel; the line to it.
 
         Raises:
             OSError: the template has ended.
@@ -71,7 +77,7 @@ class Template:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             message = json.dumps(request).encode()
-            socket.send_fds(self._requests, [message], [theirs.fileno(), files.fileno()])
+            socket.send_fds(self._requests, [message], [theirs.fileno()])
         return ours
 
     def close(self) -> None:
@@ -85,30 +91,27 @@ _template: Template | None = None
 _owner = 0
 
 
-def ask(
-    connection: dict[str, Any],
-    environment: dict[str, str],
-    files: Iterable[tuple[Path, str]],
-    limits: Limits,
-) -> socket.socket:
+def ask(key: str, environment: dict[str, str], limits: Limits) -> socket.socket:
     """Ask this process's template for a kernel, and start or replace the template if need be.
 
-    Args:
-        connection: what a connection file holds, with addresses as the kernel sees them.
-        files: files and the names they get in the folder in which the kernel starts.
+    It waits for `send_files` on the line, then says there that it is ready.
     """
+    connection = {**CONNECTION, "ip": f"{SOCKETS}/k", "key": key}
     request = {"connection": connection, "environment": environment, "limits": asdict(limits)}
+    try:
+        return current().ask(request)
+    except OSError:  # it has died; a new one is asked once
+        close()
+        return current().ask(request)
+
+
+def send_files(line: socket.socket, files: Iterable[tuple[Path, str]]) -> None:
+    """Send a kernel its files: paths, and the names they get in the folder where it starts."""
     with TemporaryFile() as archive:
         pack(files, archive)
-        for attempt in (1, 2):
-            try:
-                archive.seek(0)
-                return current().ask(request, archive)
-            except OSError as error:
-                if attempt == 2:
-                    raise RuntimeError(f"no kernel: {why_it_ended()}") from error
-                close()
-    raise AssertionError
+        archive.seek(0)
+        with suppress(BrokenPipeError, ConnectionResetError):  # what it says, or nothing, is read
+            socket.send_fds(line, [b"+"], [archive.fileno()])
 
 
 def current() -> Template:

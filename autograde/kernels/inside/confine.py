@@ -119,4 +119,3 @@ def _when(number: int, steps: list[bytes]) -> list[bytes]:
 
 def _refused(number: int, error: int) -> list[bytes]:
     return _when(number, [_error(error)])
-

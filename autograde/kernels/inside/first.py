@@ -11,6 +11,7 @@ import select
 import signal
 import socket
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -50,10 +51,15 @@ def _say_ready(pipe: int) -> None:
 
 
 def serve(line: socket.socket, kernel: int, failed: str, limits: Limits) -> None:
-    """Tell the grader that the kernel is there, then look after it until it ends."""
+    """Wait for the notebook's files, say that the kernel is ready, look after it until it ends."""
     if failed:
         _say(line, failed=failed)
         return
+    _, descriptors, _, _ = socket.recv_fds(line, 1, 1)
+    if not descriptors:
+        return  # the grader has no use for it
+    with open(descriptors[0], "rb") as files:
+        enter.unpack(files)
     enter.lock_sockets()
     system.drop_capabilities()
     system.prctl(system.PR_SET_DUMPABLE, 0)
@@ -65,10 +71,8 @@ def serve(line: socket.socket, kernel: int, failed: str, limits: Limits) -> None
 
 
 def _say(line: socket.socket, **message: Any) -> None:
-    try:
+    with suppress(OSError):  # the grader is gone, and soon this is too
         line.send(json.dumps(message).encode())
-    except OSError:
-        pass  # the grader is gone, and soon this is too
 
 
 def _look_after(line: socket.socket, kernel: int, limits: Limits) -> tuple[int, str]:
@@ -109,10 +113,8 @@ def _obey(line: socket.socket, kernel: int) -> bool:
     order = line.recv(1)
     if not order or order[0] == signal.SIGKILL:
         return False
-    try:
+    with suppress(ProcessLookupError):
         os.killpg(kernel, order[0])
-    except ProcessLookupError:
-        pass
     return True
 
 

@@ -28,7 +28,7 @@ def run(request: dict[str, Any], limits: Limits, ready: Callable[[], None]) -> N
     confine(limits)
     _forget_random_state()
     CONNECTION.write_text(json.dumps(request["connection"]))
-    app = IPKernelApp.instance(
+    app: Any = IPKernelApp.instance(
         connection_file=str(CONNECTION), parent_handle=0, log_level=50, quiet=True
     )
     app.config.HistoryManager.hist_file = ":memory:"
@@ -43,5 +43,5 @@ def run(request: dict[str, Any], limits: Limits, ready: Callable[[], None]) -> N
 def _forget_random_state() -> None:
     """As in a new process: torch has its usual seed, NumPy and Python have one from the system."""
     torch.manual_seed(TORCH_START)
-    np.random.seed()  # noqa: NPY002 (the global state is what is meant)
+    np.random.seed()
     random.seed()

@@ -2,8 +2,8 @@
 
     python -m autograde.kernels.inside.template SOCKET UID [try]
 
-SOCKET is the number of an open socket on which requests arrive, each with two descriptors: the
-line to the grader, and an archive of files. It ends when no grader is left at the other end.
+SOCKET is the number of an open socket on which requests arrive, each with a descriptor: the line
+between the kernel and the grader. It ends when no grader is left at the other end.
 With `try` it only looks whether a kernel could be walled here.
 """
 
@@ -40,13 +40,13 @@ def main() -> None:
     gc.freeze()  # what is here now is never looked at again, so it stays shared
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     while True:
-        message, descriptors, _, _ = socket.recv_fds(requests, MAX_REQUEST, 2)
+        message, descriptors, _, _ = socket.recv_fds(requests, MAX_REQUEST, 1)
         if not message:
             return
+        (descriptor,) = descriptors
         if os.fork() == 0:
-            _become_kernel(json.loads(message), descriptors, requests)
-        for descriptor in descriptors:
-            os.close(descriptor)
+            _become_kernel(json.loads(message), descriptor, requests)
+        os.close(descriptor)
 
 
 def _try_wall() -> None:
@@ -68,21 +68,19 @@ def _try_wall() -> None:
         sys.exit("a kernel cannot be given a wall of its own here")
 
 
-def _become_kernel(request: dict[str, Any], descriptors: list[int], requests: socket.socket) -> None:
+def _become_kernel(request: dict[str, Any], descriptor: int, requests: socket.socket) -> None:
     """In the child: leave the template's namespaces; the grandchild is first in the new ones."""
-    line = socket.socket(fileno=descriptors[0])
+    line = socket.socket(fileno=descriptor)
     try:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         requests.close()
-        for stream in range(2):
+        for stream in range(3):
             os.dup2(os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC), stream)
         enter.leave()
         if os.fork() != 0:
             os._exit(0)
         limits = Limits(**request["limits"])
         enter.furnish(limits.scratch_bytes)
-        with open(descriptors[1], "rb") as files:
-            enter.unpack(files)
         first.serve(line, *first.start(lambda ready: _kernel(request, limits, ready)), limits)
     except BaseException as error:
         line.send(json.dumps({"failed": repr(error)}).encode())
