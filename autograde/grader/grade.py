@@ -24,13 +24,15 @@ class Graded:
     max_score: float
     problem: str = ""
     failed: bool = False
+    walled: bool = True
 
 
-def grade(submission: tuple[str, Lesson]) -> Graded:
+def grade(submission: tuple[str, Lesson], *, wall: bool = True) -> Graded:
     """Grade one submission into the gradebook and write its feedback page."""
     student, lesson = submission
     staged = stage(student, lesson)
     config = _config(staged)
+    config.Run.wall = wall
     try:
         convert(Autograde, config)
         convert(GenerateFeedback, config)
@@ -41,7 +43,8 @@ def grade(submission: tuple[str, Lesson]) -> Graded:
         score, max_score = saved.score, saved.max_score
     path = lesson.root / "autograded" / student / lesson.name / f"{lesson.notebook}.ipynb"
     problem = nbformat.read(path, as_version=4).metadata[NOTE]["problem"]
-    return Graded(student, lesson.name, score, max_score, problem or staged.remark)
+    remark = problem or staged.remark
+    return Graded(student, lesson.name, score, max_score, remark, walled=wall)
 
 
 def check_released(lesson: Lesson) -> None:

@@ -1,9 +1,8 @@
 """One kernel for one notebook, reached through files in a folder of its own, not by network."""
 
-import os
 from pathlib import Path
 
-import zmq.asyncio
+import zmq
 from jupyter_client.kernelspec import KernelSpec
 from jupyter_client.manager import AsyncKernelManager
 
@@ -19,7 +18,9 @@ MAX_MESSAGE_BYTES = 64_000_000
 def walled_manager(limits: Limits | None = None) -> AsyncKernelManager:
     """A manager for one kernel behind a wall."""
     spec = KernelSpec(argv=[], display_name=WALLED, language="python", interrupt_mode="signal")
-    manager = AsyncKernelManager(kernel_name=WALLED, transport="ipc", context=_context())
+    manager = AsyncKernelManager(kernel_name=WALLED, transport="ipc")
+    # what a kernel sends is untrusted: a message that is too large closes the connection
+    manager.context.setsockopt(zmq.MAXMSGSIZE, MAX_MESSAGE_BYTES)
     manager._kernel_spec = spec
     manager.provisioner = WalledProvisioner(kernel_spec=spec, parent=manager)
     manager.provisioner.limits = limits or Limits()
@@ -28,16 +29,7 @@ def walled_manager(limits: Limits | None = None) -> AsyncKernelManager:
 
 def open_manager(folder: Path) -> AsyncKernelManager:
     """A manager for one kernel without a wall, whose sockets lie in `folder`, a short path."""
-    manager = AsyncKernelManager(kernel_name=KERNEL, transport="ipc", context=_context())
-    manager.ip = str(folder / f"k{os.getpid()}")
-    return manager
-
-
-def _context() -> zmq.asyncio.Context:
-    """What a kernel sends is untrusted: a message that is too large closes the connection."""
-    context = zmq.asyncio.Context()
-    context.setsockopt(zmq.MAXMSGSIZE, MAX_MESSAGE_BYTES)
-    return context
+    return AsyncKernelManager(kernel_name=KERNEL, transport="ipc", ip=str(folder / "k"))
 
 
 def why_it_died(manager: object) -> str:

@@ -172,10 +172,12 @@ def last_line(text: str) -> str:
     return (text.strip().splitlines() or ["it said nothing"])[-1].rstrip(".")
 
 
-def refuse_inside(private: Path) -> None:
-    """Raises NoWall when a private folder lies where every kernel can read."""
-    for path in readable():
-        if private.resolve().is_relative_to(path.resolve()):
-            raise NoWall(f"{private} lies in {path}, which every kernel can read. Move the course.")
-        if path.resolve().is_relative_to(private.resolve()) and path.name in ("source", "grader"):
-            raise NoWall(f"{path} is readable for every kernel. Move it out of the course.")
+def exposed(course: Path) -> str:
+    """What of a course every kernel could read, because of where it lies; nothing if all is well.
+
+    An environment inside the course, as `make` makes it, is no more than its packages.
+    """
+    for path in map(Path.resolve, readable()):
+        if course.resolve().is_relative_to(path):
+            return f"The course {course} lies in {path}, which every kernel can read; move it."
+    return ""
