@@ -55,12 +55,12 @@ class WalledProvisioner(KernelProvisionerBase):
         self.code, self.reason = None, ""
         for attempt in (1, 2):
             self.line = template.ask(key, environment, self.limits)
-            self.line.setblocking(False)
             template.send_files(self.line, files)
+            self.line.setblocking(False)
             if await self._ready(self.line):
                 break
-            # the template died before there was a kernel; a new one is asked once
-            if attempt == 2:
+            # if the template died before there was a kernel, a new one is asked once
+            if attempt == 2 or not template.replaceable():
                 raise RuntimeError(f"no kernel: {template.why_it_ended()}")
         address = f"/proc/{os.getpid()}/fd/{self.folder}/k"
         info: Any = {**template.CONNECTION, "ip": address, "key": key.encode()}
@@ -79,6 +79,9 @@ class WalledProvisioner(KernelProvisionerBase):
                     self._hang_up()
                     raise RuntimeError(f"no kernel after {START_SECONDS} s") from None
                 await asyncio.sleep(0.002)
+            except ConnectionResetError:
+                message, descriptors = b"", []
+                break
         if not descriptors:
             self._hang_up()
             if message:

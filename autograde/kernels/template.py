@@ -64,6 +64,11 @@ class Template:
     def alive(self) -> bool:
         return self._keeper.is_alive()
 
+    def ended(self, within: float = 1.0) -> bool:
+        """Whether it has ended; one whose socket has closed is given a moment to."""
+        self._keeper.join(within)
+        return not self._keeper.is_alive()
+
     def why_it_ended(self) -> str:
         self._errors.seek(0)
         return wall.last_line(self._errors.read().decode(errors="replace"))
@@ -101,7 +106,8 @@ def ask(key: str, environment: dict[str, str], limits: Limits) -> socket.socket:
     try:
         return current().ask(request)
     except OSError:  # it has died; a new one is asked once
-        close()
+        if not replaceable():
+            raise
         return current().ask(request)
 
 
@@ -123,6 +129,11 @@ def current() -> Template:
         if _template is None or not _template.alive:
             _template = Template()
         return _template
+
+
+def replaceable() -> bool:
+    """Whether asking again is worth it: there is no template, so the next one is new."""
+    return _template is None or _template.ended()
 
 
 def why_it_ended() -> str:

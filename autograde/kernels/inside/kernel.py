@@ -4,6 +4,7 @@ import gc
 import json
 import os
 import random
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ from typing import Any
 import numpy as np
 import torch
 from ipykernel.kernelapp import IPKernelApp
+from IPython.core.pylabtools import activate_matplotlib
+from matplotlib_inline.backend_inline import configure_inline_support
 
 from autograde.kernels.inside import enter
 from autograde.kernels.inside.confine import Limits, confine
@@ -24,6 +27,7 @@ def run(request: dict[str, Any], limits: Limits, ready: Callable[[], None]) -> N
     """Become a kernel; returns when it is shut down."""
     os.setsid()
     os.chdir(enter.HOME)
+    sys.path.insert(0, "")  # as in every kernel: modules beside the notebook
     os.environ.update(request["environment"])
     confine(limits)
     _forget_random_state()
@@ -34,10 +38,18 @@ def run(request: dict[str, Any], limits: Limits, ready: Callable[[], None]) -> N
     app.config.HistoryManager.hist_file = ":memory:"
     app.initialize([])
     CONNECTION.unlink()
+    _show_figures(app.shell)
     gc.enable()
     ready()
     app.start()
     os._exit(0)
+
+
+def _show_figures(shell: Any) -> None:
+    """What importing pyplot does in a kernel; the template imported it, and is none."""
+    activate_matplotlib(os.environ["MPLBACKEND"])
+    configure: Any = configure_inline_support
+    configure(shell, os.environ["MPLBACKEND"])
 
 
 def _forget_random_state() -> None:
