@@ -44,6 +44,7 @@ INSTALL = (
     "On Debian and Ubuntu: sudo apt-get install bubblewrap. In a container, start it so that "
     "it may make user namespaces, or use the project's Containerfile."
 )
+MOVE = "Put the Python environment elsewhere."
 
 
 class NoWall(Exception):
@@ -85,6 +86,8 @@ def command(package: Path, arguments: list[str]) -> list[str]:
     else:
         options += ["--unshare-user", "--proc", "/proc"]
     for path in readable():
+        if path.is_relative_to("/tmp"):  # noqa: S108
+            raise NoWall(f"{path} lies in /tmp, and every kernel has a /tmp of its own. {MOVE}")
         options += [*_parents(path), "--ro-bind", str(path), str(path)]
     for link in map(Path, LINKS):
         if link.is_symlink():
