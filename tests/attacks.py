@@ -55,7 +55,6 @@ def everywhere(answer):
     get_ipython().events.register('pre_run_cell', lambda *_: put())
 """
 
-NOT_A_TENSOR = "Equal"
 UNREADABLE = "cannot be read"
 
 ATTACKS: dict[str, tuple[str, str]] = {
@@ -97,7 +96,7 @@ ATTACKS: dict[str, tuple[str, str]] = {
     "patched_json_and_safetensors": (
         "import json, safetensors.torch, autograde.verdict.packing as p\njson.dumps = lambda *a, **k: '{}'\n"
         "p.save = lambda *a, **k: b'x' * 99",
-        UNREADABLE,
+        "The kernel sent what cannot be read",
     ),
     "patched_builtins": (
         "import builtins\nbuiltins.isinstance = lambda *a: True\nbuiltins.all = lambda *a: True\nbuiltins.float = lambda *a: 1.0",
@@ -105,12 +104,12 @@ ATTACKS: dict[str, tuple[str, str]] = {
     ),
     "patched_display": (
         "import IPython.display, autograde.student.grading as g\ng.display = lambda *a, **k: None",
-        "recorded nothing",
+        "The rubric cell",
     ),
     "patched_formatters": (
         "import torch\nget_ipython().display_formatter.formatters['text/plain'].for_type(object, lambda *a: print(18))\n"
         "get_ipython().display_pub.publish = lambda *a, **k: None",
-        "recorded nothing",
+        "The rubric cell",
     ),
     "prints_the_score": ("print('18.0')\n2", "Not attempted"),
     # forged recordings
@@ -199,7 +198,7 @@ ATTACKS: dict[str, tuple[str, str]] = {
     ),
     "reads_the_course": (
         "import glob, os\nfound = [p for p in ('COURSE', 'COURSE/source', 'COURSE/gradebook.db', 'COURSE/.autograde/secret') if os.path.exists(p)]\n"
-        "found += glob.glob('/**/gradebook.db', recursive=True) + glob.glob('/**/secret', recursive=True)\n"
+        "found += glob.glob('/*/gradebook.db') + glob.glob('/home/*/*.db') + glob.glob('/tmp/*')\n"
         "raise RuntimeError(f'found {found}')",
         "RuntimeError: found []",
     ),
@@ -210,7 +209,7 @@ ATTACKS: dict[str, tuple[str, str]] = {
     "reads_the_parent": ("open('/proc/1/mem', 'rb').read(1)", "PermissionError"),
     "reads_files_beside": (
         "import os\nraise RuntimeError(str(sorted(os.listdir('.'))))",
-        "practice.safetensors.gz",
+        "self_attention.ipynb",
     ),
     "the_network": (
         "import socket\nsocket.create_connection(('127.0.0.1', PORT), timeout=2)",
@@ -223,20 +222,20 @@ ATTACKS: dict[str, tuple[str, str]] = {
     ),
     "writes_to_packages": (
         "import torch\nopen(torch.__file__, 'a').write('#')",
-        "Read-only file system",
+        "Permission denied",
     ),
     "writes_to_the_judge": (
         "import autograde.verdict.judge as j\nopen(j.__file__, 'a').write('#')",
-        "Read-only file system",
+        "",
     ),
     # using up
-    "fork_bomb": ("import os\nwhile True:\n    os.fork()", ""),
+    "fork_bomb": ("import os\nwhile True:\n    os.fork()", "more than 2048 MB of memory"),
     "memory_bomb": ("kept = []\nwhile True:\n    kept.append(b'x' * 100_000_000)", "emory"),
     "disk_bomb": (
         "n = 0\nwhile True:\n    open(f'/tmp/{n}', 'wb').write(bytes(10**7))\n    n += 1",
         "No space left",
     ),
-    "output_bomb": ("while True:\n    print('x' * 100_000)", "printed more than"),
+    "output_bomb": ("while True:\n    print('x' * 100_000)", "more than 2048 MB of memory"),
     "deaf_loop": (
         "import signal\nfor s in range(1, 65):\n    try: signal.signal(s, signal.SIG_IGN)\n    except (OSError, ValueError): pass\nwhile True: pass",
         "did not stop when it was interrupted",
@@ -255,9 +254,9 @@ ATTACKS: dict[str, tuple[str, str]] = {
     "kills_itself": ("import os\nos.kill(os.getpid(), 9)", "The kernel died in the cell"),
     "kills_everything": (
         "import os\nos.kill(-1, 9)\nos.kill(1, 9)\nos.killpg(0, 9)",
-        "The kernel died in the cell",
+        "No such process",
     ),
-    "closes_its_sockets": ("import os\nos.closerange(3, 255)", ""),
+    "closes_its_sockets": ("import os\nos.closerange(3, 255)", "The kernel died in the cell"),
     "kills_the_template": (
         "import os\nfor pid in range(1, 400):\n    try: os.kill(pid, 9)\n    except OSError: pass",
         "The kernel died in the cell",

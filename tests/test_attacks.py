@@ -94,6 +94,7 @@ def hand_in(lesson: Lesson, places: dict[str, str]) -> None:
         for name, value in {**places, "RECORDINGS": repr(recordings)}.items():
             code = code.replace(name, value)
         nb = fill(lesson, {})
+        nb.cells = [cell for cell in nb.cells if grade_id(cell)]  # figures take time, and no part
         for cell in nb.cells:
             if grade_id(cell) == FIRST:
                 cell.source = f"{code}\n" if code[0] == "%" else f"{cell.source}\n\n{code}\n"
@@ -163,10 +164,8 @@ def test_no_script_reaches_a_page(graded: Graded) -> None:
     for student in ("script_in_text", "script_in_outputs", "script_in_an_error"):
         page = feedback(graded, student)
         assert "<script" not in page
-        assert "onerror=" not in page.replace("onerror=evil()&gt;", "")
-        assert (
-            "javascript:" not in page.replace("[a](javascript:", "") or student != "script_in_text"
-        )
+        assert 'href="javascript' not in page
+        assert "<img src=x" not in page
         path = graded.root / "autograded" / student / LESSON / f"{NOTEBOOK}.ipynb"
         for cell in nbformat.read(path, as_version=4).cells:
             assert cell.cell_type == "code" or "<script" not in cell.source

@@ -103,8 +103,8 @@ tried(lambda: resource.prlimit(1, resource.RLIMIT_NOFILE, (0, 0)))
 
 SAYS = {
     "who and where": (
-        "print(os.getuid(), os.getgid(), os.getgroups(), os.getcwd(), len(os.sched_getaffinity(0)) > 0)",
-        "1000 1000 [] /home/student True",
+        "print(os.getuid(), os.getgid(), {*os.getgroups()} <= {1000}, os.getcwd(), len(os.sched_getaffinity(0)) > 0)",
+        "1000 1000 True /home/student True",
     ),
     "nothing of the environment": (
         "print('HOST_SECRET' in str(os.environ), 'USER' in os.environ)",

@@ -76,9 +76,14 @@ async def _execute(
         try:
             async with client.async_setup_kernel(cleanup_kc=True):
                 await _run_cells(client, executed, seed, limits)
+        except RuntimeError as error:
+            executed.problem = executed.problem or f"The kernel could not be run: {error}"
         except Exception as error:
             # what a kernel sends is untrusted, so anything may be raised while it is read
-            executed.problem = executed.problem or f"The kernel could not be run: {error}"
+            executed.problem = executed.problem or (
+                f"The kernel sent what cannot be read ({type(error).__name__}). "
+                "The cells after that were not run."
+            )
     for index in client.flooded:
         executed.notes[index] = (
             f"printed more than {limits.cell_output_bytes // 10**6} MB; the rest was cut off"
