@@ -39,21 +39,28 @@ class Executed:
 
 
 def execute(
-    nb: NotebookNode, folder: Path, seed: int, *, wall: bool = True, limits: Limits | None = None
+    nb: NotebookNode,
+    folder: Path,
+    seed: int,
+    *,
+    wall: bool = True,
+    limits: Limits | None = None,
+    skip: frozenset[int] = frozenset(),
 ) -> Executed:
-    """Run every cell of a submission in a kernel of its own, in a copy of `folder`.
+    """Run the cells of a submission, but for those to `skip`, in a kernel and folder of its own.
 
     The seed is told to the kernel only when the first rubric cell is about to run. Without a
     wall the code can do whatever the user can who runs this.
     """
-    return asyncio.run(_execute(nb, folder, seed, wall, limits or Limits()))
+    cells = [i for i, cell in enumerate(nb.cells) if cell.cell_type == "code" and i not in skip]
+    return asyncio.run(_execute(Executed(nb), cells, folder, seed, wall, limits or Limits()))
 
 
 @contextmanager
 def _kernel(folder: Path, wall: bool) -> Iterator[tuple[AsyncKernelManager, Path]]:
     """A manager for the kernel, and the folder whose files it gets."""
     if wall:
-        yield walled_manager(), folder
+        yield walled_manager(prepares_another=True), folder
         return
     with TemporaryDirectory(prefix="submission-") as scratch:
         place = Path(scratch, "work")
@@ -62,12 +69,11 @@ def _kernel(folder: Path, wall: bool) -> Iterator[tuple[AsyncKernelManager, Path
 
 
 async def _execute(
-    nb: NotebookNode, folder: Path, seed: int, wall: bool, limits: Limits
+    executed: Executed, cells: list[int], folder: Path, seed: int, wall: bool, limits: Limits
 ) -> Executed:
-    executed = Executed(nb)
     with _kernel(folder, wall) as (manager, place):
         client = GradingClient(
-            nb,
+            executed.nb,
             limits.cell_output_bytes,
             km=manager,
             timeout=limits.cell_seconds,
@@ -75,7 +81,7 @@ async def _execute(
         )
         try:
             async with client.async_setup_kernel(cleanup_kc=True):
-                await _run_cells(client, executed, seed, limits)
+                await _run_cells(client, executed, cells, seed, limits)
         except RuntimeError as error:
             executed.problem = executed.problem or f"The kernel could not be run: {error}"
         except Exception as error:
@@ -91,13 +97,14 @@ async def _execute(
     return executed
 
 
-async def _run_cells(client: GradingClient, executed: Executed, seed: int, limits: Limits) -> None:
+async def _run_cells(
+    client: GradingClient, executed: Executed, cells: list[int], seed: int, limits: Limits
+) -> None:
     loop = asyncio.get_running_loop()
     end = loop.time() + limits.notebook_seconds
     told = False
-    for index, cell in enumerate(executed.nb.cells):
-        if cell.cell_type != "code":
-            continue
+    for index in cells:
+        cell = executed.nb.cells[index]
         if loop.time() > end:
             executed.problem = (
                 f"The notebook ran longer than {limits.notebook_seconds} s. "

@@ -15,6 +15,7 @@ from autograde.grader.judging import judge_notebook, show_verdicts
 from autograde.grader.keys import keys_for
 from autograde.grader.markup import sanitise_text
 from autograde.grader.outputs import reduce_outputs
+from autograde.grader.pictures import only_drawing
 from autograde.grader.seeds import seed_of
 from autograde.grader.submission import Submission, read_submission, restore
 from autograde.kernels.wall import exposed, missing
@@ -76,7 +77,14 @@ class Run(NbGraderPreprocessor):
         if nb.metadata[NOTE]["problem"]:
             return nb, resources
         seed = seed_of(lesson.root, lesson.name, nb)
-        executed = execute(nb, Path(resources["metadata"]["path"]), seed, wall=self.wall)
+        released = nbformat.read(lesson.released_notebook, as_version=4)
+        executed = execute(
+            nb,
+            Path(resources["metadata"]["path"]),
+            seed,
+            wall=self.wall,
+            skip=frozenset(only_drawing(nb, released)),
+        )
         nb = executed.nb
         nb.metadata[NOTE]["problem"] = executed.problem
         notes = nb.metadata[NOTE]["notes"]

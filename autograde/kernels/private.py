@@ -15,15 +15,19 @@ WALLED = "walled"
 MAX_MESSAGE_BYTES = 64_000_000
 
 
-def walled_manager(limits: Limits | None = None) -> AsyncKernelManager:
-    """A manager for one kernel behind a wall."""
+def walled_manager(
+    limits: Limits | None = None, *, prepares_another: bool = False
+) -> AsyncKernelManager:
+    """A manager for one kernel behind a wall; it can prepare the kernel of the next notebook."""
     spec = KernelSpec(argv=[], display_name=WALLED, language="python", interrupt_mode="signal")
     manager = AsyncKernelManager(kernel_name=WALLED, transport="ipc")
     # what a kernel sends is untrusted: a message that is too large closes the connection
     manager.context.setsockopt(zmq.MAXMSGSIZE, MAX_MESSAGE_BYTES)
     manager._kernel_spec = spec
-    manager.provisioner = WalledProvisioner(kernel_spec=spec, parent=manager)
-    manager.provisioner.limits = limits or Limits()
+    provisioner = WalledProvisioner(kernel_spec=spec, parent=manager)
+    provisioner.limits = limits or Limits()
+    provisioner.prepares_another = prepares_another
+    manager.provisioner = provisioner
     return manager
 
 

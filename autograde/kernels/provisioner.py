@@ -28,6 +28,7 @@ class WalledProvisioner(KernelProvisionerBase):
     """One kernel behind a wall. `line` is open as long as the kernel lives."""
 
     limits = Limits()
+    prepares_another = False
     line: socket.socket | None = None
     folder: int | None = None
     code: int | None = None
@@ -50,11 +51,10 @@ class WalledProvisioner(KernelProvisionerBase):
         """
         folder = Path(kwargs.get("cwd") or Path.cwd())
         files = [] if _is_course(folder) else template.plain_files(folder)
-        key = cast(KernelManager, self.parent).session.key.decode()
         environment = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
         self.code, self.reason = None, ""
         for attempt in (1, 2):
-            self.line = template.ask(key, environment, self.limits)
+            self.line, key = self._ask(environment)
             template.send_files(self.line, files)
             self.line.setblocking(False)
             if await self._ready(self.line):
@@ -66,6 +66,14 @@ class WalledProvisioner(KernelProvisionerBase):
         info: Any = {**template.CONNECTION, "ip": address, "key": key.encode()}
         self.connection_info = info
         return self.connection_info
+
+    def _ask(self, environment: dict[str, str]) -> tuple[socket.socket, str]:
+        """A line to a new kernel, and its key: on a restart the old one, which clients know."""
+        if self.folder is not None:
+            key = cast(KernelManager, self.parent).session.key.decode()
+            return template.ask(key, environment, self.limits), key
+        kernel = template.take(environment, self.limits, another=self.prepares_another)
+        return kernel.line, kernel.key
 
     async def _ready(self, line: socket.socket) -> bool:
         """Wait until the kernel is ready, and take the folder with its sockets; False: it died."""

@@ -3,13 +3,14 @@
 import atexit
 import json
 import os
+import secrets
 import socket
 import subprocess
 import tarfile
 import threading
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
 from typing import IO, Any
@@ -92,6 +93,7 @@ class Template:
 
 
 _lock = threading.Lock()
+_spare_lock = threading.Lock()
 _template: Template | None = None
 _owner = 0
 
@@ -109,6 +111,47 @@ def ask(key: str, environment: dict[str, str], limits: Limits) -> socket.socket:
         if not replaceable():
             raise
         return current().ask(request)
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel that was asked for: the line to it and the key that its messages are signed with."""
+
+    line: socket.socket
+    key: str
+    environment: dict[str, str]
+    limits: Limits
+    template: Template
+
+
+_spare: Kernel | None = None
+
+
+def take(environment: dict[str, str], limits: Limits, *, another: bool) -> Kernel:
+    """A kernel: the one prepared before, if it fits, else a new one.
+
+    With `another` the next one is prepared already; it knows nothing but its key, and starts
+    while this one is at work.
+    """
+    global _spare
+    with _spare_lock:
+        spare, _spare = _spare, None
+        if spare is None or not _fits(spare, environment, limits):
+            spare = _prepare(environment, limits)
+        if another:
+            _spare = _prepare(environment, limits)
+    return spare
+
+
+def _prepare(environment: dict[str, str], limits: Limits) -> Kernel:
+    key = secrets.token_hex(32)
+    line = ask(key, environment, limits)
+    return Kernel(line, key, environment, limits, current())
+
+
+def _fits(spare: Kernel, environment: dict[str, str], limits: Limits) -> bool:
+    same = spare.environment == environment and spare.limits == limits
+    return same and spare.template is _template and _owner == os.getpid() and spare.template.alive
 
 
 def send_files(line: socket.socket, files: Iterable[tuple[Path, str]]) -> None:
@@ -143,10 +186,10 @@ def why_it_ended() -> str:
 @atexit.register
 def close() -> None:
     """End this process's template, if it has one."""
-    global _template
+    global _template, _spare
     if _template is not None and _owner == os.getpid():
         _template.close()
-    _template = None
+    _template = _spare = None
 
 
 def pack(files: Iterable[tuple[Path, str]], archive: IO[bytes]) -> None:
