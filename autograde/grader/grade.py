@@ -1,6 +1,9 @@
 """Grade a class: every submission through nbgrader's autograde, then its feedback."""
 
+from copy import deepcopy
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 
 import nbformat
 from nbgrader.api import Gradebook
@@ -65,8 +68,14 @@ def _gradebook(config: Config) -> Gradebook:
     return Gradebook(course.db_url, course.course_id)
 
 
+@cache
+def _course_config(root: Path) -> Config:
+    """Reading it takes a while: it looks whether the lessons' sources have changed."""
+    return course_config(root)
+
+
 def _config(staged: Staged) -> Config:
-    config = course_config(staged.lesson.root)
+    config = deepcopy(_course_config(staged.lesson.root))
     config.CourseDirectory.submitted_directory = str(stage_folder(staged.lesson.root))
     config.CourseDirectory.student_id = staged.student
     config.CourseDirectory.assignment_id = staged.lesson.name
