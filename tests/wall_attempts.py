@@ -63,7 +63,7 @@ tried(lambda: subprocess.run(['bash', '-c', 'exec 3<>/dev/tcp/127.0.0.1/PORT'], 
 import sys, torch
 tried(*(lambda p=p: open(p, 'w') for p in
         ('/x', '/usr/x', '/opt/x', '/etc/passwd', '/dev/x', '/ipc/x', '/proc/sys/kernel/hostname',
-         '/scratch/x', '/work', '/proc/sys/user/max_user_namespaces', '/root/x',
+         '/scratch/x', '/var/x', '/proc/sys/user/max_user_namespaces', '/root/x',
          '/opt/lesson/autograde/verdict/judge.py', torch.__file__, os.__file__, sys.executable)))
 tried(lambda: os.remove('/ipc/k-1'), lambda: os.rename('/ipc/k-1', '/ipc/k-9'),
       lambda: os.chmod('/ipc', 0o777), lambda: os.mkdir('/dev/x'), lambda: os.mkdir('/home/x'))
