@@ -7,6 +7,7 @@ import os
 
 # what ipykernel and IPython import late, in their first seconds or at the first error
 LATE = (
+    "autograde.kernels.inside.kernel",
     "ipykernel.debugger", "ipykernel.heartbeat", "ipykernel.iostream", "ipykernel.ipkernel",
     "ipykernel.kernelapp", "ipykernel.parentpoller", "ipykernel.subshell_manager",
     "ipykernel.zmqshell", "IPython.core.magics", "IPython.core.pylabtools", "IPython.paths",
