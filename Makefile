@@ -11,7 +11,7 @@ VENV := PATH="$(CURDIR)/.venv/bin:$$PATH"
 PIP_INSTALL := -m pip install -qq --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lab build check lock clean python
+.PHONY: help demo test lab build check bench lock clean python
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1|/p' $(MAKEFILE_LIST) | while IFS='|' read -r name what; do \
@@ -37,6 +37,9 @@ build: $(READY) ## make notebooks/ and solutions/ from source/
 
 check: $(READY) ## run every right and wrong variant against its rubric
 	@$(VENV) autograde check
+
+bench: $(READY) ## seconds a submission, beside nbgrader's; needs bubblewrap
+	@$(VENV) python benchmarks/speed.py
 
 # Resolves pyproject.toml from nothing, in an environment of its own. torch stays at its version,
 # because stored outputs and tolerances were measured with it; to move it, edit its line first.

@@ -93,10 +93,12 @@ def release(folder: Path, lessons: tuple[str, ...]) -> None:
 @main.command()
 @click.argument("lessons", nargs=-1)
 @click.option("--student", help="Grade this student only.")
-def grade(lessons: tuple[str, ...], student: str | None) -> None:
+@click.option("--no-wall", is_flag=True, help="Run students' code as you, with all you can reach.")
+def grade(lessons: tuple[str, ...], student: str | None, no_wall: bool) -> None:
     """Grade submitted/ of this course into nbgrader's gradebook, and write feedback."""
     from autograde.grader import grade as grading
     from autograde.grader import stage
+    from autograde.grader.preprocessors import require_wall
 
     wanted = chosen(lessons)
     try:
@@ -105,15 +107,25 @@ def grade(lessons: tuple[str, ...], student: str | None) -> None:
         found = stage.submissions(wanted[0].root, wanted, student)
     except course.CourseError as error:
         raise click.UsageError(str(error)) from error
+    try:
+        if not no_wall:
+            require_wall(wanted[0].root)
+    except course.CourseError as error:
+        raise click.ClickException(str(error)) from error
     table = Table("student", "lesson", "score", "of", "remark")
     failed = 0
-    for graded in map(grading.grade, track(found, description="grading")):
+    for submission in track(found, description="grading"):
+        graded = grading.grade(submission, wall=not no_wall)
         score = "none" if graded.failed else f"{graded.score:.2f}"
         table.add_row(
             graded.student, graded.lesson, score, f"{graded.max_score:g}", escape(graded.problem)
         )
         failed += graded.failed
     Console().print(table)
+    if no_wall:
+        print("NO WALL: students' code ran as you and could reach what you can")
+    else:
+        print("wall:      every notebook ran behind a wall of its own")
     print(f"gradebook: {wanted[0].root / 'gradebook.db'}")
     print(f"feedback:  {wanted[0].root / 'feedback'}")
     sys.exit(1 if failed else 0)

@@ -12,7 +12,7 @@ from autograde.authoring import lint
 from autograde.authoring.sources import identify, source_notebook
 from autograde.course import CourseError, Lesson, find_root, lessons
 from autograde.grader.expected import make_keys
-from autograde.kernels.private import kernel_manager
+from autograde.kernels.private import open_manager
 from autograde.student.practice import PRACTICE_FILE
 from autograde.student.session import PRACTICE_SEED
 from autograde.verdict.key import pack_keys
@@ -80,7 +80,7 @@ class RunReference(NbGraderPreprocessor):
             Path(folder, PRACTICE_FILE).write_bytes(practice_data(lesson))
             NotebookClient(
                 nb,
-                km=kernel_manager(Path(folder)),
+                km=open_manager(Path(folder)),
                 timeout=CELL_SECONDS,
                 coalesce_streams=True,  # how often a kernel flushes is chance
                 record_timing=False,

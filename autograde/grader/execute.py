@@ -2,27 +2,27 @@
 
 import asyncio
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, cast
+from typing import Any
 
-from jupyter_client.asynchronous.client import AsyncKernelClient
-from nbclient import NotebookClient
-from nbclient.exceptions import CellTimeoutError, DeadKernelError
+from jupyter_client.manager import AsyncKernelManager
+from nbclient.exceptions import DeadKernelError
 from nbformat import NotebookNode
 
 from autograde.course import grade_id
-from autograde.kernels.private import kernel_manager
-from autograde.verdict.recording import MIME
+from autograde.grader.notebook_client import TIMED_OUT, GradingClient
+from autograde.kernels.private import open_manager, walled_manager, why_it_died
 
-TIMED_OUT = "CellTimeoutError"
 SEED_CODE = "from autograde.student.grading import begin_grading; begin_grading({seed})"
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What one submission may use. Seconds are wall time."""
+    """What one submission may use of the grader's time and memory. Seconds are wall time."""
 
     cell_seconds: int = 30
     notebook_seconds: int = 300
@@ -38,59 +38,57 @@ class Executed:
     notes: dict[int, str] = field(default_factory=dict)
 
 
-class _Client(NotebookClient):
-    """A notebook client that keeps only so much output of each cell."""
+def execute(
+    nb: NotebookNode,
+    folder: Path,
+    seed: int,
+    *,
+    wall: bool = True,
+    limits: Limits | None = None,
+) -> Executed:
+    """Run every cell of a submission, in a kernel and folder of its own.
 
-    def __init__(self, nb: NotebookNode, limits: Limits, **options: Any) -> None:
-        super().__init__(nb, **options)
-        self._limits = limits
-        self._bytes: dict[int, int] = {}
-        self.flooded: set[int] = set()
-
-    def process_message(
-        self, msg: dict[str, Any], cell: NotebookNode, cell_index: int
-    ) -> NotebookNode | None:
-        if msg["msg_type"] in ("stream", "display_data", "execute_result", "update_display_data"):
-            size = self._bytes.get(cell_index, 0) + len(str(msg["content"]))
-            self._bytes[cell_index] = size
-            recording = MIME in msg["content"].get("data", {})
-            if size > self._limits.cell_output_bytes and not recording:
-                self.flooded.add(cell_index)
-                return None
-        return super().process_message(msg, cell, cell_index)
-
-
-def execute(nb: NotebookNode, folder: Path, seed: int, limits: Limits | None = None) -> Executed:
-    """Run every cell of a submission in a kernel of its own, with a copy of `folder` as its place.
-
-    The seed is told to the kernel only when the first rubric cell is about to run.
+    The seed is told to the kernel only when the first rubric cell is about to run. Without a
+    wall the code can do whatever the user can who runs this.
     """
-    return asyncio.run(_execute(nb, folder, seed, limits or Limits()))
+    cells = [i for i, cell in enumerate(nb.cells) if cell.cell_type == "code"]
+    return asyncio.run(_execute(Executed(nb), cells, folder, seed, wall, limits or Limits()))
 
 
-async def _execute(nb: NotebookNode, folder: Path, seed: int, limits: Limits) -> Executed:
-    executed = Executed(nb)
+@contextmanager
+def _kernel(folder: Path, wall: bool) -> Iterator[tuple[AsyncKernelManager, Path]]:
+    """A manager for the kernel, and the folder whose files it gets."""
+    if wall:
+        yield walled_manager(prepares_another=True), folder
+        return
     with TemporaryDirectory(prefix="submission-") as scratch:
         place = Path(scratch, "work")
         shutil.copytree(folder, place, symlinks=True)
-        client = _Client(
-            nb,
-            limits,
-            km=kernel_manager(Path(scratch)),
+        yield open_manager(Path(scratch)), place
+
+
+async def _execute(
+    executed: Executed, cells: list[int], folder: Path, seed: int, wall: bool, limits: Limits
+) -> Executed:
+    with _kernel(folder, wall) as (manager, place):
+        client = GradingClient(
+            executed.nb,
+            limits.cell_output_bytes,
+            km=manager,
             timeout=limits.cell_seconds,
-            interrupt_on_timeout=True,
-            error_on_timeout={"ename": TIMED_OUT, "evalue": "", "traceback": []},
-            allow_errors=True,
-            coalesce_streams=True,
-            record_timing=False,
-            store_widget_state=False,
             resources={"metadata": {"path": str(place)}},
         )
         try:
             async with client.async_setup_kernel(cleanup_kc=True):
-                await _run_cells(client, executed, seed, limits)
-        except (DeadKernelError, CellTimeoutError, RuntimeError) as error:
+                await _run_cells(client, executed, cells, seed, limits)
+        except RuntimeError as error:
             executed.problem = executed.problem or f"The kernel could not be run: {error}"
+        except Exception as error:
+            # what a kernel sends is untrusted, so anything may be raised while it is read
+            executed.problem = executed.problem or (
+                f"The kernel sent what cannot be read ({type(error).__name__}). "
+                "The cells after that were not run."
+            )
     for index in client.flooded:
         executed.notes[index] = (
             f"printed more than {limits.cell_output_bytes // 10**6} MB; the rest was cut off"
@@ -98,13 +96,14 @@ async def _execute(nb: NotebookNode, folder: Path, seed: int, limits: Limits) ->
     return executed
 
 
-async def _run_cells(client: _Client, executed: Executed, seed: int, limits: Limits) -> None:
+async def _run_cells(
+    client: GradingClient, executed: Executed, cells: list[int], seed: int, limits: Limits
+) -> None:
     loop = asyncio.get_running_loop()
     end = loop.time() + limits.notebook_seconds
     told = False
-    for index, cell in enumerate(executed.nb.cells):
-        if cell.cell_type != "code":
-            continue
+    for index in cells:
+        cell = executed.nb.cells[index]
         if loop.time() > end:
             executed.problem = (
                 f"The notebook ran longer than {limits.notebook_seconds} s. "
@@ -112,22 +111,31 @@ async def _run_cells(client: _Client, executed: Executed, seed: int, limits: Lim
             )
             return
         if not told and (grade_id(cell) or "").startswith("test_"):
-            kernel = cast(AsyncKernelClient, client.kc)
-            kernel.execute(SEED_CODE.format(seed=seed), silent=True, store_history=False)
+            client.kernel.execute(SEED_CODE.format(seed=seed), silent=True, store_history=False)
             told = True
-        client.on_cell_executed = _timeout_noter(executed)
-        try:
-            await client.async_execute_cell(cell, index)
-        except DeadKernelError:
-            executed.problem = (
-                f"The kernel died in the cell that begins {_first_line(cell)!r}: the code "
-                "ended the process, or it used up the memory. The cells after that were not run."
-            )
+        if problem := await _run_cell(client, executed, index):
+            executed.problem = f"{problem}. The cells after that were not run."
             return
 
 
-def _first_line(cell: NotebookNode) -> str:
-    return str(cell.source.strip().splitlines()[0][:60])
+async def _run_cell(client: GradingClient, executed: Executed, index: int) -> str:
+    """Run a cell; what ended the kernel with it, if something did."""
+    cell = executed.nb.cells[index]
+    client.on_cell_executed = _timeout_noter(executed)
+    manager = client.km
+    try:
+        await client.async_execute_cell(cell, index)
+        if index in executed.notes and not await client.answers():
+            return f"{_place(cell)} ran too long and did not stop when it was interrupted"
+    except DeadKernelError:
+        what = why_it_died(manager) or "the code ended the process, or it used up the memory"
+        return f"The kernel died in {_place(cell, first=False)}: {what}"
+    return ""
+
+
+def _place(cell: NotebookNode, first: bool = True) -> str:
+    line = cell.source.strip().splitlines()[0][:60]
+    return f"{'The' if first else 'the'} cell that begins {line!r}"
 
 
 def _timeout_noter(executed: Executed) -> Any:

@@ -1,6 +1,9 @@
 """Grade a class: every submission through nbgrader's autograde, then its feedback."""
 
+from copy import deepcopy
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 
 import nbformat
 from nbgrader.api import Gradebook
@@ -24,13 +27,15 @@ class Graded:
     max_score: float
     problem: str = ""
     failed: bool = False
+    walled: bool = True
 
 
-def grade(submission: tuple[str, Lesson]) -> Graded:
+def grade(submission: tuple[str, Lesson], *, wall: bool = True) -> Graded:
     """Grade one submission into the gradebook and write its feedback page."""
     student, lesson = submission
     staged = stage(student, lesson)
     config = _config(staged)
+    config.Run.wall = wall
     try:
         convert(Autograde, config)
         convert(GenerateFeedback, config)
@@ -41,7 +46,8 @@ def grade(submission: tuple[str, Lesson]) -> Graded:
         score, max_score = saved.score, saved.max_score
     path = lesson.root / "autograded" / student / lesson.name / f"{lesson.notebook}.ipynb"
     problem = nbformat.read(path, as_version=4).metadata[NOTE]["problem"]
-    return Graded(student, lesson.name, score, max_score, problem or staged.remark)
+    remark = problem or staged.remark
+    return Graded(student, lesson.name, score, max_score, remark, walled=wall)
 
 
 def check_released(lesson: Lesson) -> None:
@@ -62,8 +68,14 @@ def _gradebook(config: Config) -> Gradebook:
     return Gradebook(course.db_url, course.course_id)
 
 
+@cache
+def _course_config(root: Path) -> Config:
+    """Reading it takes a while: it looks whether the lessons' sources have changed."""
+    return course_config(root)
+
+
 def _config(staged: Staged) -> Config:
-    config = course_config(staged.lesson.root)
+    config = deepcopy(_course_config(staged.lesson.root))
     config.CourseDirectory.submitted_directory = str(stage_folder(staged.lesson.root))
     config.CourseDirectory.student_id = staged.student
     config.CourseDirectory.assignment_id = staged.lesson.name

@@ -1,11 +1,12 @@
 """Answer keys for grading, computed once for each seed of a lesson and kept in the course."""
 
 import os
+from functools import lru_cache
 from pathlib import Path
 
 from autograde.course import Lesson
 from autograde.grader.expected import digest, make_keys
-from autograde.grader.seeds import state_folder
+from autograde.grader.seeds import POOL, state_folder
 from autograde.verdict.key import Key, pack_keys, unpack_keys
 from autograde.verdict.packing import BadData
 
@@ -15,7 +16,7 @@ def keys_for(lesson: Lesson, seed: int) -> dict[str, Key]:
     path = _path(lesson, seed)
     if path.is_file():
         try:
-            return unpack_keys(path.read_bytes())
+            return _read(path)
         except (BadData, OSError, EOFError):
             path.unlink()  # cut short when it was written; made again below
     keys = make_keys(lesson, seed)
@@ -23,6 +24,12 @@ def keys_for(lesson: Lesson, seed: int) -> dict[str, Key]:
     fresh.write_bytes(pack_keys(keys))
     fresh.replace(path)
     return keys
+
+
+@lru_cache(maxsize=POOL)
+def _read(path: Path) -> dict[str, Key]:
+    """A file never changes: its name holds what its content was made from."""
+    return unpack_keys(path.read_bytes())
 
 
 def _path(lesson: Lesson, seed: int) -> Path:

@@ -7,14 +7,17 @@ import nbformat
 from nbconvert.exporters import NotebookExporter
 from nbformat import NotebookNode
 from nbgrader.preprocessors import NbGraderPreprocessor, SaveAutoGrades
+from traitlets import Bool
 
-from autograde.course import Lesson, find_root, grade_id, lessons
+from autograde.course import CourseError, Lesson, find_root, grade_id, lessons
 from autograde.grader.execute import execute
 from autograde.grader.judging import judge_notebook, show_verdicts
 from autograde.grader.keys import keys_for
+from autograde.grader.markup import sanitise_text
 from autograde.grader.outputs import reduce_outputs
 from autograde.grader.seeds import seed_of
 from autograde.grader.submission import Submission, read_submission, restore
+from autograde.kernels.wall import exposed, missing
 from autograde.verdict.judge import Verdict
 
 NOTE = "autograde"
@@ -24,6 +27,16 @@ NOTE = "autograde"
 def lesson_of(resources: dict[str, Any]) -> Lesson:
     """The lesson that nbgrader is grading; it runs in the course's folder."""
     return lessons(find_root(Path.cwd()))[resources["nbgrader"]["assignment"]]
+
+
+def require_wall(root: Path) -> None:
+    """Raises CourseError when students' code cannot be kept away from this course."""
+    problem = missing() or exposed(root)
+    if problem:
+        raise CourseError(
+            f"{problem}\nWithout a wall students' code can do whatever you can. "
+            "If you trust it, grade with --no-wall (nbgrader: --Run.wall=False)."
+        )
 
 
 class SubmissionExporter(NotebookExporter):
@@ -53,12 +66,17 @@ class Restore(NbGraderPreprocessor):
 class Run(NbGraderPreprocessor):
     """Execute the notebook, unless it is known that there is nothing to execute."""
 
+    wall = Bool(True, help="Run students' code behind a wall, or not at all.").tag(config=True)
+
     def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[Any, Any]:
+        lesson = lesson_of(resources)
+        if self.wall:
+            require_wall(lesson.root)
+        nb.metadata[NOTE]["wall"] = bool(self.wall)
         if nb.metadata[NOTE]["problem"]:
             return nb, resources
-        lesson = lesson_of(resources)
         seed = seed_of(lesson.root, lesson.name, nb)
-        executed = execute(nb, Path(resources["metadata"]["path"]), seed)
+        executed = execute(nb, Path(resources["metadata"]["path"]), seed, wall=self.wall)
         nb = executed.nb
         nb.metadata[NOTE]["problem"] = executed.problem
         notes = nb.metadata[NOTE]["notes"]
@@ -77,6 +95,7 @@ class JudgeAndSave(SaveAutoGrades):
         note = nb.metadata[NOTE]
         self.verdicts = judge_notebook(lesson, nb, keys, note["problem"], note["notes"])
         reduce_outputs(nb)
+        sanitise_text(nb, nbformat.read(lesson.released_notebook, as_version=4))
         show_verdicts(lesson, nb, self.verdicts)
         saved: tuple[Any, Any] = super().preprocess(nb, resources)
         return saved

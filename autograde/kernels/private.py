@@ -1,15 +1,46 @@
-"""A kernel that is reached through files in a folder of its own, not through the network."""
+"""One kernel for one notebook, reached through files in a folder of its own, not by network."""
 
 from pathlib import Path
 
+import zmq
+from jupyter_client.kernelspec import KernelSpec
 from jupyter_client.manager import AsyncKernelManager
 
+from autograde.kernels.inside.confine import Limits
+from autograde.kernels.inside.first import MEMORY
+from autograde.kernels.provisioner import WalledProvisioner
+
 KERNEL = "python3"
+WALLED = "walled"
+MAX_MESSAGE_BYTES = 64_000_000
 
 
-def kernel_manager(folder: Path) -> AsyncKernelManager:
-    """A manager for one kernel whose sockets lie in `folder`; keep that path short.
+def walled_manager(
+    limits: Limits | None = None, *, prepares_another: bool = False
+) -> AsyncKernelManager:
+    """A manager for one kernel behind a wall; it can prepare the kernel of the next notebook."""
+    spec = KernelSpec(argv=[], display_name=WALLED, language="python", interrupt_mode="signal")
+    manager = AsyncKernelManager(kernel_name=WALLED, transport="ipc")
+    # what a kernel sends is untrusted: a message that is too large closes the connection
+    manager.context.setsockopt(zmq.MAXMSGSIZE, MAX_MESSAGE_BYTES)
+    manager._kernel_spec = spec
+    provisioner = WalledProvisioner(kernel_spec=spec, parent=manager)
+    provisioner.limits = limits or Limits()
+    provisioner.prepares_another = prepares_another
+    manager.provisioner = provisioner
+    return manager
 
-    Any process that can open the sockets can read the outputs, so the folder is the caller's own.
-    """
+
+def open_manager(folder: Path) -> AsyncKernelManager:
+    """A manager for one kernel without a wall, whose sockets lie in `folder`, a short path."""
     return AsyncKernelManager(kernel_name=KERNEL, transport="ipc", ip=str(folder / "k"))
+
+
+def why_it_died(manager: object) -> str:
+    """Which limit a walled kernel was ended for; nothing if it was for none, or has no wall."""
+    provisioner = getattr(manager, "provisioner", None)
+    if not isinstance(provisioner, WalledProvisioner) or not provisioner.reason:
+        return ""
+    if provisioner.reason == MEMORY:
+        return f"it used more than {provisioner.limits.memory_bytes // 2**20} MB of memory"
+    return f"it used more than {provisioner.limits.cpu_seconds} s of processor time"

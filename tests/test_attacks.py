@@ -1,0 +1,174 @@
+"""Attack submissions, graded as a class: none gains a point, and none changes another's grade."""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import nbformat
+import pytest
+from attacks import ATTACKS
+from conftest import HERE
+from nbgrader.api import Gradebook
+
+from autograde.authoring.build import build
+from autograde.course import Lesson, grade_id, lessons
+from autograde.grader import program
+from autograde.kernels.wall import missing
+from autograde.student.session import PRACTICE_SEED
+
+sys.path.insert(0, str(HERE / "examples"))
+from make_class import fill, reference_answers
+
+pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
+
+LESSON, NOTEBOOK = "01_self_attention", "self_attention"
+FIRST = "attention_scores"
+HONEST = ("aa_honest", "mm_honest", "zz_honest")
+FILES = {
+    "a_symlink": "was not handed in",
+    "a_link_to_a_folder": "was not handed in",
+    "a_fifo": "was not handed in",
+    "a_huge_file": "was not handed in",
+    "a_deep_file": "The file is not JSON",
+    "another_kernel": "Not attempted",
+    "script_in_text": "Not attempted",
+}
+"""Submissions that are strange as files, and words that their feedback must hold."""
+
+
+@dataclass(frozen=True)
+class Graded:
+    root: Path
+    scores: dict[str, float]
+    output: str
+    marker: Path
+    connections: int
+
+
+@pytest.fixture(scope="module")
+def graded(tmp_path_factory: pytest.TempPathFactory) -> Graded:
+    root = tmp_path_factory.mktemp("attacked")
+    marker = root / "unpickled"
+    shutil.copytree(HERE / "source", root / "source")
+    shutil.copy(HERE / "nbgrader_config.py", root)
+    lesson = lessons(root)[LESSON]
+    build(lesson)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.setblocking(False)
+        port = str(server.getsockname()[1])
+        places = {"COURSE": str(root), "PORT": port, "MARKER": str(marker)}
+        hand_in(lesson, places)
+        path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+        result = subprocess.run(
+            ["autograde", "grade"], cwd=root, capture_output=True, text=True, check=False,
+            env={**os.environ, "PATH": path, "COLUMNS": "200"},
+        )  # fmt: skip
+        connections = 0
+        try:
+            server.accept()
+            connections = 1
+        except BlockingIOError:
+            pass
+    assert result.returncode == 0, result.stdout + result.stderr
+    with Gradebook(f"sqlite:///{root}/gradebook.db", "attention") as gradebook:
+        found = gradebook.assignment_submissions(LESSON)
+        scores = {submission.student.id: submission.score for submission in found}
+    return Graded(root, scores, result.stdout, marker, connections)
+
+
+def hand_in(lesson: Lesson, places: dict[str, str]) -> None:
+    """Write every attack's submission, the strange files, and three honest ones."""
+    right = fill(lesson, reference_answers(lesson))
+    for student in HONEST:
+        nbformat.write(right, _place(lesson, student))
+    reference = program.load(lesson)
+    recordings = {
+        exercise.name: reference.record(exercise.name, PRACTICE_SEED).to_bytes()
+        for exercise in lesson.exercises
+    }
+    for student, (code, _) in ATTACKS.items():
+        for name, value in {**places, "RECORDINGS": repr(recordings)}.items():
+            code = code.replace(name, value)
+        nb = fill(lesson, {})
+        nb.cells = [cell for cell in nb.cells if grade_id(cell)]  # figures take time, and no part
+        for cell in nb.cells:
+            if grade_id(cell) == FIRST:
+                cell.source = f"{code}\n" if code[0] == "%" else f"{cell.source}\n\n{code}\n"
+        nbformat.write(nb, _place(lesson, student))
+    _strange_files(lesson, right)
+
+
+def _strange_files(lesson: Lesson, right: nbformat.NotebookNode) -> None:
+    honest = _place(lesson, HONEST[0])
+    _place(lesson, "a_symlink").symlink_to(honest)
+    folder = _place(lesson, "a_link_to_a_folder").parent
+    folder.rmdir()
+    folder.symlink_to(honest.parent)
+    os.mkfifo(_place(lesson, "a_fifo"))
+    with open(_place(lesson, "a_huge_file"), "wb") as file:
+        file.truncate(10**11)
+    _place(lesson, "a_deep_file").write_text("[" * 200_000)
+    nb = fill(lesson, {})
+    nb.metadata.kernelspec = {"name": "bash", "language": "bash", "display_name": "bash"}
+    nbformat.write(nb, _place(lesson, "another_kernel"))
+    nb = fill(lesson, {})
+    nb.cells.insert(0, nbformat.v4.new_raw_cell("<script>evil()</script>"))
+    nb.cells.insert(0, nbformat.v4.new_markdown_cell(
+        "<script>evil()</script><img src=x onerror=evil()> [a](javascript:evil()) "
+        "$\\href{javascript:evil()}{x}$ <iframe srcdoc='<script>evil()</script>'></iframe>"
+    ))  # fmt: skip
+    nbformat.write(nb, _place(lesson, "script_in_text"))
+
+
+def _place(lesson: Lesson, student: str) -> Path:
+    folder = lesson.root / "submitted" / student / lesson.name
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder / f"{lesson.notebook}.ipynb"
+
+
+def feedback(graded: Graded, student: str) -> str:
+    return (graded.root / "feedback" / student / LESSON / f"{NOTEBOOK}.html").read_text()
+
+
+@pytest.mark.parametrize("student", HONEST)
+def test_honest_work_beside_attacks_keeps_its_points(graded: Graded, student: str) -> None:
+    assert graded.scores[student] == 18
+
+
+@pytest.mark.parametrize("student", [*ATTACKS, *FILES])
+def test_attack_gains_nothing(graded: Graded, student: str) -> None:
+    assert graded.scores[student] == 0
+
+
+@pytest.mark.parametrize("student", [*ATTACKS, *FILES])
+def test_feedback_has_a_readable_line(graded: Graded, student: str) -> None:
+    words = FILES[student] if student in FILES else ATTACKS[student][1]
+    assert words.replace("'", "&#39;") in feedback(graded, student) or words in feedback(
+        graded, student
+    )
+
+
+def test_nothing_was_unpickled(graded: Graded) -> None:
+    assert not graded.marker.exists()
+
+
+def test_nobody_called(graded: Graded) -> None:
+    assert graded.connections == 0
+
+
+def test_no_script_reaches_a_page(graded: Graded) -> None:
+    for student in ("script_in_text", "script_in_outputs", "script_in_an_error"):
+        page = feedback(graded, student)
+        assert "<script" not in page
+        assert 'href="javascript' not in page
+        assert "<img src=x" not in page
+        path = graded.root / "autograded" / student / LESSON / f"{NOTEBOOK}.ipynb"
+        for cell in nbformat.read(path, as_version=4).cells:
+            assert cell.cell_type == "code" or "<script" not in cell.source
+            for output in cell.get("outputs", []):
+                assert "<script" not in str(output.get("data", {}).get("text/html", ""))
+                assert set(output.get("data", {})) <= {"text/plain", "text/html", "image/png"}

@@ -1,0 +1,133 @@
+"""The wall: what it stops, what it lets honest work do, and how its kernels live and die.
+
+Everything runs as whoever runs the tests, and, if that is root, as an ordinary user too.
+"""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from conftest import HERE
+from wall_attempts import KEPT_OUT, SAYS, TRY
+
+from autograde.kernels.wall import missing
+
+pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
+
+ORDINARY_UID = 61000
+
+
+@pytest.fixture(scope="module", params=["myself", "ordinary user"])
+def user(request: pytest.FixtureRequest) -> dict[str, Any]:
+    """How to start a process as this user."""
+    if request.param == "myself":
+        return {}
+    if os.getuid() != 0:
+        pytest.skip("the tests run as an ordinary user already")
+    switch = {"user": ORDINARY_UID, "group": ORDINARY_UID, "extra_groups": []}
+    command = [sys.executable, "-c", "import autograde.kernels.wall, wall_driver"]
+    try:
+        readable = subprocess.run(command, env=environment(), check=False, **switch).returncode == 0
+    except PermissionError:
+        readable = False
+    if not readable:
+        pytest.skip("an ordinary user cannot read this interpreter or this checkout")
+    return switch
+
+
+def environment() -> dict[str, str]:
+    paths = os.pathsep.join([str(HERE), str(HERE / "tests")])
+    return {**os.environ, "HOST_SECRET": "x", "PYTHONPATH": paths}
+
+
+def drive(orders: dict[str, Any], user: dict[str, Any], seconds: int = 300) -> Any:
+    """Run wall_driver.py as this user; what it prints."""
+    result = subprocess.run(
+        [sys.executable, str(HERE / "tests" / "wall_driver.py")],
+        input=json.dumps(orders), capture_output=True, text=True, timeout=seconds, check=False,
+        env=environment(), cwd="/", **user,
+    )  # fmt: skip
+    assert result.returncode == 0, result.stderr
+    return json.loads(result.stdout)
+
+
+@pytest.fixture(scope="module")
+def outside(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """Things that nobody behind the wall may reach; everyone outside may."""
+    folder = tmp_path_factory.mktemp("outside").resolve()
+    for parent in [folder, folder.parent]:
+        parent.chmod(0o755)
+    (folder / "secret").write_text("the secret")
+    with socket.create_server(("0.0.0.0", 0)) as server, socket.socket(socket.AF_UNIX) as abstract:  # noqa: S104
+        abstract.bind("\0autograde-test")
+        abstract.listen()
+        with socket.socket(socket.AF_UNIX) as named:
+            named.bind(str(folder / "socket"))
+            named.listen()
+            yield {
+                "SECRET": str(folder / "secret"), "FOLDER": str(folder),
+                "PORT": str(server.getsockname()[1]), "HOST_PID": str(os.getpid()),
+                "HOST_IP": _own_address(), "ABSTRACT": "autograde-test",
+                "UNIX_SOCKET": str(folder / "socket"),
+            }  # fmt: skip
+
+
+def _own_address() -> str:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))
+        except OSError:
+            return "127.0.0.1"
+        return str(probe.getsockname()[0])
+
+
+@pytest.fixture(scope="module")
+def said(user: dict[str, Any], outside: dict[str, str]) -> dict[str, str]:
+    """What every attempt printed, each in a kernel of its own."""
+    cells = {name: "import os\n" + TRY + code for name, code in KEPT_OUT.items()}
+    cells |= {
+        name: code if code[0] in "%!" else "import os\n" + code for name, (code, _) in SAYS.items()
+    }
+    for name, code in cells.items():
+        for place, value in outside.items():
+            code = code.replace(place, value)
+        cells[name] = code
+    answers: dict[str, str] = drive({"cells": cells}, user)
+    return answers
+
+
+@pytest.mark.parametrize("name", KEPT_OUT)
+def test_it_keeps_out(said: dict[str, str], name: str) -> None:
+    lines = said[name].splitlines()
+    assert lines
+    assert not [line for line in lines if not line.startswith("kept out: ")], said[name]
+
+
+@pytest.mark.parametrize("name", SAYS)
+def test_it_says(said: dict[str, str], name: str) -> None:
+    assert SAYS[name][1] in said[name]
+
+
+LIVES = [
+    "starts in its files", "is interrupted", "restarts", "shuts down when asked", "dies by exit",
+    "dies by a signal", "leaves no process behind", "is ended for its memory",
+    "is ended for its processor time", "is stopped though it ignores signals",
+    "outlives the interrupt of a cell", "has its own iopub", "finds a new template",
+    "dies with the template", "is gone when the run is killed",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def lived(user: dict[str, Any]) -> dict[str, str]:
+    answers: dict[str, str] = drive({"lives": LIVES}, user)
+    return answers
+
+
+@pytest.mark.parametrize("name", LIVES)
+def test_a_kernel(lived: dict[str, str], name: str) -> None:
+    assert lived[name] == "yes"

@@ -1,0 +1,214 @@
+"""What code behind the wall tries, and what it must print. Adding a case is adding a row.
+
+Names in capitals are filled in with places outside: see `attempt` in test_wall.py.
+"""
+# ruff: noqa: E501 (a row is code, and easier to read unbroken)
+
+TRY = """
+def tried(*attempts):
+    for attempt in attempts:
+        try:
+            print("GOT", repr(attempt())[:200])
+        except BaseException as error:
+            print("kept out:", type(error).__name__)
+"""
+
+KEPT_OUT = {
+    "the course": "tried(lambda: open('SECRET').read(), lambda: os.listdir('FOLDER'))",
+    "another way there": """
+os.symlink('SECRET', 'link')
+tried(lambda: open('link').read(), lambda: open('/proc/self/root' + 'SECRET').read(),
+      lambda: open('../' * 20 + 'SECRET').read(), lambda: open('/proc/1/root' + 'SECRET').read(),
+      lambda: open('/proc/1/cwd/' + 'SECRET').read(), lambda: os.chdir('/proc/1/cwd'))
+""",
+    "system files": """
+tried(*(lambda p=p: open(p).read(1) for p in
+        ('/etc/shadow', '/etc/hostname', '/var/log/dpkg.log', '/boot', '/root/.bashrc', '/dev/mem',
+         '/proc/kcore', '/proc/kmsg', '/sys/kernel/uevent_helper', '/dev/vda', '/dev/kmsg')))
+""",
+    "other processes": """
+others = [p for p in os.listdir('/proc') if p.isdigit() and int(p) not in (1, os.getpid())]
+assert not others, others
+tried(lambda: open('/proc/1/environ').read(), lambda: open('/proc/1/mem', 'rb').read(1),
+      lambda: os.listdir('/proc/1/fd'), lambda: open('/proc/1/maps').read(),
+      lambda: os.kill(HOST_PID, 0))
+""",
+    "debugging": """
+import ctypes
+libc = ctypes.CDLL(None, use_errno=True)
+def call(*numbers):
+    if libc.syscall(*numbers) < 0:
+        raise OSError(ctypes.get_errno(), 'no')
+tried(lambda: call(101, 16, 1, 0, 0), lambda: call(101, 16, os.getppid(), 0, 0),
+      lambda: call(310, 1, 0, 0, 0, 0, 0), lambda: call(438, 0, 0, 0))
+""",
+    "the network": """
+import socket, urllib.request
+def reach(family, address):
+    with socket.socket(family) as s:
+        s.settimeout(2)
+        s.connect(address)
+tried(lambda: reach(socket.AF_INET, ('127.0.0.1', PORT)), lambda: reach(socket.AF_INET6, ('::1', PORT)),
+      lambda: reach(socket.AF_INET, ('1.1.1.1', 53)), lambda: reach(socket.AF_INET, ('HOST_IP', PORT)),
+      lambda: socket.getaddrinfo('pypi.org', 443),
+      lambda: reach(socket.AF_UNIX, '\\0ABSTRACT'), lambda: reach(socket.AF_UNIX, 'UNIX_SOCKET'),
+      lambda: reach(40, (2, 1024)), lambda: socket.socket(17, socket.SOCK_RAW, 3),
+      lambda: socket.socket(socket.AF_INET, socket.SOCK_RAW, 1),
+      lambda: urllib.request.urlopen('http://127.0.0.1:PORT', timeout=2))
+import subprocess
+tried(lambda: subprocess.run(['bash', '-c', 'exec 3<>/dev/tcp/127.0.0.1/PORT'], check=True,
+                             capture_output=True))
+""",
+    "writing elsewhere": """
+import sys, torch
+tried(*(lambda p=p: open(p, 'w') for p in
+        ('/x', '/usr/x', '/opt/x', '/etc/passwd', '/dev/x', '/ipc/x', '/proc/sys/kernel/hostname',
+         '/scratch/x', '/var/x', '/proc/sys/user/max_user_namespaces', '/root/x',
+         '/opt/lesson/autograde/verdict/judge.py', torch.__file__, os.__file__, sys.executable)))
+tried(lambda: os.remove('/ipc/k-1'), lambda: os.rename('/ipc/k-1', '/ipc/k-9'),
+      lambda: os.chmod('/ipc', 0o777), lambda: os.mkdir('/dev/x'), lambda: os.mkdir('/home/x'))
+""",
+    "new namespaces": """
+import ctypes, subprocess
+libc = ctypes.CDLL(None, use_errno=True)
+def call(name, *arguments):
+    if getattr(libc, name)(*arguments) < 0:
+        raise OSError(ctypes.get_errno(), 'no')
+tried(*(lambda f=f: call('unshare', f) for f in
+        (0x10000000, 0x20000, 0x20000000, 0x40000000, 0x08000000, 0x02000000, 0x80)))
+tried(lambda: call('mount', b't', b'/tmp', b'tmpfs', 0, None), lambda: call('umount2', b'/proc', 2),
+      lambda: call('mount', None, b'/ipc', None, 32 | 4096, None), lambda: call('chroot', b'/tmp'),
+      lambda: call('setns', 0, 0), lambda: call('syscall', 56, 0x10000000 | 17, 0, 0, 0, 0),
+      lambda: call('syscall', 435, 0, 0), lambda: os.setuid(0), lambda: os.setgid(0),
+      lambda: subprocess.run(['unshare', '-U', 'true'], check=True, capture_output=True),
+      lambda: subprocess.run(['mount', '-t', 'tmpfs', 't', '/tmp'], check=True, capture_output=True))
+""",
+    "memory that no limit counts": """
+import ctypes
+libc = ctypes.CDLL(None, use_errno=True)
+def call(*numbers):
+    if libc.syscall(*numbers) < 0:
+        raise OSError(ctypes.get_errno(), 'no')
+tried(lambda: os.memfd_create('x'), lambda: call(29, 0, 1 << 20, 0o1600), lambda: call(425, 1, 0),
+      lambda: call(250, 0, -4, 1), lambda: call(248, b'user', b'a', b'b', 1, -4))
+""",
+    "what limits say": """
+import resource
+for kind in (resource.RLIMIT_AS, resource.RLIMIT_NPROC, resource.RLIMIT_NOFILE, resource.RLIMIT_CPU):
+    tried(lambda: resource.setrlimit(kind, (-1, -1)))
+tried(lambda: resource.prlimit(1, resource.RLIMIT_NOFILE, (0, 0)))
+""",
+}
+"""Each prints nothing but "kept out"."""
+
+SAYS = {
+    "who and where": (
+        "print(os.getuid(), os.getgid(), {*os.getgroups()} <= {1000}, os.getcwd(), len(os.sched_getaffinity(0)) > 0)",
+        "1000 1000 True /home/student True",
+    ),
+    "nothing of the environment": (
+        "print('HOST_SECRET' in str(os.environ), 'USER' in os.environ)",
+        "False True",
+    ),
+    "nothing in what came before": (
+        "print(os.listdir('/tmp'), os.listdir('/dev/shm'), "
+        "os.path.exists('/home/student/left'))\nopen('/home/student/left', 'w').write('x')\n"
+        "open('/tmp/left', 'w').write('x')\nopen('/dev/shm/left', 'w').write('x')",
+        "[] [] False",
+    ),
+    "and again": (
+        "print(os.listdir('/tmp'), os.listdir('/dev/shm'), os.path.exists('/home/student/left'))",
+        "[] [] False",
+    ),
+    "no capability, no new privileges": (
+        "print([l.split()[1] for l in open('/proc/self/status') "
+        "if l[:6] in ('CapEff', 'CapPrm', 'CapBnd', 'CapAmb', 'NoNewP', 'Seccom')])",
+        "['0000000000000000', '0000000000000000', '0000000000000000', '0000000000000000', '1', '2', '",
+    ),
+    "every thread has given them up": (
+        "print({l.split()[1] for t in os.listdir('/proc/self/task') "
+        "for l in open(f'/proc/self/task/{t}/status') if l[:6] in ('CapEff', 'CapPrm')})",
+        "{'0000000000000000'}",
+    ),
+    "no open file from outside": (
+        "links = [os.readlink(f'/proc/self/fd/{n}') for n in os.listdir('/proc/self/fd') "
+        "if os.path.exists(f'/proc/self/fd/{n}')]\n"
+        "print([l for l in links if l.startswith('/') and not l.startswith(('/dev/null', '/proc/'))])",
+        "[]",
+    ),
+    "one seed a kernel": (
+        "import torch, numpy as np, random\nprint(torch.initial_seed(), torch.rand(1).item())",
+        "67280421310721",
+    ),
+    "a fork bomb": (
+        "import time\nchildren = 0\ntry:\n    while children < 2000:\n        if os.fork() == 0:\n"
+        "            time.sleep(60); os._exit(0)\n        children += 1\nexcept BlockingIOError:\n"
+        "    print('stopped', 20 < children < 200)",
+        "stopped True",
+    ),
+    "a disk bomb": (
+        "written = 0\ntry:\n    while written < 2000:\n        for n in range(9):\n"
+        "            with open(f'/tmp/{written}-{n}', 'wb') as f:\n                f.write(bytes(2**20))\n"
+        "            written += 1\nexcept OSError as e:\n    print('stopped', e.errno, written < 300)",
+        "stopped 28 True",
+    ),
+    "a bomb of empty files": (
+        "n = 0\ntry:\n    while n < 100_000:\n        open(f'/tmp/{n}', 'w').close()\n        n += 1\n"
+        "except OSError as e:\n    print('stopped', e.errno, n < 30_000)",
+        "stopped 28 True",
+    ),
+    "asking for too much memory at once": (
+        "import torch\ntry:\n    torch.empty(2**40)\nexcept RuntimeError:\n    print('refused')",
+        "refused",
+    ),
+    "open files": (
+        "kept = []\ntry:\n    while True:\n        kept.append(open('/dev/null'))\n"
+        "except OSError as e:\n    n = len(kept)\n    kept.clear()\n    print('stopped', e.errno, n < 256)",
+        "stopped 24 True",
+    ),
+    "killing everything in sight": (
+        "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+        "try:\n    os.kill(1, signal.SIGKILL); os.kill(1, signal.SIGSTOP); os.kill(1, signal.SIGTERM)\n"
+        "    os.kill(-1, signal.SIGTERM)\nexcept OSError as e:\n    print(e)\nprint('still here')",
+        "still here",
+    ),
+    # honest work
+    "figures": ("import matplotlib.pyplot as plt\nplt.plot([1, 2]);", "image/png"),
+    "seaborn": ("import seaborn as sns\nsns.heatmap([[1, 2], [3, 4]]);", "image/png"),
+    "widgets": ("import ipywidgets\nipywidgets.IntSlider()", "IntSlider"),
+    "warnings": ("import warnings\nwarnings.warn('careful')", "careful"),
+    "threads": (
+        "import torch\ntorch.set_num_threads(4)\na = torch.ones(400, 400)\n"
+        "print((a @ a).sum().item(), torch.get_num_threads())",
+        "64000000.0 4",
+    ),
+    "sleep": ("import time\ntime.sleep(0.2)\nprint('slept')", "slept"),
+    "timeit": ("%timeit -n 10 -r 2 sum(range(100))", "loops each"),
+    "subprocess": (
+        "import subprocess, sys\nout = subprocess.run([sys.executable, '-m', 'pip', 'list'], "
+        "capture_output=True, text=True)\nprint('torch' in out.stdout, out.returncode)",
+        "True 0",
+    ),
+    "shell": ("!echo hello from $USER", "hello from student"),
+    "script magic": ("%%bash\necho hello from bash", "hello from bash"),
+    "temporary files": (
+        "import tempfile\nwith tempfile.NamedTemporaryFile('w+') as f:\n    f.write('x')\n    print('ok')",
+        "ok",
+    ),
+    "data loader": (
+        "import torch\nfrom torch.utils.data import DataLoader\n"
+        "print(sum(len(b) for b in DataLoader(torch.arange(10), batch_size=2, num_workers=2)))",
+        "10",
+    ),
+    "compiled extension of torch": (
+        "import torch\nx = torch.ones(3, requires_grad=True)\n(x * x).sum().backward()\nprint(x.grad)",
+        "tensor([2., 2., 2.])",
+    ),
+    "own loopback": (
+        "import socket, threading\ns = socket.create_server(('127.0.0.1', 0))\n"
+        "threading.Thread(target=lambda: s.accept()[0].send(b'hi')).start()\n"
+        "print(socket.create_connection(s.getsockname()).recv(2))",
+        "b'hi'",
+    ),
+}
+"""Each prints this, among other things."""
