@@ -43,11 +43,12 @@ bench: $(READY) ## seconds a submission, beside nbgrader's; needs bubblewrap
 
 # Resolves pyproject.toml from nothing, in an environment of its own. torch stays at its version,
 # because stored outputs and tolerances were measured with it; to move it, edit its line first.
+# soupsieve stays too: its later versions want a newer 3.11 than the one that Debian 12 has.
 # Left out are the part after "+" in a version and the CUDA libraries: they depend on the machine.
 lock: python ## pin the newest versions that fit pyproject.toml; torch stays
 	@rm -rf .venv-lock && $(PYTHON) -m venv .venv-lock
-	@grep '^torch==' requirements.lock > .venv-lock/torch.txt
-	@.venv-lock/bin/python $(PIP_INSTALL) -c .venv-lock/torch.txt -e '.[dev]'
+	@grep -E '^(torch|soupsieve)==' requirements.lock > .venv-lock/stay.txt
+	@.venv-lock/bin/python $(PIP_INSTALL) -c .venv-lock/stay.txt -e '.[dev]'
 	@{ grep '^#' requirements.lock; \
 		.venv-lock/bin/python -m pip freeze --all --exclude-editable --exclude pip --exclude wheel \
 		| sed 's/+.*//' | grep -vE '^(nvidia|cuda|triton)'; } > requirements.lock.new

@@ -15,6 +15,9 @@ from autograde.verdict.recording import MIME, Recording
 from autograde.verdict.sources import answer_source
 
 
+UNJUDGED = "The grader failed on what this cell recorded; your teacher will look at it."
+
+
 def judge_notebook(
     lesson: Lesson,
     nb: NotebookNode,
@@ -32,7 +35,7 @@ def judge_notebook(
     cells = {name: cell for cell in nb.cells if (name := grade_id(cell))}
     verdicts: dict[str, Verdict] = {}
     for exercise in lesson.exercises:
-        verdict = _judge_cell(exercise, cells, keys[exercise.name], problem)
+        verdict = _judge_alone(exercise, cells, keys[exercise.name], problem)
         if not verdict.passed:
             earlier = [name for name in exercise.needs if not verdicts[name].passed]
             said = [verdict.note, *_around(exercise, cells, notes)]
@@ -42,6 +45,16 @@ def judge_notebook(
             verdict = replace(verdict, note="\n".join(text for text in said if text))
         verdicts[exercise.name] = verdict
     return verdicts
+
+
+def _judge_alone(
+    exercise: Exercise, cells: dict[str, NotebookNode], key: Key, problem: str
+) -> Verdict:
+    """The verdict on one exercise; a judge that fails on it keeps the others' points."""
+    try:
+        return _judge_cell(exercise, cells, key, problem)
+    except Exception as error:
+        return failed(key, f"{UNJUDGED} {type(error).__name__}: {error}")
 
 
 def _judge_cell(

@@ -11,7 +11,7 @@ from traitlets import Bool
 
 from autograde.course import CourseError, Lesson, find_root, grade_id, lessons
 from autograde.grader.execute import execute
-from autograde.grader.judging import judge_notebook, show_verdicts
+from autograde.grader.judging import UNJUDGED, judge_notebook, show_verdicts
 from autograde.grader.keys import keys_for
 from autograde.grader.markup import sanitise_text
 from autograde.grader.outputs import reduce_outputs
@@ -94,6 +94,9 @@ class JudgeAndSave(SaveAutoGrades):
         keys = keys_for(lesson, seed_of(lesson.root, lesson.name, nb))
         note = nb.metadata[NOTE]
         self.verdicts = judge_notebook(lesson, nb, keys, note["problem"], note["notes"])
+        unjudged = [v.exercise for v in self.verdicts.values() if UNJUDGED in v.note]
+        if unjudged and not note["problem"]:
+            note["problem"] = f"The judge failed on {', '.join(unjudged)}: look at the feedback."
         reduce_outputs(nb)
         sanitise_text(nb, nbformat.read(lesson.released_notebook, as_version=4))
         show_verdicts(lesson, nb, self.verdicts)

@@ -149,7 +149,7 @@ def tells_apart(value: Plain, _before: Plain) -> list[Reading]:
     too_little = f"where the future has an influence, {some:.2g} is found"
     return [
         Reading("the influence", none, 0, 1e-6, too_much),
-        Reading("the influence", min(some, 1e-3), 1e-3, 1e-4, too_little),
+        Reading("the influence", min(some, 1e-3), 1e-3, 1e-9, too_little),
     ]
 
 
@@ -200,7 +200,7 @@ def breaks_tril(value: Plain, _before: Plain) -> list[Reading]:
     inf_way = torch.softmax(value.double().masked_fill(hidden, -inf), dim=-1)
     error = float((tril_way - inf_way).abs().max())
     symptom = f"the tril way is off by {error:.2g} only, 0.001 is asked for"
-    return [Reading("the error", min(error, 1e-3), 1e-3, 1e-4, symptom)]
+    return [Reading("the error", min(error, 1e-3), 1e-3, 1e-9, symptom)]
 
 
 CHECKS: dict[str, Check] = {

@@ -5,6 +5,9 @@ from textwrap import dedent
 
 from autograde.verdict.packing import Plain
 
+UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
+"""What Python raises on text that is no program, or one that is nested too deeply."""
+
 LIBRARY = {"torch", "nn", "F", "functional", "special"}
 """The names under which people import torch and its parts."""
 
@@ -17,7 +20,7 @@ def forbidden_names(source: str, names: list[str]) -> list[str]:
     """
     try:
         tree = ast.parse(dedent(source))
-    except SyntaxError:
+    except UNREADABLE:
         return []
     wanted = {_bare(name) for name in names}
     modules = (LIBRARY | _imported_modules(tree)) - _defined(tree)
@@ -59,11 +62,11 @@ def answer_source(cell: str, exercise: str) -> str:
     """
     try:
         body = ast.parse(cell).body
-    except SyntaxError:
+        bindings = [node for node in body if exercise in _bound(node)]
+        last = bindings[-1] if bindings else None
+        return ast.unparse(last) if isinstance(last, ast.FunctionDef) else ""
+    except UNREADABLE:
         return ""
-    bindings = [node for node in body if exercise in _bound(node)]
-    last = bindings[-1] if bindings else None
-    return ast.unparse(last) if isinstance(last, ast.FunctionDef) else ""
 
 
 def _bound(node: ast.stmt) -> set[str]:
@@ -77,7 +80,7 @@ def _bound(node: ast.stmt) -> set[str]:
 
 def forbidden_uses(value: Plain, names: list[str]) -> list[str]:
     """Forbidden uses in what a `forbids` line recorded: by name in the source, or when called."""
-    if not isinstance(value, dict):
+    if not isinstance(value, dict) or not isinstance(value.get("ops"), list):
         return ["an unreadable record"]
-    ops = [op for op in value.get("ops") or [] if isinstance(op, str)]
+    ops = [op for op in value["ops"] if isinstance(op, str)]
     return sorted({*forbidden_names(str(value.get("source") or ""), names)}) or sorted(ops)

@@ -1,0 +1,93 @@
+"""From an executed notebook to verdicts: whatever a recording or an answer cell holds."""
+
+import base64
+from dataclasses import replace
+
+import pytest
+import torch
+from conftest import HERE
+from nbformat import NotebookNode
+
+from autograde.authoring.sources import source_notebook
+from autograde.course import Lesson, grade_id, lessons
+from autograde.grader import program
+from autograde.grader.judging import UNJUDGED, judge_notebook
+from autograde.grader.keys import make_keys
+from autograde.student.session import PRACTICE_SEED
+from autograde.verdict.checks import CHECKS
+from autograde.verdict.key import Key
+from autograde.verdict.recording import MIME
+from autograde.verdict.sources import answer_source, forbidden_uses
+
+DEEP = {
+    "a long sum": "x = " + "+".join(["1"] * 200_000),
+    "brackets": "x = " + "(" * 5000 + ")" * 5000,
+    "signs": "x = " + "-" * 200_000 + "1",
+    "a zero byte": "x = 1\0",
+    "no Python": "def f(:",
+}
+
+
+@pytest.fixture(scope="module")
+def lesson() -> Lesson:
+    return lessons(HERE)["02_causal_mask"]
+
+
+@pytest.fixture(scope="module")
+def keys(lesson: Lesson) -> dict[str, Key]:
+    return make_keys(lesson, PRACTICE_SEED)
+
+
+@pytest.fixture
+def executed(lesson: Lesson) -> NotebookNode:
+    """The reference as it leaves a kernel: every rubric cell has handed over its recording."""
+    nb, reference = source_notebook(lesson), program.load(lesson)
+    cells = {grade_id(cell): cell for cell in nb.cells}
+    for exercise in lesson.exercises:
+        recording = reference.record(exercise.name, PRACTICE_SEED).to_bytes()
+        data = {MIME: base64.b64encode(recording).decode()}
+        cells[exercise.rubric_cell].outputs = [
+            NotebookNode(output_type="display_data", data=data, metadata={})
+        ]
+    return nb
+
+
+def points(lesson: Lesson, nb: NotebookNode, keys: dict[str, Key]) -> dict[str, float]:
+    verdicts = judge_notebook(lesson, nb, keys, "", {})
+    return {name: verdict.points for name, verdict in verdicts.items()}
+
+
+@pytest.mark.parametrize("text", DEEP)
+def test_an_answer_that_cannot_be_read_is_read_as_none(text: str) -> None:
+    assert answer_source(DEEP[text], "f") == ""
+
+
+@pytest.mark.parametrize("ops", [5, None, {"softmax": 1}, "softmax"])
+def test_a_strange_record_of_calls_counts_as_a_forbidden_use(ops: object) -> None:
+    assert forbidden_uses({"source": "", "ops": ops}, ["softmax"])  # type: ignore[dict-item]
+
+
+@pytest.mark.parametrize("text", DEEP)
+def test_one_unreadable_answer_does_not_take_the_others(
+    text: str, lesson: Lesson, keys: dict[str, Key], executed: NotebookNode
+) -> None:
+    cell = next(cell for cell in executed.cells if grade_id(cell) == "renormalise")
+    cell.source = DEEP[text]
+    assert sum(points(lesson, executed, keys).values()) == lesson.points
+
+
+def test_a_judge_that_fails_on_one_exercise_keeps_the_others(
+    lesson: Lesson, keys: dict[str, Key], executed: NotebookNode
+) -> None:
+    broken = {**keys, "renormalise": replace(keys["renormalise"], tolerances=())}
+    verdicts = judge_notebook(lesson, executed, broken, "", {})
+    assert UNJUDGED in verdicts["renormalise"].note
+    assert "ValueError" in verdicts["renormalise"].note
+    others = sum(verdict.points for name, verdict in verdicts.items() if name != "renormalise")
+    assert others == lesson.points - 3
+
+
+@pytest.mark.parametrize(("gap", "right"), [(0.9995e-3, False), (1.0005e-3, True)])
+def test_an_influence_of_a_thousandth_is_the_limit(gap: float, right: bool) -> None:
+    _, some = CHECKS["tells_apart"]([0.0, gap], [torch.ones(2, 2)])
+    assert (abs(some.value - some.wanted) <= some.limit) == right
