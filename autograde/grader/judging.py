@@ -14,7 +14,6 @@ from autograde.verdict.panel import advice, repair_first, to_html, to_text
 from autograde.verdict.recording import MIME, Recording
 from autograde.verdict.sources import answer_source
 
-
 UNJUDGED = "The grader failed on what this cell recorded; your teacher will look at it."
 
 
