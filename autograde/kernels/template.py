@@ -5,14 +5,13 @@ import json
 import os
 import secrets
 import socket
-import subprocess
 import tarfile
 import threading
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory, TemporaryFile
+from tempfile import TemporaryFile
 from typing import IO, Any
 
 from autograde.kernels import wall
@@ -42,24 +41,15 @@ class Template:
             raise self._problem
 
     def _keep(self, theirs: socket.socket) -> None:
-        with TemporaryDirectory(prefix="autograde-") as folder, theirs:
+        with theirs:
             try:
-                wall.copy_package(Path(folder))
-                number = theirs.fileno()
-                process = subprocess.Popen(
-                    wall.command(Path(folder), [str(number), str(wall.unprivileged_uid())]),
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.DEVNULL,
-                    stderr=self._errors,
-                    pass_fds=[number],
-                )
+                process = wall.start(theirs.fileno(), errors=self._errors)
             except BaseException as error:
                 self._problem = error
                 return
             finally:
                 self._started.set()
-            theirs.close()
-            process.wait()
+        process.wait()
 
     @property
     def alive(self) -> bool:
@@ -71,8 +61,7 @@ class Template:
         return not self._keeper.is_alive()
 
     def why_it_ended(self) -> str:
-        self._errors.seek(0)
-        return wall.last_line(self._errors.read().decode(errors="replace"))
+        return wall.last_line(self._errors)
 
     def ask(self, request: dict[str, Any]) -> socket.socket:
         """Ask for a kernel; the line to it.

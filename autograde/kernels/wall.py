@@ -6,9 +6,11 @@ import shutil
 import site
 import subprocess
 import sys
+from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryFile
+from typing import IO
 
 from autograde.kernels.inside.confine import MACHINES
 from autograde.kernels.inside.enter import HOME, SOCKETS
@@ -53,27 +55,46 @@ class NoWall(Exception):
     """No kernel can be walled here; the message says what is missing and how to get it."""
 
 
-def copy_package(folder: Path) -> None:
-    """Copy the parts of this package that a kernel needs; nothing else of a checkout is seen."""
-    for part in PARTS:
-        source, target = PACKAGE / part, folder / PACKAGE.name / part
-        target.parent.mkdir(parents=True, exist_ok=True)
-        if source.is_dir():
-            shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
-        else:
-            shutil.copyfile(source, target)
-    (folder / "passwd").write_text(f"student:x:1000:1000::{HOME}:/bin/sh\n")
-    (folder / "group").write_text("student:x:1000:\n")
-    for path in [folder, *folder.rglob("*")]:
-        path.chmod(0o755 if path.is_dir() else 0o644)  # as root the kernel is another user
+def start(descriptor: int, *options: str, errors: IO[bytes]) -> "subprocess.Popen[bytes]":
+    """Start the template behind the wall; the open descriptor is the line to it.
 
-
-def command(package: Path, arguments: list[str]) -> list[str]:
-    """The command that starts the template behind the wall.
+    The files of its own bubblewrap reads from files without a name: none is left behind.
 
     Raises:
         NoWall: bubblewrap is not installed, or what is private lies where kernels can read.
     """
+    with ExitStack() as opened:
+        numbers, copies = [descriptor], []
+        for place, content in _own_files().items():
+            file = opened.enter_context(TemporaryFile())
+            file.write(content)
+            file.seek(0)
+            numbers.append(file.fileno())
+            copies += [*_parents(place), "--perms", "0644", "--file", str(numbers[-1]), str(place)]
+        arguments = [str(descriptor), str(unprivileged_uid()), *options]
+        return subprocess.Popen(
+            _command(copies, arguments),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=errors,
+            pass_fds=numbers,
+        )
+
+
+def _own_files() -> dict[Path, bytes]:
+    """What a kernel sees of this package, and who it is; nothing else of a checkout."""
+    files = {}
+    for part in PARTS:
+        path = PACKAGE / part
+        for file in [path] if path.is_file() else path.rglob("*.py"):
+            files[Path(INSIDE, PACKAGE.name, file.relative_to(PACKAGE))] = file.read_bytes()
+    files[Path("/etc/passwd")] = f"student:x:1000:1000::{HOME}:/bin/sh\n".encode()
+    files[Path("/etc/group")] = b"student:x:1000:\n"
+    return files
+
+
+def _command(copies: list[str], arguments: list[str]) -> list[str]:
+    """The bubblewrap command: what the template sees, and how it is started there."""
     bubblewrap = shutil.which("bwrap")
     if bubblewrap is None:
         raise NoWall(f"bubblewrap is not installed. {INSTALL}")
@@ -98,10 +119,7 @@ def command(package: Path, arguments: list[str]) -> list[str]:
             options += ["--ro-bind", str(link), str(link)]
     for path in _traces():
         options += ["--ro-bind", "/dev/null", str(inside(path))]
-    lesson = Path(INSIDE, PACKAGE.name)
-    options += [*_parents(lesson), "--ro-bind", str(package / PACKAGE.name), str(lesson)]
-    for name in ("passwd", "group"):
-        options += ["--ro-bind", str(package / name), f"/etc/{name}"]
+    options += copies
     options += ["--dev", "/dev", "--dir", "/scratch", "--dir", SOCKETS]
     for folder in ("/tmp", HOME):  # noqa: S108 (inside)
         options += ["--perms", "1777", "--tmpfs", folder]
@@ -177,22 +195,21 @@ def missing() -> str:
         return "Walled kernels need Linux. Use a Linux machine, or the project's Containerfile."
     if platform.machine() not in MACHINES:
         return f"Walled kernels know {' and '.join(MACHINES)}, not {platform.machine()}."
-    with TemporaryDirectory(prefix="autograde-") as folder, open(os.devnull) as nothing:
+    with TemporaryFile() as errors, open(os.devnull) as nothing:
         try:
-            copy_package(Path(folder))
-            trial = command(Path(folder), [str(nothing.fileno()), str(unprivileged_uid()), "try"])
+            trial = start(nothing.fileno(), "try", errors=errors)
         except NoWall as error:
             return str(error)
-        tried = subprocess.run(
-            trial, capture_output=True, text=True, pass_fds=[nothing.fileno()], check=False
-        )
-    if tried.returncode == 0:
-        return ""
-    return f"bubblewrap cannot make a wall here: {last_line(tried.stderr)}. {INSTALL}"
+        if trial.wait() == 0:
+            return ""
+        return f"bubblewrap cannot make a wall here: {last_line(errors)}. {INSTALL}"
 
 
-def last_line(text: str) -> str:
-    return (text.strip().splitlines() or ["it said nothing"])[-1].rstrip(".")
+def last_line(errors: IO[bytes]) -> str:
+    """The last line that a process wrote into this file."""
+    errors.seek(0)
+    lines = errors.read().decode(errors="replace").strip().splitlines()
+    return (lines or ["it said nothing"])[-1].rstrip(".")
 
 
 def exposed(course: Path) -> str:

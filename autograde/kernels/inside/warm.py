@@ -2,7 +2,6 @@
 
 import base64
 import importlib
-import io
 import os
 
 # what ipykernel and IPython import late, in their first seconds or at the first error
@@ -44,28 +43,33 @@ def _try_torch() -> None:
     weights = torch.softmax(layer(x) @ layer(x).mT / 2, dim=-1)
     weights = nn.functional.dropout(weights.masked_fill(torch.eye(3, dtype=torch.bool), 0.0), 0.1)
     (weights @ x).sum().backward()
+    torch.optim.Adam(layer.parameters()).step()  # imports a few hundred modules at first
     torch.testing.assert_close(x, x.clone())
     repr(x)
     repr(layer)
 
 
 def _try_figure() -> None:
+    import ipywidgets
     import matplotlib.pyplot as plt
-    import seaborn as sns
+    import torch
     from IPython.core.pylabtools import print_figure
 
-    figure, axes = plt.subplots()
-    sns.heatmap([[0.1, 0.2], [0.3, 0.4]], annot=True, ax=axes)
+    from autograde.student import heatmap
+    from autograde.student.canvas import png_of
+
+    figure, axes = plt.subplots(layout="constrained")
     axes.set_title("warm $d_k$")
-    figure.savefig(io.BytesIO(), format="png")
     print_figure(figure)
     plt.close("all")
+    png_of(heatmap(torch.eye(3) - 0.5, ["a", "b", "c"], None, title="warm", hidden=torch.eye(3)))
+    ipywidgets.SelectionSlider(options=["a"])
 
 
 def _try_rubric() -> None:
     import torch
 
-    from autograde.student import heatmap, session
+    from autograde.student import session
     from autograde.student.rubric import rubric
 
     with session.recording(1) as recordings, rubric("warm", forbids=["softmax"]) as r:
@@ -75,4 +79,3 @@ def _try_rubric() -> None:
         r.forbids("forbids", os.path.join)
         r.arguments("arguments")
     base64.b64encode(recordings["warm"].to_bytes())
-    heatmap(torch.ones(2, 2), ["a", "b"], ["a", "b"], title="warm")
