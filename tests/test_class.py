@@ -150,7 +150,17 @@ def test_no_lesson_text_travels(graded: Path) -> None:
 SAME = ["perfect_1", "partly_2", "edited_rubric", "not_json"]
 
 
-def test_nbgrader_autograde_gives_the_same_scores(graded: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("nbgrader", "autograde", LESSON, "--force", *UNWALLED),
+        ("autograde", "grade", LESSON, "--no-wall"),
+    ],
+    ids=["nbgrader", "no wall"],
+)
+def test_other_ways_of_grading_give_the_same_scores(
+    command: tuple[str, ...], graded: Path, tmp_path: Path
+) -> None:
     before = scores(graded)
     root = tmp_path / "course"
     shutil.copytree(graded, root)
@@ -161,9 +171,7 @@ def test_nbgrader_autograde_gives_the_same_scores(graded: Path, tmp_path: Path) 
                     grade.auto_score = -1
         gradebook.db.commit()
     for student in SAME:
-        result = run(
-            "nbgrader", "autograde", LESSON, "--student", student, "--force", *UNWALLED, cwd=root
-        )
+        result = run(*command, "--student", student, cwd=root)
         assert result.returncode == 0, result.stderr
         assert scores(root)[student] == pytest.approx(before[student])
 
