@@ -59,6 +59,6 @@ def convert(converter: type[BaseConverter], config: Config) -> None:
 
 def _reason(logged: str) -> str:
     """The last line of the traceback in nbgrader's log, or its first line."""
-    lines = logged.splitlines() or ["it said nothing"]
-    ends = [i for i, line in enumerate(lines) if line.startswith("There was an error")]
-    return lines[ends[-1] - 1] if ends and ends[-1] > 1 else lines[0]
+    said, _, _ = logged.rpartition("\nThere was an error")
+    lines = said.strip().splitlines() or logged.splitlines() or ["it said nothing"]
+    return lines[-1] if said else lines[0]

@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from jupyter_client.manager import AsyncKernelManager
+from jupyter_core.utils import run_sync
 from nbclient.exceptions import DeadKernelError
 from nbformat import NotebookNode
 
@@ -52,7 +53,9 @@ def execute(
     wall the code can do whatever the user can who runs this.
     """
     cells = [i for i, cell in enumerate(nb.cells) if cell.cell_type == "code"]
-    return asyncio.run(_execute(Executed(nb), cells, folder, seed, wall, limits or Limits()))
+    # Formgrader calls this from a server whose event loop is running
+    run = run_sync(_execute)
+    return run(Executed(nb), cells, folder, seed, wall, limits or Limits())
 
 
 @contextmanager
