@@ -11,11 +11,11 @@ VENV := PATH="$(CURDIR)/.venv/bin:$$PATH"
 PIP_INSTALL := -m pip install -qq --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lab build check bench lock clean python
+.PHONY: help demo test test-browser lab build check bench lock clean python
 
 help: ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## /\1|/p' $(MAKEFILE_LIST) | while IFS='|' read -r name what; do \
-		printf '  make %-6s  %s\n' "$$name" "$$what"; done
+	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | while IFS='|' read -r name what; do \
+		printf '  make %-12s  %s\n' "$$name" "$$what"; done
 
 demo: $(READY) ## grade a sample class in a scratch folder
 	@$(VENV) python examples/demo.py
@@ -28,6 +28,9 @@ test: $(READY) ## lint, type check, then all tests
 	@$(VENV) ruff format --check --quiet . || { echo 'Not formatted; run: .venv/bin/ruff format .' >&2; exit 1; }
 	@$(VENV) mypy --no-error-summary
 	@$(VENV) python -m pytest
+
+test-browser: $(READY) ## the tests that open pages in Chromium; make test runs them too
+	@$(VENV) python -m pytest --numprocesses=0 tests/browser
 
 lab: $(READY) ## open JupyterLab on the lessons
 	@$(VENV) jupyter lab --LabApp.default_url=/lab/tree/notebooks

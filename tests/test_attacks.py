@@ -64,7 +64,7 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> Graded:
         hand_in(lesson, places)
         path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
         result = subprocess.run(
-            ["autograde", "grade"], cwd=root, capture_output=True, text=True, check=False,
+            ["autograde", "grade", LESSON], cwd=root, capture_output=True, text=True, check=False,
             env={**os.environ, "PATH": path, "COLUMNS": "200"},
         )  # fmt: skip
         connections = 0
