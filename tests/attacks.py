@@ -86,13 +86,16 @@ ATTACKS: dict[str, tuple[str, str]] = {
         "from autograde.student import rubric as _; import sys\nm = sys.modules['autograde.student.rubric']\n"
         "for n in ('call', 'gradient', 'check', 'forward', 'backward', 'forbids', 'arguments'):\n"
         "    setattr(m.Rubric, n, lambda self, *a, **k: None)",
-        "wrong",
+        "not reached",
     ),
     "claims_every_refusal": (
         FORGE + "forge(outcomes(lambda l: Outcome(error='ValueError', message='refused')))",
-        "wrong",
+        "refused valid arguments",
     ),
-    "claims_everything_small": (FORGE + "forge(outcomes(lambda l: Outcome(value=True)))", "wrong"),
+    "claims_everything_small": (
+        FORGE + "forge(outcomes(lambda l: Outcome(value=True)))",
+        "the result is a bool, expected a Tensor",
+    ),
     "patched_json_and_safetensors": (
         "import json, safetensors.torch, autograde.verdict.packing as p\njson.dumps = lambda *a, **k: '{}'\n"
         "p.save = lambda *a, **k: b'x' * 99",
@@ -100,7 +103,7 @@ ATTACKS: dict[str, tuple[str, str]] = {
     ),
     "patched_builtins": (
         "import builtins\nbuiltins.isinstance = lambda *a: True\nbuiltins.all = lambda *a: True\nbuiltins.float = lambda *a: 1.0",
-        "",
+        "The cells after that were not run",
     ),
     "patched_display": (
         "import IPython.display, autograde.student.grading as g\ng.display = lambda *a, **k: None",
@@ -116,7 +119,7 @@ ATTACKS: dict[str, tuple[str, str]] = {
     "wrong_line_names": (
         FORGE
         + "forge(lambda r: replace(r, lines=tuple(replace(l, name=l.name + '!') for l in r.lines)).to_bytes())",
-        "this line was not recorded",
+        "not reached",
     ),
     "doubled_lines": (
         FORGE + "forge(lambda r: replace(r, lines=r.lines * 2).to_bytes())",
@@ -129,7 +132,7 @@ ATTACKS: dict[str, tuple[str, str]] = {
     ),
     "nan": (
         FORGE + "forge(outcomes(lambda l: Outcome(value=torch.full((5, 8), float('nan')))))",
-        "nan",
+        "entries are nan",
     ),
     "infinite": (
         FORGE + "forge(outcomes(lambda l: Outcome(value=torch.full((5, 8), float('inf')))))",
@@ -137,7 +140,7 @@ ATTACKS: dict[str, tuple[str, str]] = {
     ),
     "wrong_dtypes": (
         FORGE + "forge(outcomes(lambda l: Outcome(value=torch.zeros(5, 8, dtype=torch.bool))))",
-        "wrong",
+        "the result is bool, expected float32",
     ),
     "an_empty_tensor": (
         FORGE + "forge(outcomes(lambda l: Outcome(value=torch.zeros(0))))",
@@ -226,7 +229,7 @@ ATTACKS: dict[str, tuple[str, str]] = {
     ),
     "writes_to_the_judge": (
         "import autograde.verdict.judge as j\nopen(j.__file__, 'a').write('#')",
-        "",
+        "Permission denied",
     ),
     # using up
     "fork_bomb": ("import os\nwhile True:\n    os.fork()", "more than 2048 MB of memory"),
@@ -262,7 +265,7 @@ ATTACKS: dict[str, tuple[str, str]] = {
         "The kernel died in the cell",
     ),
     "magics": ("%%script bash\nkill -9 $PPID", "The kernel died in the cell"),
-    "runs_a_file": ("%run /proc/self/cmdline", ""),
+    "runs_a_file": ("%run /proc/self/cmdline", "source code string cannot contain null bytes"),
     # pages
     "script_in_outputs": (
         "from IPython.display import HTML, Javascript, SVG, display\n"
