@@ -136,7 +136,7 @@ ATTACKS: dict[str, tuple[str, str]] = {
     ),
     "infinite": (
         FORGE + "forge(outcomes(lambda l: Outcome(value=torch.full((5, 8), float('inf')))))",
-        "inf",
+        "entries are inf",
     ),
     "wrong_dtypes": (
         FORGE + "forge(outcomes(lambda l: Outcome(value=torch.zeros(5, 8, dtype=torch.bool))))",
