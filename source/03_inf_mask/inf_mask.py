@@ -14,8 +14,8 @@
 # # The -inf mask: hiding before the softmax
 #
 # Lesson 02 let the softmax see every score and put zeros into the weights afterwards. That does not leak, but it loses:
-# weight that the softmax gave to a hidden key is gone. In this lesson the mask moves before the softmax. Then it
-# grows up: sentences of different lengths, and rows in which nothing is left to look at.
+# weight that the softmax gave to a hidden key is gone. In this lesson the mask moves before the softmax. After that
+# come sentences of different lengths, and rows in which nothing is left to look at.
 #
 # **You will be able to**
 # - hide scores with minus infinity, and say why nothing of them is left;
@@ -105,8 +105,8 @@ table(broken, rows=[f"gap {gap}" for gap in gaps], columns=keys)
 
 # %% jupyter={"source_hidden": true}
 # draws the figure
-figure, (before, after) = plt.subplots(1, 2, figsize=(7.6, 4.2), layout="constrained")
-heatmap(broken, [str(gap) for gap in gaps], keys, title="softmax, then mask, float16", row_name="gap", column_name="",
+figure, (before, after) = plt.subplots(1, 2, figsize=(5.6, 4.2), layout="constrained")
+heatmap(broken, [str(gap) for gap in gaps], keys, title="softmax, then mask", row_name="gap", column_name="",
         ax=before, limits=(0, 0.6), bar=False)
 heatmap(right, [str(gap) for gap in gaps], keys, title="what it should be", row_name="gap", column_name="",
         ax=after, limits=(0, 0.6))
@@ -177,7 +177,7 @@ def _rubric(r):
         return torch.where(future_mask(n).to(scores.device) == 1, 9.0, scores)
 
     r.call("seven tokens", filled, 7, r.normal(7, 7))
-    r.call("many tokens", filled, 23, r.normal(23, 23))
+    r.call("many tokens, sums of rows", lambda n, scores: filled(n, scores).sum(dim=-1), 260, r.normal(260))
     r.call("one token alone", filled, 1, r.normal(1, 1))
     r.call("is bool, n by n", lambda *sizes: [future_mask(n) for n in sizes], r.integer(5, 8), 1)
     r.refuses("n below 1", future_mask, (1,), (0,), (-r.integer(1, 9),), (r.integer(2, 9),))
@@ -225,13 +225,16 @@ def _rubric(r):
     def weights(scores, mask):
         return torch.softmax(mask_scores(scores, mask), dim=-1)
 
-    all_and_none = torch.tensor([True, False], device=device)[:, None, None]
+    def extremes(scores):
+        every, first = torch.ones(6, 6) == 1, torch.tensor([True, False])[:, None, None]
+        return [mask_scores(scores, mask.to(device)) for mask in (first, every, ~every)]
+
     r.call("one sentence", mask_scores, r.normal(7, 7), holes(7, 7))
     r.call("one mask for a batch of heads", mask_scores, r.normal(2, 3, 8, 8), holes(8, 8))
     r.call("a mask for each sentence", mask_scores, r.normal(4, 3, 7, 7), holes(4, 1, 7, 7))
     r.call("the same keys hidden for every query", mask_scores, r.normal(9, 9), holes(1, 9))
     r.call("all keys hidden for some queries", mask_scores, r.normal(8, 8), holes(8, 1))
-    r.call("everything hidden, then nothing", mask_scores, r.normal(2, 6, 6), all_and_none)
+    r.call("everything hidden, or nothing", extremes, r.normal(2, 6, 6))
     r.call("scores of exactly 0 among them", mask_scores, r.normal(9, 9).round(), holes(9, 9))
     r.call("scores near 10,000", mask_scores, 1e4 * r.uniform(7, 7), holes(7, 7))
     r.call("float64, stored by columns", mask_scores, r.normal(9, 9, dtype=torch.float64).T, holes(9, 9).T)
@@ -300,6 +303,7 @@ def _rubric(r):
     r.call("visible scores 20,000 above the hidden", causal_weights, far_apart(r.normal(9, 9), 1e4, -1e4), 16)
     r.call("scores scattered over ±10,000", causal_weights, 1e4 * r.uniform(3, 7, 7), 4)
     r.call("one token alone", causal_weights, r.normal(2, 1, 1), 6)
+    r.call("many tokens, times values", lambda scores, values: causal_weights(scores, 9) @ values, r.normal(40, 40), r.normal(40, 1))
     r.call("float64, stored by columns", causal_weights, 2 * r.normal(9, 9, dtype=torch.float64).T, 7)
     r.gradient("lets gradients through", causal_weights, r.normal(2, 6, 6), 4)
     r.gradient("gradients where hidden scores are huge", causal_weights, far_apart(r.normal(7, 7), 0, 1e4), 9)
@@ -320,10 +324,10 @@ table(causal_weights(scores_of(123), 2), rows=tokens, columns=tokens)
 wide = [0, 90, 100, 103, 104, 10000]
 old = torch.stack([tril_causal_weights(with_gap(gap), 1)[2, :3] for gap in wide])  # (6, 3)
 new = torch.stack([causal_weights(with_gap(gap).to(device), 1)[2, :3] for gap in wide])  # (6, 3)
-figure, (before, after) = plt.subplots(1, 2, figsize=(8, 4), layout="constrained")
+figure, (before, after) = plt.subplots(1, 2, figsize=(6.4, 4), layout="constrained")
 heatmap(old, [str(gap) for gap in wide], keys, title="softmax, then mask", row_name="gap", column_name="",
         ax=before, limits=(0, 0.6), bar=False)
-heatmap(new, [str(gap) for gap in wide], keys, title="mask, then softmax (yours)", row_name="gap", column_name="",
+heatmap(new, [str(gap) for gap in wide], keys, title="yours", row_name="gap", column_name="",
         ax=after, limits=(0, 0.6))
 show(
     figure,
@@ -457,6 +461,8 @@ def _rubric(r):
     r.call("as many sentences as tokens", filled, drawn(7, 7), 7, r.normal(7, 7, 7))
     r.call("more sentences than tokens", filled, tensor(drawn(11, 5)), 5, r.normal(11, 5, 5))
     r.call("one token, or none", filled, [1, 0], 1, r.normal(2, 1, 1))
+    r.call("many tokens, sums of rows", lambda lengths, n, scores: filled(lengths, n, scores).sum(dim=-1),
+           drawn(2, 140), 140, r.normal(2, 1, 140))
     r.call("int32, every other number of a tensor", filled, tensor(drawn(8, 6), torch.int32)[::2], 6, r.normal(4, 6, 6))
     r.call("is bool, (b, n, n)", kinds, (drawn(3, 6), 6), (drawn(1, 5), 5))
     r.refuses("lengths outside 0 to n", padding_and_causal, ([0, 5], 5), ([3, 8, 1], 7), ([4, -r.integer(1, 3)], 6),
@@ -564,14 +570,14 @@ states = {
     "mask filled in, one step": train(filled, 1)[0],
     "mask filled in, two steps": train(filled, 2)[0],
 }
-figure, grid = plt.subplots(4, 4, figsize=(9.5, 9.5), layout="constrained")
-for (state, matrices), line in zip(states.items(), grid):
-    for name, matrix, panel in zip(names, matrices, line):
-        heatmap(matrix, None, None, title=name, row_name="", column_name="", ax=panel, limits=(-0.6, 0.6), bar=False)
-    line[0].set_ylabel(f"{state}:\n{count_nan(matrices)} of 48 nan")
+figure, grid = plt.subplots(2, 2, figsize=(13, 5.2), layout="constrained")
+for (state, matrices), panel in zip(states.items(), grid.flat):
+    numbers = torch.stack([matrix.flatten() for matrix in matrices])  # (4, 12)
+    heatmap(numbers, names, None, title=f"{state}: {count_nan(matrices)} of 48 are nan", row_name="", column_name="number",
+            ax=panel, limits=(-0.6, 0.6), bar=False)
 show(
     figure,
-    "Sixteen small heatmaps: the four matrices of the layer in four states. Before, all 48 numbers are there. With the mask added, "
+    "Four heatmaps, one row a matrix of the layer and one column a number. Before, all 48 numbers are there. With the mask added, "
     "all 48 are nan after one step. With the mask filled in, W_value and W_out are nan after one step, 24 numbers, "
     "and all four matrices after two.",
 )
@@ -647,7 +653,8 @@ def _rubric(r):
     r.call("weights of float16 scores", filled, r.normal(7, 7), hidden(7), "float16")
     r.call("weights of float32 scores near -10,000", filled, r.normal(8, 8) - 1e4, hidden(8), "float32")
     r.call("is a Python float", lambda *names: [isinstance(named(name), float) for name in names], "float16", "float64")
-    r.refuses("other dtypes", named, ("float32",), ("int64",), ("bool",), ("bfloat16",), ("complex64",), ("uint8",))
+    r.refuses("other dtypes", named, ("float32",), ("int64",), ("bool",), ("bfloat16",), ("complex64",), ("uint8",),
+              ("float64",), ("int32",))
 
 # %% tags=["raises-exception"]
 for dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
@@ -707,7 +714,10 @@ def _rubric(r):
     def far_apart(scores, mask, visible, hidden):
         return scores + torch.where(mask, hidden, visible)
 
-    all_and_none = torch.tensor([True, False], device=device)[:, None, None]
+    def extremes(scores):
+        every, first = torch.ones(6, 6) == 1, torch.tensor([True, False])[:, None, None]
+        return [masked_softmax(scores, mask.to(device)) for mask in (first, every, ~every)]
+
     sentences = some_hidden(3, 1, 7, 7)
     sentences[1] = True
     holes, rows = some_hidden(8, 8), with_empty_rows(9, 9)
@@ -718,7 +728,7 @@ def _rubric(r):
     r.call("hidden rows give zeros", masked_softmax, 2 * r.normal(8, 8), with_empty_rows(8, 8))
     r.call("all keys hidden for some queries", masked_softmax, 2 * r.normal(4, 9, 9), r.uniform(4, 9, 1) > 0)
     r.call("one sentence hidden altogether", masked_softmax, 2 * r.normal(3, 2, 7, 7), sentences)
-    r.call("everything hidden, then nothing", masked_softmax, 2 * r.normal(2, 6, 6), all_and_none)
+    r.call("everything hidden, or nothing", extremes, 2 * r.normal(2, 6, 6))
     r.call("scores of exactly 0 among them", masked_softmax, r.normal(9, 9).round(), with_empty_rows(9, 9))
     r.call("hidden scores 20,000 above the visible", masked_softmax, far_apart(r.normal(8, 8), holes, -1e4, 1e4), holes)
     r.call("hidden rows of scores near -10,000", masked_softmax, r.normal(9, 9) - 1e4, rows)
@@ -750,7 +760,7 @@ left.set(xlabel="step", ylabel="loss", ylim=(0, None), title="The layer learns")
 heatmap(trained, front, front, title="Its weights: the pad's row is empty", ax=right_side, hidden=front_mask, limits=(0, 1))
 show(
     figure,
-    "Left the loss over 400 steps: with masked_softmax it falls steadily; with the softmax of minus infinity there is one point, then nan. "
+    "Left the loss over 400 steps: with masked_softmax it falls to nearly 0; with the softmax of minus infinity there is one point, then nan. "
     "Right a heatmap of the trained weights: the row and the column of the pad are hatched, the other rows add up to 1.",
 )
 
@@ -820,8 +830,9 @@ show(
 # - A row with **everything hidden** is `nan`. Left in, it reaches every parameter, even when the loss leaves that row out.
 # - A **finite fill** must be the lowest number of its type. It avoids the `nan`, but then the row attends to everything.
 #
-# **A loose end.** The layer of part 6 has seen one sentence 400 times and can say it by heart. A large model does the same with what it is trained on, and leans on a few weights
-# to do it. Lesson 04 takes weights away at random.
+# **A loose end.** The layer of part 6 has seen one sentence 400 times and knows it by heart. Its weights show how: *with* puts
+# nearly everything on a single key. A layer that leans on so few keys is lost when a sentence is a little different. Lesson 04 takes
+# weights away at random, so that it cannot lean on them.
 #
 # ## Further reading
 #

@@ -472,3 +472,16 @@ def causal_weights(scores, d_k):
     hidden = future_mask(scores.shape[-1]).to(scores.device)
     scaled = (scores / math.sqrt(d_k)).clamp(-50, 50)
     return torch.softmax(mask_scores(scaled, hidden), dim=-1)
+
+# %% [markdown]
+# ## wrong: size_limited
+#
+# **Misconception.** No sentence is longer than the longest one in the lesson.
+#
+# **Hint.** Some are. The mask is as large as the last dimension of the scores.
+
+# %%
+def causal_weights(scores, d_k):
+    n = scores.shape[-1]
+    hidden = future_mask(16).to(scores.device)[:n, :n]
+    return torch.softmax(mask_scores(scores, hidden) / math.sqrt(d_k), dim=-1)

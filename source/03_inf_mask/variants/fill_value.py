@@ -353,3 +353,14 @@ def fill_value(dtype):
     if not dtype.is_floating_point:
         raise ValueError(f"dtype must be floating, got {dtype}")
     return -100.0
+
+# %% [markdown]
+# ## wrong: nothing_returned
+#
+# **Misconception.** To return nothing is to refuse.
+#
+# **Hint.** The caller goes on with None for a number and fails somewhere else. `raise` stops it here.
+
+# %%
+def fill_value(dtype):
+    return torch.finfo(dtype).min if dtype.is_floating_point else None

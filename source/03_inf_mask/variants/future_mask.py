@@ -121,6 +121,18 @@ def future_mask(n):
     return torch.ones(n, n).triu() == 1
 
 # %% [markdown]
+# ## wrong: diagonal_hidden_and_no_check
+#
+# **Misconception.** `triu` keeps what is above the diagonal, and the diagonal is not part of it.
+#
+# **Hint.** `triu` keeps the diagonal as well. What does the first word see, if its own key is
+# hidden? And an n below 1 is still to be refused.
+
+# %%
+def future_mask(n):
+    return torch.ones(n, n).triu() == 1
+
+# %% [markdown]
 # ## wrong: lesson_02_kept
 #
 # **Misconception.** True means: may look.
@@ -266,7 +278,7 @@ def future_mask(n):
 def future_mask(n):
     if n < 1:
         raise ValueError(f"n must be at least 1, got {n}")
-    return torch.ones(16, 16, dtype=torch.bool).triu(diagonal=1)[:n, :n]
+    return torch.ones(64, 64, dtype=torch.bool).triu(diagonal=1)[:n, :n]
 
 # %% [markdown]
 # ## wrong: no_check
@@ -306,14 +318,14 @@ def future_mask(n):
     return torch.ones(n, n, dtype=torch.bool).triu(diagonal=1)
 
 # %% [markdown]
-# ## wrong: nothing_returned
+# ## wrong: quietly_mended
 #
-# **Misconception.** To return nothing is to refuse.
+# **Misconception.** An impossible n may be dealt with quietly.
 #
-# **Hint.** The caller goes on with None for a mask and fails somewhere else. `raise` stops it here.
+# **Hint.** The caller goes on with what it gets and fails somewhere else. `raise` stops it here.
 
 # %%
 def future_mask(n):
     if n < 1:
-        return None
+        n = 1
     return torch.ones(n, n, dtype=torch.bool).triu(diagonal=1)

@@ -453,3 +453,16 @@ def masked_softmax(scores, mask):
 def masked_softmax(scores, mask):
     empty = mask.expand(scores.shape).all(dim=-1, keepdim=True)
     return torch.softmax(mask_scores(scores, mask), dim=-1) * ~empty
+
+# %% [markdown]
+# ## wrong: even_shares_when_all_is_hidden
+#
+# **Misconception.** When everything is hidden, everything should share evenly.
+#
+# **Hint.** Hidden keys get nothing, however many they are. All rows are zeros then.
+
+# %%
+def masked_softmax(scores, mask):
+    if mask.all():
+        return torch.full_like(scores, 1 / scores.shape[-1])
+    return torch.softmax(scores.masked_fill(mask, float("-inf")), dim=-1).nan_to_num(0.0)

@@ -175,27 +175,12 @@ def padding_and_causal(lengths, n):
     return future_mask(n).to(lengths.device) ^ pads[:, None, :]
 
 # %% [markdown]
-# ## wrong: queries_instead_of_keys
+# ## wrong: pad_rows_hidden
 #
-# **Misconception.** The rows of the pads are to be hidden.
+# **Misconception.** The rows of the pads are what has to be hidden.
 #
-# **Hint.** Hidden is what is looked at, the keys. Those are columns: where does the dimension of
-# size 1 belong?
-
-# %%
-def padding_and_causal(lengths, n):
-    lengths = torch.as_tensor(lengths)
-    if (lengths < 0).any() or (lengths > n).any():
-        raise ValueError(f"lengths must be from 0 to {n}, got {lengths}")
-    pads = torch.arange(n, device=lengths.device) >= lengths[:, None]
-    return future_mask(n).to(lengths.device) | pads[:, :, None]
-
-# %% [markdown]
-# ## wrong: pad_rows_hidden_too
-#
-# **Misconception.** A pad must not look at anything either.
-#
-# **Hint.** Then its row has nothing visible, and that is trouble. The rows of pads are as the others.
+# **Hint.** Hidden is what is looked at: keys, which are columns. A row with everything hidden is
+# trouble; the rows of pads are as the others.
 
 # %%
 def padding_and_causal(lengths, n):
@@ -518,4 +503,19 @@ def padding_and_causal(lengths, n):
         raise ValueError(f"lengths must be from 0 to {n}, got {lengths}")
     lengths -= n
     pads = torch.arange(-n, 0, device=lengths.device) >= lengths[:, None]
+    return future_mask(n).to(lengths.device) | pads[:, None, :]
+
+# %% [markdown]
+# ## wrong: size_limited
+#
+# **Misconception.** No sentence is longer than the longest one in the lesson.
+#
+# **Hint.** Some are. Take whatever n is.
+
+# %%
+def padding_and_causal(lengths, n):
+    lengths = torch.as_tensor(lengths)
+    if (lengths < 0).any() or (lengths > n).any():
+        raise ValueError(f"lengths must be from 0 to {n}, got {lengths}")
+    pads = torch.arange(64, device=lengths.device)[:n] >= lengths[:, None]
     return future_mask(n).to(lengths.device) | pads[:, None, :]
