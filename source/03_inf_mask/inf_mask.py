@@ -13,9 +13,9 @@
 # %% [markdown]
 # # The -inf mask: hiding before the softmax
 #
-# Lesson 02 let the softmax see every score and put zeros into the weights afterwards. That does not leak, but it loses:
-# weight that the softmax gave to a hidden key is gone. In this lesson the mask moves before the softmax. After that
-# come sentences of different lengths, and rows in which nothing is left to look at.
+# Lesson 02 let the softmax see every score and put zeros into the weights afterwards. That does not leak, but it
+# loses: weight that the softmax gave to a hidden key is gone. In this lesson the mask moves before the softmax. After
+# that come sentences of different lengths, and rows in which nothing is left to look at.
 #
 # **You will be able to**
 # - hide scores with minus infinity, and say why nothing of them is left;
@@ -117,8 +117,9 @@ show(
 )
 
 # %% [markdown]
-# The visible scores are the same in every row, so the visible weights should be, too. They are not. At a gap of 8 all is well.
-# At 16 two different weights have become equal, at 17 one is lost, and at 18 all three are 0, and 0 / 0 is `nan`.
+# The visible scores are the same in every row, so the visible weights should be, too. They are not. At a gap of 8 all
+# is well. At 16 two different weights have become equal, at 17 one is lost, and at 18 all three are 0, and 0 / 0 is
+# `nan`.
 #
 # Lesson 02 found the reason. The weights of a row share one whole. The hidden key takes nearly all of it, and what is
 # left for the visible ones is too small for float16. Zeros come too late. The hidden key must not get any weight in
@@ -138,11 +139,11 @@ beside(my_guess, [round(w, 2) for w in torch.softmax(torch.tensor([1.0, 2.0, flo
 print("exp(-inf) =", torch.tensor(float("-inf")).exp().item())
 
 # %% [markdown]
-# `exp(-inf)` is exactly 0. The third key adds nothing to the sum below the fraction bar either: 0.27 and 0.73 are the softmax of
-# 1 and 2 alone. It is as if the third key were not there.
+# `exp(-inf)` is exactly 0. The third key adds nothing to the sum below the fraction bar either: 0.27 and 0.73 are the
+# softmax of 1 and 2 alone. It is as if the third key were not there.
 #
-# So the mask has to say what is *hidden*. Lesson 02's mask had a 1 where a query may look. This one is turned round: it is
-# a tensor of True and False, and **True means hidden**.
+# So the mask has to say what is *hidden*. Lesson 02's mask had a 1 where a query may look. This one is turned round:
+# it is a tensor of True and False, and **True means hidden**.
 #
 # ```
 #            key 0   1   2
@@ -198,9 +199,10 @@ print("hidden in each row:", mask.sum(dim=-1).tolist())
 # scores (..., n, n)      mask, bool      result (..., n, n)
 # ```
 #
-# The mask may be smaller than the scores: `(n, n)` for all sentences and heads alike, `(b, 1, n, n)` for b sentences with
-# several heads each, `(1, n)` for all queries. It is stretched to the scores, never the scores to the mask: the result has the shape of the
-# scores. In Python minus infinity is written `float("-inf")`, `-math.inf` or `-torch.inf`.
+# The mask may be smaller than the scores: `(n, n)` for all sentences and heads alike, `(b, 1, n, n)` for b sentences
+# with several heads each, `(1, n)` for all queries. It is stretched to the scores, never the scores to the mask: the
+# result has the shape of the scores. In Python minus infinity is written `float("-inf")`, `-math.inf` or
+# `-torch.inf`.
 
 # %% nbgrader={"grade": false, "grade_id": "mask_scores", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def mask_scores(scores, mask):
@@ -303,7 +305,8 @@ def _rubric(r):
     r.call("visible scores 20,000 above the hidden", causal_weights, far_apart(r.normal(9, 9), 1e4, -1e4), 16)
     r.call("scores scattered over ±10,000", causal_weights, 1e4 * r.uniform(3, 7, 7), 4)
     r.call("one token alone", causal_weights, r.normal(2, 1, 1), 6)
-    r.call("many tokens, times values", lambda scores, values: causal_weights(scores, 9) @ values, r.normal(40, 40), r.normal(40, 1))
+    r.call("many tokens, times values", lambda scores, values: causal_weights(scores, 9) @ values,
+           r.normal(40, 40), r.normal(40, 1))
     r.call("float64, stored by columns", causal_weights, 2 * r.normal(9, 9, dtype=torch.float64).T, 7)
     r.gradient("lets gradients through", causal_weights, r.normal(2, 6, 6), 4)
     r.gradient("gradients where hidden scores are huge", causal_weights, far_apart(r.normal(7, 7), 0, 1e4), 9)
@@ -316,8 +319,8 @@ print("seed 123")
 table(causal_weights(scores_of(123), 2), rows=tokens, columns=tokens)
 
 # %% [markdown]
-# The numbers are those of lesson 02, to the last digit shown. What has changed is below: gaps in float32, up to 10,000, first
-# the old way and then yours.
+# The numbers are those of lesson 02, to the last digit shown. What has changed is below: gaps in float32, up to
+# 10,000, first the old way and then yours.
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # draws the figure
@@ -336,8 +339,8 @@ show(
 )
 
 # %% [markdown]
-# The stable softmax of lesson 01 subtracts the largest score of the row. Now that is the largest *visible* one, however large the
-# hidden one was. The whole precision is spent on what is visible.
+# The stable softmax of lesson 01 subtracts the largest score of the row. Now that is the largest *visible* one,
+# however large the hidden one was. The whole precision is spent on what is visible.
 #
 # Move the query from token to token, and take the mask off and on.
 
@@ -361,13 +364,13 @@ explore(
 )
 
 # %% [markdown]
-# Without the mask the star stays in the middle, whoever asks. With it, *Your* has only itself to look at, and its star lies on its own value.
-# From word to word one value more comes in.
+# Without the mask the star stays in the middle, whoever asks. With it, *Your* has only itself to look at, and its
+# star lies on its own value. From word to word one value more comes in.
 #
 # ## 4 Sentences of different lengths
 #
-# A model works on many sentences at once, in one tensor. A tensor has no ragged edge, so the short sentences are filled up with
-# a made-up token, the **pad**. Here its input is three zeros.
+# A model works on many sentences at once, in one tensor. A tensor has no ragged edge, so the short sentences are
+# filled up with a made-up token, the **pad**. Here its input is three zeros.
 
 # %%
 sentences = [tokens, tokens[:3], tokens[4:]]
@@ -379,11 +382,11 @@ for sentence, length in zip(padded, lengths):
     print(f"length {length}:", " ".join(sentence))
 
 # %% [markdown]
-# The scores of a pad are exactly 0. That hides nothing: `exp(0)` is 1. Without a mask the pads get their share of each
-# row. A real token must not take anything from them.
+# The scores of a pad are exactly 0. That hides nothing: `exp(0)` is 1. Without a mask the pads get their share of
+# each row. A real token must not take anything from them.
 #
-# **Predict, then run.** *One* and *step* in the last sentence give some of their weight to the four pads. How much of it without any mask,
-# and how much with the causal mask alone?
+# **Predict, then run.** *One* and *step* in the last sentence give some of their weight to the four pads. How much of
+# it without any mask, and how much with the causal mask alone?
 
 # %%
 my_guess = None  # a pair of numbers from 0 to 1
@@ -396,9 +399,9 @@ beside(my_guess, (round(unmasked, 2), round(causal_only[2, :2, 2:].sum().item(),
 print("what the last pad gives to pads:", round(causal_only[2, 5, 2:].sum().item(), 2))
 
 # %% [markdown]
-# With the pads behind the sentence, the causal mask happens to protect the real tokens: pads are in their future. It does not
-# protect them in a layer without a causal mask, nor when the pads stand in front. And the rows of the pads look at pads. So
-# the mask says it outright: **no query looks at a pad.**
+# With the pads behind the sentence, the causal mask happens to protect the real tokens: pads are in their future. It
+# does not protect them in a layer without a causal mask, nor when the pads stand in front. And the rows of the pads
+# look at pads. So the mask says it outright: **no query looks at a pad.**
 #
 # ```
 #  sentence of length 2, n = 4          key 0   1   pad  pad
@@ -411,14 +414,14 @@ print("what the last pad gives to pads:", round(causal_only[2, 5, 2:].sum().item
 # ### Exercise: `padding_and_causal` (3 points)
 #
 # Put both masks together for a batch of b sentences. Hidden is the future, and in every row each key at or past the
-# sentence's length.
+# sentence's length. For tensors of bool, `|` means *or*.
 #
 # ```
 # lengths: a list or a 1-D tensor of b whole numbers, n      mask (b, n, n), bool, True = hidden
 # ```
 #
-# The rows of pads are as the others. If `lengths` is a tensor, the mask is on its device. A length is from 0 to n; for any other raise a
-# `ValueError` that names it.
+# The rows of pads are as the others. If `lengths` is a tensor, the mask is on its device. A length is from 0 to n;
+# for any other raise a `ValueError` that names it.
 
 # %% nbgrader={"grade": false, "grade_id": "padding_and_causal", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def padding_and_causal(lengths, n):
@@ -484,13 +487,15 @@ show(
 )
 
 # %% [markdown]
-# One tensor, three masks. Follow the columns: those of the pads are hatched from top to bottom. The rows of the pads still hold weights. Nobody
-# asks for their context vectors, so they do no harm. But they must hold *something*, and that is the next problem.
+# One tensor, three masks. Follow the columns: those of the pads are hatched from top to bottom. The rows of the pads
+# still hold weights. Nobody asks for their context vectors, so they do no harm. But they must hold *something*, and
+# that is the next problem.
 #
 # ## 5 A row with nothing to look at
 #
-# A length of 0 is a blank line in a file of text. Every key of it is a pad, so every row is hidden altogether. It also happens with
-# padding in front: the first pad has a future, and itself. Forgetting `diagonal=1` does it to the first word.
+# A length of 0 is a blank line in a file of text. Every key of it is a pad, so every row is hidden altogether. It
+# also happens with padding in front: the first pad sees nothing before it, and itself is a pad. Forgetting
+# `diagonal=1` does it to the first word.
 #
 # **Predict, then run.** What is the softmax of three scores of minus infinity?
 
@@ -501,16 +506,16 @@ my_guess = None  # a list of three numbers
 beside(my_guess, torch.softmax(torch.full((3,), float("-inf")), dim=-1).tolist())
 
 # %% [markdown]
-# The largest score of the row is minus infinity, and -inf minus -inf is `nan`. It looks harmless: one row, of a pad, for
-# which nobody asks. So train a small layer on a sentence with one pad in front. Its target is its own input. The loss
-# **leaves the pad's row out**. Many programs do not fill the scores. They keep the mask as numbers, 0 where visible and -inf where
-# hidden, and add it; the weights are the same. Here are both.
+# The largest score of the row is minus infinity, and -inf minus -inf is `nan`. It looks harmless: one row, of a pad,
+# for which nobody asks. So train a small layer on a sentence with one pad in front. Its target is its own input. The
+# loss **leaves the pad's row out**. Many programs do not fill the scores. They keep the mask as numbers, 0 where
+# visible and -inf where hidden, and add it; the weights are the same. Here are both.
 
 # %% tags=["raises-exception"]
 front = ["pad", *tokens[1:]]
 x = inputs.clone()
 x[0] = 0  # the pad
-front_mask = future_mask(6).to(device)
+front_mask = future_mask(6).to(device).clone()
 front_mask[:, 0] = True  # (6, 6): the future and the pad; row 0 is hidden altogether
 
 
@@ -522,18 +527,23 @@ def filled(scores, mask):
     return torch.softmax(torch.where(mask, float("-inf"), scores), dim=-1)
 
 
+def attend(matrices, weights_of, mask):
+    """Weights (6, 6) and loss of a small layer on the padded sentence; the pad's row does not count."""
+    W_query, W_key, W_value, W_out = matrices
+    weights = weights_of((x @ W_query.T) @ (x @ W_key.T).T / math.sqrt(4), mask)
+    output = weights @ (x @ W_value.T) @ W_out.T  # (6, 3)
+    return weights, (output - x)[1:].square().mean()
+
+
 def train(weights_of, steps):
-    """Train a small attention layer; return its four matrices, 12 numbers each, and the losses."""
+    """Train the layer; return its four matrices, 12 numbers each, and the losses."""
     torch.manual_seed(123)
     layers = [nn.Linear(3, 4, bias=False).to(device) for _ in range(3)] + [nn.Linear(4, 3, bias=False).to(device)]
-    W_query, W_key, W_value, W_out = layers
     matrices = [layer.weight for layer in layers]
     optimizer = torch.optim.Adam(matrices, lr=0.02)
     losses = []
     for _ in range(steps):
-        weights = weights_of(W_query(x) @ W_key(x).T / math.sqrt(4), front_mask)  # (6, 6)
-        output = W_out(weights @ W_value(x))  # (6, 3)
-        loss = (output - x)[1:].square().mean()  # without row 0, the pad
+        _, loss = attend(matrices, weights_of, front_mask)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -546,8 +556,8 @@ def count_nan(matrices):
 
 
 # %% [markdown]
-# **Predict, then run.** Of the six rows of weights one is `nan`, and the loss does not look at it. After one step, with the mask
-# added, how many of the layer's 48 numbers are `nan`?
+# **Predict, then run.** Of the six rows of weights one is `nan`, and the loss does not look at it. After one step,
+# with the mask added, how many of the layer's 48 numbers are `nan`?
 
 # %%
 my_guess = None  # a number from 0 to 48
@@ -558,8 +568,9 @@ beside(my_guess, count_nan(train(added, 1)[0]))
 print(f"the loss of that step: {train(added, 1)[1][0]:.2f}")
 
 # %% [markdown]
-# All of them, while the loss is a decent number. The gradient of the row that is left out is 0. On the way back it is multiplied by the weights
-# of that row, and 0 times `nan` is `nan`. Every matrix sums over all rows, so one row is enough.
+# All of them, while the loss is a decent number. The gradient of the row that is left out is 0. On the way back it is
+# multiplied by the weights of that row, and 0 times `nan` is `nan`. Every matrix sums over all rows, so one row is
+# enough.
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # draws the figure
@@ -583,8 +594,9 @@ show(
 )
 
 # %% [markdown]
-# A fill is kinder for one step. It chooses, and so no gradient reaches a hidden score: `W_query` and `W_key` are spared. After the second
-# step they are gone as well. There is no way back. Nothing was printed, nothing raised, and the first loss looked fine.
+# A fill is kinder for one step. It chooses, and so no gradient reaches a hidden score: `W_query` and `W_key` are
+# spared. After the second step they are gone as well. There is no way back. Nothing was printed, nothing raised, and
+# the first loss looked fine.
 #
 # Would a large finite number be better than minus infinity? People write `-1e9`. With it such a row has no `nan`.
 
@@ -597,8 +609,8 @@ except RuntimeError as error:
     print("float16, filled with -1e9: RuntimeError,", "overflow" if "overflow" in str(error) else error)
 
 # %% [markdown]
-# Two things to see. The row is no `nan`, but it gives every hidden key an equal share. And in float16 there is no -1e9. The type ends
-# at -65,504. So people take a smaller number. That has an end too:
+# Two things to see. The row is no `nan`, but it gives every hidden key an equal share. And in float16 there is no
+# -1e9. The type ends at -65,504. So people take a number nearer to 0. That goes wrong in another way:
 
 # %%
 visible_scores = [0.0, -10.0, -100.0]
@@ -611,14 +623,15 @@ print("what five hidden keys get together, beside one visible key")
 table(torch.tensor(shares), rows=[f"visible score {s:g}" for s in visible_scores], columns=[f"fill {f:g}" for f in fills])
 
 # %% [markdown]
-# A small finite fill still attends. It hides only from scores that lie far above it, and who knows how far below 0 a trained model's scores will be?
-# If a finite number is needed, take the lowest there is. Which one that is depends on the type.
+# A small finite fill still attends. It hides a key only where the visible scores lie far above it. In the second row
+# a fill of -10 hides nothing: six equal scores, and five sixths go to what should be hidden. If a finite number is
+# needed, take the lowest there is. Which one that is depends on the type.
 #
 # ### Exercise: `fill_value` (2 points)
 #
-# Return the most negative finite number of a floating dtype, as a Python float. PyTorch knows it: look up `torch.finfo`. For
-# a dtype that is not floating, raise a `ValueError` that names it. Complex numbers are not floating: they have no
-# order, so none of them is the lowest.
+# Return the most negative finite number of a floating dtype, as a Python float. PyTorch knows it: look up
+# `torch.finfo`. For a dtype that is not floating, raise a `ValueError` that names it. Complex numbers are not
+# floating: they have no order, so none of them is the lowest.
 
 # %% nbgrader={"grade": false, "grade_id": "fill_value", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def fill_value(dtype):
@@ -664,13 +677,14 @@ share = torch.softmax(torch.where(front_mask, lowest, scores_of(789, x)), dim=-1
 print("the pad's row, filled with the lowest number:", [round(w, 2) for w in share[0].tolist()])
 
 # %% [markdown]
-# So the lowest finite number hides as well as minus infinity does, as long as something is visible. Where nothing is, the pad takes a sixth from every
-# token, the whole future included. No `nan` is left to tell you. Neither number is the answer for such a row.
+# So the lowest finite number hides as well as minus infinity does, as long as something is visible. Where nothing is,
+# the pad takes a sixth from every token, the whole future included. No `nan` is left to tell you. Neither number is
+# the answer for such a row.
 #
 # ## 6 Zeros instead of `nan`
 #
-# A query that may look at nothing should get nothing: a row of zeros, and a context vector of zeros. And nothing should come back: the gradient
-# at its scores is 0.
+# A query that may look at nothing should get nothing: a row of zeros, and a context vector of zeros. And nothing
+# should come back: the gradient at its scores is 0.
 #
 # ### Exercise: `masked_softmax` (4 points, a challenge)
 #
@@ -678,10 +692,12 @@ print("the pad's row, filled with the lowest number:", [round(w, 2) for w in sha
 # scores (..., n, n)      mask, bool, stretched to the scores      weights (..., n, n)
 # ```
 #
-# The softmax over the visible keys, over the last dimension, without a scale. A row with every entry hidden gives zeros, and the gradient that arrives
-# at its scores is zero, not `nan`. The mask is as in `mask_scores`; scores are up to ±10,000, as in `causal_weights`.
+# The softmax over the visible keys, over the last dimension, without a scale. A row with every entry hidden gives
+# zeros, and the gradient that arrives at its scores is zero, not `nan`. The mask is as in `mask_scores`; scores are
+# up to ±10,000, as in `causal_weights`.
 #
-# A `nan` that is covered up at the end has still been there, and on the way back it may be met again. It is safer when none arises.
+# A `nan` that is covered up at the end has still been there, and on the way back it may be met again. It is safer
+# when none arises.
 
 # %% nbgrader={"grade": false, "grade_id": "masked_softmax", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def masked_softmax(scores, mask):
@@ -723,7 +739,8 @@ def _rubric(r):
     holes, rows = some_hidden(8, 8), with_empty_rows(9, 9)
     r.call("one sentence", masked_softmax, 2 * r.normal(7, 7), some_hidden(7, 7))
     r.call("one mask for a batch of heads", masked_softmax, 2 * r.normal(2, 3, 8, 8), some_hidden(8, 8))
-    r.call("the same keys hidden for every query", masked_softmax, 2 * r.normal(7, 9, 9), one_visible(9)[4:5] & (r.uniform(1, 9) > 0))
+    r.call("the same keys hidden for every query", masked_softmax, 2 * r.normal(7, 9, 9),
+           one_visible(9)[4:5] & (r.uniform(1, 9) > 0))
     r.call("one visible key in each row", masked_softmax, 2 * r.normal(8, 8), one_visible(8))
     r.call("hidden rows give zeros", masked_softmax, 2 * r.normal(8, 8), with_empty_rows(8, 8))
     r.call("all keys hidden for some queries", masked_softmax, 2 * r.normal(4, 9, 9), r.uniform(4, 9, 1) > 0)
@@ -733,7 +750,8 @@ def _rubric(r):
     r.call("hidden scores 20,000 above the visible", masked_softmax, far_apart(r.normal(8, 8), holes, -1e4, 1e4), holes)
     r.call("hidden rows of scores near -10,000", masked_softmax, r.normal(9, 9) - 1e4, rows)
     r.call("scores scattered over ±10,000", masked_softmax, 1e4 * r.uniform(3, 7, 7), with_empty_rows(7, 7))
-    r.call("float64, stored by columns", masked_softmax, 2 * r.normal(9, 9, dtype=torch.float64).T, with_empty_rows(9, 9).mT.contiguous().mT)
+    r.call("float64, stored by columns", masked_softmax, 2 * r.normal(9, 9, dtype=torch.float64).T,
+           with_empty_rows(9, 9).mT.contiguous().mT)
     r.gradient("lets gradients through", masked_softmax, r.normal(2, 6, 6), some_hidden(6, 6))
     r.gradient("no nan comes back to a hidden row", masked_softmax, r.normal(2, 7, 7), with_empty_rows(7, 7))
     r.arguments("leaves its arguments as they were")
@@ -748,8 +766,7 @@ print(f"loss at first: {losses[0]:.2f}    at last: {losses[-1]:.2f}")
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # draws the figure
-with torch.no_grad():
-    trained = masked_softmax((x @ matrices[0].T) @ (x @ matrices[1].T).T / math.sqrt(4), front_mask)  # (6, 6)
+trained, _ = attend(matrices, masked_softmax, front_mask)  # (6, 6)
 ruined = [loss for loss in train(filled, 400)[1] if not math.isnan(loss)]
 figure, (left, right_side) = plt.subplots(1, 2, figsize=(11, 4.4), layout="constrained")
 left.plot(losses, color="#1f6f8b")
@@ -765,16 +782,30 @@ show(
 )
 
 # %% [markdown]
+# The layer has learned its one sentence by heart. Its weights show how: *with*, *one* and *step* give most of theirs
+# to a single key. A mask can also ask what that is worth. Hide from each of the last four queries the one key it
+# likes best, and compute the loss again.
+
+# %% tags=["raises-exception"]
+favourites = attend(matrices, masked_softmax, front_mask)[0].argmax(dim=-1)  # (6,)
+harder = front_mask.clone()
+harder[torch.arange(2, 6), favourites[2:]] = True
+print(f"loss: {attend(matrices, masked_softmax, front_mask)[1].item():.2f}")
+print(f"loss without the favourite keys: {attend(matrices, masked_softmax, harder)[1].item():.2f}")
+
+# %% [markdown]
 # ## 7 What goes wrong in practice
 #
-# Five mistakes, all of them shipped in public code, each on the scores of our sentence, rounded to one decimal. Only two of them raise your suspicion
-# by a `nan`.
+# Five mistakes that people really make, each on the scores of our sentence, rounded to one decimal. Only two of them
+# show up as `nan`.
 #
 # - **`triu` without `diagonal=1`.** The diagonal is hidden too, and the first row has nothing to look at.
 # - **The result is dropped.** `masked_fill` returns a new tensor. As a line of its own it does nothing.
-# - **The mask is made of scores**: `scores.triu(diagonal=1).bool()`. A score that is exactly 0 is False, and stays visible.
+# - **The mask is made of scores**: `scores.triu(diagonal=1).bool()`. A score that is exactly 0 is False, and stays
+#   visible.
 # - **The mask is multiplied by -inf** and added. 0 times -inf is `nan`, so every visible score is `nan`.
-# - **A mask of 0 and 1 is added.** It raises the hidden scores by 1. Even with the sign turned it would only be a weak bias.
+# - **A mask of 0 and 1 is added.** It raises the hidden scores by 1. Even with the sign turned it would only be a
+#   weak bias.
 
 # %%
 def no_diagonal(scores):
@@ -824,18 +855,21 @@ show(
 #
 # ## Summary
 #
-# - A score of **minus infinity** gets a weight of exactly 0, and the softmax spends its precision on the visible keys alone.
+# - A score of **minus infinity** gets a weight of exactly 0, and the softmax spends its precision on the visible keys
+#   alone.
 # - Here **True means hidden**. Other code means the opposite: look before you use a mask.
-# - A **padding mask** hides whole columns, a causal mask a triangle. Put together with `|`, they serve a batch of any lengths.
-# - A row with **everything hidden** is `nan`. Left in, it reaches every parameter, even when the loss leaves that row out.
-# - A **finite fill** must be the lowest number of its type. It avoids the `nan`, but then the row attends to everything.
+# - A **padding mask** hides whole columns, a causal mask a triangle. Put together with `|`, they serve a batch of any
+#   lengths.
+# - A row with **everything hidden** is `nan`. Left in, it reaches every parameter, even when the loss leaves that row
+#   out.
+# - A **finite fill** must be the lowest number of its type. It avoids the `nan`, but then the row attends to
+#   everything.
 #
-# **A loose end.** The layer of part 6 has seen one sentence 400 times and knows it by heart. Its weights show how: *with* puts
-# nearly everything on a single key. A layer that leans on so few keys is lost when a sentence is a little different. Lesson 04 takes
-# weights away at random, so that it cannot lean on them.
+# **A loose end.** The layer of part 6 leans on a few keys, and without them it is lost. A layer that had to do
+# without some keys now and then could not lean on them like that. Lesson 04 takes weights away at random.
 #
 # ## Further reading
 #
-# - Vaswani et al., *Attention Is All You Need*, 2017, section 3.2.3: illegal connections are set to minus infinity before
-#   the softmax.
+# - Vaswani et al., *Attention Is All You Need*, 2017, section 3.2.3: illegal connections are set to minus infinity
+#   before the softmax.
 # - Micikevicius et al., *Mixed Precision Training*, 2018, section 3: what float16 can hold and what it loses.
