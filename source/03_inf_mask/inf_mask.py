@@ -739,8 +739,8 @@ def _rubric(r):
     holes, rows = some_hidden(8, 8), with_empty_rows(9, 9)
     r.call("one sentence", masked_softmax, 2 * r.normal(7, 7), some_hidden(7, 7))
     r.call("one mask for a batch of heads", masked_softmax, 2 * r.normal(2, 3, 8, 8), some_hidden(8, 8))
-    r.call("the same keys hidden for every query", masked_softmax, 2 * r.normal(7, 9, 9),
-           one_visible(9)[4:5] & (r.uniform(1, 9) > 0))
+    r.call("the same keys hidden for every query", masked_softmax, 2 * r.normal(4, 9, 9),
+           (r.uniform(4, 1, 9) > 0) & one_visible(9)[4])
     r.call("one visible key in each row", masked_softmax, 2 * r.normal(8, 8), one_visible(8))
     r.call("hidden rows give zeros", masked_softmax, 2 * r.normal(8, 8), with_empty_rows(8, 8))
     r.call("all keys hidden for some queries", masked_softmax, 2 * r.normal(4, 9, 9), r.uniform(4, 9, 1) > 0)

@@ -107,10 +107,10 @@ def causal_weights(scores, d_k):
 # %% [markdown]
 # ## wrong: mask_after_the_softmax
 #
-# **Misconception.** Lesson 02's way is the same, only longer.
+# **Misconception.** It does not matter whether a score is hidden before or after `exp`.
 #
-# **Hint.** In algebra, yes. Where a hidden score is far above the visible ones, the visible weights
-# underflow. Which line fails?
+# **Hint.** In algebra it does not. In float32 a hidden score far above the visible ones makes their
+# `exp` underflow, or its own overflow. Hide it first.
 
 # %%
 def causal_weights(scores, d_k):
@@ -142,22 +142,12 @@ def causal_weights(scores, d_k):
     return torch.softmax(scores / math.sqrt(d_k), dim=-1).tril()
 
 # %% [markdown]
-# ## wrong: not_masked
-#
-# **Misconception.** The softmax itself looks at the past only.
-#
-# **Hint.** It takes every key it is given. Look at the weights above the diagonal.
-
-# %%
-def causal_weights(scores, d_k):
-    return torch.softmax(scores / math.sqrt(d_k), dim=-1)
-
-# %% [markdown]
 # ## wrong: result_dropped
 #
-# **Misconception.** `masked_fill` changes its tensor.
+# **Misconception.** Once a mask has been made, or `masked_fill` called, the scores are masked.
 #
-# **Hint.** It returns a new one. The softmax gets the old one, in which everything is visible.
+# **Hint.** Every weight above the diagonal is still there. `masked_fill` returns a new tensor: does
+# that one go into the softmax?
 
 # %%
 def causal_weights(scores, d_k):
@@ -360,36 +350,6 @@ def causal_weights(scores, d_k):
 def causal_weights(scores, d_k):
     hidden = future_mask(scores.shape[-1]).to(scores.device)
     powers = (mask_scores(scores, hidden) / math.sqrt(d_k)).exp()
-    return powers / powers.sum(dim=-1, keepdim=True)
-
-# %% [markdown]
-# ## wrong: largest_of_all_subtracted
-#
-# **Misconception.** It does not matter which large number the stable softmax subtracts.
-#
-# **Hint.** If it is the largest hidden score, every visible `exp` underflows. Mask first, then look
-# for the largest.
-
-# %%
-def causal_weights(scores, d_k):
-    hidden = future_mask(scores.shape[-1]).to(scores.device)
-    scaled = scores / math.sqrt(d_k)
-    powers = (scaled - scaled.amax(dim=-1, keepdim=True)).exp().masked_fill(hidden, 0.0)
-    return powers / powers.sum(dim=-1, keepdim=True)
-
-# %% [markdown]
-# ## wrong: multiplied_before_it_is_hidden
-#
-# **Misconception.** What is multiplied by 0 in the end does no harm.
-#
-# **Hint.** `exp` of a hidden 10,000 is infinite, and infinity times 0 is `nan`. Hide before `exp`.
-
-# %%
-def causal_weights(scores, d_k):
-    visible = torch.ones_like(scores).tril()
-    scaled = scores / math.sqrt(d_k)
-    largest = scaled.masked_fill(visible == 0, float("-inf")).amax(dim=-1, keepdim=True)
-    powers = (scaled - largest).exp() * visible
     return powers / powers.sum(dim=-1, keepdim=True)
 
 # %% [markdown]

@@ -113,7 +113,8 @@ def masked_softmax(scores, mask):
 #
 # **Misconception.** A row with everything hidden takes care of itself.
 #
-# **Hint.** Its largest score is -inf, and -inf minus -inf is `nan`. Such rows must become zeros.
+# **Hint.** Its largest score is -inf, and -inf minus -inf is `nan`. Such rows must become zeros, and
+# not by a product: `nan` times 0 is `nan`.
 
 # %%
 def masked_softmax(scores, mask):
@@ -122,7 +123,7 @@ def masked_softmax(scores, mask):
 # %% [markdown]
 # ## wrong: nan_covered_up
 #
-# **Misconception.** A `nan` that is replaced at the end is gone.
+# **Misconception.** A `nan` that is replaced by a zero at the end is gone.
 #
 # **Hint.** On the way back the softmax meets its own `nan`, and the sum hands it on to the scores. See
 # to it that none arises.
@@ -131,19 +132,6 @@ def masked_softmax(scores, mask):
 def masked_softmax(scores, mask):
     bias = torch.zeros_like(scores).masked_fill(mask, float("-inf"))
     return torch.softmax(scores + bias, dim=-1).nan_to_num(0.0)
-
-# %% [markdown]
-# ## wrong: zeros_chosen_at_the_end
-#
-# **Misconception.** Zeros put in with `masked_fill` stop every `nan` on the way back.
-#
-# **Hint.** They send back a 0, and the softmax multiplies it by its `nan` weights. See to it that no
-# `nan` arises.
-
-# %%
-def masked_softmax(scores, mask):
-    bias = torch.zeros_like(scores).masked_fill(mask, float("-inf"))
-    return torch.softmax(scores + bias, dim=-1).masked_fill(mask, 0.0)
 
 # %% [markdown]
 # ## wrong: even_shares
@@ -441,18 +429,6 @@ def masked_softmax(scores, mask):
     else:
         mask = mask & ~empty
     return torch.softmax(mask_scores(scores, mask), dim=-1).masked_fill(empty, 0.0)
-
-# %% [markdown]
-# ## wrong: zeros_only_without_gradient
-#
-# **Misconception.** To multiply by 0 is to set to 0.
-#
-# **Hint.** `nan` times 0 is `nan`. Choose between two values instead.
-
-# %%
-def masked_softmax(scores, mask):
-    empty = mask.expand(scores.shape).all(dim=-1, keepdim=True)
-    return torch.softmax(mask_scores(scores, mask), dim=-1) * ~empty
 
 # %% [markdown]
 # ## wrong: even_shares_when_all_is_hidden
