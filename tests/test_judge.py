@@ -141,6 +141,37 @@ def test_missing_line_counts_nothing_for_itself() -> None:
     assert verdict.points == 3.0
 
 
+def lowest_rubric(answer: Callable[..., Any]) -> None:
+    with rubric("it") as r:
+        r.check("float16", "most_negative", answer, "float16")
+
+
+@pytest.mark.parametrize(
+    ("number", "reason"),
+    [
+        (-65504.0, ""),
+        (-65503.0, "-65503 is not the most negative number of float16"),
+        (-1e9, "-1e+09 is lower than anything float16 can hold"),
+        (float("-inf"), "-inf is not finite"),
+        (-65504, "the result is a int, not a float"),
+    ],
+)
+def test_most_negative_number(number: float, reason: str) -> None:
+    key = make_key(lowest_rubric, lambda name: torch.finfo(getattr(torch, name)).min)
+    assert judge(record(lowest_rubric, lambda name: number), key).lines[0].reason == reason
+
+
+def test_numbers_where_infinities_belong_are_counted() -> None:
+    def masked(x: Tensor) -> Tensor:
+        return x.masked_fill(x > 0, float("-inf"))
+
+    verdict = judge(
+        record(softmax_rubric, lambda x: x.masked_fill(x > 0, -1e9)),
+        make_key(softmax_rubric, masked),
+    )
+    assert "of 35 entries are finite and should not be" in verdict.lines[0].reason
+
+
 def refusing_rubric(answer: Callable[..., Any]) -> None:
     with rubric("it") as r:
         r.call("a good size", answer, r.integer(3, 9))

@@ -203,6 +203,19 @@ def breaks_tril(value: Plain, _before: Plain) -> list[Reading]:
     return [Reading("the error", min(error, 1e-3), 1e-3, 1e-9, symptom)]
 
 
+def most_negative(value: Plain, before: Plain) -> list[Reading]:
+    """The most negative finite number of the dtype of this name, exactly."""
+    (found,) = _floats(value)
+    (name,) = before
+    wanted = torch.finfo(getattr(torch, name)).min
+    symptom = f"{found:.6g} is not the most negative number of {name}"
+    if not isfinite(found):
+        symptom = f"{found} is not finite"
+    elif found < wanted:
+        symptom = f"{found:.6g} is lower than anything {name} can hold"
+    return [Reading("the number", found, wanted, 1e-12 * abs(wanted), symptom)]
+
+
 CHECKS: dict[str, Check] = {
     check.__name__: check
     for check in (
@@ -213,5 +226,6 @@ CHECKS: dict[str, Check] = {
         tells_apart,
         changes_the_future,
         breaks_tril,
+        most_negative,
     )
 }

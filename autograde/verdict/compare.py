@@ -152,6 +152,9 @@ def describe_tensors(got: Tensor, expected: Tensor) -> str:
     if unwanted.any():
         what = "nan" if got[unwanted].isnan().any() else "inf"
         return f"{int(unwanted.sum())} of {got.numel()} entries are {what}"
+    kept = got.isfinite() & ~expected.isfinite()
+    if kept.any():
+        return f"{int(kept.sum())} of {got.numel()} entries are finite and should not be"
     if _close(got, torch.zeros_like(got)):
         return "every entry is 0"
     for described in (_describe_factor, _describe_sums, _describe_order):

@@ -1,0 +1,875 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # The -inf mask: hiding before the softmax
+#
+# Lesson 02 let the softmax see every score and put zeros into the weights afterwards. That does not leak, but it
+# loses: weight that the softmax gave to a hidden key is gone. In this lesson the mask moves before the softmax. After
+# that come sentences of different lengths, and rows in which nothing is left to look at.
+#
+# **You will be able to**
+# - hide scores with minus infinity, and say why nothing of them is left;
+# - combine a causal mask with a padding mask for a batch of sentences;
+# - say how one row of `nan` ruins a whole model in one step, and prevent it.
+#
+# **It builds on** lesson 01 (scores, weights, softmax) and lesson 02 (the causal mask).
+#
+# | part | minutes |
+# |---|---|
+# | 1 What the softmax loses | 10 |
+# | 2 Minus infinity | 15 |
+# | 3 The mask moves | 15 |
+# | 4 Sentences of different lengths | 15 |
+# | 5 A row with nothing to look at | 15 |
+# | 6 Zeros instead of `nan` | 15 |
+# | 7 What goes wrong in practice, summary | 5 |
+#
+# *Run cells, fill in exercises, ask `hint` and `why`* as in lesson 01. Float64 in gives float64 out, gradients pass,
+# and arguments are left as they were. Scores are `(..., n, n)`: the last two dimensions are queries and keys.
+
+# %% nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
+import math
+import os
+
+import matplotlib.pyplot as plt
+import torch
+from torch import nn
+
+from autograde.student import attention_picture, beside, explore, heatmap, hint, show, table, why
+
+# "cuda" runs the lesson on a GPU
+device = torch.device(os.environ.get("AUTOGRADE_DEVICE", "cpu"))
+
+tokens = ["Your", "journey", "starts", "with", "one", "step"]
+inputs = torch.tensor(
+    [
+        [0.43, 0.15, 0.89],
+        [0.55, 0.87, 0.66],
+        [0.57, 0.85, 0.64],
+        [0.22, 0.58, 0.33],
+        [0.77, 0.25, 0.10],
+        [0.05, 0.80, 0.55],
+    ],
+    device=device,
+)  # (6, 3): one row for each token
+
+
+def lesson_01(seed):
+    """The three linear layers of lesson 01's SelfAttention_v2(3, 2), from a seed."""
+    torch.manual_seed(seed)
+    return [nn.Linear(3, 2, bias=False).to(device) for _ in range(3)]
+
+
+def scores_of(seed, x=inputs):
+    """The scores (..., n, n) in that layer of tokens x (..., n, 3)."""
+    with torch.no_grad():
+        W_query, W_key, _ = lesson_01(seed)
+        return W_query(x) @ W_key(x).mT  # mT swaps the last two dimensions
+
+
+def tril_causal_weights(scores, d_k):
+    """Lesson 02: softmax, tril, renormalise; here without the guard, so that 0 / 0 shows."""
+    weights = torch.softmax(scores / math.sqrt(d_k), dim=-1).tril()
+    return weights / weights.sum(dim=-1, keepdim=True)
+
+
+# %% [markdown]
+# ## 1 What the softmax loses
+#
+# One row of scores: three visible keys and a hidden one. The hidden score lies above the largest visible one by
+# a growing gap. In float16, which models use to save memory, this is what lesson 02's way makes of it.
+
+# %%
+def with_gap(gap):
+    """Scores (4, 4); row 2 sees keys 0 to 2, and its hidden score lies above them by the gap."""
+    scores = torch.zeros(4, 4)
+    scores[2] = torch.tensor([0.3, -0.4, 0.1, 0.3 + gap])
+    return scores
+
+
+keys = ["key 0", "key 1", "key 2"]
+gaps = [0, 8, 12, 14, 16, 17, 18]
+broken = torch.stack([tril_causal_weights(with_gap(gap).half(), 1)[2, :3].float() for gap in gaps])  # (7, 3)
+right = torch.softmax(with_gap(0)[2, :3], dim=-1).repeat(len(gaps), 1)  # (7, 3): over visible keys alone
+table(broken, rows=[f"gap {gap}" for gap in gaps], columns=keys)
+
+# %% jupyter={"source_hidden": true}
+# draws the figure
+figure, (before, after) = plt.subplots(1, 2, figsize=(5.6, 4.2), layout="constrained")
+heatmap(broken, [str(gap) for gap in gaps], keys, title="softmax, then mask", row_name="gap", column_name="",
+        ax=before, limits=(0, 0.6), bar=False)
+heatmap(right, [str(gap) for gap in gaps], keys, title="what it should be", row_name="gap", column_name="",
+        ax=after, limits=(0, 0.6))
+show(
+    figure,
+    "Two heatmaps of the three visible weights, one row for each gap from 0 to 18. On the right every row is 0.43, "
+    "0.21 and 0.35. On the left the weights drift from a gap of 12; at 17 they are 0.50, 0.00 and 0.50, at 18 nan.",
+)
+
+# %% [markdown]
+# The visible scores are the same in every row, so the visible weights should be, too. They are not. At a gap of 8 all
+# is well. At 16 two different weights have become equal, at 17 one is lost, and at 18 all three are 0, and 0 / 0 is
+# `nan`.
+#
+# Lesson 02 found the reason. The weights of a row share one whole. The hidden key takes nearly all of it, and what is
+# left for the visible ones is too small for float16. Zeros come too late. The hidden key must not get any weight in
+# the first place.
+#
+# ## 2 Minus infinity
+#
+# Which score gets no weight at all? Not 0: `exp(0)` is 1.
+#
+# **Predict, then run.** What does the softmax give for the scores 1, 2 and minus infinity?
+
+# %%
+my_guess = None  # a list of three numbers
+
+# %%
+beside(my_guess, [round(w, 2) for w in torch.softmax(torch.tensor([1.0, 2.0, float("-inf")]), dim=-1).tolist()])
+print("exp(-inf) =", torch.tensor(float("-inf")).exp().item())
+
+# %% [markdown]
+# `exp(-inf)` is exactly 0. The third key adds nothing to the sum below the fraction bar either: 0.27 and 0.73 are the
+# softmax of 1 and 2 alone. It is as if the third key were not there.
+#
+# So the mask has to say what is *hidden*. Lesson 02's mask had a 1 where a query may look. This one is turned round:
+# it is a tensor of True and False, and **True means hidden**.
+#
+# ```
+#            key 0   1   2
+# query 0        F   T   T
+# query 1        F   F   T        F: may look      T: hidden
+# query 2        F   F   F
+# ```
+#
+# ### Exercise: `future_mask` (2 points)
+#
+# Return this mask for n tokens: bool, True strictly above the diagonal. For n below 1 raise a `ValueError` that
+# names n and its value.
+
+# %% nbgrader={"grade": false, "grade_id": "future_mask", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def future_mask(n):
+    """True where a key is later than the query: (n, n) bool."""
+    ### BEGIN SOLUTION
+    if n < 1:
+        raise ValueError(f"n must be at least 1, got {n}")
+    return torch.ones(n, n, dtype=torch.bool).triu(diagonal=1)
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_future_mask", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+from autograde.student import rubric
+
+
+@rubric("future_mask")
+def _rubric(r):
+    # a mask is no number that depends on drawn inputs, so it is applied to some
+    def filled(n, scores):
+        return torch.where(future_mask(n).to(scores.device) == 1, 9.0, scores)
+
+    r.call("seven tokens", filled, 7, r.normal(7, 7))
+    r.call("many tokens, sums of rows", lambda n, scores: filled(n, scores).sum(dim=-1), 260, r.normal(260))
+    r.call("one token alone", filled, 1, r.normal(1, 1))
+    r.call("is bool, n by n", lambda *sizes: [future_mask(n) for n in sizes], r.integer(5, 8), 1)
+    r.refuses("n below 1", future_mask, (1,), (0,), (-r.integer(1, 9),), (r.integer(2, 9),))
+
+# %% tags=["raises-exception"]
+mask = future_mask(6).to(device)  # (6, 6)
+table(mask, rows=tokens, columns=tokens)
+print("hidden in each row:", mask.sum(dim=-1).tolist())
+
+# %% [markdown]
+# The table shows 1 for True. *Your* has five keys hidden, *step* none.
+#
+# ### Exercise: `mask_scores` (2 points)
+#
+# Put minus infinity where the mask is True, and leave the other scores as they are.
+#
+# ```
+# scores (..., n, n)      mask, bool      result (..., n, n)
+# ```
+#
+# The mask may be smaller than the scores: `(n, n)` for all sentences and heads alike, `(b, 1, n, n)` for b sentences
+# with several heads each, `(1, n)` for all queries. It is stretched to the scores, never the scores to the mask: the
+# result has the shape of the scores. In Python minus infinity is written `float("-inf")`, `-math.inf` or
+# `-torch.inf`.
+
+# %% nbgrader={"grade": false, "grade_id": "mask_scores", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def mask_scores(scores, mask):
+    """-inf where mask is True, the score itself elsewhere: same shape as scores."""
+    ### BEGIN SOLUTION
+    return scores.masked_fill(mask, float("-inf"))
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_mask_scores", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+from autograde.student import rubric
+
+
+@rubric("mask_scores")
+def _rubric(r):
+    def holes(*shape):
+        return r.uniform(*shape) > 0
+
+    def some_hidden(n):
+        return holes(n, n) & (torch.eye(n, device=device) == 0)
+
+    def weights(scores, mask):
+        return torch.softmax(mask_scores(scores, mask), dim=-1)
+
+    def extremes(scores):
+        every, first = torch.ones(6, 6) == 1, torch.tensor([True, False])[:, None, None]
+        return [mask_scores(scores, mask.to(device)) for mask in (first, every, ~every)]
+
+    r.call("one sentence", mask_scores, r.normal(7, 7), holes(7, 7))
+    r.call("one mask for a batch of heads", mask_scores, r.normal(2, 3, 8, 8), holes(8, 8))
+    r.call("a mask for each sentence", mask_scores, r.normal(4, 3, 7, 7), holes(4, 1, 7, 7))
+    r.call("the same keys hidden for every query", mask_scores, r.normal(9, 9), holes(1, 9))
+    r.call("all keys hidden for some queries", mask_scores, r.normal(8, 8), holes(8, 1))
+    r.call("everything hidden, or nothing", extremes, r.normal(2, 6, 6))
+    r.call("scores of exactly 0 among them", mask_scores, r.normal(9, 9).round(), holes(9, 9))
+    r.call("scores near 10,000", mask_scores, 1e4 * r.uniform(7, 7), holes(7, 7))
+    r.call("float64, stored by columns", mask_scores, r.normal(9, 9, dtype=torch.float64).T, holes(9, 9).T)
+    r.gradient("lets gradients through", weights, r.normal(3, 6, 6), some_hidden(6))
+    r.arguments("leaves its arguments as they were")
+
+# %% tags=["raises-exception"]
+masked = mask_scores(scores_of(789), mask)  # (6, 6)
+table(masked, rows=tokens, columns=tokens)
+
+# %% jupyter={"source_hidden": true} tags=["raises-exception"]
+# draws the figure
+pair = scores_of(789), masked
+figure, (before, after) = plt.subplots(1, 2, figsize=(11, 4.6), layout="constrained")
+heatmap(pair[0], tokens, tokens, title="All scores", ax=before, limits=(-0.47, 0.47), bar=False)
+heatmap(pair[1], tokens, tokens, title="The future is -inf (hatched)", ax=after, limits=(-0.47, 0.47),
+        hidden=pair[1].isinf())
+show(
+    figure,
+    "Two heatmaps of the scores on one colour scale. Left all 36 scores. Right the 15 scores above the diagonal are "
+    "hatched: they are minus infinity. The other 21 are unchanged, some of them close to 0.",
+)
+
+# %% [markdown]
+# Look at *with*, row 3. Its own score is 0.02, nearly 0, and it is visible. Hidden is not the same as small.
+#
+# ## 3 The mask moves
+#
+# ### Exercise: `causal_weights` (3 points)
+#
+# Mask the future, divide by the square root of `d_k`, softmax over the keys.
+#
+# ```
+# scores (..., n, n), d_k      weights (..., n, n), zero above the diagonal, each row adds up to 1
+# ```
+#
+# It must be right where lesson 02's way is not: for scores up to ±10,000, also when the hidden ones are far above the
+# visible ones. A visible score may be exactly 0.
+
+# %% nbgrader={"grade": false, "grade_id": "causal_weights", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def causal_weights(scores, d_k):
+    """Softmax over the visible keys of scores / sqrt(d_k): (..., n, n) -> (..., n, n)."""
+    ### BEGIN SOLUTION
+    hidden = future_mask(scores.shape[-1]).to(scores.device)
+    return torch.softmax(mask_scores(scores, hidden) / math.sqrt(d_k), dim=-1)
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_causal_weights", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+from autograde.student import rubric
+
+
+@rubric("causal_weights")
+def _rubric(r):
+    def far_apart(scores, visible, hidden):
+        # the square root of d_k is a whole number where scores are large: no rounding to speak of
+        return scores + visible + (hidden - visible) * torch.ones_like(scores).triu(diagonal=1)
+
+    r.call("one sentence", causal_weights, 2 * r.normal(7, 7), 3)
+    r.call("a batch of heads", causal_weights, 2 * r.normal(2, 3, 8, 8), d_k=12)
+    r.call("as many sentences as tokens", causal_weights, 2 * r.normal(7, 7, 7), 5)
+    r.call("a key of one number, scores near 100", causal_weights, 100 + r.normal(9, 9), 1)
+    r.call("scores of exactly 0 among them", causal_weights, r.normal(8, 8).round(), 2)
+    r.call("hidden scores 20,000 above the visible", causal_weights, far_apart(r.normal(8, 8), -1e4, 1e4), 4)
+    r.call("hidden scores 200 above the visible", causal_weights, far_apart(r.normal(2, 7, 7), 0, 200), 1)
+    r.call("visible scores 20,000 above the hidden", causal_weights, far_apart(r.normal(9, 9), 1e4, -1e4), 16)
+    r.call("scores scattered over ±10,000", causal_weights, 1e4 * r.uniform(3, 7, 7), 4)
+    r.call("one token alone", causal_weights, r.normal(2, 1, 1), 6)
+    r.call("many tokens, times values", lambda scores, values: causal_weights(scores, 9) @ values,
+           r.normal(40, 40), r.normal(40, 1))
+    r.call("float64, stored by columns", causal_weights, 2 * r.normal(9, 9, dtype=torch.float64).T, 7)
+    r.gradient("lets gradients through", causal_weights, r.normal(2, 6, 6), 4)
+    r.gradient("gradients where hidden scores are huge", causal_weights, far_apart(r.normal(7, 7), 0, 1e4), 9)
+    r.arguments("leaves its arguments as they were")
+
+# %% tags=["raises-exception"]
+print("seed 789")
+table(causal_weights(scores_of(789), 2), rows=tokens, columns=tokens)
+print("seed 123")
+table(causal_weights(scores_of(123), 2), rows=tokens, columns=tokens)
+
+# %% [markdown]
+# The numbers are those of lesson 02, to the last digit shown. What has changed is below: gaps in float32, up to
+# 10,000, first the old way and then yours.
+
+# %% jupyter={"source_hidden": true} tags=["raises-exception"]
+# draws the figure
+wide = [0, 90, 100, 103, 104, 10000]
+old = torch.stack([tril_causal_weights(with_gap(gap), 1)[2, :3] for gap in wide])  # (6, 3)
+new = torch.stack([causal_weights(with_gap(gap).to(device), 1)[2, :3] for gap in wide])  # (6, 3)
+figure, (before, after) = plt.subplots(1, 2, figsize=(6.4, 4), layout="constrained")
+heatmap(old, [str(gap) for gap in wide], keys, title="softmax, then mask", row_name="gap", column_name="",
+        ax=before, limits=(0, 0.6), bar=False)
+heatmap(new, [str(gap) for gap in wide], keys, title="yours", row_name="gap", column_name="",
+        ax=after, limits=(0, 0.6))
+show(
+    figure,
+    "Two heatmaps of the three visible weights in float32 for gaps from 0 to 10,000. Left the old way: off by 0.01 at a "
+    "gap of 100, all three 0.33 at 103, nan from 104. Right yours: 0.43, 0.21 and 0.35 in every row.",
+)
+
+# %% [markdown]
+# The stable softmax of lesson 01 subtracts the largest score of the row. Now that is the largest *visible* one,
+# however large the hidden one was. The whole precision is spent on what is visible.
+#
+# Move the query from token to token, and take the mask off and on.
+
+# %% jupyter={"source_hidden": true} tags=["raises-exception"]
+# draws the figure
+def picture(query, mask):
+    scores = scores_of(789)
+    weights = causal_weights(scores, 2) if mask == "on" else torch.softmax(scores / math.sqrt(2), dim=-1)
+    row = weights[tokens.index(query)]  # (6,)
+    values = lesson_01(789)[2](inputs)  # (6, 2)
+    parts = ", ".join(f"{token} {float(w):.2f}" for token, w in zip(tokens, row))
+    title = f"What “{query}” attends to, mask {mask}"
+    return attention_picture(row, values, tokens, query, title=title, widest=1.0), f"Query {query}, mask {mask}: {parts}."
+
+
+explore(
+    picture,
+    alt="For one query, with or without the mask: bars of its six weights, and its values and context vector.",
+    query=tokens[1:] + tokens[:1],
+    mask=["on", "off"],
+)
+
+# %% [markdown]
+# Without the mask the star stays in the middle, whoever asks. With it, *Your* has only itself to look at, and its
+# star lies on its own value. From word to word one value more comes in.
+#
+# ## 4 Sentences of different lengths
+#
+# A model works on many sentences at once, in one tensor. A tensor has no ragged edge, so the short sentences are
+# filled up with a made-up token, the **pad**. Here its input is three zeros.
+
+# %%
+sentences = [tokens, tokens[:3], tokens[4:]]
+lengths = [len(sentence) for sentence in sentences]
+padded = [sentence + ["pad"] * (6 - len(sentence)) for sentence in sentences]
+vector = dict(zip(tokens, inputs), pad=torch.zeros(3, device=device))
+batch = torch.stack([torch.stack([vector[word] for word in sentence]) for sentence in padded])  # (3, 6, 3)
+for sentence, length in zip(padded, lengths):
+    print(f"length {length}:", " ".join(sentence))
+
+# %% [markdown]
+# The scores of a pad are exactly 0. That hides nothing: `exp(0)` is 1. Without a mask the pads get their share of
+# each row. A real token must not take anything from them.
+#
+# **Predict, then run.** *One* and *step* in the last sentence give some of their weight to the four pads. How much of
+# it without any mask, and how much with the causal mask alone?
+
+# %%
+my_guess = None  # a pair of numbers from 0 to 1
+
+# %% tags=["raises-exception"]
+batch_scores = scores_of(789, batch)  # (3, 6, 6)
+unmasked = torch.softmax(batch_scores / math.sqrt(2), dim=-1)[2, :2, 2:].sum(dim=-1).mean().item()
+causal_only = causal_weights(batch_scores, 2)  # (3, 6, 6)
+beside(my_guess, (round(unmasked, 2), round(causal_only[2, :2, 2:].sum().item(), 2)))
+print("what the last pad gives to pads:", round(causal_only[2, 5, 2:].sum().item(), 2))
+
+# %% [markdown]
+# With the pads behind the sentence, the causal mask happens to protect the real tokens: pads are in their future. It
+# does not protect them in a layer without a causal mask, nor when the pads stand in front. And the rows of the pads
+# look at pads. So the mask says it outright: **no query looks at a pad.**
+#
+# ```
+#  sentence of length 2, n = 4          key 0   1   pad  pad
+#                            query 0        F   T    T    T
+#                            query 1        F   F    T    T
+#                            pad            F   F    T    T
+#                            pad            F   F    T    T
+# ```
+#
+# ### Exercise: `padding_and_causal` (3 points)
+#
+# Put both masks together for a batch of b sentences. Hidden is the future, and in every row each key at or past the
+# sentence's length. For tensors of bool, `|` means *or*.
+#
+# ```
+# lengths: a list or a 1-D tensor of b whole numbers, n      mask (b, n, n), bool, True = hidden
+# ```
+#
+# The rows of pads are as the others. If `lengths` is a tensor, the mask is on its device. A length is from 0 to n;
+# for any other raise a `ValueError` that names it.
+
+# %% nbgrader={"grade": false, "grade_id": "padding_and_causal", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def padding_and_causal(lengths, n):
+    """True where a key is in the future or a pad: b lengths -> (b, n, n) bool."""
+    ### BEGIN SOLUTION
+    lengths = torch.as_tensor(lengths)  # (b,)
+    if (lengths < 0).any() or (lengths > n).any():
+        raise ValueError(f"lengths must be from 0 to n = {n}, got {lengths.tolist()}")
+    pads = torch.arange(n, device=lengths.device) >= lengths[:, None]  # (b, n)
+    return future_mask(n).to(lengths.device) | pads[:, None, :]
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_padding_and_causal", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+from autograde.student import rubric
+
+
+@rubric("padding_and_causal")
+def _rubric(r):
+    from builtins import range
+
+    def drawn(b, n):
+        return [r.integer(1, n - 1) for _ in range(b)]
+
+    def tensor(lengths, dtype=torch.int64):
+        return torch.tensor(lengths, dtype=dtype, device=device)
+
+    # a mask is no number that depends on drawn inputs, so it is applied to some
+    def filled(lengths, n, scores):
+        mask = padding_and_causal(lengths, n)
+        return scores.masked_fill(mask.to(scores.device) == 1, 9.0)
+
+    def kinds(*cases):
+        return [padding_and_causal(lengths, n).to(device) for lengths, n in cases]
+
+    r.call("four sentences, lengths in a list", filled, drawn(4, 7), 7, r.normal(4, 7, 7))
+    r.call("lengths in a tensor", filled, tensor(drawn(3, 9)), 9, r.normal(3, 9, 9))
+    r.call("full length, and no token at all", filled, [6, 0, 3, 0], 6, r.normal(4, 6, 6))
+    r.call("one sentence alone", filled, drawn(1, 8), 8, r.normal(1, 8, 8))
+    r.call("as many sentences as tokens", filled, drawn(7, 7), 7, r.normal(7, 7, 7))
+    r.call("more sentences than tokens", filled, tensor(drawn(11, 5)), 5, r.normal(11, 5, 5))
+    r.call("one token, or none", filled, [1, 0], 1, r.normal(2, 1, 1))
+    r.call("many tokens, sums of rows", lambda lengths, n, scores: filled(lengths, n, scores).sum(dim=-1),
+           drawn(2, 140), 140, r.normal(2, 1, 140))
+    r.call("int32, every other number of a tensor", filled, tensor(drawn(8, 6), torch.int32)[::2], 6, r.normal(4, 6, 6))
+    r.call("is bool, (b, n, n)", kinds, (drawn(3, 6), 6), (drawn(1, 5), 5))
+    r.refuses("lengths outside 0 to n", padding_and_causal, ([0, 5], 5), ([3, 8, 1], 7), ([4, -r.integer(1, 3)], 6),
+              (tensor([2, 9]), 8), (tensor([-1, 2, 2]), 4), (tensor([6, 0]), 6), ([4 + r.integer(1, 9)], 4))
+    r.arguments("leaves its arguments as they were")
+
+# %% jupyter={"source_hidden": true} tags=["raises-exception"]
+# draws the figure
+batch_mask = padding_and_causal(lengths, 6).to(device)  # (3, 6, 6)
+batch_weights = torch.softmax(mask_scores(batch_scores, batch_mask) / math.sqrt(2), dim=-1)  # (3, 6, 6)
+figure, panels = plt.subplots(1, 3, figsize=(14, 4.6), layout="constrained")
+for panel, words, length, part, veil in zip(panels, padded, lengths, batch_weights, batch_mask):
+    heatmap(part, words, words, title=f"length {length}", ax=panel, hidden=veil, limits=(0, 1), bar=panel is panels[-1])
+show(
+    figure,
+    "Three heatmaps of weights for sentences of length 6, 3 and 2, padded to 6. The future is hatched in all of them. In the second "
+    "the last three columns are hatched from top to bottom, in the third the last four: nobody looks at a pad. "
+    "The rows of pads divide their weight among the real tokens.",
+)
+
+# %% [markdown]
+# One tensor, three masks. Follow the columns: those of the pads are hatched from top to bottom. The rows of the pads
+# still hold weights. Nobody asks for their context vectors, so they do no harm. But they must hold *something*, and
+# that is the next problem.
+#
+# ## 5 A row with nothing to look at
+#
+# A length of 0 is a blank line in a file of text. Every key of it is a pad, so every row is hidden altogether. It
+# also happens with padding in front: the first pad sees nothing before it, and itself is a pad. Forgetting
+# `diagonal=1` does it to the first word.
+#
+# **Predict, then run.** What is the softmax of three scores of minus infinity?
+
+# %%
+my_guess = None  # a list of three numbers
+
+# %%
+beside(my_guess, torch.softmax(torch.full((3,), float("-inf")), dim=-1).tolist())
+
+# %% [markdown]
+# The largest score of the row is minus infinity, and -inf minus -inf is `nan`. It looks harmless: one row, of a pad,
+# for which nobody asks. So train a small layer on a sentence with one pad in front. Its target is its own input. The
+# loss **leaves the pad's row out**. Many programs do not fill the scores. They keep the mask as numbers, 0 where
+# visible and -inf where hidden, and add it; the weights are the same. Here are both.
+
+# %% tags=["raises-exception"]
+front = ["pad", *tokens[1:]]
+x = inputs.clone()
+x[0] = 0  # the pad
+front_mask = future_mask(6).to(device).clone()
+front_mask[:, 0] = True  # (6, 6): the future and the pad; row 0 is hidden altogether
+
+
+def added(scores, mask):
+    return torch.softmax(scores + torch.zeros_like(scores).masked_fill(mask, float("-inf")), dim=-1)
+
+
+def filled(scores, mask):
+    return torch.softmax(torch.where(mask, float("-inf"), scores), dim=-1)
+
+
+def attend(matrices, weights_of, mask):
+    """Weights (6, 6) and loss of a small layer on the padded sentence; the pad's row does not count."""
+    W_query, W_key, W_value, W_out = matrices
+    weights = weights_of((x @ W_query.T) @ (x @ W_key.T).T / math.sqrt(4), mask)
+    output = weights @ (x @ W_value.T) @ W_out.T  # (6, 3)
+    return weights, (output - x)[1:].square().mean()
+
+
+def train(weights_of, steps):
+    """Train the layer; return its four matrices, 12 numbers each, and the losses."""
+    torch.manual_seed(123)
+    layers = [nn.Linear(3, 4, bias=False).to(device) for _ in range(3)] + [nn.Linear(4, 3, bias=False).to(device)]
+    matrices = [layer.weight for layer in layers]
+    optimizer = torch.optim.Adam(matrices, lr=0.02)
+    losses = []
+    for _ in range(steps):
+        _, loss = attend(matrices, weights_of, front_mask)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return [matrix.detach() for matrix in matrices], losses
+
+
+def count_nan(matrices):
+    return sum(int(matrix.isnan().sum()) for matrix in matrices)
+
+
+# %% [markdown]
+# **Predict, then run.** Of the six rows of weights one is `nan`, and the loss does not look at it. After one step,
+# with the mask added, how many of the layer's 48 numbers are `nan`?
+
+# %%
+my_guess = None  # a number from 0 to 48
+
+# %% tags=["raises-exception"]
+table(added(scores_of(789, x), front_mask), rows=front, columns=front)
+beside(my_guess, count_nan(train(added, 1)[0]))
+print(f"the loss of that step: {train(added, 1)[1][0]:.2f}")
+
+# %% [markdown]
+# All of them, while the loss is a decent number. The gradient of the row that is left out is 0. On the way back it is
+# multiplied by the weights of that row, and 0 times `nan` is `nan`. Every matrix sums over all rows, so one row is
+# enough.
+
+# %% jupyter={"source_hidden": true} tags=["raises-exception"]
+# draws the figure
+names = ["W_query", "W_key", "W_value", "W_out"]
+states = {
+    "before": train(added, 0)[0],
+    "mask added, one step": train(added, 1)[0],
+    "mask filled in, one step": train(filled, 1)[0],
+    "mask filled in, two steps": train(filled, 2)[0],
+}
+figure, grid = plt.subplots(2, 2, figsize=(13, 5.2), layout="constrained")
+for (state, matrices), panel in zip(states.items(), grid.flat):
+    numbers = torch.stack([matrix.flatten() for matrix in matrices])  # (4, 12)
+    heatmap(numbers, names, None, title=f"{state}: {count_nan(matrices)} of 48 are nan", row_name="", column_name="number",
+            ax=panel, limits=(-0.6, 0.6), bar=False)
+show(
+    figure,
+    "Four heatmaps, one row a matrix of the layer and one column a number. Before, all 48 numbers are there. With the mask added, "
+    "all 48 are nan after one step. With the mask filled in, W_value and W_out are nan after one step, 24 numbers, "
+    "and all four matrices after two.",
+)
+
+# %% [markdown]
+# A fill is kinder for one step. It chooses, and so no gradient reaches a hidden score: `W_query` and `W_key` are
+# spared. After the second step they are gone as well. There is no way back. Nothing was printed, nothing raised, and
+# the first loss looked fine.
+#
+# Would a large finite number be better than minus infinity? People write `-1e9`. With it such a row has no `nan`.
+
+# %%
+three = torch.full((3,), -1e9)
+print("float32, a row of -1e9:", [round(w, 2) for w in torch.softmax(three, dim=-1).tolist()])
+try:
+    torch.zeros(3).half().masked_fill(torch.tensor([True, False, False]), -1e9)
+except RuntimeError as error:
+    print("float16, filled with -1e9: RuntimeError,", "overflow" if "overflow" in str(error) else error)
+
+# %% [markdown]
+# Two things to see. The row is no `nan`, but it gives every hidden key an equal share. And in float16 there is no
+# -1e9. The type ends at -65,504. So people take a number nearer to 0. That goes wrong in another way:
+
+# %%
+visible_scores = [0.0, -10.0, -100.0]
+fills = [-5.0, -10.0, -100.0, -65504.0]
+shares = [
+    [torch.softmax(torch.tensor([score] + 5 * [fill]), dim=-1)[1:].sum().item() for fill in fills]
+    for score in visible_scores
+]
+print("what five hidden keys get together, beside one visible key")
+table(torch.tensor(shares), rows=[f"visible score {s:g}" for s in visible_scores], columns=[f"fill {f:g}" for f in fills])
+
+# %% [markdown]
+# A small finite fill still attends. It hides a key only where the visible scores lie far above it. In the second row
+# a fill of -10 hides nothing: six equal scores, and five sixths go to what should be hidden. If a finite number is
+# needed, take the lowest there is. Which one that is depends on the type.
+#
+# ### Exercise: `fill_value` (2 points)
+#
+# Return the most negative finite number of a floating dtype, as a Python float. PyTorch knows it: look up
+# `torch.finfo`. For a dtype that is not floating, raise a `ValueError` that names it. Complex numbers are not
+# floating: they have no order, so none of them is the lowest.
+
+# %% nbgrader={"grade": false, "grade_id": "fill_value", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def fill_value(dtype):
+    """The most negative finite number of a floating dtype, as a float."""
+    ### BEGIN SOLUTION
+    if not dtype.is_floating_point:
+        raise ValueError(f"dtype must be a floating one, got {dtype}")
+    return torch.finfo(dtype).min
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_fill_value", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+from autograde.student import rubric
+
+
+@rubric("fill_value")
+def _rubric(r):
+    from builtins import float, getattr, isinstance
+
+    def named(name):
+        return fill_value(getattr(torch, name))
+
+    def filled(scores, mask, name):
+        dtype = getattr(torch, name)
+        return torch.softmax(scores.to(dtype).masked_fill(mask, named(name)).float(), dim=-1)
+
+    def hidden(n):
+        return (r.uniform(n, n) > 0) & (torch.eye(n, device=device) == 0)
+
+    for name in ("float16", "bfloat16", "float32", "float64"):
+        r.check(name, "most_negative", lambda name: float(named(name)), name)
+    r.call("weights of float16 scores", filled, r.normal(7, 7), hidden(7), "float16")
+    r.call("weights of float32 scores near -10,000", filled, r.normal(8, 8) - 1e4, hidden(8), "float32")
+    r.call("is a Python float", lambda *names: [isinstance(named(name), float) for name in names], "float16", "float64")
+    r.refuses("other dtypes", named, ("float32",), ("int64",), ("bool",), ("bfloat16",), ("complex64",), ("uint8",),
+              ("float64",), ("int32",))
+
+# %% tags=["raises-exception"]
+for dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
+    print(f"{str(dtype):>14}  {fill_value(dtype):.5g}")
+lowest = torch.full((6, 6), fill_value(torch.float32), device=device)
+share = torch.softmax(torch.where(front_mask, lowest, scores_of(789, x)), dim=-1)
+print("the pad's row, filled with the lowest number:", [round(w, 2) for w in share[0].tolist()])
+
+# %% [markdown]
+# So the lowest finite number hides as well as minus infinity does, as long as something is visible. Where nothing is,
+# the pad takes a sixth from every token, the whole future included. No `nan` is left to tell you. Neither number is
+# the answer for such a row.
+#
+# ## 6 Zeros instead of `nan`
+#
+# A query that may look at nothing should get nothing: a row of zeros, and a context vector of zeros. And nothing
+# should come back: the gradient at its scores is 0.
+#
+# ### Exercise: `masked_softmax` (4 points, a challenge)
+#
+# ```
+# scores (..., n, n)      mask, bool, stretched to the scores      weights (..., n, n)
+# ```
+#
+# The softmax over the visible keys, over the last dimension, without a scale. A row with every entry hidden gives
+# zeros, and the gradient that arrives at its scores is zero, not `nan`. The mask is as in `mask_scores`; scores are
+# up to ±10,000, as in `causal_weights`.
+#
+# A `nan` that is covered up at the end has still been there, and on the way back it may be met again. It is safer
+# when none arises.
+
+# %% nbgrader={"grade": false, "grade_id": "masked_softmax", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def masked_softmax(scores, mask):
+    """Softmax over the visible keys; zeros where a row has none: (..., n, n) -> (..., n, n)."""
+    ### BEGIN SOLUTION
+    mask = mask.expand(scores.shape)
+    empty = mask.all(dim=-1, keepdim=True)  # (..., n, 1)
+    weights = torch.softmax(scores.masked_fill(mask & ~empty, float("-inf")), dim=-1)
+    return weights.masked_fill(empty, 0.0)
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_masked_softmax", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+from autograde.student import rubric
+
+
+@rubric("masked_softmax")
+def _rubric(r):
+    def some_hidden(*shape):
+        return (r.uniform(*shape) > 0) & (torch.eye(shape[-1], device=device) == 0)
+
+    def with_empty_rows(*shape):
+        mask = some_hidden(*shape)
+        mask[..., 1::3, :] = True
+        return mask
+
+    def one_visible(n):
+        return torch.eye(n, device=device).roll(2, dims=-1) == 0
+
+    def far_apart(scores, mask, visible, hidden):
+        return scores + torch.where(mask, hidden, visible)
+
+    def extremes(scores):
+        every, first = torch.ones(6, 6) == 1, torch.tensor([True, False])[:, None, None]
+        return [masked_softmax(scores, mask.to(device)) for mask in (first, every, ~every)]
+
+    sentences = some_hidden(3, 1, 7, 7)
+    sentences[1] = True
+    holes, rows = some_hidden(8, 8), with_empty_rows(9, 9)
+    r.call("one sentence", masked_softmax, 2 * r.normal(7, 7), some_hidden(7, 7))
+    r.call("one mask for a batch of heads", masked_softmax, 2 * r.normal(2, 3, 8, 8), some_hidden(8, 8))
+    r.call("the same keys hidden for every query", masked_softmax, 2 * r.normal(4, 9, 9),
+           (r.uniform(4, 1, 9) > 0) & one_visible(9)[4])
+    r.call("one visible key in each row", masked_softmax, 2 * r.normal(8, 8), one_visible(8))
+    r.call("hidden rows give zeros", masked_softmax, 2 * r.normal(8, 8), with_empty_rows(8, 8))
+    r.call("all keys hidden for some queries", masked_softmax, 2 * r.normal(4, 9, 9), r.uniform(4, 9, 1) > 0)
+    r.call("one sentence hidden altogether", masked_softmax, 2 * r.normal(3, 2, 7, 7), sentences)
+    r.call("everything hidden, or nothing", extremes, 2 * r.normal(2, 6, 6))
+    r.call("scores of exactly 0 among them", masked_softmax, r.normal(9, 9).round(), with_empty_rows(9, 9))
+    r.call("hidden scores 20,000 above the visible", masked_softmax, far_apart(r.normal(8, 8), holes, -1e4, 1e4), holes)
+    r.call("hidden rows of scores near -10,000", masked_softmax, r.normal(9, 9) - 1e4, rows)
+    r.call("scores scattered over ±10,000", masked_softmax, 1e4 * r.uniform(3, 7, 7), with_empty_rows(7, 7))
+    r.call("float64, stored by columns", masked_softmax, 2 * r.normal(9, 9, dtype=torch.float64).T,
+           with_empty_rows(9, 9).mT.contiguous().mT)
+    r.gradient("lets gradients through", masked_softmax, r.normal(2, 6, 6), some_hidden(6, 6))
+    r.gradient("no nan comes back to a hidden row", masked_softmax, r.normal(2, 7, 7), with_empty_rows(7, 7))
+    r.arguments("leaves its arguments as they were")
+
+# %% [markdown]
+# Now the small layer again, on the same sentence with the same pad, with your softmax.
+
+# %% tags=["raises-exception"]
+matrices, losses = train(masked_softmax, 400)
+print("nan after 400 steps:", count_nan(matrices), "of 48")
+print(f"loss at first: {losses[0]:.2f}    at last: {losses[-1]:.2f}")
+
+# %% jupyter={"source_hidden": true} tags=["raises-exception"]
+# draws the figure
+trained, _ = attend(matrices, masked_softmax, front_mask)  # (6, 6)
+ruined = [loss for loss in train(filled, 400)[1] if not math.isnan(loss)]
+figure, (left, right_side) = plt.subplots(1, 2, figsize=(11, 4.4), layout="constrained")
+left.plot(losses, color="#1f6f8b")
+left.text(len(losses), losses[-1] + 0.012, "masked_softmax", color="#1f6f8b", ha="right")
+left.plot(range(len(ruined)), ruined, "x", color="#b5541c", markersize=9, markeredgewidth=2)
+left.annotate(f"softmax of -inf:\nnan after {len(ruined)} step", (0, ruined[0]), (30, ruined[0] - 0.03), color="#b5541c")
+left.set(xlabel="step", ylabel="loss", ylim=(0, None), title="The layer learns")
+heatmap(trained, front, front, title="Its weights: the pad's row is empty", ax=right_side, hidden=front_mask, limits=(0, 1))
+show(
+    figure,
+    "Left the loss over 400 steps: with masked_softmax it falls to nearly 0; with the softmax of minus infinity there is one point, then nan. "
+    "Right a heatmap of the trained weights: the row and the column of the pad are hatched, the other rows add up to 1.",
+)
+
+# %% [markdown]
+# The layer has learned its one sentence by heart. Its weights show how: *with*, *one* and *step* give most of theirs
+# to a single key. A mask can also ask what that is worth. Hide from each of the last four queries the one key it
+# likes best, and compute the loss again.
+
+# %% tags=["raises-exception"]
+favourites = attend(matrices, masked_softmax, front_mask)[0].argmax(dim=-1)  # (6,)
+harder = front_mask.clone()
+harder[torch.arange(2, 6), favourites[2:]] = True
+print(f"loss: {attend(matrices, masked_softmax, front_mask)[1].item():.2f}")
+print(f"loss without the favourite keys: {attend(matrices, masked_softmax, harder)[1].item():.2f}")
+
+# %% [markdown]
+# ## 7 What goes wrong in practice
+#
+# Five mistakes that people really make, each on the scores of our sentence, rounded to one decimal. Only two of them
+# show up as `nan`.
+#
+# - **`triu` without `diagonal=1`.** The diagonal is hidden too, and the first row has nothing to look at.
+# - **The result is dropped.** `masked_fill` returns a new tensor. As a line of its own it does nothing.
+# - **The mask is made of scores**: `scores.triu(diagonal=1).bool()`. A score that is exactly 0 is False, and stays
+#   visible.
+# - **The mask is multiplied by -inf** and added. 0 times -inf is `nan`, so every visible score is `nan`.
+# - **A mask of 0 and 1 is added.** It raises the hidden scores by 1. Even with the sign turned it would only be a
+#   weak bias.
+
+# %%
+def no_diagonal(scores):
+    return scores.masked_fill(torch.ones_like(scores).triu() == 1, float("-inf"))
+
+
+def result_dropped(scores):
+    scores.masked_fill(torch.ones_like(scores).triu(diagonal=1) == 1, float("-inf"))
+    return scores
+
+
+def mask_of_scores(scores):
+    return scores.masked_fill(scores.triu(diagonal=1).bool(), float("-inf"))
+
+
+def times_inf(scores):
+    return scores + torch.ones_like(scores).triu(diagonal=1) * float("-inf")
+
+
+def ones_added(scores):
+    return scores + torch.ones_like(scores).triu(diagonal=1)
+
+
+rounded = scores_of(789).round(decimals=1)  # some are exactly 0
+mistakes = {
+    wrong.__name__: torch.softmax(wrong(rounded) / math.sqrt(2), dim=-1)
+    for wrong in (no_diagonal, result_dropped, mask_of_scores, times_inf, ones_added)
+}
+for name, weights in mistakes.items():
+    future = int((weights.triu(diagonal=1) > 0).sum())
+    print(f"{name:>14}: {future:>2} of 15 future weights are above 0, {int(weights.isnan().sum()):>2} of 36 weights are nan")
+
+# %% jupyter={"source_hidden": true}
+# draws the figure
+figure, panels = plt.subplots(1, 5, figsize=(15, 3.7), layout="constrained")
+for panel, (name, weights) in zip(panels, mistakes.items()):
+    heatmap(weights, None, None, title=name, ax=panel, limits=(0, 1), bar=False, row_name="query" if panel is panels[0] else "")
+show(
+    figure,
+    "Five heatmaps of weights, one for each mistake. Without diagonal=1 the first row is nan. With the dropped result and the "
+    "added ones all 36 weights are there. With the mask made of scores, some future weights are left. With "
+    "the product by minus infinity every row is nan.",
+)
+
+# %% [markdown]
+# Two quick tests find all five: the weights above the diagonal are 0, and each row adds up to 1.
+#
+# ## Summary
+#
+# - A score of **minus infinity** gets a weight of exactly 0, and the softmax spends its precision on the visible keys
+#   alone.
+# - Here **True means hidden**. Other code means the opposite: look before you use a mask.
+# - A **padding mask** hides whole columns, a causal mask a triangle. Put together with `|`, they serve a batch of any
+#   lengths.
+# - A row with **everything hidden** is `nan`. Left in, it reaches every parameter, even when the loss leaves that row
+#   out.
+# - A **finite fill** must be the lowest number of its type. It avoids the `nan`, but then the row attends to
+#   everything.
+#
+# **A loose end.** The layer of part 6 leans on a few keys, and without them it is lost. A layer that had to do
+# without some keys now and then could not lean on them like that. Lesson 04 takes weights away at random.
+#
+# ## Further reading
+#
+# - Vaswani et al., *Attention Is All You Need*, 2017, section 3.2.3: illegal connections are set to minus infinity
+#   before the softmax.
+# - Micikevicius et al., *Mixed Precision Training*, 2018, section 3: what float16 can hold and what it loses.
