@@ -15,6 +15,9 @@ from autograde.verdict.readings import Check, Reading, Unreadable
 ROUNDING = 4e-6
 """How far a kept entry may be from x / (1 - p), relative to it: some roundings of float32."""
 
+ENOUGH = 50
+"""Draws from which on the correlation of two places is normal enough to look for the largest."""
+
 
 def _largest_of(m: int) -> float:
     """Limit of the largest of m standard normal numbers: m exp(-z²/2) = exp(-6²/2)."""
@@ -58,21 +61,25 @@ def drops_independently(value: Plain, _before: Plain) -> list[Reading]:
     """Where entries are 0, in many draws: (draws, ...). Whatever their share, they are independent.
 
     Entries of one draw do not know of each other, the number of zeros scatters as it does for
-    independent entries, and one draw does not know of the others.
+    independent entries, and one draw does not know of the others. A draw needs some 70 entries and
+    p near a half, so that no two draws are equal by chance.
     """
     zeros = _tensor(value).double()
     share = float(zeros.mean())
     if share in (0, 1):
         raise Unreadable("every entry is always 0" if share else "no entry is ever 0")
     draws = zeros.flatten(1)
-    seen = {tuple(draw) for draw in draws.to(torch.uint8).tolist()}
-    same = 1 - len(seen) / len(draws)
+    same = 1 - len(torch.unique(draws, dim=0)) / len(draws)
     repeats = Reading("the share of equal draws", same, 0, 1e-3, "calls give the same zeros again")
-    return [repeats, *_independent((zeros - share) / sqrt(share * (1 - share)))]
+    z = (zeros - share) / sqrt(share * (1 - share))
+    return [repeats, *_independent(z, "the number of zeros")]
 
 
-def _independent(z: Tensor) -> list[Reading]:
-    """Readings on numbers (draws, ...) of mean 0 and variance 1 that should be independent."""
+def _independent(z: Tensor, total: str) -> list[Reading]:
+    """Readings on numbers (draws, ...) of mean 0 and variance 1 that should be independent.
+
+    `total` names what the numbers of one draw add up to.
+    """
     flat = z.flatten(1)  # (draws, n)
     draws, n = flat.shape
     fourth = float((flat**4).mean()) - 3  # excess kurtosis of one number
@@ -81,16 +88,16 @@ def _independent(z: Tensor) -> list[Reading]:
     ]
     of_draws = flat.sum(dim=1).square() / n
     spread = float(of_draws.mean())
-    told = f"the number of zeros varies {spread:.2g} times as much between calls as it should"
+    told = f"{total} varies {sqrt(spread):.2g} times as much between calls as it should"
     readings.append(_variance(spread, 2 * draws / (2 + fourth / n), told))
     of_places = flat.sum(dim=0).square() / draws
     repeated = float(of_places.mean())
-    told = "some places become 0 more often than others, or calls repeat each other"
+    told = "calls depend on each other, or some places are dropped more often than others"
     readings.append(_variance(repeated, 2 * n / (2 + fourth / draws), told))
     next_one = float((flat[1:] * flat[:-1]).mean())
     told = f"one call depends on the call before it (correlation {next_one:.2f})"
     readings.append(Reading("the correlation", next_one, 0, 6 / sqrt((draws - 1) * n), told))
-    if n > 1:
+    if draws >= ENOUGH:
         readings.append(_worst_pair(flat))
     return readings
 
@@ -118,7 +125,7 @@ def _pairs(z: Tensor, axis: int, name: str) -> Reading:
     pairs = z.numel() * (size - 1) / 2
     products = (z.sum(dim=axis).square() - z.square().sum(dim=axis)) / 2
     correlation = float(products.sum()) / pairs
-    together = "become 0 together" if correlation > 0.5 else "are not independent"
+    together = "are dropped together" if correlation > 0.5 else "are not independent"
     told = f"{name} {together} (correlation {correlation:.2f})"
     return Reading("the correlation", correlation, 0, 6 / sqrt(pairs), told)
 
@@ -206,7 +213,7 @@ def scatters_as_a_mean(value: Plain, before: Plain) -> list[Reading]:
         Reading("the parts", float((kept - kept.round()).abs().max()), 0, 0.05, parts),
     ]
     if spread > 1e-6:
-        readings += _independent((z - z.mean()) / z.std())
+        readings += _independent((z - z.mean()) / z.std(), "the sum of a mean's entries")
     return readings
 
 
