@@ -249,7 +249,10 @@ def _rubric(r):
     r.check("the share of zeros is p", "drops_share", zeros, p=[small, middle, large], shape=(90, 50), seed=first)
     r.check("entries are dropped each for itself, anew at each call", "drops_independently",
             lambda p, shape, calls, seed: draws(p, shape, calls, generator(seed)),
-            p=middle, shape=(2, 3, 4, 5), calls=200, seed=second)
+            p=middle, shape=(3, 4, 5, 2), calls=200, seed=second)
+    r.check("an entry alone is dropped as well", "drops_share",
+            lambda p, shape, calls, seed: [draws(q, shape, calls, generator(seed)) for q in p],
+            p=[small, large], shape=(1, 1), calls=250, seed=second)
     r.check("without a generator as well", "drops_independently",
             lambda p, shape, calls: draws(p, shape, calls, None), p=middle, shape=(9, 8), calls=200)
     r.call("p = 0 keeps all", lambda *ps: [keep_mask((30, 40), p, generator(first)) for p in ps], 0, 0.0)
@@ -389,28 +392,28 @@ def _rubric(r):
         return inverted_dropout(x, p, True, generator(seed))
 
     def zeros(x, p, seed):
-        return [dropped(x, q, seed) == 0 for q in p]
+        return [dropped(x.clone(), q, seed) == 0 for q in p]
 
     def draws(x, p, calls, drawn):
-        return torch.stack([inverted_dropout(x, p, True, drawn) == 0 for _ in range(calls)])
+        return torch.stack([inverted_dropout(x.clone(), p, True, drawn) == 0 for _ in range(calls)])
 
     def with_gradient(x, p, direction, seed):
         leaf = x.clone().requires_grad_()
-        y = dropped(leaf, p, seed)
+        y = dropped(1 * leaf, p, seed)
         if not y.requires_grad:
             return [y, None]
         (y * direction).sum().backward()
         return [y, leaf.grad]
 
     def in_use(x, ps):
-        return [inverted_dropout(x, p, False, generator(first)) for p in ps]
+        return [inverted_dropout(x.clone(), p, False, generator(first)) for p in ps]
 
     def in_training(x, ps):
-        return [inverted_dropout(x, p, True, generator(first)) for p in ps]
+        return [inverted_dropout(x.clone(), p, True, generator(first)) for p in ps]
 
     def sum_of_kept(x, seed, drawn):
         torch.manual_seed(seed)
-        return float(inverted_dropout(x, 0.5, True, drawn).sum())
+        return float(inverted_dropout(x.clone(), 0.5, True, drawn).sum())
 
     def one_state(x, seed):
         used, fresh = generator(seed), generator(seed)
@@ -432,7 +435,7 @@ def _rubric(r):
     r.check("the share of zeros is p", "drops_share", zeros, x=no_zeros(90, 50), p=[small, middle, large], seed=first)
     r.check("entries are dropped each for itself, anew at each call", "drops_independently",
             lambda x, p, calls, seed: draws(x, p, calls, generator(seed)),
-            x=no_zeros(2, 3, 4, 5), p=middle, calls=200, seed=second)
+            x=no_zeros(3, 4, 5, 2), p=middle, calls=200, seed=second)
     r.check("without a generator as well", "drops_independently",
             lambda x, p, calls: draws(x, p, calls, None), x=no_zeros(9, 8), p=middle, calls=200)
     r.call("x itself when not training", in_use, r.normal(5, 7), [small, large, 0, 1])
@@ -536,21 +539,21 @@ def _rubric(r):
         return torch.where(x < 0, x - 0.5, x + 0.5)
 
     def zeros(x, p):
-        return [Dropout(q)(x) == 0 for q in p]
+        return [Dropout(q)(x.clone()) == 0 for q in p]
 
     def draws(x, p, calls):
         layers = Dropout(p), Dropout(p)
-        return torch.stack([layers[i % 2](x) == 0 for i in range(calls)])
+        return torch.stack([layers[i % 2](x.clone()) == 0 for i in range(calls)])
 
     def after_eval(x, ps):
         outputs = []
         for p in ps:
             layer = Dropout(p)
             layer.eval()
-            outputs.append(layer(x))
+            outputs.append(layer(x.clone()))
             model = nn.Sequential(Dropout(p))
             model.eval()
-            outputs.append(model(x))
+            outputs.append(model(x.clone()))
         return outputs
 
     def after_train(x, p):
@@ -560,7 +563,7 @@ def _rubric(r):
         model = nn.Sequential(Dropout(p[1]))
         model.eval()
         model.train()
-        return [layer(x) == 0, model(x) == 0]
+        return [layer(x.clone()) == 0, model(x.clone()) == 0]
 
     def without_gradients(x, p):
         with torch.no_grad():
@@ -568,7 +571,7 @@ def _rubric(r):
 
     def with_gradient(x, p, direction):
         leaf = x.clone().requires_grad_()
-        y = Dropout(p)(leaf)
+        y = Dropout(p)(1 * leaf)
         if not y.requires_grad:
             return [y, None]
         (y * direction).sum().backward()
@@ -585,14 +588,14 @@ def _rubric(r):
             lambda x, p: Dropout(p)(x), x=no_zeros(23, 31, dtype=torch.float64).T, p=large)
     r.check("the share of zeros is p", "drops_share", zeros, x=no_zeros(90, 50), p=[small, middle, large])
     r.check("entries are dropped each for itself, anew at each call", "drops_independently", draws,
-            x=no_zeros(2, 3, 4, 5), p=middle, calls=200)
+            x=no_zeros(3, 4, 5, 2), p=middle, calls=200)
     r.call("after eval(), its own or a model's, x as it is", after_eval, r.normal(5, 7), [middle, 1])
     r.check("after train(), its own or a model's, it drops again", "drops_share", after_train,
             x=no_zeros(70, 40), p=[small, middle])
     r.check("in training no_grad() makes no difference", "drops_share", without_gradients,
             x=no_zeros(70, 40), p=[small, large])
-    r.call("p = 0 drops nothing", lambda x, ps: [Dropout(p)(x) for p in ps], r.normal(12, 17), [0, 0.0])
-    r.call("p = 1 gives zeros", lambda x, ps: [Dropout(p)(x) for p in ps], r.normal(3, 8), [1, 1.0])
+    r.call("p = 0 drops nothing", lambda x, ps: [Dropout(p)(x.clone()) for p in ps], r.normal(12, 17), [0, 0.0])
+    r.call("p = 1 gives zeros", lambda x, ps: [Dropout(p)(x.clone()) for p in ps], r.normal(3, 8), [1, 1.0])
     r.check("gradients: 0 where dropped, 1 / (1 - p) where kept", "passes_gradients", with_gradient,
             x=no_zeros(15, 16), p=middle, direction=r.normal(15, 16))
     r.call("nothing to learn, nothing to save", learned_and_saved, r.normal(4, 6))
@@ -667,28 +670,28 @@ def _rubric(r):
         return attention_dropout(x, p, True, generator(seed))
 
     def zeros(x, p, seed):
-        return [dropped(x, q, seed) == 0 for q in p]
+        return [dropped(x.clone(), q, seed) == 0 for q in p]
 
     def draws(x, p, calls, drawn):
-        return torch.stack([attention_dropout(x, p, True, drawn) == 0 for _ in range(calls)])
+        return torch.stack([attention_dropout(x.clone(), p, True, drawn) == 0 for _ in range(calls)])
 
     def with_gradient(x, p, direction, seed):
         leaf = x.clone().requires_grad_()
-        y = dropped(leaf, p, seed)
+        y = dropped(1 * leaf, p, seed)
         if not y.requires_grad:
             return [y, None]
         (y * direction).sum().backward()
         return [y, leaf.grad]
 
     def in_use(x, ps):
-        return [attention_dropout(x, p, False, generator(first)) for p in ps]
+        return [attention_dropout(x.clone(), p, False, generator(first)) for p in ps]
 
     def in_training(x, ps):
-        return [attention_dropout(x, p, True, generator(first)) for p in ps]
+        return [attention_dropout(x.clone(), p, True, generator(first)) for p in ps]
 
     def sum_of_kept(x, seed, drawn):
         torch.manual_seed(seed)
-        return float(attention_dropout(x, 0.5, True, drawn).sum())
+        return float(attention_dropout(x.clone(), 0.5, True, drawn).sum())
 
     def one_state(x, seed):
         used, fresh = generator(seed), generator(seed)
@@ -713,7 +716,7 @@ def _rubric(r):
             lambda x, p, calls, seed: draws(x, p, calls, generator(seed)),
             x=softmax(9, 9), p=middle, calls=200, seed=second)
     r.check("a batch of heads: each entry for itself", "drops_independently",
-            lambda x, p, calls: draws(x, p, calls, None), x=softmax(2, 3, 4, 4), p=middle, calls=200)
+            lambda x, p, calls: draws(x, p, calls, None), x=softmax(5, 4, 3, 3), p=middle, calls=200)
     r.call("the weights themselves when not training", in_use, softmax(2, 6, 6), [middle, 0, 1])
     r.call("p = 0 and p = 1", in_training, softmax(2, 9, 9), [0, 1])
     r.check("gradients: 0 where dropped, 1 / (1 - p) where kept", "passes_gradients", with_gradient,
@@ -810,11 +813,11 @@ def _rubric(r):
         return mean_after_dropout(x, p, n_samples, generator(seed))
 
     def means(x, p, n_samples, runs, drawn):
-        return torch.stack([mean_after_dropout(x, p, n_samples, drawn) for _ in range(runs)])
+        return torch.stack([mean_after_dropout(x.clone(), p, n_samples, drawn) for _ in range(runs)])
 
     def with_gradient(x, p, n_samples, direction, seed):
         leaf = x.clone().requires_grad_()
-        y = mean(leaf, p, n_samples, seed)
+        y = mean(1 * leaf, p, n_samples, seed)
         if not y.requires_grad:
             return [y, None]
         (y * direction).sum().backward()
@@ -822,7 +825,7 @@ def _rubric(r):
 
     def total(x, seed, drawn):
         torch.manual_seed(seed)
-        return float(mean_after_dropout(x, 0.5, 3, drawn).sum())
+        return float(mean_after_dropout(x.clone(), 0.5, 3, drawn).sum())
 
     def one_state(x, seed):
         used, fresh = generator(seed), generator(seed)

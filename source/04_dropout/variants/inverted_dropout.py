@@ -543,6 +543,29 @@ def inverted_dropout(x, p, training, generator=None):
     return x * keep.to(x) / (1 - p)
 
 # %% [markdown]
+# ## wrong: own_dice_without_one
+#
+# **Misconception.** Without a generator any random number will do.
+#
+# **Hint.** `None` means PyTorch's own, so that `torch.manual_seed` can repeat it. `keep_mask` takes
+# None as it is.
+
+# %%
+dice = torch.Generator().manual_seed(1)
+
+
+def inverted_dropout(x, p, training, generator=None):
+    if not 0 <= p <= 1:
+        raise ValueError(f"p must be from 0 to 1, got {p}")
+    if not training:
+        return x
+    if p == 1:
+        return torch.zeros_like(x)
+    if generator is None:
+        generator = dice
+    return x * keep_mask(x.shape, p, generator).to(x) / (1 - p)
+
+# %% [markdown]
 # ## wrong: draws_from_both
 #
 # **Misconception.** It does no harm to draw from PyTorch's own as well.

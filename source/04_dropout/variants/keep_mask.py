@@ -304,23 +304,6 @@ def keep_mask(shape, p, generator=None):
     return (torch.rand(shape, generator=generator) >= p).float()
 
 # %% [markdown]
-# ## wrong: own_randomness_without_one
-#
-# **Misconception.** Without a generator any random number will do.
-#
-# **Hint.** `None` means PyTorch's own, so that `torch.manual_seed` can repeat it. `torch.rand` does
-# that by itself.
-
-# %%
-def keep_mask(shape, p, generator=None):
-    if not 0 <= p <= 1:
-        raise ValueError(f"p must be from 0 to 1, got {p}")
-    if generator is None:
-        generator = torch.Generator()
-        generator.seed()
-    return (torch.rand(shape, generator=generator) >= p).float()
-
-# %% [markdown]
 # ## wrong: generator_left_as_it_was
 #
 # **Misconception.** The generator is an argument and must not change.
@@ -350,23 +333,63 @@ def keep_mask(shape, p, generator=None):
     return (torch.rand(shape, generator=generator) >= p).float()
 
 # %% [markdown]
-# ## wrong: seeds_nothing_but_torch
+# ## wrong: own_dice_without_one
 #
-# **Misconception.** NumPy's random numbers are PyTorch's own.
+# **Misconception.** Without a generator any random number will do.
 #
-# **Hint.** They have a state of their own, which `torch.manual_seed` does not reach. Draw with
-# `torch.rand`.
+# **Hint.** `None` means PyTorch's own, so that `torch.manual_seed` can repeat it. `torch.rand` does
+# that by itself.
 
 # %%
 import numpy as np
+
+dice = np.random.default_rng(1)
 
 
 def keep_mask(shape, p, generator=None):
     if not 0 <= p <= 1:
         raise ValueError(f"p must be from 0 to 1, got {p}")
     if generator is None:
-        return torch.from_numpy(np.random.random(shape) >= p).float()
+        return torch.from_numpy(dice.random(shape) >= p).float()
     return (torch.rand(shape, generator=generator) >= p).float()
+
+# %% [markdown]
+# ## wrong: never_the_same_twice
+#
+# **Misconception.** Two calls must never give the same mask.
+#
+# **Hint.** From the same state of the generator they must: that is how an experiment is repeated.
+# Nothing else may have a say.
+
+# %%
+calls = 0
+
+
+def keep_mask(shape, p, generator=None):
+    if not 0 <= p <= 1:
+        raise ValueError(f"p must be from 0 to 1, got {p}")
+    global calls
+    if generator is not None:
+        calls += 1
+        seed = int(torch.randint(10**6, (), generator=generator)) + calls
+        generator = torch.Generator().manual_seed(seed)
+    return (torch.rand(shape, generator=generator) >= p).float()
+
+# %% [markdown]
+# ## wrong: something_must_be_left
+#
+# **Misconception.** A mask must keep something.
+#
+# **Hint.** Not if the coins say otherwise. One entry alone is dropped with probability p.
+
+# %%
+def keep_mask(shape, p, generator=None):
+    if not 0 <= p <= 1:
+        raise ValueError(f"p must be from 0 to 1, got {p}")
+    mask = (torch.rand(shape, generator=generator) >= p).float()
+    if p < 1 and mask.sum() == 0:
+        mask.view(-1)[0] = 1
+    return mask
 
 # %% [markdown]
 # ## wrong: true_and_false
@@ -497,6 +520,23 @@ def keep_mask(shape, p, generator=None):
     if p > 1:
         raise ValueError(f"p must be from 0 to 1, got {p}")
     return (torch.rand(shape, generator=generator) >= p).float()
+
+# %% [markdown]
+# ## wrong: one_of_each_row_spared
+#
+# **Misconception.** A row must never lose everything.
+#
+# **Hint.** It may. Every entry has a coin of its own, and now and then all of them fall the same
+# way.
+
+# %%
+def keep_mask(shape, p, generator=None):
+    if not 0 <= p <= 1:
+        raise ValueError(f"p must be from 0 to 1, got {p}")
+    mask = (torch.rand(shape, generator=generator) >= p).float()
+    if p < 1:
+        mask[(mask == 0).all(dim=-1)] = 1
+    return mask
 
 # %% [markdown]
 # ## wrong: half_of_the_matrix_mirrored

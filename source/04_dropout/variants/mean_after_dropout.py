@@ -311,6 +311,17 @@ def mean_after_dropout(x, p, n_samples, generator=None):
     return x + x * noise * math.sqrt(p / ((1 - p) * n_samples))
 
 # %% [markdown]
+# ## wrong: drops_a_little_at_zero
+#
+# **Misconception.** Even p = 0 drops something.
+#
+# **Hint.** With p = 0 every copy is x, and so is their mean.
+
+# %%
+def mean_after_dropout(x, p, n_samples, generator=None):
+    return inverted_dropout(x.expand(n_samples, *x.shape), max(p, 0.05), True, generator).mean(dim=0)
+
+# %% [markdown]
 # ## wrong: median
 #
 # **Misconception.** The middle of the copies is their mean.
