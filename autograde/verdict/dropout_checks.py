@@ -17,6 +17,8 @@ ROUNDING = 4e-6
 
 ENOUGH = 50
 """Draws from which on the correlation of two places is normal enough to look for the largest."""
+NONE = 1e-6
+"""A variance below this, where 1 is wanted, is rounding."""
 
 
 def _largest_of(m: int) -> float:
@@ -89,6 +91,8 @@ def _independent(z: Tensor, total: str) -> list[Reading]:
     of_draws = flat.sum(dim=1).square() / n
     spread = float(of_draws.mean())
     told = f"{total} varies {sqrt(spread):.2g} times as much between calls as it should"
+    if spread < NONE:
+        told = f"{total} is the same at every call; it should vary"
     readings.append(_variance(spread, 2 * draws / (2 + fourth / n), told))
     of_places = flat.sum(dim=0).square() / draws
     repeated = float(of_places.mean())
@@ -175,7 +179,9 @@ def passes_gradients(value: Plain, before: Plain) -> list[Reading]:
         raise Unreadable("no gradient passes: the result is cut off from x")
     y, gradient = (_like(item, before["x"]).double() for item in value)
     if not gradient.isfinite().all():
-        raise Unreadable(f"{int((~gradient.isfinite()).sum())} entries of the gradient are nan")
+        raise Unreadable(
+            f"{int((~gradient.isfinite()).sum())} entries of the gradient are nan or infinite"
+        )
     wanted = direction * y / x
     error = float((gradient - wanted).abs().max() / wanted.abs().max().clamp(min=1e-30))
     told = f"the gradient is not what each entry was multiplied by (off by {error:.2g})"
@@ -206,13 +212,15 @@ def scatters_as_a_mean(value: Plain, before: Plain) -> list[Reading]:
     size, spread = z.numel(), float(z.square().mean())
     centre = f"the mean is {float(ratio.mean()):.3g} times x"
     scatter = f"the mean scatters {sqrt(spread):.2g} times as much as that of {n} copies"
+    if spread < NONE:
+        scatter = "the mean does not scatter as that of random copies does"
     parts = f"the result is not the mean of {n} copies, each 0 or x / (1 - p)"
     readings = [
         Reading("the mean", float(z.mean()), 0, 6 / sqrt(size), centre),
         _variance(spread, 2 * size / (2 + fourth), scatter),
         Reading("the parts", float((kept - kept.round()).abs().max()), 0, 0.05, parts),
     ]
-    if spread > 1e-6:
+    if spread >= NONE:
         readings += _independent((z - z.mean()) / z.std(), "the sum of a mean's entries")
     return readings
 

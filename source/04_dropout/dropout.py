@@ -456,12 +456,13 @@ def _rubric(r):
 # %% [markdown]
 # Now the weights of the sentence. First as lesson 03 left them, then after `nn.Dropout(0.5)`.
 
-# %% tags=["nbval-ignore-output"]
+# %%
 weights = sentence_weights().cpu()  # (6, 6)
 table(weights, rows=tokens, columns=tokens)
+
+# %% tags=["nbval-ignore-output"]
 torch.manual_seed(123)
 dropped_weights = nn.Dropout(0.5)(weights)
-print("after nn.Dropout(0.5)")
 table(dropped_weights, rows=tokens, columns=tokens)
 print("sums of the rows:", [round(s, 2) for s in dropped_weights.sum(dim=-1).tolist()])
 
