@@ -83,9 +83,10 @@ def sentence_weights():
 # %% [markdown]
 # ## 1 A head that relies on one token
 #
-# Here is a head made as small as it can be: one query, six keys, and six scores that it learns. The value of each word is
-# a guess at the answer. *Your* guesses well: its error has a standard deviation of 0.1. The other five have 0.5. What the head
-# gives out is the sum of weight times value, and it learns scores that make this as close to the answer as possible.
+# Here is a head made as small as it can be: one query, six keys, and six scores that it learns. The value of each
+# word is a guess at the answer. *Your* guesses well: its error has a standard deviation of 0.1. The other five have
+# 0.5. What the head gives out is the sum of weight times value, and it learns scores that make this as close to the
+# answer as possible.
 #
 # The head has a place for dropout. `nn.Identity()` there means none: it hands on what it gets.
 
@@ -170,15 +171,15 @@ show(
 )
 
 # %% [markdown]
-# The head is right to prefer *Your*. But it has put everything on one card. Five other words know the answer almost as
-# well together, and the head has not learned to listen to them. When *Your* is missing, or means something else
+# The head is right to prefer *Your*. But it has put everything on one card. The mean of the other five guesses has
+# an error of only 0.22, and the head has not learned to listen to it. When *Your* is missing, or means something else
 # than in training, the head is lost: always answering 0 would give an error of 1, and it has 0.66.
 #
 # The remedy: in training, let any weight be missing at any time. Then no weight can be relied on.
 #
 # ## 2 A mask of coin tosses
 #
-# For every weight a coin is tossed. With probability p the weight is dropped, that is, set to 0. With probability 1 - p it is
+# For every weight a coin is tossed. With probability p the weight is dropped, that is, set to 0; otherwise it is
 # kept. The coins know nothing of each other, and every call tosses them anew.
 #
 # ### Exercise: `keep_mask` (2 points)
@@ -187,12 +188,12 @@ show(
 # shape, such as (6, 6)      mask (6, 6): 0 drop, with probability p      1 keep
 # ```
 #
-# `torch.rand(shape, generator=generator)` draws numbers that are spread evenly from 0 to 1, without the 1. What share of them lies
-# below p? The mask is float32. p = 0 keeps all and p = 1 drops all, without exception. For p
+# `torch.rand(shape, generator=generator)` draws numbers that are spread evenly from 0 to 1, without the 1. What
+# share of them lies below p? The mask is float32. p = 0 keeps all and p = 1 drops all, without exception. For p
 # outside 0 to 1 raise a `ValueError` that names p and its value.
 #
-# All random numbers come from `generator`, as in lesson 01. `None` means PyTorch's own, and `torch.rand` knows that. The
-# mask lies on the CPU, or where the generator lies: on a GPU add `device=generator.device`.
+# All random numbers come from `generator`, as in lesson 01. `None` means PyTorch's own, and `torch.rand` knows
+# that. The mask lies on the CPU, or where the generator lies: on a GPU add `device=generator.device`.
 
 # %% nbgrader={"grade": false, "grade_id": "keep_mask", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def keep_mask(shape, p, generator=None):
@@ -274,7 +275,8 @@ show(
 )
 
 # %% [markdown]
-# PyTorch has all this in one module, `nn.Dropout`. Handed 36 ones, it shows its mask. (It shows 2 where you have 1. That is for part 3.)
+# PyTorch has all this in one module, `nn.Dropout`. Handed 36 ones, it shows its mask. (It shows 2 where you have 1.
+# That is for part 3.)
 #
 # **Predict, then run.** With p = 0.5, how many of the 36 are 0?
 
@@ -288,8 +290,9 @@ table(ones, rows=tokens, columns=tokens)
 beside(my_guess, int((ones == 0).sum()))
 
 # %% [markdown]
-# There are 15, not 18. (On another processor it may be another number; part 7 says why.) p is the probability of each
-# entry, not the share of all of them: 36 coins rarely show heads exactly 18 times. How rarely? Count the zeros in 5000 masks of yours.
+# There are 15, not 18. (On another processor it may be another number; part 7 says why.) p is the probability of
+# each entry, not the share of all of them: 36 coins rarely show heads exactly 18 times. How rarely? Count the zeros
+# in 5000 masks of yours.
 
 # %% tags=["raises-exception"]
 counts = [int((keep_mask((6, 6), 0.5, generator) == 0).sum()) for _ in range(5000)]
@@ -309,16 +312,16 @@ axes.set(xlabel="zeros in a mask of 36 entries, p = 0.5", ylabel="share of the m
 axes.legend()
 show(
     figure,
-    "Histogram of the number of zeros in 5000 masks. It peaks at 18 with a share of 0.13 and reaches from about 8 to 28. The dots of the "
-    "probabilities lie on the bars. The bar at 15, with a share of 0.08, is marked.",
+    "Histogram of the number of zeros in 5000 masks. It peaks at 18 with a share of 0.13 and reaches from about 8 to "
+    "28. The dots of the probabilities lie on the bars. The bar at 15, with a share of 0.08, is marked.",
 )
 
 # %% [markdown]
 # ## 3 What is scaled, and when
 #
-# Six weights of one row add up to 1. Drop about half of them, and about half of the sum is left. A context vector in training would be
-# half as long as the one in use, when nothing is dropped. The layers after it would be trained on
-# one size and used on another. So what is kept is made larger: divided by 1 - p.
+# Six weights of one row add up to 1. Drop about half of them, and about half of the sum is left. A context vector
+# in training would be half as long as the one in use, when nothing is dropped. The layers after it would be trained
+# on one size and used on another. So what is kept is made larger: divided by 1 - p.
 #
 # ```
 # dropped:   0              with probability p
@@ -327,12 +330,13 @@ show(
 # mean:      p · 0  +  (1 - p) · x / (1 - p)  =  x
 # ```
 #
-# With p = 0.5 what is kept is doubled; that was the 2. It is right on average only. A single row may add up to more than 1
-# or to less. **Nobody divides by the sum afterwards.** When the model is used, nothing is dropped and nothing is scaled.
+# With p = 0.5 what is kept is doubled; that was the 2. It is right on average only. A single row may add up to more
+# than 1 or to less. **Nobody divides by the sum afterwards.** When the model is used, nothing is dropped and
+# nothing is scaled.
 #
 # | | in training | in use |
 # |---|---|---|
-# | inverted dropout, everybody's today | drop, divide what is kept by 1 - p | nothing |
+# | inverted dropout, the usual way | drop, divide what is kept by 1 - p | nothing |
 # | the older way | drop | multiply everything by 1 - p |
 #
 # Both agree on average. Inverted dropout leaves the model alone when it is used. Mixing the two is a mistake.
@@ -352,9 +356,9 @@ beside(my_guess, round(0.2 / (1 - 0.9), 4))
 # x, any shape, p, training      result, same shape: 0 or x / (1 - p) when training, x when not
 # ```
 #
-# Your `keep_mask` helps; `mask.to(x)` gives it the type and the device of x. When p = 1 everything is dropped, and the
-# result is zeros: mind 0 / 0. A p outside 0 to 1 is refused in training and in use, even where it would have no effect. A
-# mistake should show at once.
+# Your `keep_mask` helps; `mask.to(x)` gives it the type and the device of x. When p = 1 everything is dropped, and
+# the result is zeros: mind 0 / 0. A p outside 0 to 1 is refused in training and in use, even where it would have no
+# effect. A mistake should show at once.
 
 # %% nbgrader={"grade": false, "grade_id": "inverted_dropout", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def inverted_dropout(x, p, training, generator=None):
@@ -467,8 +471,8 @@ table(dropped_weights, rows=tokens, columns=tokens)
 print("sums of the rows:", [round(s, 2) for s in dropped_weights.sum(dim=-1).tolist()])
 
 # %% [markdown]
-# *Your* had one weight, 1. It was kept and is 2. *journey* had two, and lost both: in this step it gets a context vector of
-# zeros. None of the six sums is 1. In the next step other weights are lost.
+# *Your* had one weight, 1. It was kept and is 2. *journey* had two, and lost both: in this step it gets a context
+# vector of zeros. None of the six sums is 1. In the next step other weights are lost.
 #
 # Move the slider. Hatched cells are the future, and framed ones are dropped. Every p is compared with the same random
 # numbers, so you see more and more weights go, and the rest grow.
@@ -487,7 +491,8 @@ def dropping(p):
     return figure, f"{len(lost)} of 21 weights dropped, the others times {1 / (1 - p):.2f}. Sums of the rows: {sums}."
 
 
-explore(dropping, alt="Heatmap of the weights after dropout; dropped ones are framed, the future is hatched.", p=[0.1, 0.2, 0.3, 0.5, 0.7, 0.9])
+about = "Heatmap of the weights after dropout; dropped ones are framed, the future is hatched."
+explore(dropping, alt=about, p=[0.1, 0.2, 0.3, 0.5, 0.7, 0.9])
 
 # %% [markdown]
 # ## 4 `train()` and `eval()`
@@ -625,8 +630,8 @@ beside(my_guess, tuple("yes" if (y == 0).any() else "no" for y in (under_no_grad
 #
 # ## 5 Dropping attention weights
 #
-# In a head, dropout comes after the softmax: on the weights, before they meet the values. On scores it would be something else.
-# A score of 0 is no missing token, it is an ordinary score.
+# In a head, dropout comes after the softmax: on the weights, before they meet the values. On scores it would be
+# something else. A score of 0 is no missing token, it is an ordinary score.
 #
 # ### Exercise: `attention_dropout` (2 points)
 #
@@ -634,8 +639,8 @@ beside(my_guess, tuple("yes" if (y == 0).any() else "no" for y in (under_no_grad
 # weights (..., n, n), p from 0 to 1, training      result (..., n, n)
 # ```
 #
-# Each entry is dropped for itself: every query, every head and every sentence has coins of its own. Kept weights are divided by 1 - p, and the
-# rows are **not** renormalised. With what you have, that is little to write.
+# Each entry is dropped for itself: every query, every head and every sentence has coins of its own. Kept weights
+# are divided by 1 - p, and the rows are **not** renormalised. With what you have, that is little to write.
 
 # %% nbgrader={"grade": false, "grade_id": "attention_dropout", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def attention_dropout(weights, p, training, generator=None):
@@ -762,14 +767,14 @@ weight_bars(left, plain, "trained without dropout")
 weight_bars(right, dropping_head, "trained with your Dropout(0.5)")
 show(
     figure,
-    "Two bar charts of six weights. Left, without dropout: Your has 0.83, the others 0.03 or 0.04. Right, with dropout: Your has "
-    "about 0.25, the others about 0.15 each.",
+    "Two bar charts of six weights. Left, without dropout: Your has 0.83, the others 0.03 or 0.04. Right, with "
+    "dropout: Your has about 0.25, the others about 0.15 each.",
 )
 
 # %% [markdown]
-# The weights are spread, *Your* still leads, and when it is missing the error is a fraction of what it was. It has a price:
-# with all six words the error is larger than before. p says how much of one you pay for the other. 0.5 is much. The first GPT was trained
-# with 0.1, and large models that see every text only once often use none.
+# The weights are spread, *Your* still leads, and when it is missing the error is a fraction of what it was. It has
+# a price: with all six words the error is larger than before. p says how much of one you pay for the other. 0.5 is
+# much. The first GPT was trained with 0.1, and large models that see every text only once often use none.
 #
 # ## 6 The mean of many copies: a challenge
 #
@@ -862,8 +867,8 @@ def _rubric(r):
     r.arguments("leaves its argument as it was")
 
 # %% [markdown]
-# One weight of 0.33 with p = 0.5: each point is a mean of yours. The band is what the formula says. A dropped entry has the variance x² p / (1 - p), the mean
-# of n copies an n-th of it.
+# One weight of 0.33 with p = 0.5: each point is a mean of yours. The band is what the formula says. A dropped entry
+# has the variance x² p / (1 - p), the mean of n copies an n-th of it.
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # draws the figure
@@ -885,7 +890,8 @@ axes.legend()
 show(
     figure,
     "Means of dropped copies of 0.33 against the number of copies. With one copy they are 0 or 0.66. They close in on "
-    "0.33 with more copies, within a band that halves when the copies are four times as many. At 1024 copies nearly all lie between 0.31 and 0.35.",
+    "0.33 with more copies, within a band that halves when the copies are four times as many. At 1024 copies nearly "
+    "all lie between 0.31 and 0.35.",
 )
 
 # %% [markdown]
@@ -894,8 +900,9 @@ show(
 #
 # ## 7 What goes wrong in practice
 #
-# **The functional form does not look.** `nn.functional.dropout(x, p)` is a function: no switch, and `training=True` unless told otherwise.
-# A module has to hand on its own: `training=self.training`.
+# **The functional form does not look.** `nn.functional.dropout(x, p)` is a function: no switch, and `training=True`
+# unless told otherwise. A module has to hand on its own: `training=self.training`. PyTorch's attention function has
+# no switch either, not even as an argument: it drops whenever `dropout_p` is above 0.
 
 # %%
 class Forgets(nn.Module):
@@ -908,17 +915,32 @@ class Tells(nn.Module):
         return nn.functional.dropout(x, 0.5, training=self.training)
 
 
-for layer in (Forgets(), Tells()):
+class Attends(nn.Module):
+    def forward(self, x):
+        return nn.functional.scaled_dot_product_attention(x, x, x, dropout_p=0.5)
+
+
+ones = torch.ones(2, 50, 8)
+for layer in (Forgets(), Attends(), Tells()):
     layer.eval()
-    print(f"{type(layer).__name__:>7} drops after eval():", bool((layer(torch.ones(1000)) == 0).any()))
+    print(f"{type(layer).__name__:>7} after eval(), the same answer twice:", torch.equal(layer(ones), layer(ones)))
 
 # %% [markdown]
-# PyTorch's attention function is one of these: `scaled_dot_product_attention(..., dropout_p=0.1)` drops whenever it is
-# called. Write `dropout_p=self.p if self.training else 0.0`.
+# The remedy for the second is `dropout_p=self.p if self.training else 0.0`.
 #
-# **`eval()` is forgotten** before a model is tested. Its answers then change from call to call, and are worse than they
-# need be.
-#
+# **`eval()` is forgotten** before a model is tested. Then its answers change from call to call, and are worse than
+# they need be. Here is a head that has learned with dropout, in its two modes.
+
+# %%
+torch.manual_seed(123)
+head = trained(Head(nn.Dropout(0.5)))
+answers, values = guesses(2000, seed=789)
+for mode in (True, False):
+    head.train(mode)
+    error = (head(values) - answers).square().mean().item()
+    print("train():" if mode else "eval(): ", "error above 0.1" if error > 0.1 else "error below 0.1")
+
+# %% [markdown]
 # **p is taken for the probability to keep.** In some older libraries it was. Here p = 0.1 drops a tenth.
 #
 # **Masks are compared.** The same seed, p = 0.5, and two ways to toss 36 coins, on the same machine:
@@ -932,26 +954,31 @@ print("zeros:", int((~by_rand).sum()), "and", int((~by_dropout).sum()))
 print("the same mask:", torch.equal(by_rand, by_dropout))
 
 # %% [markdown]
-# A seed fixes a stream of random numbers. How coins are made from the stream is up to each function, each processor and each kind of
-# device. So masks differ between a CPU and a GPU, and that is no error. Nobody can say which mask is right; one
-# can say whether it has the right share of zeros, and whether its entries know of each other. The rubrics
-# of this lesson do that. To repeat an experiment on another device, draw the mask on the CPU and move it.
+# A seed fixes a stream of random numbers. How coins are made from the stream is up to each function, each processor
+# and each kind of device. So masks differ between a CPU and a GPU, and that is no error. Nobody can say which mask
+# is right; one can say whether it has the right share of zeros, and whether its entries know of each other. The
+# rubrics of this lesson do that. To repeat an experiment on another device, draw the mask on the CPU and move it.
 #
 # ## Summary
 #
-# - **Dropout** sets each entry to 0 with probability p, each for itself, anew at every call. The number of zeros varies: 15 of 36, not 18.
-# - What is kept is divided by 1 - p, **in training only**. On average nothing changes; a single row no longer adds up to 1.
-# - In use nothing is dropped and nothing is scaled. **`eval()`** says so, `no_grad()` does not, and functional dropout has to be told.
-# - A head trained with it spreads its weights. That costs a little when all is well, and saves much when a token is missing.
+# - **Dropout** sets each entry to 0 with probability p, each for itself, anew at every call. The number of zeros
+#   varies: 15 of 36, not 18.
+# - What is kept is divided by 1 - p, **in training only**. On average nothing changes; a single row no longer adds
+#   up to 1.
+# - In use nothing is dropped and nothing is scaled. **`eval()`** says so, `no_grad()` does not, and functional
+#   dropout has to be told.
+# - A head trained with it spreads its weights. That costs a little when all is well, and saves much when a token is
+#   missing.
 # - Random results are judged by their properties, never by their draws.
 #
-# **A loose end.** Layers, mask, softmax, dropout: the parts lie about as functions, and each has been handed one sentence or scores made by hand.
-# Lesson 05 puts them into one class that takes a batch of sentences. Its first line, `keys.T`, breaks.
+# **A loose end.** Layers, mask, softmax, dropout: the parts lie about as functions, and each has been handed one
+# sentence or scores made by hand. Lesson 05 puts them into one class that takes a batch of sentences. On the way
+# `keys.T` breaks.
 #
 # ## Further reading
 #
-# - Srivastava et al., *Dropout: A Simple Way to Prevent Neural Networks from Overfitting*, 2014, section 4: the model, with the scaling in use;
-#   section 10 says that scaling in training does as well.
+# - Srivastava et al., *Dropout: A Simple Way to Prevent Neural Networks from Overfitting*, 2014, section 4: the
+#   model, with the scaling in use. There p is the probability to keep.
 # - Vaswani et al., *Attention Is All You Need*, 2017, section 5.4: where a transformer uses dropout.
 # - Radford et al., *Improving Language Understanding by Generative Pre-Training*, 2018, section 4.1: dropout of 0.1 on
 #   residuals, embeddings and attention.
