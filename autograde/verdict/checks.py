@@ -4,50 +4,14 @@ Each is a pure function from what was recorded to readings: a number measured, t
 wanted, and the limit of their difference. The same functions serve practice and grading.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from math import inf, isfinite, log, sqrt
+from math import inf, log, sqrt
 
 import torch
 from torch import Tensor
 
-from autograde.verdict.compare import Difference
+from autograde.verdict import dropout_checks
 from autograde.verdict.packing import Plain
-
-
-@dataclass(frozen=True)
-class Reading:
-    """One number read off an outcome; it is right within `limit` of `wanted`.
-
-    `symptom` says what a student sees when it is not; without it the numbers are named.
-    """
-
-    what: str
-    value: float
-    wanted: float
-    limit: float
-    symptom: str = ""
-
-    @property
-    def distance(self) -> float:
-        if not isfinite(self.value):
-            return inf
-        return abs(self.value - self.wanted) / self.limit
-
-
-class Unreadable(Exception):
-    """The outcome has not the form that the check needs; the message says what it is."""
-
-
-Check = Callable[[Plain, Plain], list[Reading]]
-"""(outcome's value, arguments) -> readings; raises Unreadable."""
-
-
-def difference(readings: list[Reading]) -> Difference:
-    """The worst reading, in units of its limit."""
-    worst = max(readings, key=lambda reading: reading.distance)
-    named = f"{worst.what} is {worst.value:.3g}, not {worst.wanted:.3g}"
-    return Difference(worst.distance, worst.symptom or named)
+from autograde.verdict.readings import Check, Reading, Unreadable
 
 
 def _tensors(value: Plain) -> list[Tensor]:
@@ -227,5 +191,6 @@ CHECKS: dict[str, Check] = {
         changes_the_future,
         breaks_tril,
         most_negative,
+        *dropout_checks.ALL,
     )
 }

@@ -5,10 +5,11 @@ from math import inf, isnan
 
 from torch import Tensor
 
-from autograde.verdict.checks import CHECKS, Reading, Unreadable, difference
+from autograde.verdict.checks import CHECKS
 from autograde.verdict.compare import SAME, Difference, compare, compare_values, describe_error
 from autograde.verdict.key import Key
 from autograde.verdict.packing import Plain
+from autograde.verdict.readings import Reading, Unreadable, difference
 from autograde.verdict.recording import Line, Outcome, Recording
 from autograde.verdict.sources import forbidden_uses
 

@@ -1,0 +1,43 @@
+"""What a check reads off an outcome: a number measured, the number wanted, and a limit."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import inf, isfinite
+
+from autograde.verdict.compare import Difference
+from autograde.verdict.packing import Plain
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One number read off an outcome; it is right within `limit` of `wanted`.
+
+    `symptom` says what a student sees when it is not; without it the numbers are named.
+    """
+
+    what: str
+    value: float
+    wanted: float
+    limit: float
+    symptom: str = ""
+
+    @property
+    def distance(self) -> float:
+        if not isfinite(self.value):
+            return inf
+        return abs(self.value - self.wanted) / self.limit
+
+
+class Unreadable(Exception):
+    """The outcome has not the form that the check needs; the message says what it is."""
+
+
+Check = Callable[[Plain, Plain], list[Reading]]
+"""(outcome's value, arguments) -> readings; raises Unreadable."""
+
+
+def difference(readings: list[Reading]) -> Difference:
+    """The worst reading, in units of its limit."""
+    worst = max(readings, key=lambda reading: reading.distance)
+    named = f"{worst.what} is {worst.value:.3g}, not {worst.wanted:.3g}"
+    return Difference(worst.distance, worst.symptom or named)
