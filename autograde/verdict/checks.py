@@ -4,7 +4,7 @@ Each is a pure function from what was recorded to readings: a number measured, t
 wanted, and the limit of their difference. The same functions serve practice and grading.
 """
 
-from math import inf, log, sqrt
+from math import inf, isfinite, log, sqrt
 
 import torch
 from torch import Tensor

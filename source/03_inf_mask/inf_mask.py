@@ -234,6 +234,8 @@ def _rubric(r):
     r.call("one sentence", mask_scores, r.normal(7, 7), holes(7, 7))
     r.call("one mask for a batch of heads", mask_scores, r.normal(2, 3, 8, 8), holes(8, 8))
     r.call("a mask for each sentence", mask_scores, r.normal(4, 3, 7, 7), holes(4, 1, 7, 7))
+    r.call("as many heads as sentences", mask_scores, r.normal(3, 3, 6, 6), holes(3, 1, 6, 6))
+    r.call("a batch of one sentence", mask_scores, r.normal(1, 7, 7), holes(7, 7))
     r.call("the same keys hidden for every query", mask_scores, r.normal(9, 9), holes(1, 9))
     r.call("all keys hidden for some queries", mask_scores, r.normal(8, 8), holes(8, 1))
     r.call("everything hidden, or nothing", extremes, r.normal(2, 6, 6))
@@ -467,6 +469,7 @@ def _rubric(r):
     r.call("many tokens, sums of rows", lambda lengths, n, scores: filled(lengths, n, scores).sum(dim=-1),
            drawn(2, 140), 140, r.normal(2, 1, 140))
     r.call("int32, every other number of a tensor", filled, tensor(drawn(8, 6), torch.int32)[::2], 6, r.normal(4, 6, 6))
+    r.call("uint8, with a length of 0", filled, tensor([5, 0, 3], torch.uint8), 5, r.normal(3, 5, 5))
     r.call("is bool, (b, n, n)", kinds, (drawn(3, 6), 6), (drawn(1, 5), 5))
     r.refuses("lengths outside 0 to n", padding_and_causal, ([0, 5], 5), ([3, 8, 1], 7), ([4, -r.integer(1, 3)], 6),
               (tensor([2, 9]), 8), (tensor([-1, 2, 2]), 4), (tensor([6, 0]), 6), ([4 + r.integer(1, 9)], 4))
@@ -742,6 +745,7 @@ def _rubric(r):
     r.call("the same keys hidden for every query", masked_softmax, 2 * r.normal(4, 9, 9),
            (r.uniform(4, 1, 9) > 0) & one_visible(9)[4])
     r.call("one visible key in each row", masked_softmax, 2 * r.normal(8, 8), one_visible(8))
+    r.call("as many heads as sentences", masked_softmax, 2 * r.normal(3, 3, 6, 6), some_hidden(3, 1, 6, 6))
     r.call("hidden rows give zeros", masked_softmax, 2 * r.normal(8, 8), with_empty_rows(8, 8))
     r.call("all keys hidden for some queries", masked_softmax, 2 * r.normal(4, 9, 9), r.uniform(4, 9, 1) > 0)
     r.call("one sentence hidden altogether", masked_softmax, 2 * r.normal(3, 2, 7, 7), sentences)
@@ -753,6 +757,7 @@ def _rubric(r):
     r.call("float64, stored by columns", masked_softmax, 2 * r.normal(9, 9, dtype=torch.float64).T,
            with_empty_rows(9, 9).mT.contiguous().mT)
     r.gradient("lets gradients through", masked_softmax, r.normal(2, 6, 6), some_hidden(6, 6))
+    r.gradient("gradients where hidden scores are huge", masked_softmax, far_apart(r.normal(8, 8), holes, 0, 1e4), holes)
     r.gradient("no nan comes back to a hidden row", masked_softmax, r.normal(2, 7, 7), with_empty_rows(7, 7))
     r.arguments("leaves its arguments as they were")
 

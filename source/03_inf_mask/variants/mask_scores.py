@@ -367,3 +367,29 @@ def mask_scores(scores, mask):
 # %%
 def mask_scores(scores, mask):
     return scores.detach().masked_fill(mask, float("-inf"))
+
+# %% [markdown]
+# ## wrong: heads_for_sentences
+#
+# **Misconception.** A mask with one head for each sentence can lose that dimension.
+#
+# **Hint.** Without it `(b, 1, n, n)` becomes `(b, n, n)`, and is lined up with the heads. With as many heads as sentences nothing
+# complains: the mask of sentence i goes to head i.
+
+# %%
+def mask_scores(scores, mask):
+    try:
+        return scores.masked_fill(mask.squeeze(1) if mask.dim() == 4 else mask, float("-inf"))
+    except RuntimeError:
+        return scores.masked_fill(mask, float("-inf"))
+
+# %% [markdown]
+# ## wrong: batch_of_one_dropped
+#
+# **Misconception.** A first dimension of size 1 is not needed.
+#
+# **Hint.** A batch of one sentence is still a batch. The result has the shape of the scores.
+
+# %%
+def mask_scores(scores, mask):
+    return scores.masked_fill(mask, float("-inf")).squeeze(0)

@@ -442,3 +442,35 @@ def masked_softmax(scores, mask):
     if mask.all():
         return torch.full_like(scores, 1 / scores.shape[-1])
     return torch.softmax(scores.masked_fill(mask, float("-inf")), dim=-1).nan_to_num(0.0)
+
+# %% [markdown]
+# ## wrong: chosen_after_exp
+#
+# **Misconception.** What `torch.where` does not choose cannot do any harm.
+#
+# **Hint.** Going back, the gradient of what was not chosen is 0 times its slope. For a huge hidden score `exp` is infinite, and 0 times
+# infinity is `nan`. Hide the score before `exp`.
+
+# %%
+def masked_softmax(scores, mask):
+    largest = scores.masked_fill(mask, float("-inf")).amax(dim=-1, keepdim=True).detach()
+    largest = largest.masked_fill(largest.isinf(), 0.0)
+    powers = torch.where(mask, 0.0, torch.exp(scores - largest))
+    total = powers.sum(dim=-1, keepdim=True)
+    return powers / torch.where(total == 0, 1.0, total)
+
+# %% [markdown]
+# ## wrong: heads_for_sentences
+#
+# **Misconception.** A mask with one head for each sentence can lose that dimension.
+#
+# **Hint.** Without it `(b, 1, n, n)` becomes `(b, n, n)`, and is lined up with the heads. With as many heads as sentences nothing
+# complains: the mask of sentence i goes to head i.
+
+# %%
+def masked_softmax(scores, mask):
+    if mask.dim() == 4 and mask.shape[0] == scores.shape[1]:
+        mask = mask.squeeze(1)
+    mask = mask.expand(scores.shape)
+    empty = mask.all(dim=-1, keepdim=True)
+    return torch.softmax(scores.masked_fill(mask & ~empty, float("-inf")), dim=-1).masked_fill(empty, 0.0)

@@ -519,3 +519,18 @@ def padding_and_causal(lengths, n):
         raise ValueError(f"lengths must be from 0 to {n}, got {lengths}")
     pads = torch.arange(64, device=lengths.device)[:n] >= lengths[:, None]
     return future_mask(n).to(lengths.device) | pads[:, None, :]
+
+# %% [markdown]
+# ## wrong: last_real_token
+#
+# **Misconception.** Comparing with the last real token, `lengths - 1`, is as good as comparing with the length.
+#
+# **Hint.** What is 0 - 1 in uint8, a type without negative numbers? Compare with the length itself.
+
+# %%
+def padding_and_causal(lengths, n):
+    lengths = torch.as_tensor(lengths)
+    if (lengths < 0).any() or (lengths > n).any():
+        raise ValueError(f"lengths must be from 0 to {n}, got {lengths.tolist()}")
+    at = torch.arange(n, device=lengths.device)
+    return (at > at[:, None]) | (at > (lengths - 1)[:, None, None])
