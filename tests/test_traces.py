@@ -26,8 +26,8 @@ def test_lines_in_their_order_with_what_they_are(capsys: pytest.CaptureFixture[s
     layer, x = Layer(), torch.randn(2, 4, 3)
     trace(layer, x, {"other": torch.zeros(2, 4, 2), "step one": layer.first(x)})
     assert capsys.readouterr().out.splitlines() == [
-        "your line                                                   shape",
-        "y = self.first(x)                                           (2, 4, 2)  step one",
-        "y = self.helped(y) + 1                                      (2, 4, 2)",
-        "return y.sum(dim=(0, 1, 2)) + torch.ones(b, n, 1) + 0 + 0…  (2, 4, 1)",
+        f"{'your line':70}  shape",
+        f"{'y = self.first(x)':70}  (2, 4, 2)  step one",
+        f"{'y = self.helped(y) + 1':70}  (2, 4, 2)",
+        "return y.sum(dim=(0, 1, 2)) + torch.ones(b, n, 1) + 0 + 0 + 0 + 0 + 0…  (2, 4, 1)",
     ]

@@ -1560,6 +1560,37 @@ class CausalAttention(nn.Module):
         return weights @ values
 
 # %% [markdown]
+# ## wrong: dropout_in_place
+#
+# **Misconception.** In place saves memory and changes nothing else.
+#
+# **Hint.** Train one step with dropout above 0. What does backward need that your layer has
+# overwritten?
+
+# %%
+class CausalAttention(nn.Module):
+    def __init__(self, d_in, d_out, context_length, dropout, qkv_bias=False):
+        super().__init__()
+        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.dropout = nn.Dropout(dropout, inplace=True)
+        self.register_buffer("mask", torch.triu(torch.ones(context_length, context_length), diagonal=1))
+
+    def forward(self, x):
+        if x.ndim != 3:
+            raise ValueError(f"x must have 3 dimensions, not {x.ndim}")
+        b, n, d_in = x.shape
+        if n > self.mask.shape[0]:
+            raise ValueError(f"{n} tokens are more than {self.mask.shape[0]}")
+        queries, keys, values = self.W_query(x), self.W_key(x), self.W_value(x)
+        scores = queries @ keys.transpose(1, 2)
+        scores = scores.masked_fill(self.mask[:n, :n] == 1, -torch.inf)
+        weights = torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1)
+        weights = self.dropout(weights)
+        return weights @ values
+
+# %% [markdown]
 # ## wrong: input_used_as_scratch
 #
 # **Misconception.** The input is not needed once the keys are made.

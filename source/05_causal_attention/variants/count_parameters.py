@@ -143,25 +143,6 @@ def count_parameters(module):
     return sum(p.numel() for _, p in parameters if p.requires_grad)
 
 # %% [markdown]
-# ## wrong: module_by_module
-#
-# **Misconception.** Each module in the module brings its own parameters, so one can add them up.
-#
-# **Hint.** The parameters of a module hold those of its children already. And what if one layer
-# stands in two places?
-
-# %%
-def count_parameters(module):
-    total = 0
-    for part in module.modules():
-        total += sum(p.numel() for p in part.parameters(recurse=False) if p.requires_grad)
-    for part in module.children():
-        if part in list(module.children())[:-1] and len(list(module.children())) > len(module._modules):
-            total += 0
-    seen = list(module.named_parameters(remove_duplicate=False))
-    return max(total, sum(p.numel() for _, p in seen if p.requires_grad))
-
-# %% [markdown]
 # ## wrong: children_added
 #
 # **Misconception.** The count of a module is that of all modules in it, added up.

@@ -322,9 +322,9 @@ def peeks(module, x):
 # %% [markdown]
 # ## wrong: any_output_counts
 #
-# **Misconception.** Any output that changes gives it away.
+# **Misconception.** An output that moves when tokens change gives the layer away.
 #
-# **Hint.** The outputs after t may change, and so they should. Which ones may not?
+# **Hint.** The outputs after t may move, and so they should. Which ones may not?
 
 # %%
 def peeks(module, x):
@@ -338,30 +338,6 @@ def peeks(module, x):
             changed = x.clone()
             changed[:, t + 1 :] = torch.randn_like(changed[:, t + 1 :])
             moved = (module(changed) - before).abs().max()
-            found = found or bool(moved > limit)
-    for part, training in modes.items():
-        part.training = training
-    return found
-
-# %% [markdown]
-# ## wrong: the_token_itself_changed
-#
-# **Misconception.** The future begins at t.
-#
-# **Hint.** May the output at t depend on token t?
-
-# %%
-def peeks(module, x):
-    modes = {part: part.training for part in module.modules()}
-    module.eval()
-    with torch.no_grad():
-        before = module(x)
-        limit = 1e-4 * before.abs().max()
-        found = False
-        for t in range(x.shape[1] - 1):
-            changed = x.clone()
-            changed[:, t:] = torch.randn_like(changed[:, t:])
-            moved = (module(changed) - before)[:, : t + 1].abs().max()
             found = found or bool(moved > limit)
     for part, training in modes.items():
         part.training = training
@@ -490,6 +466,103 @@ def peeks(module, x):
     return found
 
 # %% [markdown]
+# ## wrong: future_of_the_first_token
+#
+# **Misconception.** Any other token will do as a future, for example the first one.
+#
+# **Hint.** What if all tokens of x are alike?
+
+# %%
+def peeks(module, x):
+    modes = {part: part.training for part in module.modules()}
+    module.eval()
+    with torch.no_grad():
+        before = module(x)
+        limit = 1e-4 * before.abs().max()
+        found = False
+        for t in range(x.shape[1] - 1):
+            changed = x.clone()
+            changed[:, t + 1 :] = x[:, :1]
+            moved = (module(changed) - before)[:, : t + 1].abs().max()
+            found = found or bool(moved > limit)
+    for part, training in modes.items():
+        part.training = training
+    return found
+
+# %% [markdown]
+# ## wrong: batch_rolled
+#
+# **Misconception.** The future of another sentence is another future.
+#
+# **Hint.** A layer may take the mean over the batch. Does it notice that sentences have changed
+# places?
+
+# %%
+def peeks(module, x):
+    modes = {part: part.training for part in module.modules()}
+    module.eval()
+    with torch.no_grad():
+        before = module(x)
+        limit = 1e-4 * before.abs().max()
+        found = False
+        for t in range(x.shape[1] - 1):
+            changed = x.clone()
+            changed[:, t + 1 :] = x.roll(1, dims=0)[:, t + 1 :]
+            moved = (module(changed) - before)[:, : t + 1].abs().max()
+            found = found or bool(moved > limit)
+    for part, training in modes.items():
+        part.training = training
+    return found
+
+# %% [markdown]
+# ## wrong: one_feature_changed
+#
+# **Misconception.** To change one number of a token is to change the token.
+#
+# **Hint.** A layer may look at the last number of each token alone. Is that the one you change?
+
+# %%
+def peeks(module, x):
+    modes = {part: part.training for part in module.modules()}
+    module.eval()
+    with torch.no_grad():
+        before = module(x)
+        limit = 1e-4 * before.abs().max()
+        found = False
+        for t in range(x.shape[1] - 1):
+            changed = x.clone()
+            changed[:, t + 1 :, 0] = torch.randn_like(changed[:, t + 1 :, 0])
+            moved = (module(changed) - before)[:, : t + 1].abs().max()
+            found = found or bool(moved > limit)
+    for part, training in modes.items():
+        part.training = training
+    return found
+
+# %% [markdown]
+# ## wrong: eval_for_the_root_only
+#
+# **Misconception.** `training` is a flag of the module.
+#
+# **Hint.** Each submodule has a flag of its own. Which call sets them all?
+
+# %%
+def peeks(module, x):
+    modes = {part: part.training for part in module.modules()}
+    module.training = False
+    with torch.no_grad():
+        before = module(x)
+        limit = 1e-4 * before.abs().max()
+        found = False
+        for t in range(x.shape[1] - 1):
+            changed = x.clone()
+            changed[:, t + 1 :] = torch.randn_like(changed[:, t + 1 :])
+            moved = (module(changed) - before)[:, : t + 1].abs().max()
+            found = found or bool(moved > limit)
+    for part, training in modes.items():
+        part.training = training
+    return found
+
+# %% [markdown]
 # ## wrong: sign_changed
 #
 # **Misconception.** Any change will do, such as another sign.
@@ -608,30 +681,6 @@ def peeks(module, x):
             changed[:, t + 1 :] = torch.randn_like(changed[:, t + 1 :])
             moved = (module(changed) - before)[:, : t + 1].abs().max()
             found = found or bool(moved > limit)
-    for part, training in modes.items():
-        part.training = training
-    return found
-
-# %% [markdown]
-# ## wrong: shapes_that_agree
-#
-# **Misconception.** `torch.allclose` with its defaults is the comparison to use.
-#
-# **Hint.** The defaults allow 0.00000001 and a hundred-thousandth of each entry. The contract
-# allows a ten-thousandth of the largest.
-
-# %%
-def peeks(module, x):
-    modes = {part: part.training for part in module.modules()}
-    module.eval()
-    with torch.no_grad():
-        before = module(x)
-        found = False
-        for t in range(x.shape[1] - 1):
-            changed = x.clone()
-            changed[:, t + 1 :] = torch.randn_like(changed[:, t + 1 :])
-            after = module(changed)
-            found = found or not torch.allclose(after[:, : t + 1], before[:, : t + 1])
     for part, training in modes.items():
         part.training = training
     return found
