@@ -93,7 +93,7 @@ def one_sentence(x, W_query, W_key, W_value):
 # %% [markdown]
 # ## 1 A batch of sentences
 #
-# The cell above holds the steps so far, in `one_sentence`. Its linear layers come from seed 123.
+# `one_sentence` in the cell above holds the steps so far. It works on one sentence; here it is with linear layers from seed 123.
 
 # %%
 torch.manual_seed(123)
@@ -364,7 +364,7 @@ beside(my_guess, int(torch.zeros(8, 8, device=device).masked_fill(future(1)[:8, 
 # %% [markdown]
 # None: a 1 × 1 mask broadcasts to any size, and its one entry hides nothing. No error, and everybody sees the future.
 # So a good layer asks before it computes, and says what is wrong: a `ValueError` that names the length and the limit. The same
-# goes for a sentence without its batch dimension, `(6, 3)`, which would be taken for something it is not.
+# goes for a sentence without its batch dimension: of `(6, 3)` the 3 would be taken for the number of tokens.
 #
 # ## 4 The class
 #
@@ -377,7 +377,8 @@ beside(my_guess, int(torch.zeros(8, 8, device=device).masked_fill(future(1)[:8, 
 # ### Exercise: `CausalAttention` (8 points)
 #
 # - `W_query`, `W_key`, `W_value` are `nn.Linear` layers, with a bias only if `qkv_bias` is True.
-# - `dropout` is an `nn.Dropout`. In training it drops weights after the softmax. In `eval()` nothing is random.
+# - `dropout` is an `nn.Dropout`. In training it drops weights after the softmax, with the p it has at that moment. In `eval()`
+#   nothing is random.
 # - `mask` is a buffer for `context_length` tokens, in `state_dict()`.
 # - `forward` takes `(b, n, d_in)` with any n up to `context_length`. Each sentence of the batch sees only itself, and each
 #   token only itself and what stands before it. A token of zeros is a token like any other.
@@ -464,8 +465,7 @@ def _rubric(r):
         return CausalAttention(4, 3, length, 0.1).state_dict().get("mask")
 
     def moved():
-        layer = CausalAttention(4, 3, 6, 0.1).to("meta")
-        return [f"the {name} is on {getattr(layer, name).device}" for name in ("mask",)]
+        return f"the mask is on {CausalAttention(4, 3, 6, 0.1).to('meta').mask.device}"
 
     def all_parameters():
         made = CausalAttention(5, 4, 6, 0.1), CausalAttention(5, 4, 6, 0.1, True)
@@ -630,7 +630,7 @@ print("learned numbers:", count_parameters(layer))
 # go wrong, and when one would notice. Three to five sentences.
 #
 # <!-- BEGIN MARK SCHEME -->
-# **Marking scheme.** Two halves, one point each; half a point where the consequence is missing.
+# **Marking scheme.** Two halves, one point each; half a point where it is not said what goes wrong.
 #
 # - *Not a parameter* (1 point): it is a fixed rule, and training would change it. Consequence: hidden tokens become
 #   visible. As good: the optimiser gets it, it counts among what is learned, weight decay shrinks it, its gradient costs memory.
