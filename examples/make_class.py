@@ -35,7 +35,8 @@ def fill(lesson: Lesson, answers: dict[str, str]) -> NotebookNode:
 
 def mixed(lesson: Lesson, rng: random.Random, wrong: int) -> NotebookNode:
     """Right variants everywhere, but for `wrong` exercises that get a wrong one."""
-    failing = rng.sample([exercise.name for exercise in lesson.exercises], wrong)
+    names = [exercise.name for exercise in lesson.exercises]
+    failing = rng.sample(names, min(wrong, len(names)))
     answers = reference_answers(lesson)
     for exercise in lesson.exercises:
         variants = read_variants(lesson, exercise)

@@ -392,6 +392,29 @@ def peeks(module, x):
     return found
 
 # %% [markdown]
+# ## wrong: future_cut_off
+#
+# **Misconception.** To take the future away is to cut it off.
+#
+# **Hint.** A layer may be made for one length, or use the length. What is asked is whether a
+# change of later tokens matters.
+
+# %%
+def peeks(module, x):
+    modes = {part: part.training for part in module.modules()}
+    module.eval()
+    with torch.no_grad():
+        before = module(x)
+        limit = 1e-4 * before.abs().max()
+        found = False
+        for t in range(x.shape[1] - 1):
+            moved = (module(x[:, : t + 1]) - before[:, : t + 1]).abs().max()
+            found = found or bool(moved > limit)
+    for part, training in modes.items():
+        part.training = training
+    return found
+
+# %% [markdown]
 # ## wrong: future_shuffled
 #
 # **Misconception.** The same tokens in another order are another future.
