@@ -15,6 +15,7 @@ from autograde.course import CourseError, Lesson
 from autograde.course_config import convert, course_config
 from autograde.grader.preprocessors import NOTE
 from autograde.grader.stage import Staged, stage, stage_folder
+from autograde.grader.written import waiting
 
 
 @dataclass(frozen=True)
@@ -43,10 +44,10 @@ def grade(submission: tuple[str, Lesson], *, wall: bool = True) -> Graded:
         return Graded(student, lesson.name, 0.0, lesson.points, str(error), failed=True)
     with _gradebook(config) as gradebook:
         saved = gradebook.find_submission(lesson.name, student)
-        score, max_score = saved.score, saved.max_score
+        score, max_score, by_hand = saved.score, saved.max_score, waiting(saved)
     path = lesson.root / "autograded" / student / lesson.name / f"{lesson.notebook}.ipynb"
     problem = nbformat.read(path, as_version=4).metadata[NOTE]["problem"]
-    remark = problem or staged.remark
+    remark = "; ".join(filter(None, [problem or staged.remark, by_hand]))
     return Graded(student, lesson.name, score, max_score, remark, walled=wall)
 
 

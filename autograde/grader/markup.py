@@ -26,13 +26,15 @@ def harmless(html: str) -> str:
 
 def sanitise_text(nb: NotebookNode, released: NotebookNode) -> None:
     """Replace every text cell that is not the lesson's own by what is harmless in it."""
-    own = {cell.source for cell in released.cells if cell.cell_type == "markdown"}
+    own = {cell.source.strip() for cell in released.cells if cell.cell_type == "markdown"} | {""}
     for index, cell in enumerate(nb.cells):
         if cell.cell_type == "code":
             continue
         cell.pop("attachments", None)
+        # nbgrader puts locked cells back, a question with the marking scheme that students lack
+        locked = cell.metadata.get("nbgrader", {}).get("locked", False)
         if cell.cell_type == "markdown":
-            if cell.source not in own:
+            if cell.source.strip() not in own and not locked:
                 cell.source = as_block(markdown2html(cell.source))
         else:  # pages show a raw cell as it is
             text = as_block(f"<pre>{bleach.clean(cell.source, tags=set())}</pre>")

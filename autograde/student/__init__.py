@@ -8,6 +8,7 @@ from autograde.student.rubric import rubric
 from autograde.student.sliders import explore
 from autograde.student.stubs import explain_stubs
 from autograde.student.tables import beside, table
+from autograde.student.traces import trace
 
 explain_stubs()
 
@@ -20,5 +21,6 @@ __all__ = [
     "rubric",
     "show",
     "table",
+    "trace",
     "why",
 ]

@@ -22,6 +22,6 @@ def _in_one_line(
 ) -> None:
     frames = [frame for frame, _ in traceback.walk_tb(trace)]
     name = frames[-1].f_code.co_qualname
-    text = f"{kind.__name__}: {error or f'{name} is not written yet'}"
+    text = f"{kind.__name__}: {str(error) or f'{name} is not written yet'}"
     error._render_traceback_ = lambda: [text]  # type: ignore[attr-defined]
     shell.showtraceback((kind, error, trace), tb_offset=tb_offset)
