@@ -9,7 +9,7 @@ from math import inf, isfinite, log, sqrt
 import torch
 from torch import Tensor
 
-from autograde.verdict import dropout_checks
+from autograde.verdict import dropout_checks, module_checks
 from autograde.verdict.packing import Plain
 from autograde.verdict.readings import Check, Reading, Unreadable
 
@@ -192,5 +192,6 @@ CHECKS: dict[str, Check] = {
         breaks_tril,
         most_negative,
         *dropout_checks.ALL,
+        *module_checks.ALL,
     )
 }

@@ -8,7 +8,6 @@ from torch import Tensor
 from autograde.verdict.checks import CHECKS
 from autograde.verdict.compare import SAME, Difference, compare, compare_values, describe_error
 from autograde.verdict.key import Key
-from autograde.verdict.module_checks import MODULE_CHECKS
 from autograde.verdict.packing import Plain
 from autograde.verdict.readings import Reading, Unreadable, difference
 from autograde.verdict.recording import Line, Outcome, Recording
@@ -75,7 +74,7 @@ def _uses(value: Plain, expected: Line, source: str | None) -> list[str]:
 
 def _read(value: Plain, expected: Line) -> Outcome:
     try:
-        check = (CHECKS | MODULE_CHECKS)[expected.check or ""]
+        check = CHECKS[expected.check or ""]
         readings = check(value, expected.before)
     except Unreadable as error:
         return Outcome(error="ContractBroken", message=str(error))

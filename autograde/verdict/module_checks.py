@@ -5,8 +5,8 @@ from math import inf, sqrt
 import torch
 from torch import Tensor
 
-from autograde.verdict.checks import Check, Reading, Unreadable
 from autograde.verdict.packing import Plain
+from autograde.verdict.readings import Check, Reading, Unreadable
 
 
 def masks_the_future(value: Plain, before: Plain) -> list[Reading]:
@@ -100,6 +100,4 @@ def _causal_weights(weights: dict[str, Tensor], x: Tensor) -> Tensor:
     return torch.softmax(scores.masked_fill(future, -inf), dim=-1)
 
 
-MODULE_CHECKS: dict[str, Check] = {
-    check.__name__: check for check in (masks_the_future, drops_weights)
-}
+ALL: tuple[Check, ...] = (masks_the_future, drops_weights)
