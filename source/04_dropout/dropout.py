@@ -562,6 +562,11 @@ def _rubric(r):
             outputs.append(model(x.clone()))
         return outputs
 
+    def beside_another(x, p):
+        layer, other = Dropout(p[0]), Dropout(p[0])
+        other.eval()
+        return [layer(x.clone()) == 0]
+
     def after_train(x, p):
         layer = Dropout(p[0])
         layer.eval()
@@ -598,6 +603,7 @@ def _rubric(r):
     r.call("after eval(), its own or a model's, x as it is", after_eval, r.normal(5, 7), [middle, 1])
     r.check("after train(), its own or a model's, it drops again", "drops_share", after_train,
             x=no_zeros(70, 40), p=[small, middle])
+    r.check("another layer in eval() makes no difference", "drops_share", beside_another, x=no_zeros(70, 40), p=[middle])
     r.check("in training no_grad() makes no difference", "drops_share", without_gradients,
             x=no_zeros(70, 40), p=[small, large])
     r.call("p = 0 drops nothing", lambda x, ps: [Dropout(p)(x.clone()) for p in ps], r.normal(12, 17), [0, 0.0])
@@ -717,6 +723,7 @@ def _rubric(r):
             x=softmax(20, 20), p=middle, seed=first)
     r.check("a batch of heads, causal, float64", "keeps_scaled", dropped,
             x=causal(11, dtype=torch.float64), p=small, seed=second)
+    r.check("weights stored by columns", "keeps_scaled", dropped, x=softmax(21, 19).T, p=large, seed=first)
     r.check("the share of zeros is p", "drops_share", zeros, x=softmax(5, 20, 20), p=[small, middle, large], seed=first)
     r.check("one sentence: each entry for itself", "drops_independently",
             lambda x, p, calls, seed: draws(x, p, calls, generator(seed)),

@@ -303,6 +303,16 @@ def _rubric(r):
         same_numbers[1].load_state_dict(same_numbers[0].state_dict())
         return counted(factor, alike, same_numbers)
 
+    def counted_again(factor, n, m):
+        layer = linear(n, m)
+        before = counted(factor, layer, layer)
+        layer.bias.requires_grad_(False)
+        return [before, counted(factor, layer)]
+
+    def of_any_kind(factor, n, m):
+        return counted(factor, linear(n, m).eval(), linear(n, m).double(), linear(m, n).half(),
+                       nn.Sequential(linear(n, m), linear(m, n)).to("meta"))
+
     n, m = r.integer(3, 9), r.integer(11, 19)
     r.call("linear layers", of_linear_layers, r.normal(3), n, m)
     r.call("modules in modules, parameters of any shape", of_odd_shapes, r.normal(3), n, m)
@@ -310,6 +320,8 @@ def _rubric(r):
     r.call("frozen parameters do not count", frozen, r.normal(3), n, m)
     r.call("a shared parameter counts once", shared, r.normal(3), n, m)
     r.call("equal ones that are not shared count each", same_sizes, r.normal(3), n)
+    r.call("counted twice, then frozen", counted_again, r.normal(3), n, m)
+    r.call("in eval(), of other dtypes, without memory", of_any_kind, r.normal(3), n, m)
 
 # %% [markdown]
 # Your function on a few modules. The first is the three layers from above. The last has the size of one attention layer in
@@ -443,10 +455,10 @@ def _rubric(r):
         x[0, 0], x[0, -2], x[1, 1:4], x[2] = 0, 0, 0, 0
         return x
 
-    def in_eval(layer, x):
+    def in_eval(layer, x, other):
         layer(x)
         layer.eval()
-        return [layer(x), layer(x)]
+        return [layer(x), layer(other), layer(x)]
 
     # with these weights and inputs the outputs are the weights, twice
     n = 10
@@ -500,7 +512,8 @@ def _rubric(r):
     del learning["W_key.bias"]  # its gradient is zero but for rounding: the softmax does not see it
     # with p so small nothing is dropped, and yet the gradients go through dropout
     r.backward("all three layers learn", CausalAttention, (5, 4, 8, 1e-12), learning, r.normal(3, 7, 5), qkv_bias=True)
-    r.module("in eval() nothing is dropped", CausalAttention, (5, 4, 8, 0.6), drawn(5, 4), in_eval, r.normal(3, 7, 5))
+    r.module("in eval() nothing is dropped", CausalAttention, (5, 4, 8, 0.6), drawn(5, 4), in_eval,
+             r.normal(3, 7, 5), r.normal(3, 7, 5))
     r.module("in training weights are dropped", CausalAttention, (n + 3, 2 * n, n, 0.2), showing,
              eight_times, shown, 0.2, check="drops_weights")
     r.module("dropout.p may be changed later", CausalAttention, (n + 3, 2 * n, n + 2, 0.1), showing,
@@ -780,7 +793,15 @@ def _rubric(r):
                         "signs put right": mixing(weight, everything, lambda x: x.abs()),
                         "the last number of each token": mixing(weight, everything, lambda x: x[..., -1:].expand_as(x)),
                         "cut off from gradients": mixing(weight, everything, lambda x: x.detach()),
-                        "a little of the next token": one_place(n, 2, 3, weight, 0.05)})
+                        "a little of the next token": one_place(n, 2, 3, weight, 0.05),
+                       "very little of the next token": one_place(n, 2, 3, weight, 0.004)})
+
+    def asked_again(x, weight):
+        past = torch.ones(x.shape[1], x.shape[1], device=device).tril()
+        layer = mixing(weight, past)
+        before = said(x, {"as it was made": layer})
+        layer.compute = lambda layer, x: layer.linear(past.T @ x)
+        return [before, said(x, {"changed since": layer})]
 
     def sizes(x, weight):
         n = x.shape[1]
@@ -803,17 +824,27 @@ def _rubric(r):
                         "looks ahead in eval() only": Layer(ahead_when(False), weight)})
 
     def modes_after(x, weight):
+        def alone(layer, x):
+            return layer.linear(x)
+
+        def ahead(layer, x):
+            return layer.linear(x + x.roll(-1, dims=1))
+
         cases = {"in training": (True, ()), "in eval()": (False, ()), "one in eval()": (True, (2,)), "one in training": (False, (4,)),
-                 "its parts alone in training": (True, (0,)), "itself alone in training": (True, (1, 2, 3, 4, 5, 6))}
+                 "its parts alone in training": (True, (0,)), "itself alone in training": (True, (1, 2, 3, 4, 5, 6, 7)),
+                 "a shared part alone in training": (False, (4,)), "its second place in training": (False, (6,))}
         said = []
         for name, (training, others) in cases.items():
-            layer = Layer(lambda layer, x: layer.linear(x), weight, nn.Dropout(0.5), nn.Sequential(nn.Dropout(0.1), nn.ReLU()))
-            parts = list(layer.train(training).modules())
-            for i in others:
-                parts[i].training = not training
-            before = [part.training for part in parts]
-            peeks(layer, x)
-            said.append(f"{name}: {'as before' if [part.training for part in parts] == before else 'changed'}")
+            for what, compute in (("", alone), (", looking ahead", ahead)):
+                inner = nn.Sequential(nn.Dropout(0.1), nn.ReLU())
+                layer = Layer(compute, weight, nn.Dropout(0.5), inner, nn.Sequential(inner[0]))  # one part, two places
+                parts = list(layer.train(training).modules())
+                for i in others:
+                    parts[i].training = not training
+                before = [part.training for part in parts]
+                peeks(layer, x)
+                after = [part.training for part in parts]
+                said.append(f"{name}{what}: {'as before' if after == before else 'changed'}")
         return said
 
     def kind_of_result(x, weight):
@@ -823,6 +854,8 @@ def _rubric(r):
 
     r.call("layers that look ahead, and some that do not", causal_or_not, r.normal(2, 7, 5), r.normal(4, 5))
     r.call("one token looks at one other", every_place, r.normal(3, 8, 4), r.normal(5, 4), r.integer(2, 5))
+    r.call("twenty tokens", every_place, r.normal(2, 20, 4), r.normal(3, 4), r.integer(15, 18))
+    r.call("the same layer, asked again", asked_again, r.normal(2, 6, 5), r.normal(4, 5))
     r.call("the sentences of a batch", sentences, r.normal(3, 6, 4), r.normal(5, 4))
     r.call("what is hard to see", hard_to_see, r.normal(2, 6, 5), r.normal(6, 5))
     r.call("large and small outputs", sizes, r.normal(5, 7, 4), r.normal(12, 4))

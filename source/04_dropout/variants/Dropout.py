@@ -709,3 +709,27 @@ class Dropout(nn.Module):
 
     def forward(self, x):
         return inverted_dropout(x, max(self.p, 0.01), self.training)
+
+# %% [markdown]
+# ## wrong: one_switch_for_all
+#
+# **Misconception.** Training or not is one switch for all layers of this kind.
+#
+# **Hint.** Each layer has a mode of its own, `self.training`. What does your layer do after another one's `eval()`?
+
+# %%
+class Dropout(nn.Module):
+    dropping = True
+
+    def __init__(self, p):
+        super().__init__()
+        if not 0 <= p <= 1:
+            raise ValueError(f"p must be from 0 to 1, got {p}")
+        self.p = p
+
+    def train(self, mode=True):
+        Dropout.dropping = mode
+        return super().train(mode)
+
+    def forward(self, x):
+        return inverted_dropout(x, self.p, Dropout.dropping)

@@ -448,3 +448,14 @@ def attention_dropout(weights, p, training, generator=None):
 # %%
 def attention_dropout(weights, p, training, generator=None):
     return inverted_dropout(weights, min(p, 0.9), training, generator)
+
+# %% [markdown]
+# ## wrong: flattened_by_view
+#
+# **Misconception.** `view(-1)` flattens any tensor.
+#
+# **Hint.** It needs numbers that lie in memory in their order. A transposed tensor's do not. Dropout needs no flattening.
+
+# %%
+def attention_dropout(weights, p, training, generator=None):
+    return inverted_dropout(weights.view(-1), p, training, generator).view(weights.shape)

@@ -253,3 +253,54 @@ def count_parameters(module):
 # %%
 def count_parameters(module):
     return float(sum(p.numel() for p in module.parameters() if p.requires_grad))
+
+# %% [markdown]
+# ## wrong: remembered
+#
+# **Misconception.** The number of a module's parameters never changes, so it is counted once.
+#
+# **Hint.** Freeze one of them after counting, and count again.
+
+# %%
+def count_parameters(module, known={}):
+    if module not in known:
+        known[module] = sum(p.numel() for p in module.parameters() if p.requires_grad)
+    return known[module]
+
+# %% [markdown]
+# ## wrong: ticked_off
+#
+# **Misconception.** A parameter that has been counted can be ticked off by freezing it.
+#
+# **Hint.** Counting must not change the module. What does your function give the second time?
+
+# %%
+def count_parameters(module):
+    total = 0
+    for p in module.parameters():
+        if p.requires_grad:
+            total += p.numel()
+            p.requires_grad_(False)
+    return total
+
+# %% [markdown]
+# ## wrong: by_address
+#
+# **Misconception.** Two parameters are shared if they lie at one address in memory.
+#
+# **Hint.** On the device `meta` nothing has memory, and every address is 0. Compare the parameters themselves.
+
+# %%
+def count_parameters(module):
+    return sum({p.data_ptr(): p.numel() for p in module.parameters() if p.requires_grad}.values())
+
+# %% [markdown]
+# ## wrong: in_training_only
+#
+# **Misconception.** In `eval()` nothing is trainable.
+#
+# **Hint.** `eval()` switches dropout and its like. What the optimizer may change is said by `requires_grad`.
+
+# %%
+def count_parameters(module):
+    return sum(p.numel() for p in module.parameters() if p.requires_grad and module.training)

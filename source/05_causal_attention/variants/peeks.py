@@ -967,3 +967,130 @@ def peeks(module, x):
     for part, training in modes.items():
         part.training = training
     return found
+
+# %% [markdown]
+# ## wrong: the_first_eight
+#
+# **Misconception.** If the first tokens do not look ahead, none does.
+#
+# **Hint.** Try every t, also in a long sentence.
+
+# %%
+def peeks(module, x):
+    modes = {part: part.training for part in module.modules()}
+    module.eval()
+    with torch.no_grad():
+        before = module(x)
+        limit = 1e-4 * before.abs().max()
+        found = False
+        for t in range(min(8, x.shape[1] - 1)):
+            changed = x.clone()
+            changed[:, t + 1 :] = torch.randn_like(changed[:, t + 1 :])
+            moved = (module(changed) - before)[:, : t + 1].abs().max()
+            found = found or bool(moved > limit)
+    for part, training in modes.items():
+        part.training = training
+    return found
+
+# %% [markdown]
+# ## wrong: a_generous_limit
+#
+# **Misconception.** A change of less than a hundredth is rounding.
+#
+# **Hint.** The contract says 1e-4 of the size of the outputs. Rounding is about 1e-7.
+
+# %%
+def peeks(module, x):
+    modes = {part: part.training for part in module.modules()}
+    module.eval()
+    with torch.no_grad():
+        before = module(x)
+        limit = 1e-2 * before.abs().max()
+        found = False
+        for t in range(x.shape[1] - 1):
+            changed = x.clone()
+            changed[:, t + 1 :] = torch.randn_like(changed[:, t + 1 :])
+            moved = (module(changed) - before)[:, : t + 1].abs().max()
+            found = found or bool(moved > limit)
+    for part, training in modes.items():
+        part.training = training
+    return found
+
+# %% [markdown]
+# ## wrong: back_if_clean
+#
+# **Misconception.** When a look ahead is found, the answer can be returned at once.
+#
+# **Hint.** Yes, but what mode is the module in then? Restore the modes on every way out.
+
+# %%
+def peeks(module, x):
+    modes = {part: part.training for part in module.modules()}
+    module.eval()
+    with torch.no_grad():
+        before = module(x)
+        limit = 1e-4 * before.abs().max()
+        found = False
+        for t in range(x.shape[1] - 1):
+            changed = x.clone()
+            changed[:, t + 1 :] = torch.randn_like(changed[:, t + 1 :])
+            moved = (module(changed) - before)[:, : t + 1].abs().max()
+            if moved > limit:
+                return True
+    for part, training in modes.items():
+        part.training = training
+    return found
+
+# %% [markdown]
+# ## wrong: back_by_train
+#
+# **Misconception.** `part.train(mode)` sets the mode of one part.
+#
+# **Hint.** It sets the modes of everything inside as well. A part that stands in two places takes the mode of the last one.
+
+# %%
+def peeks(module, x):
+    modes = {part: part.training for part in module.modules()}
+    module.eval()
+    with torch.no_grad():
+        before = module(x)
+        limit = 1e-4 * before.abs().max()
+        found = False
+        for t in range(x.shape[1] - 1):
+            changed = x.clone()
+            changed[:, t + 1 :] = torch.randn_like(changed[:, t + 1 :])
+            moved = (module(changed) - before)[:, : t + 1].abs().max()
+            found = found or bool(moved > limit)
+    for part, training in modes.items():
+        part.train(training)
+    return found
+
+# %% [markdown]
+# ## wrong: remembered
+#
+# **Misconception.** A module that has been looked at needs no second look.
+#
+# **Hint.** Its weights may have changed since.
+
+# %%
+looked_at = {}
+
+
+def peeks(module, x):
+    if module in looked_at:
+        return looked_at[module]
+    modes = {part: part.training for part in module.modules()}
+    module.eval()
+    with torch.no_grad():
+        before = module(x)
+        limit = 1e-4 * before.abs().max()
+        found = False
+        for t in range(x.shape[1] - 1):
+            changed = x.clone()
+            changed[:, t + 1 :] = torch.randn_like(changed[:, t + 1 :])
+            moved = (module(changed) - before)[:, : t + 1].abs().max()
+            found = found or bool(moved > limit)
+    for part, training in modes.items():
+        part.training = training
+    looked_at[module] = found
+    return found
