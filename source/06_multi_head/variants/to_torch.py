@@ -534,27 +534,6 @@ def to_torch(mha):
     return made
 
 # %% [markdown]
-# ## wrong: dropout_in_place_of_heads
-#
-# **Misconception.** The third argument is the number of heads.
-#
-# **Hint.** The order is embed_dim, num_heads, dropout. Name the arguments.
-
-# %%
-def to_torch(mha):
-    layers = [mha.W_query, mha.W_key, mha.W_value]
-    like = {"device": mha.out_proj.weight.device, "dtype": mha.out_proj.weight.dtype}
-    made = nn.MultiheadAttention(mha.out_proj.in_features, max(1, int(mha.dropout.p)), batch_first=True, **like)
-    with torch.no_grad():
-        made.in_proj_weight.copy_(torch.cat([layer.weight for layer in layers]))
-        made.in_proj_bias.zero_()
-        if mha.W_query.bias is not None:
-            made.in_proj_bias.copy_(torch.cat([layer.bias for layer in layers]))
-        made.out_proj.weight.copy_(mha.out_proj.weight)
-        made.out_proj.bias.copy_(mha.out_proj.bias)
-    return made
-
-# %% [markdown]
 # ## wrong: gradients_recorded
 #
 # **Misconception.** A parameter can be written to at any time.
