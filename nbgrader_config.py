@@ -24,6 +24,9 @@ c.CourseDirectory.ignore = [
     *(lesson.text.name for lesson in lessons(root).values()),
 ]
 
+# A marking scheme ends the locked question of a written answer. The gradebook keeps it and puts it
+# back for whoever grades in Formgrader; students get it neither in the lesson nor in feedback.
+c.ClearMarkScheme.enforce_metadata = False
 c.ClearSolutions.code_stub = {"python": "# YOUR CODE HERE\nraise NotImplementedError()"}
 c.GenerateAssignment.preprocessors = [
     "autograde.authoring.preprocessors.Identify",
@@ -45,7 +48,6 @@ c.GenerateSolution.preprocessors = [
     "autograde.authoring.preprocessors.Identify",
     "nbgrader.preprocessors.LockCells",
     "nbgrader.preprocessors.ClearOutput",
-    "nbgrader.preprocessors.ClearMarkScheme",
     "autograde.authoring.preprocessors.RunReference",
     "autograde.authoring.preprocessors.AddPracticeData",
 ]
@@ -65,5 +67,10 @@ c.Autograde.autograde_preprocessors = [
     "autograde.grader.preprocessors.JudgeAndSave",
     "nbgrader.preprocessors.AssignLatePenalties",
     "nbgrader.preprocessors.CheckCellMetadata",
+]
+c.GenerateFeedback.preprocessors = [
+    "autograde.grader.written.HandGrades",
+    "nbgrader.preprocessors.ClearMarkScheme",
+    "nbconvert.preprocessors.CSSHTMLHeaderPreprocessor",
 ]
 c.GenerateFeedback.exporter_class = "autograde.grader.feedback.FeedbackExporter"

@@ -29,6 +29,21 @@ class Exercise:
 
 
 @dataclass(frozen=True)
+class Written:
+    """A question answered in words and graded by hand; it has no rubric and no variants.
+
+    The question's cell ends with the marking scheme, which graders see and students do not.
+    """
+
+    name: str
+    points: float
+
+    @property
+    def question_cell(self) -> str:
+        return f"question_{self.name}"
+
+
+@dataclass(frozen=True)
 class Lesson:
     """One lesson. `root` is the course's folder."""
 
@@ -39,6 +54,7 @@ class Lesson:
     about: str
     minutes: int
     exercises: tuple[Exercise, ...]
+    written: tuple[Written, ...] = ()
 
     @property
     def folder(self) -> Path:
@@ -64,7 +80,8 @@ class Lesson:
 
     @property
     def points(self) -> float:
-        return sum(exercise.points for exercise in self.exercises)
+        by_rubric = sum(exercise.points for exercise in self.exercises)
+        return by_rubric + sum(written.points for written in self.written)
 
     def exercise(self, name: str) -> Exercise:
         return next(exercise for exercise in self.exercises if exercise.name == name)
@@ -107,6 +124,9 @@ def _lesson(root: Path, entry: dict[str, Any]) -> Lesson:
         exercises=tuple(
             Exercise(name, float(value), tuple(needs.get(name, ())))
             for name, value in entry["points"].items()
+        ),
+        written=tuple(
+            Written(name, float(value)) for name, value in entry.get("written", {}).items()
         ),
     )
 

@@ -19,9 +19,9 @@ SEED = 7
 
 
 def reference_answers(lesson: Lesson) -> dict[str, str]:
-    """The instructor's own answers, by exercise."""
+    """The instructor's own answers, by exercise; the written ones as well."""
     nb = nbformat.read(lesson.solution_notebook, as_version=4)
-    names = {exercise.name for exercise in lesson.exercises}
+    names = {task.name for task in (*lesson.exercises, *lesson.written)}
     return {name: cell.source for cell in nb.cells if (name := grade_id(cell)) in names}
 
 
@@ -36,7 +36,7 @@ def fill(lesson: Lesson, answers: dict[str, str]) -> NotebookNode:
 def mixed(lesson: Lesson, rng: random.Random, wrong: int) -> NotebookNode:
     """Right variants everywhere, but for `wrong` exercises that get a wrong one."""
     failing = rng.sample([exercise.name for exercise in lesson.exercises], wrong)
-    answers = {}
+    answers = reference_answers(lesson)
     for exercise in lesson.exercises:
         variants = read_variants(lesson, exercise)
         kind = variants.wrong if exercise.name in failing else variants.right

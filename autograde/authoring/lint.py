@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from nbformat import NotebookNode
 
-from autograde.course import CourseError, Exercise, Lesson, grade_id
+from autograde.course import CourseError, Exercise, Lesson, Written, grade_id
 from autograde.grader import program
 from autograde.grader.expected import make_keys
 from autograde.grader.variants import Variants, read_variants
@@ -15,9 +15,11 @@ from autograde.verdict.judge import judge
 from autograde.verdict.key import Key
 from autograde.verdict.lines import difference_of
 
-BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
+BEGIN, END = "BEGIN SOLUTION", "END SOLUTION"
 GIVEN, END_GIVEN = "### BEGIN GIVEN", "### END GIVEN"
+SCHEME_BEGIN, SCHEME_END = "BEGIN MARK SCHEME", "END MARK SCHEME"
 STUB = ("# YOUR CODE HERE", "raise NotImplementedError()")
+WRITTEN_STUB = ("YOUR ANSWER HERE",)
 FEWEST_RIGHT, FEWEST_WRONG = 2, 4
 
 
@@ -28,12 +30,21 @@ def lint_source(lesson: Lesson, nb: NotebookNode) -> list[str]:
     faults += _unnamed(nb)
     cells = {name: cell for cell in nb.cells if (name := grade_id(cell))}
     known = {name for e in lesson.exercises for name in (e.name, e.rubric_cell)}
+    known |= {written.name for written in lesson.written}
     for name, cell in cells.items():
         kind = cell.metadata["nbgrader"]
         if (kind.get("grade") or kind.get("solution")) and name not in known:
             faults.append(f"{name!r} is graded or a solution, but not in the curriculum")
     for exercise in lesson.exercises:
         faults += _lint_exercise(exercise, cells, names)
+    for written in lesson.written:
+        faults += _lint_written(lesson, written, cells, names)
+    questions = {written.question_cell for written in lesson.written}
+    for number, cell in enumerate(nb.cells):
+        if SCHEME_BEGIN in cell.source and grade_id(cell) not in questions:
+            faults.append(
+                f"cell {number} holds a marking scheme, but no question of the curriculum"
+            )
     return faults
 
 
@@ -70,6 +81,33 @@ def _lint_exercise(
         yield f"{exercise.rubric_cell} stands before its exercise"
 
 
+def _lint_written(
+    lesson: Lesson, written: Written, cells: dict[str, NotebookNode], names: list[str]
+) -> Iterator[str]:
+    answer, question = cells.get(written.name), cells.get(written.question_cell)
+    if question is None or SCHEME_BEGIN not in question.source:
+        yield f"{written.name} has no marking scheme: no such part in {written.question_cell!r}"
+    elif question.cell_type != "markdown" or not question.metadata["nbgrader"].get("locked"):
+        yield f"{written.question_cell} must be a locked Markdown cell"
+    elif answer is not None and names.index(written.name) < names.index(written.question_cell):
+        yield f"{written.question_cell} stands after its answer"
+    if (
+        f"test_{written.name}" in cells
+        or (lesson.folder / "variants" / f"{written.name}.py").exists()
+    ):
+        yield f"{written.name} is graded by hand, so it has neither a rubric nor variants"
+    if answer is None or answer.cell_type != "markdown":
+        yield f"{written.name} has no Markdown cell for the answer"
+        return
+    kind = answer.metadata["nbgrader"]
+    if not kind.get("grade") or not kind.get("solution") or kind.get("locked"):
+        yield f"{written.name} must be a manually graded answer: grade, solution, not locked"
+    if kind.get("points") != written.points:
+        yield f"{written.name} has {kind.get('points')} points, the curriculum {written.points:g}"
+    if BEGIN not in answer.source:
+        yield f"{written.name} has no answer of the instructor's between solution marks"
+
+
 def _leaks(source: str) -> bool:
     """Whether a rubric cell does more than to import and to define one decorated function."""
     *imports, lines = ast.parse(source).body
@@ -81,27 +119,29 @@ def _leaks(source: str) -> bool:
 
 
 def solution_lines(source: str) -> list[str]:
-    """The lines between the solution marks, stripped, without comments and empty lines."""
+    """What is between solution or scheme marks: lines stripped, without comments and empty ones."""
     inside, found = False, []
     for line in source.splitlines():
-        if END in line:
+        if END in line or SCHEME_END in line:
             inside = False
         elif inside and (code := line.split("  #")[0].strip()) and not code.startswith("#"):
             found.append(code)
-        if BEGIN in line:
+        if BEGIN in line or SCHEME_BEGIN in line:
             inside = True
     return found
 
 
-def without_solution(source: str) -> str:
-    """A cell's text with the stub, or what is given, in place of each marked solution."""
+def without_solution(source: str, stub: tuple[str, ...] = STUB) -> str:
+    """A cell's text without a marking scheme, the stub or given code for each marked solution."""
     kept, inside = [], False
     for line in source.split("\n"):
         if BEGIN in line:
             indent = line[: len(line) - len(line.lstrip())]
-            kept += [indent + stub for stub in STUB]
+            kept += [indent + part for part in stub]
             inside = True
-        elif END in line:
+        elif SCHEME_BEGIN in line:
+            inside = True
+        elif END in line or SCHEME_END in line:
             inside = False
         elif not inside:
             kept.append(line)
@@ -129,7 +169,7 @@ def shown_on_purpose(nb: NotebookNode) -> set[str]:
     lines: list[str] = []
     for cell in nb.cells:
         kind = cell.metadata.get("nbgrader", {})
-        if kind.get("locked") and not kind.get("grade"):
+        if cell.cell_type == "code" and kind.get("locked") and not kind.get("grade"):
             lines += cell.source.splitlines()
         _, _, rest = cell.source.partition(GIVEN + "\n")
         lines += _given_lines(rest.partition(END_GIVEN)[0])
@@ -142,7 +182,8 @@ def lint_student(nb: NotebookNode, student: NotebookNode) -> list[str]:
     if len(nb.cells) != len(student.cells):
         return [f"the student version has {len(student.cells)} cells, the source {len(nb.cells)}"]
     for cell, released in zip(nb.cells, student.cells, strict=True):
-        if released.source != without_solution(cell.source):
+        stub = STUB if cell.cell_type == "code" else WRITTEN_STUB
+        if released.source != without_solution(cell.source, stub):
             faults.append(f"{cell.id}: the student's cell is not its source minus the solution")
         if released.get("outputs"):
             faults.append(f"{cell.id}: the student's cell holds an output")

@@ -12,6 +12,7 @@ from autograde.course import CourseError, Lesson
 from autograde.course_config import convert, course_config
 from autograde.grader.preprocessors import NOTE
 from autograde.grader.stage import Staged, stage, stage_folder
+from autograde.grader.written import waiting
 
 
 @dataclass(frozen=True)
@@ -38,10 +39,11 @@ def grade(submission: tuple[str, Lesson]) -> Graded:
         return Graded(student, lesson.name, 0.0, lesson.points, str(error), failed=True)
     with _gradebook(config) as gradebook:
         saved = gradebook.find_submission(lesson.name, student)
-        score, max_score = saved.score, saved.max_score
+        score, max_score, by_hand = saved.score, saved.max_score, waiting(saved)
     path = lesson.root / "autograded" / student / lesson.name / f"{lesson.notebook}.ipynb"
     problem = nbformat.read(path, as_version=4).metadata[NOTE]["problem"]
-    return Graded(student, lesson.name, score, max_score, problem or staged.remark)
+    remarks = [problem or staged.remark, by_hand]
+    return Graded(student, lesson.name, score, max_score, "; ".join(filter(None, remarks)))
 
 
 def check_released(lesson: Lesson) -> None:

@@ -15,6 +15,7 @@ from autograde.grader.keys import keys_for
 from autograde.grader.outputs import reduce_outputs
 from autograde.grader.seeds import seed_of
 from autograde.grader.submission import Submission, read_submission, restore
+from autograde.grader.written import place_of, save_written
 from autograde.verdict.judge import Verdict
 
 NOTE = "autograde"
@@ -74,7 +75,7 @@ class JudgeAndSave(SaveAutoGrades):
     def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[Any, Any]:
         lesson = lesson_of(resources)
         keys = keys_for(lesson, seed_of(lesson.root, lesson.name, nb))
-        note = nb.metadata[NOTE]
+        note = self.note = nb.metadata[NOTE]
         self.verdicts = judge_notebook(lesson, nb, keys, note["problem"], note["notes"])
         reduce_outputs(nb)
         show_verdicts(lesson, nb, self.verdicts)
@@ -84,12 +85,14 @@ class JudgeAndSave(SaveAutoGrades):
     def _add_score(self, cell: NotebookNode, resources: dict[str, Any]) -> None:
         name = grade_id(cell) or ""
         verdict: Verdict | None = self.verdicts.get(name.removeprefix("test_"))
-        if verdict is None:
-            super()._add_score(cell, resources)
-            return
         grade = self.gradebook.find_grade(
             name, self.notebook_id, self.assignment_id, self.student_id
         )
+        if verdict is None:
+            read = place_of(lesson_of(resources), self.student_id, name)
+            save_written(grade, cell, read, restored=name in self.note["notes"])
+            self.gradebook.db.commit()
+            return
         changed = grade.auto_score != verdict.points
         grade.auto_score = verdict.points
         # a score given by hand stays; it wants a second look only where the automatic one moved

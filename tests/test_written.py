@@ -1,0 +1,247 @@
+"""Written answers: one question added to a lesson, built, handed in, graded by hand, regraded."""
+
+import html
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import nbformat
+import pytest
+from click.testing import CliRunner
+from conftest import HERE
+from nbformat import NotebookNode
+from nbgrader.api import Grade, Gradebook
+
+from autograde.authoring import lint
+from autograde.authoring.build import build
+from autograde.authoring.sources import source_notebook
+from autograde.cli import main
+from autograde.course import CURRICULUM, Lesson, grade_id, lessons
+from autograde.grader.grade import grade
+
+LESSON = "02_causal_mask"
+
+CELLS = """
+# %% [markdown] nbgrader={"grade": false, "grade_id": "question_why_zero", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ### Question: `why_zero` (2 points)
+#
+# Why zero?
+#
+# <!-- BEGIN MARK SCHEME -->
+# One point for naming the multiplication.
+# <!-- END MARK SCHEME -->
+
+# %% [markdown] nbgrader={"grade": true, "grade_id": "why_zero", "locked": false, "points": 2, "schema_version": 3, "solution": true, "task": false}
+# <!-- BEGIN SOLUTION -->
+# Because nothing else vanishes in a product.
+# <!-- END SOLUTION -->
+"""  # noqa: E501
+
+
+def with_question(root: Path) -> Lesson:
+    """A course in which a lesson has a written question."""
+    shutil.copytree(HERE / "source", root / "source")
+    shutil.copy(HERE / "nbgrader_config.py", root)
+    text = root / "source" / LESSON / "causal_mask.py"
+    text.write_text(text.read_text() + CELLS)
+    needs = "[lesson.needs]\ntril_causal_weights"
+    curriculum = (root / CURRICULUM).read_text()
+    assert needs in curriculum
+    changed = curriculum.replace(needs, f"[lesson.written]\nwhy_zero = 2\n\n{needs}")
+    (root / CURRICULUM).write_text(changed)
+    return lessons(root)[LESSON]
+
+
+@pytest.fixture(scope="module")
+def lesson(tmp_path_factory: pytest.TempPathFactory) -> Lesson:
+    made = with_question(tmp_path_factory.mktemp("course"))
+    build(made)
+    return made
+
+
+def cell_of(nb: NotebookNode, name: str) -> NotebookNode:
+    return next(cell for cell in nb.cells if grade_id(cell) == name)
+
+
+def hand_in(lesson: Lesson, student: str, change: Callable[[NotebookNode], None]) -> None:
+    nb = nbformat.read(lesson.released_notebook, as_version=4)
+    change(nb)
+    # what only shows something need not run
+    nb.cells = [cell for cell in nb.cells if cell.cell_type == "markdown" or grade_id(cell)]
+    path = lesson.root / "submitted" / student / lesson.name / f"{lesson.notebook}.ipynb"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    nbformat.write(nb, path)
+
+
+def answered(text: str) -> Callable[[NotebookNode], None]:
+    def change(nb: NotebookNode) -> None:
+        cell_of(nb, "why_zero").source = text
+
+    return change
+
+
+def row_of(
+    lesson: Lesson, student: str, change: Callable[[Grade], None] | None = None
+) -> list[object]:
+    """What the gradebook says of the answer: automatic and manual score, whether one must look."""
+    with Gradebook(f"sqlite:///{lesson.root}/gradebook.db", "attention") as gradebook:
+        row = gradebook.find_grade("why_zero", lesson.notebook, lesson.name, student)
+        if change is not None:
+            change(row)
+            gradebook.find_comment(
+                "why_zero", lesson.notebook, lesson.name, student
+            ).manual_comment = "Good."
+            gradebook.db.commit()
+        return [row.auto_score, row.manual_score, row.needs_manual_grade]
+
+
+def page(lesson: Lesson, student: str) -> str:
+    path = lesson.root / "feedback" / student / lesson.name / f"{lesson.notebook}.html"
+    return html.unescape(path.read_text())
+
+
+def by_hand(row: Grade) -> None:
+    """What Formgrader does when a score is typed in."""
+    row.manual_score, row.needs_manual_grade = 1.5, False
+
+
+def test_students_get_the_question_without_its_scheme_and_answer(lesson: Lesson) -> None:
+    released = nbformat.read(lesson.released_notebook, as_version=4)
+    assert cell_of(released, "why_zero").source == "YOUR ANSWER HERE"
+    assert cell_of(released, "question_why_zero").source.strip().endswith("Why zero?")
+    assert "naming the multiplication" not in lesson.released_notebook.read_text()
+    solution = lesson.solution_notebook.read_text()
+    assert "naming the multiplication" in solution
+    assert "nothing else vanishes" in solution
+    with Gradebook(f"sqlite:///{lesson.root}/gradebook.db", "attention") as gradebook:
+        assert gradebook.find_assignment(LESSON).max_score == lesson.points == 16
+
+
+def test_graded_by_hand_once_and_again_only_when_the_answer_changed(lesson: Lesson) -> None:
+    hand_in(lesson, "ada", answered("Because of the product."))
+    graded = grade(("ada", lesson))
+    assert (graded.score, graded.max_score, graded.problem) == (0, 16, "2 points to grade by hand")
+    assert row_of(lesson, "ada") == [None, None, True]
+    assert "Answers worth 2 points are graded by hand, and are not graded yet." in page(
+        lesson, "ada"
+    )
+    assert "not graded yet of 2" in page(lesson, "ada")
+    seen_by_graders = lesson.root / "autograded" / "ada" / LESSON / f"{lesson.notebook}.ipynb"
+    assert "naming the multiplication" in seen_by_graders.read_text()
+    assert "naming the multiplication" not in page(lesson, "ada")
+
+    row_of(lesson, "ada", by_hand)
+    graded = grade(("ada", lesson))
+    assert (graded.score, graded.problem) == (1.5, "")
+    assert row_of(lesson, "ada") == [None, 1.5, False]
+    assert "Graded by hand:</strong> 1.5 of 2 points" in page(lesson, "ada")
+    assert "Good." in page(lesson, "ada")
+
+    hand_in(lesson, "ada", answered("Because of the product of two numbers."))
+    for _ in range(2):  # until somebody looks
+        assert grade(("ada", lesson)).problem == "2 points to grade by hand"
+        assert row_of(lesson, "ada") == [None, 1.5, True]
+
+
+def deleted(nb: NotebookNode) -> None:
+    nb.cells.remove(cell_of(nb, "why_zero"))
+
+
+def turned_into_code(nb: NotebookNode) -> None:
+    cell = cell_of(nb, "why_zero")
+    code = nbformat.v4.new_code_cell("Because.", metadata=cell.metadata, id="why_zero")
+    nb.cells[nb.cells.index(cell)] = code
+
+
+@pytest.mark.parametrize(
+    ("change", "row"),
+    [
+        (lambda nb: None, [0.0, None, False]),
+        (answered("  \n"), [0.0, None, False]),
+        (deleted, [None, None, True]),
+        (turned_into_code, [None, None, True]),
+    ],
+    ids=["untouched", "emptied", "deleted", "turned_into_code"],
+)
+def test_only_where_there_is_nothing_to_read_no_hand_is_needed(
+    lesson: Lesson, change: Callable[[NotebookNode], None], row: list[object]
+) -> None:
+    hand_in(lesson, "bob", change)
+    assert not grade(("bob", lesson)).failed
+    assert row_of(lesson, "bob") == row
+
+
+def test_an_unreadable_notebook_waits_for_nobody(
+    lesson: Lesson, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = lesson.root / "submitted" / "eve" / lesson.name / f"{lesson.notebook}.ipynb"
+    path.parent.mkdir(parents=True)
+    path.write_text("no notebook")
+    monkeypatch.chdir(lesson.root)
+    result = CliRunner().invoke(main, ["grade", LESSON, "--student", "eve"])
+    assert result.exit_code == 0, result.output
+    assert "by hand" not in result.output
+    assert row_of(lesson, "eve") == [0.0, None, False]
+
+
+def no_scheme(nb: NotebookNode) -> None:
+    cell_of(nb, "question_why_zero").source = "Why zero?"
+
+
+def scheme_elsewhere(nb: NotebookNode) -> None:
+    cell_of(nb, "setup").source += "\n# BEGIN MARK SCHEME\n# END MARK SCHEME"
+
+
+def no_reference(nb: NotebookNode) -> None:
+    cell_of(nb, "why_zero").source = "Why not?"
+
+
+def other_points(nb: NotebookNode) -> None:
+    cell_of(nb, "why_zero").metadata["nbgrader"]["points"] = 3
+
+
+def not_graded(nb: NotebookNode) -> None:
+    cell_of(nb, "why_zero").metadata["nbgrader"]["grade"] = False
+
+
+def with_rubric(nb: NotebookNode) -> None:
+    cell_of(nb, "setup").metadata["nbgrader"]["grade_id"] = "test_why_zero"
+
+
+def unlocked(nb: NotebookNode) -> None:
+    cell_of(nb, "question_why_zero").metadata["nbgrader"]["locked"] = False
+
+
+def answer_first(nb: NotebookNode) -> None:
+    nb.cells.append(nb.cells.pop(nb.cells.index(cell_of(nb, "question_why_zero"))))
+
+
+FAULTS: dict[Callable[[NotebookNode], None], str] = {
+    no_scheme: "why_zero has no marking scheme",
+    scheme_elsewhere: "holds a marking scheme, but no question of the curriculum",
+    no_reference: "why_zero has no answer of the instructor's between solution marks",
+    other_points: "why_zero has 3 points, the curriculum 2",
+    not_graded: "why_zero must be a manually graded answer",
+    with_rubric: "why_zero is graded by hand, so it has neither a rubric nor variants",
+    unlocked: "question_why_zero must be a locked Markdown cell",
+    answer_first: "question_why_zero stands after its answer",
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
+def test_linter_refuses(lesson: Lesson, fault: Callable[[NotebookNode], None]) -> None:
+    nb = source_notebook(lesson)
+    assert lint.lint_source(lesson, nb) == []
+    fault(nb)
+    assert FAULTS[fault] in "\n".join(lint.lint_source(lesson, nb))
+
+
+def test_linter_refuses_an_answer_or_a_scheme_that_survives(lesson: Lesson) -> None:
+    nb = source_notebook(lesson)
+    student = nbformat.read(lesson.released_notebook, as_version=4)
+    assert lint.lint_student(nb, student) == []
+    student.cells[0].source += "\nBecause nothing else vanishes in a product."
+    student.cells[0].source += "\nOne point for naming the multiplication."
+    faults = "\n".join(lint.lint_student(nb, student))
+    assert "a solution line survives: 'Because nothing else vanishes in a product.'" in faults
+    assert "a solution line survives: 'One point for naming the multiplication.'" in faults
