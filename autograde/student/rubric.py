@@ -94,7 +94,7 @@ class Rubric(Draws):
         self,
         line: str,
         module: type[nn.Module],
-        sizes: Sequence[int],
+        sizes: Sequence[Any],
         weights: Mapping[str, Tensor],
         *inputs: Tensor,
         then: Mapping[str, Tensor] | None = None,
@@ -105,21 +105,39 @@ class Rubric(Draws):
         With `then`, these weights are loaded after that and the first input is tried again.
         """
 
-        def run(
-            weights: Mapping[str, Tensor], then: Mapping[str, Tensor], *inputs: Tensor
-        ) -> list[Any]:
-            loaded = load(module(*sizes, **options), weights)
+        def use(loaded: nn.Module, then: Mapping[str, Tensor], *inputs: Tensor) -> list[Any]:
             outputs = [loaded(x) for x in inputs]
             return outputs + ([load(loaded, then)(inputs[0])] if then else [])
 
-        given = self._widened((dict(weights), dict(then or {}), *inputs))
-        self._record(line, "call", lambda: run(*given), given)
+        self.module(line, module, sizes, weights, use, dict(then or {}), *inputs, **options)
+
+    def module(
+        self,
+        line: str,
+        module: type[nn.Module],
+        sizes: Sequence[Any],
+        weights: Mapping[str, Tensor],
+        use: Callable[..., Any],
+        *args: Any,
+        check: str | None = None,
+        **options: Any,
+    ) -> None:
+        """Record what `use` makes of `module(*sizes, **options)` with these weights, and of `args`.
+
+        With `check`, the check of that name decides; it is given the weights and `args`.
+        """
+        given = self._widened((dict(weights), *args))
+
+        def run() -> Any:
+            return use(load(module(*sizes, **options), given[0]), *given[1:])
+
+        self._record(line, "check" if check else "call", run, given, check)
 
     def backward(
         self,
         line: str,
         module: type[nn.Module],
-        sizes: Sequence[int],
+        sizes: Sequence[Any],
         weights: Mapping[str, Tensor],
         x: Tensor,
         **options: Any,

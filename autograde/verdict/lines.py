@@ -8,6 +8,7 @@ from torch import Tensor
 from autograde.verdict.checks import CHECKS, Reading, Unreadable, difference
 from autograde.verdict.compare import SAME, Difference, compare, compare_values, describe_error
 from autograde.verdict.key import Key
+from autograde.verdict.module_checks import MODULE_CHECKS
 from autograde.verdict.packing import Plain
 from autograde.verdict.recording import Line, Outcome, Recording
 from autograde.verdict.sources import forbidden_uses
@@ -73,7 +74,8 @@ def _uses(value: Plain, expected: Line, source: str | None) -> list[str]:
 
 def _read(value: Plain, expected: Line) -> Outcome:
     try:
-        readings = CHECKS[expected.check or ""](value, expected.before)
+        check = (CHECKS | MODULE_CHECKS)[expected.check or ""]
+        readings = check(value, expected.before)
     except Unreadable as error:
         return Outcome(error="ContractBroken", message=str(error))
     except (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError) as error:
