@@ -203,58 +203,6 @@ def breaks_tril(value: Plain, _before: Plain) -> list[Reading]:
     return [Reading("the error", min(error, 1e-3), 1e-3, 1e-4, symptom)]
 
 
-def drops_weights(value: Plain, before: Plain) -> list[Reading]:
-    """Weights after dropout, (calls, b, heads, n, n, copies); before it, row i has 1 / (i + 1).
-
-    Every visible weight is dropped with probability p, or divided by 1 - p; each by itself, so that
-    two of them agree in a share p^2 + (1 - p)^2 of cases. Limits are six standard errors.
-    """
-    if not isinstance(value, Tensor) or value.ndim != 6:
-        raise Unreadable("the result is not the weights of several calls")
-    p, weights = before["p"], value.double()
-    n = weights.shape[-2]
-    visible = torch.ones(n, n).tril() == 1
-    whole = torch.arange(1, n + 1, dtype=torch.float64)[:, None] * (1 - p)
-    kept = (weights[..., 0] * whole)[..., visible]  # (calls, b, heads, visible), 0 or 1 each
-    dropped = (weights[..., 0] == 0).double()
-    hidden = float(weights[..., ~visible, :].abs().max())
-    copies = float((weights[..., 0] - weights[..., 1]).abs().max())
-    odd = float(torch.where(kept == 0, 0, (kept - 1).abs()).max())
-    share, cells = float((kept == 0).double().mean()), kept.numel()
-    readings = [
-        Reading("the largest weight above the diagonal", hidden, 0, 1e-6),
-        Reading(
-            "the difference",
-            copies,
-            0,
-            1e-6,
-            "numbers of a context vector are dropped one by one, not whole weights",
-        ),
-        Reading("the share of dropped weights", share, p, 6 * sqrt(p * (1 - p) / cells)),
-        Reading(
-            "the error",
-            odd,
-            0,
-            1e-3,
-            f"a weight that is kept is off by {odd:.2g} of weight / (1 - p)",
-        ),
-    ]
-    pairs = {
-        "calls": (dropped[0::2], dropped[1::2], visible),
-        "sentences": (dropped[:, 0::2], dropped[:, 1::2], visible),
-        "heads": (dropped[:, :, 0::2], dropped[:, :, 1::2], visible),
-        "rows": (dropped[..., 0::2, :], dropped[..., 1::2, :], visible[0::2]),
-        "columns": (dropped[..., 0::2], dropped[..., 1::2], visible[:, 1::2]),
-    }
-    alike = p**2 + (1 - p) ** 2
-    for what, (one, other, both) in pairs.items():
-        agree = (one == other)[..., both].double()
-        limit = 6 * sqrt(alike * (1 - alike) / agree.numel())
-        symptom = f"different {what} drop the same weights, or not independently"
-        readings.append(Reading(f"{what} that agree", float(agree.mean()), alike, limit, symptom))
-    return readings
-
-
 CHECKS: dict[str, Check] = {
     check.__name__: check
     for check in (
@@ -265,6 +213,5 @@ CHECKS: dict[str, Check] = {
         tells_apart,
         changes_the_future,
         breaks_tril,
-        drops_weights,
     )
 }

@@ -105,11 +105,12 @@ before = torch.eye(6, device=device)[[0, 0, 1, 2, 3, 4]]  # (6, 6): all weight o
 two_before = torch.eye(6, device=device)[[0, 0, 0, 1, 2, 3]]  # (6, 6): on the one before that
 half_half = (before + two_before) / 2
 future = torch.ones(6, 6, device=device).triu(diagonal=1) == 1
-figure, axes = plt.subplots(1, 3, figsize=(13, 4.2), layout="constrained")
+figure, axes = plt.subplots(1, 3, figsize=(13, 4.2))
 for ax, weights, title in zip(
     axes, (half_half, before, two_before), ("one head must share", "two heads: the word before", "and the one before that")
 ):
-    heatmap(weights, tokens, tokens, title=title, ax=ax, hidden=future, limits=(0, 1), bar=ax is axes[-1])
+    heatmap(weights, tokens, tokens, title=title, ax=ax, hidden=future, limits=(0, 1), bar=False)
+figure.tight_layout()
 show(
     figure,
     "Three heatmaps of weights. With one head each row has 0.5 on the word before and 0.5 on the one before that. "
@@ -350,11 +351,11 @@ show(
 
 # %% [markdown]
 # With `view` alone the row of *Your* in head 1 holds features of *with*, the fourth word. No mask helps against that: it hides
-# rows by their place. Let the last word change, and see who notices.
+# rows by their place. Change *with*, and see who notices.
 
 # %% tags=["raises-exception"]
 def who_notices(split):
-    """The words whose context vector changes when the last one does; queries, keys and values are x itself."""
+    """The words whose context vector changes when *with* does; queries, keys and values are x itself."""
     def attend(x):  # (1, n, d) -> (1, n, d)
         heads = split(x)  # (1, 2, n, d / 2)
         scores = (heads @ heads.mT).masked_fill(future, -math.inf)
@@ -363,7 +364,7 @@ def who_notices(split):
     torch.manual_seed(123)
     x = torch.randn(1, 6, 4).to(device)
     changed = x.clone()
-    changed[:, -1] += 1
+    changed[:, 3] += 1  # with
     moved = (attend(changed) - attend(x)).abs().amax(dim=(0, 2)) > 1e-6  # (6,)
     return [token for token, notices in zip(tokens, moved.tolist()) if notices]
 
@@ -372,6 +373,8 @@ print("split_heads:", who_notices(lambda x: split_heads(x, 2)))
 print("view alone: ", who_notices(lambda x: x.view(1, 2, 6, 2)))
 
 # %% [markdown]
+# Cut rightly, *with* reaches itself and the words after it. With `view` alone it reaches every word, the first one included.
+#
 # ### Exercise: `merge_heads` (2 points)
 #
 # The way back: `(b, num_heads, n, d_head)` to `(b, n, num_heads * d_head)`, so that `merge_heads(split_heads(x, num_heads))` is x.
@@ -489,7 +492,7 @@ from autograde.student import rubric
 @rubric("MultiHeadAttention")
 def _rubric(r):
     from autograde.student.rubric import load
-    from builtins import dict, getattr, isinstance, sum
+    from builtins import dict, getattr, isinstance, range, sum
 
     names = ("W_query", "W_key", "W_value")
 
@@ -505,16 +508,21 @@ def _rubric(r):
         mha = load(MultiHeadAttention(5, 6, 8, 0.5, 3), weights).eval()
         return [mha(x), mha(x)]
 
-    # All queries and keys are equal, so that the weights of a row are. The values hold each token's own
-    # place twice, and out_proj adds 1, so that the output is the weights after dropout, twice, plus 1.
-    def dropped_weights(p, start):
-        eye, half = torch.eye(12, device=device), torch.full((96, 12), 0.5, device=device)
-        weights = {"W_query.weight": half, "W_key.weight": half, "W_value.weight": eye.repeat(8, 1),
-                   "out_proj.weight": torch.eye(96, device=device), "out_proj.bias": torch.ones(96, device=device)}
-        mha = load(MultiHeadAttention(12, 96, 12, start, 4), weights)
+    # Token t has a 1 at its own place t. Each head hands that on, twice, and out_proj changes nothing.
+    # So the output is the weights of every head after dropout, twice.
+    def showing_weights(n, heads):
+        eye, size = torch.eye(n, device=device), 2 * n * heads
+        x = torch.cat([eye.expand(4, n, n), r.normal(4, n, 3)], dim=-1)  # (4, n, n + 3)
+        weights = {f"{name}.weight": 0.5 * r.normal(size, n + 3) for name in ("W_query", "W_key")}
+        weights["W_value.weight"] = nn.functional.pad(eye.repeat(2 * heads, 1), (0, 3))
+        return weights | {"out_proj.weight": torch.eye(size, device=device), "out_proj.bias": torch.zeros(size, device=device)}, x
+
+    def in_training(mha, x, p, heads):
+        return [mha(x) for _ in range(8)]
+
+    def changed_later(mha, x, p, heads):
         mha.dropout.p = p
-        twice = torch.stack([mha(eye.expand(4, 12, 12)), mha(eye.expand(4, 12, 12))]) - 1  # (2, 4, 12, 96)
-        return twice.reshape(2, 4, 12, 4, 2, 12).permute(0, 1, 3, 2, 5, 4)  # (calls, b, heads, n, n, copies)
+        return [mha(x) for _ in range(8)]
 
     def layers():
         mha = MultiHeadAttention(5, 6, 8, 0.1, 3)
@@ -551,8 +559,10 @@ def _rubric(r):
               r.normal(2, 6, 9, dtype=torch.float64).mT)
     r.backward("every layer learns", MultiHeadAttention, (5, 6, 8, 0.0, 3), drawn(5, 6), r.normal(2, 7, 5))
     r.call("nothing is dropped in eval()", in_eval, drawn(5, 6), r.normal(2, 7, 5))
-    r.check("in training it drops weights, each by itself", "drops_weights", dropped_weights, p=0.4, start=0.4)
-    r.check("also when the share to drop is changed later", "drops_weights", dropped_weights, p=0.3, start=0.8)
+    for line, start, p, use in (("in training it drops weights, each by itself", 0.4, 0.4, in_training),
+                                ("also when the share to drop is changed later", 0.8, 0.3, changed_later)):
+        weights, x = showing_weights(8, 4)
+        r.module(line, MultiHeadAttention, (11, 64, 8, start, 4), weights, use, x, p, 4, check="drops_weights")
     r.call("the layers are nn.Linear", layers)
     r.call("four layers to learn, a bias on queries, keys and values only if asked for", learned)
     r.call("keeps num_heads, and the mask as a buffer", kept)
@@ -581,12 +591,12 @@ def cut_into(heads):
     torch.manual_seed(123)
     mha = MultiHeadAttention(3, 12, 6, 0.0, heads).to(device)
     found = weights_of(mha, 6 * inputs[None] - 3)[0]  # (heads, 6, 6), of inputs spread out, so that one sees more
-    columns = min(heads, 3)
-    figure, axes = plt.subplots(-(-heads // columns), columns, squeeze=False, layout="constrained",
-                                figsize=(1 + 4 * columns, 0.6 + 3.4 * -(-heads // columns)))
+    lines, columns = {1: (1, 1), 2: (1, 2), 3: (1, 3), 4: (2, 2), 6: (2, 3)}[heads]
+    figure, axes = plt.subplots(lines, columns, squeeze=False, figsize=(0.6 + 4.1 * columns, 4.2 * lines))
     for h, ax in enumerate(axes.flat):
         heatmap(found[h], tokens, tokens, title=f"head {h} of {heads}: {12 // heads} numbers", ax=ax, hidden=future,
                 limits=(0, 1), bar=False)
+    figure.tight_layout()
     most = [tokens[int(row[-1].argmax())] for row in found]
     return figure, f"{heads} heads. What step, the last word, looks at most: {', '.join(most)}."
 
@@ -620,8 +630,11 @@ for n in lengths:
 figure, ax = plt.subplots(figsize=(6.5, 3.6), layout="constrained")
 ax.plot(lengths, side_by_side, "--o", color="#b5541c", label="12 heads side by side")
 ax.plot(lengths, cut, "-o", color="#1f6f8b", label="one layer, cut into 12 heads")
-ax.set_xscale("log", base=2)
+ax.set_xscale("log")
 ax.set_yscale("log")
+ax.set_xticks(lengths, [str(n) for n in lengths])
+ax.set_yticks([0.1, 1, 10, 100], ["0.1", "1", "10", "100"])
+ax.minorticks_off()
 ax.set(xlabel="tokens", ylabel="milliseconds", title="Time of one forward pass")
 ax.legend()
 show(figure, "Time of a forward pass against the number of tokens, for heads side by side and for one layer cut into heads.")
@@ -713,7 +726,7 @@ from autograde.student import rubric
 @rubric("fix_me")
 def _rubric(r):
     from autograde.student.rubric import ContractBroken, load
-    from builtins import dict, isinstance, len, sum, tuple
+    from builtins import dict, isinstance, len, range, sum, tuple
 
     answer = RepairedMultiHeadAttention
 
@@ -747,13 +760,18 @@ def _rubric(r):
         loaded = answer(5, 6, 8, 0.0, 3).to(x)
         return both(torch.func.functional_call(loaded, weights, (x,)))[0]
 
-    def dropped_weights(p):  # as in the rubric of MultiHeadAttention
-        eye, halves = torch.eye(12, device=device), torch.full((192, 12), 0.5, device=device)
-        weights = {"qkv.weight": torch.cat([halves, eye.repeat(8, 1)]),
-                   "out_proj.weight": torch.eye(96, device=device), "out_proj.bias": torch.ones(96, device=device)}
-        loaded = load(answer(12, 96, 12, p, 4), weights)
-        twice = torch.stack([both(loaded(eye.expand(4, 12, 12)))[0] for _ in "ab"]) - 1  # (2, 4, 12, 96)
-        return twice.reshape(2, 4, 12, 4, 2, 12).permute(0, 1, 3, 2, 5, 4)  # (calls, b, heads, n, n, copies)
+    def showing_weights(n, heads):  # as in the rubric of MultiHeadAttention
+        eye, size = torch.eye(n, device=device), 2 * n * heads
+        x = torch.cat([eye.expand(4, n, n), r.normal(4, n, 3)], dim=-1)  # (4, n, n + 3)
+        weights = {f"{name}.weight": 0.5 * r.normal(size, n + 3) for name in ("W_query", "W_key")}
+        return weights | {"W_value.weight": nn.functional.pad(eye.repeat(2 * heads, 1), (0, 3))}, x
+
+    def in_training(weights, x, p, heads):
+        size = len(weights["W_query.weight"])
+        fused = {"qkv.weight": torch.cat([weights["W_query.weight"], weights["W_key.weight"], weights["W_value.weight"]]),
+                 "out_proj.weight": torch.eye(size).to(x), "out_proj.bias": torch.zeros(size).to(x)}
+        loaded = load(answer(x.shape[-1], size, x.shape[1], p, heads), fused)
+        return [both(loaded(x))[0] for _ in range(8)]
 
     def kept():
         made = answer(5, 12, 8, 0.1, 3)
@@ -781,7 +799,7 @@ def _rubric(r):
            r.normal(2, 6, 9, dtype=torch.float64).mT)
     r.gradient("both layers learn", slopes, x=r.normal(2, 7, 5), **drawn(5, 6))
     r.call("the weights returned are those before dropout", attention, (5, 6, 8, 0.5, 3), drawn(5, 6), r.normal(2, 7, 5))
-    r.check("in training it drops weights, once, each by itself", "drops_weights", dropped_weights, p=0.4)
+    r.check("in training it drops weights, once, each by itself", "drops_weights", in_training, *showing_weights(8, 4), 0.4, 4)
     r.call("nothing is dropped in eval()", in_eval, drawn(5, 6), r.normal(2, 7, 5))
     r.call("two layers to learn, a bias on qkv only if asked for", learned)
     r.call("keeps num_heads, its layers, and the mask as a buffer", kept)
@@ -1076,8 +1094,8 @@ def train(num_heads):
     mha = MultiHeadAttention(9, 6, 6, 0.0, num_heads)
     with torch.no_grad():
         mha.W_value.weight.copy_(torch.eye(3, 9).repeat(2, 1))  # a word's three numbers, twice
-        mha.out_proj.weight.copy_(torch.eye(6))
-        mha.out_proj.bias.zero_()
+    nn.init.eye_(mha.out_proj.weight)
+    nn.init.zeros_(mha.out_proj.bias)
     words = torch.randn(64, 6, 3).to(device)
     wanted = torch.cat([words[:, 1:-1], words[:, :-2]], dim=-1)  # (64, 4, 6): for the third word and those after it
     mha.to(device)
@@ -1117,7 +1135,33 @@ show(
 # %% [markdown]
 # These are the figures of part 1, found by training. Nobody told head 0 to look one word back: it follows from what its numbers
 # are used for. Lesson 07 trains a whole model, and heads with a task of their own appear there as well.
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "question_heads_written", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ### In your own words: `heads_written` (2 points)
 #
+# A friend says: "Why several heads? Take one head that is twice as wide. It has as many numbers to learn." Answer in three to
+# five sentences: what can several heads do that one wide head cannot? Give an example.
+#
+# <!-- BEGIN MARK SCHEME -->
+# **1 point** for the reason: one head has one row of weights for each word, which adds up to 1. Whatever the width, everything it
+# hands on is made from that one mixture. Several heads have several rows, hence several mixtures at the same time.
+# Half a point when it only says that heads "look at different things" without naming weights or mixtures.
+#
+# **1 point** for an example in which two things must be kept apart: the word before and the one before that, the subject
+# and the verb, a near and a far word. Half a point when the example could be done with one mixture.
+#
+# No points off for saying that heads cost no more parameters, or that out_proj mixes them. That heads are faster is no answer.
+# <!-- END MARK SCHEME -->
+
+# %% [markdown] nbgrader={"grade": true, "grade_id": "heads_written", "locked": false, "points": 2, "schema_version": 3, "solution": true, "task": false}
+# <!-- BEGIN SOLUTION -->
+# For each word a head has one row of weights, and the row adds up to 1. So it computes one mixture of the values. A wider head
+# has longer values, but all of their numbers are mixed with the same weights. Two heads have two rows, and can mix in two ways at the
+# same time. In part 7 each word needed the word before and the one before that, side by side. One head could only give the
+# average of both, in which their order is lost; two heads gave each one in full.
+# <!-- END SOLUTION -->
+
+# %% [markdown]
 # ## 8 What goes wrong in practice
 #
 # **`view` without a transpose.** Right shape, scrambled content, and it leaks. You have seen it in part 3. The way back has the same trap.

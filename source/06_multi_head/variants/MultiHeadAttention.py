@@ -1139,10 +1139,10 @@ class MultiHeadAttention(nn.Module):
 # %% [markdown]
 # ## wrong: dropout_on_the_output
 #
-# **Misconception.** Dropout comes last.
+# **Misconception.** To drop numbers of the vectors is the same as to drop weights.
 #
-# **Hint.** It drops weights, after the softmax and before the values. Which numbers does yours
-# drop?
+# **Hint.** A dropped weight takes away a whole value. Drop weights, after the softmax, before
+# they meet the values.
 
 # %%
 class MultiHeadAttention(nn.Module):
@@ -1171,9 +1171,10 @@ class MultiHeadAttention(nn.Module):
 # %% [markdown]
 # ## wrong: dropout_on_the_context
 #
-# **Misconception.** Dropping numbers of the context vectors is the same.
+# **Misconception.** To drop numbers of the vectors is the same as to drop weights.
 #
-# **Hint.** A dropped weight takes away a whole value. Drop weights, before they meet the values.
+# **Hint.** A dropped weight takes away a whole value. Drop weights, after the softmax, before
+# they meet the values.
 
 # %%
 class MultiHeadAttention(nn.Module):
