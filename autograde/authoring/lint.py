@@ -255,7 +255,10 @@ def _lint_variants(variants: Variants, key: Key) -> Iterator[str]:
 
 
 def lint_stubs(lesson: Lesson, nb: NotebookNode) -> list[str]:
-    """Faults of the stubs: an untouched exercise counts as not attempted; given code earns nothing."""
+    """Faults of the stubs: an untouched exercise counts as not attempted.
+
+    Code that is given to be mended earns nothing as it is, and a note says what to do.
+    """
     reference, keys = program.load(lesson), make_keys(lesson, PRACTICE_SEED)
     faults = []
     for exercise in lesson.exercises:

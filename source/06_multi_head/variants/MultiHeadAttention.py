@@ -574,6 +574,37 @@ class MultiHeadAttention(nn.Module):
         return self.out_proj(merge_heads(weights @ v))
 
 # %% [markdown]
+# ## wrong: hidden_by_a_large_number
+#
+# **Misconception.** -10000 is below every score.
+#
+# **Hint.** Large inputs have larger scores. -inf is below all of them.
+
+# %%
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
+        super().__init__()
+        if d_out % num_heads != 0:
+            raise ValueError(f"d_out must be divisible by num_heads, got {d_out} and {num_heads}")
+        self.num_heads, self.context_length = num_heads, context_length
+        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.out_proj = nn.Linear(d_out, d_out)
+        self.dropout = nn.Dropout(dropout)
+        self.register_buffer("mask", torch.ones(context_length, context_length).triu(diagonal=1).bool())
+
+    def forward(self, x):
+        b, n, _ = x.shape
+        if n > self.context_length:
+            raise ValueError(f"x has {n} tokens, the context length is {self.context_length}")
+        q, k, v = (split_heads(layer(x), self.num_heads) for layer in (self.W_query, self.W_key, self.W_value))
+        scores = q @ k.transpose(2, 3) / math.sqrt(k.shape[-1])
+        scores = scores.masked_fill(self.mask[:n, :n], -1e4)
+        weights = self.dropout(torch.softmax(scores, dim=-1))
+        return self.out_proj(merge_heads(weights @ v))
+
+# %% [markdown]
 # ## wrong: softmax_over_queries
 #
 # **Misconception.** The dimension of the softmax is 2, as in a sentence of its own.

@@ -327,9 +327,10 @@ class MultiHeadAttentionWrapper(nn.Module):
 # %% [markdown]
 # ## wrong: dropout_forgotten
 #
-# **Misconception.** A number has to go there, so 0 will do.
+# **Misconception.** Nothing needs to be dropped in a small example.
 #
-# **Hint.** Hand `dropout` on to every head.
+# **Hint.** Hand `dropout` on to every head, and leave their mode to whoever calls `train()` and
+# `eval()`.
 
 # %%
 class MultiHeadAttentionWrapper(nn.Module):
@@ -340,6 +341,26 @@ class MultiHeadAttentionWrapper(nn.Module):
         )
 
     def forward(self, x):
+        return torch.cat([head(x) for head in self.heads], dim=-1)
+
+# %% [markdown]
+# ## wrong: eval_in_forward
+#
+# **Misconception.** Nothing needs to be dropped when the heads are used.
+#
+# **Hint.** In training dropout belongs to them. Hand `dropout` on to every head, and leave their
+# mode to whoever calls `train()` and `eval()`.
+
+# %%
+class MultiHeadAttentionWrapper(nn.Module):
+    def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
+        super().__init__()
+        self.heads = nn.ModuleList(
+            CausalAttention(d_in, d_out, context_length, dropout, qkv_bias) for _ in range(num_heads)
+        )
+
+    def forward(self, x):
+        self.heads.eval()
         return torch.cat([head(x) for head in self.heads], dim=-1)
 
 # %% [markdown]
