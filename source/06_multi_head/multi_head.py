@@ -16,7 +16,7 @@
 # The layer of lesson 05 gives each word one row of weights. A row adds up to 1, so it is one mixture of
 # the words before. A word that needs two things from two places gets them stirred together. In this lesson
 # you put several such layers, called **heads**, side by side. Then you make one layer of them that does the same with
-# three matrices, as every large model does. You prove that it is the same, and hand the result to PyTorch's own module.
+# three matrices, as large models do. You prove that it is the same, and hand the result to PyTorch's own module.
 #
 # **You will be able to**
 # - say what several heads can do that one wide head cannot, and show it;
@@ -1066,15 +1066,18 @@ def with_mask(mask):
 
 
 right_way, swapped_way = with_mask(~future), with_mask(future)
+first_alone = split_heads(ours.W_value(x), 3)[:, :, 0]  # the first word sees itself alone, so this is its context vector
 apart = (ours.out_proj(merge_heads(right_way)) - ours(x)).abs().max().item()
 print("with True = takes part, it differs from yours by less than 0.00001:", apart < 1e-5)
-print("with the mask as it is, the last word is all zeros:", bool((swapped_way[:, :, -1] == 0).all()))
+print("the first word gets its own value, right way:    ", bool((right_way[:, :, 0] - first_alone).abs().max() < 1e-5))
+print("the first word gets its own value, mask as it is:", bool((swapped_way[:, :, 0] - first_alone).abs().max() < 1e-5))
+print("the last word is all zeros, mask as it is:       ", bool((swapped_way[:, :, -1] == 0).all()))
 beside(my_guess, "zeros")
 
 # %% [markdown]
-# No error, and no `nan`. With the mask swapped every word sees the future and nothing else. The last word has no future, and gets zeros
-# in silence. A test on shapes passes; a test with one of the two ways passes; only a comparison of numbers shows it. There is
-# one more trap. `is_causal=True` is enough for the function:
+# No error, and no `nan`. With the mask swapped every word sees the future and nothing else, not even itself. The last word has
+# no future, and gets zeros in silence. A test on shapes passes; a test with one of the two ways passes; only a comparison of
+# numbers shows it. There is one more trap. `is_causal=True` is enough for the function:
 
 # %% tags=["raises-exception"]
 with torch.no_grad():
