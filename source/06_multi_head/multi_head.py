@@ -559,7 +559,7 @@ def _rubric(r):
 
     r.forward("three heads, two sentences", MultiHeadAttention, (7, 12, 9, 0.0, 3), drawn(7, 12), r.normal(2, 5, 7))
     r.forward("one head", MultiHeadAttention, (4, 6, 5, 0.0, 1), drawn(4, 6), r.normal(3, 5, 4))
-    r.forward("heads of one number", MultiHeadAttention, (5, 4, 8, 0.0, 4), drawn(5, 4), r.normal(2, 6, 5))
+    r.forward("heads of one number", MultiHeadAttention, (5, 9, 8, 0.0, 9), drawn(5, 9), r.normal(2, 6, 5))
     r.forward("as many numbers in as out, as many heads as tokens", MultiHeadAttention, (16, 16, 4, 0.0, 4), drawn(16, 16),
               r.normal(4, 4, 16))
     r.forward("one token, and as many as the context allows", MultiHeadAttention, (5, 6, 7, 0.0, 2), drawn(5, 6),
@@ -809,7 +809,7 @@ def _rubric(r):
            r.normal(3, 1, 5), r.normal(2, 7, 5))
     r.call("with a bias", output, (6, 9, 8, 0.0, 3), drawn(6, 9, bias=True), r.normal(2, 7, 6), bias=True)
     r.call("huge scores: the first word still sees itself alone", first_word, drawn(5, 6), r.normal(8, 6, 5))
-    r.call("float64, stored by columns", output, (6, 10, 9, 0.0, 2), drawn(6, 10, dtype=torch.float64),
+    r.call("float64, stored by columns", output, (6, 10, 9, 0.0, 5), drawn(6, 10, dtype=torch.float64),
            r.normal(2, 6, 9, dtype=torch.float64).mT)
     r.gradient("both layers learn", slopes, x=r.normal(2, 7, 5), **drawn(5, 6))
     r.call("the weights returned are those before dropout", attention, (5, 6, 8, 0.5, 3), drawn(5, 6), r.normal(2, 7, 5))
