@@ -33,6 +33,7 @@ c.GenerateAssignment.preprocessors = [
     "autograde.authoring.preprocessors.LintSource",
     "nbgrader.preprocessors.LockCells",
     "nbgrader.preprocessors.ClearSolutions",
+    "autograde.authoring.preprocessors.GiveCode",
     "nbgrader.preprocessors.ClearOutput",
     "nbgrader.preprocessors.CheckCellMetadata",
     "nbgrader.preprocessors.ComputeChecksums",

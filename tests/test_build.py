@@ -18,10 +18,15 @@ from nbgrader.api import Gradebook
 
 from autograde.authoring import build as building
 from autograde.authoring import lint
+from autograde.authoring.preprocessors import UNSTEADY
 from autograde.authoring.release import ENVIRONMENT, release
 from autograde.authoring.sources import source_notebook, sync
 from autograde.cli import main
 from autograde.course import CourseError, Lesson, grade_id, lessons
+from autograde.grader import program
+from autograde.grader.expected import make_keys
+from autograde.student.session import PRACTICE_SEED
+from autograde.verdict.judge import judge
 
 LESSON = "01_self_attention"
 
@@ -185,6 +190,47 @@ def test_linter_refuses_a_solution_that_survives(lesson: Lesson) -> None:
     assert "context_vectors: the student's cell is not its source minus the solution" in faults
     assert "a solution line survives: 'return weights @ values'" in faults
     assert "setup: the student's cell holds an output" in faults
+
+
+GIVEN = """### BEGIN SOLUTION
+def f(x):
+    return 2 * x
+### END SOLUTION
+### BEGIN GIVEN
+# def f(x)
+#     # twice
+#
+#     return 3 * x
+### END GIVEN"""
+
+
+def test_given_code_takes_the_place_of_the_stub() -> None:
+    assert lint.without_solution(GIVEN) == "def f(x)\n    # twice\n\n    return 3 * x"
+    assert lint.give("### BEGIN SOLUTION") == "### BEGIN SOLUTION"
+
+
+def test_nothing_runs_of_given_code_with_a_syntax_error(lesson: Lesson) -> None:
+    reference = program.load(lesson)
+    broken = reference.with_answer("def context_vectors(weights, values)\n    return 1\n")
+    assert "context_vectors" not in broken.names
+    assert "context_vectors" in reference.names
+    verdict = judge(
+        broken.record("context_vectors", PRACTICE_SEED),
+        make_keys(lesson, PRACTICE_SEED)["context_vectors"],
+    )
+    assert verdict.points == 0
+    assert "There is no `context_vectors` yet" in verdict.note
+
+
+def test_output_that_differs_from_run_to_run_is_not_kept() -> None:
+    built = [
+        nbformat.read(lesson.solution_notebook, as_version=4) for lesson in lessons(HERE).values()
+    ]
+    unsteady = [
+        cell for nb in built for cell in nb.cells if UNSTEADY in cell.metadata.get("tags", [])
+    ]
+    assert unsteady
+    assert all(cell.execution_count and not cell.outputs for cell in unsteady)
 
 
 def test_linter_refuses_a_figure_without_text(lesson: Lesson) -> None:

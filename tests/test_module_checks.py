@@ -103,6 +103,33 @@ def test_wrong_dropout_is_named(case: str) -> None:
     assert symptom in said
 
 
+HEADS = 3
+
+
+def several_heads(drop: Callable[[Tensor], Tensor]) -> tuple[float, str]:
+    drawn = [weights_and_x(seed) for seed in range(HEADS)]
+    x = drawn[0][1]
+    weights = {name: torch.cat([w[name] for w, _ in drawn]) for name in drawn[0][0]}
+    q, k, v = (
+        (x @ weights[f"W_{name}.weight"].T).unflatten(-1, (HEADS, -1)).transpose(1, 2)
+        for name in ("query", "key", "value")
+    )
+    scores = (q @ k.mT / (2 * N) ** 0.5).masked_fill(torch.ones(N, N).triu(1) == 1, -INF)
+    torch.manual_seed(0)
+    outputs = [
+        (drop(torch.softmax(scores, dim=-1)) @ v).transpose(1, 2).flatten(2) for _ in range(8)
+    ]
+    found = difference(drops_weights(outputs, (weights, x, 0.2, HEADS)))
+    return found.distance, found.symptom
+
+
+def test_each_head_drops_weights_of_its_own() -> None:
+    assert several_heads(lambda w: F.dropout(w, 0.2))[0] < 0.9
+    distance, said = several_heads(lambda w: w * F.dropout(torch.ones(B, 1, N, N), 0.2))
+    assert distance > 2
+    assert "two heads" in said
+
+
 def test_one_mask_for_every_call_is_named() -> None:
     weights, x = weights_and_x(1)
     output = attention(weights, x, lambda w: F.dropout(w, 0.2))

@@ -16,6 +16,7 @@ from autograde.verdict.key import Key
 from autograde.verdict.lines import difference_of
 
 BEGIN, END = "BEGIN SOLUTION", "END SOLUTION"
+GIVEN, END_GIVEN = "### BEGIN GIVEN", "### END GIVEN"
 SCHEME_BEGIN, SCHEME_END = "BEGIN MARK SCHEME", "END MARK SCHEME"
 STUB = ("# YOUR CODE HERE", "raise NotImplementedError()")
 WRITTEN_STUB = ("YOUR ANSWER HERE",)
@@ -131,7 +132,7 @@ def solution_lines(source: str) -> list[str]:
 
 
 def without_solution(source: str, stub: tuple[str, ...] = STUB) -> str:
-    """A cell's text with the stub in place of each marked solution, without a marking scheme."""
+    """A cell's text without a marking scheme, the stub or given code for each marked solution."""
     kept, inside = [], False
     for line in source.split("\n"):
         if BEGIN in line:
@@ -144,7 +145,35 @@ def without_solution(source: str, stub: tuple[str, ...] = STUB) -> str:
             inside = False
         elif not inside:
             kept.append(line)
-    return "\n".join(kept)
+    return give("\n".join(kept))
+
+
+def give(source: str) -> str:
+    """A student's cell with the lines that a GIVEN block comments out in place of the stub above.
+
+    Such a block follows a solution that is to be found by mending code, not by writing it.
+    """
+    before, mark, rest = source.partition(GIVEN + "\n")
+    if not mark:
+        return source
+    block, _, after = rest.partition(END_GIVEN)
+    return before.removesuffix("\n".join(STUB) + "\n") + "\n".join(_given_lines(block)) + after
+
+
+def _given_lines(block: str) -> list[str]:
+    return [line.removeprefix("#").removeprefix(" ") for line in block.splitlines()]
+
+
+def shown_on_purpose(nb: NotebookNode) -> set[str]:
+    """The lines, stripped, of given code: of locked cells that are no rubric, and GIVEN blocks."""
+    lines: list[str] = []
+    for cell in nb.cells:
+        kind = cell.metadata.get("nbgrader", {})
+        if cell.cell_type == "code" and kind.get("locked") and not kind.get("grade"):
+            lines += cell.source.splitlines()
+        _, _, rest = cell.source.partition(GIVEN + "\n")
+        lines += _given_lines(rest.partition(END_GIVEN)[0])
+    return {line.split("  #")[0].strip() for line in lines}
 
 
 def lint_student(nb: NotebookNode, student: NotebookNode) -> list[str]:
@@ -159,6 +188,7 @@ def lint_student(nb: NotebookNode, student: NotebookNode) -> list[str]:
         if released.get("outputs"):
             faults.append(f"{cell.id}: the student's cell holds an output")
     secret = {line for cell in nb.cells for line in solution_lines(cell.source) if _tells(line)}
+    secret -= shown_on_purpose(nb)
     for cell in student.cells:
         for line in cell.source.splitlines():
             if line.split("  #")[0].strip() in secret:
@@ -225,13 +255,20 @@ def _lint_variants(variants: Variants, key: Key) -> Iterator[str]:
 
 
 def lint_stubs(lesson: Lesson, nb: NotebookNode) -> list[str]:
-    """Faults of the stubs: an untouched exercise must count as not attempted."""
+    """Faults of the stubs: an untouched exercise counts as not attempted.
+
+    Code that is given to be mended earns nothing as it is, and a note says what to do.
+    """
     reference, keys = program.load(lesson), make_keys(lesson, PRACTICE_SEED)
     faults = []
     for exercise in lesson.exercises:
         cell = next(cell for cell in nb.cells if grade_id(cell) == exercise.name)
         stub = reference.with_answer(without_solution(cell.source))
         recording = stub.record(exercise.name, PRACTICE_SEED)
-        if judge(recording, keys[exercise.name]).attempted:
+        verdict = judge(recording, keys[exercise.name])
+        if GIVEN in cell.source:
+            if verdict.points or not verdict.note:
+                faults.append(f"{exercise.name}: the given code earns points, or nothing is said")
+        elif verdict.attempted:
             faults.append(f"{exercise.name}: the untouched exercise does not say not attempted")
     return faults

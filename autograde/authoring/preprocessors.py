@@ -17,6 +17,8 @@ from autograde.student.practice import PRACTICE_FILE
 from autograde.student.session import PRACTICE_SEED
 from autograde.verdict.key import pack_keys
 
+UNSTEADY = "unsteady-output"
+"""The tag of a cell whose output differs from run to run; it is not kept."""
 WIDGET = "application/vnd.jupyter.widget-view+json"
 CELL_SECONDS = 120
 
@@ -51,6 +53,15 @@ class LintSource(NbGraderPreprocessor):
         lesson = lesson_of(resources)
         refuse(lesson, lint.lint_source(lesson, nb))
         refuse(lesson, lint.lint_variants(lesson) + lint.lint_stubs(lesson, nb))
+        return nb, resources
+
+
+class GiveCode(NbGraderPreprocessor):
+    """After ClearSolutions: code to be mended comes in place of the stub."""
+
+    def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[Any, Any]:
+        for cell in nb.cells:
+            cell.source = lint.give(cell.source)
         return nb, resources
 
 
@@ -91,4 +102,7 @@ class RunReference(NbGraderPreprocessor):
             for output in cell.get("outputs", []):
                 output.get("data", {}).pop(WIDGET, None)
         refuse(lesson, lint.lint_outputs(nb))
+        for cell in nb.cells:
+            if UNSTEADY in cell.metadata.get("tags", []):
+                cell.outputs = []
         return identify(nb), resources

@@ -4,6 +4,7 @@ Only for code of the course itself: it runs in this process.
 """
 
 import linecache
+import re
 import warnings
 from dataclasses import dataclass, replace
 from itertools import count
@@ -12,6 +13,8 @@ from typing import Any
 from autograde.course import Lesson, grade_id, read_text
 from autograde.student import session
 from autograde.verdict.recording import Recording
+
+DEFINED = re.compile(r"^(?:class|def)\s+(\w+)", re.MULTILINE)
 
 _numbers = count()
 
@@ -25,9 +28,16 @@ class Program:
     rubrics: dict[str, str]
 
     def with_answer(self, code: str) -> "Program":
-        """The same lesson with other code in place of a solution."""
+        """The same lesson with other code in place of a solution.
+
+        Nothing runs of a cell with a syntax error, so that what it would define is missing.
+        """
         names = dict(self.names)
-        run(code, names)
+        try:
+            run(code, names)
+        except SyntaxError:
+            for name in DEFINED.findall(code):
+                names.pop(name, None)
         return replace(self, names=names)
 
     def record(self, exercise: str, seed: int, *, double: bool = False) -> Recording:

@@ -1,5 +1,6 @@
 """From a recording and a key to a verdict. Pure: the same for practice and for grading."""
 
+import re
 from dataclasses import dataclass, replace
 
 from autograde.verdict.compare import Difference
@@ -114,8 +115,11 @@ def _answers(key: Key, outcomes: list[Outcome]) -> list[Outcome]:
 def _stopped(recording: Recording) -> str:
     if recording.stopped is None:
         return ""
-    if recording.stopped == f"NameError: name '{recording.exercise}' is not defined":
-        return "Run the cell with your answer first, then this one."
+    if missing := re.fullmatch(r"NameError: name '(\w+)' is not defined", recording.stopped):
+        return (
+            f"There is no `{missing[1]}` yet. Run the cell that defines it first, then this one. "
+            "If that cell ends in an error, Python names the line: mend it and run the cell again."
+        )
     if recording.stopped == INTERRUPTED:
         return "The rubric was stopped: a call ran too long."
     return f"The rubric was stopped by {recording.stopped}"

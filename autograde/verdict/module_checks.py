@@ -39,14 +39,19 @@ def drops_weights(value: Plain, before: Plain) -> list[Reading]:
     them to outputs 0 to n - 1 and again to n to 2n - 1. So output [b, t] is row t of the weights,
     twice. Each weight must be 0 with probability p, on its own and anew in each call, or else be
     divided by 1 - p. Limits of shares are six standard errors.
+
+    With several heads, their number is a fourth argument, and each has 2n outputs of that kind.
     """
-    weights, x, p = before
+    weights, x, p, heads = (*before, 1)[:4]
     n = x.shape[1]
-    outputs = _stacked(value, (*x.shape[:2], 2 * n))  # (calls, b, n, 2n)
+    outputs = _stacked(value, (*x.shape[:2], heads * 2 * n)).unflatten(-1, (heads, 2 * n))
+    if outputs.isnan().any():
+        raise Unreadable("in training some outputs are nan")
+    outputs = outputs.transpose(2, 3)  # (calls, b, heads, n, 2n)
     found, again = outputs[..., :n], outputs[..., n:]
     seen = torch.ones(n, n, dtype=torch.bool).tril().expand_as(found)
     kept = (found != 0) & seen
-    right = (_causal_weights(weights, x) / (1 - p)).expand_as(found)
+    right = (_causal_weights(weights, x, heads) / (1 - p)).expand_as(found)
     off = float((found / right - 1)[kept].abs().max()) if kept.any() else 0.0
     future = float(found[~seen].abs().max()) + float(again[~seen].abs().max())
     twice = float((found - again).abs().max())
@@ -67,10 +72,13 @@ def drops_weights(value: Plain, before: Plain) -> list[Reading]:
     neighbours = {
         "two rows": (kept[..., 1:, :], kept[..., :-1, :], seen[..., :-1, :]),
         "two columns": (kept[..., 1:], kept[..., :-1], seen[..., 1:]),
+        "two heads": (kept[:, :, 1:], kept[:, :, :-1], seen[:, :, 1:]),
         "two sentences": (kept[:, 1:], kept[:, :-1], seen[:, 1:]),
         "two calls": (kept[1:], kept[:-1], seen[1:]),
     }
     for where, (one, other, both) in neighbours.items():
+        if not both.any():
+            continue  # there is one head
         agree = (one == other)[both]
         name = f"the share of weights dropped or kept alike in {where}"
         readings.append(_share(name, agree, p * p + (1 - p) * (1 - p)))
@@ -91,10 +99,12 @@ def _stacked(value: Plain, shape: tuple[int, ...]) -> Tensor:
     return torch.stack([item.double() for item in value])
 
 
-def _causal_weights(weights: dict[str, Tensor], x: Tensor) -> Tensor:
-    """The weights (b, n, n) of causal attention without bias."""
-    queries = x.double() @ weights["W_query.weight"].double().T
-    keys = x.double() @ weights["W_key.weight"].double().T
+def _causal_weights(weights: dict[str, Tensor], x: Tensor, heads: int) -> Tensor:
+    """The weights (b, heads, n, n) of causal attention without bias."""
+    queries, keys = (
+        (x.double() @ weights[name].double().T).unflatten(-1, (heads, -1)).transpose(1, 2)
+        for name in ("W_query.weight", "W_key.weight")
+    )
     scores = queries @ keys.mT / sqrt(keys.shape[-1])
     future = torch.ones(x.shape[1], x.shape[1]).triu(diagonal=1) == 1
     return torch.softmax(scores.masked_fill(future, -inf), dim=-1)
