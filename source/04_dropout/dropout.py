@@ -723,7 +723,7 @@ def _rubric(r):
             x=softmax(20, 20), p=middle, seed=first)
     r.check("a batch of heads, causal, float64", "keeps_scaled", dropped,
             x=causal(11, dtype=torch.float64), p=small, seed=second)
-    r.check("weights stored by columns", "keeps_scaled", dropped, x=softmax(21, 19).T, p=large, seed=first)
+    r.check("weights stored by columns", "keeps_scaled", dropped, x=softmax(21, 21).T, p=large, seed=first)
     r.check("the share of zeros is p", "drops_share", zeros, x=softmax(5, 20, 20), p=[small, middle, large], seed=first)
     r.check("one sentence: each entry for itself", "drops_independently",
             lambda x, p, calls, seed: draws(x, p, calls, generator(seed)),
