@@ -131,5 +131,27 @@ def grade(lessons: tuple[str, ...], student: str | None, no_wall: bool) -> None:
     sys.exit(1 if failed else 0)
 
 
+@main.command()
+@click.argument("lessons", nargs=-1)
+@click.option("--anonymous", is_flag=True, help="Numbers in place of students' names and ids.")
+@click.option(
+    "--csv", "folder", type=click.Path(path_type=Path, file_okay=False), help="CSV files too."
+)
+def report(lessons: tuple[str, ...], anonymous: bool, folder: Path | None) -> None:
+    """Write report/LESSON.html: what a class knows and does not know, on one page a lesson."""
+    from autograde.grader.report import write_report
+
+    wanted, written = chosen(lessons), 0
+    for lesson in wanted:
+        try:
+            page = write_report(lesson, anonymous=anonymous, csv_folder=folder)
+            written += 1
+            print(f"{lesson.name}: {page}")
+        except course.CourseError as error:
+            print(f"{lesson.name}: {error}")
+    # of all lessons, some may not have been taught yet
+    sys.exit(0 if written == len(wanted) or (written and not lessons) else 1)
+
+
 if __name__ == "__main__":
     main()
