@@ -153,5 +153,23 @@ def report(lessons: tuple[str, ...], anonymous: bool, folder: Path | None) -> No
     sys.exit(0 if written == len(wanted) or (written and not lessons) else 1)
 
 
+FORMATS = ["csv", "canvas", "moodle", "gradescope"]
+
+
+@main.command()
+@click.argument("lessons", nargs=-1)
+@click.option("--format", "kind", required=True, type=click.Choice(FORMATS))
+@click.option("--to", "file", type=click.Path(path_type=Path, dir_okay=False))
+def export(lessons: tuple[str, ...], kind: str, file: Path | None) -> None:
+    """Write the grades of the gradebook to a file for another system."""
+    from autograde.grader.exports import export_grades
+
+    chosen(lessons)  # a wrong name is a usage error
+    try:
+        print(export_grades(course.find_root(Path.cwd()), kind, lessons, file))
+    except (course.CourseError, OSError) as error:
+        raise click.ClickException(str(error)) from error
+
+
 if __name__ == "__main__":
     main()
