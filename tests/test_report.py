@@ -154,16 +154,18 @@ def test_every_state_of_a_line_is_counted(small_class: Lesson) -> None:
         (
             submission("a", verdict("causal_mask", True, False, None)),
             submission("b", verdict("causal_mask", True, True, True)),
+            submission("died", replace(verdict("causal_mask", False, False, False), lines=tuple(
+                LineVerdict(f"line {i}", False, 0.0) for i in range(3)))),
             submission("c", verdict("causal_mask", False, False, False, attempted=False),
                        verdict("apply_mask", True)),
         ),
     )  # fmt: skip
     counts = [dict(row.counts) for row in line_rows(data)]
     assert counts == [
-        {"right": 2, "not attempted": 1},
-        {"right": 1, "wrong": 1, "not attempted": 1},
-        {"right": 1, "held": 1, "not attempted": 1},
-        {"right": 1, "not attempted": 2},
+        {"right": 2, "not judged": 1},
+        {"right": 1, "wrong": 1, "not judged": 1},
+        {"right": 1, "held": 1, "not judged": 1},
+        {"right": 1, "not judged": 2},
     ]
 
 

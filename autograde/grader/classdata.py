@@ -12,14 +12,14 @@ from nbgrader.coursedir import CourseDirectory
 
 from autograde.course import CourseError, Lesson
 from autograde.course_config import course_config
-from autograde.grader.verdicts import read_verdicts
+from autograde.grader.verdicts import judged, read_verdicts
 from autograde.verdict.judge import LineVerdict, Verdict
 from autograde.verdict.key import Wrong
 
 Line = tuple[str, str]
 """A rubric line: its exercise and its name."""
 
-RIGHT, HELD, BLANK, WRONG = "right", "held", "not attempted", "wrong"
+RIGHT, HELD, BLANK, WRONG = "right", "held", "not judged", "wrong"
 STATES = (RIGHT, HELD, BLANK, WRONG)
 
 KINDS = {
@@ -59,9 +59,7 @@ class Submission:
     @property
     def judged(self) -> bool:
         """Whether the answers were judged: the notebook ran, and something was tried in it."""
-        verdicts = (self.verdicts or {}).values()
-        return any(line_state(v, line) in (RIGHT, HELD) or line.reason
-                   for v in verdicts if v.attempted for line in v.lines)  # fmt: skip
+        return any(judged(verdict) for verdict in (self.verdicts or {}).values())
 
     @property
     def untouched(self) -> bool:
@@ -99,7 +97,8 @@ class ClassData:
 
 
 def line_state(verdict: Verdict, line: LineVerdict) -> str:
-    if not verdict.attempted:
+    """How a line came out; BLANK where nothing was tried or the notebook did not get that far."""
+    if not judged(verdict):
         return BLANK
     if line.passed:
         return RIGHT

@@ -10,7 +10,7 @@ from nbformat import NotebookNode
 
 from autograde.course import grade_id
 from autograde.grader.markup import ATTRIBUTES, TAGS
-from autograde.grader.verdicts import read_verdicts
+from autograde.grader.verdicts import judged, read_verdicts
 from autograde.verdict.judge import Verdict
 from autograde.verdict.panel import advice
 
@@ -32,7 +32,8 @@ class Part:
 class Graded:
     """One exercise or written answer: its score, and what is to be said of it.
 
-    `verdict` is None where no rubric judged it; `by_hand` says that a person gave the score.
+    `verdict` is None where there is no rubric, `judged` says whether its lines were judged one by
+    one, `by_hand` that a person gave the score.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Graded:
     points: float
     anchor: str
     verdict: Verdict | None = None
+    judged: bool = False
     said: tuple[str, ...] = ()
     by_hand: bool = False
     comment: str = ""
@@ -109,7 +111,8 @@ def _graded(cell: NotebookNode, verdict: Verdict | None, comment: str, part: Par
         points=points,
         anchor=f"exercise-{name}",
         verdict=verdict,
-        said=tuple(advice(verdict, named=True)),
+        judged=judged(verdict),
+        said=tuple("\n".join(advice(verdict, named=True)).splitlines()),
         by_hand=score is not None and abs(score - verdict.points) > 1e-6,
         comment="" if comment == NO_ANSWER and not verdict.attempted else comment,
         part=part,

@@ -17,7 +17,7 @@ from matplotlib.ticker import MaxNLocator
 from autograde.grader.classdata import STATES, ClassData, Submission
 from autograde.verdict.panel import number
 
-COLOURS = ("#eef3f6", "#d9b44a", "#8794a0", "#5b1f0e")
+COLOURS = ("#eef3f6", "#e6cb72", "#7c8994", "#4e180a")
 """Of the states, in their order: from light to dark, so that they differ in grey as well."""
 
 MOST_NAMED = 40

@@ -30,6 +30,13 @@ def read_verdicts(note: Plain) -> dict[str, Verdict]:
     return {plain["exercise"]: _from_plain(plain) for plain in note.get("verdicts", [])}
 
 
+def judged(verdict: Verdict) -> bool:
+    """Whether the lines were judged one by one, not all refused for one reason."""
+    return verdict.attempted and any(
+        line.passed or line.held or line.reason for line in verdict.lines
+    )
+
+
 def _to_plain(verdict: Verdict) -> Plain:
     wrong = verdict.misconception
     return {
