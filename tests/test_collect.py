@@ -138,9 +138,10 @@ def twice() -> bytes:
 
 
 def corrupt() -> bytes:
-    data = bytearray(zipped({"a": "1", "x": b"some text that is longer" * 9}))
-    data[data.index(b"x", 40) + 3] ^= 0xFF
-    return bytes(data)
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
+        archive.writestr("x", "some text")
+    return buffer.getvalue().replace(b"some text", b"same text")
 
 
 BAD: dict[str, tuple[Callable[[], bytes], str]] = {
@@ -226,7 +227,7 @@ DOWNLOADS: dict[str, dict[str, bytes | str]] = {
     },
     "moodle": {
         f"Jane Doe_77_assignsubmission_file/{NOTEBOOK_FILE}": "{}",
-        f"Jane Doe_77_assignsubmission_file/old/{NOTEBOOK_FILE}": "{}",
+        f"Jane Doe_77_assignsubmission_file/old/{NOTEBOOK_FILE}": "a copy in a folder below",
         "Jane Doe_77_assignsubmission_onlinetext/onlinetext.html": "x",
     },
     "gradescope": {
@@ -288,18 +289,22 @@ def test_a_download_is_collected_with_its_late_marks(
     submitted = course.root / "submitted"
     found = {p.relative_to(submitted).as_posix() for p in submitted.rglob("*") if p.is_file()}
     assert found == COLLECTED[system]
+    assert not [p for p in submitted.rglob("*.ipynb") if p.read_text() != "{}"]
     student, time = TIMES[system]
     assert (submitted / student / LESSON / "timestamp.txt").read_text() == time
 
 
 def test_a_bad_download_stops_collecting_and_is_named(
-    course: Lesson, archives: Path, caplog: pytest.LogCaptureFixture
+    course: Lesson, archives: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (archives / "good.zip").write_bytes(zipped(DOWNLOADS["canvas"]))
     (archives / "evil.zip").write_bytes(zipped({"../../../x.ipynb": "{}"}))
     (archives / "link.zip").symlink_to("/etc/passwd")
     with pytest.raises(SystemExit):
         zip_collect(course.root)
+    said = capsys.readouterr().err
+    assert "evil.zip: '../../../x.ipynb' leads out of the folder" in said
+    assert "link.zip: it is a link" in said
     assert not (course.root / "submitted").exists()
 
 
