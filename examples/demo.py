@@ -1,4 +1,4 @@
-"""The whole way once: build the lessons in a scratch course, release, collect, grade, feedback, report."""
+"""The whole way once, in a scratch course: build, release, collect, grade, feedback, report."""
 
 import os
 import shutil
