@@ -37,7 +37,7 @@ submission_99:
   - :name: Jane Doe
     :sid: '555'
     :email: jane@example.org
-  :created_at: 2026-03-02 13:30:00.123456789 -08:00
+  :created_at: 2026-03-02 13:30:00.000000000 -08:00
   :score: 3.0
   :results: !ruby/object:Results {a: 1}
   :history: []
@@ -57,36 +57,58 @@ PATHS: dict[str, Found | None] = {
     "müllerjörg_123_4567_my_2_3_x.ipynb": Found("123", "my_2_3_x.ipynb"),
     f"anon_aB3xY_4567_{NOTEBOOK_FILE}": Found("anon_aB3xY", NOTEBOOK_FILE),
     f"LATE_anon_aB3xY_4567_{NOTEBOOK_FILE}": Found("anon_aB3xY", NOTEBOOK_FILE, late=True),
-    f"submissions/doejane_123_4567_homework/{NOTEBOOK_FILE}": Found("123", NOTEBOOK_FILE),
+    f"submissions.zip.d/doejane_123_4567_homework.zip.d/{NOTEBOOK_FILE}": Found("123", NOTEBOOK_FILE),
     f"c/Jane Doe_123_assignsubmission_file/{NOTEBOOK_FILE}": Found("123", NOTEBOOK_FILE),
     f"c/Jane Doe_77_assignsubmission_file_/sub/{NOTEBOOK_FILE}":
         Found("77", NOTEBOOK_FILE, datetime(2026, 3, 2)),
     f"c/Jane Doe_123_assignsubmission_file_{NOTEBOOK_FILE}": Found("123", NOTEBOOK_FILE),
     "c/Jane Doe_123_assignsubmission_onlinetext/x.ipynb": None,
+    # names that students chose, in the hope to hand in for 999
+    f"doejane_123_4567_x_999_assignsubmission_file_{NOTEBOOK_FILE}":
+        Found("123", f"x_999_assignsubmission_file_{NOTEBOOK_FILE}"),
+    f"doejane_123_4567_x_999_1_{NOTEBOOK_FILE}": Found("123", f"x_999_1_{NOTEBOOK_FILE}"),
+    f"doejane_123_4567_hw.zip.d/x_999_1_{NOTEBOOK_FILE}": Found("123", f"x_999_1_{NOTEBOOK_FILE}"),
+    f"doejane_123_4567_hw.zip.d/submission_99/{NOTEBOOK_FILE}": Found("123", NOTEBOOK_FILE),
+    f"c/Jane_123_assignsubmission_file_x_999_assignsubmission_file_{NOTEBOOK_FILE}":
+        Found("123", f"x_999_assignsubmission_file_{NOTEBOOK_FILE}"),
+    f"c/Jane_123_assignsubmission_file/x_999_1_{NOTEBOOK_FILE}":
+        Found("123", f"x_999_1_{NOTEBOOK_FILE}"),
+    f"c/Jane_123_assignsubmission_onlinetext/x_999_1_{NOTEBOOK_FILE}": None,
+    f"a/submission_99/submission_100/{NOTEBOOK_FILE}": Found("555", NOTEBOOK_FILE, HANDED_IN),
+    f"a/submission_102/x_999_1_{NOTEBOOK_FILE}": None,
+    f"a/submission_102/submission_99/{NOTEBOOK_FILE}": None,
+    # a folder that a teacher unpacked, with numbers of the course in its name
+    f"cs_101_2026_mask_submissions/doejane_123_4567_{NOTEBOOK_FILE}": Found("123", NOTEBOOK_FILE),
     f"a/submission_99/{NOTEBOOK_FILE}": Found("555", NOTEBOOK_FILE, HANDED_IN),
     f"a/submission_100/src/{NOTEBOOK_FILE}":
         Found("no@example.org", NOTEBOOK_FILE, datetime(2026, 2, 2, 12, 30)),
     f"a/submission_101/{NOTEBOOK_FILE}": None,
     f"a/submission_102/{NOTEBOOK_FILE}": None,
     f"__MACOSX/doejane_123_4567_{NOTEBOOK_FILE}": None,
-    f"c/doejane_123_4567_homework/._{NOTEBOOK_FILE}": None,
+    f"c/doejane_123_4567_homework.zip.d/._{NOTEBOOK_FILE}": None,
     NOTEBOOK_FILE: None,
 }  # fmt: skip
 """Paths inside a download, and whose they are."""
 
 
 @pytest.fixture
-def metadata(tmp_path: Path) -> dict[str, object]:
-    (tmp_path / "submission_metadata.yml").write_text(METADATA)
-    return {
-        name: {**entry, ":created_at": entry[":created_at"].replace(microsecond=0)}
-        if isinstance(entry, dict) else entry
-        for name, entry in read_metadata(tmp_path).items()
-    }  # fmt: skip
+def metadata(tmp_path: Path) -> dict[PurePath, object]:
+    """As it is read beside the download; students handed in one of their own, which is not."""
+    for folder in ("a", "a/submission_102", "c/Jane_1_assignsubmission_file", "d_1_2_hw.zip.d"):
+        (tmp_path / folder).mkdir(parents=True)
+        own = METADATA if folder == "a" else METADATA.replace("submission_99", "submission_102")
+        (tmp_path / folder / "submission_metadata.yml").write_text(own)
+    return dict(read_metadata(tmp_path))
+
+
+def test_metadata_that_a_student_handed_in_says_nothing(metadata: dict[PurePath, object]) -> None:
+    assert {path.as_posix() for path in metadata} == {
+        f"a/submission_{number}" for number in (99, 100, 101)
+    }
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_whose_a_file_is(path: str, metadata: dict[str, object]) -> None:
+def test_whose_a_file_is(path: str, metadata: dict[PurePath, object]) -> None:
     times = {"77": datetime(2026, 3, 2)}
     assert recognise(PurePath(path), metadata, times) == PATHS[path]
 
@@ -96,7 +118,7 @@ def test_whose_a_file_is(path: str, metadata: dict[str, object]) -> None:
 )
 def test_metadata_that_cannot_be_read_is_none(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "submission_metadata.yml").write_bytes(content)
-    assert read_metadata(tmp_path) in ({}, {"a": None})
+    assert read_metadata(tmp_path) in ({}, {PurePath("a"): None})
 
 
 def test_moodles_worksheet_says_when(tmp_path: Path) -> None:
@@ -300,11 +322,13 @@ def test_a_bad_download_stops_collecting_and_is_named(
     (archives / "good.zip").write_bytes(zipped(DOWNLOADS["canvas"]))
     (archives / "evil.zip").write_bytes(zipped({"../../../x.ipynb": "{}"}))
     (archives / "link.zip").symlink_to("/etc/passwd")
+    (archives / "cs_101_2026_mask_submissions.zip").write_bytes(zipped(DOWNLOADS["canvas"]))
     with pytest.raises(SystemExit):
         zip_collect(course.root)
     said = capsys.readouterr().err
     assert "evil.zip: '../../../x.ipynb' leads out of the folder" in said
     assert "link.zip: it is a link" in said
+    assert "submissions.zip: that could be a student's file; call it download.zip" in said
     assert not (course.root / "submitted").exists()
 
 

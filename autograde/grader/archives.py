@@ -14,6 +14,9 @@ INNER_FILES = 1_000
 """How many files an archive inside an archive may hold; it may hold FLOOR bytes."""
 
 
+UNPACKED = ".d"
+
+
 class BadArchive(Exception):
     """The archive is refused; the message says why."""
 
@@ -34,6 +37,11 @@ class Unpacked:
 
     files: list[Path] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
+
+
+def place_for(archive: Path) -> Path:
+    """The folder beside an archive for what is in it; its name says that it was one."""
+    return archive.with_name(archive.name + UNPACKED)
 
 
 def unpack(archive: Path, folder: Path, limits: Limits) -> Unpacked:
@@ -70,7 +78,7 @@ def _unpack(archive: Path, folder: Path, limits: Limits, nested: bool) -> Unpack
     for path in [] if nested else [p for p in done.files if p.suffix.lower() == ".zip"]:
         small = replace(limits, files=INNER_FILES, bytes=FLOOR)
         try:
-            inner = _unpack(path, path.with_suffix(""), small, nested=True)
+            inner = _unpack(path, place_for(path), small, nested=True)
         except BadArchive as error:
             done.left.append(f"{path.relative_to(folder)}: {error}")
             continue

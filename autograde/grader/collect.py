@@ -27,13 +27,16 @@ from nbgrader.api import Gradebook, MissingEntry
 from nbgrader.plugins import ExtractorPlugin, FileNameCollectorPlugin
 from traitlets import Int, Unicode
 
-from autograde.grader.archives import BadArchive, Limits, unpack
+from autograde.grader.archives import UNPACKED, BadArchive, Limits, place_for, unpack
 
 CANVAS = re.compile(
     r"(?:.*?_)??(?P<late>LATE_)?(?P<student>\d+|anon_[A-Za-z0-9]+)_\d+_(?P<file>.+)"
 )
-MOODLE = re.compile(r".*_(?P<student>\d+)_assignsubmission_file(?:_(?P<file>.*))?")
+MOODLE = re.compile(r"[^_]*_(?P<student>\d+)_assignsubmission_(?P<kind>[a-z]+)(?:_(?P<file>.*))?")
 GRADESCOPE = re.compile(r"submission_\d+")
+OF_A_CLASS = re.compile(r"submissions( ?\(\d+\))?$")
+"""How Canvas ends the name of a whole class's archive; a course's numbers may stand before it."""
+
 METADATA = "submission_metadata.yml"
 
 PLAIN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,127}")
@@ -50,25 +53,49 @@ class Found:
     late: bool = False
 
 
-def recognise(path: PurePath, metadata: dict[str, Any], times: dict[str, datetime]) -> Found | None:
+def recognise(
+    path: PurePath, metadata: dict[PurePath, Any], times: dict[str, datetime]
+) -> Found | None:
     """Whose a file of a download is, by its path in there; None where nothing says so.
+
+    The system's own name comes first in a path; what stands after it is the student's, who could
+    write anything there.
 
     Args:
         metadata: what Gradescope's `submission_metadata.yml` says, by folder.
         times: when each participant handed in, from Moodle's grading worksheet.
     """
-    if path.name.startswith(".") or "__MACOSX" in path.parts:
+    if path.name.startswith("."):
         return None
-    for part in path.parts:
-        if GRADESCOPE.fullmatch(part) and part in metadata:
-            return _gradescope(metadata[part], path.name)
+    for depth, part in enumerate(path.parts, start=1):
+        last = depth == len(path.parts)
+        if GRADESCOPE.fullmatch(part):
+            return _gradescope(metadata.get(PurePath(*path.parts[:depth])), path.name)
         if found := MOODLE.fullmatch(part):
-            file = found["file"] if part == path.name and found["file"] else path.name
-            return Found(found["student"], file, times.get(found["student"]))
-        if found := CANVAS.fullmatch(part):
-            file = found["file"] if part == path.name else path.name
+            if found["kind"] != "file":
+                return None
+            file = found["file"] if last else path.name
+            return Found(found["student"], file, times.get(found["student"])) if file else None
+        if (last or is_unpacked(part)) and (found := CANVAS.fullmatch(part)):
+            file = found["file"] if last else path.name
             return Found(found["student"], file, late=bool(found["late"]))
+        if part == "__MACOSX":
+            return None
     return None
+
+
+def is_unpacked(part: str) -> bool:
+    return part.lower().endswith(f".zip{UNPACKED}")
+
+
+def is_students(path: PurePath) -> bool:
+    """Whether a path of a download leads into what one student handed in."""
+    return any(
+        GRADESCOPE.fullmatch(part)
+        or MOODLE.fullmatch(part)
+        or (is_unpacked(part) and CANVAS.fullmatch(part))
+        for part in path.parts
+    )
 
 
 def _gradescope(entry: Any, file: str) -> Found | None:
@@ -92,20 +119,27 @@ class _Loader(yaml.SafeLoader):
 _Loader.add_multi_constructor("!", lambda loader, suffix, node: None)
 
 
-def read_metadata(folder: Path) -> dict[str, Any]:
-    """Every `submission_metadata.yml` below a folder, joined; what cannot be read is left out."""
-    found: dict[str, Any] = {}
+def read_metadata(folder: Path) -> dict[PurePath, Any]:
+    """What the `submission_metadata.yml` of each download says, by the folder it says it of.
+
+    One that cannot be read is left out, and so is one that a student handed in.
+    """
+    found: dict[PurePath, Any] = {}
     for path in sorted(folder.rglob(METADATA)):
-        with suppress(yaml.YAMLError, UnicodeDecodeError, ValueError, RecursionError):
+        place = path.relative_to(folder)
+        if is_students(place):
+            continue
+        with suppress(yaml.YAMLError, ValueError, RecursionError):
             content = yaml.load(path.read_text(encoding="utf-8"), _Loader)  # noqa: S506 (safe)
-            found |= content if isinstance(content, dict) else {}
+            if isinstance(content, dict):
+                found |= {place.parent / str(name): entry for name, entry in content.items()}
     return found
 
 
 def read_worksheet(folder: Path, zone: str) -> dict[str, datetime]:
     """When each participant handed in, from a grading worksheet of Moodle that lies in a folder."""
     found = {}
-    for path in sorted(folder.glob("*.csv")):
+    for path in sorted(path for path in folder.glob("*.csv") if path.is_file()):
         with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
             for row in csv.DictReader(file):
                 number = re.search(r"\d+$", row.get("Identifier") or "")
@@ -131,9 +165,11 @@ class SafeExtractor(ExtractorPlugin):
             place = target / path.relative_to(source)
             if path.is_symlink():
                 refused.append(f"{path}: it is a link")
+            elif CANVAS.fullmatch(path.stem) and OF_A_CLASS.search(path.stem):
+                refused.append(f"{path}: that could be a student's file; call it download.zip")
             elif path.suffix.lower() == ".zip":
                 try:
-                    unpacked = unpack(path, place.with_suffix(""), limits)
+                    unpacked = unpack(path, place_for(place), limits)
                 except BadArchive as error:
                     refused.append(f"{path}: {error}")
                     continue
@@ -199,7 +235,7 @@ class LmsCollector(FileNameCollectorPlugin):
         return self._due + timedelta(seconds=1)
 
     @cached_property
-    def _metadata(self) -> dict[str, Any]:
+    def _metadata(self) -> dict[PurePath, Any]:
         return read_metadata(self.folder)
 
     @cached_property
