@@ -57,7 +57,7 @@ PATHS: dict[str, Found | None] = {
     "müllerjörg_123_4567_my_2_3_x.ipynb": Found("123", "my_2_3_x.ipynb"),
     f"anon_aB3xY_4567_{NOTEBOOK_FILE}": Found("anon_aB3xY", NOTEBOOK_FILE),
     f"LATE_anon_aB3xY_4567_{NOTEBOOK_FILE}": Found("anon_aB3xY", NOTEBOOK_FILE, late=True),
-    f"submissions.zip.d/doejane_123_4567_homework.zip.d/{NOTEBOOK_FILE}": Found("123", NOTEBOOK_FILE),
+    f"all.zip.d/doejane_123_4567_hw1.zip.d/{NOTEBOOK_FILE}": Found("123", NOTEBOOK_FILE),
     f"c/Jane Doe_123_assignsubmission_file/{NOTEBOOK_FILE}": Found("123", NOTEBOOK_FILE),
     f"c/Jane Doe_77_assignsubmission_file_/sub/{NOTEBOOK_FILE}":
         Found("77", NOTEBOOK_FILE, datetime(2026, 3, 2)),
@@ -207,8 +207,8 @@ def test_one_students_bad_file_is_left_in_and_the_rest_comes_out(tmp_path: Path)
     done = unpack(archive, tmp_path / "out", Limits(file_bytes=1000))
     found = {path.relative_to(tmp_path / "out").as_posix() for path in done.files}
     assert found == {
-        "good_1_2_a.ipynb", "inner_3_4_hw.zip", "inner_3_4_hw/hw/a.ipynb",
-        "inner_3_4_hw/hw/again.zip", "wild_4_5_hw.zip",
+        "good_1_2_a.ipynb", "inner_3_4_hw.zip", "inner_3_4_hw.zip.d/hw/a.ipynb",
+        "inner_3_4_hw.zip.d/hw/again.zip", "wild_4_5_hw.zip",
     }  # fmt: skip
     assert [left.split(":")[0] for left in done.left] == ["huge_2_3_a.ipynb", "wild_4_5_hw.zip"]
 
