@@ -47,7 +47,7 @@ class LineRow:
 def write_report(
     lesson: Lesson, *, anonymous: bool = False, csv_folder: Path | None = None
 ) -> Path:
-    """Write report/LESSON.html, and CSV files if a folder is given for them; returns the page.
+    """Write report/LESSON.html or LESSON-anonymous.html, and CSV files if a folder is given for them; returns the page.
 
     Raises:
         CourseError: nobody's submission of this lesson is graded, or a graded notebook is broken.
@@ -55,13 +55,14 @@ def write_report(
     data = read_class(lesson)
     if anonymous:
         data = without_names(data)
-    page = lesson.root / "report" / f"{lesson.name}.html"
+    name = f"{lesson.name}-anonymous" if anonymous else lesson.name
+    page = lesson.root / "report" / f"{name}.html"
     page.parent.mkdir(exist_ok=True)
     page.write_text(render(data, anonymous=anonymous), encoding="utf-8")
     if csv_folder is not None:
         csv_folder.mkdir(parents=True, exist_ok=True)
-        for name, (head, rows) in tables(data).items():
-            write_table(csv_folder / f"{lesson.name}-{name}.csv", head, rows)
+        for table, (head, rows) in tables(data).items():
+            write_table(csv_folder / f"{name}-{table}.csv", head, rows)
     return page
 
 
