@@ -47,7 +47,9 @@ class LineRow:
 def write_report(
     lesson: Lesson, *, anonymous: bool = False, csv_folder: Path | None = None
 ) -> Path:
-    """Write report/LESSON.html or LESSON-anonymous.html, and CSV files if a folder is given for them; returns the page.
+    """Write report/LESSON.html, or LESSON-anonymous.html, and CSV files if there is a folder for them.
+
+    Returns the page.
 
     Raises:
         CourseError: nobody's submission of this lesson is graded, or a graded notebook is broken.
