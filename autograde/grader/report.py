@@ -47,7 +47,7 @@ class LineRow:
 def write_report(
     lesson: Lesson, *, anonymous: bool = False, csv_folder: Path | None = None
 ) -> Path:
-    """Write report/LESSON.html, or LESSON-anonymous.html, and CSV files if there is a folder for them.
+    """Write report/LESSON.html, or LESSON-anonymous.html, and CSV files if told a folder for them.
 
     Returns the page.
 
