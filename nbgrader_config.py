@@ -74,3 +74,14 @@ c.GenerateFeedback.preprocessors = [
     "nbconvert.preprocessors.CSSHTMLHeaderPreprocessor",
 ]
 c.GenerateFeedback.exporter_class = "autograde.grader.feedback.FeedbackExporter"
+
+# Lateness costs nothing unless you say so: "none", "zero" (no points left), or "percent" of the
+# score for each day that has begun. Within the hours of grace nothing is taken off.
+c.AssignLatePenalties.plugin_class = "autograde.grader.late.LatePolicy"
+c.LatePolicy.penalty_method = "none"
+c.LatePolicy.percent_per_day = 10.0
+c.LatePolicy.grace_hours = 0.0
+
+# nbgrader zip_collect reads downloads of Canvas, Moodle and Gradescope as they are.
+c.ZipCollectApp.extractor_plugin = "autograde.grader.collect.SafeExtractor"
+c.ZipCollectApp.collector_plugin = "autograde.grader.collect.LmsCollector"

@@ -131,5 +131,45 @@ def grade(lessons: tuple[str, ...], student: str | None, no_wall: bool) -> None:
     sys.exit(1 if failed else 0)
 
 
+@main.command()
+@click.argument("lessons", nargs=-1)
+@click.option("--anonymous", is_flag=True, help="Numbers in place of students' names and ids.")
+@click.option(
+    "--csv", "folder", type=click.Path(path_type=Path, file_okay=False), help="CSV files too."
+)
+def report(lessons: tuple[str, ...], anonymous: bool, folder: Path | None) -> None:
+    """Write report/LESSON.html: what a class knows and does not know, on one page a lesson."""
+    from autograde.grader.report import write_report
+
+    wanted, written = chosen(lessons), 0
+    for lesson in wanted:
+        try:
+            page = write_report(lesson, anonymous=anonymous, csv_folder=folder)
+            written += 1
+            print(f"{lesson.name}: {page}")
+        except course.CourseError as error:
+            print(f"{lesson.name}: {error}")
+    # of all lessons, some may not have been taught yet
+    sys.exit(0 if written == len(wanted) or (written and not lessons) else 1)
+
+
+FORMATS = ["csv", "canvas", "moodle", "gradescope"]
+
+
+@main.command()
+@click.argument("lessons", nargs=-1)
+@click.option("--format", "kind", required=True, type=click.Choice(FORMATS))
+@click.option("--to", "file", type=click.Path(path_type=Path, dir_okay=False))
+def export(lessons: tuple[str, ...], kind: str, file: Path | None) -> None:
+    """Write the grades of the gradebook to a file for another system."""
+    from autograde.grader.exports import export_grades
+
+    chosen(lessons)  # a wrong name is a usage error
+    try:
+        print(export_grades(course.find_root(Path.cwd()), kind, lessons, file))
+    except (course.CourseError, OSError) as error:
+        raise click.ClickException(str(error)) from error
+
+
 if __name__ == "__main__":
     main()

@@ -1,4 +1,4 @@
-"""The whole way once: build the lessons in a scratch course, release, collect, grade, feedback."""
+"""The whole way once, in a scratch course: build, release, collect, grade, feedback, report."""
 
 import os
 import shutil
@@ -11,6 +11,7 @@ from autograde.authoring.release import ENVIRONMENT, PACKAGE, release
 from autograde.cli import main
 from autograde.course import lessons
 from autograde.course_config import CONFIG
+from autograde.grader.report import write_report
 from autograde.kernels.wall import missing
 
 HERE = Path(__file__).resolve().parent.parent
@@ -37,7 +38,11 @@ def demo() -> None:
     os.chdir(SCRATCH)
     if problem := missing():
         print(f"{problem}\nThe sample class is our own, so it is graded without a wall.")
-    main(["grade", *(["--no-wall"] if problem else [])])
+    try:
+        main(["grade", *(["--no-wall"] if problem else [])])
+    finally:  # the command ends with an exit code
+        for lesson in course.values():
+            print(f"report:    {write_report(lesson)}")
 
 
 if __name__ == "__main__":

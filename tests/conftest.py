@@ -32,6 +32,14 @@ def course(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.fixture(scope="session")
+def small_class(tmp_path_factory: pytest.TempPathFactory) -> Lesson:
+    """Lesson 02 with a few students, graded once; who changes something takes a copy."""
+    from small_class import make_small_class
+
+    return make_small_class(tmp_path_factory.mktemp("small"))
+
+
 def record(rubric_cell: Rubric, answer: Callable[..., object], seed: int = 3) -> Recording:
     """What a rubric cell records of an answer."""
     with session.recording(seed) as recordings:

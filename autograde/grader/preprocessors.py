@@ -17,6 +17,7 @@ from autograde.grader.markup import sanitise_text
 from autograde.grader.outputs import reduce_outputs
 from autograde.grader.seeds import seed_of
 from autograde.grader.submission import Submission, read_submission, restore
+from autograde.grader.verdicts import graded_note
 from autograde.grader.written import place_of, save_written
 from autograde.kernels.wall import exposed, missing
 from autograde.verdict.judge import Verdict
@@ -92,12 +93,14 @@ class JudgeAndSave(SaveAutoGrades):
 
     def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[Any, Any]:
         lesson = lesson_of(resources)
-        keys = keys_for(lesson, seed_of(lesson.root, lesson.name, nb))
+        seed = seed_of(lesson.root, lesson.name, nb)
+        keys = keys_for(lesson, seed)
         note = self.note = nb.metadata[NOTE]
         self.verdicts = judge_notebook(lesson, nb, keys, note["problem"], note["notes"])
         unjudged = [v.exercise for v in self.verdicts.values() if UNJUDGED in v.note]
         if unjudged and not note["problem"]:
             note["problem"] = f"The judge failed on {', '.join(unjudged)}: look at the feedback."
+        note.update(graded_note(self.verdicts, seed))
         reduce_outputs(nb)
         sanitise_text(nb, nbformat.read(lesson.released_notebook, as_version=4))
         show_verdicts(lesson, nb, self.verdicts)

@@ -53,7 +53,7 @@ def to_html(verdict: Verdict, said: list[str]) -> str:
     """The panel as HTML: no script, no address, every text escaped."""
     colour = STYLE["right" if verdict.passed else "wrong" if verdict.attempted else "idle"]
     rows = "".join(_row(line) for line in verdict.lines if verdict.attempted)
-    paragraphs = "".join(f'<p style="margin:.5em 0 0">{_inline(text)}</p>' for text in said)
+    paragraphs = "".join(f'<p style="margin:.5em 0 0">{inline(text)}</p>' for text in said)
     return (
         f'<div class="rubric" style="{STYLE["panel"]};border-left-color:{colour}">'
         f"<strong>{escape(headline(verdict))}</strong>"
@@ -65,7 +65,7 @@ def _row(line: LineVerdict) -> str:
     mark, kind = ("✓ right", "right") if line.passed else ("✗ wrong", "wrong")
     if line.held:
         mark, kind = "· held", "idle"
-    reason = f'<br><span style="margin-left:4.6em">{_inline(line.reason)}</span>'
+    reason = f'<br><span style="margin-left:4.6em">{inline(line.reason)}</span>'
     return (
         f'<li style="margin:.15em 0"><span style="display:inline-block;width:4.6em;'
         f'color:{STYLE[kind]};font-weight:bold">{mark}</span>{escape(line.name)}'
@@ -73,6 +73,6 @@ def _row(line: LineVerdict) -> str:
     )
 
 
-def _inline(text: str) -> str:
+def inline(text: str) -> str:
     """Escaped text, with what stands between backticks as code."""
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))

@@ -1,0 +1,137 @@
+"""Archives from outside: looked at before anything is taken out, refused with the reason."""
+
+import shutil
+import stat
+import zipfile
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePosixPath, PureWindowsPath
+
+FLOOR = 100_000_000
+"""Up to so many bytes any ratio is fine: a disk has room for that."""
+
+
+INNER_FILES = 1_000
+"""How many files an archive inside an archive may hold; it may hold FLOOR bytes."""
+
+
+UNPACKED = ".d"
+
+
+class BadArchive(Exception):
+    """The archive is refused; the message says why."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much may come out of one archive, and how much of that from a byte of it."""
+
+    files: int = 50_000
+    bytes: int = 8_000_000_000
+    file_bytes: int = 50_000_000
+    ratio: int = 100
+
+
+@dataclass
+class Unpacked:
+    """What was taken out, and the members that were left in, each with the reason."""
+
+    files: list[Path] = field(default_factory=list)
+    left: list[str] = field(default_factory=list)
+
+
+def place_for(archive: Path) -> Path:
+    """The folder beside an archive for what is in it; its name says that it was one."""
+    return archive.with_name(archive.name + UNPACKED)
+
+
+def unpack(archive: Path, folder: Path, limits: Limits) -> Unpacked:
+    """Take the plain files out of a zip archive; a zip file in it is unpacked in its place, once.
+
+    A file that is too large is left in, and so is an inner archive that is refused: a student's
+    mistake does not keep the class's work away. Nothing is written when the outer one is refused.
+
+    Raises:
+        BadArchive: it is none, it is encrypted, it holds a path that leads elsewhere, a link, one
+            name twice, or too much.
+    """
+    return _unpack(archive, folder, limits, nested=False)
+
+
+def _unpack(archive: Path, folder: Path, limits: Limits, nested: bool) -> Unpacked:
+    done = Unpacked()
+    try:
+        folder.mkdir(parents=True)
+    except OSError as error:
+        raise BadArchive(f"there is no place to unpack it: {error}") from error
+    try:
+        with zipfile.ZipFile(archive) as file:
+            members = [info for info in file.infolist() if not info.is_dir()]
+            check(members, archive.stat().st_size, limits)
+            for info in members:
+                _take_out(file, info, folder, limits, done)
+    except BadArchive:
+        shutil.rmtree(folder)
+        raise
+    except Exception as error:  # zipfile raises many kinds on broken bytes
+        shutil.rmtree(folder)
+        raise BadArchive(f"it cannot be read: {error}") from error
+    for path in [] if nested else [p for p in done.files if p.suffix.lower() == ".zip"]:
+        small = replace(limits, files=INNER_FILES, bytes=FLOOR)
+        try:
+            inner = _unpack(path, place_for(path), small, nested=True)
+        except BadArchive as error:
+            done.left.append(f"{path.relative_to(folder)}: {error}")
+            continue
+        done.files += inner.files
+        done.left += [f"{path.relative_to(folder)}/{left}" for left in inner.left]
+    return done
+
+
+def check(members: list[zipfile.ZipInfo], size: int, limits: Limits) -> None:
+    """Raises BadArchive when what an archive says of its members forbids to unpack it."""
+    if len(members) > limits.files:
+        raise BadArchive(f"it holds {len(members)} files, more than the {limits.files} allowed")
+    seen: set[str] = set()
+    for info in members:
+        if fault := _fault(info):
+            raise BadArchive(f"{info.filename!r} {fault}")
+        if info.filename.casefold() in seen:
+            raise BadArchive(f"{info.filename!r} is in it twice")
+        seen.add(info.filename.casefold())
+    total = sum(info.file_size for info in members)
+    if total > limits.bytes:
+        raise BadArchive(f"it would take {total} bytes, more than the {limits.bytes} allowed")
+    if total > FLOOR and total > limits.ratio * size:
+        raise BadArchive(
+            f"{size} bytes would become {total}, more than {limits.ratio} times as many: a zip bomb"
+        )
+
+
+def _fault(info: zipfile.ZipInfo) -> str:
+    name = info.filename
+    parts = PurePosixPath(name.replace("\\", "/")).parts
+    if name.startswith(("/", "\\")) or PureWindowsPath(name).drive:
+        return "is an absolute path"
+    if ".." in parts:
+        return "leads out of the folder"
+    if stat.S_ISLNK(info.external_attr >> 16):
+        return "is a link"
+    if info.flag_bits & 0x1:
+        return "is encrypted"
+    if not parts or "\0" in info.orig_filename or any(len(part.encode()) > 255 for part in parts):
+        return "is no name for a file"
+    return ""
+
+
+def _take_out(
+    file: zipfile.ZipFile, info: zipfile.ZipInfo, folder: Path, limits: Limits, done: Unpacked
+) -> None:
+    """Write one member; zipfile gives no more bytes than `check` has counted."""
+    if info.file_size > limits.file_bytes:
+        done.left.append(f"{info.filename}: {info.file_size} bytes are too many for one file")
+        return
+    target = folder.joinpath(*PurePosixPath(info.filename.replace("\\", "/")).parts)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with file.open(info) as source, target.open("xb") as copy:
+        shutil.copyfileobj(source, copy)
+    done.files.append(target)

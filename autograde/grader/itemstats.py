@@ -1,0 +1,70 @@
+"""Item statistics as in classical test theory. Pure: numbers in, numbers out.
+
+An item is a rubric line. Its difficulty is the share of students who got it right. Its
+discrimination is the point-biserial correlation of the line, right or not, with the points on all
+other lines: the total is corrected for the line itself (S. Henrysson, Correction of item-total
+correlations in item analysis, Psychometrika 28, 1963, 211-218).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import sqrt
+from statistics import fmean, pstdev
+
+FEWEST = 10
+"""With fewer students a correlation says next to nothing, and none is given."""
+
+
+@dataclass(frozen=True)
+class ItemStatistics:
+    """One line: how many of the students got it right; what is undefined says why."""
+
+    right: int
+    students: int
+    discrimination: float | None
+    undefined: str = ""
+
+    @property
+    def difficulty(self) -> float | None:
+        return self.right / self.students if self.students else None
+
+
+def item_statistics(
+    right: Sequence[Sequence[bool]], worth: Sequence[float]
+) -> list[ItemStatistics]:
+    """The statistics of every line.
+
+    Args:
+        right: for each student, whether each line was right.
+        worth: the points of each line.
+    """
+    found = []
+    for item in range(len(worth)):
+        column = [row[item] for row in right]
+        rest = [
+            sum(points for j, points in enumerate(worth) if row[j] and j != item) for row in right
+        ]
+        value, why = point_biserial(column, rest)
+        found.append(ItemStatistics(sum(column), len(column), value, why))
+    return found
+
+
+def point_biserial(right: Sequence[bool], rest: Sequence[float]) -> tuple[float | None, str]:
+    """r = (M1 - M0) / s * sqrt(p q), or None and why it is undefined.
+
+    M1 and M0 are the means of `rest` of those who were right and who were not, s is its standard
+    deviation over all n students (divided by n), p the share of those who were right, q = 1 - p.
+    """
+    if len(right) < FEWEST:
+        return None, f"fewer than {FEWEST} students"
+    if all(right):
+        return None, "all right"
+    if not any(right):
+        return None, "none right"
+    spread = pstdev(rest)
+    if spread < 1e-9:
+        return None, "all alike on the other lines"
+    passed = fmean(value for value, ok in zip(rest, right, strict=True) if ok)
+    failed = fmean(value for value, ok in zip(rest, right, strict=True) if not ok)
+    share = sum(right) / len(right)
+    return (passed - failed) / spread * sqrt(share * (1 - share)), ""

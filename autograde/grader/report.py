@@ -1,0 +1,195 @@
+"""The class report: one HTML page for a lesson that needs nothing else, and the same as CSV."""
+
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean, median, pstdev
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from autograde.course import Lesson
+from autograde.grader.classdata import (
+    BLANK,
+    HELD,
+    RIGHT,
+    STATES,
+    WRONG,
+    ClassData,
+    Line,
+    Submission,
+    misconceptions,
+    read_class,
+    without_names,
+)
+from autograde.grader.itemstats import FEWEST, ItemStatistics, item_statistics
+from autograde.grader.pictures import Picture, distribution, heatmap
+from autograde.grader.seeds import POOL
+from autograde.grader.spreadsheet import write_table
+from autograde.verdict.panel import inline, number
+
+TEMPLATES = Path(__file__).parent / "templates"
+LETTERS = {RIGHT: "R", HELD: "H", BLANK: "–", WRONG: "W"}  # noqa: RUF001
+
+
+@dataclass(frozen=True)
+class LineRow:
+    """A rubric line as the report shows it."""
+
+    number: int
+    exercise: str
+    name: str
+    counts: dict[str, int]
+    statistics: ItemStatistics
+
+
+def write_report(
+    lesson: Lesson, *, anonymous: bool = False, csv_folder: Path | None = None
+) -> Path:
+    """Write report/LESSON.html, or LESSON-anonymous.html, and CSV files if told a folder for them.
+
+    Returns the page.
+
+    Raises:
+        CourseError: nobody's submission of this lesson is graded, or a graded notebook is broken.
+    """
+    data = read_class(lesson)
+    if anonymous:
+        data = without_names(data)
+    name = f"{lesson.name}-anonymous" if anonymous else lesson.name
+    page = lesson.root / "report" / f"{name}.html"
+    page.parent.mkdir(exist_ok=True)
+    page.write_text(render(data, anonymous=anonymous), encoding="utf-8")
+    if csv_folder is not None:
+        csv_folder.mkdir(parents=True, exist_ok=True)
+        for table, (head, rows) in tables(data).items():
+            write_table(csv_folder / f"{name}-{table}.csv", head, rows)
+    return page
+
+
+def line_rows(data: ClassData) -> list[LineRow]:
+    """Every rubric line with its counts and statistics, over the judged submissions."""
+    lines, judged = data.lines, data.judged
+    states = [[each.state(line) for line in lines] for each in judged]
+    right = [[state == RIGHT for state in row] for row in states]
+    statistics = item_statistics(right, list(lines.values()))
+    return [
+        LineRow(i + 1, exercise, name, Counter(row[i] for row in states), statistics[i])
+        for i, (exercise, name) in enumerate(lines)
+    ]
+
+
+def render(data: ClassData, *, anonymous: bool = False) -> str:
+    """The page as HTML; every text in it is escaped."""
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
+    environment.filters["number"] = number
+    environment.filters["inline"] = lambda text: Markup(inline(text))  # noqa: S704 (it escapes)
+    ranked = sorted(data.submissions, key=lambda each: -each.score)
+    scores = [each.score for each in ranked]
+    return environment.get_template("class_report.html.j2").render(
+        lesson=data.lesson,
+        anonymous=anonymous,
+        submissions=ranked,
+        scores=_score_facts(scores),
+        bins=_bins(scores, data.lesson.points),
+        score_picture=distribution(scores, data.lesson.points),
+        heatmap=_heatmap(data, ranked),
+        lines=line_rows(data),
+        letters=[[LETTERS[each.state(line)] for line in data.lines] for each in ranked],
+        states=STATES,
+        legend=LETTERS,
+        fewest=FEWEST,
+        judged=len(data.judged),
+        misconceptions=misconceptions(data),
+        not_graded=data.not_graded,
+        how=_how(data),
+    )
+
+
+def _heatmap(data: ClassData, ranked: list[Submission]) -> Picture | None:
+    judged = [each for each in ranked if each.judged]
+    return heatmap(data, judged) if judged else None
+
+
+def _score_facts(scores: list[float]) -> dict[str, str]:
+    return {
+        "students": str(len(scores)),
+        "mean": number(fmean(scores)),
+        "median": number(median(scores)),
+        "standard deviation": number(pstdev(scores)),
+        "lowest": number(min(scores)),
+        "highest": number(max(scores)),
+    }
+
+
+def _bins(scores: list[float], max_score: float) -> list[tuple[str, int]]:
+    """How many students have at least so many tenths of the points."""
+    shares = Counter(min(9, int(10 * score / max_score)) for score in scores)
+    return [(f"{10 * i} to {10 * i + 10} %", shares[i]) for i in range(10)]
+
+
+def _how(data: ClassData) -> dict[str, Any]:
+    """What the submissions were graded with."""
+    graded = [each for each in data.submissions if each.verdicts]
+    seeds = {each.seed for each in graded}
+    times = sorted(each.seconds for each in graded if each.seconds is not None)
+    return {
+        "versions": Counter(each.version for each in data.submissions),
+        "seeds": [
+            (seed, len(scores := [each.score for each in graded if each.seed == seed]),
+             fmean(scores))
+            for seed in sorted(seeds)
+        ],
+        "pool": POOL,
+        "walled": sum(each.walled for each in data.submissions),
+        "times": {"total": sum(times), "median": median(times), "longest": times[-1]}
+        if times else None,
+        "late": sum(each.penalty > 0 for each in data.submissions),
+        "by_hand": sum(each.by_hand > 0 for each in data.submissions),
+        "untouched": sum(each.untouched for each in data.submissions),
+    }  # fmt: skip
+
+
+def tables(data: ClassData) -> dict[str, tuple[list[str], list[list[Any]]]]:
+    """The report's tables for CSV files, by name: a head and rows."""
+    lines: list[Line] = list(data.lines)
+    return {
+        "lines": (
+            ["number", "exercise", "line", *STATES, "students", "difficulty", "discrimination",
+             "discrimination is undefined because"],
+            [
+                [row.number, row.exercise, row.name, *(row.counts.get(s, 0) for s in STATES),
+                 row.statistics.students, _rounded(row.statistics.difficulty),
+                 _rounded(row.statistics.discrimination), row.statistics.undefined]
+                for row in line_rows(data)
+            ],
+        ),
+        "students": (
+            ["student", "score", "of", "taken off for lateness", "points to grade by hand",
+             "problem", "misconceptions",
+             *(f"{exercise}: {name}" for exercise, name in lines)],
+            [
+                [each.student, each.score, data.lesson.points, each.penalty, each.by_hand,
+                 each.problem, ", ".join(_named(each)), *(each.state(line) for line in lines)]
+                for each in data.submissions
+            ],
+        ),
+        "misconceptions": (
+            ["exercise", "variant", "students", "misconception", "hint"],
+            [[exercise, wrong.name, count, wrong.misconception, wrong.hint]
+             for exercise, wrong, count in misconceptions(data)],
+        ),
+    }  # fmt: skip
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 4)
+
+
+def _named(submission: Submission) -> list[str]:
+    verdicts = (submission.verdicts or {}).values()
+    return [f"{v.exercise}: {v.misconception.name}" for v in verdicts if v.misconception]

@@ -1,0 +1,28 @@
+"""CSV files that a spreadsheet shows as they are, and runs nothing of."""
+
+import csv
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+STARTS_A_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # noqa: RUF001
+"""What makes a cell a formula, in the wide forms of East Asian text too (OWASP, CSV Injection)."""
+
+NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
+
+Cell = str | int | float | None
+
+
+def safe(value: Cell) -> Cell:
+    """A cell's value: a text that would run as a formula gets an apostrophe, a number stays."""
+    if not isinstance(value, str) or NUMBER.fullmatch(value):
+        return value
+    return f"'{value}" if value.startswith(STARTS_A_FORMULA) else value
+
+
+def write_table(path: Path, head: Sequence[str], rows: Iterable[Sequence[Cell]]) -> None:
+    """Write a CSV file; all text is quoted, so that no other separator splits a cell."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, quoting=csv.QUOTE_NONNUMERIC)
+        for row in (head, *rows):
+            writer.writerow([safe(value) for value in row])

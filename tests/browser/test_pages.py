@@ -1,0 +1,25 @@
+"""Feedback and class report in a browser: on a phone nothing runs off to the side."""
+
+import pytest
+from playwright.sync_api import Browser
+
+from autograde.course import Lesson
+from autograde.grader.report import write_report
+from browser.conftest import watch
+
+FEEDBACK = "feedback/{}/02_causal_mask/causal_mask.html"
+PAGES = [FEEDBACK.format("bob"), FEEDBACK.format("eve"), "report/02_causal_mask.html"]
+
+
+@pytest.mark.parametrize("path", PAGES)
+@pytest.mark.parametrize("width", [360, 1280])
+def test_a_page_fits_and_asks_for_nothing(
+    small_class: Lesson, browser: Browser, path: str, width: int
+) -> None:
+    write_report(small_class)
+    with watch(browser) as seen:
+        seen.page.set_viewport_size({"width": width, "height": 800})
+        seen.page.goto((small_class.root / path).as_uri())
+        assert seen.page.evaluate("document.documentElement.scrollWidth") <= width
+        assert [url for url in seen.addresses if not url.startswith(("file:", "data:"))] == []
+        assert seen.errors == []

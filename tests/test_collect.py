@@ -1,0 +1,371 @@
+"""Collecting: archives as Canvas, Moodle and Gradescope make them, bad ones, and the exchange."""
+
+import io
+import os
+import shutil
+import stat
+import zipfile
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path, PurePath
+
+import pytest
+from nbgrader.api import Gradebook
+from nbgrader.apps.zipcollectapp import ZipCollectApp
+from nbgrader.auth import Authenticator
+from nbgrader.coursedir import CourseDirectory
+from nbgrader.exchange.default import (
+    Exchange,
+    ExchangeCollect,
+    ExchangeFetchAssignment,
+    ExchangeReleaseAssignment,
+    ExchangeSubmit,
+)
+from small_class import LESSON, NOTEBOOK, make_course
+
+from autograde.course import Lesson
+from autograde.course_config import course_config
+from autograde.grader.archives import BadArchive, Limits, check, unpack
+from autograde.grader.collect import Found, read_metadata, read_worksheet, recognise
+
+NOTEBOOK_FILE = f"{NOTEBOOK}.ipynb"
+HANDED_IN = datetime(2026, 3, 2, 21, 30)
+
+METADATA = """---
+submission_99:
+  :submitters:
+  - :name: Jane Doe
+    :sid: '555'
+    :email: jane@example.org
+  :created_at: 2026-03-02 13:30:00.000000000 -08:00
+  :score: 3.0
+  :results: !ruby/object:Results {a: 1}
+  :history: []
+submission_100:
+  :submitters:
+  - :name: No Number
+    :sid:
+    :email: no@example.org
+  :created_at: 2026-02-02 13:30:00 +01:00
+submission_101: 7
+""".replace("{{", "{").replace("}}", "}")
+
+PATHS: dict[str, Found | None] = {
+    f"doejane_123_4567_{NOTEBOOK_FILE}": Found("123", NOTEBOOK_FILE),
+    f"doejane_LATE_123_4567_{NOTEBOOK_FILE}": Found("123", NOTEBOOK_FILE, late=True),
+    f"o_neil_ann_123_4567_{NOTEBOOK_FILE}": Found("123", NOTEBOOK_FILE),
+    "müllerjörg_123_4567_my_2_3_x.ipynb": Found("123", "my_2_3_x.ipynb"),
+    f"anon_aB3xY_4567_{NOTEBOOK_FILE}": Found("anon_aB3xY", NOTEBOOK_FILE),
+    f"LATE_anon_aB3xY_4567_{NOTEBOOK_FILE}": Found("anon_aB3xY", NOTEBOOK_FILE, late=True),
+    f"all.zip.d/doejane_123_4567_hw1.zip.d/{NOTEBOOK_FILE}": Found("123", NOTEBOOK_FILE),
+    f"c/Jane Doe_123_assignsubmission_file/{NOTEBOOK_FILE}": Found("123", NOTEBOOK_FILE),
+    f"c/Jane Doe_77_assignsubmission_file_/sub/{NOTEBOOK_FILE}":
+        Found("77", NOTEBOOK_FILE, datetime(2026, 3, 2)),
+    f"c/Jane Doe_123_assignsubmission_file_{NOTEBOOK_FILE}": Found("123", NOTEBOOK_FILE),
+    "c/Jane Doe_123_assignsubmission_onlinetext/x.ipynb": None,
+    # names that students chose, in the hope to hand in for 999
+    f"doejane_123_4567_x_999_assignsubmission_file_{NOTEBOOK_FILE}":
+        Found("123", f"x_999_assignsubmission_file_{NOTEBOOK_FILE}"),
+    f"doejane_123_4567_x_999_1_{NOTEBOOK_FILE}": Found("123", f"x_999_1_{NOTEBOOK_FILE}"),
+    f"doejane_123_4567_hw.zip.d/x_999_1_{NOTEBOOK_FILE}": Found("123", f"x_999_1_{NOTEBOOK_FILE}"),
+    f"doejane_123_4567_hw.zip.d/submission_99/{NOTEBOOK_FILE}": Found("123", NOTEBOOK_FILE),
+    f"c/Jane_123_assignsubmission_file_x_999_assignsubmission_file_{NOTEBOOK_FILE}":
+        Found("123", f"x_999_assignsubmission_file_{NOTEBOOK_FILE}"),
+    f"c/Jane_123_assignsubmission_file/x_999_1_{NOTEBOOK_FILE}":
+        Found("123", f"x_999_1_{NOTEBOOK_FILE}"),
+    f"c/Jane_123_assignsubmission_onlinetext/x_999_1_{NOTEBOOK_FILE}": None,
+    f"a/submission_99/submission_100/{NOTEBOOK_FILE}": Found("555", NOTEBOOK_FILE, HANDED_IN),
+    f"a/submission_102/x_999_1_{NOTEBOOK_FILE}": None,
+    f"a/submission_102/submission_99/{NOTEBOOK_FILE}": None,
+    # a folder that a teacher unpacked, with numbers of the course in its name
+    f"cs_101_2026_mask_submissions/doejane_123_4567_{NOTEBOOK_FILE}": Found("123", NOTEBOOK_FILE),
+    f"a/submission_99/{NOTEBOOK_FILE}": Found("555", NOTEBOOK_FILE, HANDED_IN),
+    f"a/submission_100/src/{NOTEBOOK_FILE}":
+        Found("no@example.org", NOTEBOOK_FILE, datetime(2026, 2, 2, 12, 30)),
+    f"a/submission_101/{NOTEBOOK_FILE}": None,
+    f"a/submission_102/{NOTEBOOK_FILE}": None,
+    f"__MACOSX/doejane_123_4567_{NOTEBOOK_FILE}": None,
+    f"c/doejane_123_4567_homework.zip.d/._{NOTEBOOK_FILE}": None,
+    NOTEBOOK_FILE: None,
+}  # fmt: skip
+"""Paths inside a download, and whose they are."""
+
+
+@pytest.fixture
+def metadata(tmp_path: Path) -> dict[PurePath, object]:
+    """As it is read beside the download; students handed in one of their own, which is not."""
+    for folder in ("a", "a/submission_102", "c/Jane_1_assignsubmission_file", "d_1_2_hw.zip.d"):
+        (tmp_path / folder).mkdir(parents=True)
+        own = METADATA if folder == "a" else METADATA.replace("submission_99", "submission_102")
+        (tmp_path / folder / "submission_metadata.yml").write_text(own)
+    return dict(read_metadata(tmp_path))
+
+
+def test_metadata_that_a_student_handed_in_says_nothing(metadata: dict[PurePath, object]) -> None:
+    assert {path.as_posix() for path in metadata} == {
+        f"a/submission_{number}" for number in (99, 100, 101)
+    }
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_whose_a_file_is(path: str, metadata: dict[PurePath, object]) -> None:
+    times = {"77": datetime(2026, 3, 2)}
+    assert recognise(PurePath(path), metadata, times) == PATHS[path]
+
+
+@pytest.mark.parametrize(
+    "content", [b"\xff\xfe", b"a: [", b"- 1", b"a: !!python/object/apply:os.system ['true']"]
+)
+def test_metadata_that_cannot_be_read_is_none(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / "submission_metadata.yml").write_bytes(content)
+    assert read_metadata(tmp_path) in ({}, {PurePath("a"): None})
+
+
+def test_moodles_worksheet_says_when(tmp_path: Path) -> None:
+    (tmp_path / "Grades-Attention-7.csv").write_text(
+        "\ufeffIdentifier,Full name,Last modified (submission),Last modified (grade)\n"
+        'Participant 12,Jane,"Monday, 2 March 2026, 10:30 PM",-\n'
+        "Participant 13,Joe,-,-\n"
+    )
+    assert read_worksheet(tmp_path, "Europe/Berlin") == {"12": HANDED_IN}
+
+
+def zipped(files: dict[str, bytes | str]) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return buffer.getvalue()
+
+
+def link() -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        info = zipfile.ZipInfo("doejane_1_2_x.ipynb")
+        info.create_system, info.external_attr = 3, (stat.S_IFLNK | 0o777) << 16
+        archive.writestr(info, "/etc/passwd")
+    return buffer.getvalue()
+
+
+def encrypted() -> bytes:
+    data = bytearray(zipped({"x": "1"}))
+    data[6] |= 1  # the local header's flag, and the central directory's
+    data[data.index(b"PK\x01\x02") + 8] |= 1
+    return bytes(data)
+
+
+def twice() -> bytes:
+    data = zipped({"x.ipynb": "1", "y.ipynb": "2"})
+    return data.replace(b"y.ipynb", b"X.ipynb")
+
+
+def corrupt() -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
+        archive.writestr("x", "some text")
+    return buffer.getvalue().replace(b"some text", b"same text")
+
+
+BAD: dict[str, tuple[Callable[[], bytes], str]] = {
+    "traversal": (lambda: zipped({"a/../../x": "1"}), "'a/../../x' leads out of the folder"),
+    "traversal the other way": (lambda: zipped({"..\\x": "1"}), "leads out of the folder"),
+    "absolute": (lambda: zipped({"/etc/x": "1"}), "'/etc/x' is an absolute path"),
+    "drive": (lambda: zipped({"C:\\x": "1"}), "is an absolute path"),
+    "link": (link, "is a link"),
+    "encrypted": (encrypted, "is encrypted"),
+    "one name twice": (twice, "is in it twice"),
+    "many files": (lambda: zipped({str(i): "" for i in range(60)}), "it holds 60 files"),
+    "no archive": (lambda: b"<html>log in first</html>", "it cannot be read"),
+    "cut short": (lambda: zipped({"x": "1" * 999})[:-30], "it cannot be read"),
+    "corrupt": (corrupt, "it cannot be read"),
+    "long name": (lambda: zipped({"x" * 300: "1"}), "is no name for a file"),
+    "bomb": (lambda: zipped({str(i): bytes(40_000_000) for i in range(3)}), "a zip bomb"),
+    "too much": (lambda: zipped({str(i): os.urandom(500_000) for i in range(3)}), "1500000 bytes"),
+}
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_a_bad_archive_is_refused_with_the_reason(kind: str, tmp_path: Path) -> None:
+    make, reason = BAD[kind]
+    archive = tmp_path / "download.zip"
+    archive.write_bytes(make())
+    most = 1_000_000 if kind == "too much" else Limits.bytes
+    with pytest.raises(BadArchive) as refused:
+        unpack(archive, tmp_path / "out", Limits(files=50, bytes=most))
+    assert reason in str(refused.value)
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["download.zip"]
+
+
+def test_one_students_bad_file_is_left_in_and_the_rest_comes_out(tmp_path: Path) -> None:
+    archive = tmp_path / "download.zip"
+    archive.write_bytes(zipped({
+        "good_1_2_a.ipynb": "{}",
+        "huge_2_3_a.ipynb": b"x" * 2000,
+        "inner_3_4_hw.zip": zipped({"hw/a.ipynb": "{}", "hw/again.zip": zipped({"b": "1"})}),
+        "wild_4_5_hw.zip": zipped({"../../x": "1"}),
+    }))  # fmt: skip
+    done = unpack(archive, tmp_path / "out", Limits(file_bytes=1000))
+    found = {path.relative_to(tmp_path / "out").as_posix() for path in done.files}
+    assert found == {
+        "good_1_2_a.ipynb", "inner_3_4_hw.zip", "inner_3_4_hw.zip.d/hw/a.ipynb",
+        "inner_3_4_hw.zip.d/hw/again.zip", "wild_4_5_hw.zip",
+    }  # fmt: skip
+    assert [left.split(":")[0] for left in done.left] == ["huge_2_3_a.ipynb", "wild_4_5_hw.zip"]
+
+
+def test_a_size_that_lies_gives_no_more_than_it_says(tmp_path: Path) -> None:
+    data = bytearray(zipped({"x": bytes(5_000_000)}))
+    place = data.index(b"PK\x01\x02") + 24
+    data[place : place + 4] = (10).to_bytes(4, "little")
+    archive = tmp_path / "download.zip"
+    archive.write_bytes(data)
+    with pytest.raises(BadArchive, match="cannot be read"):
+        unpack(archive, tmp_path / "out", Limits())
+    assert not (tmp_path / "out").exists()
+
+
+def test_nothing_is_too_much_for_an_ordinary_class() -> None:
+    members = []
+    for number in range(2000):
+        info = zipfile.ZipInfo(f"student{number}_{number}_1_{NOTEBOOK_FILE}")
+        info.file_size = 1_500_000
+        members.append(info)
+    check(members, 200_000_000, Limits())
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory: pytest.TempPathFactory) -> Lesson:
+    lesson = make_course(tmp_path_factory.mktemp("collect"))
+    with Gradebook(f"sqlite:///{lesson.root}/gradebook.db", "attention") as gradebook:
+        gradebook.update_or_create_student("jdoe", lms_user_id="123")
+    return lesson
+
+
+DOWNLOADS: dict[str, dict[str, bytes | str]] = {
+    "canvas": {
+        f"doejane_LATE_123_4567_{NOTEBOOK_FILE}": "{}",
+        "roejoe_124_4568_causal_mask-1.ipynb": "{}",
+        "roejoe_124_4569_notes.txt": "x",
+    },
+    "moodle": {
+        f"Jane Doe_77_assignsubmission_file/{NOTEBOOK_FILE}": "{}",
+        f"Jane Doe_77_assignsubmission_file/old/{NOTEBOOK_FILE}": "a copy in a folder below",
+        "Jane Doe_77_assignsubmission_onlinetext/onlinetext.html": "x",
+    },
+    "gradescope": {
+        "assignment_1_export/submission_metadata.yml": METADATA,
+        f"assignment_1_export/submission_99/{NOTEBOOK_FILE}": "{}",
+        "assignment_1_export/submission_100/homework.zip": zipped({f"hw/{NOTEBOOK_FILE}": "{}"}),
+    },
+}
+
+COLLECTED = {
+    "canvas": {
+        f"jdoe/{LESSON}/{NOTEBOOK_FILE}", f"jdoe/{LESSON}/timestamp.txt",
+        f"124/{LESSON}/causal_mask-1.ipynb",
+    },
+    "moodle": {f"77/{LESSON}/{NOTEBOOK_FILE}", f"77/{LESSON}/timestamp.txt"},
+    "gradescope": {
+        f"555/{LESSON}/{NOTEBOOK_FILE}", f"555/{LESSON}/timestamp.txt",
+        f"no@example.org/{LESSON}/{NOTEBOOK_FILE}", f"no@example.org/{LESSON}/timestamp.txt",
+    },
+}  # fmt: skip
+
+TIMES = {
+    "canvas": ("jdoe", "2026-03-01 12:00:01"),
+    "moodle": ("77", "2026-03-02 22:30:00"),
+    "gradescope": ("555", "2026-03-02 21:30:00"),
+}
+
+
+def zip_collect(root: Path) -> None:
+    """What `nbgrader zip_collect` does with the course's configuration."""
+    config = course_config(root)
+    config.CourseDirectory.assignment_id = LESSON
+    app = ZipCollectApp(config=config)
+    app.coursedir = CourseDirectory(config=config)
+    app.start()
+
+
+@pytest.fixture
+def archives(course: Lesson) -> Path:
+    """The folder for downloads, empty, in a course where nothing is collected."""
+    for folder in ("downloaded", "submitted"):
+        shutil.rmtree(course.root / folder, ignore_errors=True)
+    folder = course.root / "downloaded" / LESSON / "archive"
+    folder.mkdir(parents=True)
+    return folder
+
+
+@pytest.mark.parametrize("system", DOWNLOADS)
+def test_a_download_is_collected_with_its_late_marks(
+    system: str, course: Lesson, archives: Path
+) -> None:
+    (archives / "submissions.zip").write_bytes(zipped(DOWNLOADS[system]))
+    if system == "moodle":
+        (archives / "Grades.csv").write_text(
+            "Identifier,Last modified (submission),Last modified (grade)\n"
+            'Participant 77,"Monday, 2 March 2026, 10:30 PM",-\n'
+        )
+    zip_collect(course.root)
+    submitted = course.root / "submitted"
+    found = {p.relative_to(submitted).as_posix() for p in submitted.rglob("*") if p.is_file()}
+    assert found == COLLECTED[system]
+    assert not [p for p in submitted.rglob("*.ipynb") if p.read_text() != "{}"]
+    student, time = TIMES[system]
+    assert (submitted / student / LESSON / "timestamp.txt").read_text() == time
+
+
+def test_a_bad_download_stops_collecting_and_is_named(
+    course: Lesson, archives: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (archives / "good.zip").write_bytes(zipped(DOWNLOADS["canvas"]))
+    (archives / "evil.zip").write_bytes(zipped({"../../../x.ipynb": "{}"}))
+    (archives / "link.zip").symlink_to("/etc/passwd")
+    (archives / "cs_101_2026_mask_submissions.zip").write_bytes(zipped(DOWNLOADS["canvas"]))
+    with pytest.raises(SystemExit):
+        zip_collect(course.root)
+    said = capsys.readouterr().err
+    assert "evil.zip: '../../../x.ipynb' leads out of the folder" in said
+    assert "link.zip: it is a link" in said
+    assert "submissions.zip: that could be a student's file; call it download.zip" in said
+    assert not (course.root / "submitted").exists()
+
+
+def test_an_id_that_is_no_folders_name_is_left_out(course: Lesson, archives: Path) -> None:
+    evil = METADATA.replace("'555'", "'../../evil'").replace("no@example.org", "-rf")
+    (archives / "x.zip").write_bytes(
+        zipped({**DOWNLOADS["gradescope"], "assignment_1_export/submission_metadata.yml": evil})
+    )
+    zip_collect(course.root)
+    assert not (course.root / "submitted").exists()
+
+
+def test_nbgraders_exchange_works_on_this_course(
+    course: Lesson, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.rmtree(course.root / "submitted", ignore_errors=True)
+    home = tmp_path / "student"
+    home.mkdir()
+    config = course_config(course.root)
+    config.CourseDirectory.assignment_id = LESSON
+    config.Exchange.root = str(tmp_path / "exchange")
+    config.Exchange.cache = str(tmp_path / "cache")
+    (tmp_path / "exchange").mkdir(mode=0o777)
+
+    def run(step: type[Exchange], folder: Path) -> None:
+        monkeypatch.chdir(folder)
+        step(coursedir=CourseDirectory(config=config), authenticator=Authenticator(config=config),
+             config=config).start()  # fmt: skip
+
+    run(ExchangeReleaseAssignment, course.root)
+    run(ExchangeFetchAssignment, home)
+    given = {path.name for path in (home / LESSON).iterdir()}
+    assert given == {path.name for path in course.released_notebook.parent.iterdir()}
+    assert not [name for name in given if name.endswith((".py", ".toml"))]
+    (home / LESSON / NOTEBOOK_FILE).write_text('{"answered": true}')
+    run(ExchangeSubmit, home)
+    run(ExchangeCollect, course.root)
+    (collected,) = (course.root / "submitted").glob(f"*/{LESSON}/{NOTEBOOK_FILE}")
+    assert collected.read_text() == '{"answered": true}'
+    assert (collected.parent / "timestamp.txt").is_file()

@@ -1,0 +1,210 @@
+"""Grades for other systems, column by column, and what lateness costs."""
+
+import csv
+import os
+import shutil
+import subprocess
+import sys
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from nbformat.v4 import new_notebook
+from nbgrader.api import Gradebook
+from nbgrader.coursedir import CourseDirectory
+from nbgrader.plugins import CsvExportPlugin
+from nbgrader.preprocessors import AssignLatePenalties
+from traitlets.config import Config
+
+from autograde.cli import main
+from autograde.course import CourseError, Lesson
+from autograde.course_config import course_config
+from autograde.grader.exports import EXPORTERS, export_grades
+from autograde.grader.late import LatePolicy, penalty
+
+LESSON = "02_causal_mask"
+DAY = 86400.0
+
+
+@pytest.fixture(scope="module")
+def course(small_class: Lesson, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The small class with ids as Canvas and Moodle give them, and a penalty for bob."""
+    root = tmp_path_factory.mktemp("exports") / "course"
+    shutil.copytree(small_class.root, root)
+    with Gradebook(f"sqlite:///{root}/gradebook.db", "attention") as gradebook:
+        gradebook.update_or_create_student("ada", lms_user_id="4711", email="ada@example.org")
+        gradebook.update_or_create_student("1234", first_name="Never", last_name="There")
+        late = gradebook.find_submission_notebook("causal_mask", LESSON, "bob")
+        late.late_submission_penalty = 1.0
+        gradebook.db.commit()
+    return root
+
+
+def exported(root: Path, kind: str, *lessons: str) -> list[list[str]]:
+    path = export_grades(root, kind, lessons, root / f"out-{kind}.csv")
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.reader(file))
+
+
+def bobs_score(root: Path) -> float:
+    with Gradebook(f"sqlite:///{root}/gradebook.db", "attention") as gradebook:
+        return float(gradebook.find_submission(LESSON, "bob").score)
+
+
+def test_csv_is_nbgraders_own_table(course: Path) -> None:
+    plugin = CsvExportPlugin(config=Config(ExportPlugin={"to": str(course / "stock.csv")}))
+    database = f"sqlite:///{course}/gradebook.db"
+    with Gradebook(database, "attention") as gradebook:
+        plugin.assignment = [LESSON]
+        # nbgrader writes names as they are, so those with a comma or quotes break its table
+        for student in gradebook.students:
+            student.last_name = {"bob": "Müller", "ada": "L"}.get(student.id, student.last_name)
+        plugin.export(gradebook)
+        gradebook.db.rollback()
+    table = csv.DictReader((course / "stock.csv").read_text().splitlines())
+    stock = {row["student_id"]: row for row in table}
+    head, *rows = exported(course, "csv", LESSON)
+    ours = {row["student_id"]: row for row in (dict(zip(head, r, strict=True)) for r in rows)}
+    assert head == list(stock["bob"])
+    assert set(ours) == set(stock)
+    for student, row in stock.items():
+        for name in ("raw_score", "late_submission_penalty", "score", "max_score"):
+            assert float(ours[student][name]) == pytest.approx(float(row[name]))
+        assert ours[student]["timestamp"] == row["timestamp"]
+    assert ours["bob"]["last_name"] == "Müller, jr."
+    assert ours["ada"]["last_name"].startswith("'=HYPERLINK")
+
+
+def test_canvas(course: Path) -> None:
+    rows = exported(course, "canvas", LESSON)
+    assert rows[0] == ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", LESSON]
+    assert rows[1] == ["    Points Possible", "", "", "", "", "14.0"]
+    found = {row[3]: row for row in rows[2:]}
+    assert found["ada"][:2] == ['\'=HYPERLINK("https://example.org","x"), Ada', "4711"]
+    assert found["1234"] == ["There, Never", "1234", "", "1234", "", ""]
+    assert found["bob"][1] == ""
+    assert float(found["bob"][5]) == pytest.approx(bobs_score(course) - 1, abs=1e-4)
+    assert found["eve"][5] == "0.0"
+
+
+def test_moodle_one_lesson_is_the_grading_worksheet(course: Path) -> None:
+    head, *rows = exported(course, "moodle", LESSON)
+    found = {row["ID number"]: row for row in (dict(zip(head, r, strict=True)) for r in rows)}
+    assert found["ada"]["Identifier"] == "Participant 4711"
+    assert found["1234"]["Identifier"] == "Participant 1234"
+    assert found["1234"]["Grade"] == ""
+    assert found["bob"]["Identifier"] == ""
+    assert found["ada"]["Grade"] == found["ada"]["Maximum Grade"] == "14.0"
+    assert "Last modified (grade)" in head
+
+
+def test_moodle_several_lessons_are_columns(course: Path, small_class: Lesson) -> None:
+    with Gradebook(f"sqlite:///{course}/gradebook.db", "attention") as gradebook:
+        gradebook.update_or_create_assignment("01_self_attention")
+    head, *rows = exported(course, "moodle", LESSON, "01_self_attention")
+    assert head == ["First name", "Last name", "Username", "Email address",
+                    LESSON, "01_self_attention"]  # fmt: skip
+    assert next(row for row in rows if row[2] == "ada")[3:] == ["ada@example.org", "14.0", ""]
+
+
+def test_gradescope(course: Path) -> None:
+    head, *rows = exported(course, "gradescope", LESSON)
+    assert head == ["First Name", "Last Name", "SID", "Email", LESSON, f"{LESSON} - Max Points",
+                    f"{LESSON} - Submission Time", f"{LESSON} - Lateness (H:M:S)"]  # fmt: skip
+    found = {row[2]: row[4:] for row in rows}
+    assert found["bob"][1:] == ["14.0", "2026-03-03 00:00:00", "36:00:00"]
+    assert found["1234"] == ["", "14.0", "", ""]
+
+
+def test_titles_of_the_other_system(course: Path) -> None:
+    exporter = EXPORTERS["canvas"](
+        config=Config(GradeExporter={"titles": {LESSON: "The mask (991)"}})
+    )
+    exporter.to, exporter.assignment = str(course / "titled.csv"), [LESSON]
+    with Gradebook(f"sqlite:///{course}/gradebook.db", "attention") as gradebook:
+        exporter.export(gradebook)
+    assert '"The mask (991)"' in (course / "titled.csv").read_text()
+
+
+def test_nbgraders_command_finds_the_exporter(course: Path) -> None:
+    command = Path(sys.executable).with_name("nbgrader")
+    result = subprocess.run(
+        [command, "export", "--exporter=autograde.grader.exports.GradescopeExporter",
+         f"--to={course / 'n.csv'}"],
+        cwd=course, capture_output=True, text=True, env=dict(os.environ),
+    )  # fmt: skip
+    assert result.returncode == 0, result.stderr
+    assert "Lateness (H:M:S)" in (course / "n.csv").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["--format", "canvas"], 0, "grades-canvas.csv"),
+        (["--format", "csv", LESSON, "--to", "own.csv"], 0, "own.csv"),
+        (["--format", "excel"], 2, "'excel' is not one of"),
+        (["--format", "csv", "03"], 2, "there is no lesson '03'"),
+        (["--format", "csv", "--to", "no/such/folder.csv"], 1, "No such file or directory"),
+    ],
+)
+def test_the_command(
+    course: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], code: int, said: str
+) -> None:
+    monkeypatch.chdir(course)
+    result = CliRunner().invoke(main, ["export", *arguments])
+    assert (result.exit_code, said in result.output) == (code, True), result.output
+
+
+def test_a_lesson_the_gradebook_does_not_know_is_named(course: Path) -> None:
+    with pytest.raises(CourseError, match="does not know '05_x'; it knows:"):
+        export_grades(course, "csv", ("05_x",), None)
+
+
+@pytest.mark.parametrize(
+    ("late", "taken"),
+    [(1.0, 1.2), (DAY, 1.2), (DAY + 1, 2.4), (9 * DAY, 10.8), (10 * DAY, 12), (99 * DAY, 12)],
+)
+def test_a_tenth_for_each_day_that_has_begun(late: float, taken: float) -> None:
+    assert penalty(12.0, late, 10.0) == pytest.approx(taken)
+
+
+@pytest.mark.parametrize(
+    ("method", "hours", "late", "taken"),
+    [
+        ("none", 0, 9 * DAY, None),
+        ("zero", 0, 1.0, 12.0),
+        ("zero", 1, 3600.0, None),
+        ("percent", 1, 3600.0, None),
+        ("percent", 1, 3601.0, 1.2),
+        ("percent", 48, 2 * DAY + 1, 3.6),
+    ],
+)
+def test_a_policy_and_its_grace(
+    method: str, hours: float, late: float, taken: float | None
+) -> None:
+    policy = LatePolicy(penalty_method=method, grace_hours=hours)
+    assert policy.late_submission_penalty("x", 12.0, late) == (
+        taken if taken is None else pytest.approx(taken)
+    )
+
+
+def test_the_course_takes_nothing_off_unless_told(small_class: Lesson) -> None:
+    with Gradebook(f"sqlite:///{small_class.root}/gradebook.db", "attention") as gradebook:
+        bob = gradebook.find_submission(LESSON, "bob")
+        assert bob.total_seconds_late == timedelta(days=1.5).total_seconds()
+        assert not bob.late_submission_penalty
+
+
+def test_a_policy_in_the_configuration_counts(small_class: Lesson, tmp_path: Path) -> None:
+    root = tmp_path / "course"
+    shutil.copytree(small_class.root, root)
+    config = course_config(root)
+    config.LatePolicy.penalty_method = "percent"
+    config.LatePolicy.grace_hours = 12.0
+    about = {"notebook": "causal_mask", "assignment": LESSON, "student": "bob",
+             "db_url": CourseDirectory(config=config).db_url}  # fmt: skip
+    AssignLatePenalties(config=config).preprocess(new_notebook(), {"nbgrader": about})
+    with Gradebook(about["db_url"], "attention") as gradebook:
+        bob = gradebook.find_submission(LESSON, "bob")
+        assert bob.late_submission_penalty == pytest.approx(0.2 * bob.score)

@@ -1,0 +1,158 @@
+"""The page a student gets: what it says, how it sounds, and what it never shows."""
+
+import html
+import re
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbformat import NotebookNode
+from nbgrader.api import Gradebook
+from nbgrader.converters import GenerateFeedback
+from pages import outline_of
+from small_class import LESSON, NOTEBOOK, reference
+
+from autograde.course import Lesson
+from autograde.course_config import convert, course_config
+from autograde.grader.feedback_page import page_of
+
+STUDENTS = ("ada", "bob", "zoe", "eve")
+
+
+def page(lesson: Lesson, student: str) -> str:
+    return (lesson.root / "feedback" / student / LESSON / f"{NOTEBOOK}.html").read_text()
+
+
+def words(lesson: Lesson, student: str) -> str:
+    return " ".join(outline_of(page(lesson, student)).text.split())
+
+
+@pytest.mark.parametrize("student", STUDENTS)
+def test_it_can_be_listened_to(small_class: Lesson, student: str) -> None:
+    assert outline_of(page(small_class, student)).faults() == []
+
+
+@pytest.mark.parametrize("student", STUDENTS)
+def test_it_holds_no_address_and_nobody_else(small_class: Lesson, student: str) -> None:
+    text = re.sub(r"base64,[^\"]*", "", page(small_class, student))
+    assert "//" not in re.sub(r"/\*.*?\*/", "", text.replace("</", "<"))
+    assert "<script" not in text
+    assert set(re.findall(r"\w+", text)).isdisjoint(set(STUDENTS) - {student})
+
+
+def test_a_wrong_line_has_its_reason_and_the_misconception_its_hint(small_class: Lesson) -> None:
+    said = words(small_class, "bob")
+    assert "Feedback: The causal mask" in said
+    assert re.search(r"causal_mask: \d.* of 2 points", said)
+    assert re.search(r"✗ wrong seven tokens \S+", said)
+    assert "This is what comes out when one thinks: “diagonal=1 means: with the diagonal.”" in said
+    assert "Hint: It moves the border one column to the right" in said
+
+
+def test_the_part_to_read_again_is_the_one_above_the_exercise(small_class: Lesson) -> None:
+    text = page(small_class, "bob")
+    (anchor, title), *_ = re.findall(r'Read again: <a href="#([^"]+)">([^<]+)</a>', text)
+    assert title == "2 The triangle"
+    assert re.search(rf'<h3 id="{anchor}">2 The triangle</h3>', text)
+    assert 'href="#cell-causal_mask"' in text
+
+
+def test_what_is_right_needs_no_reading_again(small_class: Lesson) -> None:
+    assert "Read again" not in page(small_class, "ada")
+    assert words(small_class, "ada").count("All lines are right") == 6
+
+
+def test_own_figures_have_words(small_class: Lesson) -> None:
+    pictures = re.findall(r'<img alt="([^"]+)" src="data:image/png', page(small_class, "ada"))
+    pictures += re.findall(r'<img [^>]*src="data:image/png[^>]* alt="([^"]+)"',
+                           page(small_class, "ada"))  # fmt: skip
+    assert pictures
+    assert all(len(words) > 20 for words in pictures)
+
+
+def test_the_references_code_is_not_there(small_class: Lesson) -> None:
+    answers = " ".join(reference(small_class).values())
+    own = {line.strip() for line in answers.splitlines() if "return" in line and "(" in line}
+    assert len(own) >= 5
+    for student in ("zoe", "eve"):
+        shown = html.unescape(re.sub(r"<[^>]+>", "", page(small_class, student)))
+        assert [line for line in own if line in shown] == []
+    shown = html.unescape(re.sub(r"<[^>]+>", "", page(small_class, "ada")))
+    assert [line for line in own if line in shown]  # it is her answer; the search finds it
+
+
+def test_a_file_that_is_no_notebook_says_so_first(small_class: Lesson) -> None:
+    said = words(small_class, "eve")
+    assert "0 of 14 points. The file is not JSON" in said
+    assert said.count("not JSON") == 1
+    assert said.count("Not judged: see above.") == 6
+    assert "wrong" not in said.partition("Your answer")[0]
+
+
+def test_an_own_text_cell_keeps_its_words_alone(small_class: Lesson) -> None:
+    text = page(small_class, "bob")
+    assert "My own heading" in text
+    assert "a link" in text
+    assert "example.org" not in text
+    assert text.count('id="exercises"') == 1
+
+
+@pytest.fixture
+def graded_by_hand(small_class: Lesson, tmp_path: Path) -> Lesson:
+    """bob's page after a person has looked at two of his exercises."""
+    root = tmp_path / "course"
+    shutil.copytree(small_class.root, root)
+    with Gradebook(f"sqlite:///{root}/gradebook.db", "attention") as gradebook:
+        gradebook.find_grade("test_causal_mask", NOTEBOOK, LESSON, "bob").manual_score = 1.75
+        comment = gradebook.find_comment("causal_mask", NOTEBOOK, LESSON, "bob")
+        comment.manual_comment = "Look at <b>row 0</b>."
+        gradebook.find_submission_notebook(NOTEBOOK, LESSON, "bob").late_submission_penalty = 0.5
+        gradebook.db.commit()
+    config = course_config(root)
+    config.CourseDirectory.student_id = "bob"
+    config.CourseDirectory.assignment_id = LESSON
+    config.GenerateFeedback.force = True
+    convert(GenerateFeedback, config)
+    return replace(small_class, root=root)
+
+
+def test_what_was_written_by_hand_is_there(graded_by_hand: Lesson) -> None:
+    said = words(graded_by_hand, "bob")
+    assert "causal_mask: 1.75 of 2 points" in said
+    assert "Scored by hand: 1.75 of 2 points; the rubric alone gives" in said
+    assert "Comment: Look at <b>row 0</b>." in said
+    assert "0.5 taken off for lateness" in said
+    assert outline_of(page(graded_by_hand, "bob")).faults() == []
+
+
+def notebook(*cells: NotebookNode) -> NotebookNode:
+    nb = nbformat.v4.new_notebook(cells=list(cells))
+    nb.metadata["autograde"] = {"problem": "", "notes": {}}
+    return nb
+
+
+HEADINGS = {
+    "# A\n## B\n### C": [2, 3, 4],
+    "### A\n# B": [2, 2],
+    "# A\n#### B\n# C\n## D": [2, 3, 2, 3],
+    "###### A\n###### B\n###### C": [2, 3, 4],
+}
+
+
+@pytest.mark.parametrize("source", HEADINGS)
+def test_headings_keep_their_order_below_the_pages_own(source: str) -> None:
+    text = page_of(notebook(nbformat.v4.new_markdown_cell(source))).blocks[0].text
+    assert [int(level) for level in re.findall(r"<h(\d) id", text)] == HEADINGS[source]
+
+
+def test_a_written_answer_waits_until_it_is_graded() -> None:
+    kind = {"grade": True, "solution": True, "grade_id": "why", "points": 2, "comment": "Good."}
+    for score, waiting in ((None, 2.0), (1.5, 0.0)):
+        cell = nbformat.v4.new_markdown_cell("Because.", metadata={"nbgrader": {**kind}})
+        cell.metadata.nbgrader["score"] = score
+        found = page_of(notebook(cell))
+        assert found.waiting == waiting
+        assert [(each.name, each.score) for each in found.graded] == [("why", score)]
+        assert found.blocks[0].comment == "Good."

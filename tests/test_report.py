@@ -1,0 +1,230 @@
+"""The class report: what it says of a class, with names and without, as a page and as CSV."""
+
+import csv
+import re
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from pages import Outline, outline_of
+
+from autograde import __version__
+from autograde.cli import main
+from autograde.course import CourseError, Lesson
+from autograde.grader.classdata import (
+    ClassData,
+    Submission,
+    kind_of,
+    misconceptions,
+    read_class,
+    without_names,
+)
+from autograde.grader.report import line_rows, render, tables, write_report
+from autograde.grader.spreadsheet import write_table
+from autograde.verdict.judge import LineVerdict, Verdict
+from autograde.verdict.key import Wrong
+
+STUDENTS = ("ada", "bob", "eve", "zoe", "kim")
+
+
+def test_a_class_is_read_from_gradebook_and_notebooks(small_class: Lesson) -> None:
+    data = read_class(small_class)
+    scores = {each.student: each.score for each in data.submissions}
+    assert scores["ada"] == 14
+    assert 0 < scores["bob"] < 14
+    assert scores["eve"] == scores["zoe"] == 0
+    assert {each.student for each in data.judged} == {"ada", "bob"}
+    assert [each.student for each in data.submissions if each.untouched] == ["zoe"]
+    assert data.not_graded == ("kim",)
+    assert [(exercise, wrong.name, n) for exercise, wrong, n in misconceptions(data)] == [
+        ("causal_mask", "one_too_many", 1)
+    ]
+    assert {each.version for each in data.submissions} == {__version__}
+
+
+def test_the_page_says_what_the_class_shows(small_class: Lesson) -> None:
+    page = outline_of(write_report(small_class).read_text())
+    assert page.headings[0] == (1, "Class report: The causal mask")
+    for text in (
+        "means: with the diagonal.", "It moves the border one column to the right",
+        "The file is not JSON", "Handed in, not graded.", "1 were handed in untouched",
+        "undefined: fewer than 10 students", "Psychometrika", "pool of 16 seeds", __version__,
+    ):  # fmt: skip
+        assert text in page.text
+
+
+def test_the_page_stands_alone_and_can_be_listened_to(small_class: Lesson) -> None:
+    text = write_report(small_class).read_text()
+    assert outline_of(text).faults() == []
+    assert not re.search(r"https?:", re.sub(r"base64,[^\"]*", "", text))
+
+
+@pytest.mark.parametrize("anonymous", [False, True])
+def test_without_names_nothing_says_who(
+    small_class: Lesson, anonymous: bool, tmp_path: Path
+) -> None:
+    page = write_report(small_class, anonymous=anonymous, csv_folder=tmp_path)
+    texts = [outline_of(page.read_text()).text, *(p.read_text() for p in tmp_path.iterdir())]
+    words = set(re.findall(r"\w+", " ".join(texts)))
+    assert words.isdisjoint(STUDENTS) == anonymous
+    assert words >= {"JSON"}  # the kind of a problem stays
+
+
+def test_csv_holds_the_same(small_class: Lesson, tmp_path: Path) -> None:
+    write_report(small_class, csv_folder=tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        f"02_causal_mask-{name}.csv" for name in ("lines", "misconceptions", "students")
+    ]
+    with (tmp_path / "02_causal_mask-lines.csv").open(newline="") as file:
+        lines = {(row["exercise"], row["line"]): row for row in csv.DictReader(file)}
+    assert lines["causal_mask", "seven tokens"]["difficulty"] == "0.5"
+    assert lines["causal_mask", "seven tokens"]["wrong"] == "1"
+    assert lines["apply_mask", "hidden nan"]["right"] == "2"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["02_causal_mask"], 0, "report/02_causal_mask.html"),
+        ([], 0, "no submission of 01_self_attention is graded"),
+        (["01_self_attention"], 1, "no submission of 01_self_attention is graded"),
+        (["03"], 2, "there is no lesson '03'"),
+    ],
+)
+def test_the_command(
+    small_class: Lesson, monkeypatch: pytest.MonkeyPatch, arguments: list[str], code: int, said: str
+) -> None:
+    monkeypatch.chdir(small_class.root)
+    result = CliRunner().invoke(main, ["report", *arguments])
+    assert (result.exit_code, said in result.output) == (code, True), result.output
+
+
+def test_a_broken_graded_notebook_is_named(small_class: Lesson, tmp_path: Path) -> None:
+    root = tmp_path / "course"
+    shutil.copytree(small_class.root, root)
+    (root / "autograded" / "ada" / small_class.name / "causal_mask.ipynb").write_text("{}")
+    with pytest.raises(CourseError, match=r"ada.*causal_mask.ipynb .*Grade it again"):
+        read_class(replace(small_class, root=root))
+
+
+PROBLEMS = {
+    "causal_mask.ipynb was not handed in (found: jane doe.ipynb).": "no notebook of that name",
+    "The notebook was not handed in.": "no notebook was handed in",
+    "The file is empty.": "is empty",
+    "The file is not JSON, so it is no notebook: Expecting value": "not JSON",
+    "The notebook ran longer than 300 s. The cells after that were not run.": "too long",
+    "The kernel died in the cell that begins 'jane = 1': it used up the memory": "kernel died",
+    "The cell that begins 'jane' ran too long and did not stop when it was interrupted": "a cell",
+    "The kernel could not be run: no jane": "could not be run",
+    "The judge failed on causal_mask: look at the feedback.": "the judge failed",
+    "something about jane": "another problem",
+}
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+def test_a_problem_has_a_kind_that_names_nobody(problem: str) -> None:
+    assert PROBLEMS[problem] in kind_of(problem)
+    assert "jane" not in kind_of(problem)
+
+
+def verdict(name: str, *passed: bool | None, note: str = "", attempted: bool = True) -> Verdict:
+    """A verdict by its lines: right, wrong, or held (None)."""
+    lines = tuple(
+        LineVerdict(f"line {i}", ok is True, float(ok is True), "" if ok else "why", ok is None)
+        for i, ok in enumerate(passed)
+    )
+    points = sum(line.points for line in lines)
+    return Verdict(name, points, float(len(lines)), lines, note=note, attempted=attempted)
+
+
+def submission(student: str, *verdicts: Verdict, **more: object) -> Submission:
+    return Submission(
+        student,
+        score=sum(each.points for each in verdicts),
+        verdicts={each.exercise: each for each in verdicts},
+        **more,  # type: ignore[arg-type]
+    )
+
+
+def test_every_state_of_a_line_is_counted(small_class: Lesson) -> None:
+    data = ClassData(
+        small_class,
+        (
+            submission("a", verdict("causal_mask", True, False, None)),
+            submission("b", verdict("causal_mask", True, True, True)),
+            submission("died", replace(verdict("causal_mask", False, False, False), lines=tuple(
+                LineVerdict(f"line {i}", False, 0.0) for i in range(3)))),
+            submission("c", verdict("causal_mask", False, False, False, attempted=False),
+                       verdict("apply_mask", True)),
+        ),
+    )  # fmt: skip
+    counts = [dict(row.counts) for row in line_rows(data)]
+    assert counts == [
+        {"right": 2, "not judged": 1},
+        {"right": 1, "wrong": 1, "not judged": 1},
+        {"right": 1, "held": 1, "not judged": 1},
+        {"right": 1, "not judged": 2},
+    ]
+
+
+def hostile(small_class: Lesson) -> ClassData:
+    bad = Wrong("x", "<script>1</script>", "<img src=x>", ())
+    return ClassData(
+        small_class,
+        (
+            submission("<b>x</b>", replace(verdict("causal_mask", False), misconception=bad),
+                       problem="<script>2</script>"),
+            submission("=cmd|' /C calc'!A0", verdict("causal_mask", True)),
+        ),
+        ("<i>gone</i>",),
+    )  # fmt: skip
+
+
+def test_nothing_in_a_submission_becomes_markup(small_class: Lesson) -> None:
+    page = render(hostile(small_class))
+    for text in ("<script", "<b>x", "<img src=x", "<i>gone"):
+        assert text not in page
+    assert "&lt;script&gt;2" in page
+
+
+def test_no_cell_of_a_table_is_a_formula(small_class: Lesson, tmp_path: Path) -> None:
+    for name, (head, rows) in tables(hostile(small_class)).items():
+        write_table(tmp_path / name, head, rows)
+        with (tmp_path / name).open(newline="") as file:
+            cells = [cell for row in csv.reader(file) for cell in row]
+        assert not [cell for cell in cells if cell[:1] in "=+@" and cell]
+
+
+def test_three_hundred_students_on_one_page(small_class: Lesson) -> None:
+    data = ClassData(
+        small_class,
+        tuple(
+            submission(f"student{i}", verdict("causal_mask", *(i % 7 > j for j in range(10))))
+            for i in range(300)
+        ),
+    )
+    page: Outline = outline_of(render(data))
+    assert page.faults() == []
+    assert "Heatmap of 10 rubric lines by" in page.text
+    assert page.text.count("student299") == 1  # in the table, not in the picture's words
+    best = [row.statistics.discrimination for row in line_rows(data)]
+    assert best[0] is not None
+    assert 0 < best[0] < 1
+
+
+def test_without_names_the_order_is_by_score(small_class: Lesson) -> None:
+    data = ClassData(
+        small_class,
+        (submission("weak", verdict("causal_mask", False)),
+         submission("strong", verdict("causal_mask", True), problem="The file is empty.")),
+        ("missing",),
+    )  # fmt: skip
+    found = without_names(data)
+    assert [(each.student, each.score) for each in found.submissions] == [
+        ("student 1", 1.0),
+        ("student 2", 0.0),
+    ]
+    assert found.submissions[0].problem == "the file is empty"
+    assert found.not_graded == ("submission 1",)

@@ -1,0 +1,81 @@
+"""Verdicts as the metadata of a graded notebook, and cells of tables for spreadsheets."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+import torch
+
+from autograde.grader.spreadsheet import Cell, safe, write_table
+from autograde.grader.verdicts import graded_note, read_verdicts
+from autograde.verdict.judge import LineVerdict, Verdict
+from autograde.verdict.key import Wrong
+from autograde.verdict.recording import Outcome
+
+LINES = (
+    LineVerdict("one", True, 1.5),
+    LineVerdict("two", False, 0.0, "row 2 sums to 0.19"),
+    LineVerdict("three", False, 0.0, "not counted", held=True),
+)
+
+
+@pytest.mark.parametrize("wrong", [None, Wrong("a", "b", "c", ())])
+def test_there_and_back(wrong: Wrong | None) -> None:
+    verdicts = {
+        "f": Verdict("f", 1.5, 4.5, LINES, misconception=wrong, note="a\nb"),
+        "g": Verdict("g", 0.0, 2.0, (), attempted=False),
+    }
+    note = json.loads(json.dumps(graded_note(verdicts, seed=7)))
+    assert read_verdicts(note) == verdicts
+
+
+def test_no_expected_value_travels() -> None:
+    known = Wrong("a", "b", "c", (Outcome(value=torch.tensor([12345.0])),))
+    note = graded_note({"f": Verdict("f", 0.0, 4.5, LINES, misconception=known)}, seed=7)
+    assert "12345" not in json.dumps(note)
+
+
+def test_the_seed_has_a_name_that_is_not_the_seed() -> None:
+    names = {graded_note({}, seed)["seed"] for seed in range(16)}
+    assert len(names) == 16
+    assert all(len(name) == 6 for name in names)
+
+
+def test_a_notebook_graded_without_verdicts_has_none() -> None:
+    assert read_verdicts({"problem": "", "notes": {}}) == {}
+
+
+CELLS: list[tuple[Cell, Cell]] = [
+    ("=1+1", "'=1+1"),
+    ("+49 30", "'+49 30"),
+    ("-cmd", "'-cmd"),
+    ("@SUM(A1)", "'@SUM(A1)"),
+    ("\t=1", "'\t=1"),
+    ("\r=1", "'\r=1"),
+    ("\n=1", "'\n=1"),
+    ("＝1", "'＝1"),  # noqa: RUF001
+    ("-1.5", "-1.5"),
+    ("+3", "+3"),
+    (-1.5, -1.5),
+    (None, None),
+    ("", ""),
+    ("a=b", "a=b"),
+    ("O'Neil; Ann", "O'Neil; Ann"),
+]
+
+
+@pytest.mark.parametrize(("value", "cell"), CELLS)
+def test_no_cell_runs_as_a_formula(value: Cell, cell: Cell) -> None:
+    assert safe(value) == cell
+
+
+def test_a_table_keeps_numbers_and_quotes_text(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    write_table(path, ["a", "=b"], [["x;=1", 2.5], ['say "hi"\n=2', None], ["Müller", -3]])
+    text = path.read_bytes().decode()
+    assert '"x;=1",2.5\r\n' in text  # a quoted cell is one cell for other separators as well
+    with path.open(newline="", encoding="utf-8") as file:
+        assert list(csv.reader(file)) == [
+            ["a", "'=b"], ["x;=1", "2.5"], ['say "hi"\n=2', ""], ["Müller", "-3"],
+        ]  # fmt: skip
