@@ -26,7 +26,7 @@ from nbgrader.converters import Autograde
 from autograde.authoring.build import build
 from autograde.authoring.sources import source_notebook
 from autograde.course import Lesson, lessons
-from autograde.course_config import convert
+from autograde.course_config import convert, course_config
 from autograde.kernels import template
 from autograde.kernels.wall import missing
 

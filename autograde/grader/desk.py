@@ -59,11 +59,12 @@ class Facts:
     """What is the same for every submission of a lesson in one run."""
 
     def __init__(self, lesson: Lesson, gradebook: Gradebook, config: Config, wall: bool) -> None:
-        self._released = lesson.released_notebook.read_bytes()
+        released = lesson.released_notebook.read_bytes()
+        self.released = NotebookNode(nbformat.reads(released.decode(), as_version=4))
         self.cells = saving.LessonCells(gradebook, lesson)
         self.known = saving.known(gradebook, lesson)
         deciding = [
-            self._released,
+            released,
             expected.digest(lesson),
             course_secret(lesson.root),
             wall,
@@ -72,11 +73,6 @@ class Facts:
             _settings(config),
         ]
         self.digest = digest(deciding)
-
-    @property
-    def released(self) -> NotebookNode:
-        """A fresh copy each time: notebooks are changed in place."""
-        return NotebookNode(nbformat.reads(self._released.decode(), as_version=4))
 
 
 def _settings(config: Config) -> str:
@@ -135,7 +131,7 @@ class Desk:
         if entry.page == page and html.is_file():
             return None
         # people gave scores or comments since
-        return self._page(handed_in, nbformat.read(nb, as_version=4), replace(entry, page=page))
+        return self._page(handed_in, NotebookNode(nbformat.read(nb, as_version=4)), entry)
 
     def _prepare(self, handed_in: HandedIn, facts: Facts, graded: str) -> Prepared:
         lesson = handed_in.lesson
@@ -160,15 +156,11 @@ class Desk:
         if result is not None:
             put_result(nb, result, note)
         verdicts = judge_and_show(lesson, nb, self._of(lesson).released)
-        content = nbformat.writes(nb).encode("utf-8", "surrogatepass")
-        files = {**handed_in.files, f"{lesson.notebook}.ipynb": content}
-        self._write(self._autograde, "autograded", handed_in, files)
         saving.save(self.gradebook, (student, lesson), when, (nb, verdicts), self._late)
-        known = saving.known(self.gradebook, lesson, student)[student]
         entry = Entry(
             graded=prepared.graded,
-            scores=known.scores,
-            page=digest([prepared.graded, known.by_hand]),
+            scores="",
+            page="",
             result=prepared.job.key if prepared.job else "",
             problem=note["problem"],
             walled=self.wall,
@@ -178,17 +170,26 @@ class Desk:
         return self._page(handed_in, nb, entry)
 
     def _page(self, handed_in: HandedIn, nb: NotebookNode, entry: Entry) -> Page:
-        graded = pages.with_grades(self._feedback, handed_in.student, handed_in.lesson, nb)
-        return Page(handed_in, entry, (str(self.root), self._pickled, *graded))
+        """What the page is made from, and the entry as the gradebook is now."""
+        place = handed_in.student, handed_in.lesson
+        rows = saving.Rows(self.gradebook, place)
+        known = saving.known_of(rows)
+        page = digest([entry.graded, known.by_hand])
+        graded = pages.as_bytes(nb)
+        arguments = (graded, *pages.with_grades(self._feedback, place, nb, rows))
+        self.gradebook.db.remove()
+        entry = replace(entry, scores=known.scores, page=page)
+        return Page(handed_in, entry, (str(self.root), self._pickled, *arguments))
 
-    def finish(self, page: Page, html: bytes) -> None:
-        """Write a page, then note that the submission is done."""
+    def finish(self, page: Page, nb: bytes, html: bytes) -> None:
+        """Write the graded notebook and its page, then note that the submission is done."""
         handed_in = page.handed_in
         lesson = handed_in.lesson
-        files = {n: c for n, c in handed_in.files.items() if not n.endswith(".ipynb")}
-        self._write(
-            self._feedback, "feedback", handed_in, {**files, f"{lesson.notebook}.html": html}
-        )
+        name, files = f"{lesson.notebook}.ipynb", handed_in.files
+        self._write(self._autograde, "autograded", handed_in, {**files, name: nb})
+        others = {n: content for n, content in files.items() if not n.endswith(".ipynb")}
+        page_name = f"{lesson.notebook}.html"
+        self._write(self._feedback, "feedback", handed_in, {**others, page_name: html})
         keep_entry(self.root, lesson.name, handed_in.student, page.entry)
 
     def _place(self, kind: str, handed_in: HandedIn) -> Path:

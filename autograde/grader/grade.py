@@ -15,12 +15,13 @@ from traitlets.config import Config
 from autograde.course import CourseError, Lesson
 from autograde.course_config import course_config
 from autograde.grader import guard, pages
+from autograde.grader.cluster import cluster
 from autograde.grader.desk import Desk, Page, Prepared
 from autograde.grader.guard import Stop
 from autograde.grader.job import Result, run_job
 from autograde.grader.keys import keys_for
+from autograde.grader.processes import Processes
 from autograde.grader.store import keep_result, stored_result
-from autograde.grader.workers import Processes, cluster
 
 AHEAD = 2
 """How many submissions are prepared or at work for each worker: enough that none waits."""
@@ -112,7 +113,7 @@ class _Run:
     ) -> None:
         self.desk, self.local, self.away, self.ahead = desk, local, away, ahead
         self.regrade = regrade
-        self.working: dict[Future[bytes], Prepared | Page] = {}
+        self.working: dict[Future[Any], Prepared | Page] = {}
         self.keys: dict[tuple[str, int], Future[Any]] = {}
 
     def all(
@@ -189,7 +190,7 @@ class _Run:
         self.working[self.away.submit(run_job, todo.job)] = todo
         return None
 
-    def _ran(self, prepared: Prepared, future: Future[bytes]) -> Graded | None:
+    def _ran(self, prepared: Prepared, future: Future[Any]) -> Graded | None:
         assert prepared.job is not None  # noqa: S101 (for mypy)
         result = future.result()
         keep_result(self.desk.root, prepared.job.key, result)
@@ -200,14 +201,14 @@ class _Run:
     def _render(self, page: Page) -> None:
         self.working[self.local.submit(pages.render, *page.arguments)] = page
 
-    def _rendered(self, page: Page, future: Future[bytes]) -> Graded:
-        self.desk.finish(page, future.result())
+    def _rendered(self, page: Page, future: Future[Any]) -> Graded:
+        self.desk.finish(page, *future.result())
         handed_in = page.handed_in
         problem = page.entry.problem or handed_in.remark
         return Graded(handed_in.student, handed_in.lesson.name, problem)
 
 
-def _came(future: Future[bytes]) -> bool:
+def _came(future: Future[Any]) -> bool:
     return future.done() and not future.cancelled() and future.exception() is None
 
 

@@ -1,5 +1,6 @@
 """Feedback pages of a class: the gradebook's part is read here, the page is made by a worker."""
 
+import json
 import os
 import pickle
 from functools import lru_cache
@@ -12,11 +13,12 @@ from nbconvert.preprocessors import Preprocessor
 from nbformat import NotebookNode
 from nbgrader.converters import GenerateFeedback
 from nbgrader.coursedir import CourseDirectory
-from nbgrader.preprocessors import NbGraderPreprocessor
+from nbgrader.preprocessors import GetGrades, NbGraderPreprocessor
 from traitlets.config import Config
 from traitlets.utils.importstring import import_item
 
 from autograde.course import Lesson
+from autograde.grader.saving import Rows
 
 
 def converter(config: Config) -> GenerateFeedback:
@@ -31,9 +33,10 @@ def steps(feedback: GenerateFeedback) -> list[Preprocessor]:
 
 
 def with_grades(
-    feedback: GenerateFeedback, student: str, lesson: Lesson, nb: NotebookNode
+    feedback: GenerateFeedback, place: tuple[str, Lesson], nb: NotebookNode, rows: Rows
 ) -> tuple[bytes, dict[str, Any]]:
     """The graded notebook with the gradebook's scores and comments, and what the page shows."""
+    student, lesson = place
     resources = ResourcesDict(
         unique_key=lesson.notebook,
         output_files_dir=f"{lesson.notebook}_files",
@@ -46,21 +49,48 @@ def with_grades(
         },
     )
     for step in steps(feedback):
-        if isinstance(step, NbGraderPreprocessor):  # only these know the gradebook
+        if isinstance(step, GetGrades):
+            _get_grades(step, nb, resources, rows)
+        elif isinstance(step, NbGraderPreprocessor):  # it may know the gradebook
             nb, resources = step.preprocess(nb, resources)
-    return nbformat.writes(nb).encode("utf-8", "surrogatepass"), dict(resources)
+    return as_bytes(nb), dict(resources)
 
 
-def render(root: str, config: bytes, nb: bytes, resources: dict[str, Any]) -> bytes:
-    """The page; for a worker on the machine where the course is.
+def _get_grades(step: GetGrades, nb: NotebookNode, resources: ResourcesDict, rows: Rows) -> None:
+    """What this step does by itself, but without a connection and a query for each cell."""
+    place = resources["nbgrader"]
+    step.notebook_id, step.assignment_id = place["notebook"], place["assignment"]
+    step.student_id, step.gradebook = place["student"], rows
+    for index, cell in enumerate(nb.cells):
+        nb.cells[index], _ = step.preprocess_cell(cell, resources, index)
+    penalty = rows.notebook.late_submission_penalty or 0
+    place["score"] = rows.notebook.score - penalty
+    place["max_score"], place["late_penalty"] = rows.notebook.max_score, penalty
+
+
+def as_bytes(nb: NotebookNode) -> bytes:
+    """A notebook on its way to another process; a file is written by nbformat."""
+    return json.dumps(nb).encode()
+
+
+def from_bytes(content: bytes) -> NotebookNode:
+    return NotebookNode(nbformat.from_dict(json.loads(content)))
+
+
+def render(
+    root: str, config: bytes, graded: bytes, nb: bytes, resources: dict[str, Any]
+) -> tuple[bytes, bytes]:
+    """The graded notebook's file and its page; for a worker on the machine where the course is.
 
     Args:
         config: nbgrader's configuration, pickled by the coordinator.
+        graded: the graded notebook.
+        nb: the same with the gradebook's scores and comments in it.
     """
     os.chdir(root)
-    notebook = nbformat.reads(nb.decode("utf-8", "surrogatepass"), as_version=4)
-    page, _ = _exporter(config).from_notebook_node(notebook, ResourcesDict(**resources))
-    return str(page).encode("utf-8", "xmlcharrefreplace")
+    page, _ = _exporter(config).from_notebook_node(from_bytes(nb), ResourcesDict(**resources))
+    file = nbformat.writes(from_bytes(graded)) + "\n"
+    return file.encode("utf-8", "surrogatepass"), page.encode("utf-8", "xmlcharrefreplace")
 
 
 @lru_cache(maxsize=1)

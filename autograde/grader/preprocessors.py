@@ -16,7 +16,7 @@ from autograde.grader.judging import UNJUDGED, judge_notebook, show_verdicts
 from autograde.grader.keys import keys_for
 from autograde.grader.markup import sanitise_text
 from autograde.grader.outputs import reduce_outputs
-from autograde.grader.saving import save_scores
+from autograde.grader.saving import Rows, save_scores
 from autograde.grader.seeds import seed_of
 from autograde.grader.store import stored_result
 from autograde.grader.submission import Submission, read_submission, restore
@@ -126,9 +126,6 @@ class JudgeAndSave(NbGraderPreprocessor):
         verdicts = judge_and_show(lesson, nb, released)
         place = resources["nbgrader"]
         with Gradebook(place["db_url"]) as gradebook:
-            saved = gradebook.find_submission_notebook(
-                place["notebook"], place["assignment"], place["student"]
-            )
-            save_scores(gradebook, saved, nb, verdicts)
+            save_scores(Rows(gradebook, (place["student"], lesson)), nb, verdicts)
             gradebook.db.commit()
         return nb, resources

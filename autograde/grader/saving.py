@@ -29,29 +29,42 @@ from autograde.course import Lesson, grade_id
 from autograde.verdict.judge import Verdict
 
 
-def save_scores(
-    gradebook: Gradebook, saved: SubmittedNotebook, nb: NotebookNode, verdicts: dict[str, Verdict]
-) -> None:
+class Rows:
+    """The rows of one submitted notebook, read at once; it answers what nbgrader's steps ask."""
+
+    def __init__(self, gradebook: Gradebook, place: tuple[str, Lesson]) -> None:
+        student, lesson = place
+        self.notebook: SubmittedNotebook = gradebook.find_submission_notebook(
+            lesson.notebook, lesson.name, student
+        )
+        self.grades = self._by_cell(gradebook, Grade)
+        self.comments = self._by_cell(gradebook, Comment)
+
+    def _by_cell(self, gradebook: Gradebook, kind: Any) -> dict[str, Any]:
+        rows = gradebook.db.query(BaseCell.name, kind).join(kind, kind.cell_id == BaseCell.id)
+        return dict(rows.filter(kind.notebook_id == self.notebook.id).all())
+
+    def find_grade(self, name: str, notebook: str, assignment: str, student: str) -> Grade:
+        return self.grades[name]
+
+    def find_comment(self, name: str, notebook: str, assignment: str, student: str) -> Comment:
+        return self.comments[name]
+
+
+def save_scores(rows: Rows, nb: NotebookNode, verdicts: dict[str, Verdict]) -> None:
     """Write the scores and automatic comments of one judged notebook; the caller commits.
 
     nbgrader commits cell by cell. Here a killed run leaves all of a notebook or nothing.
     """
-    grades, comments = _by_cell(gradebook, Grade, saved), _by_cell(gradebook, Comment, saved)
     for cell in nb.cells:
         name = grade_id(cell) or ""
         if is_grade(cell):
-            _save_score(grades[name], cell, verdicts.get(name.removeprefix("test_")))
+            _save_score(rows.grades[name], cell, verdicts.get(name.removeprefix("test_")))
         if is_solution(cell) or is_task(cell):
             untouched = cell.metadata.nbgrader.get("checksum") == compute_checksum(cell)
-            comments[name].auto_comment = (
+            rows.comments[name].auto_comment = (
                 "No response." if untouched and not is_task(cell) else None
             )
-
-
-def _by_cell(gradebook: Gradebook, kind: Any, saved: SubmittedNotebook) -> dict[str, Any]:
-    """The grades or the comments of a submitted notebook, by the name of their cell."""
-    rows = gradebook.db.query(BaseCell.name, kind).join(kind, kind.cell_id == BaseCell.id)
-    return dict(rows.filter(kind.notebook_id == saved.id).all())
 
 
 def _save_score(grade: Grade, cell: NotebookNode, verdict: Verdict | None) -> None:
@@ -90,17 +103,18 @@ def save(
         # nbgrader 0.9 adds rows in an order that SQLAlchemy 2.1 warns about; they are right
         warnings.simplefilter("ignore", SAWarning)
         submission = gradebook.update_or_create_submission(lesson.name, student, **when)
-    (saved,) = (nb for nb in submission.notebooks if nb.name == lesson.notebook)
-    save_scores(gradebook, saved, *judged)
-    saved.late_submission_penalty = None
+    rows = Rows(gradebook, place)
+    save_scores(rows, *judged)
+    rows.notebook.late_submission_penalty = None
     if submission.total_seconds_late > 0:
         gradebook.db.flush()
-        gradebook.db.refresh(saved)
+        gradebook.db.refresh(rows.notebook)
         penalty = late.plugin_inst.late_submission_penalty(
-            student, saved.score, submission.total_seconds_late
+            student, rows.notebook.score, submission.total_seconds_late
         )
         if penalty is not None:
-            saved.late_submission_penalty = late._check_late_penalty(saved, penalty)
+            penalty = late._check_late_penalty(rows.notebook, penalty)
+            rows.notebook.late_submission_penalty = penalty
     gradebook.db.commit()
     gradebook.db.remove()  # else the session would keep the whole class in memory
 
@@ -114,32 +128,47 @@ class Known:
     extension: str
 
 
-def known(gradebook: Gradebook, lesson: Lesson, student: str | None = None) -> dict[str, Known]:
-    """What the gradebook holds of a lesson's submissions, by student; of one alone if named."""
+def known(gradebook: Gradebook, lesson: Lesson) -> dict[str, Known]:
+    """What the gradebook holds of a lesson's submissions, by student."""
     scores: dict[str, list[Any]] = defaultdict(list)
     by_hand: dict[str, list[Any]] = defaultdict(list)
     extensions: dict[str, str] = {}
     grades = (BaseCell.name, Grade.auto_score, Grade.manual_score, Grade.extra_credit)
     for who, extension, penalty, name, auto, manual, extra in _rows(
-        gradebook, lesson, student, Grade, *grades
+        gradebook, lesson, Grade, *grades
     ):
         scores[who].append((name, _number(auto)))
         by_hand[who].append((name, _number(manual), _number(extra), _number(penalty)))
         extensions[who] = str(extension)
     comments = (BaseCell.name, Comment.manual_comment)
-    for who, _, _, name, comment in _rows(gradebook, lesson, student, Comment, *comments):
+    for who, _, _, name, comment in _rows(gradebook, lesson, Comment, *comments):
         by_hand[who].append((name, comment))
     gradebook.db.remove()
     return {
-        who: Known(digest(scores[who]), digest(by_hand[who]), extensions[who]) for who in scores
+        who: Known(
+            digest(sorted(scores[who])), digest(sorted(by_hand[who], key=repr)), extensions[who]
+        )
+        for who in scores
     }
 
 
-def _rows(
-    gradebook: Gradebook, lesson: Lesson, student: str | None, kind: Any, *columns: Any
-) -> Iterable[Any]:
+def known_of(rows: Rows) -> Known:
+    """The same of one submission, whose rows are read already."""
+    penalty = _number(rows.notebook.late_submission_penalty)
+    by_hand: list[Any] = [(name, comment.manual_comment) for name, comment in rows.comments.items()]
+    scores = [(name, _number(grade.auto_score)) for name, grade in rows.grades.items()]
+    for name, grade in rows.grades.items():
+        by_hand.append((name, _number(grade.manual_score), _number(grade.extra_credit), penalty))
+    return _known(scores, by_hand, str(rows.notebook.assignment.extension))
+
+
+def _known(scores: list[Any], by_hand: list[Any], extension: str) -> Known:
+    return Known(digest(sorted(scores)), digest(sorted(by_hand, key=repr)), extension)
+
+
+def _rows(gradebook: Gradebook, lesson: Lesson, kind: Any, *columns: Any) -> Iterable[Any]:
     facts = (Student.id, SubmittedAssignment.extension, SubmittedNotebook.late_submission_penalty)
-    query = (
+    rows: Iterable[Any] = (
         gradebook.db.query(*facts, *columns)
         .select_from(kind)
         .join(BaseCell, BaseCell.id == kind.cell_id)
@@ -149,9 +178,7 @@ def _rows(
         .join(Student, Student.id == SubmittedAssignment.student_id)
         .filter(Notebook.name == lesson.notebook)
         .filter(SubmittedAssignment.assignment.has(name=lesson.name))
-        .order_by(Student.id, BaseCell.name)
     )
-    rows: Iterable[Any] = query if student is None else query.filter(Student.id == student)
     return rows
 
 
