@@ -69,6 +69,20 @@ def hand_in(lesson: Lesson, student: str, *, code: str = "") -> Path:
     return path
 
 
+def forget(root: Path, *, results: bool = False, keep: str = "") -> None:
+    """As if nobody had been graded yet; with `results` nothing has run, either.
+
+    The gradebook keeps what it has of one student.
+    """
+    for name in ("autograded", "feedback", ".autograde/graded"):
+        shutil.rmtree(root / name)
+    if results:
+        shutil.rmtree(root / ".autograde" / "done")
+    with Gradebook(f"sqlite:///{root}/gradebook.db", "attention") as gradebook:
+        for student in {student.id for student in gradebook.students} - {keep}:
+            gradebook.remove_student(student)
+
+
 def grade(root: Path, *options: str, **more: Any) -> subprocess.CompletedProcess[str]:
     """Run `autograde grade`, walled where that is possible."""
     from autograde.kernels.wall import missing

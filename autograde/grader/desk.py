@@ -26,14 +26,12 @@ from autograde.course import CourseError, Lesson
 from autograde.grader import expected, pages, saving
 from autograde.grader.execute import Limits
 from autograde.grader.handed_in import HandedIn, read_handed_in
-from autograde.grader.job import Job, Result, make_job, put_result
+from autograde.grader.job import TIMESTAMP, Job, Result, make_job, put_result
 from autograde.grader.preprocessors import NOTE, judge_and_show, restored
 from autograde.grader.saving import digest
 from autograde.grader.seeds import course_secret, seed_of
 from autograde.grader.store import Entry, keep_entry, read_entry
 from autograde.grader.submission import parse_submission
-
-TIMESTAMP = "timestamp.txt"
 
 
 @dataclass(frozen=True)

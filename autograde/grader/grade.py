@@ -5,10 +5,12 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from nbgrader.api import Gradebook
 from nbgrader.coursedir import CourseDirectory
+from sqlalchemy.engine import make_url
 from sqlalchemy.exc import DBAPIError
 from traitlets.config import Config
 
@@ -20,7 +22,7 @@ from autograde.grader.desk import Desk, Page, Prepared
 from autograde.grader.guard import Stop
 from autograde.grader.job import Result, run_job
 from autograde.grader.keys import keys_for
-from autograde.grader.processes import Processes
+from autograde.grader.processes import Processes, WorkerDied
 from autograde.grader.store import keep_result, stored_result
 
 AHEAD = 2
@@ -92,7 +94,9 @@ def open_gradebook(config: Config) -> Iterator[Gradebook]:
         with Gradebook(course.db_url, course.course_id) as gradebook:
             yield gradebook
     except DBAPIError as error:
-        raise Stop(f"the gradebook cannot be used: {error.orig}. {guard.GO_ON}") from error
+        where = make_url(course.db_url).render_as_string(hide_password=True)
+        copy = guard.last_copy(Path(course.root))
+        raise Stop(f"the gradebook {where} cannot be used: {error.orig}. {copy}") from error
 
 
 @contextmanager
@@ -150,7 +154,7 @@ class _Run:
             graded = step(*arguments)
         except (Stop, DBAPIError):
             raise
-        except CourseError as error:
+        except (CourseError, WorkerDied) as error:
             graded = Graded(student, lesson.name, str(error), failed=True)
         except OSError as error:
             if error.errno in guard.FULL:

@@ -104,8 +104,15 @@ def copy_gradebook(root: Path, db_url: str) -> Path | None:
         raise Stop(f"{gradebook} cannot be copied to {folder}: {error}") from error
     except sqlite3.DatabaseError as error:
         fresh.unlink(missing_ok=True)
-        last = f"The last good copy is {copies[-1]}." if copies else "There is no copy of it."
-        raise Stop(f"the gradebook {gradebook} is damaged ({error}). {last}") from error
+        raise Stop(f"the gradebook {gradebook} is damaged: {error}. {last_copy(root)}") from error
     for old_copy in copies[: -(COPIES - 1)]:
         old_copy.unlink()
     return target
+
+
+def last_copy(root: Path) -> str:
+    """Where the newest copy of the gradebook is, in words."""
+    copies = sorted((state_folder(root) / "gradebooks").glob("gradebook-*.db"))
+    if not copies:
+        return "There is no copy of it."
+    return f"The last copy, from before the last run, is {copies[-1]}."

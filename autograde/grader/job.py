@@ -17,6 +17,9 @@ from autograde.course import CourseError, grade_id
 from autograde.grader.execute import Limits, execute
 from autograde.kernels.wall import missing
 
+TIMESTAMP = "timestamp.txt"
+"""Where nbgrader keeps when something was handed in."""
+
 
 @dataclass(frozen=True)
 class Job:
@@ -69,9 +72,13 @@ def code_cells(nb: NotebookNode) -> list[NotebookNode]:
 
 
 def make_job(nb: NotebookNode, files: dict[str, bytes], seed: int, *, wall: bool) -> Job:
-    """The job of a restored submission; other notebooks beside it are of no use to it."""
+    """The job of a restored submission, without the files that no code of a lesson reads."""
     cells = tuple((grade_id(cell) or "", cell.source) for cell in code_cells(nb))
-    beside = ((name, files[name]) for name in sorted(files) if not name.endswith(".ipynb"))
+    beside = (
+        (name, files[name])
+        for name in sorted(files)
+        if not name.endswith(".ipynb") and name != TIMESTAMP
+    )
     return Job(cells, tuple(beside), seed, wall)
 
 

@@ -26,10 +26,9 @@ def converter(config: Config) -> GenerateFeedback:
     return GenerateFeedback(coursedir=CourseDirectory(config=config), config=config)
 
 
-def steps(feedback: GenerateFeedback) -> list[Preprocessor]:
+def steps(feedback: GenerateFeedback) -> list[type[Preprocessor]]:
     """The preprocessors that the course has configured for feedback, in order."""
-    kinds = (import_item(pp) if isinstance(pp, str) else pp for pp in feedback.preprocessors)
-    return [kind(parent=feedback, config=feedback.config) for kind in kinds]
+    return [import_item(pp) if isinstance(pp, str) else pp for pp in feedback.preprocessors]
 
 
 def with_grades(
@@ -48,10 +47,13 @@ def with_grades(
             "db_url": feedback.coursedir.db_url,
         },
     )
-    for step in steps(feedback):
+    for kind in steps(feedback):
+        if not issubclass(kind, NbGraderPreprocessor):
+            continue  # it does not know the gradebook, so the worker does it
+        step = kind(parent=feedback, config=feedback.config)
         if isinstance(step, GetGrades):
             _get_grades(step, nb, resources, rows)
-        elif isinstance(step, NbGraderPreprocessor):  # it may know the gradebook
+        else:
             nb, resources = step.preprocess(nb, resources)
     return as_bytes(nb), dict(resources)
 
@@ -97,7 +99,7 @@ def render(
 def _exporter(config: bytes) -> Exporter:
     feedback = converter(pickle.loads(config))  # noqa: S301 (the coordinator's own bytes)
     exporter: Exporter = feedback.exporter_class(parent=feedback, config=feedback.config)
-    for step in steps(feedback):
-        if not isinstance(step, NbGraderPreprocessor):
-            exporter.register_preprocessor(step, enabled=True)
+    for kind in steps(feedback):
+        if not issubclass(kind, NbGraderPreprocessor):
+            exporter.register_preprocessor(kind)
     return exporter

@@ -12,17 +12,14 @@ from functools import partial
 from multiprocessing import connection, get_context, parent_process
 from typing import Any
 
-from autograde.course import CourseError
-
 ATTEMPTS = 2
 LONGEST_SECONDS = 600
-"""No job takes longer (a notebook may take 300 s, its kernel's start 120 s); one that does hangs."""
-
+"""No job takes longer: a notebook may take 300 s, its kernel's start 120 s. One that does hangs."""
 
 _Job = tuple[Future[Any], Callable[[], Any]]
 
 
-class WorkerDied(CourseError):
+class WorkerDied(Exception):
     """The process that ran a job ended, each time it was tried."""
 
 
@@ -35,9 +32,11 @@ class Processes(Executor):
 
     def __init__(self, number: int) -> None:
         self._jobs: queue.Queue[_Job | None] = queue.Queue()
-        self._pids: set[int] = set()
-        self._stopped = False
-        self._threads = [threading.Thread(target=self._serve, daemon=True) for _ in range(number)]
+        self._workers = [_Worker() for _ in range(number)]
+        self._threads = [
+            threading.Thread(target=self._serve, args=(worker,), daemon=True)
+            for worker in self._workers
+        ]
         for thread in self._threads:
             thread.start()
 
@@ -46,64 +45,85 @@ class Processes(Executor):
         self._jobs.put((future, partial(fn, *args, **kwargs)))
         return future
 
-    def _serve(self) -> None:
+    def _serve(self, worker: "_Worker") -> None:
         # a worker inherits this, so that Ctrl-C does not reach it before it is ready for it
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
-        pool: ProcessPoolExecutor | None = None
-        pid = 0
         while (job := self._jobs.get()) is not None:
             future, call = job
-            if not future.set_running_or_notify_cancel():
-                continue
-            for _ in range(ATTEMPTS):
+            if future.set_running_or_notify_cancel():
                 try:
-                    if pool is None:
-                        pool = _pool()
-                        pid = pool.submit(os.getpid).result(LONGEST_SECONDS)
-                        self._pids.add(pid)
-                    future.set_result(pool.submit(call).result(LONGEST_SECONDS))
-                    break
-                except (BrokenExecutor, TooLong):
-                    self._pids.discard(pid)
-                    _kill(pid)
-                    pool = None
-                    if self._stopped:
-                        break
+                    future.set_result(worker.run(call))
                 except BaseException as error:
                     future.set_exception(error)
-                    break
-            if not future.done():
-                future.set_exception(
-                    WorkerDied(
-                        f"the process that ran it died {ATTEMPTS} times, without a reason that it "
-                        "could tell; is there enough memory?"
-                    )
-                )
-        if pool is not None:
-            pool.shutdown()
+        worker.close()
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """End the workers; with `cancel_futures` at once, whatever they are at."""
         if cancel_futures:
-            self._stopped = True
             with suppress(queue.Empty):
                 while (job := self._jobs.get_nowait()) is not None:
                     job[0].cancel()
-            for pid in self._pids.copy():
-                _kill(pid)
+            for worker in self._workers:
+                worker.end()
         for _ in self._threads:
             self._jobs.put(None)
         for thread in self._threads if wait else []:
             thread.join()
 
 
-def _pool() -> ProcessPoolExecutor:
-    return ProcessPoolExecutor(1, mp_context=get_context("spawn"), initializer=_settle_in)
+class _Worker:
+    """One process, started when it has something to do, and replaced when it has died."""
 
+    def __init__(self) -> None:
+        self._pool: ProcessPoolExecutor | None = None
+        self._pid: int | None = None
+        self._ended = False
 
-def _kill(pid: int) -> None:
-    with suppress(ProcessLookupError):
-        os.kill(pid, signal.SIGKILL)
+    def run(self, call: Callable[[], Any]) -> Any:
+        """Run it there.
+
+        Raises:
+            WorkerDied: the process died, or did not end, each time.
+        """
+        for _ in range(ATTEMPTS):
+            try:
+                return self._started().submit(call).result(LONGEST_SECONDS)
+            except (BrokenExecutor, TooLong):
+                self._kill()
+                if self._ended:
+                    break
+        raise WorkerDied(
+            f"the process that ran it died {ATTEMPTS} times without saying why; "
+            "is there enough memory?"
+        )
+
+    def _started(self) -> ProcessPoolExecutor:
+        if self._pool is None:
+            context = get_context("spawn")
+            pool = ProcessPoolExecutor(1, mp_context=context, initializer=_settle_in)
+            self._pid = pool.submit(os.getpid).result(LONGEST_SECONDS)
+            self._pool = pool
+        if self._ended:
+            raise BrokenExecutor
+        return self._pool
+
+    def _kill(self) -> None:
+        if self._pid is not None:
+            with suppress(ProcessLookupError):
+                os.kill(self._pid, signal.SIGKILL)
+        self._pool = self._pid = None
+
+    def end(self) -> None:
+        """End the process at once; it is not replaced."""
+        self._ended = True
+        pid = self._pid
+        if pid is not None:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+    def close(self) -> None:
+        if self._pool is not None:
+            self._pool.shutdown()
 
 
 def _settle_in() -> None:
