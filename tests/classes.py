@@ -115,7 +115,7 @@ def contents(root: Path, db_url: str = "") -> dict[str, Any]:
     """All that a gradebook says, without the ids that it gives its rows."""
     with Gradebook(db_url or f"sqlite:///{root}/gradebook.db", "attention") as gradebook:
         found: dict[str, Any] = {
-            name: sorted(map(repr, gradebook.db.execute(text(query)).all()))
+            name: sorted(map(_plain, gradebook.db.execute(text(query)).all()))
             for name, query in ROWS.items()
         }
         for table in Base.metadata.tables:
@@ -123,6 +123,11 @@ def contents(root: Path, db_url: str = "") -> dict[str, Any]:
                 text(f"SELECT count(*) FROM {table}")  # noqa: S608 (names from above)
             ).scalar()
     return found
+
+
+def _plain(row: Any) -> str:
+    """A row as text; databases differ in how they give back truth and times."""
+    return " ".join(str(int(value) if isinstance(value, bool) else value) for value in row)
 
 
 def scores(root: Path, db_url: str = "") -> dict[str, float]:
