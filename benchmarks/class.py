@@ -144,9 +144,8 @@ def main() -> None:
         if given.dask:
             with dask(2) as address:
                 rows["Dask, two workers"] = in_a_process(root, names, 2, address)
-    print(
-        f"\n{given.submissions} submissions, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}\n"
-    )
+    load = os.getloadavg()[0]
+    print(f"\n{given.submissions} submissions, {os.cpu_count()} cores, load {load:.1f}\n")
     print(f"| {' | '.join(COLUMNS)} |\n|{'---|' * len(COLUMNS)}")
     for name, row in rows.items():
         print(f"| {name} | {' | '.join(f'{row[column]:.0f}' for column in COLUMNS[1:])} |")
