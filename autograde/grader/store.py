@@ -77,7 +77,7 @@ def keep_entry(root: Path, lesson: str, student: str, entry: Entry) -> None:
     """Keep it; the result that the submission had before it was changed goes."""
     before = read_entry(root, lesson, student)
     write_whole(_entry(root, lesson, student), json.dumps(asdict(entry)).encode())
-    if before is not None and before.result != entry.result:
+    if before is not None and before.result not in ("", entry.result):
         forget_result(root, before.result)
 
 
