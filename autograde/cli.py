@@ -6,8 +6,6 @@ from pathlib import Path
 
 import click
 from rich.console import Console
-from rich.markup import escape
-from rich.progress import track
 from rich.table import Table
 
 from autograde import course
@@ -93,42 +91,44 @@ def release(folder: Path, lessons: tuple[str, ...]) -> None:
 @main.command()
 @click.argument("lessons", nargs=-1)
 @click.option("--student", help="Grade this student only.")
+@click.option(
+    "--workers", type=click.IntRange(1), help="Processes to run on; all cores if left out."
+)
+@click.option("--scheduler", default="", help="Run on the Dask cluster at this address.")
+@click.option("--regrade", is_flag=True, help="Run and grade again what has not changed, too.")
 @click.option("--no-wall", is_flag=True, help="Run students' code as you, with all you can reach.")
-def grade(lessons: tuple[str, ...], student: str | None, no_wall: bool) -> None:
+def grade(
+    lessons: tuple[str, ...],
+    student: str | None,
+    workers: int | None,
+    scheduler: str,
+    regrade: bool,
+    no_wall: bool,
+) -> None:
     """Grade submitted/ of this course into nbgrader's gradebook, and write feedback."""
     from autograde.grader import grade as grading
-    from autograde.grader import stage
+    from autograde.grader import handed_in, screen
+    from autograde.grader.guard import Stop
     from autograde.grader.preprocessors import require_wall
 
     wanted = chosen(lessons)
+    root = wanted[0].root
     try:
         for lesson in wanted:
             grading.check_released(lesson)
-        found = stage.submissions(wanted[0].root, wanted, student)
+        found = handed_in.submissions(root, wanted, student)
+    except Stop as error:
+        raise click.ClickException(str(error)) from error
     except course.CourseError as error:
         raise click.UsageError(str(error)) from error
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    how = grading.How(workers or cores or 1, not no_wall, regrade, scheduler)
     try:
-        if not no_wall:
-            require_wall(wanted[0].root)
+        if how.wall and not scheduler:
+            require_wall(root)
+        sys.exit(screen.grade(found, how))
     except course.CourseError as error:
         raise click.ClickException(str(error)) from error
-    table = Table("student", "lesson", "score", "of", "remark")
-    failed = 0
-    for submission in track(found, description="grading"):
-        graded = grading.grade(submission, wall=not no_wall)
-        score = "none" if graded.failed else f"{graded.score:.2f}"
-        table.add_row(
-            graded.student, graded.lesson, score, f"{graded.max_score:g}", escape(graded.problem)
-        )
-        failed += graded.failed
-    Console().print(table)
-    if no_wall:
-        print("NO WALL: students' code ran as you and could reach what you can")
-    else:
-        print("wall:      every notebook ran behind a wall of its own")
-    print(f"gradebook: {wanted[0].root / 'gradebook.db'}")
-    print(f"feedback:  {wanted[0].root / 'feedback'}")
-    sys.exit(1 if failed else 0)
 
 
 @main.command()

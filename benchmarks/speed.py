@@ -26,9 +26,7 @@ from nbgrader.converters import Autograde
 from autograde.authoring.build import build
 from autograde.authoring.sources import source_notebook
 from autograde.course import Lesson, lessons
-from autograde.course_config import convert
-from autograde.grader.grade import _config
-from autograde.grader.stage import stage
+from autograde.course_config import convert, course_config
 from autograde.kernels import template
 from autograde.kernels.wall import missing
 
@@ -62,7 +60,11 @@ def grade(job: tuple[Lesson, str]) -> float:
     lesson, student = job
     os.chdir(lesson.root)
     began = time.perf_counter()
-    convert(Autograde, _config(stage(student, lesson)))
+    config = course_config(lesson.root)
+    config.CourseDirectory.student_id = student
+    config.CourseDirectory.assignment_id = lesson.name
+    config.Autograde.force = True
+    convert(Autograde, config)
     return time.perf_counter() - began
 
 

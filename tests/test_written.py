@@ -7,6 +7,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from classes import grade_one
 from click.testing import CliRunner
 from conftest import HERE
 from nbformat import NotebookNode
@@ -17,7 +18,7 @@ from autograde.authoring.build import build
 from autograde.authoring.sources import source_notebook
 from autograde.cli import main
 from autograde.course import CURRICULUM, Lesson, grade_id, lessons
-from autograde.grader.grade import grade
+from autograde.grader.written import waiting
 
 LESSON = "02_causal_mask"
 
@@ -95,6 +96,16 @@ def row_of(
         return [row.auto_score, row.manual_score, row.needs_manual_grade]
 
 
+def score_of(lesson: Lesson, student: str) -> float:
+    with Gradebook(f"sqlite:///{lesson.root}/gradebook.db", "attention") as gradebook:
+        return float(gradebook.find_submission(lesson.name, student).score)
+
+
+def by_hand_of(lesson: Lesson) -> str:
+    with Gradebook(f"sqlite:///{lesson.root}/gradebook.db", "attention") as gradebook:
+        return waiting(gradebook)
+
+
 def page(lesson: Lesson, student: str) -> str:
     path = lesson.root / "feedback" / student / lesson.name / f"{lesson.notebook}.html"
     return html.unescape(path.read_text())
@@ -119,8 +130,8 @@ def test_students_get_the_question_without_its_scheme_and_answer(lesson: Lesson)
 
 def test_graded_by_hand_once_and_again_only_when_the_answer_changed(lesson: Lesson) -> None:
     hand_in(lesson, "ada", answered("Because of the product."))
-    graded = grade(("ada", lesson))
-    assert (graded.score, graded.max_score, graded.problem) == (0, 16, "2 points to grade by hand")
+    assert not grade_one(lesson, "ada").problem
+    assert (score_of(lesson, "ada"), by_hand_of(lesson)) == (0, "1 answer waits in Formgrader")
     assert row_of(lesson, "ada") == [None, None, True]
     assert "Answers worth 2 points are graded by hand, and are not graded yet." in page(
         lesson, "ada"
@@ -131,15 +142,16 @@ def test_graded_by_hand_once_and_again_only_when_the_answer_changed(lesson: Less
     assert "naming the multiplication" not in page(lesson, "ada")
 
     row_of(lesson, "ada", by_hand)
-    graded = grade(("ada", lesson))
-    assert (graded.score, graded.problem) == (1.5, "")
+    assert not grade_one(lesson, "ada").problem
+    assert (score_of(lesson, "ada"), by_hand_of(lesson)) == (1.5, "")
     assert row_of(lesson, "ada") == [None, 1.5, False]
     assert "Graded by hand:</strong> 1.5 of 2 points" in page(lesson, "ada")
     assert "Good." in page(lesson, "ada")
 
     hand_in(lesson, "ada", answered("Because of the product of two numbers."))
     for _ in range(2):  # until somebody looks
-        assert grade(("ada", lesson)).problem == "2 points to grade by hand"
+        grade_one(lesson, "ada")
+        assert by_hand_of(lesson) == "1 answer waits in Formgrader"
         assert row_of(lesson, "ada") == [None, 1.5, True]
 
 
@@ -167,7 +179,7 @@ def test_only_where_there_is_nothing_to_read_no_hand_is_needed(
     lesson: Lesson, change: Callable[[NotebookNode], None], row: list[object]
 ) -> None:
     hand_in(lesson, "bob", change)
-    assert not grade(("bob", lesson)).failed
+    assert not grade_one(lesson, "bob").failed
     assert row_of(lesson, "bob") == row
 
 
@@ -180,7 +192,6 @@ def test_an_unreadable_notebook_waits_for_nobody(
     monkeypatch.chdir(lesson.root)
     result = CliRunner().invoke(main, ["grade", LESSON, "--student", "eve"])
     assert result.exit_code == 0, result.output
-    assert "by hand" not in result.output
     assert row_of(lesson, "eve") == [0.0, None, False]
 
 

@@ -12,6 +12,7 @@ from nbgrader.coursedir import CourseDirectory
 
 from autograde.course import CourseError, Lesson
 from autograde.course_config import course_config
+from autograde.grader.store import read_entry
 from autograde.grader.verdicts import judged, read_verdicts
 from autograde.verdict.judge import LineVerdict, Verdict
 from autograde.verdict.key import Wrong
@@ -159,6 +160,7 @@ def _submissions(lesson: Lesson, gradebook: Gradebook) -> Iterator[Submission]:
         note = _note(lesson.root / "autograded" / student / lesson.name, lesson)
         if note is None:
             continue
+        entry = read_entry(lesson.root, lesson.name, student)
         penalty = saved.late_submission_penalty or 0.0
         verdicts = read_verdicts(note)
         yield Submission(
@@ -171,7 +173,7 @@ def _submissions(lesson: Lesson, gradebook: Gradebook) -> Iterator[Submission]:
             version=note.get("version", "unknown"),
             seed=note.get("seed", ""),
             walled=note.get("wall", True),
-            seconds=note.get("seconds"),
+            seconds=entry.seconds if entry else None,
         )
 
 

@@ -14,7 +14,7 @@ from jupyter_core.utils import run_sync
 from nbclient.exceptions import DeadKernelError
 from nbformat import NotebookNode
 
-from autograde.course import grade_id
+from autograde.course import CourseError, grade_id
 from autograde.grader.notebook_client import TIMED_OUT, GradingClient
 from autograde.kernels.private import open_manager, walled_manager, why_it_died
 
@@ -51,6 +51,9 @@ def execute(
 
     The seed is told to the kernel only when the first rubric cell is about to run. Without a
     wall the code can do whatever the user can who runs this.
+
+    Raises:
+        CourseError: no kernel could be started.
     """
     cells = [i for i, cell in enumerate(nb.cells) if cell.cell_type == "code"]
     # Formgrader calls this from a server whose event loop is running
@@ -81,12 +84,14 @@ async def _execute(
             timeout=limits.cell_seconds,
             resources={"metadata": {"path": str(place)}},
         )
+        started = False
         try:
             async with client.async_setup_kernel(cleanup_kc=True):
+                started = True
                 await _run_cells(client, executed, cells, seed, limits)
-        except RuntimeError as error:
-            executed.problem = executed.problem or f"The kernel could not be run: {error}"
         except Exception as error:
+            if not started:  # no code of the student's has run, so it cannot be their fault
+                raise CourseError(f"no kernel could be started: {error}") from error
             # what a kernel sends is untrusted, so anything may be raised while it is read
             executed.problem = executed.problem or (
                 f"The kernel sent what cannot be read ({type(error).__name__}). "

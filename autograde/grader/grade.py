@@ -1,85 +1,233 @@
-"""Grade a class: every submission through nbgrader's autograde, then its feedback."""
+"""Grade a class: submissions run on an executor; this process alone judges and saves."""
 
-from copy import deepcopy
+import traceback
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
+from typing import Any
 
-import nbformat
 from nbgrader.api import Gradebook
-from nbgrader.converters import Autograde, GenerateFeedback
 from nbgrader.coursedir import CourseDirectory
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import DBAPIError
 from traitlets.config import Config
 
 from autograde.course import CourseError, Lesson
-from autograde.course_config import convert, course_config
-from autograde.grader.preprocessors import NOTE
-from autograde.grader.stage import Staged, stage, stage_folder
-from autograde.grader.written import waiting
+from autograde.course_config import course_config
+from autograde.grader import guard, pages
+from autograde.grader.cluster import cluster
+from autograde.grader.desk import Desk, Page, Prepared
+from autograde.grader.guard import Stop
+from autograde.grader.job import Result, run_job
+from autograde.grader.keys import keys_for
+from autograde.grader.processes import Processes, WorkerDied
+from autograde.grader.store import keep_result, stored_result
+
+AHEAD = 2
+"""How many submissions are prepared or at work for each worker: enough that none waits."""
+LOOK_SECONDS = 0.2
 
 
 @dataclass(frozen=True)
 class Graded:
-    """One graded submission. `problem` is what a teacher should know; `failed`: no score."""
+    """What became of one submission. `problem` is what a teacher should know; `failed`: no score.
+
+    `unchanged`: it was graded before, by the same rules, and nothing was done.
+    """
 
     student: str
     lesson: str
-    score: float
-    max_score: float
     problem: str = ""
     failed: bool = False
-    walled: bool = True
+    unchanged: bool = False
 
 
-def grade(submission: tuple[str, Lesson], *, wall: bool = True) -> Graded:
-    """Grade one submission into the gradebook and write its feedback page."""
-    student, lesson = submission
-    staged = stage(student, lesson)
-    config = _config(staged)
-    config.Run.wall = wall
+@dataclass(frozen=True)
+class How:
+    """How a class is graded: behind a wall, all of it anew, on how many processes or on what."""
+
+    workers: int
+    wall: bool = True
+    regrade: bool = False
+    scheduler: str = ""
+
+
+def grade_class(
+    submissions: list[tuple[str, Lesson]], how: How, stopped: Callable[[], bool] = lambda: False
+) -> Iterator[Graded]:
+    """Grade submissions of one course, in the order in which they are done.
+
+    Killed at any moment, the next call goes on from what is stored. When `stopped()` says so,
+    what runs is ended, and what has run is kept.
+
+    Raises:
+        Stop: nothing (more) can be graded, whatever the submission.
+        CourseError: the cluster cannot be used, or nbgrader's configuration is missing.
+    """
+    root = submissions[0][1].root
+    with guard.one_run(root), ExitStack() as opened:
+        guard.require_room(root)
+        config = course_config(root)
+        guard.copy_gradebook(root, CourseDirectory(config=config).db_url)
+        gradebook = opened.enter_context(open_gradebook(config))
+        local = opened.enter_context(_ending(Processes(how.workers)))
+        away: Executor = local
+        number = how.workers
+        if how.scheduler:
+            away, number = opened.enter_context(cluster(how.scheduler, wall=how.wall))
+        desk = Desk(root, config, gradebook, wall=how.wall)
+        run = _Run(desk, local, away, AHEAD * max(number, how.workers), how.regrade)
+        yield from run.all(submissions, stopped)
+
+
+@contextmanager
+def open_gradebook(config: Config) -> Iterator[Gradebook]:
+    """The course's gradebook.
+
+    Raises:
+        Stop: it cannot be opened, or what is done with it fails.
+    """
+    course = CourseDirectory(config=config)
     try:
-        convert(Autograde, config)
-        convert(GenerateFeedback, config)
-    except CourseError as error:
-        return Graded(student, lesson.name, 0.0, lesson.points, str(error), failed=True)
-    with _gradebook(config) as gradebook:
-        saved = gradebook.find_submission(lesson.name, student)
-        score, max_score, by_hand = saved.score, saved.max_score, waiting(saved)
-    path = lesson.root / "autograded" / student / lesson.name / f"{lesson.notebook}.ipynb"
-    problem = nbformat.read(path, as_version=4).metadata[NOTE]["problem"]
-    remark = "; ".join(filter(None, [problem or staged.remark, by_hand]))
-    return Graded(student, lesson.name, score, max_score, remark, walled=wall)
+        with Gradebook(course.db_url, course.course_id) as gradebook:
+            yield gradebook
+    except DBAPIError as error:
+        where = make_url(course.db_url).render_as_string(hide_password=True)
+        copy = guard.last_copy(Path(course.root))
+        raise Stop(f"the gradebook {where} cannot be used: {error.orig}. {copy}") from error
+
+
+@contextmanager
+def _ending(processes: Processes) -> Iterator[Processes]:
+    try:
+        yield processes
+    except BaseException:
+        processes.shutdown(cancel_futures=True)
+        raise
+    processes.shutdown()
+
+
+class _Run:
+    """One run over a class: what is at work where, and what is to be done when it is finished."""
+
+    def __init__(
+        self, desk: Desk, local: Executor, away: Executor, ahead: int, regrade: bool
+    ) -> None:
+        self.desk, self.local, self.away, self.ahead = desk, local, away, ahead
+        self.regrade = regrade
+        self.working: dict[Future[Any], Prepared | Page] = {}
+        self.keys: dict[tuple[str, int], Future[Any]] = {}
+
+    def all(
+        self, submissions: list[tuple[str, Lesson]], stopped: Callable[[], bool]
+    ) -> Iterator[Graded]:
+        todo = iter(submissions)
+        left = True
+        while (left or self.working) and not stopped():
+            while left and len(self.working) < self.ahead and not stopped():
+                if submission := next(todo, None):
+                    yield from self._try(*submission, self._begin, *submission)
+                else:
+                    left = False
+            done, _ = wait(self.working, LOOK_SECONDS, FIRST_COMPLETED)
+            for future in done:
+                work = self.working.pop(future)
+                handed_in = work.handed_in
+                step = self._ran if isinstance(work, Prepared) else self._rendered
+                yield from self._try(handed_in.student, handed_in.lesson, step, work, future)
+        if left or self.working:
+            self._keep_what_has_run()
+            raise KeyboardInterrupt
+
+    def _keep_what_has_run(self) -> None:
+        for future, work in self.working.items():
+            if isinstance(work, Prepared) and work.job and _came(future):
+                keep_result(self.desk.root, work.job.key, future.result())
+
+    def _try(
+        self, student: str, lesson: Lesson, step: Callable[..., Graded | None], *arguments: Any
+    ) -> Iterator[Graded]:
+        """Do a step; a submission that it fails on is named, and the others go on."""
+        try:
+            graded = step(*arguments)
+        except (Stop, DBAPIError):
+            raise
+        except (CourseError, WorkerDied) as error:
+            graded = Graded(student, lesson.name, str(error), failed=True)
+        except OSError as error:
+            if error.errno in guard.FULL:
+                raise Stop(guard.why_disk(self.desk.root, error)) from error
+            graded = Graded(
+                student, lesson.name, f"{error.filename}: {error.strerror}", failed=True
+            )
+        except Exception as error:  # the grader's own fault, and no reason to leave the others
+            graded = Graded(student, lesson.name, self._own_fault(error), failed=True)
+        if graded is not None:
+            yield graded
+
+    def _own_fault(self, error: Exception) -> str:
+        log = self.desk.root / ".autograde" / "grading.log"
+        with log.open("a", encoding="utf-8") as file:
+            traceback.print_exception(error, file=file)
+        self.desk.gradebook.db.rollback()
+        return f"the grader failed: {type(error).__name__}: {error} (all of it: {log})"
+
+    def _begin(self, student: str, lesson: Lesson) -> Graded | None:
+        todo = self.desk.look(student, lesson, regrade=self.regrade)
+        if todo is None:
+            return Graded(student, lesson.name, unchanged=True)
+        if isinstance(todo, Page):
+            self._render(todo)
+            return None
+        if todo.job is None:
+            self._render(self.desk.save(todo, None))
+            return None
+        result = None if self.regrade else stored_result(self.desk.root, todo.job.key)
+        if result is not None:
+            self._render(self.desk.save(todo, result))
+            return None
+        place = lesson.name, todo.job.seed
+        if place not in self.keys:  # the first that needs an answer key has it made meanwhile
+            self.keys[place] = self.local.submit(_make_keys, lesson, todo.job.seed)
+        self.working[self.away.submit(run_job, todo.job)] = todo
+        return None
+
+    def _ran(self, prepared: Prepared, future: Future[Any]) -> Graded | None:
+        assert prepared.job is not None  # noqa: S101 (for mypy)
+        result = future.result()
+        keep_result(self.desk.root, prepared.job.key, result)
+        self.keys[prepared.handed_in.lesson.name, prepared.job.seed].result()
+        self._render(self.desk.save(prepared, Result.from_bytes(result)))
+        return None
+
+    def _render(self, page: Page) -> None:
+        self.working[self.local.submit(pages.render, *page.arguments)] = page
+
+    def _rendered(self, page: Page, future: Future[Any]) -> Graded:
+        self.desk.finish(page, *future.result())
+        handed_in = page.handed_in
+        problem = page.entry.problem or handed_in.remark
+        return Graded(handed_in.student, handed_in.lesson.name, problem)
+
+
+def _came(future: Future[Any]) -> bool:
+    return future.done() and not future.cancelled() and future.exception() is None
+
+
+def _make_keys(lesson: Lesson, seed: int) -> None:
+    """In a worker: make the answer keys, which are then on disk."""
+    keys_for(lesson, seed)
 
 
 def check_released(lesson: Lesson) -> None:
     """Raises CourseError when a lesson cannot be graded because it was never built here."""
     if not lesson.released_notebook.is_file():
         raise CourseError(f"{lesson.name} is not built here. Run: autograde build {lesson.name}")
-    config = course_config(lesson.root)
-    with _gradebook(config) as gradebook:
+    with open_gradebook(course_config(lesson.root)) as gradebook:
         known = {assignment.name for assignment in gradebook.assignments}
     if lesson.name not in known:
         raise CourseError(
             f"the gradebook does not know {lesson.name}. Run: autograde build {lesson.name}"
         )
-
-
-def _gradebook(config: Config) -> Gradebook:
-    course = CourseDirectory(config=config)
-    return Gradebook(course.db_url, course.course_id)
-
-
-@cache
-def _course_config(root: Path) -> Config:
-    """Reading it takes a while: it looks whether the lessons' sources have changed."""
-    return course_config(root)
-
-
-def _config(staged: Staged) -> Config:
-    config = deepcopy(_course_config(staged.lesson.root))
-    config.CourseDirectory.submitted_directory = str(stage_folder(staged.lesson.root))
-    config.CourseDirectory.student_id = staged.student
-    config.CourseDirectory.assignment_id = staged.lesson.name
-    config.Autograde.force = True
-    config.GenerateFeedback.force = True
-    return config

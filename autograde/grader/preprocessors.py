@@ -6,24 +6,26 @@ from typing import Any
 import nbformat
 from nbconvert.exporters import NotebookExporter
 from nbformat import NotebookNode
-from nbgrader.preprocessors import NbGraderPreprocessor, SaveAutoGrades
+from nbgrader.api import Gradebook
+from nbgrader.preprocessors import NbGraderPreprocessor
 from traitlets import Bool
 
-from autograde.course import CourseError, Lesson, find_root, grade_id, lessons
-from autograde.grader.execute import execute
+from autograde.course import CourseError, Lesson, find_root, lessons
+from autograde.grader.job import Result, make_job, put_result, run_job
 from autograde.grader.judging import UNJUDGED, judge_notebook, show_verdicts
 from autograde.grader.keys import keys_for
 from autograde.grader.markup import sanitise_text
 from autograde.grader.outputs import reduce_outputs
+from autograde.grader.saving import Rows, save_scores
 from autograde.grader.seeds import seed_of
+from autograde.grader.store import stored_result
 from autograde.grader.submission import Submission, read_submission, restore
-from autograde.grader.verdicts import graded_note
-from autograde.grader.written import place_of, save_written
+from autograde.grader.verdicts import NOTE, graded_note
+from autograde.grader.versions import require_same_rules
+from autograde.grader.written import keep_read
+from autograde.kernels.template import plain_files
 from autograde.kernels.wall import exposed, missing
 from autograde.verdict.judge import Verdict
-
-NOTE = "autograde"
-"""Where a notebook's metadata carries the problem and the notes from step to step."""
 
 
 def lesson_of(resources: dict[str, Any]) -> Lesson:
@@ -55,18 +57,32 @@ class SubmissionExporter(NotebookExporter):
         return output
 
 
+def restored(lesson: Lesson, submission: Submission, released: NotebookNode) -> NotebookNode:
+    """The submission with the lesson's own cells put back, and a note on what was wrong with it.
+
+    Raises:
+        CourseError: it was made from a version of the lesson with another rubric.
+    """
+    require_same_rules(lesson, submission.nb, released)
+    submission = restore(submission, released)
+    submission.nb.metadata[NOTE] = {"problem": submission.problem, "notes": submission.notes}
+    return submission.nb
+
+
 class Restore(NbGraderPreprocessor):
     """Put back the cells that are the lesson's own, from the version that was released."""
 
     def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[Any, Any]:
-        released = nbformat.read(lesson_of(resources).released_notebook, as_version=4)
-        submission = restore(Submission(nb, resources["problem"]), released)
-        submission.nb.metadata[NOTE] = {"problem": submission.problem, "notes": submission.notes}
-        return submission.nb, resources
+        lesson = lesson_of(resources)
+        released = nbformat.read(lesson.released_notebook, as_version=4)
+        return restored(lesson, Submission(nb, resources["problem"]), released), resources
 
 
 class Run(NbGraderPreprocessor):
-    """Execute the notebook, unless it is known that there is nothing to execute."""
+    """Execute the notebook, unless it is known that there is nothing to execute.
+
+    What `autograde grade` has executed and kept is not executed again.
+    """
 
     wall = Bool(True, help="Run students' code behind a wall, or not at all.").tag(config=True)
 
@@ -74,52 +90,44 @@ class Run(NbGraderPreprocessor):
         lesson = lesson_of(resources)
         if self.wall:
             require_wall(lesson.root)
-        nb.metadata[NOTE]["wall"] = bool(self.wall)
-        if nb.metadata[NOTE]["problem"]:
+        note = nb.metadata[NOTE]
+        note["wall"] = bool(self.wall)
+        if note["problem"]:
             return nb, resources
-        seed = seed_of(lesson.root, lesson.name, nb)
-        executed = execute(nb, Path(resources["metadata"]["path"]), seed, wall=self.wall)
-        nb = executed.nb
-        nb.metadata[NOTE]["problem"] = executed.problem
-        notes = nb.metadata[NOTE]["notes"]
-        for index, text in executed.notes.items():
-            if name := grade_id(nb.cells[index]):
-                notes.setdefault(name, []).append(text)
+        folder = Path(resources["metadata"]["path"])
+        files = {name: path.read_bytes() for path, name in plain_files(folder)}
+        job = make_job(nb, files, seed_of(lesson.root, lesson.name, nb), wall=self.wall)
+        result = stored_result(lesson.root, job.key) or Result.from_bytes(run_job(job))
+        put_result(nb, result, note)
         return nb, resources
 
 
-class JudgeAndSave(SaveAutoGrades):
+def judge_and_show(lesson: Lesson, nb: NotebookNode, released: NotebookNode) -> dict[str, Verdict]:
+    """Judge an executed notebook, and make it what pages may show: verdicts, nothing that acts."""
+    seed = seed_of(lesson.root, lesson.name, nb)
+    note = nb.metadata[NOTE]
+    keys = keys_for(lesson, seed)
+    verdicts = judge_notebook(lesson, nb, keys, note["problem"], note["notes"])
+    unjudged = [v.exercise for v in verdicts.values() if UNJUDGED in v.note]
+    if unjudged and not note["problem"]:
+        note["problem"] = f"The judge failed on {', '.join(unjudged)}: look at the feedback."
+    note.update(graded_note(verdicts, seed))
+    reduce_outputs(nb)
+    sanitise_text(nb, released)
+    show_verdicts(lesson, nb, verdicts)
+    return verdicts
+
+
+class JudgeAndSave(NbGraderPreprocessor):
     """Judge the recordings and write the scores into the gradebook."""
 
     def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[Any, Any]:
         lesson = lesson_of(resources)
-        seed = seed_of(lesson.root, lesson.name, nb)
-        keys = keys_for(lesson, seed)
-        note = self.note = nb.metadata[NOTE]
-        self.verdicts = judge_notebook(lesson, nb, keys, note["problem"], note["notes"])
-        unjudged = [v.exercise for v in self.verdicts.values() if UNJUDGED in v.note]
-        if unjudged and not note["problem"]:
-            note["problem"] = f"The judge failed on {', '.join(unjudged)}: look at the feedback."
-        note.update(graded_note(self.verdicts, seed))
-        reduce_outputs(nb)
-        sanitise_text(nb, nbformat.read(lesson.released_notebook, as_version=4))
-        show_verdicts(lesson, nb, self.verdicts)
-        saved: tuple[Any, Any] = super().preprocess(nb, resources)
-        return saved
-
-    def _add_score(self, cell: NotebookNode, resources: dict[str, Any]) -> None:
-        name = grade_id(cell) or ""
-        verdict: Verdict | None = self.verdicts.get(name.removeprefix("test_"))
-        grade = self.gradebook.find_grade(
-            name, self.notebook_id, self.assignment_id, self.student_id
-        )
-        if verdict is None:
-            read = place_of(lesson_of(resources), self.student_id, name)
-            save_written(grade, cell, read, restored=name in self.note["notes"])
-            self.gradebook.db.commit()
-            return
-        changed = grade.auto_score != verdict.points
-        grade.auto_score = verdict.points
-        # a score given by hand stays; it wants a second look only where the automatic one moved
-        grade.needs_manual_grade = grade.manual_score is not None and changed
-        self.gradebook.db.commit()
+        released = nbformat.read(lesson.released_notebook, as_version=4)
+        verdicts = judge_and_show(lesson, nb, released)
+        place = resources["nbgrader"]
+        with Gradebook(place["db_url"]) as gradebook:
+            save_scores(Rows(gradebook, (place["student"], lesson)), nb, verdicts)
+            gradebook.db.commit()
+        keep_read((place["student"], lesson), nb)
+        return nb, resources

@@ -28,27 +28,33 @@ class Submission:
 
 def read_submission(path: Path) -> Submission:
     """The notebook in a file, or an empty one and the problem in words."""
-    problem = "The notebook was not handed in."
-    if path.is_file() and not path.is_symlink():
-        try:
-            return Submission(_read(path))
-        except (_Unreadable, OSError) as error:
-            problem = str(error)
-    return Submission(nbformat.v4.new_notebook(), problem)
+    if not path.is_file() or path.is_symlink():
+        return Submission(nbformat.v4.new_notebook(), "The notebook was not handed in.")
+    try:
+        return parse_submission(path.read_bytes())
+    except OSError as error:
+        return Submission(nbformat.v4.new_notebook(), str(error))
+
+
+def parse_submission(content: bytes) -> Submission:
+    """The notebook that these bytes are, or an empty one and the problem in words."""
+    try:
+        return Submission(_parse(content))
+    except _Unreadable as error:
+        return Submission(nbformat.v4.new_notebook(), str(error))
 
 
 class _Unreadable(Exception):
     """Says what is wrong with the file."""
 
 
-def _read(path: Path) -> NotebookNode:
-    size = path.stat().st_size
-    if size == 0:
+def _parse(data: bytes) -> NotebookNode:
+    if not data:
         raise _Unreadable("The file is empty.")
-    if size > MAX_BYTES:
-        raise _Unreadable(f"The file has {size} bytes, more than the {MAX_BYTES} allowed.")
+    if len(data) > MAX_BYTES:
+        raise _Unreadable(f"The file has {len(data)} bytes, more than the {MAX_BYTES} allowed.")
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(data.decode("utf-8"))
     except (ValueError, RecursionError) as error:
         raise _Unreadable(f"The file is not JSON, so it is no notebook: {error}") from error
     if isinstance(content, dict) and set(content) == {NOT_HANDED_IN}:

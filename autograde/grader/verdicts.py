@@ -9,6 +9,9 @@ from autograde.verdict.key import Wrong
 
 Plain = dict[str, Any]
 
+NOTE = "autograde"
+"""Where a notebook's metadata carries the problem and the notes from step to step."""
+
 WRONG = ("name", "misconception", "hint")
 """What is kept of a known wrong answer: its words, not its outcomes."""
 

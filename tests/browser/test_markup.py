@@ -6,6 +6,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from classes import grade_one
 from conftest import HERE
 from nbconvert import HTMLExporter
 from nbgrader.api import Gradebook
@@ -13,8 +14,6 @@ from playwright.sync_api import Browser
 
 from autograde.authoring.build import build
 from autograde.course import grade_id, lessons
-from autograde.grader.grade import grade
-from autograde.kernels.wall import missing
 from browser.conftest import Lab, Watched, lab, watch
 
 LESSON, NOTEBOOK = "02_causal_mask", "causal_mask"
@@ -85,7 +84,7 @@ def handed_in(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def graded(handed_in: Path) -> Path:
     """The same course, graded; behind a wall where there is one."""
-    result = grade(("mallory", lessons(handed_in)[LESSON]), wall=not missing())
+    result = grade_one(lessons(handed_in)[LESSON], "mallory")
     assert not result.failed
     return handed_in
 

@@ -1,0 +1,142 @@
+"""Worker processes on this machine, of which one may die without harm to the others' work."""
+
+import os
+import queue
+import signal
+import threading
+from collections.abc import Callable
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
+from concurrent.futures import TimeoutError as TooLong
+from contextlib import suppress
+from functools import partial
+from multiprocessing import connection, get_context, parent_process
+from typing import Any
+
+ATTEMPTS = 2
+LONGEST_SECONDS = 600
+"""No job takes longer: a notebook may take 300 s, its kernel's start 120 s. One that does hangs."""
+
+_Job = tuple[Future[Any], Callable[[], Any]]
+
+
+class WorkerDied(Exception):
+    """The process that ran a job ended, each time it was tried."""
+
+
+class Processes(Executor):
+    """Worker processes, each behind a thread of its own.
+
+    A ProcessPoolExecutor of many is broken whole when one of its processes dies, and nobody knows
+    whose job it was. Here each has one process: what dies is replaced, and its job tried once more.
+    """
+
+    def __init__(self, number: int) -> None:
+        self._jobs: queue.Queue[_Job | None] = queue.Queue()
+        self._workers = [_Worker() for _ in range(number)]
+        self._threads = [
+            threading.Thread(target=self._serve, args=(worker,), daemon=True)
+            for worker in self._workers
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        self._jobs.put((future, partial(fn, *args, **kwargs)))
+        return future
+
+    def _serve(self, worker: "_Worker") -> None:
+        # a worker inherits this, so that Ctrl-C does not reach it before it is ready for it
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+        while (job := self._jobs.get()) is not None:
+            future, call = job
+            if future.set_running_or_notify_cancel():
+                try:
+                    future.set_result(worker.run(call))
+                except BaseException as error:
+                    future.set_exception(error)
+        worker.close()
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """End the workers; with `cancel_futures` at once, whatever they are at."""
+        if cancel_futures:
+            with suppress(queue.Empty):
+                while (job := self._jobs.get_nowait()) is not None:
+                    job[0].cancel()
+            for worker in self._workers:
+                worker.end()
+        for _ in self._threads:
+            self._jobs.put(None)
+        for thread in self._threads if wait else []:
+            thread.join()
+
+
+class _Worker:
+    """One process, started when it has something to do, and replaced when it has died."""
+
+    def __init__(self) -> None:
+        self._pool: ProcessPoolExecutor | None = None
+        self._pid: int | None = None
+        self._ended = False
+
+    def run(self, call: Callable[[], Any]) -> Any:
+        """Run it there.
+
+        Raises:
+            WorkerDied: the process died, or did not end, each time.
+        """
+        for _ in range(ATTEMPTS):
+            try:
+                return self._started().submit(call).result(LONGEST_SECONDS)
+            except (BrokenExecutor, TooLong):
+                self._kill()
+                if self._ended:
+                    break
+        raise WorkerDied(
+            f"the process that ran it died {ATTEMPTS} times without saying why; "
+            "is there enough memory?"
+        )
+
+    def _started(self) -> ProcessPoolExecutor:
+        if self._pool is None:
+            context = get_context("spawn")
+            pool = ProcessPoolExecutor(1, mp_context=context, initializer=_settle_in)
+            self._pid = pool.submit(os.getpid).result(LONGEST_SECONDS)
+            self._pool = pool
+        if self._ended:
+            raise BrokenExecutor
+        return self._pool
+
+    def _kill(self) -> None:
+        if self._pid is not None:
+            with suppress(ProcessLookupError):
+                os.kill(self._pid, signal.SIGKILL)
+        self._pool = self._pid = None
+
+    def end(self) -> None:
+        """End the process at once; it is not replaced."""
+        self._ended = True
+        pid = self._pid
+        if pid is not None:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+    def close(self) -> None:
+        if self._pool is not None:
+            self._pool.shutdown()
+
+
+def _settle_in() -> None:
+    """In a new worker: Ctrl-C is for the coordinator alone, and without it there is no work."""
+    os.setpgid(0, 0)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # forgets one that waits
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # kernels inherit it
+    threading.Thread(target=_end_with_the_coordinator, daemon=True).start()
+
+
+def _end_with_the_coordinator() -> None:
+    parent = parent_process()
+    if parent is not None:
+        connection.wait([parent.sentinel])
+        os._exit(1)

@@ -1,0 +1,231 @@
+"""The gradebook: what is saved of a verdict, and what is there already."""
+
+import hashlib
+import warnings
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from types import SimpleNamespace
+from typing import Any
+
+from nbformat import NotebookNode
+from nbgrader.api import (
+    BaseCell,
+    Comment,
+    Grade,
+    Gradebook,
+    MissingEntry,
+    Notebook,
+    Student,
+    SubmittedAssignment,
+    SubmittedNotebook,
+)
+from nbgrader.preprocessors import AssignLatePenalties
+from nbgrader.utils import compute_checksum, is_grade, is_solution, is_task
+from sqlalchemy.exc import SAWarning
+
+from autograde.course import Lesson, grade_id
+from autograde.grader.verdicts import NOTE
+from autograde.grader.written import keep_read, save_written
+from autograde.verdict.judge import Verdict
+
+
+class Rows:
+    """The rows of one submitted notebook, read at once; it answers what nbgrader's steps ask."""
+
+    def __init__(self, gradebook: Gradebook, place: tuple[str, Lesson]) -> None:
+        student, lesson = self.place = place
+        self.notebook: SubmittedNotebook = gradebook.find_submission_notebook(
+            lesson.notebook, lesson.name, student
+        )
+        self.grades = self._by_cell(gradebook, Grade)
+        self.comments = self._by_cell(gradebook, Comment)
+
+    def _by_cell(self, gradebook: Gradebook, kind: Any) -> dict[str, Any]:
+        rows = gradebook.db.query(BaseCell.name, kind).join(kind, kind.cell_id == BaseCell.id)
+        return dict(rows.filter(kind.notebook_id == self.notebook.id).all())
+
+    def find_grade(self, name: str, notebook: str, assignment: str, student: str) -> Grade:
+        return self.grades[name]
+
+    def find_comment(self, name: str, notebook: str, assignment: str, student: str) -> Comment:
+        return self.comments[name]
+
+
+def save_scores(rows: Rows, nb: NotebookNode, verdicts: dict[str, Verdict]) -> None:
+    """Write the scores and automatic comments of one judged notebook; the caller commits.
+
+    nbgrader commits cell by cell. Here a killed run leaves all of a notebook or nothing.
+    """
+    for cell in nb.cells:
+        name = grade_id(cell) or ""
+        if is_grade(cell):
+            verdict = verdicts.get(name.removeprefix("test_"))
+            if verdict is not None:
+                _save_score(rows.grades[name], verdict)
+            else:
+                restored = name in nb.metadata[NOTE]["notes"]
+                save_written(rows.place, rows.grades[name], cell, restored=restored)
+        if is_solution(cell) or is_task(cell):
+            untouched = cell.metadata.nbgrader.get("checksum") == compute_checksum(cell)
+            rows.comments[name].auto_comment = (
+                "No response." if untouched and not is_task(cell) else None
+            )
+
+
+def _save_score(grade: Grade, verdict: Verdict) -> None:
+    """A score given by hand stays; it wants a second look where the automatic one moved.
+
+    Who has looked says so in Formgrader; until then the wish stays, also when a run is repeated.
+    """
+    changed = grade.auto_score != verdict.points
+    grade.auto_score = verdict.points
+    if grade.manual_score is None:
+        grade.needs_manual_grade = False
+    else:
+        grade.needs_manual_grade = bool(changed or grade.needs_manual_grade)
+
+
+def save(
+    gradebook: Gradebook,
+    place: tuple[str, Lesson],
+    timestamp: datetime | None,
+    judged: tuple[NotebookNode, dict[str, Verdict]],
+    late: AssignLatePenalties,
+) -> None:
+    """Save one submission, as nbgrader's autograde does: student, time, scores, lateness.
+
+    Args:
+        place: the student and the lesson.
+        timestamp: when it was handed in, if that is known.
+        judged: the notebook and the verdicts on it.
+        late: nbgrader's step for late submissions, with the course's policy.
+    """
+    student, lesson = place
+    when = {} if timestamp is None else {"timestamp": timestamp}
+    gradebook.update_or_create_student(student)
+    with warnings.catch_warnings():
+        # nbgrader 0.9 adds rows in an order that SQLAlchemy 2.1 warns about; they are right
+        warnings.simplefilter("ignore", SAWarning)
+        submission = gradebook.update_or_create_submission(lesson.name, student, **when)
+    rows = Rows(gradebook, place)
+    save_scores(rows, *judged)
+    rows.notebook.late_submission_penalty = None
+    if submission.total_seconds_late > 0:
+        gradebook.db.flush()
+        gradebook.db.refresh(rows.notebook)
+        penalty = late.plugin_inst.late_submission_penalty(
+            student, rows.notebook.score, submission.total_seconds_late
+        )
+        if penalty is not None:
+            penalty = late._check_late_penalty(rows.notebook, penalty)
+            rows.notebook.late_submission_penalty = penalty
+    gradebook.db.commit()
+    keep_read(place, judged[0])
+    gradebook.db.remove()  # else the session would keep the whole class in memory
+
+
+@dataclass(frozen=True)
+class Known:
+    """Digests of what the gradebook holds of a submission: automatic scores, what people gave."""
+
+    scores: str
+    by_hand: str
+    extension: str
+
+
+def known(gradebook: Gradebook, lesson: Lesson) -> dict[str, Known]:
+    """What the gradebook holds of a lesson's submissions, by student."""
+    scores: dict[str, list[Any]] = defaultdict(list)
+    by_hand: dict[str, list[Any]] = defaultdict(list)
+    extensions: dict[str, str] = {}
+    grades = (BaseCell.name, Grade.auto_score, Grade.manual_score, Grade.extra_credit)
+    for who, extension, penalty, name, auto, manual, extra in _rows(
+        gradebook, lesson, Grade, *grades
+    ):
+        scores[who].append((name, _number(auto)))
+        by_hand[who].append((name, _number(manual), _number(extra), _number(penalty)))
+        extensions[who] = str(extension)
+    comments = (BaseCell.name, Comment.manual_comment)
+    for who, _, _, name, comment in _rows(gradebook, lesson, Comment, *comments):
+        by_hand[who].append((name, comment))
+    gradebook.db.remove()
+    return {
+        who: Known(
+            digest(sorted(scores[who])), digest(sorted(by_hand[who], key=repr)), extensions[who]
+        )
+        for who in scores
+    }
+
+
+def known_of(rows: Rows) -> Known:
+    """The same of one submission, whose rows are read already."""
+    penalty = _number(rows.notebook.late_submission_penalty)
+    by_hand: list[Any] = [(name, comment.manual_comment) for name, comment in rows.comments.items()]
+    scores = [(name, _number(grade.auto_score)) for name, grade in rows.grades.items()]
+    for name, grade in rows.grades.items():
+        by_hand.append((name, _number(grade.manual_score), _number(grade.extra_credit), penalty))
+    return _known(scores, by_hand, str(rows.notebook.assignment.extension))
+
+
+def _known(scores: list[Any], by_hand: list[Any], extension: str) -> Known:
+    return Known(digest(sorted(scores)), digest(sorted(by_hand, key=repr)), extension)
+
+
+def _rows(gradebook: Gradebook, lesson: Lesson, kind: Any, *columns: Any) -> Iterable[Any]:
+    facts = (Student.id, SubmittedAssignment.extension, SubmittedNotebook.late_submission_penalty)
+    rows: Iterable[Any] = (
+        gradebook.db.query(*facts, *columns)
+        .select_from(kind)
+        .join(BaseCell, BaseCell.id == kind.cell_id)
+        .join(SubmittedNotebook, SubmittedNotebook.id == kind.notebook_id)
+        .join(Notebook, Notebook.id == SubmittedNotebook.notebook_id)
+        .join(SubmittedAssignment, SubmittedAssignment.id == SubmittedNotebook.assignment_id)
+        .join(Student, Student.id == SubmittedAssignment.student_id)
+        .filter(Notebook.name == lesson.notebook)
+        .filter(SubmittedAssignment.assignment.has(name=lesson.name))
+    )
+    return rows
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{float(value):.6f}"
+
+
+def digest(facts: Any) -> str:
+    """A digest of facts that print the same when they are the same."""
+    return hashlib.sha256(repr(facts).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+class LessonCells:
+    """What nbgrader's OverwriteCells asks the gradebook about a lesson, read once."""
+
+    def __init__(self, gradebook: Gradebook, lesson: Lesson) -> None:
+        notebook = gradebook.find_notebook(lesson.notebook, lesson.name)
+        self.kernelspec = notebook.kernelspec
+        self.duedate = str(notebook.assignment.duedate)
+        self._source = {
+            cell.name: SimpleNamespace(
+                cell_type=cell.cell_type,
+                locked=cell.locked,
+                source=cell.source,
+                checksum=cell.checksum,
+            )
+            for cell in notebook.source_cells
+        }
+        graded = (*notebook.grade_cells, *notebook.task_cells)
+        self._graded = {cell.name: SimpleNamespace(max_score=cell.max_score) for cell in graded}
+        gradebook.db.remove()
+
+    def find_source_cell(self, name: str, notebook: str, assignment: str) -> SimpleNamespace:
+        return self._find(self._source, name)
+
+    def find_graded_cell(self, name: str, notebook: str, assignment: str) -> SimpleNamespace:
+        return self._find(self._graded, name)
+
+    @staticmethod
+    def _find(cells: dict[str, SimpleNamespace], name: str) -> SimpleNamespace:
+        if name not in cells:
+            raise MissingEntry(f"No such cell: {name}")
+        return cells[name]

@@ -1,0 +1,142 @@
+"""A small class of lesson 02 for tests, and what a gradebook holds, to be compared."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from nbgrader.api import Base, Gradebook
+from nbgrader.converters import GenerateAssignment
+from sqlalchemy import text
+
+from autograde.course import Lesson, lessons
+from autograde.course_config import convert, course_config
+from autograde.grader.grade import Graded, How, grade_class
+from autograde.kernels.wall import missing
+
+HERE = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(HERE / "examples"))
+from make_class import CHANGES, FILES, fill, reference_answers  # noqa: E402
+
+LESSON = "02_causal_mask"
+
+
+def make_course(root: Path, students: tuple[str, ...]) -> Lesson:
+    """A course with lesson 02 as it is committed, known to the gradebook, and a class in it."""
+    root.mkdir(parents=True, exist_ok=True)
+    for folder in ("source", "notebooks", "solutions"):
+        shutil.copytree(HERE / folder, root / folder)
+    shutil.copy(HERE / "nbgrader_config.py", root)
+    lesson = lessons(root)[LESSON]
+    know(lesson)
+    for student in students:
+        hand_in(lesson, student)
+    return lesson
+
+
+def know(lesson: Lesson) -> None:
+    """What `autograde build` does for the gradebook, without the rest of it."""
+    config = course_config(lesson.root)
+    config.CourseDirectory.assignment_id = lesson.name
+    config.CourseDirectory.release_directory = str(lesson.root / "unused")
+    slow = ("LintSource", "LintStudent", "AddPracticeData")
+    config.GenerateAssignment.preprocessors = [
+        name for name in config.GenerateAssignment.preprocessors if not name.endswith(slow)
+    ]
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    before, os.environ["PATH"] = os.environ["PATH"], path
+    try:
+        convert(GenerateAssignment, config)
+    finally:
+        os.environ["PATH"] = before
+    shutil.rmtree(lesson.root / "unused")
+
+
+def hand_in(lesson: Lesson, student: str, *, code: str = "") -> Path:
+    """Hand in the reference's answers, changed as the sample class does for a student so called."""
+    folder = lesson.root / "submitted" / student / lesson.name
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{lesson.notebook}.ipynb"
+    if student in FILES:
+        path.write_bytes(FILES[student])
+        return path
+    nb = fill(lesson, {} if student.startswith("untouched") else reference_answers(lesson))
+    if student in CHANGES:
+        CHANGES[student](nb, lesson.exercises[-1])
+    nb.cells.append(nbformat.v4.new_code_cell(code or f"print('this is {student}')"))
+    nbformat.write(nb, path)
+    return path
+
+
+def forget(root: Path, *, results: bool = False, keep: str = "") -> None:
+    """As if nobody had been graded yet; with `results` nothing has run, either.
+
+    The gradebook keeps what it has of one student.
+    """
+    for name in ("autograded", "feedback", ".autograde/graded"):
+        shutil.rmtree(root / name)
+    if results:
+        shutil.rmtree(root / ".autograde" / "done")
+    with Gradebook(f"sqlite:///{root}/gradebook.db", "attention") as gradebook:
+        for student in {student.id for student in gradebook.students} - {keep}:
+            gradebook.remove_student(student)
+
+
+def grade(root: Path, *options: str, **more: Any) -> subprocess.CompletedProcess[str]:
+    """Run `autograde grade`, walled where that is possible."""
+    unwalled = ["--no-wall"] if missing() else []
+    command = [sys.executable, "-m", "autograde.cli", "grade", LESSON, *unwalled, *options]
+    return subprocess.run(command, cwd=root, capture_output=True, text=True, **more)
+
+
+def grade_one(lesson: Lesson, student: str) -> Graded:
+    """Grade one submission in this process's way, walled where that is possible."""
+    (graded,) = grade_class([(student, lesson)], How(1, wall=not missing()))
+    return graded
+
+
+ROWS = {
+    "students": "SELECT id FROM student",
+    "submissions": """
+        SELECT s.student_id, s.timestamp, s.extension, n.late_submission_penalty
+        FROM submitted_assignment s LEFT JOIN submitted_notebook n ON n.assignment_id = s.id""",
+    "grades": """
+        SELECT s.student_id, c.name, g.auto_score, g.manual_score, g.extra_credit,
+               g.needs_manual_grade
+        FROM submitted_assignment s JOIN submitted_notebook n ON n.assignment_id = s.id
+        JOIN grade g ON g.notebook_id = n.id JOIN base_cell c ON c.id = g.cell_id""",
+    "comments": """
+        SELECT s.student_id, c.name, m.auto_comment, m.manual_comment
+        FROM submitted_assignment s JOIN submitted_notebook n ON n.assignment_id = s.id
+        JOIN comment m ON m.notebook_id = n.id JOIN base_cell c ON c.id = m.cell_id""",
+    "cells": "SELECT name, type FROM base_cell",
+    "assignments": "SELECT name, duedate FROM assignment",
+}
+
+
+def contents(root: Path, db_url: str = "") -> dict[str, Any]:
+    """All that a gradebook says, without the ids that it gives its rows."""
+    with Gradebook(db_url or f"sqlite:///{root}/gradebook.db", "attention") as gradebook:
+        found: dict[str, Any] = {
+            name: sorted(map(_plain, gradebook.db.execute(text(query)).all()))
+            for name, query in ROWS.items()
+        }
+        for table in Base.metadata.tables:
+            found[f"rows of {table}"] = gradebook.db.execute(
+                text(f"SELECT count(*) FROM {table}")  # noqa: S608 (names from above)
+            ).scalar()
+    return found
+
+
+def _plain(row: Any) -> str:
+    """A row as text; databases differ in how they give back truth and times."""
+    return " ".join(str(int(value) if isinstance(value, bool) else value) for value in row)
+
+
+def scores(root: Path, db_url: str = "") -> dict[str, float]:
+    with Gradebook(db_url or f"sqlite:///{root}/gradebook.db", "attention") as gradebook:
+        found = gradebook.assignment_submissions(LESSON)
+        return {submission.student.id: submission.score for submission in found}

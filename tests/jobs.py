@@ -1,0 +1,33 @@
+"""Jobs for worker processes under test; this module imports next to nothing, so they start fast."""
+
+import os
+import signal
+import time
+from pathlib import Path
+
+
+def pid() -> int:
+    return os.getpid()
+
+
+def die_once(mark: str) -> str:
+    """Die as a process does that the system ends for its memory, but only the first time."""
+    path = Path(mark)
+    if not path.exists():
+        path.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return "lived"
+
+
+def die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def fail() -> None:
+    raise ValueError("as it should")
+
+
+def note_and_wait(mark: str) -> None:
+    """Write down which process this is, and stay."""
+    Path(mark).write_text(str(os.getpid()))
+    time.sleep(60)

@@ -1,0 +1,116 @@
+"""Worker processes: one that dies harms nobody else, and none outlives its coordinator."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError
+from pathlib import Path
+
+import jobs
+import pytest
+
+from autograde.grader import processes
+from autograde.grader.processes import Processes, WorkerDied
+
+COORDINATOR = """
+import sys
+sys.path.insert(0, {here!r})
+import jobs
+from autograde.grader.processes import Processes
+if __name__ == "__main__":
+    future = Processes(1).submit(jobs.note_and_wait, {mark!r})
+    future.exception()
+"""
+
+
+@pytest.fixture
+def two() -> Iterator[Processes]:
+    with Processes(2) as workers:
+        yield workers
+
+
+def until(true: Callable[[], object], seconds: float = 30) -> None:
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, "it never came"
+        time.sleep(0.02)
+
+
+def lives(process: int) -> bool:
+    try:
+        status = Path(f"/proc/{process}/status").read_text()
+    except OSError:
+        return False
+    return "State:\tZ" not in status
+
+
+def test_a_worker_that_dies_is_replaced_and_its_job_tried_once_more(
+    two: Processes, tmp_path: Path
+) -> None:
+    others = [two.submit(jobs.pid) for _ in range(6)]
+    assert two.submit(jobs.die_once, str(tmp_path / "mark")).result() == "lived"
+    assert all(other.result() > 0 for other in others)
+
+
+def test_a_job_that_kills_each_worker_is_given_up_by_name_and_the_others_are_done(
+    two: Processes,
+) -> None:
+    bad = two.submit(jobs.die)
+    others = [two.submit(jobs.pid) for _ in range(6)]
+    with pytest.raises(WorkerDied, match="died 2 times"):
+        bad.result()
+    assert all(other.result() > 0 for other in others)
+
+
+def test_a_job_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    with Processes(1) as workers:
+        workers.submit(jobs.pid).result()
+        monkeypatch.setattr(processes, "LONGEST_SECONDS", 2)
+        monkeypatch.setattr(processes, "ATTEMPTS", 1)
+        with pytest.raises(WorkerDied):
+            workers.submit(jobs.note_and_wait, str(tmp_path / "mark")).result()
+        until(lambda: not lives(int((tmp_path / "mark").read_text())))
+
+
+def test_an_exception_comes_back(two: Processes) -> None:
+    with pytest.raises(ValueError, match="as it should"):
+        two.submit(jobs.fail).result()
+
+
+def test_stopping_ends_what_runs_at_once(tmp_path: Path) -> None:
+    workers = Processes(1)
+    running = workers.submit(jobs.note_and_wait, str(tmp_path / "mark"))
+    waiting = workers.submit(jobs.pid)
+    until((tmp_path / "mark").is_file)
+    began = time.monotonic()
+    workers.shutdown(cancel_futures=True)
+    assert time.monotonic() - began < 10
+    assert isinstance(running.exception(), WorkerDied)
+    with pytest.raises(CancelledError):
+        waiting.result()
+
+
+def test_no_worker_outlives_a_killed_coordinator(tmp_path: Path) -> None:
+    mark = tmp_path / "mark"
+    script = tmp_path / "coordinator.py"
+    script.write_text(COORDINATOR.format(here=str(Path(__file__).parent), mark=str(mark)))
+    with subprocess.Popen([sys.executable, script]) as coordinator:
+        until(lambda: mark.is_file() and mark.read_text())
+        coordinator.kill()
+    worker = int(mark.read_text())
+    until(lambda: not lives(worker))
+
+
+def test_ctrl_c_does_not_reach_a_worker(tmp_path: Path) -> None:
+    mark = tmp_path / "mark"
+    workers = Processes(1)
+    workers.submit(jobs.note_and_wait, str(mark))
+    until(lambda: mark.is_file() and mark.read_text())
+    worker = int(mark.read_text())
+    assert os.getpgid(worker) != os.getpgid(0)
+    workers.shutdown(cancel_futures=True)
+    until(lambda: not lives(worker))
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, [])

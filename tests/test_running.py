@@ -1,0 +1,340 @@
+"""Running a class: the same gradebook however it is run, and nothing done twice."""
+
+import json
+import multiprocessing
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from classes import LESSON, contents, forget, grade, hand_in, make_course, scores
+from click.testing import CliRunner
+from nbgrader.api import Gradebook
+from nbgrader.converters import Autograde, GenerateFeedback
+
+from autograde.cli import main
+from autograde.course import Lesson, lessons
+from autograde.course_config import convert, course_config
+from autograde.grader import expected, pages
+from autograde.grader import grade as grading
+from autograde.grader.desk import Desk
+from autograde.grader.grade import Graded, How, grade_class
+from autograde.grader.handed_in import submissions
+from autograde.grader.job import Job
+from autograde.grader.store import read_entry
+from autograde.kernels.wall import missing
+
+STUDENTS = ("perfect", "process_ended", "not_json", "untouched")
+NOTEBOOK = "causal_mask"
+WALL = not missing()
+
+
+@pytest.fixture(scope="module")
+def graded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A course whose class was graded by two workers."""
+    root = tmp_path_factory.mktemp("class") / "course"
+    make_course(root, STUDENTS)
+    result = grade(root, "--workers", "2")
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert result.stderr == ""
+    return root
+
+
+@pytest.fixture
+def course(graded: Path, tmp_path: Path) -> Path:
+    """A copy of it, to be changed."""
+    shutil.copytree(graded, tmp_path / "course")
+    return tmp_path / "course"
+
+
+def the_lesson(root: Path) -> Lesson:
+    return lessons(root)[LESSON]
+
+
+def file(root: Path, kind: str, student: str, ending: str = ".ipynb") -> Path:
+    return root / kind / student / LESSON / f"{NOTEBOOK}{ending}"
+
+
+def gradebook(root: Path) -> Gradebook:
+    return Gradebook(f"sqlite:///{root}/gradebook.db", "attention")
+
+
+def test_every_student_has_a_score_and_a_page(graded: Path) -> None:
+    assert scores(graded) == {"perfect": 14, "process_ended": 12, "not_json": 0, "untouched": 0}
+    assert all(file(graded, "feedback", student, ".html").is_file() for student in STUDENTS)
+
+
+def test_one_worker_that_is_killed_gives_the_same_gradebook(course: Path, graded: Path) -> None:
+    forget(course, results=True)
+    assert contents(course) != contents(graded)
+    found = submissions(course, [the_lesson(course)], None)
+    killed = []
+    for _ in grade_class(found, How(workers=1, wall=WALL)):
+        if not killed:
+            (worker,) = multiprocessing.active_children()
+            killed.append(worker.pid)
+            os.kill(worker.pid or 0, signal.SIGKILL)
+    assert killed
+    assert contents(course) == contents(graded)
+
+
+def test_nbgraders_own_commands_give_the_same_gradebook_files_and_pages(
+    course: Path, graded: Path
+) -> None:
+    forget(course)
+    config = course_config(course)
+    config.CourseDirectory.assignment_id = LESSON
+    config.Run.wall = WALL
+    convert(Autograde, config)
+    convert(GenerateFeedback, config)
+    assert contents(course) == contents(graded)
+    for student in STUDENTS:
+        for kind, ending in (("autograded", ".ipynb"), ("feedback", ".html")):
+            ours, theirs = (file(root, kind, student, ending) for root in (graded, course))
+            assert ours.stat().st_mode == theirs.stat().st_mode
+            assert ours.read_bytes() == theirs.read_bytes()
+
+
+def test_killed_at_random_moments_it_goes_on_to_the_same_gradebook(graded: Path) -> None:
+    script = Path(__file__).with_name("crash.py")
+    command = [sys.executable, str(script), str(graded), "6", "20"]
+    result = subprocess.run(command, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    counts = json.loads(result.stdout)
+    assert counts["kills"] >= 6
+    assert counts["differences"] == 0
+
+
+class Quick:
+    """A run whose jobs have run before, and whose pages say nothing; it counts what is done."""
+
+    def __init__(self, results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.results, self.done = results, Counter[str]()
+        save = Desk.save
+
+        def counted(*arguments: Any) -> Any:
+            self.done["saved"] += 1
+            return save(*arguments)
+
+        monkeypatch.setattr(grading, "Processes", ThreadPoolExecutor)
+        monkeypatch.setattr(grading, "run_job", self.run_job)
+        monkeypatch.setattr(pages, "render", self.render)
+        monkeypatch.setattr(Desk, "save", counted)
+
+    def run_job(self, job: Job) -> bytes:
+        self.done["run"] += 1
+        path = self.results / job.key
+        # what was not handed in before is taken for the perfect answers
+        return (path if path.is_file() else self.results / "perfect").read_bytes()
+
+    def render(self, _root: str, _config: bytes, nb: bytes, *_: Any) -> tuple[bytes, bytes]:
+        self.done["pages"] += 1
+        return nb, b"a page"
+
+    def __call__(self, root: Path, **how: Any) -> list[Graded]:
+        self.done.clear()
+        found = submissions(root, [the_lesson(root)], None)
+        return list(grade_class(found, How(1, wall=WALL, **how)))
+
+
+@pytest.fixture
+def quick(graded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Quick:
+    results = tmp_path / "results"
+    shutil.copytree(graded / ".autograde" / "done", results)
+    entry = read_entry(graded, LESSON, "perfect")
+    assert entry is not None
+    shutil.copy(results / entry.result, results / "perfect")
+    return Quick(results, monkeypatch)
+
+
+def nothing(root: Path) -> None:
+    pass
+
+
+def other_code(root: Path) -> None:
+    hand_in(the_lesson(root), "perfect", code="print('better')")
+
+
+def other_text(root: Path) -> None:
+    path = file(root, "submitted", "perfect")
+    nb = nbformat.read(path, as_version=4)
+    nb.cells.append(nbformat.v4.new_markdown_cell("what I think of it", id="more"))
+    nbformat.write(nb, path)
+
+
+def handed_in_at(
+    root: Path, student: str = "perfect", when: str = "2026-02-03 12:00:00 UTC"
+) -> None:
+    (root / "submitted" / student / LESSON / "timestamp.txt").write_text(when)
+
+
+def other_hints(root: Path) -> None:
+    path = the_lesson(root).folder / "variants" / "causal_mask.py"
+    path.write_text(path.read_text() + "\n")
+
+
+def other_seed(root: Path) -> None:
+    (root / ".autograde" / "secret").write_text("00" * 32)
+
+
+def due(root: Path, day: int = 1) -> None:
+    with gradebook(root) as book:
+        book.update_or_create_assignment(LESSON, duedate=datetime(2026, 2, day))
+
+
+def comment(root: Path) -> None:
+    with gradebook(root) as book:
+        found = book.find_comment("causal_mask", NOTEBOOK, LESSON, "perfect")
+        found.manual_comment = "Well done."
+        book.db.commit()
+
+
+def other_score(root: Path) -> None:
+    with gradebook(root) as book:
+        book.find_grade("test_causal_mask", NOTEBOOK, LESSON, "perfect").auto_score = 0
+        book.db.commit()
+
+
+def longer(root: Path) -> None:
+    with gradebook(root) as book:
+        book.find_submission(LESSON, "perfect").extension = timedelta(days=3)
+        book.db.commit()
+
+
+def mended(root: Path) -> None:
+    """What was no notebook is handed in again, as somebody else's that has run."""
+    shutil.copy(file(root, "submitted", "perfect"), file(root, "submitted", "not_json"))
+
+
+def no_page(root: Path) -> None:
+    shutil.rmtree(root / "feedback" / "perfect")
+
+
+def no_notebook(root: Path) -> None:
+    shutil.rmtree(root / "autograded" / "perfect")
+
+
+@pytest.mark.parametrize(
+    ("change", "run", "saved", "made"),
+    [
+        (nothing, 0, 0, 0),
+        (other_code, 1, 1, 1),
+        (other_text, 0, 1, 1),
+        (mended, 0, 1, 1),
+        (handed_in_at, 0, 1, 1),
+        (other_hints, 0, 4, 4),
+        (other_seed, 3, 4, 4),
+        (due, 0, 4, 4),
+        (longer, 0, 1, 1),
+        (comment, 0, 0, 1),
+        (other_score, 0, 1, 1),
+        (no_page, 0, 0, 1),
+        (no_notebook, 0, 1, 1),
+    ],
+)
+def test_only_what_changed_is_graded_again(
+    course: Path, quick: Quick, change: Callable[[Path], None], run: int, saved: int, made: int
+) -> None:
+    change(course)
+    result = quick(course)
+    assert [g.problem for g in result if g.failed] == []
+    assert (quick.done["run"], quick.done["saved"], quick.done["pages"]) == (run, saved, made)
+    assert sum(g.unchanged for g in result) == 4 - made
+    assert all(g.unchanged for g in quick(course))
+
+
+def test_another_version_of_the_package_grades_all_anew(
+    course: Path, quick: Quick, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(expected, "__version__", "99")
+    quick(course)
+    assert quick.done["saved"] == 4
+
+
+def test_regrade_runs_all_again(course: Path, quick: Quick, graded: Path) -> None:
+    quick(course, regrade=True)
+    assert (quick.done["run"], quick.done["saved"]) == (3, 4)
+    assert contents(course) == contents(graded)
+
+
+def test_scores_and_comments_by_hand_survive(course: Path, quick: Quick) -> None:
+    with gradebook(course) as book:
+        grades = {g.name: g for g in book.find_submission(LESSON, "perfect").notebooks[0].grades}
+        moved, same = grades["test_causal_mask"], grades["test_apply_mask"]
+        moved.auto_score, moved.manual_score, same.manual_score = 0, 1.5, 0.5
+        book.db.commit()
+    comment(course)
+    quick(course, regrade=True)
+    with gradebook(course) as book:
+        grades = {g.name: g for g in book.find_submission(LESSON, "perfect").notebooks[0].grades}
+        moved, same = grades["test_causal_mask"], grades["test_apply_mask"]
+        assert (moved.manual_score, moved.needs_manual_grade) == (1.5, True)
+        assert (same.manual_score, same.needs_manual_grade) == (0.5, False)
+        found = book.find_comment("causal_mask", NOTEBOOK, LESSON, "perfect")
+        assert found.manual_comment == "Well done."
+    quick(course, regrade=True)
+    with gradebook(course) as book:  # nobody has looked yet
+        assert book.find_grade("test_causal_mask", NOTEBOOK, LESSON, "perfect").needs_manual_grade
+
+
+def test_late_work_loses_what_the_policy_takes_unless_there_is_an_extension(
+    course: Path, quick: Quick
+) -> None:
+    with (course / "nbgrader_config.py").open("a") as config:
+        config.write('\nc.LatePolicy.penalty_method = "zero"\n')
+    for student in ("perfect", "process_ended"):
+        handed_in_at(course, student)  # on the third
+    due(course, day=1)
+    longer(course)  # for "perfect" alone
+    quick(course)
+    with gradebook(course) as book:
+        penalties = {
+            s.student.id: s.late_submission_penalty for s in book.assignment_submissions(LESSON)
+        }
+    assert penalties["perfect"] == 0
+    assert penalties["process_ended"] == 12
+    assert quick.done["run"] == 0
+
+
+def test_a_copy_of_the_gradebook_is_kept_before_each_run(course: Path, quick: Quick) -> None:
+    other_score(course)
+    before = contents(course)
+    quick(course)
+    copies = sorted((course / ".autograde" / "gradebooks").iterdir())
+    assert contents(course, f"sqlite:///{copies[-1]}") == before != contents(course)
+    for _ in range(6):
+        quick(course)
+    assert len(list((course / ".autograde" / "gradebooks").iterdir())) == 5
+
+
+def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(
+    course: Path, graded: Path, quick: Quick, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forget(course, results=True)
+    monkeypatch.chdir(course)
+    run_job = quick.run_job
+
+    def interrupted(job: Job) -> bytes:
+        os.kill(os.getpid(), signal.SIGINT)
+        return run_job(job)
+
+    command = ["grade", LESSON, "--workers", "1", *([] if WALL else ["--no-wall"])]
+    monkeypatch.setattr(grading, "run_job", interrupted)
+    result = CliRunner().invoke(main, command)
+    assert result.exit_code == 130
+    assert "Run autograde grade again to go on" in result.output
+    assert any((course / ".autograde" / "done").iterdir())
+    assert contents(course) != contents(graded)
+    monkeypatch.setattr(grading, "run_job", run_job)
+    result = CliRunner().invoke(main, command)
+    assert result.exit_code == 0
+    assert contents(course) == contents(graded)

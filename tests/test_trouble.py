@@ -1,0 +1,277 @@
+"""What can go wrong around a class: each has its words, and nothing is half written."""
+
+import errno
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import nbformat
+import pytest
+from classes import LESSON, contents, make_course, scores
+from click.testing import CliRunner
+
+from autograde.cli import main
+from autograde.course import lessons
+from autograde.grader import desk, guard, handed_in, pages, store
+from autograde.grader import grade as grading
+from autograde.grader.job import Job, Result
+from autograde.kernels.wall import missing
+
+STUDENTS = ("perfect", "other")
+NO_WALL = ["--no-wall"] if missing() else []
+
+
+def fakes(patch: pytest.MonkeyPatch) -> None:
+    """Nothing is really run: every job ends with nothing recorded, and every page says nothing."""
+
+    def run_job(job: Job) -> bytes:
+        nothing = {"outputs": [], "execution_count": 1}
+        return Result([nothing] * len(job.cells), "", {}, 0.1).to_bytes()
+
+    patch.setattr(grading, "Processes", ThreadPoolExecutor)
+    patch.setattr(grading, "run_job", run_job)
+    patch.setattr(pages, "render", lambda _root, _config, nb, *_: (nb, b"a page"))
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The course after a run without any trouble."""
+    root = tmp_path_factory.mktemp("undisturbed") / "course"
+    make_course(root, STUDENTS)
+    with pytest.MonkeyPatch.context() as patch:
+        fakes(patch)
+        patch.chdir(root)
+        code, said = graded()
+    assert code == 0, said
+    return root
+
+
+@pytest.fixture(scope="module")
+def clean(undisturbed: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same course before it, but with its answer keys, which take long to make."""
+    root = tmp_path_factory.mktemp("clean") / "course"
+    shutil.copytree(undisturbed, root)
+    (copy,) = (root / ".autograde" / "gradebooks").iterdir()
+    copy.replace(root / "gradebook.db")
+    for name in ("autograded", "feedback", ".autograde/done", ".autograde/graded"):
+        shutil.rmtree(root / name)
+    return root
+
+
+@pytest.fixture
+def course(clean: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    fakes(monkeypatch)
+    shutil.copytree(clean, tmp_path / "course")
+    monkeypatch.chdir(tmp_path / "course")
+    return tmp_path / "course"
+
+
+def graded() -> tuple[int, str]:
+    result = CliRunner().invoke(main, ["grade", LESSON, "--workers", "1", *NO_WALL])
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return result.exit_code, " ".join(result.output.split())
+
+
+def submitted(course: Path, student: str = "other") -> Path:
+    return course / "submitted" / student / LESSON / "causal_mask.ipynb"
+
+
+def change(path: Path, edit: Callable[[Any], None]) -> None:
+    nb = nbformat.read(path, as_version=4)
+    edit(nb)
+    nbformat.write(nb, path)
+
+
+def cell(nb: Any, name: str) -> Any:
+    return next(c for c in nb.cells if c.metadata.get("nbgrader", {}).get("grade_id") == name)
+
+
+def relabel(path: Path, **label: str) -> None:
+    """Change what nbgrader wrote into a rubric cell when the lesson was built."""
+    change(path, lambda nb: cell(nb, "test_apply_mask").metadata.nbgrader.update(label))
+
+
+def older_rubric(course: Path) -> None:
+    """Handed in from a version whose rubric was another one."""
+    relabel(submitted(course), checksum="0" * 32)
+
+
+def newer_rubric(course: Path) -> None:
+    """Built again, with another rubric, since students got theirs."""
+    relabel(lessons(course)[LESSON].released_notebook, checksum="1" * 32)
+
+
+def renamed_exercise(course: Path) -> None:
+    relabel(submitted(course), grade_id="test_gone")
+
+
+def no_time(course: Path) -> None:
+    (submitted(course).parent / "timestamp.txt").write_text("yesterday, at night")
+
+
+@pytest.mark.parametrize(
+    ("trouble", "message", "others"),
+    [
+        (older_rubric, "the rubric of apply_mask was changed", 1),
+        (newer_rubric, "the rubric of apply_mask was changed", 0),
+        (renamed_exercise, "the rubric of gone was changed", 1),
+        (no_time, "timestamp.txt says 'yesterday, at night', which is no time", 1),
+    ],
+)
+def test_a_submission_that_cannot_be_graded_is_named_and_the_others_are_graded(
+    course: Path, trouble: Callable[[Path], None], message: str, others: int
+) -> None:
+    trouble(course)
+    code, said = graded()
+    assert code == 1
+    assert "not graded: other" in said
+    assert message in said
+    assert sorted(scores(course)) == ["perfect"][:others]
+    assert not (course / "autograded" / "other").exists()
+    code, said = graded()  # nor is it forgotten
+    assert code == 1
+    assert message in said
+
+
+def test_the_second_of_two_runs_at_once_refuses(course: Path) -> None:
+    with guard.one_run(course):
+        code, said = graded()
+    assert code == 1
+    assert f"is being graded already, by process {os.getpid()} since 20" in said
+    assert not (course / "autograded").exists()
+    assert graded()[0] == 0
+
+
+def damaged(course: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Damaged inside: it opens, and only a look at all of it tells."""
+    path = course / "gradebook.db"
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2 :] = b"\xff" * (len(content) - len(content) // 2)
+    path.write_bytes(content)
+
+
+def no_gradebook(course: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (course / "gradebook.db").write_bytes(b"this is a spreadsheet" * 100)
+
+
+def little_room(course: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    usage = shutil.disk_usage(course)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=7_000_000))
+
+
+@pytest.mark.parametrize(
+    ("trouble", "messages"),
+    [
+        (damaged, ["gradebook.db", "There is no copy of it."]),
+        (no_gradebook, ["gradebook.db", "file is not a database", "There is no copy of it."]),
+        (little_room, ["7 MB are free", "Make room first"]),
+    ],
+)
+def test_a_class_that_cannot_be_graded_is_left_as_it_is(
+    course: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    trouble: Callable[[Path, pytest.MonkeyPatch], None],
+    messages: list[str],
+) -> None:
+    trouble(course, monkeypatch)
+    before = (course / "gradebook.db").read_bytes()
+    code, said = graded()
+    assert code == 1
+    for message in messages:
+        assert message in said
+    assert (course / "gradebook.db").read_bytes() == before
+    assert not (course / "autograded").exists()
+
+
+def test_a_damaged_gradebook_has_a_copy(course: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert graded()[0] == 0
+    damaged(course, monkeypatch)
+    _, said = graded()
+    assert f"The last copy, from before the last run, is {course}" in said
+
+
+FULL = OSError(errno.ENOSPC, "No space left on device", "somewhere")
+
+
+class Place(NamedTuple):
+    """A function that writes; the disk is full from its `after`th call on."""
+
+    module: Any
+    name: str
+    after: int
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        Place(store, "write_whole", 0),
+        Place(store, "write_whole", 1),
+        Place(store, "write_whole", 3),
+        Place(desk.Desk, "_write", 0),
+        Place(desk.Desk, "_write", 1),
+        Place(desk.Desk, "_write", 3),
+    ],
+    ids=lambda place: f"{place.name} {place.after}",
+)
+def test_a_disk_that_fills_up_stops_the_run_and_the_next_one_goes_on(
+    course: Path, undisturbed: Path, monkeypatch: pytest.MonkeyPatch, place: Place
+) -> None:
+    real, calls = getattr(place.module, place.name), []
+
+    def write(*arguments: Any) -> None:
+        calls.append(1)
+        if len(calls) > place.after:
+            raise FULL
+        real(*arguments)
+
+    with monkeypatch.context() as full:
+        full.setattr(place.module, place.name, write)
+        code, said = graded()
+        assert code == 1
+        assert "the disk is full (somewhere). Make room. What was finished is kept" in said
+    assert [path for path in course.rglob("*fresh*") if ".autograde" not in path.parts] == []
+    assert graded()[0] == 0
+    assert contents(course) == contents(undisturbed)
+
+
+@pytest.mark.skipif(bool(missing()), reason="bubblewrap makes a folder read-only even for root")
+def test_a_read_only_course_is_refused(clean: Path) -> None:
+    command = ["bwrap", "--dev-bind", "/", "/", "--ro-bind", str(clean), str(clean), "--chdir",
+               str(clean), sys.executable, "-m", "autograde.cli", "grade", LESSON]  # fmt: skip
+    result = subprocess.run(command, capture_output=True, text=True)
+    assert result.returncode == 1
+    assert "ead-only" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_a_fault_of_the_grader_costs_one_submission(
+    course: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = desk.parse_submission
+
+    def parse(content: bytes) -> Any:
+        if b"this is other" in content:
+            raise ZeroDivisionError("nobody thought of it")
+        return real(content)
+
+    monkeypatch.setattr(desk, "parse_submission", parse)
+    code, said = graded()
+    assert code == 1
+    assert "not graded: other" in said
+    assert "the grader failed: ZeroDivisionError: nobody thought of it" in said
+    assert "Traceback" in (course / ".autograde" / "grading.log").read_text()
+    assert sorted(scores(course)) == ["perfect"]
+
+
+def test_a_folder_that_is_a_link_is_not_followed(course: Path) -> None:
+    shutil.rmtree(submitted(course).parent)
+    submitted(course).parent.symlink_to(submitted(course, "perfect").parent)
+    lesson = lessons(course)[LESSON]
+    read = handed_in.read_handed_in("other", lesson, ["causal_mask.py", "variants", "*.json"])
+    assert list(read.files) == ["causal_mask.ipynb"]
+    assert "was not handed in" in read.remark
