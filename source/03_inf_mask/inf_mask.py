@@ -14,8 +14,8 @@
 # # The -inf mask: hiding before the softmax
 #
 # Lesson 02 let the softmax see every score and put zeros into the weights afterwards. That does not leak, but it
-# loses: weight that the softmax gave to a hidden key is gone. In this lesson the mask moves before the softmax. After
-# that come sentences of different lengths, and rows in which nothing is left to look at.
+# costs precision. In this lesson the mask moves before the softmax. After that come sentences of different lengths,
+# and rows in which nothing is left to look at.
 #
 # **You will be able to**
 # - hide scores with minus infinity, and say why nothing of them is left;
@@ -122,8 +122,8 @@ show(
 # `nan`.
 #
 # Lesson 02 found the reason. The weights of a row share one whole. The hidden key takes nearly all of it, and what is
-# left for the visible ones is too small for float16. Zeros come too late. The hidden key must not get any weight in
-# the first place.
+# left for the visible ones is too small for float16. Zeros afterwards come too late: the hidden key must get no
+# weight in the first place.
 #
 # ## 2 Minus infinity
 #
@@ -154,8 +154,8 @@ print("exp(-inf) =", torch.tensor(float("-inf")).exp().item())
 #
 # ### Exercise: `future_mask` (2 points)
 #
-# Return this mask for n tokens: bool, True strictly above the diagonal. For n below 1 raise a `ValueError` that
-# names n and its value.
+# Return this mask for n tokens: bool, True strictly above the diagonal, on the CPU. For n below 1 raise a
+# `ValueError` that names n and its value.
 
 # %% nbgrader={"grade": false, "grade_id": "future_mask", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def future_mask(n):
@@ -199,10 +199,9 @@ print("hidden in each row:", mask.sum(dim=-1).tolist())
 # scores (..., n, n)      mask, bool      result (..., n, n)
 # ```
 #
-# The mask may be smaller than the scores: `(n, n)` for all sentences and heads alike, `(b, 1, n, n)` for b sentences
-# with several heads each, `(1, n)` for all queries. It is stretched to the scores, never the scores to the mask: the
-# result has the shape of the scores. In Python minus infinity is written `float("-inf")`, `-math.inf` or
-# `-torch.inf`.
+# The mask may have any shape that broadcasts to the scores: `(n, n)` for all sentences and heads, `(b, 1, n, n)` for
+# b sentences with several heads, `(1, n)` for all queries, `(n, 1)` for all keys. The result has the shape of the
+# scores. In Python minus infinity is written `float("-inf")` or `-math.inf`.
 
 # %% nbgrader={"grade": false, "grade_id": "mask_scores", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def mask_scores(scores, mask):
@@ -275,8 +274,9 @@ show(
 # scores (..., n, n), d_k      weights (..., n, n), zero above the diagonal, each row adds up to 1
 # ```
 #
-# It must be right where lesson 02's way is not: for scores up to ±10,000, also when the hidden ones are far above the
-# visible ones. A visible score may be exactly 0.
+# In float32 and float64 it must be right, up to rounding, where lesson 02's way is not: for scores up to ±10,000,
+# also when the hidden ones are far above the visible ones. Hide as you like. A visible score may be exactly
+# 0.
 
 # %% nbgrader={"grade": false, "grade_id": "causal_weights", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def causal_weights(scores, d_k):
@@ -344,7 +344,7 @@ show(
 # The stable softmax of lesson 01 subtracts the largest score of the row. Now that is the largest *visible* one,
 # however large the hidden one was. The whole precision is spent on what is visible.
 #
-# Move the query from token to token, and take the mask off and on.
+# Move the query, and take the mask off and on.
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # draws the figure
@@ -366,13 +366,13 @@ explore(
 )
 
 # %% [markdown]
-# Without the mask the star stays in the middle, whoever asks. With it, *Your* has only itself to look at, and its
-# star lies on its own value. From word to word one value more comes in.
+# Without the mask the star, the context vector, stays in the middle, whoever asks. With it, *Your* has only itself to
+# look at, and its star lies on its own value. With each word one more value comes in.
 #
 # ## 4 Sentences of different lengths
 #
-# A model works on many sentences at once, in one tensor. A tensor has no ragged edge, so the short sentences are
-# filled up with a made-up token, the **pad**. Here its input is three zeros.
+# A model works on many sentences at once, in one tensor. All rows of a tensor are equally long, so short sentences
+# are filled up with a made-up token, the **pad**. Here its input is three zeros.
 
 # %%
 sentences = [tokens, tokens[:3], tokens[4:]]
@@ -387,8 +387,8 @@ for sentence, length in zip(padded, lengths):
 # The scores of a pad are exactly 0. That hides nothing: `exp(0)` is 1. Without a mask the pads get their share of
 # each row. A real token must not take anything from them.
 #
-# **Predict, then run.** *One* and *step* in the last sentence give some of their weight to the four pads. How much of
-# it without any mask, and how much with the causal mask alone?
+# **Predict, then run.** *One* and *step* in the last sentence give some of their weight to the four pads. How much,
+# on average, without any mask, and how much with the causal mask alone?
 
 # %%
 my_guess = None  # a pair of numbers from 0 to 1
@@ -401,8 +401,8 @@ beside(my_guess, (round(unmasked, 2), round(causal_only[2, :2, 2:].sum().item(),
 print("what the last pad gives to pads:", round(causal_only[2, 5, 2:].sum().item(), 2))
 
 # %% [markdown]
-# With the pads behind the sentence, the causal mask happens to protect the real tokens: pads are in their future. It
-# does not protect them in a layer without a causal mask, nor when the pads stand in front. And the rows of the pads
+# When the pads come after the sentence, the causal mask happens to protect the real tokens: pads are in their future.
+# It does not protect them in a layer without a causal mask, nor when the pads stand in front. And the pads themselves
 # look at pads. So the mask says it outright: **no query looks at a pad.**
 #
 # ```
@@ -419,11 +419,11 @@ print("what the last pad gives to pads:", round(causal_only[2, 5, 2:].sum().item
 # sentence's length. For tensors of bool, `|` means *or*.
 #
 # ```
-# lengths: a list or a 1-D tensor of b whole numbers, n      mask (b, n, n), bool, True = hidden
+# lengths: list or 1-D tensor (any integer type) of b numbers, n      mask (b, n, n), bool, True = hidden
 # ```
 #
-# The rows of pads are as the others. If `lengths` is a tensor, the mask is on its device. A length is from 0 to n;
-# for any other raise a `ValueError` that names it.
+# The rows of pads follow the same rule; they are not hidden as a whole. The mask is on the device of a tensor
+# `lengths`, on the CPU for a list. A length is from 0 to n; for any other raise a `ValueError` that names it.
 
 # %% nbgrader={"grade": false, "grade_id": "padding_and_causal", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def padding_and_causal(lengths, n):
@@ -490,14 +490,14 @@ show(
 )
 
 # %% [markdown]
-# One tensor, three masks. Follow the columns: those of the pads are hatched from top to bottom. The rows of the pads
-# still hold weights. Nobody asks for their context vectors, so they do no harm. But they must hold *something*, and
-# that is the next problem.
+# Follow the columns: those of the pads are hatched from top to bottom. The rows of the pads still hold weights.
+# Nobody asks for their context vectors, so they do no harm. But they must hold *something*, and that is the next
+# problem.
 #
 # ## 5 A row with nothing to look at
 #
 # A length of 0 is a blank line in a file of text. Every key of it is a pad, so every row is hidden altogether. It
-# also happens with padding in front: the first pad sees nothing before it, and itself is a pad. Forgetting
+# also happens with padding in front: the first pad sees nothing before it, and is itself a pad. Forgetting
 # `diagonal=1` does it to the first word.
 #
 # **Predict, then run.** What is the softmax of three scores of minus infinity?
@@ -512,7 +512,7 @@ beside(my_guess, torch.softmax(torch.full((3,), float("-inf")), dim=-1).tolist()
 # The largest score of the row is minus infinity, and -inf minus -inf is `nan`. It looks harmless: one row, of a pad,
 # for which nobody asks. So train a small layer on a sentence with one pad in front. Its target is its own input. The
 # loss **leaves the pad's row out**. Many programs do not fill the scores. They keep the mask as numbers, 0 where
-# visible and -inf where hidden, and add it; the weights are the same. Here are both.
+# visible and -inf where hidden, and add it. The weights are the same, but the gradients are not, so here are both.
 
 # %% tags=["raises-exception"]
 front = ["pad", *tokens[1:]]
@@ -612,8 +612,8 @@ except RuntimeError as error:
     print("float16, filled with -1e9: RuntimeError,", "overflow" if "overflow" in str(error) else error)
 
 # %% [markdown]
-# Two things to see. The row is no `nan`, but it gives every hidden key an equal share. And in float16 there is no
-# -1e9. The type ends at -65,504. So people take a number nearer to 0. That goes wrong in another way:
+# The row is not `nan`, but it gives every hidden key an equal share. And in float16 there is no -1e9. The type ends
+# at -65,504. So people take a number nearer to 0. That goes wrong, too:
 
 # %%
 visible_scores = [0.0, -10.0, -100.0]
@@ -628,13 +628,13 @@ table(torch.tensor(shares), rows=[f"visible score {s:g}" for s in visible_scores
 # %% [markdown]
 # A small finite fill still attends. It hides a key only where the visible scores lie far above it. In the second row
 # a fill of -10 hides nothing: six equal scores, and five sixths go to what should be hidden. If a finite number is
-# needed, take the lowest there is. Which one that is depends on the type.
+# needed, take the lowest the type has, and only for rows with something visible.
 #
 # ### Exercise: `fill_value` (2 points)
 #
-# Return the most negative finite number of a floating dtype, as a Python float. PyTorch knows it: look up
-# `torch.finfo`. For a dtype that is not floating, raise a `ValueError` that names it. Complex numbers are not
-# floating: they have no order, so none of them is the lowest.
+# Return the most negative finite number of a floating dtype (float16, bfloat16, float32, float64) as a Python float.
+# Look up `torch.finfo`. For a dtype that is not floating, raise a `ValueError` that names it. Complex numbers are not
+# floating: they have no order.
 
 # %% nbgrader={"grade": false, "grade_id": "fill_value", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def fill_value(dtype):
@@ -681,26 +681,26 @@ print("the pad's row, filled with the lowest number:", [round(w, 2) for w in sha
 
 # %% [markdown]
 # So the lowest finite number hides as well as minus infinity does, as long as something is visible. Where nothing is,
-# the pad takes a sixth from every token, the whole future included. No `nan` is left to tell you. Neither number is
-# the answer for such a row.
+# the pad gives a sixth of its weight to every token, the whole future included. No `nan` is left to tell you. Neither
+# number is the answer for such a row.
 #
 # ## 6 Zeros instead of `nan`
 #
-# A query that may look at nothing should get nothing: a row of zeros, and a context vector of zeros. And nothing
-# should come back: the gradient at its scores is 0.
+# A query that may look at nothing should get nothing: a row of zeros, and a context vector of zeros. And no gradient
+# should come back to its scores.
 #
 # ### Exercise: `masked_softmax` (4 points, a challenge)
 #
 # ```
-# scores (..., n, n)      mask, bool, stretched to the scores      weights (..., n, n)
+# scores (..., n, n)      mask, bool, True = hidden      weights (..., n, n)
 # ```
 #
 # The softmax over the visible keys, over the last dimension, without a scale. A row with every entry hidden gives
-# zeros, and the gradient that arrives at its scores is zero, not `nan`. The mask is as in `mask_scores`; scores are
-# up to ±10,000, as in `causal_weights`.
+# zeros. The gradient at every hidden score, in any row, is 0, not `nan`. The mask may have any shape `mask_scores`
+# takes; scores are as in `causal_weights`.
 #
-# A `nan` that is covered up at the end has still been there, and on the way back it may be met again. It is safer
-# when none arises.
+# A `nan` covered up at the end is met again on the way back. A fill stops it there; an added mask hands it on to the
+# scores. It is simplest when none arises.
 
 # %% nbgrader={"grade": false, "grade_id": "masked_softmax", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def masked_softmax(scores, mask):
@@ -762,7 +762,7 @@ def _rubric(r):
     r.arguments("leaves its arguments as they were")
 
 # %% [markdown]
-# Now the small layer again, on the same sentence with the same pad, with your softmax.
+# Now the small layer again, same sentence, same pad, with your softmax.
 
 # %% tags=["raises-exception"]
 matrices, losses = train(masked_softmax, 400)
@@ -801,15 +801,15 @@ print(f"loss without the favourite keys: {attend(matrices, masked_softmax, harde
 # %% [markdown]
 # ## 7 What goes wrong in practice
 #
-# Five mistakes that people really make, each on the scores of our sentence, rounded to one decimal. Only two of them
-# show up as `nan`.
+# Five mistakes that people really make, each on the scores of our sentence, rounded to one decimal. Only two show up
+# as `nan`.
 #
 # - **`triu` without `diagonal=1`.** The diagonal is hidden too, and the first row has nothing to look at.
 # - **The result is dropped.** `masked_fill` returns a new tensor. As a line of its own it does nothing.
 # - **The mask is made of scores**: `scores.triu(diagonal=1).bool()`. A score that is exactly 0 is False, and stays
 #   visible.
 # - **The mask is multiplied by -inf** and added. 0 times -inf is `nan`, so every visible score is `nan`.
-# - **A mask of 0 and 1 is added.** It raises the hidden scores by 1. Even with the sign turned it would only be a
+# - **A mask of 0 and 1 is added.** It raises the hidden scores by 1. With the sign turned it would still be only a
 #   weak bias.
 
 # %%
@@ -867,8 +867,8 @@ show(
 #   lengths.
 # - A row with **everything hidden** is `nan`. Left in, it reaches every parameter, even when the loss leaves that row
 #   out.
-# - A **finite fill** must be the lowest number of its type. It avoids the `nan`, but then the row attends to
-#   everything.
+# - A **finite fill** must be the lowest number of its type. It avoids the `nan`, but a row with everything hidden
+#   then attends to everything.
 #
 # **A loose end.** The layer of part 6 leans on a few keys, and without them it is lost. A layer that had to do
 # without some keys now and then could not lean on them like that. Lesson 04 takes weights away at random.

@@ -18,9 +18,9 @@
 # take weights away at random while the head is trained, so that it cannot. That is **dropout**.
 #
 # **You will be able to**
-# - drop entries at random, each for itself, and say how many zeros to expect;
+# - drop entries at random, independently of each other, and say how many zeros to expect;
 # - say what is scaled, by how much, and when, and why rows no longer add up to 1;
-# - switch dropout off when the model is used, and name two ways that look right and do not.
+# - switch dropout off when the model is used, and name two ways that look right and are not.
 #
 # **It builds on** lesson 03: causal weights. `nn.Module` is from lesson 01.
 #
@@ -83,10 +83,10 @@ def sentence_weights():
 # %% [markdown]
 # ## 1 A head that relies on one token
 #
-# Here is a head made as small as it can be: one query, six keys, and six scores that it learns. The value of each
-# word is a guess at the answer. *Your* guesses well: its error has a standard deviation of 0.1. The other five have
-# 0.5. What the head gives out is the sum of weight times value, and it learns scores that make this as close to the
-# answer as possible.
+# Here is a head as small as can be: one query, six keys, and six scores that it learns. The value of each word is a
+# guess at the answer. *Your* guesses well: its error has a standard deviation of 0.1. The other five have 0.5. What
+# the head gives out is the sum of weight times value, and it learns scores that make this as close to the answer as
+# possible.
 #
 # The head has a place for dropout. `nn.Identity()` there means none: it hands on what it gets.
 
@@ -171,33 +171,33 @@ show(
 )
 
 # %% [markdown]
-# The head is right to prefer *Your*. But it has put everything on one card. The mean of the other five guesses has
-# an error of only 0.22, and the head has not learned to listen to it. When *Your* is missing, or means something else
-# than in training, the head is lost: always answering 0 would give an error of 1, and it has 0.66.
+# The head is right to prefer *Your*. But it has bet nearly everything on one word. The mean of the other five guesses
+# has an error of only 0.22, and the head has not learned to listen to it. When *Your* is missing, or means something
+# else than in training, the head is lost: always answering 0 would give an error of 1, and its own is 0.66.
 #
 # The remedy: in training, let any weight be missing at any time. Then no weight can be relied on.
 #
 # ## 2 A mask of coin tosses
 #
 # For every weight a coin is tossed. With probability p the weight is dropped, that is, set to 0; otherwise it is
-# kept. The coins know nothing of each other, and every call tosses them anew.
+# kept. The coins are independent of each other, and every call tosses them anew.
 #
 # ### Exercise: `keep_mask` (2 points)
 #
 # ```
-# shape, such as (6, 6)      mask (6, 6): 0 drop, with probability p      1 keep
+# shape, a tuple such as (6, 6)      mask (6, 6): 0 drop, with probability p      1 keep
 # ```
 #
-# `torch.rand(shape, generator=generator)` draws numbers that are spread evenly from 0 to 1, without the 1. What
-# share of them lies below p? The mask is float32. p = 0 keeps all and p = 1 drops all, without exception. For p
-# outside 0 to 1 raise a `ValueError` that names p and its value.
+# `torch.rand(shape, generator=generator)` draws numbers spread evenly from 0 to 1; 0 may come up, 1 never. What share
+# of them lies below p? The mask is float32. p = 0 keeps all and p = 1 drops all, without exception. For p outside 0
+# to 1 raise a `ValueError` that names p and its value.
 #
-# All random numbers come from `generator`, as in lesson 01. `None` means PyTorch's own, and `torch.rand` knows
-# that. The mask lies on the CPU, or where the generator lies: on a GPU add `device=generator.device`.
+# All random numbers come from `generator`, as in lesson 01. `None` means PyTorch's own, and `torch.rand` knows that.
+# The mask lies where the generator lies (on a GPU add `device=generator.device`), and with `None` on the CPU.
 
 # %% nbgrader={"grade": false, "grade_id": "keep_mask", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def keep_mask(shape, p, generator=None):
-    """Float32 of this shape, each entry 0 with probability p for itself, otherwise 1."""
+    """Float32 of this shape, each entry 0 with probability p, independently, otherwise 1."""
     ### BEGIN SOLUTION
     if not 0 <= p <= 1:
         raise ValueError(f"p must be from 0 to 1, got {p}")
@@ -275,8 +275,8 @@ show(
 )
 
 # %% [markdown]
-# PyTorch has all this in one module, `nn.Dropout`. Handed 36 ones, it shows its mask. (It shows 2 where you have 1.
-# That is for part 3.)
+# PyTorch has all this in one module, `nn.Dropout`. Handed 36 ones, it shows its mask. (It has 2 where you have 1: see
+# part 3.)
 #
 # **Predict, then run.** With p = 0.5, how many of the 36 are 0?
 
@@ -290,9 +290,9 @@ table(ones, rows=tokens, columns=tokens)
 beside(my_guess, int((ones == 0).sum()))
 
 # %% [markdown]
-# There are 15, not 18. (On another processor it may be another number; part 7 says why.) p is the probability of
-# each entry, not the share of all of them: 36 coins rarely show heads exactly 18 times. How rarely? Count the zeros
-# in 5000 masks of yours.
+# There are 15, not 18. (Another processor may give another number: see part 7.) p is the probability for each entry,
+# not the share of zeros: 36 coins rarely show heads exactly 18 times. How rarely? Count the zeros in 5000 masks of
+# yours.
 
 # %% tags=["raises-exception"]
 counts = [int((keep_mask((6, 6), 0.5, generator) == 0).sum()) for _ in range(5000)]
@@ -319,9 +319,9 @@ show(
 # %% [markdown]
 # ## 3 What is scaled, and when
 #
-# Six weights of one row add up to 1. Drop about half of them, and about half of the sum is left. A context vector
-# in training would be half as long as the one in use, when nothing is dropped. The layers after it would be trained
-# on one size and used on another. So what is kept is made larger: divided by 1 - p.
+# Six weights of one row add up to 1. Drop about half of them, and about half of the sum is left. A context vector in
+# training would be about half as long as in use, when nothing is dropped. The layers after it would be trained on one
+# size and used on another. So what is kept is made larger: divided by 1 - p.
 #
 # ```
 # dropped:   0              with probability p
@@ -330,8 +330,8 @@ show(
 # mean:      p · 0  +  (1 - p) · x / (1 - p)  =  x
 # ```
 #
-# With p = 0.5 what is kept is doubled; that was the 2. It is right on average only. A single row may add up to more
-# than 1 or to less. **Nobody divides by the sum afterwards.** When the model is used, nothing is dropped and
+# With p = 0.5 what is kept is doubled: hence the 2 above. This is right on average only. A single row may add up to
+# more than 1 or to less. **Nobody divides by the sum afterwards.** When the model is used, nothing is dropped and
 # nothing is scaled.
 #
 # | | in training | in use |
@@ -339,7 +339,7 @@ show(
 # | inverted dropout, the usual way | drop, divide what is kept by 1 - p | nothing |
 # | the older way | drop | multiply everything by 1 - p |
 #
-# Both agree on average. Inverted dropout leaves the model alone when it is used. Mixing the two is a mistake.
+# Both agree on average. Inverted dropout leaves the model alone when it is used. Never mix the two.
 #
 # **Predict, then run.** With p = 0.9, what is a kept weight of 0.2 afterwards?
 
@@ -357,12 +357,12 @@ beside(my_guess, round(0.2 / (1 - 0.9), 4))
 # ```
 #
 # Your `keep_mask` helps; `mask.to(x)` gives it the type and the device of x. When p = 1 everything is dropped, and
-# the result is zeros: mind 0 / 0. A p outside 0 to 1 is refused in training and in use, even where it would have no
-# effect. A mistake should show at once.
+# the result is zeros: mind 0 / 0. When not training, x itself or a copy will do. A p outside 0 to 1 is refused in
+# training and in use, where it would have no effect: a mistake should show at once.
 
 # %% nbgrader={"grade": false, "grade_id": "inverted_dropout", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def inverted_dropout(x, p, training, generator=None):
-    """Entries dropped with probability p, kept ones divided by 1 - p; x itself when not training."""
+    """Entries dropped with probability p, kept ones divided by 1 - p; x when not training."""
     ### BEGIN SOLUTION
     if not 0 <= p <= 1:
         raise ValueError(f"p must be from 0 to 1, got {p}")
@@ -471,11 +471,11 @@ table(dropped_weights, rows=tokens, columns=tokens)
 print("sums of the rows:", [round(s, 2) for s in dropped_weights.sum(dim=-1).tolist()])
 
 # %% [markdown]
-# *Your* had one weight, 1. It was kept and is 2. *journey* had two, and lost both: in this step it gets a context
-# vector of zeros. None of the six sums is 1. In the next step other weights are lost.
+# In our draw (yours may differ, see part 7) *Your* kept its one weight, 1, which is now 2. *journey* lost both of its
+# weights and gets a context vector of zeros. None of the six sums is 1. The next step draws anew.
 #
-# Move the slider. Hatched cells are the future, and framed ones are dropped. Every p is compared with the same random
-# numbers, so you see more and more weights go, and the rest grow.
+# Move the slider. Hatched cells are the future, and framed ones are dropped. Every p starts from the same seed, so
+# usually more and more weights go, and the rest grow.
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # draws the figure
@@ -504,13 +504,14 @@ explore(dropping, alt=about, p=[0.1, 0.2, 0.3, 0.5, 0.7, 0.9])
 # ### Exercise: `Dropout` (2 points)
 #
 # ```python
-# layer = Dropout(0.1)      # refuses p outside 0 to 1, here already
+# layer = Dropout(0.1)      # refuses p outside 0 to 1, on construction
 # layer(x)                  # in training: dropped anew at every call
 # layer.eval()
 # layer(x)                  # x
 # ```
 #
-# It has nothing to learn and nothing to save: no parameters, nothing in `state_dict()`.
+# Random numbers come from PyTorch's own generator. There is nothing to learn or save: no parameters, nothing in
+# `state_dict()`.
 
 # %% nbgrader={"grade": false, "grade_id": "Dropout", "locked": false, "schema_version": 3, "solution": true, "task": false}
 class Dropout(nn.Module):
@@ -631,13 +632,13 @@ after_eval = layer(many)
 beside(my_guess, tuple("yes" if (y == 0).any() else "no" for y in (under_no_grad, after_eval)))
 
 # %% [markdown]
-# **`no_grad()` does not switch dropout off; `eval()` does.** The two have nothing to do with each other: one saves
-# gradients, the other changes what the layers compute. To use a model you want both.
+# **`no_grad()` does not switch dropout off; `eval()` does.** One saves gradients, the other changes what the layers
+# compute. To use a model you want both.
 #
 # ## 5 Dropping attention weights
 #
 # In a head, dropout comes after the softmax: on the weights, before they meet the values. On scores it would be
-# something else. A score of 0 is no missing token, it is an ordinary score.
+# something else: a score of 0 is an ordinary score, and after -inf the softmax makes the row add up to 1 again.
 #
 # ### Exercise: `attention_dropout` (2 points)
 #
@@ -645,8 +646,8 @@ beside(my_guess, tuple("yes" if (y == 0).any() else "no" for y in (under_no_grad
 # weights (..., n, n), p from 0 to 1, training      result (..., n, n)
 # ```
 #
-# Each entry is dropped for itself: every query, every head and every sentence has coins of its own. Kept weights
-# are divided by 1 - p, and the rows are **not** renormalised. With what you have, that is little to write.
+# Every entry of every query, head and sentence has a coin of its own. Kept weights are divided by 1 - p, and the rows
+# are **not** renormalised. p is valid here: no need to refuse.
 
 # %% nbgrader={"grade": false, "grade_id": "attention_dropout", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def attention_dropout(weights, p, training, generator=None):
@@ -741,7 +742,7 @@ def _rubric(r):
     r.arguments("leaves its arguments as they were")
 
 # %% [markdown]
-# Two sentences with two heads each, all weights 1/6, and your function. Each of the four has zeros of its own.
+# Two sentences with two heads each, all weights 1/6, and your function. Each has zeros of its own.
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # draws the figure
@@ -779,9 +780,9 @@ show(
 )
 
 # %% [markdown]
-# The weights are spread, *Your* still leads, and when it is missing the error is a fraction of what it was. It has
-# a price: with all six words the error is larger than before. p says how much of one you pay for the other. 0.5 is
-# much. The first GPT was trained with 0.1, and large models that see every text only once often use none.
+# The weights are spread, *Your* still leads, and when it is missing the error is a fraction of what it was. The
+# price: with all six words the error is larger than before. p says how much of one you pay for the other. 0.5 is a
+# lot. The first GPT was trained with 0.1, and large models that see every text only once often use none.
 #
 # ## 6 The mean of many copies: a challenge
 #
@@ -790,14 +791,14 @@ show(
 # ### Exercise: `mean_after_dropout` (2 points)
 #
 # ```
-# x, any shape, p below 1, n_samples      mean of n_samples dropped copies, same shape as x
+# x, any shape, 0 ≤ p < 1, n_samples      mean of n_samples copies after dropout, same shape as x
 # ```
 #
-# Each copy has coins of its own. The result comes near x the more copies there are, and scatters about it.
+# Each copy has a mask of its own. The more copies, the nearer the mean comes to x; it scatters about x.
 
 # %% nbgrader={"grade": false, "grade_id": "mean_after_dropout", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def mean_after_dropout(x, p, n_samples, generator=None):
-    """Mean of n_samples copies of x, each dropped for itself: same shape as x."""
+    """Mean of n_samples copies of x, each after dropout with a mask of its own: same shape as x."""
     ### BEGIN SOLUTION
     copies = x.expand(n_samples, *x.shape)  # (n_samples, ...)
     return inverted_dropout(copies, p, True, generator).mean(dim=0)
@@ -874,8 +875,8 @@ def _rubric(r):
     r.arguments("leaves its argument as it was")
 
 # %% [markdown]
-# One weight of 0.33 with p = 0.5: each point is a mean of yours. The band is what the formula says. A dropped entry
-# has the variance x² p / (1 - p), the mean of n copies an n-th of it.
+# One weight of 0.33 with p = 0.5: each point is a mean of yours. The band is what the formula says. An entry x after
+# dropout has the variance x² p / (1 - p), the mean of n copies an n-th of it.
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # draws the figure
@@ -903,7 +904,7 @@ show(
 
 # %% [markdown]
 # With one copy, as in a step of training, the weight is 0 or twice itself: never right. It takes four times as many
-# copies to halve the error. Training sees thousands of steps, and that is the mean it follows.
+# copies to halve the error. Training takes thousands of steps and follows the mean over them.
 #
 # ## 7 What goes wrong in practice
 #
@@ -936,7 +937,7 @@ for layer in (Forgets(), Attends(), Tells()):
 # The remedy for the second is `dropout_p=self.p if self.training else 0.0`.
 #
 # **`eval()` is forgotten** before a model is tested. Then its answers change from call to call, and are worse than
-# they need be. Here is a head that has learned with dropout, in its two modes.
+# they need to be. Here is a head trained with dropout, in both modes.
 
 # %%
 torch.manual_seed(123)
@@ -962,13 +963,13 @@ print("the same mask:", torch.equal(by_rand, by_dropout))
 
 # %% [markdown]
 # A seed fixes a stream of random numbers. How coins are made from the stream is up to each function, each processor
-# and each kind of device. So masks differ between a CPU and a GPU, and that is no error. Nobody can say which mask
-# is right; one can say whether it has the right share of zeros, and whether its entries know of each other. The
-# rubrics of this lesson do that. To repeat an experiment on another device, draw the mask on the CPU and move it.
+# and each kind of device. So masks differ between a CPU and a GPU, and that is no error. Nobody can say which mask is
+# right; one can say whether it has the right share of zeros, and whether its entries are independent. The rubrics of
+# this lesson do that. To repeat an experiment on another device, draw the mask on the CPU and move it.
 #
 # ## Summary
 #
-# - **Dropout** sets each entry to 0 with probability p, each for itself, anew at every call. The number of zeros
+# - **Dropout** sets each entry to 0 with probability p, independently, anew at every call. The number of zeros
 #   varies: 15 of 36, not 18.
 # - What is kept is divided by 1 - p, **in training only**. On average nothing changes; a single row no longer adds
 #   up to 1.
