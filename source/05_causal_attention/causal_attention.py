@@ -23,8 +23,8 @@
 # - write `CausalAttention`, for sentences of any length up to a limit;
 # - test any layer for looking ahead.
 #
-# **It builds on** lesson 01 (scores, weights, context vectors, `nn.Linear`), 02 and 03 (the causal mask, minus infinity) and
-# 04 (dropout, `train()` and `eval()`). Nothing is imported from them.
+# **It builds on** lesson 01 (scores, weights, context vectors, `nn.Linear`), 02 and 03 (the causal mask, minus infinity) and 04
+# (dropout, `train()` and `eval()`).
 #
 # | part | minutes |
 # |---|---|
@@ -183,8 +183,8 @@ three.to(torch.float64)
 beside(my_guess, [kind for kind in kinds if getattr(three, kind).dtype == torch.float64])
 
 # %% [markdown]
-# Moving to a device is the same call. Every machine has a device for this experiment, `meta`, which keeps
-# shapes but no numbers. After the move the attribute is not where the others are, and then nothing can be computed with both.
+# Moving to a device is the same call. Every machine has a device for this experiment, `meta`, which keeps shapes but no numbers.
+# After the move the attribute is left behind, and nothing can be computed with both.
 
 # %%
 three.to("meta")
@@ -242,9 +242,8 @@ show(
 #
 # ### Exercise: `count_parameters` (2 points)
 #
-# Now that parameters and buffers are told apart: how many numbers does a module learn? Return an `int`. A parameter
-# that is frozen (`requires_grad` is False) does not count, a parameter that stands in two places counts once, buffers do
-# not count.
+# How many numbers does a module learn? Return an `int`. Buffers and frozen parameters (`requires_grad` is False) do not count, a
+# parameter that stands in two places counts once. Mode, dtype and device do not matter.
 
 # %% nbgrader={"grade": false, "grade_id": "count_parameters", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def count_parameters(module):
@@ -388,13 +387,13 @@ beside(my_guess, int(torch.zeros(8, 8, device=device).masked_fill(future(1)[:8, 
 #
 # ### Exercise: `CausalAttention` (8 points)
 #
-# - `W_query`, `W_key`, `W_value` are `nn.Linear` layers, with a bias only if `qkv_bias` is True.
-# - `dropout` is an `nn.Dropout`. In training it drops weights after the softmax, with the p it has at that moment. In `eval()`
-#   nothing is random.
+# - `W_query`, `W_key`, `W_value` are `nn.Linear` layers, with a bias only if `qkv_bias` is True. Each starts from its own numbers.
+# - `dropout` is an `nn.Dropout`. In training it drops weights after the softmax, each independently of the others, with the p it
+#   has at that call. In `eval()` nothing is random.
 # - `mask` is a buffer for `context_length` tokens, in `state_dict()`.
-# - `forward` takes `(b, n, d_in)` with any n up to `context_length`. Each sentence of the batch sees only itself, and each
-#   token only itself and what stands before it. A token of zeros is a token like any other.
-# - A longer input, and one that does not have three dimensions, is refused with a `ValueError` that names what was given.
+# - `forward` takes `(b, n, d_in)` with any n from 1 to `context_length`, contiguous or not, and leaves it as it was. Float64 in
+#   gives float64 out. A sentence sees only itself, a token only itself and what stands before it. A token of zeros is like any other.
+# - A longer input, or one that is not 3-D, is refused with a `ValueError` that names what was given.
 
 # %% nbgrader={"grade": false, "grade_id": "CausalAttention", "locked": false, "schema_version": 3, "solution": true, "task": false}
 class CausalAttention(nn.Module):
@@ -639,8 +638,8 @@ print("learned numbers:", count_parameters(layer))
 # %% [markdown] nbgrader={"grade": false, "grade_id": "question_why_buffer", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ### Question: `why_buffer` (2 points, a person reads it)
 #
-# Why is the mask a buffer, and not a parameter, and not a plain attribute? For each of the two others, name one thing that would
-# go wrong, and when one would notice. Three to five sentences.
+# Why is the mask a buffer, and not a parameter, and not a plain attribute? Name one thing that would go wrong with a parameter,
+# and one with an attribute. When would one notice each of them? Three to five sentences.
 #
 # <!-- BEGIN MARK SCHEME -->
 # **Marking scheme.** Two halves, one point each; half a point where it is not said what goes wrong.
@@ -675,16 +674,17 @@ print("learned numbers:", count_parameters(layer))
 # %% [markdown]
 # ## 6 Does it look ahead?
 #
-# A layer that looks ahead trains well and writes badly, and no shape gives it away. So it has to be tested, and the test should
-# work for layers whose inside nobody has read: change the tokens after t, and see whether the output at t moves.
+# A layer that looks ahead trains well and writes badly, and no shape gives it away. So it has to be tested, even when nobody has
+# read its inside: change the tokens after t, and see whether the output at t moves.
 #
 # ### Exercise: `peeks` (3 points)
 #
 # `module` maps `(b, n, d_in)` to `(b, n, d_out)`; it need not be attention. Return `True` if any output at a token t changes when
 # the tokens after t change, else `False`.
 #
-# - Try **every** t, and change **all** that comes after it, in all sentences, to other numbers of the usual size (`torch.randn`).
-# - A change counts if it is more than 0.0001 of the largest absolute output. Smaller ones are rounding.
+# - Try **every** t, and change **all** that comes after it to numbers from `torch.randn`, other ones for each sentence and token.
+#   One draw for each t is enough.
+# - A change counts if it is more than 0.0001 of the largest absolute entry of `module(x)`. Smaller ones are rounding.
 # - Judge it as in `eval()`: dropout would change the outputs anyway. Afterwards **every** submodule is in the mode it was in, also when
 #   some were in training and some not. `x` is left as it was.
 
@@ -1013,8 +1013,8 @@ for strict in (True, False):
         print(f"strict={strict}:", str(error).splitlines()[-1].strip())
 
 # %% [markdown]
-# `strict=False` forgives names that are missing, not sizes that differ. So take the mask out before loading. Or do not save it at
-# all, with `register_buffer(..., persistent=False)`. This lesson's class saves it, as much published code does.
+# `strict=False` forgives names that are missing, not sizes that differ. So take the mask out of the state dict. Or do not save it
+# at all, with `register_buffer(..., persistent=False)`. This lesson's class saves it.
 
 # %% tags=["raises-exception"]
 weights_only = {name: tensor for name, tensor in layer.state_dict().items() if name != "mask"}

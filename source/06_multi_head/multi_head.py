@@ -13,10 +13,10 @@
 # %% [markdown]
 # # Several heads: first stacked, then cut from one matrix
 #
-# The layer of lesson 05 gives each word one row of weights. A row adds up to 1, so it is one mixture of
-# the words before. A word that needs two things from two places gets them stirred together. In this lesson
-# you put several such layers, called **heads**, side by side. Then you make one layer of them that does the same with
-# three matrices, as large models do. You prove that it is the same, and hand the result to PyTorch's own module.
+# The layer of lesson 05 gives each word one row of weights. A row adds up to 1, so it is one mixture of the words before. A word
+# that needs two things from two places gets them stirred together. In this lesson you put several such layers, called **heads**,
+# side by side. Then you make one layer of them that does the same with three matrices. You prove that it is the same, and hand
+# the result to PyTorch's own module.
 #
 # **You will be able to**
 # - say what several heads can do that one wide head cannot, and show it;
@@ -37,7 +37,7 @@
 # | 8 What goes wrong in practice, summary | 5 |
 #
 # *Run cells, fill in exercises, ask `hint` and `why`* as before. Float64 in gives float64 out, gradients pass, and arguments
-# are left as they were. Here `b` is the batch, `n` the tokens, and `d_out` the size of what comes out.
+# are left as they were. Here `b` is the batch and `n` the tokens; what `d_out` counts is said each time.
 
 # %% nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
 import math
@@ -119,7 +119,7 @@ show(
 
 # %% [markdown]
 # **Predict, then run.** Swap the first two words: *journey Your starts*. *starts* still takes half of each. By how much does
-# its context vector change, at most? With two heads, one for each place?
+# an entry of its context vector change, at most, with one head? And with two heads, one for each place?
 
 # %%
 my_guess = None  # two numbers: (one head, two heads)
@@ -132,8 +132,8 @@ beside(my_guess, (round(one_head, 2), round(two_heads.abs().max().item(), 2)))
 
 # %% [markdown]
 # One head cannot tell *Your journey* from *journey Your* when it takes half of each. Other shares do not help: 0.7 of one and 0.3
-# of the other is still one vector of three numbers, and six are wanted. Longer vectors do not help either. They are longer,
-# but each of their numbers is made from that one mixture.
+# of the other is still one vector of three numbers, and six are wanted. Longer vectors do not help either: each of their numbers
+# is made from that one mixture.
 #
 # Two rows of weights for each word do help. That is all there is to several heads.
 #
@@ -150,8 +150,8 @@ beside(my_guess, (round(one_head, 2), round(two_heads.abs().max().item(), 2)))
 #
 # ### Exercise: `MultiHeadAttentionWrapper` (3 points)
 #
-# Keep the heads in `self.heads`, an `nn.ModuleList` of `CausalAttention`. Each head gets the constructor's arguments but for
-# `num_heads`. Here `d_out` is the size of **one head**.
+# Keep the heads in `self.heads`, an `nn.ModuleList` of `CausalAttention`; there is nothing else to learn. Each head gets the
+# constructor's arguments but for `num_heads`, and refuses longer input. Here `d_out` is the size of **one head**.
 
 # %% nbgrader={"grade": false, "grade_id": "MultiHeadAttentionWrapper", "locked": false, "schema_version": 3, "solution": true, "task": false}
 class MultiHeadAttentionWrapper(nn.Module):
@@ -185,9 +185,9 @@ def _rubric(r):
         weights = {f"{name}.weight": 0.5 * r.normal(d_out, d_in, **kind) for name in names}
         return weights | {f"{name}.bias": r.normal(d_out, **kind) for name in names if bias}
 
-    def in_eval(weights, x):
+    def in_eval(weights, x, other):
         wrapper = load(MultiHeadAttentionWrapper(5, 3, 8, 0.5, 2), weights).eval()
-        return [wrapper(x), wrapper(x)]
+        return [wrapper(x), wrapper(other), wrapper(x)]
 
     # Token t has a 1 at its own place t, and each head hands that on, twice: the output is its weights.
     def showing_weights(n, heads):
@@ -228,7 +228,7 @@ def _rubric(r):
               qkv_bias=True)
     r.forward("float64, stored by columns", MultiHeadAttentionWrapper, (6, 5, 9, 0.0, 3), drawn(6, 5, 3, dtype=torch.float64),
               r.normal(2, 6, 9, dtype=torch.float64).mT)
-    r.call("nothing is dropped in eval()", in_eval, drawn(5, 3, 2), r.normal(2, 7, 5))
+    r.call("nothing is dropped in eval()", in_eval, drawn(5, 3, 2), r.normal(2, 7, 5), r.normal(2, 7, 5))
     r.backward("every head learns", MultiHeadAttentionWrapper, (5, 4, 8, 0.0, 3), drawn(5, 4, 3), r.normal(2, 7, 5))
     r.check("in training every head drops weights of its own", "drops_weights", in_training, *showing_weights(8, 3), 0.3, 3)
     r.call("each head starts from its own numbers", same_starts)
@@ -310,7 +310,7 @@ beside(my_guess, "yes" if apart < 1e-6 else "no")
 # ### Exercise: `split_heads` (2 points)
 #
 # Head h gets the features `h * d / num_heads` up to, and without, `(h + 1) * d / num_heads` of every token. When `d` cannot
-# be divided by `num_heads`, raise a `ValueError` that names both.
+# be divided by `num_heads`, raise a `ValueError` that names both. You may return a view of x.
 
 # %% nbgrader={"grade": false, "grade_id": "split_heads", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def split_heads(x, num_heads):
@@ -329,10 +329,12 @@ from autograde.student import rubric
 @rubric("split_heads")
 def _rubric(r):
     r.call("three heads, two sentences", split_heads, r.normal(2, 5, 12), 3)
+    r.call("the same sizes, other numbers", split_heads, r.normal(2, 5, 12), 3)
     r.call("one head", split_heads, r.normal(3, 4, 7), 1)
     r.call("heads of one number", split_heads, r.normal(2, 7, 5), 5)
     r.call("as many heads as tokens and sentences", split_heads, r.normal(4, 4, 12), 4)
     r.call("one token alone", split_heads, r.normal(3, 1, 8), 2)
+    r.call("one sentence alone, more heads than tokens", split_heads, r.normal(1, 3, 14), 7)
     r.call("float64, stored by columns", split_heads, r.normal(2, 12, 7, dtype=torch.float64).mT, 4)
     r.gradient("lets gradients through", split_heads, r.normal(2, 5, 6), 3)
     r.refuses("d that num_heads does not divide", split_heads, (r.normal(2, 6, 10), 3), (r.normal(2, 6, 10), 4),
@@ -389,8 +391,8 @@ print("view alone: ", who_notices(lambda x: x.view(1, 2, 6, 2)))
 # ### Exercise: `merge_heads` (2 points)
 #
 # The way back: `(b, num_heads, n, d_head)` to `(b, n, num_heads * d_head)`, so that `merge_heads(split_heads(x, num_heads))` is x.
-# A transposed tensor is not contiguous: its numbers do not lie in memory in the order in which you read them, and `view`
-# refuses to work on it. `reshape` and `flatten` copy where they must.
+# `view` can cut any dimension, but it cannot join these two: a transposed tensor is not contiguous, its numbers do not lie in
+# memory in the order in which you read them. `reshape` and `flatten` copy where they must.
 
 # %% nbgrader={"grade": false, "grade_id": "merge_heads", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def merge_heads(x):
@@ -411,6 +413,8 @@ def _rubric(r):
     r.call("heads of one number", merge_heads, r.normal(2, 5, 7, 1))
     r.call("as many heads as tokens, numbers and sentences", merge_heads, r.normal(4, 4, 4, 4))
     r.call("one token alone", merge_heads, r.normal(3, 2, 1, 4))
+    r.call("one sentence alone", merge_heads, r.normal(1, 3, 6, 2))
+    r.call("more heads than tokens", merge_heads, r.normal(2, 7, 3, 2))
     r.call("heads that come from a transpose", merge_heads, r.normal(2, 5, 3, 4).transpose(1, 2))
     r.call("float64, stored by columns", merge_heads, r.normal(2, 3, 6, 7, dtype=torch.float64).mT)
     r.gradient("lets gradients through", merge_heads, r.normal(2, 3, 5, 2))
@@ -430,7 +434,7 @@ for num_heads in (1, 2, 3, 4, 6, 12):
 # x (b, n, d_in)
 #   queries, keys, values    three layers, then split_heads     (b, heads, n, d_head)      d_head = d_out / num_heads
 #   scores                   queries @ keys.transpose(2, 3)     (b, heads, n, n)
-#   weights                  mask, scale, softmax, dropout      (b, heads, n, n)
+#   weights                  mask and scale, softmax, dropout   (b, heads, n, n)
 #   context vectors          weights @ values, merge_heads      (b, n, d_out)
 #   output                   out_proj                           (b, n, d_out)
 # ```
@@ -452,9 +456,10 @@ beside(my_guess, 12 // 3)
 # ### Exercise: `MultiHeadAttention` (8 points)
 #
 # - `W_query`, `W_key`, `W_value`: `nn.Linear` from `d_in` to `d_out`, with a bias only if `qkv_bias`. Here `d_out` is the size of
-#   **all heads together**.
+#   **all heads together**. Each starts from its own numbers.
 # - `out_proj`: `nn.Linear` from `d_out` to `d_out`, with a bias.
-# - `num_heads`, an attribute; `dropout`, an `nn.Dropout` for the weights; `mask`, a buffer as in `CausalAttention`.
+# - `num_heads`, an attribute; `mask`, a buffer in `state_dict()` as in `CausalAttention`; `dropout`, an `nn.Dropout` for the
+#   weights, of each head independently, with the p it has at that call.
 # - `forward`: `(b, n, d_in)` to `(b, n, d_out)` for n up to `context_length`.
 # - A `ValueError` when `num_heads` does not divide `d_out` (in `__init__`), and for longer input or input that is not 3-D (in
 #   `forward`).
@@ -515,9 +520,9 @@ def _rubric(r):
     def first_word(weights, x):
         return load(MultiHeadAttention(5, 6, 9, 0.0, 3), weights)(100 * x)[:, 0]
 
-    def in_eval(weights, x):
+    def in_eval(weights, x, other):
         mha = load(MultiHeadAttention(5, 6, 8, 0.5, 3), weights).eval()
-        return [mha(x), mha(x)]
+        return [mha(x), mha(other), mha(x)]
 
     # Token t has a 1 at its own place t. Each head hands that on, twice, and out_proj changes nothing.
     # So the output is the weights of every head after dropout, twice.
@@ -542,6 +547,11 @@ def _rubric(r):
     def learned():
         made = [MultiHeadAttention(5, 6, 8, 0.1, 3), MultiHeadAttention(5, 6, 8, 0.1, 3, True)]
         return [sum(p.numel() for p in m.parameters() if p.requires_grad) for m in made]
+
+    def same_starts():
+        one, two = MultiHeadAttention(6, 6, 8, 0.1, 3), MultiHeadAttention(6, 6, 8, 0.1, 3)
+        starts = [*(getattr(one, name).weight for name in (*names, "out_proj")), two.W_query.weight]
+        return [torch.equal(starts[i], starts[j]) for i in range(5) for j in range(i)]
 
     def hides_the_future(mask):
         past = torch.ones(8, 8).tril() == 1
@@ -570,16 +580,18 @@ def _rubric(r):
     r.forward("after its layers have changed", MultiHeadAttention, (5, 8, 6, 0.0, 2), drawn(5, 8), r.normal(2, 6, 5),
               then=drawn(5, 8))
     r.call("huge scores: the first word still sees itself alone", first_word, drawn(5, 6), r.normal(8, 6, 5))
+    r.forward("large scores", MultiHeadAttention, (5, 6, 9, 0.0, 3), drawn(5, 6), 10 * r.normal(4, 7, 5))
     r.forward("float64, stored by columns", MultiHeadAttention, (6, 10, 9, 0.0, 2), drawn(6, 10, dtype=torch.float64),
               r.normal(2, 6, 9, dtype=torch.float64).mT)
     r.backward("every layer learns", MultiHeadAttention, (5, 6, 8, 0.0, 3), drawn(5, 6), r.normal(2, 7, 5))
-    r.call("nothing is dropped in eval()", in_eval, drawn(5, 6), r.normal(2, 7, 5))
+    r.call("nothing is dropped in eval()", in_eval, drawn(5, 6), r.normal(2, 7, 5), r.normal(2, 7, 5))
     for line, start, p, use in (("in training it drops weights, each by itself", 0.4, 0.4, in_training),
                                 ("also when the share to drop is changed later", 0.8, 0.3, changed_later)):
         weights, x = showing_weights(8, 4)
         r.module(line, MultiHeadAttention, (11, 64, 8, start, 4), weights, use, x, p, 4, check="drops_weights")
     r.call("the layers are nn.Linear", layers)
     r.call("four layers to learn, a bias on queries, keys and values only if asked for", learned)
+    r.call("each layer starts from its own numbers", same_starts)
     r.call("keeps num_heads, and the mask as a buffer", kept)
     r.refuses("d_out that num_heads does not divide", lambda d_out, heads: MultiHeadAttention(5, d_out, 8, 0.0, heads),
               (12, 3), (12, 5), (10, 4), (10, 5), (4, 8), (7, 7))
@@ -588,8 +600,8 @@ def _rubric(r):
     r.arguments("leaves its arguments as they were")
 
 # %% [markdown]
-# Move the slider: the same matrices, cut into more and more heads. With more heads every head gets fewer numbers to compare
-# by, and each finds another mixture.
+# Move the slider: the same matrices, cut into more and more heads. Each gets fewer numbers to compare by, and finds another
+# mixture.
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # draws the figure
@@ -619,7 +631,7 @@ def cut_into(heads):
 explore(cut_into, alt="One heatmap of causal weights for each head, for 1, 2, 3, 4 or 6 heads.", heads=[3, 1, 2, 4, 6])
 
 # %% [markdown]
-# Which is faster, the heads side by side or the one that is cut? Run the cell to see it on your machine.
+# Which is faster on your machine, the heads side by side or the one that is cut?
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception", "nbval-ignore-output", "unsteady-output"]
 # draws the figure
@@ -655,20 +667,20 @@ ax.legend()
 show(figure, "Time of a forward pass against the number of tokens, for heads side by side and for one layer cut into heads.")
 
 # %% [markdown]
-# On short sentences the wrapper's time goes into starting many small products, so the one layer wins by far. On long ones
-# most time goes into the n × n matrices. Both compute the same ones, and the lead is gone. On a CPU the wrapper may even win
-# there: head by head its matrices are smaller, and fit into the fast memory of the processor. Lesson 08 makes a method of that.
+# On short sentences the wrapper's time goes into starting many small products, so the one layer wins by far. On long ones most
+# time goes into the n × n matrices. Both compute the same ones, and the lead is gone. On a CPU the wrapper may even win there:
+# its matrices are smaller, and fit into fast memory. Lesson 08 makes a method of that.
 #
 # ## 5 Somebody else's layer
 #
 # ### Exercise: `fix_me` (3 points)
 #
 # The class below was written in a hurry. It makes queries, keys and values with **one** layer, `qkv`: of its `3 * d_out` numbers
-# the first third are the queries, then come keys, then values. It returns two things: the output, and the weights before dropout,
-# `(b, num_heads, n, n)`. Otherwise it shall do what `MultiHeadAttention` does.
+# the first third are the queries, then come keys, then values. It returns a tuple or list of two: the output, and the weights
+# before dropout, `(b, num_heads, n, n)`. Otherwise it shall do what `MultiHeadAttention` does.
 #
-# It has five faults of the kind people ship. Run the cell. Python names the first fault; the rubric helps to find the rest.
-# Mend what is wrong and leave the rest as it is.
+# It has five faults of the kind people ship; one of them takes two lines. Run the cell. Python names two, one after the other;
+# the rubric helps to find the rest. What the class does is graded, not how little you change.
 
 # %% nbgrader={"grade": false, "grade_id": "fix_me", "locked": false, "schema_version": 3, "solution": true, "task": false} tags=["raises-exception"]
 ### BEGIN SOLUTION
@@ -768,9 +780,12 @@ def _rubric(r):
     def first_word(weights, x):
         return both(load(answer(5, 6, 9, 0.0, 3), weights)(100 * x))[0][:, 0]
 
-    def in_eval(weights, x):
+    def output_and_attention(sizes, weights, x):
+        return [*both(load(answer(*sizes), weights)(x))]
+
+    def in_eval(weights, x, other):
         loaded = load(answer(5, 6, 8, 0.5, 3), weights).eval()
-        return [both(loaded(x)), both(loaded(x))]
+        return [both(loaded(x)), both(loaded(other)), both(loaded(x))]
 
     def slopes(x, **weights):
         loaded = answer(5, 6, 8, 0.0, 3).to(x)
@@ -809,12 +824,13 @@ def _rubric(r):
            r.normal(3, 1, 5), r.normal(2, 7, 5))
     r.call("with a bias", output, (6, 9, 8, 0.0, 3), drawn(6, 9, bias=True), r.normal(2, 7, 6), bias=True)
     r.call("huge scores: the first word still sees itself alone", first_word, drawn(5, 6), r.normal(8, 6, 5))
-    r.call("float64, stored by columns", output, (6, 10, 9, 0.0, 5), drawn(6, 10, dtype=torch.float64),
+    r.call("large scores", output, (5, 6, 9, 0.0, 3), drawn(5, 6), 10 * r.normal(4, 7, 5))
+    r.call("float64, stored by columns", output_and_attention, (6, 10, 9, 0.0, 5), drawn(6, 10, dtype=torch.float64),
            r.normal(2, 6, 9, dtype=torch.float64).mT)
     r.gradient("both layers learn", slopes, x=r.normal(2, 7, 5), **drawn(5, 6))
     r.call("the weights returned are those before dropout", attention, (5, 6, 8, 0.5, 3), drawn(5, 6), r.normal(2, 7, 5))
     r.check("in training it drops weights, once, each by itself", "drops_weights", in_training, *showing_weights(8, 4), 0.4, 4)
-    r.call("nothing is dropped in eval()", in_eval, drawn(5, 6), r.normal(2, 7, 5))
+    r.call("nothing is dropped in eval()", in_eval, drawn(5, 6), r.normal(2, 7, 5), r.normal(2, 7, 5))
     r.call("two layers to learn, a bias on qkv only if asked for", learned)
     r.call("keeps num_heads, its layers, and the mask as a buffer", kept)
     r.refuses("d_out that num_heads does not divide", lambda d_out, heads: answer(5, d_out, 8, 0.0, heads),
@@ -824,7 +840,7 @@ def _rubric(r):
     r.arguments("leaves its arguments as they were")
 
 # %% [markdown]
-# Once it is repaired, its second result is what one wants to look at. Each row adds up to 1, and no word looks at a later one.
+# Now look at its second result. Each row adds up to 1, and no word looks at a later one.
 
 # %% tags=["raises-exception"]
 torch.manual_seed(123)
@@ -849,10 +865,10 @@ print("largest weight above the diagonal:", round(seen.triu(diagonal=1).max().it
 #
 # ### Exercise: `pack_heads` (3 points)
 #
-# Copy the heads of `wrapper` into `mha`, and make `mha.out_proj` change nothing: the identity matrix and a bias of zeros. Then both
-# give the same output in `eval()`. Both were built with the same `qkv_bias`, and their sizes fit. Afterwards nothing is
-# shared: a later change of one does not reach the other. `wrapper` stays as it was, and `mha` can still learn. What you
-# return does not matter.
+# Copy the heads of `wrapper` into `mha`, and make `mha.out_proj` change nothing: the identity matrix and a bias of zeros. Then
+# both give the same output in `eval()`. Both were built with the same `qkv_bias` and context length, and their sizes fit.
+# Afterwards nothing is shared. `wrapper` stays as it was, mode and `requires_grad` included. `mha` can still learn; you may
+# replace its parameters. What you return does not matter.
 #
 # The rubric calls your `MultiHeadAttentionWrapper` and `MultiHeadAttention`, so they must be right first.
 
@@ -888,22 +904,27 @@ def _rubric(r):
         weights = {f"{layer}.weight": 0.5 * r.normal(d_out, d_in, **kind) for layer in layers}
         return weights | {f"{layer}.bias": r.normal(d_out, **kind) for layer in layers if bias}
 
-    def packed(weights, dropout=0.0):
+    def packed(weights, dropout=0.0, training=True):
         d_out, d_in = weights["heads.0.W_query.weight"].shape
         bias = "heads.0.W_query.bias" in weights
         heads = len(weights) // (6 if bias else 3)
         wrapper = load(MultiHeadAttentionWrapper(d_in, d_out, 9, dropout, heads, bias), weights)
+        wrapper.train(training).requires_grad_(training)
         mha = MultiHeadAttention(d_in, heads * d_out, 9, dropout, heads, bias).to(wrapper.heads[0].W_query.weight)
         pack_heads(wrapper, mha)
-        return wrapper.eval(), mha.eval()
+        state = [part.training for part in wrapper.modules()], [p.requires_grad for p in wrapper.parameters()]
+        return wrapper.eval(), mha.eval(), state
 
     def output(weights, x, dropout=0.0):
         return packed(weights, dropout)[1](x)
 
     # each of these begins with the output of mha, so that doing nothing is never right
     def outputs(weights, x):
-        wrapper, mha = packed(weights)
-        return [mha(x), wrapper(x)]
+        results = []
+        for training in (True, False):
+            wrapper, mha, state = packed(weights, training=training)
+            results.append([mha(x), wrapper(x), state])
+        return results
 
     def after_change(weights, x, changed, seen):
         pair = packed(weights)
@@ -914,18 +935,18 @@ def _rubric(r):
         return [before, pair[seen](x)]
 
     def with_other_matrices(weights, others, x):
-        _, mha = packed(weights)
+        mha = packed(weights)[1]
         before = mha(x)
         return [before, load(mha, others)(x)]
 
     def after_training(weights, x):
-        wrapper, mha = packed(weights)
+        mha = packed(weights)[1]
         mha(x).square().sum().backward()
         layers = [mha.W_query, mha.W_key, mha.W_value, mha.out_proj]
         return [mha(x), *(layer.weight.grad for layer in layers), mha.out_proj.bias.grad]
 
     def out_proj(weights, x):
-        _, mha = packed(weights)
+        mha = packed(weights)[1]
         return [mha(x), mha.out_proj.weight, mha.out_proj.bias]
 
     others = {f"{name}.weight": r.normal(6, 5) for name in names}
@@ -960,13 +981,15 @@ print("largest difference to the wrapper below 0.000001:", (mha(batch) - wrapper
 # PyTorch has the whole layer as well, `nn.MultiheadAttention`. It stacks once more: queries, keys and values share one matrix,
 # `in_proj_weight` of shape `(3 d, d)`, in this order. With `batch_first=True` it reads `(b, n, d)`. It returns a pair, output and
 # weights, and it wants the mask with every call. Its `bias` argument is one for all: either `in_proj_bias` **and** the bias
-# of its `out_proj` are there, or neither is. Yours always has the bias of `out_proj`.
+# of its `out_proj` are there, or neither is. Yours always has the bias of `out_proj`; a bias that yours lacks
+# must change nothing there.
 #
 # ### Exercise: `to_torch` (3 points)
 #
-# Return an `nn.MultiheadAttention` with `batch_first=True` that gives the output of `mha` when it is called with a causal mask, in
-# `eval()`. `mha` is a `MultiHeadAttention` with `d_in` equal to `d_out`, with or without `qkv_bias`. The result has its dtype and is on
-# its device. Its dropout is up to you. `mha` stays as it was.
+# Return an `nn.MultiheadAttention` with `batch_first=True` that gives the output of `mha` when it is called with a causal mask,
+# in `eval()`. `mha` is a `MultiHeadAttention` with `d_in` equal to `d_out`, with or without `qkv_bias`. The result has its dtype
+# and is on its device; it may share parameters with `mha`. Its dropout and mode are up to you. `mha` stays as it was, its mode,
+# dtype and `requires_grad` included.
 
 # %% nbgrader={"grade": false, "grade_id": "to_torch", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def to_torch(mha):
@@ -1002,9 +1025,10 @@ def _rubric(r):
         weights |= {f"{name}.bias": r.normal(d, **kind) for name in names if bias}
         return weights | {"out_proj.weight": 0.5 * r.normal(d, d, **kind), "out_proj.bias": r.normal(d, **kind)}
 
-    def pair(weights, heads, dropout=0.0):
+    def pair(weights, heads, dropout=0.0, training=True):
         d = len(weights["out_proj.bias"])
         mha = load(MultiHeadAttention(d, d, 9, dropout, heads, "W_query.bias" in weights), weights)
+        mha.train(training).requires_grad_(training)
         return mha, to_torch(mha)
 
     def call(module, x):
@@ -1015,9 +1039,17 @@ def _rubric(r):
         _, made = pair(weights, heads, dropout)
         return [call(made, x) for x in inputs]
 
-    def outputs(weights, heads, x):
-        mha, made = pair(weights, heads)
-        return [call(made, x), mha(x), mha.training]
+    def two_layers(weights, others, heads, x):
+        made = [pair(numbers, heads)[1] for numbers in (weights, others)]
+        return [call(module, x) for module in made]
+
+    def outputs(heads, *cases):
+        results = []
+        for training, weights, x in cases:
+            mha, made = pair(weights, heads, training=training)
+            state = mha.training, [p.requires_grad for p in mha.parameters()]
+            results.append([call(made, x), mha(x), state])
+        return results
 
     def kinds():
         made = to_torch(MultiHeadAttention(12, 12, 9, 0.1, 3).to(device))
@@ -1031,7 +1063,9 @@ def _rubric(r):
     r.call("with a bias", output, drawn(8, bias=True), 2, r.normal(2, 7, 8))
     r.call("from a layer with dropout, in eval()", output, drawn(6), 3, r.normal(2, 7, 6), dropout=0.5)
     r.call("float64", output, drawn(6, bias=True, dtype=torch.float64), 2, r.normal(2, 7, 6, dtype=torch.float64))
-    r.call("mha is as it was", outputs, drawn(9), 3, r.normal(2, 7, 9))
+    r.call("two layers of the same sizes", two_layers, drawn(8), drawn(8), 4, r.normal(2, 7, 8))
+    r.call("mha is as it was", outputs, 3, (True, drawn(9), r.normal(2, 7, 9)),
+           (False, drawn(6, dtype=torch.float64), r.normal(2, 7, 6, dtype=torch.float64)))
     r.call("is an nn.MultiheadAttention, batch first, with as many heads", kinds)
 
 # %% tags=["raises-exception"]
@@ -1075,9 +1109,9 @@ print("the last word is all zeros, mask as it is:       ", bool((swapped_way[:, 
 beside(my_guess, "zeros")
 
 # %% [markdown]
-# No error, and no `nan`. With the mask swapped every word sees the future and nothing else, not even itself. The last word has
-# no future, and gets zeros in silence. A test on shapes passes; a test with one of the two ways passes; only a comparison of
-# numbers shows it. There is one more trap. `is_causal=True` is enough for the function:
+# No error, and no `nan`. With the mask swapped every word sees the future and nothing else, not even itself. The last word has no
+# future, and gets zeros in silence. A test on shapes passes; only a comparison of numbers shows it. One more trap:
+# `is_causal=True` is enough for the function:
 
 # %% tags=["raises-exception"]
 with torch.no_grad():
@@ -1151,7 +1185,7 @@ show(
 
 # %% [markdown]
 # These are the figures of part 1, found by training. Nobody told head 0 to look one word back: it follows from what its numbers
-# are used for. Lesson 07 trains a whole model, and heads with a task of their own appear there as well.
+# are used for.
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "question_heads_written", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ### In your own words: `heads_written` (2 points)
@@ -1181,7 +1215,7 @@ show(
 # %% [markdown]
 # ## 8 What goes wrong in practice
 #
-# **`view` without a transpose.** Right shape, scrambled content, and it leaks. You have seen it in part 3. The way back has the same trap.
+# **`view` without a transpose.** Right shape, scrambled content, and it leaks, as in part 3. The way back has the same trap.
 #
 # **The scale is taken from `d_out`.** The scores belong to heads. With small inputs one hardly sees it:
 
@@ -1196,8 +1230,8 @@ with torch.no_grad():
     print(f"d_out instead of the head's size: the output moves by at most {(output(4) - output(2)).abs().max().item():.3f}")
 
 # %% [markdown]
-# **`d_out` means two things.** For a head of the wrapper it is the size of one head, for `MultiHeadAttention` the size of all. With
-# `d_out=4` and two heads the wrapper gives 8 numbers. Say which you mean.
+# **`d_out` means two things.** For a head of the wrapper it is the size of one head, for `MultiHeadAttention` the size of all.
+# With `d_out=4` and two heads the wrapper gives 8 numbers.
 #
 # **The mask is repeated for every head.** It need not be: `(n, n)` broadcasts to `(b, heads, n, n)`.
 #

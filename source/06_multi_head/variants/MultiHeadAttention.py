@@ -2211,3 +2211,98 @@ class MultiHeadAttention(nn.Module):
         scores = scores.masked_fill((x == 0).all(dim=-1)[:, None, None], -1e9)
         weights = self.dropout(torch.softmax(scores, dim=-1))
         return self.out_proj(merge_heads(weights @ v))
+
+# %% [markdown]
+# ## wrong: scores_clamped
+#
+# **Misconception.** Scores beyond 100 only make trouble, so they are cut off there.
+#
+# **Hint.** Two scores of 120 and 150 are far apart for the softmax. It takes large scores as they are.
+
+# %%
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
+        super().__init__()
+        if d_out % num_heads != 0:
+            raise ValueError(f"d_out must be divisible by num_heads, got {d_out} and {num_heads}")
+        self.num_heads, self.context_length = num_heads, context_length
+        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.out_proj = nn.Linear(d_out, d_out)
+        self.dropout = nn.Dropout(dropout)
+        self.register_buffer("mask", torch.ones(context_length, context_length).triu(diagonal=1).bool())
+
+    def forward(self, x):
+        b, n, _ = x.shape
+        if n > self.context_length:
+            raise ValueError(f"x has {n} tokens, the context length is {self.context_length}")
+        q, k, v = (split_heads(layer(x), self.num_heads) for layer in (self.W_query, self.W_key, self.W_value))
+        scores = (q @ k.transpose(2, 3)).clamp(-100, 100) / math.sqrt(k.shape[-1])
+        scores = scores.masked_fill(self.mask[:n, :n], -math.inf)
+        weights = self.dropout(torch.softmax(scores, dim=-1))
+        return self.out_proj(merge_heads(weights @ v))
+
+# %% [markdown]
+# ## wrong: seeded_inside
+#
+# **Misconception.** A layer is only reproducible when it sets the seed itself.
+#
+# **Hint.** Make two layers and compare them. Whoever uses the class sets the seed, once.
+
+# %%
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
+        super().__init__()
+        torch.manual_seed(123)
+        if d_out % num_heads != 0:
+            raise ValueError(f"d_out must be divisible by num_heads, got {d_out} and {num_heads}")
+        self.num_heads, self.context_length = num_heads, context_length
+        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.out_proj = nn.Linear(d_out, d_out)
+        self.dropout = nn.Dropout(dropout)
+        self.register_buffer("mask", torch.ones(context_length, context_length).triu(diagonal=1).bool())
+
+    def forward(self, x):
+        b, n, _ = x.shape
+        if n > self.context_length:
+            raise ValueError(f"x has {n} tokens, the context length is {self.context_length}")
+        q, k, v = (split_heads(layer(x), self.num_heads) for layer in (self.W_query, self.W_key, self.W_value))
+        scores = q @ k.transpose(2, 3) / math.sqrt(k.shape[-1])
+        scores = scores.masked_fill(self.mask[:n, :n], -math.inf)
+        weights = self.dropout(torch.softmax(scores, dim=-1))
+        return self.out_proj(merge_heads(weights @ v))
+
+# %% [markdown]
+# ## wrong: one_start_for_all
+#
+# **Misconception.** Layers of one size may start from the same numbers.
+#
+# **Hint.** Equal layers get equal queries and keys. Let each one draw its own.
+
+# %%
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
+        super().__init__()
+        if d_out % num_heads != 0:
+            raise ValueError(f"d_out must be divisible by num_heads, got {d_out} and {num_heads}")
+        self.num_heads, self.context_length = num_heads, context_length
+        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_key.load_state_dict(self.W_query.state_dict())
+        self.out_proj = nn.Linear(d_out, d_out)
+        self.dropout = nn.Dropout(dropout)
+        self.register_buffer("mask", torch.ones(context_length, context_length).triu(diagonal=1).bool())
+
+    def forward(self, x):
+        b, n, _ = x.shape
+        if n > self.context_length:
+            raise ValueError(f"x has {n} tokens, the context length is {self.context_length}")
+        q, k, v = (split_heads(layer(x), self.num_heads) for layer in (self.W_query, self.W_key, self.W_value))
+        scores = q @ k.transpose(2, 3) / math.sqrt(k.shape[-1])
+        scores = scores.masked_fill(self.mask[:n, :n], -math.inf)
+        weights = self.dropout(torch.softmax(scores, dim=-1))
+        return self.out_proj(merge_heads(weights @ v))

@@ -582,3 +582,26 @@ class MultiHeadAttentionWrapper(nn.Module):
 
     def forward(self, x):
         return torch.cat([head(x) for head in self.heads], dim=-1)
+
+# %% [markdown]
+# ## wrong: weights_remembered
+#
+# **Misconception.** In `eval()` nothing is random, so the weights can be kept.
+#
+# **Hint.** Another batch has other queries and keys, so its weights are others.
+
+# %%
+class MultiHeadAttentionWrapper(nn.Module):
+    def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
+        super().__init__()
+        self.heads = nn.ModuleList(
+            CausalAttention(d_in, d_out, context_length, dropout, qkv_bias) for _ in range(num_heads)
+        )
+        self.kept = {}
+
+    def forward(self, x):
+        if self.training:
+            return torch.cat([head(x) for head in self.heads], dim=-1)
+        if x.shape not in self.kept:
+            self.kept[x.shape] = [head.weights(x) for head in self.heads]
+        return torch.cat([w @ head.W_value(x) for w, head in zip(self.kept[x.shape], self.heads)], dim=-1)

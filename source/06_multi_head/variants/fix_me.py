@@ -1536,3 +1536,74 @@ class RepairedMultiHeadAttention(nn.Module):
         dropped = self.dropout(weights)
         context = (dropped @ values).transpose(1, 2).flatten(2)  # (b, n, d_out)
         return self.out_proj(context).float(), weights
+
+# %% [markdown]
+# ## wrong: weights_in_float32
+#
+# **Misconception.** Weights between 0 and 1 do well in float32.
+#
+# **Hint.** float64 in gives float64 out, for both results.
+
+# %%
+class RepairedMultiHeadAttention(nn.Module):
+    def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
+        super().__init__()
+        if d_out % num_heads != 0:
+            raise ValueError(f"d_out must be divisible by num_heads, got {d_out} and {num_heads}")
+        self.num_heads = num_heads
+        self.context_length = context_length
+        self.qkv = nn.Linear(d_in, 3 * d_out, bias=qkv_bias)
+        self.out_proj = nn.Linear(d_out, d_out)
+        self.dropout = nn.Dropout(dropout)
+        past = torch.ones(context_length, context_length, dtype=torch.bool).tril()
+        self.register_buffer("mask", past)
+
+    def forward(self, x):
+        if x.ndim != 3 or x.shape[1] > self.context_length:
+            raise ValueError(f"x must be (b, n, d_in), n up to {self.context_length}, got {tuple(x.shape)}")
+        n = x.shape[1]
+        queries, keys, values = (  # (b, heads, n, d_head) each
+            part.unflatten(-1, (self.num_heads, -1)).transpose(1, 2) for part in self.qkv(x).chunk(3, dim=-1)
+        )
+        hidden = ~self.mask[:n, :n]
+        scores = queries @ keys.transpose(2, 3) / math.sqrt(keys.shape[-1])
+        weights = torch.softmax(scores.masked_fill(hidden, -math.inf), dim=-1)
+        dropped = self.dropout(weights)
+        context = (dropped @ values).transpose(1, 2).flatten(2)  # (b, n, d_out)
+        return self.out_proj(context), weights.float()
+
+# %% [markdown]
+# ## wrong: scores_clamped
+#
+# **Misconception.** Scores beyond 100 only make trouble, so they are cut off there.
+#
+# **Hint.** Nothing was wrong with large scores. The softmax takes them as they are.
+
+# %%
+class RepairedMultiHeadAttention(nn.Module):
+    def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
+        super().__init__()
+        if d_out % num_heads != 0:
+            raise ValueError(f"d_out must be divisible by num_heads, got {d_out} and {num_heads}")
+        self.num_heads = num_heads
+        self.context_length = context_length
+        self.qkv = nn.Linear(d_in, 3 * d_out, bias=qkv_bias)
+        self.out_proj = nn.Linear(d_out, d_out)
+        self.dropout = nn.Dropout(dropout)
+        past = torch.ones(context_length, context_length, dtype=torch.bool).tril()
+        self.register_buffer("mask", past)
+
+    def forward(self, x):
+        if x.ndim != 3 or x.shape[1] > self.context_length:
+            raise ValueError(f"x must be (b, n, d_in), n up to {self.context_length}, got {tuple(x.shape)}")
+        n = x.shape[1]
+        queries, keys, values = (  # (b, heads, n, d_head) each
+            part.unflatten(-1, (self.num_heads, -1)).transpose(1, 2) for part in self.qkv(x).chunk(3, dim=-1)
+        )
+        hidden = ~self.mask[:n, :n]
+        scores = queries @ keys.transpose(2, 3) / math.sqrt(keys.shape[-1])
+        scores = scores.clamp(-100, 100)
+        weights = torch.softmax(scores.masked_fill(hidden, -math.inf), dim=-1)
+        dropped = self.dropout(weights)
+        context = (dropped @ values).transpose(1, 2).flatten(2)  # (b, n, d_out)
+        return self.out_proj(context), weights

@@ -240,3 +240,29 @@ def merge_heads(x):
     if not x.requires_grad:
         x.zero_()
     return merged
+
+# %% [markdown]
+# ## wrong: single_sentence_unpacked
+#
+# **Misconception.** A batch of one sentence is that sentence.
+#
+# **Hint.** The result has three dimensions, whatever their sizes are.
+
+# %%
+def merge_heads(x):
+    b, num_heads, n, size = x.shape
+    return x.transpose(1, 2).reshape(b, n, num_heads * size).squeeze(0)
+
+# %% [markdown]
+# ## wrong: smaller_size_are_the_heads
+#
+# **Misconception.** There are fewer heads than tokens.
+#
+# **Hint.** Short sentences have fewer tokens than heads. The places of the dimensions say which is which.
+
+# %%
+def merge_heads(x):
+    b, num_heads, n, size = x.shape
+    if num_heads < n:
+        x = x.transpose(1, 2)
+    return x.reshape(b, n, num_heads * size)

@@ -644,3 +644,41 @@ def pack_heads(wrapper, mha):
         mha.out_proj.bias.zero_()
     plain = mha.forward
     mha.forward = lambda x: nn.functional.dropout(plain(x), mha.dropout.p)
+
+# %% [markdown]
+# ## wrong: wrapper_in_eval
+#
+# **Misconception.** What is compared in `eval()` is put into `eval()`.
+#
+# **Hint.** Copying needs no mode. The wrapper was in training and still wants to be.
+
+# %%
+def pack_heads(wrapper, mha):
+    wrapper.eval()
+    with torch.no_grad():
+        for name in ("W_query", "W_key", "W_value"):
+            layers = [getattr(head, name) for head in wrapper.heads]
+            getattr(mha, name).weight.copy_(torch.cat([layer.weight for layer in layers]))
+            if layers[0].bias is not None:
+                getattr(mha, name).bias.copy_(torch.cat([layer.bias for layer in layers]))
+        nn.init.eye_(mha.out_proj.weight)
+        nn.init.zeros_(mha.out_proj.bias)
+
+# %% [markdown]
+# ## wrong: wrapper_frozen
+#
+# **Misconception.** A layer that is copied has to be frozen.
+#
+# **Hint.** `torch.no_grad()` is enough, and ends by itself. The wrapper's parameters stay frozen.
+
+# %%
+def pack_heads(wrapper, mha):
+    wrapper.requires_grad_(False)
+    with torch.no_grad():
+        for name in ("W_query", "W_key", "W_value"):
+            layers = [getattr(head, name) for head in wrapper.heads]
+            getattr(mha, name).weight.copy_(torch.cat([layer.weight for layer in layers]))
+            if layers[0].bias is not None:
+                getattr(mha, name).bias.copy_(torch.cat([layer.bias for layer in layers]))
+        nn.init.eye_(mha.out_proj.weight)
+        nn.init.zeros_(mha.out_proj.bias)

@@ -293,3 +293,36 @@ def split_heads(x, num_heads):
     if not x.requires_grad:
         x.zero_()
     return heads
+
+# %% [markdown]
+# ## wrong: kept_by_shape
+#
+# **Misconception.** A cut depends on the sizes alone, so it is made once.
+#
+# **Hint.** Where the numbers go depends on the sizes, the numbers themselves on x.
+
+# %%
+cuts = {}
+
+
+def split_heads(x, num_heads):
+    b, n, d = x.shape
+    if d % num_heads != 0:
+        raise ValueError(f"num_heads = {num_heads} does not divide d = {d}")
+    if (x.shape, x.dtype, num_heads) not in cuts:
+        cuts[x.shape, x.dtype, num_heads] = x.reshape(b, n, num_heads, d // num_heads).transpose(1, 2)
+    return cuts[x.shape, x.dtype, num_heads]
+
+# %% [markdown]
+# ## wrong: single_sentence_unpacked
+#
+# **Misconception.** A batch of one sentence is that sentence.
+#
+# **Hint.** The result has four dimensions, whatever their sizes are.
+
+# %%
+def split_heads(x, num_heads):
+    b, n, d = x.shape
+    if d % num_heads != 0:
+        raise ValueError(f"num_heads = {num_heads} does not divide d = {d}")
+    return x.reshape(b, n, num_heads, d // num_heads).transpose(1, 2).squeeze(0)

@@ -587,3 +587,72 @@ def to_torch(mha):
         made.out_proj.weight.copy_(mha.out_proj.weight)
         made.out_proj.bias.copy_(mha.out_proj.bias)
     return made
+
+# %% [markdown]
+# ## wrong: mha_made_float32
+#
+# **Misconception.** Afterwards everything is to be in the default dtype.
+#
+# **Hint.** `.float()` changes the module it is called on. mha shall keep its dtype.
+
+# %%
+def to_torch(mha):
+    layers = [mha.W_query, mha.W_key, mha.W_value]
+    like = {"device": mha.out_proj.weight.device, "dtype": mha.out_proj.weight.dtype}
+    made = nn.MultiheadAttention(mha.out_proj.in_features, mha.num_heads, batch_first=True, **like)
+    with torch.no_grad():
+        made.in_proj_weight.copy_(torch.cat([layer.weight for layer in layers]))
+        made.in_proj_bias.zero_()
+        if mha.W_query.bias is not None:
+            made.in_proj_bias.copy_(torch.cat([layer.bias for layer in layers]))
+        made.out_proj.weight.copy_(mha.out_proj.weight)
+        made.out_proj.bias.copy_(mha.out_proj.bias)
+    mha.float()
+    return made
+
+# %% [markdown]
+# ## wrong: mha_frozen
+#
+# **Misconception.** A layer that is copied has to be frozen.
+#
+# **Hint.** `torch.no_grad()` is enough, and ends by itself. mha shall still learn.
+
+# %%
+def to_torch(mha):
+    layers = [mha.W_query, mha.W_key, mha.W_value]
+    like = {"device": mha.out_proj.weight.device, "dtype": mha.out_proj.weight.dtype}
+    made = nn.MultiheadAttention(mha.out_proj.in_features, mha.num_heads, batch_first=True, **like)
+    with torch.no_grad():
+        made.in_proj_weight.copy_(torch.cat([layer.weight for layer in layers]))
+        made.in_proj_bias.zero_()
+        if mha.W_query.bias is not None:
+            made.in_proj_bias.copy_(torch.cat([layer.bias for layer in layers]))
+        made.out_proj.weight.copy_(mha.out_proj.weight)
+        made.out_proj.bias.copy_(mha.out_proj.bias)
+    mha.requires_grad_(False)
+    return made
+
+# %% [markdown]
+# ## wrong: kept_by_size
+#
+# **Misconception.** Layers of one size are made once.
+#
+# **Hint.** Two layers of one size hold different numbers.
+
+# %%
+kept = {}
+
+
+def to_torch(mha):
+    layers = [mha.W_query, mha.W_key, mha.W_value]
+    like = {"device": mha.out_proj.weight.device, "dtype": mha.out_proj.weight.dtype}
+    made = nn.MultiheadAttention(mha.out_proj.in_features, mha.num_heads, batch_first=True, **like)
+    with torch.no_grad():
+        made.in_proj_weight.copy_(torch.cat([layer.weight for layer in layers]))
+        made.in_proj_bias.zero_()
+        if mha.W_query.bias is not None:
+            made.in_proj_bias.copy_(torch.cat([layer.bias for layer in layers]))
+        made.out_proj.weight.copy_(mha.out_proj.weight)
+        made.out_proj.bias.copy_(mha.out_proj.bias)
+    key = len(made.in_proj_bias), mha.num_heads, made.in_proj_bias.dtype, mha.W_query.bias is None
+    return kept.setdefault(key, made)
