@@ -89,7 +89,8 @@ def copy_gradebook(root: Path, db_url: str) -> Path | None:
     try:
         folder.mkdir(exist_ok=True)
         fresh.unlink(missing_ok=True)
-        address = f"{gradebook.resolve().as_uri()}?mode=ro"
+        # not read-only: what a killed run left half written is rolled back when it is opened
+        address = f"{gradebook.resolve().as_uri()}?mode=rw"
         with (
             closing(sqlite3.connect(address, uri=True)) as old,
             closing(sqlite3.connect(fresh)) as new,
