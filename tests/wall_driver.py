@@ -184,6 +184,7 @@ async def is_stopped_though_it_ignores_signals() -> bool:
 
 async def outlives_the_interrupt_of_a_cell() -> bool:
     async with kernel() as k:
+        await asyncio.sleep(0.5)  # until it has nothing left to do for its start
         await k.manager.interrupt_kernel()
         return "4" in await k.run("print(4)")
 
