@@ -212,7 +212,7 @@ ATTACKS: dict[str, tuple[str, str]] = {
     "reads_the_parent": ("open('/proc/1/mem', 'rb').read(1)", "PermissionError"),
     "reads_files_beside": (
         "import os\nraise RuntimeError(str(sorted(os.listdir('.'))))",
-        "self_attention.ipynb",
+        "RuntimeError: ['.ipython']",
     ),
     "the_network": (
         "import socket\nsocket.create_connection(('127.0.0.1', PORT), timeout=2)",

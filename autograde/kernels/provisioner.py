@@ -18,6 +18,7 @@ from autograde.kernels.inside.confine import Limits
 
 START_SECONDS = 120
 END_SECONDS = 10
+ATTEMPTS = 3
 PASSED_ON = ("NBGRADER_EXECUTION",)
 """Of the environment, all that reaches a kernel."""
 COURSE_FILES = ("gradebook.db", "nbgrader_config.py", "source")
@@ -53,14 +54,14 @@ class WalledProvisioner(KernelProvisionerBase):
         files = [] if _is_course(folder) else template.plain_files(folder)
         environment = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
         self.code, self.reason = None, ""
-        for attempt in (1, 2):
+        for attempt in range(ATTEMPTS):
             self.line, key = self._ask(environment)
             template.send_files(self.line, files)
             self.line.setblocking(False)
             if await self._ready(self.line):
                 break
-            # if the template died before there was a kernel, a new one is asked once
-            if attempt == 2 or not template.replaceable():
+            # if the template died before there was a kernel, a new one is asked
+            if attempt == ATTEMPTS - 1 or not template.replaceable():
                 raise RuntimeError(f"no kernel: {template.why_it_ended()}")
         address = f"/proc/{os.getpid()}/fd/{self.folder}/k"
         info: Any = {**template.CONNECTION, "ip": address, "key": key.encode()}
