@@ -50,7 +50,7 @@ def reach(family, address):
         s.connect(address)
 tried(lambda: reach(socket.AF_INET, ('127.0.0.1', PORT)), lambda: reach(socket.AF_INET6, ('::1', PORT)),
       lambda: reach(socket.AF_INET, ('1.1.1.1', 53)), lambda: reach(socket.AF_INET, ('HOST_IP', PORT)),
-      lambda: socket.getaddrinfo('pypi.org', 443),
+      lambda: socket.getaddrinfo('example.org', 443),
       lambda: reach(socket.AF_UNIX, '\\0ABSTRACT'), lambda: reach(socket.AF_UNIX, 'UNIX_SOCKET'),
       lambda: reach(40, (2, 1024)), lambda: socket.socket(17, socket.SOCK_RAW, 3),
       lambda: socket.socket(socket.AF_INET, socket.SOCK_RAW, 1),
