@@ -114,8 +114,7 @@ def grade(
     wanted = chosen(lessons)
     root = wanted[0].root
     try:
-        for lesson in wanted:
-            grading.check_released(lesson)
+        grading.check_released(wanted)
         found = handed_in.submissions(root, wanted, student)
     except Stop as error:
         raise click.ClickException(str(error)) from error

@@ -1,23 +1,21 @@
 """A small graded class of lesson 02, for tests of what comes after grading."""
 
-import shutil
 from contextlib import chdir
 from pathlib import Path
 
+import classes
 import nbformat
+from classes import LESSON, fill, reference_answers
 from click.testing import CliRunner
-from conftest import HERE
 from nbformat import NotebookNode
 from nbgrader.api import Gradebook
-from nbgrader.preprocessors import SaveCells
 
-from autograde.authoring.sources import sync
 from autograde.cli import main
-from autograde.course import Lesson, grade_id, lessons
+from autograde.course import Lesson
 from autograde.grader.variants import read_variants
 from autograde.kernels.wall import missing
 
-LESSON, NOTEBOOK = "02_causal_mask", "causal_mask"
+NOTEBOOK = "causal_mask"
 
 MARKDOWN = """# My own heading
 
@@ -29,32 +27,11 @@ MARKDOWN = """# My own heading
 
 
 def make_course(root: Path) -> Lesson:
-    """A course that knows lesson 02 from what is committed; nothing is built anew."""
-    for folder in ("source", "notebooks", "solutions"):
-        shutil.copytree(HERE / folder, root / folder)
-    shutil.copy(HERE / "nbgrader_config.py", root)
-    sync(root)
-    lesson = lessons(root)[LESSON]
-    database = f"sqlite:///{root}/gradebook.db"
-    with Gradebook(database, "attention") as gradebook:
+    """A course that knows lesson 02 from what is committed, with a due date."""
+    lesson = classes.make_course(root, ())
+    with Gradebook(f"sqlite:///{root}/gradebook.db", "attention") as gradebook:
         gradebook.update_or_create_assignment(LESSON, duedate="2026-03-01 12:00:00")
-    about = {"notebook": NOTEBOOK, "assignment": LESSON, "db_url": database}
-    released = nbformat.read(lesson.released_notebook, as_version=4)
-    SaveCells().preprocess(released, {"nbgrader": about})
     return lesson
-
-
-def answered(lesson: Lesson, answers: dict[str, str]) -> NotebookNode:
-    nb = nbformat.read(lesson.released_notebook, as_version=4)
-    for cell in nb.cells:
-        cell.source = answers.get(grade_id(cell) or "", cell.source)
-    return nb
-
-
-def reference(lesson: Lesson) -> dict[str, str]:
-    nb = nbformat.read(lesson.solution_notebook, as_version=4)
-    names = {exercise.name for exercise in lesson.exercises}
-    return {name: cell.source for cell in nb.cells if (name := grade_id(cell)) in names}
 
 
 def wrong_mask(lesson: Lesson) -> str:
@@ -78,12 +55,12 @@ def make_small_class(root: Path) -> Lesson:
     kim handed in and was not graded; bob was a day and a half late.
     """
     lesson = make_course(root)
-    right = reference(lesson)
-    hand_in(lesson, "ada", answered(lesson, right))
-    bobs = answered(lesson, {**right, "causal_mask": wrong_mask(lesson)})
+    right = reference_answers(lesson)
+    hand_in(lesson, "ada", fill(lesson, right))
+    bobs = fill(lesson, {**right, "causal_mask": wrong_mask(lesson)})
     bobs.cells.append(nbformat.v4.new_markdown_cell(MARKDOWN))
     hand_in(lesson, "bob", bobs)
-    hand_in(lesson, "zoe", answered(lesson, {}))
+    hand_in(lesson, "zoe", fill(lesson, {}))
     hand_in(lesson, "eve", b"no notebook")
     (root / "submitted" / "bob" / LESSON / "timestamp.txt").write_text("2026-03-03 00:00:00 UTC")
     with chdir(root):

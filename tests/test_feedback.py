@@ -8,11 +8,12 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from classes import reference_answers
 from nbformat import NotebookNode
 from nbgrader.api import Gradebook
 from nbgrader.converters import GenerateFeedback
 from pages import outline_of
-from small_class import LESSON, NOTEBOOK, reference
+from small_class import LESSON, NOTEBOOK
 
 from autograde.course import Lesson
 from autograde.course_config import convert, course_config
@@ -73,7 +74,7 @@ def test_own_figures_have_words(small_class: Lesson) -> None:
 
 
 def test_the_references_code_is_not_there(small_class: Lesson) -> None:
-    answers = " ".join(reference(small_class).values())
+    answers = " ".join(reference_answers(small_class).values())
     own = {line.strip() for line in answers.splitlines() if "return" in line and "(" in line}
     assert len(own) >= 5
     for student in ("zoe", "eve"):

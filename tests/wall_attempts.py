@@ -1,6 +1,6 @@
 """What code behind the wall tries, and what it must print. Adding a case is adding a row.
 
-Names in capitals are filled in with places outside: see `attempt` in test_wall.py.
+Names in capitals are filled in with places outside: see `outside` in test_wall.py.
 """
 # ruff: noqa: E501 (a row is code, and easier to read unbroken)
 
@@ -23,7 +23,7 @@ tried(lambda: open('link').read(), lambda: open('/proc/self/root' + 'SECRET').re
 """,
     "system files": """
 tried(*(lambda p=p: open(p).read(1) for p in
-        ('/etc/shadow', '/etc/hostname', '/var/log/dpkg.log', '/boot', '/root/.bashrc', '/dev/mem',
+        ('/etc/shadow', '/etc/hostname', '/var/log/dpkg.log', '/boot', 'HOST_HOME/.bashrc', '/dev/mem',
          '/proc/kcore', '/proc/kmsg', '/sys/kernel/uevent_helper', '/dev/vda', '/dev/kmsg')))
 """,
     "other processes": """
@@ -63,7 +63,7 @@ tried(lambda: subprocess.run(['bash', '-c', 'exec 3<>/dev/tcp/127.0.0.1/PORT'], 
 import sys, torch
 tried(*(lambda p=p: open(p, 'w') for p in
         ('/x', '/usr/x', '/opt/x', '/etc/passwd', '/dev/x', '/ipc/x', '/proc/sys/kernel/hostname',
-         '/scratch/x', '/var/x', '/proc/sys/user/max_user_namespaces', '/root/x',
+         '/scratch/x', '/var/x', '/proc/sys/user/max_user_namespaces', 'HOST_HOME/x',
          '/opt/lesson/autograde/verdict/judge.py', torch.__file__, os.__file__, sys.executable)))
 tried(lambda: os.remove('/ipc/k-1'), lambda: os.rename('/ipc/k-1', '/ipc/k-9'),
       lambda: os.chmod('/ipc', 0o777), lambda: os.mkdir('/dev/x'), lambda: os.mkdir('/home/x'))
@@ -107,7 +107,7 @@ SAYS = {
         "1000 1000 True /home/student True",
     ),
     "nothing of the environment": (
-        "print('HOST_SECRET' in str(os.environ), 'USER' in os.environ)",
+        "print('FROM_OUTSIDE' in str(os.environ), 'USER' in os.environ)",
         "False True",
     ),
     "nothing in what came before": (

@@ -13,7 +13,7 @@ from nbgrader.coursedir import CourseDirectory
 from autograde.course import CourseError, Lesson
 from autograde.course_config import course_config
 from autograde.grader.store import read_entry
-from autograde.grader.verdicts import judged, read_verdicts
+from autograde.grader.verdicts import NOTE, judged, read_verdicts
 from autograde.verdict.judge import LineVerdict, Verdict
 from autograde.verdict.key import Wrong
 
@@ -195,7 +195,7 @@ def _note(folder: Path, lesson: Lesson) -> dict[str, Any] | None:
     if not path.is_file():
         return None
     try:
-        note: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))["metadata"]["autograde"]
+        note: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))["metadata"][NOTE]
         read_verdicts(note)
     except (ValueError, KeyError, TypeError) as error:
         raise CourseError(

@@ -10,7 +10,7 @@ from nbformat import NotebookNode
 
 from autograde.course import grade_id
 from autograde.grader.markup import ATTRIBUTES, TAGS
-from autograde.grader.verdicts import judged, read_verdicts
+from autograde.grader.verdicts import NOTE, judged, read_verdicts
 from autograde.verdict.judge import Verdict
 from autograde.verdict.panel import advice
 
@@ -78,7 +78,7 @@ class Page:
 
 def page_of(nb: NotebookNode) -> Page:
     """The page of a graded notebook that nbgrader has put scores and comments into."""
-    note = nb.metadata.get("autograde", {})
+    note = nb.metadata.get(NOTE, {})
     verdicts = read_verdicts(note)
     comments = {grade_id(cell) or "": _comment(cell) for cell in nb.cells}
     page = Page("", note.get("problem", ""), note.get("wall", True))

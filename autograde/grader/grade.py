@@ -221,13 +221,17 @@ def _make_keys(lesson: Lesson, seed: int) -> None:
     keys_for(lesson, seed)
 
 
-def check_released(lesson: Lesson) -> None:
-    """Raises CourseError when a lesson cannot be graded because it was never built here."""
-    if not lesson.released_notebook.is_file():
-        raise CourseError(f"{lesson.name} is not built here. Run: autograde build {lesson.name}")
-    with open_gradebook(course_config(lesson.root)) as gradebook:
+def check_released(lessons: list[Lesson]) -> None:
+    """Raises CourseError when one of the lessons cannot be graded: it was never built here."""
+    for lesson in lessons:
+        if not lesson.released_notebook.is_file():
+            raise CourseError(
+                f"{lesson.name} is not built here. Run: autograde build {lesson.name}"
+            )
+    with open_gradebook(course_config(lessons[0].root)) as gradebook:
         known = {assignment.name for assignment in gradebook.assignments}
-    if lesson.name not in known:
-        raise CourseError(
-            f"the gradebook does not know {lesson.name}. Run: autograde build {lesson.name}"
-        )
+    for lesson in lessons:
+        if lesson.name not in known:
+            raise CourseError(
+                f"the gradebook does not know {lesson.name}. Run: autograde build {lesson.name}"
+            )

@@ -14,7 +14,7 @@ POOL = 16
 
 
 def state_folder(root: Path) -> Path:
-    """Where the grader keeps what is its own: secret, answer keys, staged submissions."""
+    """Where the grader keeps what is its own: secret, answer keys, what has run."""
     folder = root / ".autograde"
     folder.mkdir(exist_ok=True)
     return folder
