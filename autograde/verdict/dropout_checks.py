@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from autograde.verdict.packing import Plain
-from autograde.verdict.readings import Check, Reading, Unreadable
+from autograde.verdict.readings import Check, Reading, Unreadable, share_of
 
 ROUNDING = 4e-6
 """How far a kept entry may be from x / (1 - p), relative to it: some roundings of float32."""
@@ -46,10 +46,8 @@ def _like(value: Plain, x: Tensor) -> Tensor:
 
 
 def _share(zeros: Tensor, p: float) -> Reading:
-    share = float(zeros.double().mean())
-    error = sqrt(p * (1 - p) / zeros.numel())
-    symptom = f"{share:.3f} of the entries are 0, p is {p:g}"
-    return Reading("the share of zeros", share, p, 6 * error, symptom)
+    symptom = f"{float(zeros.double().mean()):.3f} of the entries are 0, p is {p:g}"
+    return share_of("the share of zeros", zeros, p, symptom)
 
 
 def drops_share(value: Plain, before: Plain) -> list[Reading]:

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from autograde.verdict.packing import Plain
-from autograde.verdict.readings import Check, Reading, Unreadable
+from autograde.verdict.readings import Check, Reading, Unreadable, share_of
 
 
 def masks_the_future(value: Plain, before: Plain) -> list[Reading]:
@@ -65,7 +65,7 @@ def drops_weights(value: Plain, before: Plain) -> list[Reading]:
             "the error of kept weights", off, 0, 1e-3,
             "in training, kept weights are not the weights divided by 1 - p",
         ),
-        _share("the share of weights dropped", ~kept[seen], p),
+        share_of("the share of weights dropped", ~kept[seen], p),
     ]  # fmt: skip
     if any(reading.distance > 1 for reading in readings):
         return readings  # how the weights are dropped would only hide it
@@ -81,13 +81,8 @@ def drops_weights(value: Plain, before: Plain) -> list[Reading]:
             continue  # there is one head
         agree = (one == other)[both]
         name = f"the share of weights dropped or kept alike in {where}"
-        readings.append(_share(name, agree, p * p + (1 - p) * (1 - p)))
+        readings.append(share_of(name, agree, p * p + (1 - p) * (1 - p)))
     return readings
-
-
-def _share(name: str, hits: Tensor, wanted: float) -> Reading:
-    limit = 6 * sqrt(wanted * (1 - wanted) / hits.numel())
-    return Reading(name, float(hits.double().mean()), wanted, limit)
 
 
 def _stacked(value: Plain, shape: tuple[int, ...]) -> Tensor:

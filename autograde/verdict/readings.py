@@ -2,7 +2,9 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import inf, isfinite
+from math import inf, isfinite, sqrt
+
+from torch import Tensor
 
 from autograde.verdict.compare import Difference
 from autograde.verdict.packing import Plain
@@ -34,6 +36,12 @@ class Unreadable(Exception):
 
 Check = Callable[[Plain, Plain], list[Reading]]
 """(outcome's value, arguments) -> readings; raises Unreadable."""
+
+
+def share_of(what: str, hits: Tensor, wanted: float, symptom: str = "") -> Reading:
+    """The share of True among independent entries; its limit is six standard errors."""
+    limit = 6 * sqrt(wanted * (1 - wanted) / hits.numel())
+    return Reading(what, float(hits.double().mean()), wanted, limit, symptom)
 
 
 def difference(readings: list[Reading]) -> Difference:
