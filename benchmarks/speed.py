@@ -16,12 +16,15 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
+from copy import deepcopy
+from functools import lru_cache
 from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import nbformat
 from nbgrader.converters import Autograde
+from traitlets.config import Config
 
 from autograde.authoring.build import build
 from autograde.authoring.sources import source_notebook
@@ -55,12 +58,18 @@ def make_course(root: Path) -> Lesson:
     return lesson
 
 
+@lru_cache(maxsize=1)
+def configuration(root: Path) -> Config:
+    """Read once by each worker, as by a run over a class on either side."""
+    return course_config(root)
+
+
 def grade(job: tuple[Lesson, str]) -> float:
     """Grade one submission, without its feedback; the seconds it took."""
     lesson, student = job
     os.chdir(lesson.root)
     began = time.perf_counter()
-    config = course_config(lesson.root)
+    config = deepcopy(configuration(lesson.root))
     config.CourseDirectory.student_id = student
     config.CourseDirectory.assignment_id = lesson.name
     config.Autograde.force = True

@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 
 import matplotlib.pyplot as plt
 import numpy as np
-import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.colors import Colormap, LinearSegmentedColormap, ListedColormap, Normalize
 from matplotlib.figure import Figure
@@ -62,20 +61,15 @@ def heatmap(
         if ax is None:
             ax = _axes_for(row_names, column_names)
         colours, scale = _colours(numbers[~veil], limits)
-        sns.heatmap(
-            numbers,
-            mask=veil | ~np.isfinite(numbers),
-            ax=ax,
+        ax.pcolormesh(
+            np.ma.masked_array(numbers, mask=veil | ~np.isfinite(numbers)),
             cmap=colours,
-            vmin=scale.vmin,
-            vmax=scale.vmax,
-            square=True,
-            cbar=False,
-            xticklabels=False,
-            yticklabels=False,
-            linewidths=0.5 if max(n, m) <= MOST_ANNOTATED else 0,
-            linecolor="white",
+            norm=scale,
+            linewidth=0.5 if max(n, m) <= MOST_ANNOTATED else 0,
+            edgecolor="white",
         )
+        ax.set(xlim=(0, m), ylim=(n, 0), aspect="equal")
+        ax.spines[:].set_visible(False)
         _hatch(ax, veil, "////", "0.62")
         if not _annotate(ax, numbers, veil, lambda value: colours(scale(value))):
             _hatch(ax, ~np.isfinite(numbers) & ~veil, "xxxx", "0.35")
