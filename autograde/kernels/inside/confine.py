@@ -7,7 +7,7 @@ import resource
 import struct
 from dataclasses import dataclass
 
-from autograde.kernels.inside import system
+from autograde.kernels.inside import landlock, system
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Limits:
 
 
 def confine(limits: Limits) -> None:
-    """Limits, no capabilities, no new privileges, no system calls that lead out."""
+    """Limits, no capabilities, no new privileges, few files, no system calls that lead out."""
     _limit(resource.RLIMIT_CPU, limits.cpu_seconds)
     _limit(resource.RLIMIT_AS, limits.address_bytes_a_process)
     _limit(resource.RLIMIT_NPROC, limits.processes)
@@ -33,6 +33,7 @@ def confine(limits: Limits) -> None:
     _limit(resource.RLIMIT_MSGQUEUE, 0)
     system.drop_capabilities()
     system.prctl(system.PR_SET_NO_NEW_PRIVS, 1)
+    landlock.restrict()
     _filter_calls()
 
 

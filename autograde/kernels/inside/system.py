@@ -23,6 +23,14 @@ def _checked(result: int, what: str) -> None:
         raise OSError(number, f"{what}: {os.strerror(number)}")
 
 
+def call(number: int, *arguments: int | bytes | None) -> int:
+    """A system call that the C library has no function for."""
+    plain = [ctypes.c_long(a) if isinstance(a, int) else a for a in arguments]
+    result = int(_libc.syscall(ctypes.c_long(number), *plain))
+    _checked(result, f"system call {number}")
+    return result
+
+
 def unshare(flags: int) -> None:
     """Leave the namespaces of these kinds for new ones."""
     _checked(_libc.unshare(flags), "new namespaces")
