@@ -41,6 +41,7 @@ html_copy_source = False
 html_show_copyright = False
 html_show_sphinx = False
 html_use_index = False
+html_show_search_summary = False  # it would fetch pages, which a browser refuses for files
 
 
 def _formula(translator: nodes.NodeVisitor, node: nodes.Element) -> None:
