@@ -2,6 +2,7 @@
 
 import html
 import re
+from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -180,13 +181,40 @@ def test_a_bad_page_fails_the_build(tmp_path: Path, page: str) -> None:
         render(tmp_path / "pages", tmp_path / "site", CONFIG)
 
 
+def two_figures(course: Path) -> None:
+    path = lessons(course)["02_causal_mask"].solution_notebook
+    nb = read(path)
+    cell = next(c for c in nb.cells if "image/png" in str(c.get("outputs")))
+    cell.outputs *= 2
+    nbformat.write(nb, path)
+
+
+def another_build(course: Path) -> None:
+    path = lessons(course)["02_causal_mask"].solution_notebook
+    nb = read(path)
+    nb.cells.pop()
+    nbformat.write(nb, path)
+
+
+def not_built(course: Path) -> None:
+    lessons(course)["02_causal_mask"].solution_notebook.unlink()
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (two_figures, "draws 2 figures"),
+        (another_build, "do not belong together"),
+        (not_built, "is missing. Run: autograde build 02_causal_mask"),
+    ],
+)
 def test_a_failed_build_leaves_the_old_site(
-    course: Path, capsys: pytest.CaptureFixture[str]
+    course: Path, spoil: Callable[[Path], None], said: str
 ) -> None:
-    (course / "solutions" / "02_causal_mask" / "causal_mask.ipynb").unlink()
+    spoil(course)
     old = course / "build" / "site" / "index.html"
     old.parent.mkdir(parents=True)
     old.write_text("old")
-    with pytest.raises(CourseError, match="autograde build 02_causal_mask"):
+    with pytest.raises(CourseError, match=said):
         build_site(course, course / "build" / "site")
     assert old.read_text() == "old"
