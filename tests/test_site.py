@@ -20,6 +20,8 @@ from autograde.grader.variants import read_variants
 from autograde.student.practice import PRACTICE_FILE
 
 LESSONS = list(lessons(HERE).values())
+QUOTING = lessons(HERE)["05_causal_attention"]
+"""A cell of this lesson prints the lines of an answer."""
 CONFIG = HERE / "docs" / "site"
 READABLE = {".html", ".js", ".json", ".txt", ".md", ".ipynb", ".py", ".inv", ".css"}
 FEWEST_LETTERS = 9
@@ -76,7 +78,7 @@ def test_no_answer_is_on_the_site(text: str, lesson: Lesson) -> None:
 
 
 def test_an_answer_would_be_found(tmp_path: Path) -> None:
-    lesson = LESSONS[4]
+    lesson = QUOTING
     (tmp_path / "pages").mkdir()
     nbformat.write(read(lesson.solution_notebook), tmp_path / "pages" / "index.ipynb")
     render(tmp_path / "pages", tmp_path / "site", CONFIG)
@@ -90,7 +92,7 @@ def test_an_answer_would_be_found(tmp_path: Path) -> None:
 
 def test_what_prints_the_answers_lines_is_left_out(text: str) -> None:
     assert text.count(LEFT_OUT) > 0
-    trace = next(c for c in lesson_page(LESSONS[4]).cells if "trace(layer" in c.source)
+    trace = next(c for c in lesson_page(QUOTING).cells if "trace(layer" in c.source)
     assert [output.text for output in trace.outputs] == [LEFT_OUT]
 
 
