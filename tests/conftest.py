@@ -1,6 +1,8 @@
 """What several tests share: the lesson, a course of its own, and a way to run rubric cells."""
 
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -30,6 +32,14 @@ def course(tmp_path: Path) -> Path:
         shutil.copytree(HERE / folder, tmp_path / folder)
     shutil.copy(HERE / "nbgrader_config.py", tmp_path)
     return tmp_path
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The lessons' site, as `make site` makes it."""
+    target = tmp_path_factory.mktemp("site") / "site"
+    subprocess.run([sys.executable, "-m", "autograde.authoring.site", target], cwd=HERE, check=True)
+    return target
 
 
 @pytest.fixture(scope="session")

@@ -104,7 +104,10 @@ def test_stock_nbgrader_gives_a_right_notebook_nothing(lesson: Lesson, tmp_path:
         assert [grade.auto_score for grade in notebook.grades] == [0] * len(lesson.exercises)
 
 
-@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "docs/scores.md", "docs/wall.md"])
+PAGES = ["README.md", "CONTRIBUTING.md", "docs/scores.md", "docs/site.md", "docs/wall.md"]
+
+
+@pytest.mark.parametrize("name", PAGES)
 def test_links_between_files_lead_somewhere(name: str) -> None:
     page = HERE / name
     for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text()):

@@ -1,0 +1,202 @@
+"""The lessons as a static site: what students get, with the figures of the executed reference.
+
+`make site` runs this; `docs/site/conf.py` says how the pages look.
+
+The text of every cell is the student version's. What a cell shows is what the reference printed and
+drew, except where that quotes an answer.
+"""
+
+import shutil
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import nbformat
+from nbformat import NotebookNode
+from sphinx.cmd.build import main as sphinx
+
+from autograde.course import CourseError, Lesson, find_root, grade_id, lessons
+from autograde.verdict.panel import number
+
+FIGURE = "image/png"
+FEWEST_LETTERS = 10
+"""A shorter line of an answer, such as `return x`, may be found anywhere."""
+LEFT_OUT = "What this prints quotes the answer. It is seen in the lesson itself."
+TO_READ = """\
+*{minutes} minutes, {points} points. This page is for reading: an exercise shows the empty cell
+that students get, and below it what a right answer gives. To fill it in, open
+`notebooks/{lesson}/{notebook}.ipynb` in JupyterLab.*
+"""
+INDEX = """\
+# Attention, step by step
+
+Notebooks that teach attention in PyTorch, from a dot product to a trainable layer. These pages show
+what students read, with every figure. The exercises are empty: they are filled in JupyterLab, where
+an autograder answers line by line.
+
+| lesson | what it builds | minutes | points |
+|---|---|--:|--:|
+{rows}
+| all of them | | {minutes} | {points} |
+
+```{{toctree}}
+:hidden:
+
+{names}
+```
+"""
+
+
+def build_site(root: Path, target: Path) -> None:
+    """Make the site aside and put it in place whole: a failed build leaves the old one as it was.
+
+    Raises:
+        CourseError: a lesson is not built or cannot become a page, or Sphinx warned.
+    """
+    with TemporaryDirectory() as folder:
+        pages, site = Path(folder, "pages"), Path(folder, "site")
+        pages.mkdir()
+        write_pages(list(lessons(root).values()), pages)
+        render(pages, site, root / "docs" / "site")
+        shutil.rmtree(target, ignore_errors=True)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.move(site, target)
+
+
+def render(pages: Path, site: Path, config: Path) -> None:
+    """Pages to HTML. Every warning counts, and every reference must lead somewhere.
+
+    Raises:
+        CourseError: Sphinx warned; it has said what of on stderr.
+    """
+    strict = ("--quiet", "--fail-on-warning", "--nitpicky")
+    with TemporaryDirectory() as cache:
+        if sphinx([*strict, "-c", str(config), "-d", cache, str(pages), str(site)]):
+            raise CourseError("The site is not made. Mend what Sphinx names above.")
+    (site / ".buildinfo").unlink()
+
+
+def write_pages(chosen: list[Lesson], folder: Path) -> None:
+    """Write index.md and a notebook for each lesson, as MyST-NB reads them.
+
+    Raises:
+        CourseError: a lesson is not built, or cannot become a page.
+    """
+    (folder / "index.md").write_text(index_page(chosen), encoding="utf-8")
+    for lesson in chosen:
+        nbformat.write(lesson_page(lesson), folder / f"{lesson.name}.ipynb")
+
+
+def index_page(chosen: list[Lesson]) -> str:
+    """The table of the lessons, as the curriculum has them."""
+    return INDEX.format(
+        rows="\n".join(
+            f"| [{title(lesson)}]({lesson.name}.ipynb) | {lesson.about} "
+            f"| {lesson.minutes} | {number(lesson.points)} |"
+            for lesson in chosen
+        ),
+        minutes=sum(lesson.minutes for lesson in chosen),
+        points=number(sum(lesson.points for lesson in chosen)),
+        names="\n".join(f"{title(lesson)} <{lesson.name}>" for lesson in chosen),
+    )
+
+
+def title(lesson: Lesson) -> str:
+    """The lesson's number and title: 03 The -inf mask."""
+    return f"{lesson.name.partition('_')[0]} {lesson.title}"
+
+
+def lesson_page(lesson: Lesson) -> NotebookNode:
+    """The student version with what the executed reference shows.
+
+    Raises:
+        CourseError: the lesson is not built, or cannot become a page.
+    """
+    paths = (lesson.released_notebook, lesson.solution_notebook)
+    if missing := [path for path in paths if not path.is_file()]:
+        raise CourseError(f"{missing[0]} is missing. Run: autograde build {lesson.name}")
+    student, reference = (NotebookNode(nbformat.read(path, as_version=4)) for path in paths)
+    if [cell.id for cell in student.cells] != [cell.id for cell in reference.cells]:
+        raise CourseError(
+            f"{lesson.name}: notebooks/ and solutions/ do not belong together. "
+            f"Run: autograde build {lesson.name}"
+        )
+    pairs = list(zip(student.cells, reference.cells, strict=True))
+    secret = {line for cell, executed in pairs for line in _answer(cell, executed)}
+    for cell, executed in pairs:
+        if cell.cell_type == "code":
+            answer = cell.source != executed.source
+            shown = [] if answer else executed.outputs
+            cell.outputs = [_without(secret, output) for output in shown]
+            cell.metadata = _shown(cell)
+    heading, _, rest = student.cells[0].source.partition("\n")
+    note = TO_READ.format(
+        minutes=lesson.minutes,
+        points=number(lesson.points),
+        lesson=lesson.name,
+        notebook=lesson.notebook,
+    )
+    student.cells[0].source = f"{heading}\n\n{note}\n{rest}"
+    return student
+
+
+def _answer(cell: NotebookNode, executed: NotebookNode) -> set[str]:
+    """The lines of a cell that students do not get."""
+    given, whole = (
+        {line.split("  #")[0].strip() for line in each.source.splitlines()}
+        for each in (cell, executed)
+    )
+    return {line for line in whole - given if len(line) >= FEWEST_LETTERS}
+
+
+def _without(secret: set[str], output: NotebookNode) -> NotebookNode:
+    """The output, or a word in its place where it quotes an answer."""
+    texts = (output.get("text"), *output.get("data", {}).values())
+    if any(line in text for text in texts if isinstance(text, str) for line in secret):
+        return NotebookNode(output_type="stream", name="stdout", text=LEFT_OUT)
+    return output
+
+
+def _shown(cell: NotebookNode) -> NotebookNode:
+    """How MyST-NB shows a cell: what is folded, and the words for its figure."""
+    figures = [output for output in cell.outputs if FIGURE in output.get("data", {})]
+    if len(figures) > 1:
+        raise CourseError(
+            f"cell {cell.id} draws {len(figures)} figures. A page gives a cell one text "
+            "alternative; draw them in cells of their own."
+        )
+    tags, how = _folding(cell)
+    for output in figures:
+        how["image"] = {"alt": output.metadata[FIGURE]["alt"]}
+    return NotebookNode(tags=tags, mystnb=how)
+
+
+def _folding(cell: NotebookNode) -> tuple[list[str], dict[str, Any]]:
+    """What of a cell waits for a click, and the words to click on."""
+    for folded, tag, what in (
+        ((grade_id(cell) or "").startswith("test_"), "hide-input", "the rubric"),
+        (cell.metadata.get("jupyter", {}).get("source_hidden"), "hide-input", "the code"),
+        # who reads may guess first, too
+        ("beside(my_guess" in cell.source, "hide-output", "what it is"),
+    ):
+        if folded:
+            return [tag], {"code_prompt_show": f"Show {what}", "code_prompt_hide": f"Hide {what}"}
+    return [], {}
+
+
+def main() -> int:
+    """Into build/site, or where the first argument says."""
+    try:
+        root = find_root(Path.cwd())
+        target = Path(sys.argv[1]) if sys.argv[1:] else root / "build" / "site"
+        build_site(root, target)
+    except CourseError as error:
+        print(error, file=sys.stderr)
+        return 1
+    print(f"Open {target / 'index.html'}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,149 @@
+"""What axe-core, the usual checker of web pages, says of our panels and pages.
+
+Nothing serious and nothing critical: colours that are hard to read, pictures without words, tables,
+headings and landmarks that a screen reader cannot follow, places that no keyboard reaches.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from conftest import HERE
+from playwright.sync_api import Browser, Page
+
+from autograde.course import Lesson, lessons
+from autograde.grader.report import write_report
+from autograde.verdict.judge import HELD, LineVerdict, Verdict
+from autograde.verdict.key import Wrong
+from autograde.verdict.panel import advice, to_html, to_text
+from browser.conftest import Lab, lab, watch
+
+MENDED = {"serious", "critical"}
+NO_COLOURS = {"color-contrast": {"enabled": False}}
+"""For pages whose colours another page has already shown; this rule takes most of the time."""
+
+
+def faults(page: Page, within: str = "html", rules: dict[str, Any] | None = None) -> list[str]:
+    """The serious faults in a part of a page, with everything that is folded opened."""
+    page.evaluate("document.querySelectorAll('details').forEach(each => { each.open = true })")
+    found = Axe().run(page, within, {"resultTypes": ["violations"], "rules": rules or {}}).response
+    unseen = [rule["id"] for rule in found["inapplicable"] if rule["id"] == "color-contrast"]
+    return [f"{rule}: no text was looked at" for rule in unseen] + [
+        f"{fault['id']}: {node['html'][:200]} {node['failureSummary']}"
+        for fault in found["violations"]
+        if fault["impact"] in MENDED
+        for node in fault["nodes"]
+    ]
+
+
+NO_PICTURES = {"image-alt": {"enabled": False}}
+"""JupyterLab 4.6 shows a PNG output without the text alternative that is stored with it."""
+
+
+BAD = {
+    "pale text": '<p style="color: #bbb; background: #fff">words</p>',
+    "a picture without words": '<img src="data:image/png;base64,iVBORw0KGgo=">',
+    "a link without words": '<a href="#there"></a>',
+    "no name for a button": "<button></button>",
+    "wide code that no keyboard scrolls": f"<pre style='overflow: auto'>{'x' * 999}</pre>",
+}
+"""Adding a case is adding a row."""
+
+
+@pytest.mark.parametrize("html", BAD.values(), ids=BAD)
+def test_what_is_bad_is_found(browser: Browser, html: str) -> None:
+    with watch(browser) as seen:
+        seen.page.set_content(f"<html lang=en><title>x</title><main><h1>x</h1>{html}</main></html>")
+        assert len(faults(seen.page)) == 1
+
+
+RIGHT = LineVerdict("one sentence", True, 1.0)
+WRONG = LineVerdict("a batch", False, 0.0, "row 2 sums to `0.19`, not to 1")
+KNOWN = Wrong("no_scale", "Scores need no scale.", "Look at `d_k`.", ())
+PANELS = {
+    "right": Verdict("weights", 2.0, 2.0, (RIGHT, RIGHT)),
+    "wrong": Verdict("weights", 1.0, 2.0, (RIGHT, WRONG)),
+    "misconception": Verdict("weights", 0.0, 2.0, (WRONG, WRONG), misconception=KNOWN),
+    "held": Verdict("weights", 0.0, 2.0, (WRONG, LineVerdict("bool", False, 0.0, HELD, held=True))),
+    "not attempted": Verdict(
+        "weights", 0.0, 2.0, (WRONG,), note="Not attempted yet.", attempted=False
+    ),
+}
+"""What a rubric cell may show. Adding a case is adding a row."""
+
+
+@pytest.fixture(scope="module")
+def panels(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """JupyterLab on a notebook that shows every panel, and a lesson's outputs."""
+    root, scratch = tmp_path_factory.mktemp("panels"), tmp_path_factory.mktemp("lab")
+    outputs = []
+    for verdict in PANELS.values():
+        said = advice(verdict, named=True)
+        shown = {"text/plain": to_text(verdict, said), "text/html": to_html(verdict, said)}
+        outputs.append(nbformat.v4.new_output("display_data", shown))
+    solution = nbformat.read(lessons(HERE)["02_causal_mask"].solution_notebook, as_version=4)
+    for cell in solution.cells:
+        outputs += [o for o in cell.get("outputs", []) if "text/html" not in o.get("data", {})]
+    nb = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("", outputs=outputs)])
+    nb.metadata = solution.metadata  # names the kernel, so that nothing asks for one
+    nbformat.write(nb, root / "panels.ipynb")
+    with lab(root, scratch) as running:
+        nbformat.sign.NotebookNotary(data_dir=str(scratch / "jupyter_data_dir")).sign(nb)
+        yield running
+
+
+@pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
+def test_panels_in_jupyterlab(panels: Lab, browser: Browser, theme: str) -> None:
+    with watch(browser, panels.token) as seen:
+        seen.page.goto(f"{panels.url}/lab/tree/panels.ipynb?reset&token={panels.token}")
+        seen.page.locator(".jp-OutputArea .rubric").nth(len(PANELS) - 1).wait_for()
+        seen.page.evaluate(
+            "theme => window.jupyterapp.commands.execute('apputils:change-theme', {theme})", theme
+        )
+        seen.page.locator(f"body[data-jp-theme-name='{theme}']").wait_for(state="attached")
+        # its body is of no height, and what such a body hides counts as not shown
+        seen.page.add_style_tag(content="body { height: 100vh }")
+        assert faults(seen.page, ".jp-OutputArea", NO_PICTURES) == []
+
+
+@pytest.mark.parametrize("student", ["bob", "eve"])
+def test_feedback(small_class: Lesson, browser: Browser, student: str) -> None:
+    page = small_class.root / "feedback" / student / small_class.name / "causal_mask.html"
+    with watch(browser) as seen:
+        seen.page.goto(page.as_uri())
+        assert faults(seen.page) == []
+
+
+def test_report(small_class: Lesson, browser: Browser) -> None:
+    page = write_report(small_class)
+    with watch(browser) as seen:
+        seen.page.set_viewport_size({"width": 360, "height": 800})
+        seen.page.goto(page.as_uri())
+        assert faults(seen.page) == []
+
+
+SHOWN = [
+    ("index", "light"),
+    ("search", "light"),
+    ("02_causal_mask", "light"),
+    ("02_causal_mask", "dark"),
+]
+
+
+@pytest.mark.parametrize(("name", "scheme"), SHOWN)
+def test_the_sites_colours(site: Path, browser: Browser, name: str, scheme: Any) -> None:
+    with watch(browser) as seen:
+        seen.page.emulate_media(color_scheme=scheme)
+        seen.page.goto((site / f"{name}.html").as_uri())
+        assert faults(seen.page) == []
+
+
+@pytest.mark.parametrize("name", lessons(HERE))
+def test_the_sites_pages(site: Path, browser: Browser, name: str) -> None:
+    with watch(browser) as seen:
+        seen.page.set_viewport_size({"width": 360, "height": 800})
+        seen.page.goto((site / f"{name}.html").as_uri())
+        assert faults(seen.page, rules=NO_COLOURS) == []

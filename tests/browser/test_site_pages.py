@@ -1,0 +1,76 @@
+"""The lessons' site in a browser: it asks for nothing from elsewhere, and fits a phone."""
+
+from pathlib import Path
+
+import pytest
+from conftest import HERE
+from playwright.sync_api import Browser
+
+from autograde.authoring.site import render
+from autograde.course import lessons
+from browser.conftest import watch
+
+NAMES = ["index", "search", *lessons(HERE)]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("width", [360, 1280])
+def test_a_page_fits_and_asks_for_nothing(
+    site: Path, browser: Browser, name: str, width: int
+) -> None:
+    with watch(browser) as seen:
+        seen.page.set_viewport_size({"width": width, "height": 800})
+        seen.page.goto((site / f"{name}.html").as_uri())
+        seen.page.evaluate(OPEN)
+        assert seen.page.evaluate("document.documentElement.scrollWidth") <= width
+        assert [url for url in seen.addresses if not url.startswith((site.as_uri(), "data:"))] == []
+        assert seen.errors == []
+
+
+OPEN = """() => {
+    document.querySelectorAll("details").forEach(each => { each.open = true });
+    const pictures = [...document.images];
+    pictures.forEach(each => { each.loading = "eager" });
+    return Promise.all(pictures.map(each => each.decode()));
+}"""
+"""Unfolds everything and waits for every picture; one that cannot be shown is an error."""
+
+
+def test_a_figure_is_sharp_and_no_wider_than_the_page(site: Path, browser: Browser) -> None:
+    with watch(browser) as seen:
+        seen.page.set_viewport_size({"width": 360, "height": 800})
+        seen.page.goto((site / "06_multi_head.html").as_uri())
+        seen.page.evaluate(OPEN)
+        widths = seen.page.evaluate("[...document.images].map(x => [x.width, x.naturalWidth])")
+    assert widths
+    assert all(shown <= min(328, whole) for shown, whole in widths)
+
+
+def test_folds_open_on_a_click(site: Path, browser: Browser) -> None:
+    with watch(browser) as seen:
+        seen.page.goto((site / "03_inf_mask.html").as_uri())
+        rubric = seen.page.get_by_text('@rubric("future_mask")')
+        guess = seen.page.get_by_text("[0.27, 0.73, 0.0]")
+        for hidden, words in ((rubric, "Show the rubric"), (guess, "Show what it is")):
+            assert not hidden.is_visible()
+            seen.page.get_by_text(words).first.click()
+            assert hidden.is_visible()
+
+
+def test_search_finds_a_lesson(site: Path, browser: Browser) -> None:
+    with watch(browser) as seen:
+        seen.page.goto((site / "search.html").as_uri() + "?q=padding")
+        seen.page.locator("#search-results li a", has_text="The -inf mask").first.wait_for()
+        assert seen.errors == []
+
+
+def test_a_formula_is_drawn_without_a_script(tmp_path: Path, browser: Browser) -> None:
+    (tmp_path / "pages").mkdir()
+    text = "# A\n\nHere $QK^\\top$ and\n\n$$\\frac{a}{\\sqrt{d_k}}$$\n"
+    (tmp_path / "pages" / "index.md").write_text(text)
+    render(tmp_path / "pages", tmp_path / "site", HERE / "docs" / "site")
+    with watch(browser) as seen:
+        seen.page.goto((tmp_path / "site" / "index.html").as_uri())
+        inline, block = seen.page.locator("math").all()
+        assert inline.bounding_box()["height"] < block.bounding_box()["height"]
+        assert [url for url in seen.addresses if not url.startswith(tmp_path.as_uri())] == []

@@ -1,0 +1,222 @@
+"""The lessons' site: every figure, no answer, and links that lead somewhere."""
+
+import html
+import re
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import nbformat
+import pytest
+from conftest import HERE
+from nbformat import NotebookNode
+from pages import Outline, outline_of
+
+from autograde.authoring.lint import solution_lines
+from autograde.authoring.site import LEFT_OUT, build_site, lesson_page, render
+from autograde.authoring.sources import source_notebook
+from autograde.course import CourseError, Lesson, lessons
+from autograde.grader.variants import read_variants
+from autograde.student.practice import PRACTICE_FILE
+
+LESSONS = list(lessons(HERE).values())
+QUOTING = lessons(HERE)["05_causal_attention"]
+"""A cell of this lesson prints the lines of an answer."""
+CONFIG = HERE / "docs" / "site"
+READABLE = {".html", ".js", ".json", ".txt", ".md", ".ipynb", ".py", ".inv", ".css"}
+FEWEST_LETTERS = 9
+"""A shorter line of an answer, such as `return x`, is found in any script."""
+
+
+def read(path: Path) -> NotebookNode:
+    return nbformat.read(path, as_version=4)
+
+
+def one_space(text: str) -> str:
+    return " ".join(text.split())
+
+
+def everything(site: Path) -> str:
+    """All that can be read on the site: as it is stored, and as it is shown, without the tags."""
+    files = [path for path in site.rglob("*") if path.suffix in READABLE]
+    texts = [path.read_text(encoding="utf-8", errors="replace") for path in files]
+    shown = [html.unescape(re.sub(r"<[^>]*>", "", text)) for text in texts]
+    return one_space("\n".join([*texts, *map(html.unescape, texts), *shown]))
+
+
+def secrets_of(lesson: Lesson) -> set[str]:
+    """Each line of solutions, marking schemes and variants, each belief and hint, that no student
+    version has. A later lesson gives what an earlier one asks for."""
+    lines = [line for cell in source_notebook(lesson).cells for line in solution_lines(cell.source)]
+    for exercise in lesson.exercises:
+        known = read_variants(lesson, exercise)
+        lines += known.hints
+        for variant in known.variants:
+            lines += [line.split("  #")[0] for line in variant.code.splitlines()]
+            lines += [variant.misconception, variant.hint]
+    given = "\n".join(c.source for o in LESSONS for c in read(o.released_notebook).cells)
+    given = one_space(given + re.sub(r"[*`]", "", given))
+    wanted = {one_space(line) for line in lines if line}
+    return {line for line in wanted if len(line) >= FEWEST_LETTERS and line not in given}
+
+
+@pytest.fixture(scope="module")
+def text(site: Path) -> str:
+    return everything(site)
+
+
+@pytest.fixture(scope="module")
+def outlines(site: Path) -> dict[str, Outline]:
+    return {path.name: outline_of(path.read_text()) for path in site.glob("*.html")}
+
+
+@pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)
+def test_no_answer_is_on_the_site(text: str, lesson: Lesson) -> None:
+    secrets = secrets_of(lesson)
+    assert len(secrets) > 100
+    assert [line for line in secrets if line in text] == []
+
+
+def test_an_answer_would_be_found(tmp_path: Path) -> None:
+    lesson = QUOTING
+    (tmp_path / "pages").mkdir()
+    nbformat.write(read(lesson.solution_notebook), tmp_path / "pages" / "index.ipynb")
+    render(tmp_path / "pages", tmp_path / "site", CONFIG)
+    text = everything(tmp_path / "site")
+    code = [c.source for c in source_notebook(lesson).cells if c.cell_type == "code"]
+    solved = {one_space(line) for source in code for line in solution_lines(source)}
+    wanted = solved & secrets_of(lesson)
+    assert len(wanted) > 10
+    assert [line for line in wanted if line not in text] == []
+
+
+def test_what_prints_the_answers_lines_is_left_out(text: str) -> None:
+    assert text.count(LEFT_OUT) > 0
+    trace = next(c for c in lesson_page(QUOTING).cells if "trace(layer" in c.source)
+    assert [output.text for output in trace.outputs] == [LEFT_OUT]
+
+
+def test_no_data_for_the_judge_is_on_the_site(site: Path) -> None:
+    suffixes = {path.suffix for path in site.rglob("*") if path.is_file()}
+    assert suffixes <= READABLE | {".png", ".svg", ".map"}
+    assert not list(site.rglob(PRACTICE_FILE))
+
+
+@pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)
+def test_a_lesson_is_whole(outlines: dict[str, Outline], lesson: Lesson) -> None:
+    page = outlines[f"{lesson.name}.html"]
+    executed = read(lesson.solution_notebook)
+    outputs = [output for cell in executed.cells for output in cell.get("outputs", [])]
+    figures = [o.metadata["image/png"]["alt"] for o in outputs if "image/png" in o.get("data", {})]
+    pictures = [attributes.get("alt") for tag, attributes in page.attributes if tag == "img"]
+    assert pictures == figures
+    written = re.findall(r"^#+ (.*)$", "\n".join(
+        cell.source for cell in read(lesson.released_notebook).cells
+        if cell.cell_type == "markdown"
+    ), re.MULTILINE)  # fmt: skip
+    assert len(page.headings) == len(written)
+    assert "raise NotImplementedError" in page.text
+    for exercise in lesson.exercises:
+        assert f'@rubric("{exercise.name}"' in page.text
+        assert f"{exercise.name}: {exercise.points:g} of {exercise.points:g} points" in page.text
+
+
+def test_the_index_is_the_curriculum(site: Path) -> None:
+    rows = re.findall(r"<tr.*?</tr>", (site / "index.html").read_text(), re.DOTALL)
+    cells = [
+        [one_space(html.unescape(re.sub(r"<[^>]*>", "", cell)))
+         for cell in re.findall(r"<t[dh].*?</t[dh]>", row, re.DOTALL)]
+        for row in rows
+    ]  # fmt: skip
+    lines = [[f"{x.name[:2]} {x.title}", x.about, str(x.minutes), f"{x.points:g}"] for x in LESSONS]
+    assert cells[1:-1] == lines
+    assert cells[-1] == [
+        "all of them", "", str(sum(x.minutes for x in LESSONS)),
+        f"{sum(x.points for x in LESSONS):g}",
+    ]  # fmt: skip
+
+
+def dead_links(site: Path, outlines: dict[str, Outline]) -> list[str]:
+    """Addresses on the pages that lead nowhere. Those outside are judged by their form alone."""
+    dead = []
+    for name, page in outlines.items():
+        addresses = [found.get(key) for _, found in page.attributes for key in ("href", "src")]
+        for address in filter(None, addresses):
+            parts = urlsplit(address)
+            if parts.scheme:
+                well = parts.scheme == "https" and re.fullmatch(r"[\w-]+(\.[\w-]+)+", parts.netloc)
+            else:
+                target = unquote(parts.path) or name
+                ids = outlines[target].ids if target in outlines else []
+                well = (site / target).is_file() and parts.fragment in ["", *ids]
+            if not well:
+                dead.append(f"{name}: {address}")
+    return dead
+
+
+def test_links_lead_somewhere(site: Path, outlines: dict[str, Outline]) -> None:
+    assert dead_links(site, outlines) == []
+
+
+@pytest.mark.parametrize("address", ["no.html", "#no", "01_self_attention.html#no", "http://x.org",
+                                     "https://x", "_images/no.png"])  # fmt: skip
+def test_a_dead_link_would_be_found(site: Path, address: str) -> None:
+    outlines = {"index.html": outline_of(f'<a href="{address}">x</a>')}
+    assert dead_links(site, outlines) == [f"index.html: {address}"]
+
+
+BAD_PAGES = {
+    "a link to no page": "# A\n\n[there](nowhere.md)",
+    "a link to no heading": "# A\n\n[there](#nowhere)",
+    "a formula that is none": "# A\n\n$\\nosuchthing{x}$",
+    "a heading left out": "# A\n\n### B",
+    "a picture that is not there": "# A\n\n![words](nowhere.png)",
+}
+"""What fails the build. Adding a case is adding a row."""
+
+
+@pytest.mark.parametrize("page", BAD_PAGES.values(), ids=BAD_PAGES)
+def test_a_bad_page_fails_the_build(tmp_path: Path, page: str) -> None:
+    (tmp_path / "pages").mkdir()
+    (tmp_path / "pages" / "index.md").write_text(page)
+    with pytest.raises(CourseError, match="Mend what Sphinx names above"):
+        render(tmp_path / "pages", tmp_path / "site", CONFIG)
+
+
+def two_figures(course: Path) -> None:
+    path = lessons(course)["02_causal_mask"].solution_notebook
+    nb = read(path)
+    cell = next(c for c in nb.cells if "image/png" in str(c.get("outputs")))
+    cell.outputs *= 2
+    nbformat.write(nb, path)
+
+
+def another_build(course: Path) -> None:
+    path = lessons(course)["02_causal_mask"].solution_notebook
+    nb = read(path)
+    nb.cells.pop()
+    nbformat.write(nb, path)
+
+
+def not_built(course: Path) -> None:
+    lessons(course)["02_causal_mask"].solution_notebook.unlink()
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (two_figures, "draws 2 figures"),
+        (another_build, "do not belong together"),
+        (not_built, "is missing. Run: autograde build 02_causal_mask"),
+    ],
+)
+def test_a_failed_build_leaves_the_old_site(
+    course: Path, spoil: Callable[[Path], None], said: str
+) -> None:
+    spoil(course)
+    old = course / "build" / "site" / "index.html"
+    old.parent.mkdir(parents=True)
+    old.write_text("old")
+    with pytest.raises(CourseError, match=said):
+        build_site(course, course / "build" / "site")
+    assert old.read_text() == "old"
