@@ -6,6 +6,7 @@ from autograde.student.practice import hint, why
 from autograde.student.query_picture import attention_picture
 from autograde.student.rubric import rubric
 from autograde.student.sliders import explore
+from autograde.student.standing import progress
 from autograde.student.stubs import explain_stubs
 from autograde.student.tables import beside, table
 from autograde.student.traces import trace
@@ -18,6 +19,7 @@ __all__ = [
     "explore",
     "heatmap",
     "hint",
+    "progress",
     "rubric",
     "show",
     "table",
