@@ -9,6 +9,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from difflib import SequenceMatcher
 from itertools import count
 
 import nbformat
@@ -21,6 +22,8 @@ LESSONS = (
     "**Changed twice.** You changed the cell above, and so did the lesson. Yours was kept. "
     "The lesson's new text is:"
 )
+ALIKE = 0.5
+"""How much of its text a cell must keep to be the same cell, rewritten."""
 GONE = "The cell above is no longer part of the lesson. It stays because you changed it."
 
 
@@ -40,7 +43,9 @@ def merge(handed_out: NotebookNode, students: NotebookNode, lesson: NotebookNode
     lesson's cell it stood behind.
     """
     old, new = ({_key(cell): cell for cell in nb.cells} for nb in (handed_out, lesson))
-    keyed = _keyed(students, old, new)
+    rewritten = _rewritten(old, new)
+    new = {rewritten.get(key, key): cell for key, cell in new.items()}
+    keyed = _keyed(students, old, new, rewritten)
     mine = {key: cell for key, cell in keyed if key}
     merged = Merged(_with_metadata_of(lesson, handed_out, students))
     places: dict[str, list[NotebookNode]] = {"": []}
@@ -74,12 +79,29 @@ def _key(cell: NotebookNode) -> str:
     return f"name {name}" if (name := grade_id(cell)) else f"id {cell.get('id')}"
 
 
+def _rewritten(old: dict[str, NotebookNode], new: dict[str, NotebookNode]) -> dict[str, str]:
+    """Which cell each rewritten one was: without a name, it has a new id with its new text."""
+    found = {}
+    steps = SequenceMatcher(None, list(old), list(new), autojunk=False).get_opcodes()
+    for _, start, end, new_start, new_end in (step for step in steps if step[0] == "replace"):
+        for was, now in zip(list(old)[start:end], list(new)[new_start:new_end], strict=False):
+            (kind, before), (new_kind, after) = _text(old[was]), _text(new[now])
+            alike = SequenceMatcher(None, before, after, autojunk=False).ratio() > ALIKE
+            unnamed = was.startswith("id ") and now.startswith("id ")
+            if unnamed and alike and kind == new_kind and was not in new:
+                found[now] = was
+    return found
+
+
 def _text(cell: NotebookNode) -> tuple[str, str]:
     return cell.cell_type, cell.source
 
 
 def _keyed(
-    students: NotebookNode, old: dict[str, NotebookNode], new: dict[str, NotebookNode]
+    students: NotebookNode,
+    old: dict[str, NotebookNode],
+    new: dict[str, NotebookNode],
+    rewritten: dict[str, str],
 ) -> list[tuple[str, NotebookNode]]:
     """The student's cells in order, each with the key of the lesson's cell that it is, or "".
 
@@ -90,7 +112,7 @@ def _keyed(
     keyed: list[tuple[str, NotebookNode]] = []
     for original in students.cells:
         cell = NotebookNode(nbformat.from_dict(original))
-        key = _key(cell)
+        key = rewritten.get(_key(cell), _key(cell))
         if key not in old and key not in new:
             key = "" if grade_id(cell) else by_text.get(_text(cell), "")
         keyed.append((key, cell))
@@ -125,7 +147,8 @@ def _merge_cell(
 
 
 def _named_as(new: NotebookNode, old: NotebookNode | None, mine: NotebookNode) -> NotebookNode:
-    """The student's cell with the points, tags and checksum that the lesson gives it now."""
+    """The student's cell with the id, points, tags and checksum that the lesson gives it now."""
+    mine["id"] = new.id
     if old is None or old.metadata != new.metadata:
         mine.metadata = NotebookNode({**mine.metadata, **new.metadata})
     return mine
