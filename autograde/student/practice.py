@@ -96,10 +96,9 @@ def answer(recording: Recording) -> None:
         verdict = replace(verdict, misconception=None)  # it would be that of the earlier exercise
     named = before is not None and before.misconception == verdict.misconception
     _last[recording.exercise] = verdict
-    said = advice(verdict, named=named) + _next_steps(verdict, named=named)
     validating = os.environ.get("NBGRADER_EXECUTION") == "validate"
-    if not validating:
-        standing.remember(verdict.exercise, verdict.points)
+    standing.remember(verdict.exercise, verdict.points, keep=not validating)
+    said = advice(verdict, named=named) + _next_steps(verdict, named=named)
     _show(verdict, said)
     if not verdict.passed:
         # Validate shows the error alone, so there it says what the panel says

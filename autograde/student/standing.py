@@ -51,12 +51,15 @@ class Standing:
         )
 
 
-def remember(exercise: str, points: float) -> None:
-    """Keep the points of a rubric that has just run, for this kernel and for the next one."""
+def remember(exercise: str, points: float, *, keep: bool = True) -> None:
+    """Note the points of a rubric that has just run, for this kernel and, to keep, for the next.
+
+    They are kept in a working copy alone; elsewhere the notebook stands by itself.
+    """
     _here[exercise] = points
     folder = Path.cwd()
-    if not (folder.parent / STATE / INDEX).is_file():
-        return  # the notebook stands alone, outside a working copy
+    if not keep or not (folder.parent / STATE / INDEX).is_file():
+        return
     place = folder.parent / STATE / "progress" / folder.name
     with suppress(OSError):  # a full or read-only disk is no reason to fail the rubric
         place.mkdir(parents=True, exist_ok=True)

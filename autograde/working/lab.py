@@ -1,6 +1,7 @@
 """JupyterLab on the working copy, opened at the table of lessons."""
 
 import os
+import re
 from pathlib import Path
 from urllib.parse import quote
 
@@ -42,8 +43,9 @@ def write_table(project: Project) -> None:
         lesson, _, _ = read_lesson(project, path)
         link = quote(f"{lesson.name}/{path.name}")
         tasks = len(lesson.exercises) + len(lesson.written)
-        title = lesson.title.replace("|", "\\|")
-        rows.append(f"| [{lesson.name[:2]} {title}]({link}) | {tasks} | {number(lesson.points)} |")
+        place = re.match(r"\d*", lesson.name)
+        title = f"{place[0] if place else ''} {lesson.title}".strip().replace("|", "\\|")
+        rows.append(f"| [{title}]({link}) | {tasks} | {number(lesson.points)} |")
     put(project.work / TABLE, PAGE.format(rows="\n".join(rows)).encode())
 
 
