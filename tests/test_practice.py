@@ -50,7 +50,7 @@ def test_right_answer_is_shown_and_does_not_raise(shown: list[str]) -> None:
     cell(right)
     assert shown == [
         "it: 4 of 4 points\n  right  a matrix\n"
-        "This lesson: 1 of 1 exercises right, 4 of 4 points. All are right."
+        "This lesson: 1 of 1 exercises right, 4 of 4 points. Save the notebook and press Validate."
     ]
 
 

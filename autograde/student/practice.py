@@ -143,7 +143,7 @@ def _so_far(exercise: str) -> str:
     """The lesson's progress, in a sentence."""
     worth = {name: key.points for name, key in lesson_keys(exercise).items()}
     here = standing.of_lesson(worth)
-    then = f"Next: {here.next}." if here.next else "All are right."
+    then = f"Next: {here.next}." if here.next else "Save the notebook and press Validate."
     return f"This lesson: {here.in_words()}. {then}"
 
 
