@@ -131,15 +131,22 @@ def test_a_notebook_of_another_version_is_named(shown: list[str]) -> None:
 
 
 def test_a_notebook_alone_finds_its_practice_data_in_the_package(
-    shown: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    shown: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     installed = tmp_path / "01_it.safetensors.gz"
     (tmp_path / practice.PRACTICE_FILE).rename(installed)
     (tmp_path / "02_other.safetensors.gz").write_bytes(pack_keys({}))
+    practice.progress()
+    assert capsys.readouterr().out == "Run a rubric cell first.\n"
     found = [tmp_path / "02_other.safetensors.gz", installed]
     monkeypatch.setattr(practice, "_installed", lambda: found)
     cell(right)
+    practice.progress()
     assert shown[0].startswith("it: 4 of 4 points")
+    assert shown[1] == ("This lesson: 1 of 1 exercises right, 4 of 4 points\n  right      it")
     with pytest.raises(KeyError, match="no exercise is called 'that'; there are it"):
         practice.hint("that")
 

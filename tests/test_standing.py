@@ -5,6 +5,7 @@ import re
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,7 +17,17 @@ from autograde.student.rubric import rubric
 from autograde.student.standing import Standing, of_course, of_lesson, remember, to_html, to_text
 
 WORTH = {"f": 2.0, "g": 3.0}
-BROKEN = [b"", b"{", b"\xff\xfe", b"[]", b'{"a": 1}', b'{"01_it": {"f": "many"}}', b"null", b'"x"']
+BROKEN = [
+    b"",
+    b'{"points": "many", "ran": 1}',
+    b"{",
+    b"\xff\xfe",
+    b"[]",
+    b'{"a": 1}',
+    b'{"01_it": {"f": "many"}}',
+    b"null",
+    b'"x"',
+]
 
 
 @pytest.fixture
@@ -58,6 +69,17 @@ def test_it_outlives_the_kernel_and_the_last_run_counts(
     assert files(working) == ["01_it/f.json", "01_it/g.json"]
 
 
+def test_it_notes_which_cells_had_run(working: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    inputs = ["", "def scores(x):\n    return x\n", "def weights(x): ..."]
+    history = SimpleNamespace(input_hist_raw=inputs)
+    shell = SimpleNamespace(history_manager=history)
+    monkeypatch.setattr(standing, "get_ipython", lambda: shell)
+    remember("scores", 2.0)
+    noted = [standing.digest("def scores(x):\n    return x")]
+    assert standing.ran(working, "01_it", "scores") == noted
+    assert standing.ran(working, "01_it", "weights") == []
+
+
 def test_outside_a_working_copy_only_the_kernel_remembers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -82,6 +104,7 @@ def test_a_damaged_file_is_no_error(
     restart(monkeypatch)
     (working / standing.STATE / "progress" / "01_it" / "f.json").write_bytes(content)
     assert of_lesson(WORTH).solved == ["g"]
+    assert standing.ran(working, "01_it", "f") == []
     (working / standing.STATE / standing.INDEX).write_bytes(content)
     assert [lesson for lesson in of_course(working) if lesson.worth] == []
     remember("f", 2.0)
@@ -104,7 +127,7 @@ def test_two_kernels_at_once_leave_a_whole_file(
         thread.start()
     path = working / standing.STATE / "progress" / "01_it" / "f.json"
     while any(thread.is_alive() for thread in threads):
-        assert not path.exists() or json.loads(path.read_text()) == 2.0
+        assert not path.exists() or json.loads(path.read_text())["points"] == 2.0
     assert files(working) == ["01_it/f.json"]
 
 

@@ -1,5 +1,6 @@
 """`autograde submit`: looked at first, then one zip that `nbgrader zip_collect` reads."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -14,11 +15,12 @@ import classes
 import nbformat
 import pytest
 from click.testing import CliRunner, Result
+from nbclient import NotebookClient
 from nbformat import NotebookNode
 from nbgrader.apps import ZipCollectApp
 from nbgrader.coursedir import CourseDirectory
 from test_collect import zipped
-from working_copy import LESSON, NOTEBOOK, answer_all, change, make_project, mine
+from working_copy import LESSON, NOTEBOOK, answer_all, answers, change, make_project, mine
 
 from autograde.cli import main
 from autograde.course_config import course_config
@@ -63,10 +65,19 @@ def twice(path: Path) -> None:
 
 def ran_later(path: Path) -> None:
     """The rubric ran ten minutes after the notebook was saved."""
-    kept = path.parent.parent / standing.STATE / "progress" / LESSON / "apply_mask.json"
-    kept.parent.mkdir(parents=True)
-    kept.write_text("2.0")
+    note_rubric(path, [])
     os.utime(path, (time.time() - 600,) * 2)
+
+
+def changed_since(path: Path) -> None:
+    """The rubric ran on another answer than the one in the file, which was saved later."""
+    note_rubric(path, [standing.digest("def apply_mask(w, m):\n    return 1")])
+
+
+def note_rubric(path: Path, ran: list[str]) -> None:
+    kept = standing.record_file(path.parent.parent, LESSON, "apply_mask")
+    kept.parent.mkdir(parents=True)
+    kept.write_text(json.dumps({"points": 2.0, "ran": ran}))
 
 
 def of_cells(how: Callable[[Cells], None]) -> Callable[[Path], None]:
@@ -97,7 +108,8 @@ WARNED: dict[str, tuple[Callable[[Path], None], str]] = {
         without("apply_mask"), "apply_mask: the cell was deleted; it will be put back"
     ),
     "an answer twice": (twice, "apply_mask: the cell stands there twice; the last one counts"),
-    "not saved": (ran_later, "not saved: the rubric of apply_mask ran after the file was last"),
+    "not saved": (ran_later, "apply_mask: not saved since its rubric ran"),
+    "changed since": (changed_since, "apply_mask: changed after its rubric ran"),
 }  # fmt: skip
 
 
@@ -122,6 +134,27 @@ def test_a_finished_lesson_is_packed_without_a_question(project: Project) -> Non
         (info,) = archive.infolist()
         assert info.filename == f"{LESSON}/{NOTEBOOK}.ipynb"
         assert archive.read(info) == mine(project).read_bytes()
+
+
+def test_an_answer_that_ran_as_it_was_saved_is_not_named(project: Project) -> None:
+    note_rubric(mine(project), [standing.digest(answers()["apply_mask"])])
+    assert "apply_mask" not in run(project, LESSON).output
+
+
+def test_what_a_kernel_notes_is_held_against_the_file(project: Project) -> None:
+    nb = nbformat.read(mine(project), as_version=4)
+    wanted = ("setup", "apply_mask", "test_apply_mask")
+    nb.cells = [cell for cell in nb.cells if cell.id in wanted]
+    for _ in range(2):  # as after Restart and Run All
+        NotebookClient(nb, resources={"metadata": {"path": str(mine(project).parent)}}).execute()
+    os.utime(mine(project))
+    with chdir(project.root):
+        progress = CliRunner().invoke(main, ["progress"]).output
+    assert "1 of 6 exercises right, 2 of 14 points" in progress
+    assert "apply_mask" not in run(project, LESSON).output
+    change(mine(project), lambda cells: cells["apply_mask"].update(source="def apply_mask(): ..."))
+    said = run(project, LESSON, input="n\n").output
+    assert "apply_mask: changed after its rubric ran" in said
 
 
 def test_what_was_not_begun_is_said_when_it_is_asked_for(project: Project) -> None:

@@ -2,11 +2,10 @@
 
 from autograde.student.canvas import show
 from autograde.student.heatmaps import heatmap
-from autograde.student.practice import hint, why
+from autograde.student.practice import hint, progress, why
 from autograde.student.query_picture import attention_picture
 from autograde.student.rubric import rubric
 from autograde.student.sliders import explore
-from autograde.student.standing import progress
 from autograde.student.stubs import explain_stubs
 from autograde.student.tables import beside, table
 from autograde.student.traces import trace

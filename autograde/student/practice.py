@@ -173,3 +173,18 @@ def why(exercise: str) -> None:
         print("This is none of the known mistakes. Read the first wrong line, and try a hint.")
     else:
         print("\n".join(advice(verdict, named=True)))
+
+
+def progress() -> None:
+    """Show how far you are in this lesson and in the course."""
+    if not Path(PRACTICE_FILE).is_file() and not _last:
+        print("Run a rubric cell first.")
+        return
+    here = standing.of_lesson({name: key.points for name, key in lesson_keys().items()})
+    course = standing.of_course(Path.cwd().parent)
+    others = [lesson for lesson in course if lesson.lesson != here.lesson]
+    panel = {
+        "text/plain": standing.to_text(here, others),
+        "text/html": standing.to_html(here, others),
+    }
+    display(panel, raw=True)

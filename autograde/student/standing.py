@@ -4,6 +4,7 @@ Only practice writes here, one small file for each exercise, beside the working 
 neither writes nor reads it.
 """
 
+import hashlib
 import json
 import os
 import tempfile
@@ -14,7 +15,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from IPython.display import display
+from IPython.core.getipython import get_ipython
 
 from autograde.verdict.panel import STYLE, number
 
@@ -60,14 +61,35 @@ def remember(exercise: str, points: float, *, keep: bool = True) -> None:
     folder = Path.cwd()
     if not keep or not (folder.parent / STATE / INDEX).is_file():
         return
-    place = folder.parent / STATE / "progress" / folder.name
+    path = record_file(folder.parent, folder.name, exercise)
     with suppress(OSError):  # a full or read-only disk is no reason to fail the rubric
-        place.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         # two kernels may write at once: each file is put in place whole, and the last one counts
-        handle, fresh = tempfile.mkstemp(dir=place, prefix=".")
+        handle, fresh = tempfile.mkstemp(dir=path.parent, prefix=".")
         with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump(points, file)
-        Path(fresh).replace(place / f"{exercise}.json")
+            json.dump({"points": points, "ran": _ran(exercise)}, file)
+        Path(fresh).replace(path)
+
+
+def _ran(exercise: str) -> list[str]:
+    """Digests of the cells run in this kernel that speak of an exercise, its answer among them."""
+    history = getattr(get_ipython(), "history_manager", None)
+    texts = history.input_hist_raw if history is not None else []
+    return sorted({digest(text) for text in texts if exercise in text})
+
+
+def digest(text: str) -> str:
+    return hashlib.sha256(text.strip().encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def ran(working: Path, lesson: str, exercise: str) -> list[str]:
+    """What had run when the rubric of an exercise last did; nothing where that is not known."""
+    found = _record(working, lesson, exercise).get("ran")
+    return found if isinstance(found, list) else []
+
+
+def record_file(working: Path, lesson: str, exercise: str) -> Path:
+    return working / STATE / "progress" / lesson / f"{exercise}.json"
 
 
 def of_lesson(worth: Mapping[str, float]) -> Standing:
@@ -97,9 +119,13 @@ def _index(working: Path) -> dict[str, dict[str, float]]:
 
 
 def _kept(working: Path, lesson: str, worth: Mapping[str, float]) -> dict[str, float]:
-    place = working / STATE / "progress" / lesson
-    found = {name: _read(place / f"{name}.json") for name in worth}
+    found = {name: _record(working, lesson, name).get("points") for name in worth}
     return {name: float(p) for name, p in found.items() if isinstance(p, int | float)}
+
+
+def _record(working: Path, lesson: str, exercise: str) -> dict[str, Any]:
+    found = _read(record_file(working, lesson, exercise))
+    return found if isinstance(found, dict) else {}
 
 
 def _read(path: Path) -> Any:
@@ -108,16 +134,6 @@ def _read(path: Path) -> Any:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-
-
-def progress() -> None:
-    """Show how far you are in this lesson and in the course."""
-    from autograde.student.practice import lesson_keys
-
-    here = of_lesson({name: key.points for name, key in lesson_keys().items()})
-    course = [lesson for lesson in of_course(Path.cwd().parent) if lesson.lesson != here.lesson]
-    data = {"text/plain": to_text(here, course), "text/html": to_html(here, course)}
-    display(data, raw=True)
 
 
 def to_text(here: Standing, course: list[Standing]) -> str:

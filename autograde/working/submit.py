@@ -14,6 +14,7 @@ from nbformat import NotebookNode
 
 from autograde.course import CourseError, Lesson, grade_id
 from autograde.grader.submission import Submission, read_submission, restore
+from autograde.student import standing
 from autograde.working.project import Project, handed_out_for, read_lesson, same_version
 from autograde.working.update import put
 
@@ -75,7 +76,7 @@ def _check(project: Project, released: Path) -> Checked:
         checked.refused = str(error)
         return checked
     checked.begun, checked.warnings = look(lesson, submission.nb, original)
-    checked.warnings += _unsaved(project, lesson, path)
+    checked.warnings += _unsaved(project, lesson, submission.nb, path)
     if _is_old(project, released):
         checked.warnings.append("there is a newer version of the lesson: run autograde update")
     return checked
@@ -130,18 +131,22 @@ def _stale(answer: NotebookNode, rubric: NotebookNode) -> str:
     return ""
 
 
-def _unsaved(project: Project, lesson: Lesson, path: Path) -> list[str]:
-    """A rubric that ran after the notebook was saved ran on something that is not in the file."""
-    saved = path.stat().st_mtime
-    later = [
-        exercise.name
-        for exercise in lesson.exercises
-        if (kept := project.state / "progress" / lesson.name / f"{exercise.name}.json").is_file()
-        and kept.stat().st_mtime > saved + SAVED_LATER_SECONDS
-    ]
-    if not later:
-        return []
-    return [f"not saved: the rubric of {', '.join(later)} ran after the file was last saved"]
+def _unsaved(project: Project, lesson: Lesson, nb: NotebookNode, path: Path) -> list[str]:
+    """What practice noted when a rubric ran, held against the file.
+
+    A rubric that ran after the notebook was saved ran on something that is not in the file. An
+    answer that had not run by then was changed since.
+    """
+    saved, said = path.stat().st_mtime, []
+    texts = {name: cell.source for cell in nb.cells if (name := grade_id(cell))}
+    for exercise in lesson.exercises:
+        place = project.work, lesson.name, exercise.name
+        record, ran = standing.record_file(*place), standing.ran(*place)
+        if record.is_file() and record.stat().st_mtime > saved + SAVED_LATER_SECONDS:
+            said.append(f"{exercise.name}: not saved since its rubric ran")
+        elif ran and standing.digest(texts.get(exercise.name, "")) not in ran:
+            said.append(f"{exercise.name}: changed after its rubric ran")
+    return said
 
 
 def pack(project: Project, checked: list[Checked]) -> Path:
