@@ -244,6 +244,24 @@ def test_merging_again_changes_nothing(case: Case) -> None:
     assert merge(old, once, new).nb == once
 
 
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_a_name_stands_once_and_only_if_the_lesson_has_it(case: Case) -> None:
+    """nbgrader goes by names; one that stands twice is an error to it."""
+    old, new = lesson(*case.old), lesson(*case.new)
+    merged = merge(old, students(old, *case.steps), new).nb
+    names = [name for cell in merged.cells if (name := grade_id(cell))]
+    assert len(names) == len(set(names))
+    assert set(names) <= {grade_id(cell) for cell in new.cells}
+
+
+def test_a_text_rewritten_twice_is_still_the_same_text() -> None:
+    first, second, third = (lesson(text(said)) for said in ("B one", "B two", "B two!"))
+    mine = merge(first, students(first, edit("B one", "B one, I think")), second).nb
+    assert summary(merge(second, mine, third).nb) == [
+        "B one, I think", "the lesson's is: B two!", "the lesson's is: B two",
+    ]  # fmt: skip
+
+
 def test_points_tags_and_checksums_are_the_lessons() -> None:
     old, new = lesson(*GIVEN), lesson(A, STUB, rubric("check", points=3), B)
     mine = students(old, edit("stub", "mine"))

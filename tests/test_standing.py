@@ -19,6 +19,7 @@ from autograde.student.standing import Standing, of_course, of_lesson, remember,
 WORTH = {"f": 2.0, "g": 3.0}
 BROKEN = [
     b"",
+    b"[" * 100_000,
     b'{"points": "many", "ran": 1}',
     b"{",
     b"\xff\xfe",

@@ -132,7 +132,7 @@ def _read(path: Path) -> Any:
     """The JSON in a file; None where there is none, or where it was damaged."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
 
 
