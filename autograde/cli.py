@@ -206,7 +206,7 @@ def lab(options: tuple[str, ...]) -> None:
     project = the_project()
     with told():
         newer = prepare(project)
-        opening.write_table(project)
+        opening.write_table(project, newer)
     print(f"your working copy: {project.work}")
     if newer:
         print(f"there are new versions of {', '.join(newer)}; to get them: autograde update")

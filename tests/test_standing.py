@@ -144,9 +144,9 @@ def test_the_panel_says_the_same_in_words_and_in_html() -> None:
         "Other lessons:",
         "  02_<b>: 0 of 1 exercises right, 0 of 1 points",
     ]
-    for said in ("right: f", "not right: g (next)", "3 of 5 points", "02_<b>: 0 of 1"):
+    for said in ("✓ rightf", "✗ not rightg (next)", "3 of 5 points", "02_<b>: 0 of 1"):
         assert said in page.text
-    assert set(page.tags) == {"div", "strong", "ul", "li"}
+    assert set(page.tags) == {"div", "strong", "ul", "li", "span"}
 
 
 def cell(answer: Callable[..., Any]) -> None:

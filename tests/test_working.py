@@ -92,6 +92,9 @@ def test_the_table_names_every_lesson_with_a_link(project: Project) -> None:
     lesson = lessons(HERE)[LESSON]
     assert f"]({LESSON}/{NOTEBOOK}.ipynb) | {len(lesson.exercises)} | {lesson.points:g} |" in table
     assert "02 The causal mask" in table
+    assert "There are new" not in table
+    lab.write_table(project, [LESSON])
+    assert f"There are new versions of {LESSON}." in (project.work / lab.TABLE).read_text()
 
 
 def test_jupyterlab_opens_on_the_table_and_keeps_its_tabs_there(
@@ -105,6 +108,27 @@ def test_jupyterlab_opens_on_the_table_and_keeps_its_tabs_there(
     assert "--allow-root" not in arguments
     monkeypatch.setattr(lab, "is_root", lambda: True)
     assert "--allow-root" in lab.arguments(project, ())
+
+
+def test_the_command_makes_the_working_copy_and_says_what_matters(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[tuple[str, ...]] = []
+    monkeypatch.setattr(lab, "open_lab", lambda project, options: opened.append(options))
+    monkeypatch.setattr(lab, "is_root", lambda: True)
+    shutil.rmtree(project.work)
+    with chdir(project.root):
+        result = CliRunner().invoke(main, ["lab", "--no-browser", "--port=1"])
+    assert (result.exit_code, opened) == (0, [("--no-browser", "--port=1")])
+    assert f"your working copy: {project.work}" in result.output
+    assert "you are root" in result.output
+    assert (project.work / lab.TABLE).is_file()
+    with (released(project)).open("a") as file:
+        file.write("\n")
+    monkeypatch.setattr(lab, "is_root", lambda: False)
+    said = run(project, "lab").output
+    assert f"there are new versions of {LESSON}; to get them: autograde update" in said
+    assert "you are root" not in said
 
 
 def test_an_update_brings_the_new_version_and_keeps_the_answers(

@@ -152,18 +152,28 @@ def _state(lesson: Standing, name: str) -> str:
     return "not right" if name in lesson.points else "not tried"
 
 
+MARKS = {"right": ("✓", "right"), "not right": ("✗", "wrong"), "not tried": ("·", "idle")}
+PLAIN = "list-style:none;margin:.4em 0 0;padding:0"
+
+
 def to_html(here: Standing, course: list[Standing]) -> str:
     """The panel as HTML: no script, no address, every text escaped."""
     colour = STYLE["idle" if here.next else "right"]
-    rows = "".join(
-        f"<li>{_state(here, name)}: {escape(name)}"
-        f"{' <strong>(next)</strong>' if name == here.next else ''}</li>"
-        for name in here.worth
-    )
+    rows = "".join(_row(here, name) for name in here.worth)
     others = "".join(f"<li>{escape(lesson.lesson)}: {lesson.in_words()}</li>" for lesson in course)
     return (
         f'<div class="progress" style="{STYLE["panel"]};border-left-color:{colour}">'
-        f"<strong>This lesson: {here.in_words()}</strong><ul>{rows}</ul>"
-        + (f"<strong>Other lessons</strong><ul>{others}</ul>" if course else "")
+        f'<strong>This lesson: {here.in_words()}</strong><ul style="{PLAIN}">{rows}</ul>'
+        + (f'<strong>Other lessons</strong><ul style="{PLAIN}">{others}</ul>' if course else "")
         + "</div>"
+    )
+
+
+def _row(lesson: Standing, name: str) -> str:
+    state = _state(lesson, name)
+    mark, kind = MARKS[state]
+    following = " <strong>(next)</strong>" if name == lesson.next else ""
+    return (
+        '<li style="margin:.15em 0"><span style="display:inline-block;width:6.5em;'
+        f'color:{STYLE[kind]};font-weight:bold">{mark} {state}</span>{escape(name)}{following}</li>'
     )

@@ -32,8 +32,11 @@ In a terminal (File, New, Terminal):
 """
 
 
-def write_table(project: Project) -> None:
+def write_table(project: Project, newer: list[str] | None = None) -> None:
     """Write the table of lessons, which JupyterLab opens first.
+
+    Args:
+        newer: the lessons of which there is a newer version than in the working copy.
 
     Raises:
         CourseError: a lesson cannot be read.
@@ -46,6 +49,8 @@ def write_table(project: Project) -> None:
         place = re.match(r"\d*", lesson.name)
         title = f"{place[0] if place else ''} {lesson.title}".strip().replace("|", "\\|")
         rows.append(f"| [{title}]({link}) | {tasks} | {number(lesson.points)} |")
+    if newer:
+        rows += ["", f"**There are new versions of {', '.join(newer)}.** To get them, see below."]
     put(project.work / TABLE, PAGE.format(rows="\n".join(rows)).encode())
 
 
