@@ -32,8 +32,8 @@ test: $(READY) ## lint, type check, then all tests
 test-browser: $(READY) ## the tests that open pages in Chromium; make test runs them too
 	@$(VENV) python -m pytest --numprocesses=0 tests/browser
 
-lab: $(READY) ## open JupyterLab on the lessons
-	@$(VENV) jupyter lab --LabApp.default_url=/lab/tree/notebooks
+lab: $(READY) ## open JupyterLab on the lessons, in a working copy in work/
+	@$(VENV) autograde lab
 
 site: $(READY) ## the lessons as pages to read, without answers, in build/site
 	@$(VENV) python -m autograde.authoring.site

@@ -2,7 +2,11 @@
 
 import os
 import sys
+import webbrowser
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
@@ -10,10 +14,13 @@ from rich.table import Table
 
 from autograde import course
 
+if TYPE_CHECKING:
+    from autograde.working.project import Project
+
 
 @click.group()
 def main() -> None:
-    """Build, check, release and grade lessons."""
+    """Work through lessons; build, check, release and grade them."""
     # nbgrader starts `alembic` by name when it makes a gradebook
     os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
 
@@ -168,6 +175,114 @@ def export(lessons: tuple[str, ...], kind: str, file: Path | None) -> None:
         print(export_grades(course.find_root(Path.cwd()), kind, lessons, file))
     except (course.CourseError, OSError) as error:
         raise click.ClickException(str(error)) from error
+
+
+def the_project() -> "Project":
+    """The folder with lessons that this one belongs to; without one it is a usage error."""
+    from autograde.working.project import find_project
+
+    try:
+        return find_project(Path.cwd())
+    except course.CourseError as error:
+        raise click.UsageError(str(error)) from error
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """What cannot be done ends the command, with the reason in words."""
+    try:
+        yield
+    except (course.CourseError, OSError) as error:
+        raise click.ClickException(str(error)) from error
+
+
+@main.command(context_settings={"ignore_unknown_options": True})
+@click.argument("options", nargs=-1, type=click.UNPROCESSED)
+def lab(options: tuple[str, ...]) -> None:
+    """Open JupyterLab on your working copy of the lessons; OPTIONS go to JupyterLab."""
+    from autograde.working import lab as opening
+    from autograde.working.update import prepare
+
+    project = the_project()
+    with told():
+        newer = prepare(project)
+        opening.write_table(project, newer)
+    print(f"your working copy: {project.work}")
+    if newer:
+        print(f"there are new versions of {', '.join(newer)}; to get them: autograde update")
+    if opening.is_root():
+        print("you are root, and so is all code in these notebooks; another user is safer")
+    opening.open_lab(project, options)
+
+
+@main.command()
+def update() -> None:
+    """Bring new versions of the lessons into your working copy; what you wrote is kept."""
+    from autograde.working.lab import write_table
+    from autograde.working.update import update as bring
+
+    project = the_project()
+    with told():
+        changes = bring(project)
+        write_table(project)
+    for change in changes:
+        print(f"{change.lesson}: {change.said}")
+    if not changes:
+        print("nothing new")
+    sys.exit(1 if any(change.failed for change in changes) else 0)
+
+
+@main.command()
+def progress() -> None:
+    """Say how far you are, lesson by lesson."""
+    from autograde.student.standing import of_course
+
+    lessons = of_course(the_project().work)
+    for lesson in lessons:
+        print(f"{lesson.lesson}: {lesson.in_words()}")
+    if not lessons:
+        print("there is no working copy yet; to make one: autograde lab")
+
+
+@main.command("self")
+@click.argument("notebook", type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--no-open", is_flag=True, help="Only write the page and say where it is.")
+def grade_self(notebook: Path, no_open: bool) -> None:
+    """Grade a saved notebook of yours as grading will, and open the feedback page."""
+    from autograde.working.alone import grade_alone
+
+    with told():
+        graded = grade_alone(the_project(), notebook)
+    print("\n".join(graded.in_words))
+    print(f"feedback: {graded.page}")
+    if not no_open:
+        webbrowser.open(graded.page.as_uri())
+
+
+@main.command()
+@click.argument("lessons", nargs=-1)
+@click.option("--yes", is_flag=True, help="Hand in whatever there is to say about it.")
+@click.option("--exchange", is_flag=True, help="Give them to nbgrader's exchange, not to a zip.")
+def submit(lessons: tuple[str, ...], yes: bool, exchange: bool) -> None:
+    """Look at lessons, and pack them for your LMS; without a name, those you have begun."""
+    from autograde.working import submit as handing_in
+
+    project = the_project()
+    try:
+        checked = handing_in.choose(project, lessons)
+    except course.CourseError as error:
+        raise click.UsageError(str(error)) from error
+    for each in checked:
+        print("\n".join(each.in_words))
+    if refused := [each.lesson for each in checked if each.refused]:
+        raise click.ClickException(f"not handed in: {', '.join(refused)} could not be graded")
+    if any(each.warnings for each in checked) and not yes:
+        click.confirm("Hand in all the same?", abort=True)
+    with told():
+        if not exchange:
+            print(f"to hand in: {handing_in.pack(project, checked)}")
+        elif failed := handing_in.exchange(project, checked):
+            raise click.ClickException(f"nbgrader did not take {', '.join(failed)}; see above")
 
 
 if __name__ == "__main__":

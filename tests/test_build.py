@@ -27,6 +27,8 @@ from autograde.grader import program
 from autograde.grader.expected import make_keys
 from autograde.student.session import PRACTICE_SEED
 from autograde.verdict.judge import judge
+from autograde.working.project import find_project
+from autograde.working.update import prepare
 
 LESSON = "01_self_attention"
 
@@ -290,6 +292,16 @@ def test_release_writes_what_students_may_have_and_nothing_else(tmp_path: Path) 
     assert b"BEGIN SOLUTION" not in everything
     with pytest.raises(CourseError, match="is not empty"):
         release(HERE, wanted, target)
+
+
+def test_a_released_folder_is_ready_to_work_in(lesson: Lesson, tmp_path: Path) -> None:
+    release(HERE, [lesson], tmp_path)
+    readme = (tmp_path / "README.md").read_text()
+    for command in ("lab", "update", "self", "submit"):
+        assert f".venv/bin/autograde {command}" in readme
+    project = find_project(tmp_path / "notebooks")
+    assert prepare(project) == []
+    assert files(project.work / lesson.name) == files(tmp_path / "notebooks" / lesson.name)
 
 
 def test_release_needs_a_built_lesson(course: Path, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from conftest import make_key
 from torch import Tensor
 
-from autograde.student import practice, session
+from autograde.student import practice, session, standing
 from autograde.student.rubric import rubric
 from autograde.verdict.key import pack_keys
 
@@ -42,12 +42,16 @@ def shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]
         patch.setattr(practice, "display", lambda data, raw: panels.append(data["text/plain"]))
         patch.setattr(practice, "_last", {})
         patch.setattr(practice, "_hints_shown", {})
+        patch.setattr(standing, "_here", {})
         yield panels
 
 
 def test_right_answer_is_shown_and_does_not_raise(shown: list[str]) -> None:
     cell(right)
-    assert shown == ["it: 4 of 4 points\n  right  a matrix"]
+    assert shown == [
+        "it: 4 of 4 points\n  right  a matrix\n"
+        "This lesson: 1 of 1 exercises right, 4 of 4 points. Save the notebook and press Validate."
+    ]
 
 
 def test_symptom_comes_first_and_the_misconception_next(shown: list[str]) -> None:
@@ -108,6 +112,43 @@ def test_missing_practice_data_says_what_to_do(
     monkeypatch.chdir(tmp_path)
     with pytest.raises(FileNotFoundError, match="fetch the lesson again"):
         practice.hint("it")
+
+
+def test_validate_says_what_the_panel_says(
+    shown: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NBGRADER_EXECUTION", "validate")
+    with pytest.raises(practice.RubricFailed) as failed:
+        cell(over_columns)
+    assert [str(failed.value)] == shown
+
+
+def test_a_notebook_of_another_version_is_named(shown: list[str]) -> None:
+    tomorrow = rubric("it")
+    tomorrow.call("a line of tomorrow", right, tomorrow.normal(5, 7))
+    with pytest.raises(practice.RubricFailed, match="know no line “a line of tomorrow”"):
+        tomorrow(lambda r: None)
+
+
+def test_a_notebook_alone_finds_its_practice_data_in_the_package(
+    shown: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    installed = tmp_path / "01_it.safetensors.gz"
+    (tmp_path / practice.PRACTICE_FILE).rename(installed)
+    (tmp_path / "02_other.safetensors.gz").write_bytes(pack_keys({}))
+    practice.progress()
+    assert capsys.readouterr().out == "Run a rubric cell first.\n"
+    found = [tmp_path / "02_other.safetensors.gz", installed]
+    monkeypatch.setattr(practice, "_installed", lambda: found)
+    cell(right)
+    practice.progress()
+    assert shown[0].startswith("it: 4 of 4 points")
+    assert shown[1] == ("This lesson: 1 of 1 exercises right, 4 of 4 points\n  right      it")
+    with pytest.raises(KeyError, match="no exercise is called 'that'; there are it"):
+        practice.hint("that")
 
 
 def test_failed_rubric_shows_one_line_instead_of_a_traceback() -> None:

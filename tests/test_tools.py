@@ -15,7 +15,13 @@ from conftest import HERE
 from nbgrader.api import Gradebook
 
 from autograde.authoring.sources import source_notebook
-from autograde.course import Lesson
+from autograde.course import Lesson, lessons
+from autograde.grader import program
+from autograde.grader.expected import make_keys
+from autograde.grader.variants import read_variants
+from autograde.student.session import PRACTICE_SEED
+from autograde.verdict.judge import judge
+from autograde.verdict.panel import to_text
 
 BIN = Path(sys.executable).parent
 
@@ -104,10 +110,30 @@ def test_stock_nbgrader_gives_a_right_notebook_nothing(lesson: Lesson, tmp_path:
         assert [grade.auto_score for grade in notebook.grades] == [0] * len(lesson.exercises)
 
 
-PAGES = ["README.md", "CONTRIBUTING.md", "docs/scores.md", "docs/site.md", "docs/wall.md"]
+def test_validate_says_what_the_rubric_says(tmp_path: Path) -> None:
+    lesson = lessons(HERE)["02_causal_mask"]
+    wrong = next(
+        variant.code for variant in read_variants(lesson, lesson.exercise("apply_mask")).wrong
+    )
+    folder = tmp_path / lesson.name
+    shutil.copytree(lesson.released_notebook.parent, folder)
+    nb = nbformat.read(lesson.released_notebook, as_version=4)
+    nb.cells = [cell for cell in nb.cells if cell.id in ("setup", "apply_mask", "test_apply_mask")]
+    nb.cells[1].source = wrong
+    nbformat.write(nb, folder / lesson.released_notebook.name)
+    said = run("nbgrader", "validate", lesson.released_notebook.name, cwd=folder).stdout
+    key = make_keys(lesson, PRACTICE_SEED)["apply_mask"]
+    recording = program.load(lesson).with_answer(wrong).record("apply_mask", PRACTICE_SEED)
+    verdict = judge(recording, key)
+    panel = to_text(verdict, [])
+    assert "WRONG" in panel
+    assert [line for line in panel.splitlines() if line not in said] == []
 
 
-@pytest.mark.parametrize("name", PAGES)
+PAGES = ["README.md", "CONTRIBUTING.md", *(f"docs/{page.name}" for page in HERE.glob("docs/*.md"))]
+
+
+@pytest.mark.parametrize("name", sorted(PAGES))
 def test_links_between_files_lead_somewhere(name: str) -> None:
     page = HERE / name
     for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text()):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from autograde.course import CourseError, Lesson
 
-ENVIRONMENT = ("LICENSE", "environment.yml", "pyproject.toml", "requirements.lock")
+ENVIRONMENT = ("LICENSE", "environment.yml", "pyproject.toml", "requirements.lock", "setup.py")
 PACKAGE = "autograde"
 
 README = """\
@@ -21,7 +21,19 @@ Set up once, with Python 3.11 or newer, in this folder:
 
 Then, each time:
 
-    .venv/bin/jupyter lab notebooks
+    .venv/bin/autograde lab
+
+JupyterLab opens on the table of lessons. Your work is kept in work/, apart from the lessons as you
+got them. When there is a new version, unpack it over this folder: work/ is not in it. Then:
+
+    .venv/bin/autograde update                           # new versions; what you wrote is kept
+    .venv/bin/autograde self work/LESSON/NAME.ipynb      # grades a notebook that you have saved
+    .venv/bin/autograde submit LESSON                    # checks a lesson and packs it
+
+In a hosted service a notebook works alone, once the package is installed there. This makes the
+package's file, to be uploaded beside the notebook:
+
+    .venv/bin/pip wheel --no-deps .
 """
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from markupsafe import Markup
 from nbconvert.exporters import HTMLExporter
+from nbformat import NotebookNode
 from traitlets.config import Config
 
 from autograde.grader.feedback_page import page_of
@@ -30,3 +31,16 @@ class FeedbackExporter(HTMLExporter):
         yield "page_of", page_of
         yield "number", number
         yield "inline", lambda text: Markup(inline(text))  # noqa: S704 (it escapes)
+
+
+def feedback_page(nb: NotebookNode, notebook: str, score: float, max_score: float) -> str:
+    """The page of a judged notebook that no gradebook knows.
+
+    Args:
+        notebook: its name, for a page without a heading.
+    """
+    total = {"notebook": notebook, "score": score, "max_score": max_score, "late_penalty": 0}
+    page: str
+    exporter = FeedbackExporter()  # type: ignore[no-untyped-call]
+    page, _ = exporter.from_notebook_node(nb, {"nbgrader": total})
+    return page

@@ -67,6 +67,7 @@ class Page:
     title: str
     problem: str
     walled: bool
+    remark: str = ""
     graded: list[Graded] = field(default_factory=list)
     blocks: list[Block] = field(default_factory=list)
 
@@ -81,7 +82,7 @@ def page_of(nb: NotebookNode) -> Page:
     note = nb.metadata.get(NOTE, {})
     verdicts = read_verdicts(note)
     comments = {grade_id(cell) or "": _comment(cell) for cell in nb.cells}
-    page = Page("", note.get("problem", ""), note.get("wall", True))
+    page = Page("", note.get("problem", ""), note.get("wall", True), note.get("remark", ""))
     outline = _Outline()
     for number, cell in enumerate(nb.cells):
         name = grade_id(cell) or ""

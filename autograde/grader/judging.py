@@ -7,6 +7,9 @@ from dataclasses import replace
 from nbformat import NotebookNode
 
 from autograde.course import Exercise, Lesson, grade_id
+from autograde.grader.markup import sanitise_text
+from autograde.grader.outputs import reduce_outputs
+from autograde.grader.verdicts import NOTE, graded_note
 from autograde.verdict.judge import Verdict, failed, judge
 from autograde.verdict.key import Key
 from autograde.verdict.packing import BadData
@@ -15,6 +18,23 @@ from autograde.verdict.recording import MIME, Recording
 from autograde.verdict.sources import answer_source
 
 UNJUDGED = "The grader failed on what this cell recorded; your teacher will look at it."
+
+
+def judge_by(
+    lesson: Lesson, nb: NotebookNode, released: NotebookNode, keys: dict[str, Key], seed: int
+) -> dict[str, Verdict]:
+    """Judge an executed notebook by the keys of a seed, and make it what pages may show: verdicts,
+    nothing that acts."""
+    note = nb.metadata[NOTE]
+    verdicts = judge_notebook(lesson, nb, keys, note["problem"], note["notes"])
+    unjudged = [v.exercise for v in verdicts.values() if UNJUDGED in v.note]
+    if unjudged and not note["problem"]:
+        note["problem"] = f"The judge failed on {', '.join(unjudged)}: look at the feedback."
+    note.update(graded_note(verdicts, seed))
+    reduce_outputs(nb)
+    sanitise_text(nb, released)
+    show_verdicts(lesson, nb, verdicts)
+    return verdicts
 
 
 def judge_notebook(

@@ -12,15 +12,13 @@ from traitlets import Bool
 
 from autograde.course import CourseError, Lesson, find_root, lessons
 from autograde.grader.job import Result, make_job, put_result, run_job
-from autograde.grader.judging import UNJUDGED, judge_notebook, show_verdicts
+from autograde.grader.judging import judge_by
 from autograde.grader.keys import keys_for
-from autograde.grader.markup import sanitise_text
-from autograde.grader.outputs import reduce_outputs
 from autograde.grader.saving import Rows, save_scores
 from autograde.grader.seeds import seed_of
 from autograde.grader.store import stored_result
 from autograde.grader.submission import Submission, read_submission, restore
-from autograde.grader.verdicts import NOTE, graded_note
+from autograde.grader.verdicts import NOTE
 from autograde.grader.versions import require_same_rules
 from autograde.grader.written import keep_read
 from autograde.kernels.template import plain_files
@@ -103,19 +101,9 @@ class Run(NbGraderPreprocessor):
 
 
 def judge_and_show(lesson: Lesson, nb: NotebookNode, released: NotebookNode) -> dict[str, Verdict]:
-    """Judge an executed notebook, and make it what pages may show: verdicts, nothing that acts."""
+    """Judge an executed notebook by the keys of its seed, and make it what pages may show."""
     seed = seed_of(lesson.root, lesson.name, nb)
-    note = nb.metadata[NOTE]
-    keys = keys_for(lesson, seed)
-    verdicts = judge_notebook(lesson, nb, keys, note["problem"], note["notes"])
-    unjudged = [v.exercise for v in verdicts.values() if UNJUDGED in v.note]
-    if unjudged and not note["problem"]:
-        note["problem"] = f"The judge failed on {', '.join(unjudged)}: look at the feedback."
-    note.update(graded_note(verdicts, seed))
-    reduce_outputs(nb)
-    sanitise_text(nb, released)
-    show_verdicts(lesson, nb, verdicts)
-    return verdicts
+    return judge_by(lesson, nb, released, keys_for(lesson, seed), seed)
 
 
 class JudgeAndSave(NbGraderPreprocessor):

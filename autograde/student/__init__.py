@@ -2,7 +2,7 @@
 
 from autograde.student.canvas import show
 from autograde.student.heatmaps import heatmap
-from autograde.student.practice import hint, why
+from autograde.student.practice import hint, progress, why
 from autograde.student.query_picture import attention_picture
 from autograde.student.rubric import rubric
 from autograde.student.sliders import explore
@@ -18,6 +18,7 @@ __all__ = [
     "explore",
     "heatmap",
     "hint",
+    "progress",
     "rubric",
     "show",
     "table",

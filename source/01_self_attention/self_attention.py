@@ -46,7 +46,11 @@
 #   is one of the known mistakes, you are told which.
 # - Three things hold for every function and are checked for each: float64 in gives float64 out, gradients
 #   pass, and the arguments are left as they were.
+# - To see how far you are, run `from autograde.student import progress; progress()` in a cell of your own.
 # - At the end choose *Restart Kernel and Run All*, save, and press *Validate*.
+#
+# *Opened alone, in a hosted notebook service?* Get the file `attention_notebooks-….whl` from where you got this lesson, put
+# it beside the notebook, and run `%pip install attention_notebooks-*.whl` in a new cell above the others.
 
 # %% nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
 import math

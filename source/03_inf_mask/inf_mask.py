@@ -36,6 +36,9 @@
 #
 # *Run cells, fill in exercises, ask `hint` and `why`* as in lesson 01. Float64 in gives float64 out, gradients pass,
 # and arguments are left as they were. Scores are `(..., n, n)`: the last two dimensions are queries and keys.
+#
+# *Opened alone, in a hosted notebook service?* Get the file `attention_notebooks-….whl` from where you got this lesson, put
+# it beside the notebook, and run `%pip install attention_notebooks-*.whl` in a new cell above the others.
 
 # %% nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
 import math

@@ -37,6 +37,9 @@
 # | 7 What goes wrong in practice, summary | 5 |
 #
 # *Run cells, fill in exercises, ask `hint` and `why`* as before. One question is answered in words; a person reads it.
+#
+# *Opened alone, in a hosted notebook service?* Get the file `attention_notebooks-….whl` from where you got this lesson, put
+# it beside the notebook, and run `%pip install attention_notebooks-*.whl` in a new cell above the others.
 
 # %% nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
 import math

@@ -41,8 +41,8 @@ class Lab:
 
 
 @contextmanager
-def lab(root: Path, scratch: Path) -> Iterator[Lab]:
-    """JupyterLab on a folder, gone at the end."""
+def lab(root: Path, scratch: Path, command: tuple[str, ...] = ("jupyter", "lab")) -> Iterator[Lab]:
+    """JupyterLab on a folder, gone at the end; another command may open it."""
     with socket.create_server(("127.0.0.1", 0)) as some:
         port = some.getsockname()[1]
     token = secrets.token_hex(16)
@@ -55,7 +55,7 @@ def lab(root: Path, scratch: Path) -> Iterator[Lab]:
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     with open(scratch / "server.log", "wb") as log:
         process = subprocess.Popen(
-            ["jupyter", "lab", "--no-browser", "--allow-root", "--ip=127.0.0.1", f"--port={port}",
+            [*command, "--no-browser", "--allow-root", "--ip=127.0.0.1", f"--port={port}",
              "--port-retries=0", f"--IdentityProvider.token={token}",
              "--LabApp.expose_app_in_browser=True", "--LabApp.extension_manager=readonly"],
             cwd=root, stdout=log, stderr=log, env={**os.environ, **folders, "PATH": path},

@@ -1,0 +1,112 @@
+"""`autograde self`: a saved notebook graded on the student's machine, from practice data alone."""
+
+from contextlib import chdir
+from pathlib import Path
+
+import nbformat
+import pytest
+from click.testing import CliRunner, Result
+from conftest import HERE
+from pages import outline_of
+from working_copy import LESSON, answer_all, change, make_project, mine, released
+
+from autograde import cli
+from autograde.course import lessons
+from autograde.grader.variants import read_variants
+from autograde.working.alone import REMARK
+from autograde.working.project import Project
+
+
+def run(project: Project, *arguments: str) -> Result:
+    with chdir(project.work):
+        return CliRunner().invoke(cli.main, ["self", *arguments])
+
+
+def wrong_mask() -> str:
+    lesson = lessons(HERE)[LESSON]
+    variants = read_variants(lesson, lesson.exercise("causal_mask")).wrong
+    return next(variant.code for variant in variants if variant.name == "one_too_many")
+
+
+@pytest.fixture(scope="module")
+def graded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, Result, list[str]]:
+    """One mistake, one exercise left out, and a rubric that was made to say yes."""
+    project = make_project(tmp_path_factory.mktemp("alone"))
+    stub = nbformat.read(released(project), as_version=4)
+    untouched = next(cell.source for cell in stub.cells if cell.id == "future_influence")
+    answer_all(mine(project), causal_mask=wrong_mask(), future_influence=untouched)
+    change(mine(project), lambda cells: cells["test_causal_mask"].update(source="print('right')"))
+    opened: list[str] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cli.webbrowser, "open", opened.append)
+        result = run(project, str(mine(project)))
+    return project, result, opened
+
+
+def test_it_says_what_each_exercise_earned(graded: tuple[Project, Result, list[str]]) -> None:
+    _, result, _ = graded
+    assert result.exit_code == 0, result.output
+    said = result.output.splitlines()
+    assert "apply_mask: 2 of 2 points" in said
+    assert "future_influence: 0 of 3 points" in said
+    assert "causal_mask: 2 of 2 points" not in said  # the rubric was put back
+
+
+def test_it_opens_the_page_that_it_names(graded: tuple[Project, Result, list[str]]) -> None:
+    project, result, opened = graded
+    page = project.work / "feedback" / LESSON / "causal_mask.html"
+    assert f"feedback: {page}" in result.output
+    assert opened == [page.as_uri()]
+
+
+def test_the_page_is_that_of_grading(graded: tuple[Project, Result, list[str]]) -> None:
+    project, _, _ = graded
+    html = (project.work / "feedback" / LESSON / "causal_mask.html").read_text()
+    page = outline_of(html)
+    assert page.faults() == []
+    assert REMARK in page.text
+    assert "This is what comes out when one thinks" in page.text
+    assert "Rubric cell: the cell was changed; the original was put back." in page.text
+    assert "Not attempted yet." in page.text
+    assert "wall" not in page.text.lower()
+    assert "http" not in html.split("</style>")[1]
+
+
+def test_the_notebook_and_the_folder_stay_as_they_were(
+    graded: tuple[Project, Result, list[str]],
+) -> None:
+    project, _, _ = graded
+    assert "print('right')" in mine(project).read_text()
+    assert sorted(path.name for path in (project.work / LESSON).iterdir()) == [
+        "causal_mask.ipynb",
+        "practice.safetensors.gz",
+    ]
+
+
+def test_a_file_that_is_no_notebook_is_named(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    mine(project).write_bytes(b"no notebook")
+    result = run(project, str(mine(project)))
+    assert result.exit_code == 1
+    assert "cannot be graded: The file is not JSON" in result.output
+
+
+def test_a_notebook_of_no_lesson_is_named(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    other = project.work / "other.ipynb"
+    nbformat.write(nbformat.v4.new_notebook(), other)
+    result = run(project, str(other))
+    assert result.exit_code == 1
+    assert f"other.ipynb is a notebook of none of these lessons: {LESSON}" in result.output
+
+
+def test_a_notebook_of_another_version_is_named(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+
+    def points(cells: dict[str, nbformat.NotebookNode]) -> None:
+        cells["test_apply_mask"].metadata["nbgrader"]["checksum"] = "another"
+
+    change(mine(project), points)
+    result = run(project, str(mine(project)))
+    assert result.exit_code == 1
+    assert "the rubric of apply_mask has changed. Run: autograde update" in result.output

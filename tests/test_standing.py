@@ -1,0 +1,184 @@
+"""Progress: for the student alone, kept beside the working copy, without a say in grading."""
+
+import json
+import re
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from conftest import HERE
+from pages import outline_of
+
+from autograde.student import grading, session, standing
+from autograde.student.rubric import rubric
+from autograde.student.standing import Standing, of_course, of_lesson, remember, to_html, to_text
+
+WORTH = {"f": 2.0, "g": 3.0}
+BROKEN = [
+    b"",
+    b"[" * 100_000,
+    b'{"points": "many", "ran": 1}',
+    b"{",
+    b"\xff\xfe",
+    b"[]",
+    b'{"a": 1}',
+    b'{"01_it": {"f": "many"}}',
+    b"null",
+    b'"x"',
+]
+
+
+@pytest.fixture
+def working(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working copy of one lesson, seen from a kernel in its folder."""
+    (tmp_path / "01_it").mkdir()
+    (tmp_path / standing.STATE).mkdir()
+    (tmp_path / standing.STATE / standing.INDEX).write_text(json.dumps({"01_it": WORTH}))
+    monkeypatch.chdir(tmp_path / "01_it")
+    monkeypatch.setattr(standing, "_here", {})
+    return tmp_path
+
+
+def files(working: Path) -> list[str]:
+    folder = working / standing.STATE / "progress"
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.*"))
+
+
+def restart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another kernel: it has seen nothing yet."""
+    monkeypatch.setattr(standing, "_here", {})
+
+
+def test_it_outlives_the_kernel_and_the_last_run_counts(
+    working: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remember("f", 2.0)
+    remember("g", 1.5)
+    restart(monkeypatch)
+    assert of_lesson(WORTH).in_words() == "1 of 2 exercises right, 3.5 of 5 points"
+    assert of_lesson(WORTH).next == "g"
+    remember("g", 3.0)
+    remember("f", 0.0)  # the cell was changed and is wrong now
+    restart(monkeypatch)
+    assert of_lesson(WORTH).solved == ["g"]
+    assert [lesson.in_words() for lesson in of_course(working)] == [
+        "1 of 2 exercises right, 3 of 5 points"
+    ]
+    assert files(working) == ["01_it/f.json", "01_it/g.json"]
+
+
+def test_it_notes_which_cells_had_run(working: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    inputs = ["", "def scores(x):\n    return x\n", "def weights(x): ..."]
+    history = SimpleNamespace(input_hist_raw=inputs)
+    shell = SimpleNamespace(history_manager=history)
+    monkeypatch.setattr(standing, "get_ipython", lambda: shell)
+    remember("scores", 2.0)
+    noted = [standing.digest("def scores(x):\n    return x")]
+    assert standing.ran(working, "01_it", "scores") == noted
+    assert standing.ran(working, "01_it", "weights") == []
+
+
+def test_outside_a_working_copy_only_the_kernel_remembers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(standing, "_here", {})
+    remember("f", 2.0)
+    assert of_lesson(WORTH).solved == ["f"]
+    assert list(tmp_path.rglob("*")) == []
+
+
+def test_what_validate_runs_is_not_kept(working: Path) -> None:
+    remember("f", 2.0, keep=False)
+    assert files(working) == []
+
+
+@pytest.mark.parametrize("content", BROKEN)
+def test_a_damaged_file_is_no_error(
+    working: Path, monkeypatch: pytest.MonkeyPatch, content: bytes
+) -> None:
+    remember("f", 2.0)
+    remember("g", 3.0)
+    restart(monkeypatch)
+    (working / standing.STATE / "progress" / "01_it" / "f.json").write_bytes(content)
+    assert of_lesson(WORTH).solved == ["g"]
+    assert standing.ran(working, "01_it", "f") == []
+    (working / standing.STATE / standing.INDEX).write_bytes(content)
+    assert [lesson for lesson in of_course(working) if lesson.worth] == []
+    remember("f", 2.0)
+    assert of_lesson(WORTH).solved == ["f", "g"]
+
+
+def test_a_folder_that_cannot_be_written_is_no_error(working: Path) -> None:
+    (working / standing.STATE / "progress").write_text("not a folder")
+    remember("f", 2.0)
+    assert of_lesson(WORTH).solved == ["f"]
+
+
+def test_two_kernels_at_once_leave_a_whole_file(
+    working: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads = [
+        threading.Thread(target=lambda: [remember("f", 2.0) for _ in range(50)]) for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    path = working / standing.STATE / "progress" / "01_it" / "f.json"
+    while any(thread.is_alive() for thread in threads):
+        assert not path.exists() or json.loads(path.read_text())["points"] == 2.0
+    assert files(working) == ["01_it/f.json"]
+
+
+def test_the_panel_says_the_same_in_words_and_in_html() -> None:
+    here = Standing("01_it", WORTH, {"f": 2.0, "g": 1.0})
+    course = [Standing("02_<b>", {"h": 1.0}, {})]
+    text, page = to_text(here, course), outline_of(to_html(here, course))
+    assert text.splitlines() == [
+        "This lesson: 1 of 2 exercises right, 3 of 5 points",
+        "  right      f",
+        "  not right  g",
+        "Next: g",
+        "Other lessons:",
+        "  02_<b>: 0 of 1 exercises right, 0 of 1 points",
+    ]
+    for said in ("✓ rightf", "✗ not rightg (next)", "3 of 5 points", "02_<b>: 0 of 1"):
+        assert said in page.text
+    assert set(page.tags) == {"div", "strong", "ul", "li", "span"}
+
+
+def cell(answer: Callable[..., Any]) -> None:
+    with rubric("it") as r:
+        r.call("a matrix", answer, r.normal(5, 7))
+
+
+def test_grading_neither_writes_nor_reads_it(
+    working: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In grading a rubric cell only hands over what it recorded."""
+    remember("it", 99.0)
+    before = {path: path.read_bytes() for path in working.rglob("*") if path.is_file()}
+    monkeypatch.setattr(standing, "remember", lambda *_: pytest.fail("written in grading"))
+    monkeypatch.setattr(standing, "of_lesson", lambda *_: pytest.fail("read in grading"))
+    monkeypatch.setattr(grading, "display", lambda data, raw: None)
+    monkeypatch.setattr(session, "_current", session.Session(7, grading.hand_over))
+    with pytest.raises(grading.RecordedNotJudged):
+        cell(lambda x: x)
+    monkeypatch.setattr(session, "_current", None)
+    monkeypatch.setenv("NBGRADER_EXECUTION", "autograde")
+    with pytest.raises(grading.RecordedNotJudged):
+        cell(lambda x: x)
+    assert {path: path.read_bytes() for path in working.rglob("*") if path.is_file()} == before
+
+
+def test_nothing_that_judges_knows_of_it() -> None:
+    package = HERE / "autograde"
+    readers = [
+        path.relative_to(package).as_posix()
+        for path in package.rglob("*.py")
+        if re.search(r"import standing|student\.standing", path.read_text(encoding="utf-8"))
+    ]
+    rooms = {name.split("/")[0] for name in readers}
+    assert rooms == {"student", "working", "cli.py"}

@@ -1,0 +1,256 @@
+"""`autograde submit`: looked at first, then one zip that `nbgrader zip_collect` reads."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+import zipfile
+from collections.abc import Callable
+from contextlib import chdir
+from pathlib import Path
+
+import classes
+import nbformat
+import pytest
+from click.testing import CliRunner, Result
+from nbclient import NotebookClient
+from nbformat import NotebookNode
+from nbgrader.apps import ZipCollectApp
+from nbgrader.coursedir import CourseDirectory
+from test_collect import zipped
+from working_copy import LESSON, NOTEBOOK, answer_all, answers, change, make_project, mine
+
+from autograde.cli import main
+from autograde.course_config import course_config
+from autograde.student import standing
+from autograde.working.project import Project
+
+Cells = dict[str, NotebookNode]
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    """A student who has answered everything and run it."""
+    project = make_project(tmp_path / "student", (LESSON, "03_inf_mask"))
+    answer_all(mine(project))
+    return project
+
+
+def run(project: Project, *arguments: str, **options: str) -> Result:
+    with chdir(project.work):
+        return CliRunner().invoke(main, ["submit", *arguments], **options)  # type: ignore[arg-type]
+
+
+def set_count(cell: str, count: int | None) -> Callable[[Cells], None]:
+    return lambda cells: cells[cell].update(execution_count=count)
+
+
+def without(name: str) -> Callable[[Path], None]:
+    def remove(path: Path) -> None:
+        nb = nbformat.read(path, as_version=4)
+        nb.cells = [cell for cell in nb.cells if cell.id != name]
+        nbformat.write(nb, path)
+
+    return remove
+
+
+def twice(path: Path) -> None:
+    nb = nbformat.read(path, as_version=4)
+    again = nbformat.from_dict(next(cell for cell in nb.cells if cell.id == "apply_mask"))
+    nb.cells.append({**again, "id": "again"})
+    nbformat.write(nbformat.from_dict(nb), path)
+
+
+def ran_later(path: Path) -> None:
+    """The rubric ran ten minutes after the notebook was saved."""
+    note_rubric(path, [])
+    os.utime(path, (time.time() - 600,) * 2)
+
+
+def changed_since(path: Path) -> None:
+    """The rubric ran on another answer than the one in the file, which was saved later."""
+    note_rubric(path, [standing.digest("def apply_mask(w, m):\n    return 1")])
+
+
+def note_rubric(path: Path, ran: list[str]) -> None:
+    kept = standing.record_file(path.parent.parent, LESSON, "apply_mask")
+    kept.parent.mkdir(parents=True)
+    kept.write_text(json.dumps({"points": 2.0, "ran": ran}))
+
+
+def of_cells(how: Callable[[Cells], None]) -> Callable[[Path], None]:
+    return lambda path: change(path, how)
+
+
+def half(cells: Cells) -> None:
+    cells["apply_mask"].source = "def apply_mask(w, m):\n    raise NotImplementedError()"
+
+
+WARNED: dict[str, tuple[Callable[[Path], None], str]] = {
+    "half an answer": (of_cells(half), "apply_mask: not finished"),
+    "never run": (of_cells(set_count("apply_mask", None)), "apply_mask: the cell has not been run"),
+    "rubric never run": (
+        of_cells(set_count("test_apply_mask", None)), "apply_mask: its rubric has not been run"
+    ),
+    "run again after the rubric": (
+        of_cells(set_count("apply_mask", 99)), "apply_mask: its rubric ran before the answer did"
+    ),
+    "changed rubric": (
+        of_cells(lambda cells: cells["test_apply_mask"].update(source="1")),
+        "test_apply_mask: the cell was changed; the original will be put back",
+    ),
+    "missing rubric": (
+        without("test_apply_mask"), "test_apply_mask: the cell was deleted; it will be put back"
+    ),
+    "missing answer": (
+        without("apply_mask"), "apply_mask: the cell was deleted; it will be put back"
+    ),
+    "an answer twice": (twice, "apply_mask: the cell stands there twice; the last one counts"),
+    "not saved": (ran_later, "apply_mask: not saved since its rubric ran"),
+    "changed since": (changed_since, "apply_mask: changed after its rubric ran"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", WARNED)
+def test_what_it_names_before_it_packs(kind: str, project: Project) -> None:
+    spoil, said = WARNED[kind]
+    spoil(mine(project))
+    result = run(project, LESSON, input="n\n")
+    assert said in result.output
+    assert result.exit_code == 1
+    assert not (project.work / "hand_in").exists()
+    assert run(project, LESSON, input="y\n").exit_code == 0
+    assert run(project, LESSON, "--yes").exit_code == 0
+
+
+def test_a_finished_lesson_is_packed_without_a_question(project: Project) -> None:
+    result = run(project)
+    assert result.exit_code == 0, result.output
+    assert "Hand in" not in result.output
+    assert "03_inf_mask" not in result.output  # it was not begun
+    with zipfile.ZipFile(project.work / "hand_in" / f"{LESSON}.zip") as archive:
+        (info,) = archive.infolist()
+        assert info.filename == f"{LESSON}/{NOTEBOOK}.ipynb"
+        assert archive.read(info) == mine(project).read_bytes()
+
+
+def test_an_answer_that_ran_as_it_was_saved_is_not_named(project: Project) -> None:
+    note_rubric(mine(project), [standing.digest(answers()["apply_mask"])])
+    assert "apply_mask" not in run(project, LESSON).output
+
+
+def test_what_a_kernel_notes_is_held_against_the_file(project: Project) -> None:
+    nb = nbformat.read(mine(project), as_version=4)
+    wanted = ("setup", "apply_mask", "test_apply_mask")
+    nb.cells = [cell for cell in nb.cells if cell.id in wanted]
+    for _ in range(2):  # as after Restart and Run All
+        NotebookClient(nb, resources={"metadata": {"path": str(mine(project).parent)}}).execute()
+    os.utime(mine(project))
+    with chdir(project.root):
+        progress = CliRunner().invoke(main, ["progress"]).output
+    assert "1 of 6 exercises right, 2 of 14 points" in progress
+    assert "apply_mask" not in run(project, LESSON).output
+    change(mine(project), lambda cells: cells["apply_mask"].update(source="def apply_mask(): ..."))
+    said = run(project, LESSON, input="n\n").output
+    assert "apply_mask: changed after its rubric ran" in said
+
+
+def test_what_was_not_begun_is_said_when_it_is_asked_for(project: Project) -> None:
+    result = run(project, "03_inf_mask", "--yes")
+    assert "  future_mask: not begun" in result.output.splitlines()
+
+
+def other_rubric(cells: Cells) -> None:
+    cells["test_apply_mask"].metadata["nbgrader"]["checksum"] = "another"
+
+
+REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
+    "no notebook": (lambda path: path.write_bytes(b"no"), "The file is not JSON"),
+    "empty": (lambda path: path.write_bytes(b""), "The file is empty"),
+    "missing": (lambda path: path.unlink(), "The notebook was not handed in"),
+    "another version": (of_cells(other_rubric), "Run: autograde update"),
+    "another lesson's": (
+        lambda path: shutil.copy(path.parent.parent / "03_inf_mask" / "inf_mask.ipynb", path),
+        "another version of the lesson",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+def test_what_could_not_be_graded_is_refused(kind: str, project: Project) -> None:
+    spoil, said = REFUSED[kind]
+    spoil(mine(project))
+    result = run(project, LESSON, "--yes")
+    assert result.exit_code == 1
+    assert said in result.output
+    assert f"not handed in: {LESSON} could not be graded" in result.output
+    assert not (project.work / "hand_in").exists()
+
+
+def test_an_unknown_lesson_is_a_usage_error(project: Project) -> None:
+    result = run(project, "07_nothing")
+    assert result.exit_code == 2
+    assert f"there are: {LESSON}, 03_inf_mask" in result.output
+
+
+def test_nothing_begun_is_a_usage_error(tmp_path: Path) -> None:
+    result = run(make_project(tmp_path))
+    assert result.exit_code == 2
+    assert "nothing to hand in" in result.output
+
+
+DOWNLOADS = {
+    "canvas": "doejane_123_4567_{}",
+    "moodle": "c/Jane Doe_123_assignsubmission_file/{}",
+}
+"""Where the systems put a student's file in the download of a class."""
+
+
+@pytest.mark.parametrize("system", DOWNLOADS)
+@pytest.mark.parametrize("names", [(LESSON,), (LESSON, "03_inf_mask")])
+def test_zip_collect_reads_what_was_packed(
+    system: str, names: tuple[str, ...], project: Project, tmp_path: Path
+) -> None:
+    assert run(project, *names, "--yes").exit_code == 0
+    (packed,) = (project.work / "hand_in").iterdir()
+    lesson = classes.make_course(tmp_path / "course", ())
+    place = lesson.root / "downloaded" / LESSON / "archive" / "download.zip"
+    place.parent.mkdir(parents=True)
+    place.write_bytes(zipped({DOWNLOADS[system].format(packed.name): packed.read_bytes()}))
+    config = course_config(lesson.root)
+    config.CourseDirectory.assignment_id = LESSON
+    app = ZipCollectApp(config=config)
+    app.coursedir = CourseDirectory(config=config)
+    app.start()
+    collected = lesson.root / "submitted" / "123" / LESSON / f"{NOTEBOOK}.ipynb"
+    assert collected.read_bytes() == mine(project).read_bytes()
+
+
+def test_nbgraders_exchange_takes_it(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exchange, home = tmp_path / "exchange", tmp_path / "home"
+    (exchange / "attention" / "inbound").mkdir(parents=True)
+    (exchange / "attention" / "outbound").mkdir()
+    shutil.copytree(
+        project.root / "notebooks" / LESSON, exchange / "attention" / "outbound" / LESSON
+    )
+    home.mkdir()
+    monkeypatch.setenv("JUPYTER_CONFIG_DIR", str(home))
+    (home / "nbgrader_config.py").write_text(
+        "c = get_config()\n"
+        "c.CourseDirectory.course_id = 'attention'\n"
+        f"c.Exchange.root = {str(exchange)!r}\n"
+        f"c.Exchange.cache = {str(tmp_path / 'cache')!r}\n"
+    )
+    command = [sys.executable, "-m", "autograde.cli", "submit", LESSON, "--exchange"]
+    result = subprocess.run(command, cwd=project.work, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    (taken,) = (exchange / "attention" / "inbound").glob(f"*/{NOTEBOOK}.ipynb")
+    assert taken.read_bytes() == mine(project).read_bytes()
+    shutil.rmtree(exchange / "attention" / "outbound" / LESSON)
+    result = subprocess.run(command, cwd=project.work, capture_output=True, text=True)
+    assert result.returncode == 1
+    assert f"nbgrader did not take {LESSON}; see above" in result.stderr

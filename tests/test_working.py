@@ -1,0 +1,241 @@
+"""The working copy: made, opened in JupyterLab, and brought to a new version of the lessons."""
+
+import json
+import shutil
+from collections.abc import Callable
+from contextlib import chdir
+from pathlib import Path
+
+import nbformat
+import pytest
+from click.testing import CliRunner, Result
+from conftest import HERE
+from working_copy import LESSON, NOTEBOOK, answer_all, change, make_project, mine, released
+
+from autograde.cli import main
+from autograde.course import CourseError, lessons
+from autograde.student.practice import PRACTICE_FILE
+from autograde.working import lab, update
+from autograde.working.project import Project, find_project
+
+STUB = "# YOUR CODE HERE"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return make_project(tmp_path)
+
+
+def run(project: Project, *arguments: str, **options: str) -> Result:
+    with chdir(project.work):
+        return CliRunner().invoke(main, list(arguments), **options)  # type: ignore[arg-type]
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+def new_version(project: Project) -> None:
+    """The lesson gets another first rubric cell, another text, and other practice data."""
+    change(released(project), lambda cells: cells["test_causal_mask"].update(source="new = 1"))
+    nb = nbformat.read(released(project), as_version=4)
+    nb.cells[0].source = nb.cells[0].source.replace("# The causal mask", "# The mask")
+    nbformat.write(nb, released(project))
+    (released(project).parent / PRACTICE_FILE).write_bytes(b"new practice data")
+
+
+@pytest.fixture
+def unread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Practice data that a test made up are not looked into."""
+    monkeypatch.setattr(update, "write_index", lambda project: None)
+    monkeypatch.setattr(lab, "write_table", lambda project: None)
+
+
+def test_a_working_copy_holds_the_lessons_as_they_are_and_no_more(project: Project) -> None:
+    assert contents(project.work / LESSON) == contents(project.root / "notebooks" / LESSON)
+    assert contents(project.handed_out(LESSON)) == contents(project.root / "notebooks" / LESSON)
+    index = json.loads((project.state / "lessons.json").read_text())
+    lesson = lessons(HERE)[LESSON]
+    assert index == {LESSON: {each.name: each.points for each in lesson.exercises}}
+
+
+def test_opening_again_overwrites_nothing(project: Project) -> None:
+    answer_all(mine(project))
+    before = mine(project).read_bytes()
+    shutil.copytree(HERE / "notebooks" / "03_inf_mask", project.root / "notebooks" / "03_inf_mask")
+    assert update.prepare(project) == []
+    assert mine(project).read_bytes() == before
+    assert (project.work / "03_inf_mask" / "inf_mask.ipynb").is_file()  # new, so it was added
+
+
+def test_opening_names_what_is_newer_and_leaves_it(project: Project, unread: None) -> None:
+    new_version(project)
+    before = contents(project.work)
+    assert update.prepare(project) == [LESSON]
+    assert contents(project.work) == before
+
+
+def test_the_project_is_found_from_any_folder_in_it(project: Project, tmp_path: Path) -> None:
+    for folder in (project.root, project.work, project.work / LESSON):
+        assert find_project(folder) == project
+    with pytest.raises(CourseError, match="is in no folder with lessons"):
+        find_project(tmp_path.parent / "elsewhere")
+
+
+def test_the_table_names_every_lesson_with_a_link(project: Project) -> None:
+    lab.write_table(project)
+    table = (project.work / lab.TABLE).read_text()
+    lesson = lessons(HERE)[LESSON]
+    assert f"]({LESSON}/{NOTEBOOK}.ipynb) | {len(lesson.exercises)} | {lesson.points:g} |" in table
+    assert "02 The causal mask" in table
+    assert "There are new" not in table
+    lab.write_table(project, [LESSON])
+    assert f"There are new versions of {LESSON}." in (project.work / lab.TABLE).read_text()
+
+
+def test_jupyterlab_opens_on_the_table_and_keeps_its_tabs_there(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lab, "is_root", lambda: False)
+    arguments = lab.arguments(project, ("--no-browser",))
+    assert f"--ServerApp.root_dir={project.work}" in arguments
+    assert "--LabApp.default_url=/lab/tree/Lessons.md" in arguments
+    assert arguments[-1] == "--no-browser"
+    assert "--allow-root" not in arguments
+    monkeypatch.setattr(lab, "is_root", lambda: True)
+    assert "--allow-root" in lab.arguments(project, ())
+
+
+def test_the_command_makes_the_working_copy_and_says_what_matters(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[tuple[str, ...]] = []
+    monkeypatch.setattr(lab, "open_lab", lambda project, options: opened.append(options))
+    monkeypatch.setattr(lab, "is_root", lambda: True)
+    shutil.rmtree(project.work)
+    with chdir(project.root):
+        result = CliRunner().invoke(main, ["lab", "--no-browser", "--port=1"])
+    assert (result.exit_code, opened) == (0, [("--no-browser", "--port=1")])
+    assert f"your working copy: {project.work}" in result.output
+    assert "you are root" in result.output
+    assert (project.work / lab.TABLE).is_file()
+    with (released(project)).open("a") as file:
+        file.write("\n")
+    monkeypatch.setattr(lab, "is_root", lambda: False)
+    said = run(project, "lab").output
+    assert f"there are new versions of {LESSON}; to get them: autograde update" in said
+    assert "you are root" not in said
+
+
+def test_an_update_brings_the_new_version_and_keeps_the_answers(
+    project: Project, unread: None
+) -> None:
+    answer_all(mine(project))
+    change(mine(project), lambda cells: cells["test_causal_mask"].update(source="mine = 1"))
+    before = mine(project).read_bytes()
+    new_version(project)
+    result = run(project, "update")
+    assert result.exit_code == 0, result.output
+    assert "changed by you and by the lesson, look there: test_causal_mask" in result.output
+    text = mine(project).read_text()
+    assert STUB not in text
+    assert "# The mask" in text
+    assert "new = 1" in text
+    assert "mine = 1" in text
+    assert (project.work / LESSON / PRACTICE_FILE).read_bytes() == b"new practice data"
+    (copy,) = (project.work / update.BEFORE / LESSON).iterdir()
+    assert copy.read_bytes() == before
+    assert str(copy) in result.output
+
+
+def test_updating_twice_changes_nothing(project: Project, unread: None) -> None:
+    answer_all(mine(project))
+    new_version(project)
+    assert run(project, "update").exit_code == 0
+    before = contents(project.work)
+    result = run(project, "update")
+    assert (result.exit_code, result.output) == (0, "nothing new\n")
+    assert contents(project.work) == before
+
+
+def test_an_update_that_was_killed_is_finished_by_the_next(
+    project: Project, unread: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer_all(mine(project))
+    new_version(project)
+    with monkeypatch.context() as patch:
+        patch.setattr(update, "_note", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            update.update(project)
+    once = mine(project).read_bytes()
+    assert [change.failed for change in update.update(project)] == [False]
+    assert mine(project).read_bytes() == once
+    assert update.update(project) == []
+
+
+def unreadable(project: Project) -> None:
+    mine(project).write_bytes(b"{ this is no notebook")
+
+
+def of_unknown_version(project: Project) -> None:
+    answer_all(mine(project))
+    shutil.rmtree(project.handed_out(LESSON))
+
+
+LEFT_ALONE: dict[str, tuple[Callable[[Project], None], str]] = {
+    "unreadable": (unreadable, "The file is not JSON"),
+    "empty": (lambda project: mine(project).write_bytes(b"") and None, "The file is empty"),
+    "unknown version": (of_unknown_version, "the version it was made from is not known"),
+}
+
+
+@pytest.mark.parametrize("kind", LEFT_ALONE)
+def test_a_notebook_that_cannot_be_merged_is_left_alone_and_named(
+    kind: str, project: Project, unread: None
+) -> None:
+    break_it, reason = LEFT_ALONE[kind]
+    break_it(project)
+    before = contents(project.work)
+    new_version(project)
+    result = run(project, "update")
+    assert result.exit_code == 1
+    assert f"{LESSON}: left as it is: {mine(project)}: {reason}" in result.output
+    assert contents(project.work) == before
+
+
+def test_a_deleted_notebook_comes_back(project: Project) -> None:
+    mine(project).unlink()
+    assert run(project, "update").output == f"{LESSON}: new\n"
+    assert mine(project).read_bytes() == released(project).read_bytes()
+
+
+def test_deleted_practice_data_come_back(project: Project) -> None:
+    (project.work / LESSON / PRACTICE_FILE).unlink()
+    run(project, "update")
+    assert contents(project.work / LESSON) == contents(project.root / "notebooks" / LESSON)
+
+
+def test_own_files_beside_a_lesson_are_not_touched(project: Project, unread: None) -> None:
+    own = mine(project).with_name("notes.txt")
+    own.write_text("mine")
+    new_version(project)
+    (released(project).parent / "notes.txt").write_text("the lesson's, by the same name")
+    assert run(project, "update").exit_code == 0
+    assert own.read_text() == "the lesson's, by the same name"
+    kept = contents(project.work / update.BEFORE)
+    assert b"mine" in kept.values()
+
+
+def test_a_lesson_that_cannot_be_read_is_named(project: Project) -> None:
+    (released(project).parent / PRACTICE_FILE).write_bytes(b"broken")
+    result = run(project, "update")
+    assert result.exit_code == 1
+    assert "get the lesson again" in result.output
+
+
+def test_progress_in_the_terminal(project: Project) -> None:
+    assert run(project, "progress").output == f"{LESSON}: 0 of 6 exercises right, 0 of 14 points\n"
