@@ -304,11 +304,15 @@ def _rubric(r):
         layer = linear(n, m)
         before = counted(factor, layer, layer)
         layer.extra = nn.Parameter(torch.ones(m, 2))
-        return [before, counted(factor, layer)]
+        half = linear(n, m).eval()
+        half.bias.requires_grad_(False)
+        count_parameters(half)
+        flags = [half.training, half.weight.requires_grad, half.bias.requires_grad]
+        return [before, counted(factor, layer), flags]
 
     def of_any_kind(factor, n, m):
         return counted(factor, linear(n, m).eval(), linear(n, m).double(), linear(m, n).half(),
-                       nn.Sequential(linear(n, m), linear(m, n)).to("meta"))
+                       nn.Sequential(linear(n, m), linear(m, n)).to("meta"), nn.LayerNorm(n).to("meta"))
 
     n, m = r.integer(3, 9), r.integer(11, 19)
     r.call("linear layers, some of one size", of_linear_layers, r.normal(3), n, m)
@@ -732,7 +736,7 @@ from autograde.student import rubric
 
 @rubric("peeks")
 def _rubric(r):
-    from builtins import float, isinstance, list, range
+    from builtins import float, getattr, isinstance, list, range
 
     class Layer(nn.Module):
         """Computes what it is told, with a linear layer and others beside it."""
@@ -755,7 +759,7 @@ def _rubric(r):
         answers = [(name, peeks(layer, x), float(layer.linear.weight.abs().sum())) for name, layer in layers.items()]
         return [[f"{name}: {'yes' if answer else 'no'}", size if answer else -size] for name, answer, size in answers]
 
-    def one_place(n, t, s, weight, amount=0.5):
+    def one_place(n, t, s, weight, amount):
         matrix = torch.eye(n, device=device, dtype=weight.dtype)
         matrix[t, s] = amount
         return mixing(weight, matrix)
@@ -772,20 +776,35 @@ def _rubric(r):
 
     def zeros_or_alike(x, weight):
         def product(layer, x):
-            after = x.roll(-1, dims=1) * x.roll(-2, dims=1)  # of the next token and the one after that
-            return layer.linear(torch.cat([x[:, :-2] + after[:, :-2], x[:, -2:]], dim=1))
+            return layer.linear(torch.cat([x[:, :1] + x[:, 1:2] * x[:, -1:], x[:, 1:]], dim=1))
+
+        def length(layer, x):
+            return torch.cat([x[:, :-1] - x[:, 1:].abs(), x[:, -1:]], dim=1)  # outputs get smaller only
 
         def slope(layer, x):
             after = (x[..., :1] - x[..., 1:2]).roll(-1, dims=1)  # of the next token, its first number less its second
             return layer.linear(torch.cat([x[:, :-1] + after[:, :-1], x[:, -1:]], dim=1))
 
+        def unlike(layer, x):
+            after = (x - x.flip(0)).roll(-1, dims=1)  # of the next tokens of two sentences
+            return layer.linear(torch.cat([x[:, :-1] + after[:, :-1], x[:, -1:]], dim=1))
+
         zeros = torch.cat([x[:, :1], 0 * x[:, 1:]], dim=1)
-        hidden = {"a product of two later tokens": Layer(product, weight), "a difference in the next token": Layer(slope, weight)}
-        return [causal_or_not(zeros, weight), said(zeros, hidden), causal_or_not(x[:, :1].repeat(1, x.shape[1], 1), weight)]
+        return [causal_or_not(zeros, weight), causal_or_not(x[:, :1].repeat(1, x.shape[1], 1), weight),
+                said(zeros, {"a product of two later tokens": Layer(product, weight), "the size of the next token": Layer(length, weight),
+                             "a difference in the next token": Layer(slope, weight)}),
+                said(x[:1].repeat(2, 1, 1), {"a difference of two sentences": Layer(unlike, weight)})]
+
+    def from_seed_123(weight):
+        torch.manual_seed(123)
+        return causal_or_not(torch.randn(2, 6, 4).to(weight), weight)
 
     def in_place(x, weight):
         def handed_back(layer, x):
             return x
+
+        def last_of_all(layer, x):
+            return x[:, -1:].expand_as(x)
 
         def doubled(layer, x):
             return layer.linear(x.mul_(2))
@@ -793,12 +812,12 @@ def _rubric(r):
         def swept(layer, x):
             return layer.linear(x.add_(x.roll(-1, dims=1)))
 
-        names = {"hands x back": handed_back, "doubles x in place": doubled, "adds the next token in place": swept}
-        return said(x.clone(), {name: Layer(compute, weight) for name, compute in names.items()})
+        names = {"hands x back": handed_back, "hands a view of the last token back": last_of_all, "doubles x in place": doubled, "adds the next token in place": swept}
+        return [said(x.clone(), {name: Layer(compute, weight)}) for name, compute in names.items()]
 
-    def every_place(x, weight, *places):
+    def every_place(x, weight, amount, *places):
         n = x.shape[1]
-        return said(x, {f"token {t} looks at {s}": one_place(n, t, s, weight) for t, s in places})
+        return said(x, {f"token {t} looks at {s}": one_place(n, t, s, weight, amount) for t, s in places})
 
     def sentences(x, weight):
         def swapped(layer, x):
@@ -828,13 +847,23 @@ def _rubric(r):
         n = x.shape[1]
         everything = torch.ones(n, n, device=device, dtype=x.dtype)
         normed = nn.functional.layer_norm
+
+        def both_signs(layer, x):
+            y = layer.linear(everything @ x)
+            return torch.cat([y, -y], dim=-1)
+
+        def last_feature(layer, x):
+            return torch.cat([layer.linear(x)[..., :-1], layer.linear(everything @ x)[..., -1:]], dim=-1)
+
         return said(x, {"the mean of all tokens": mixing(weight, everything / n),
                         "means and lengths put right": mixing(weight, everything, lambda x: normed(x, x.shape[-1:])),
                         "signs put right": mixing(weight, everything, lambda x: x.abs()),
                         "the last number of each token": mixing(weight, everything, lambda x: x[..., -1:].expand_as(x)),
+                        "each number with both signs": Layer(both_signs, weight),
+                        "in the last number of each output": Layer(last_feature, weight),
                         "cut off from gradients": mixing(weight, everything, lambda x: x.detach()),
                         "a little of the next token": one_place(n, 2, 3, weight, 0.05),
-                       "very little of the next token": one_place(n, 2, 3, weight, 0.004)})
+                       "very little of the next token": one_place(n, 2, 3, weight, 0.0005)})
 
     def asked_again(x, weight):
         past = torch.ones(x.shape[1], x.shape[1], device=device, dtype=x.dtype).tril()
@@ -881,9 +910,9 @@ def _rubric(r):
                 parts = list(layer.train(training).modules())
                 for i in others:
                     parts[i].training = not training
-                before = [part.training for part in parts]
+                before = [(part.training, getattr(part, "p", None)) for part in parts]
                 peeks(layer, x)
-                after = [part.training for part in parts]
+                after = [(part.training, getattr(part, "p", None)) for part in parts]
                 said.append(f"{name}{what}: {'as before' if after == before else 'changed'}")
         return said
 
@@ -893,18 +922,19 @@ def _rubric(r):
         return ["a bool" if isinstance(answer, bool) else "no bool" for answer in answers]
 
     r.call("layers that look ahead, and some that do not", outputs_of_zeros_too, r.normal(2, 7, 5), r.normal(4, 5))
-    r.call("one token looks at one other", every_place, r.normal(3, 8, 4), r.normal(5, 4),
-           (0, 1), (6, 7), (0, 7), (1, r.integer(3, 6)))
-    r.call("forty tokens", every_place, r.normal(2, 40, 4), r.normal(3, 4), (19, r.integer(21, 38)))
+    r.call("one token looks at one other", every_place, r.normal(3, 8, 4), r.normal(5, 4), 0.5,
+           (0, 1), (1, 2), (3, 4), (6, 7), (0, 7), (1, r.integer(3, 6)))
+    r.call("one of forty tokens looks a little ahead", every_place, r.normal(2, 40, 4), r.normal(3, 4), 0.004, (19, r.integer(21, 38)))
     r.call("the same layer, asked again", asked_again, r.normal(2, 6, 5), r.normal(4, 5))
     r.call("the sentences of a batch", sentences, r.normal(3, 6, 4), r.normal(5, 4))
     r.call("what is hard to see", hard_to_see, r.normal(2, 6, 5), r.normal(6, 5))
     r.call("large and small outputs", sizes, r.normal(5, 7, 4), r.normal(12, 4))
     r.call("judged as in eval()", as_in_eval, r.normal(2, 7, 4), r.normal(5, 4))
     r.call("a future of zeros, tokens that are all alike", zeros_or_alike, r.normal(2, 6, 4), r.normal(3, 4))
+    r.call("x from the lesson's own seed", from_seed_123, r.normal(3, 4))
     r.call("modules that work in place, or hand x back", in_place, r.normal(2, 6, 4), r.normal(3, 4))
     r.call("one token alone", causal_or_not, r.normal(2, 1, 4), r.normal(3, 4))
-    r.call("float64, stored by columns", causal_or_not, r.normal(2, 4, 6, dtype=torch.float64).mT,
+    r.call("float64, stored by columns, one sentence", causal_or_not, r.normal(1, 4, 6, dtype=torch.float64).mT,
            r.normal(3, 4, dtype=torch.float64))
     r.call("every submodule keeps its mode", modes_after, r.normal(2, 5, 4), r.normal(3, 4))
     r.call("returns a Python bool", kind_of_result, r.normal(2, 6, 4), r.normal(3, 4))

@@ -333,3 +333,15 @@ def count_parameters(module):
         if weight is None or weight.requires_grad:
             learned |= {p for p in part.parameters(recurse=False) if p.requires_grad}
     return sum(p.numel() for p in learned)
+
+# %% [markdown]
+# ## wrong: made_ready_for_training
+#
+# **Misconception.** Before counting, the module has to be put into training.
+#
+# **Hint.** Counting must not change the module. In which mode is it afterwards?
+
+# %%
+def count_parameters(module):
+    module.train()
+    return sum(p.numel() for p in module.parameters() if p.requires_grad)

@@ -1214,3 +1214,199 @@ def peeks(module, x):
     for part, training in modes.items():
         part.training = training
     return found
+
+# %% [markdown]
+# ## wrong: always_the_same_noise
+#
+# **Misconception.** A seed makes a test the same each time, and does no harm.
+#
+# **Hint.** `torch.manual_seed(123)` and then `torch.randn` gives the same numbers each time. What if x was made like that as well?
+
+# %%
+def peeks(module, x):
+    modes = {part: part.training for part in module.modules()}
+    module.eval()
+    with torch.no_grad():
+        before = module(x.clone())
+        limit = 1e-4 * before.abs().max()
+        found = False
+        for t in range(x.shape[1] - 1):
+            changed = x.clone()
+            torch.manual_seed(123)
+            changed[:, t + 1 :] = torch.randn(x.shape, dtype=x.dtype).to(x.device)[:, t + 1 :]
+            moved = (module(changed) - before)[:, : t + 1].abs().max()
+            found = found or bool(moved > limit)
+    for part, training in modes.items():
+        part.training = training
+    return found
+
+# %% [markdown]
+# ## wrong: mean_change
+#
+# **Misconception.** If outputs change, their mean changes.
+#
+# **Hint.** A plus and a minus cancel in a mean. Which number cannot hide a change?
+
+# %%
+def peeks(module, x):
+    modes = {part: part.training for part in module.modules()}
+    module.eval()
+    with torch.no_grad():
+        before = module(x.clone())
+        limit = 1e-4 * before.abs().max()
+        found = False
+        for t in range(x.shape[1] - 1):
+            changed = x.clone()
+            changed[:, t + 1 :] = torch.randn_like(changed[:, t + 1 :])
+            moved = (module(changed) - before)[:, : t + 1].mean().abs()
+            found = found or bool(moved > limit)
+    for part, training in modes.items():
+        part.training = training
+    return found
+
+# %% [markdown]
+# ## wrong: one_noise_for_all_sentences
+#
+# **Misconception.** Every sentence may get the same new future.
+#
+# **Hint.** Take two copies of one sentence and a layer that looks at their difference. Does your change move it?
+
+# %%
+def peeks(module, x):
+    modes = {part: part.training for part in module.modules()}
+    module.eval()
+    with torch.no_grad():
+        before = module(x.clone())
+        limit = 1e-4 * before.abs().max()
+        found = False
+        for t in range(x.shape[1] - 1):
+            changed = x.clone()
+            changed[:, t + 1 :] = torch.randn_like(changed[:1, t + 1 :])
+            moved = (module(changed) - before)[:, : t + 1].abs().max()
+            found = found or bool(moved > limit)
+    for part, training in modes.items():
+        part.training = training
+    return found
+
+# %% [markdown]
+# ## wrong: every_other_token
+#
+# **Misconception.** Every other t is enough: neighbours are alike.
+#
+# **Hint.** A layer may look from token 1 to token 2 and nowhere else. Which t finds that?
+
+# %%
+def peeks(module, x):
+    modes = {part: part.training for part in module.modules()}
+    module.eval()
+    with torch.no_grad():
+        before = module(x.clone())
+        limit = 1e-4 * before.abs().max()
+        found = False
+        for t in range(0, x.shape[1] - 1, 2):
+            changed = x.clone()
+            changed[:, t + 1 :] = torch.randn_like(changed[:, t + 1 :])
+            moved = (module(changed) - before)[:, : t + 1].abs().max()
+            found = found or bool(moved > limit)
+    for part, training in modes.items():
+        part.training = training
+    return found
+
+# %% [markdown]
+# ## wrong: mean_size_of_changes
+#
+# **Misconception.** The mean change says whether anything changes.
+#
+# **Hint.** One output of forty may move, and the others not. What does the mean say then?
+
+# %%
+def peeks(module, x):
+    modes = {part: part.training for part in module.modules()}
+    module.eval()
+    with torch.no_grad():
+        before = module(x.clone())
+        limit = 1e-4 * before.abs().max()
+        found = False
+        for t in range(x.shape[1] - 1):
+            changed = x.clone()
+            changed[:, t + 1 :] = torch.randn_like(changed[:, t + 1 :])
+            moved = (module(changed) - before)[:, : t + 1].abs().mean()
+            found = found or bool(moved > limit)
+    for part, training in modes.items():
+        part.training = training
+    return found
+
+# %% [markdown]
+# ## wrong: first_numbers_only
+#
+# **Misconception.** The first number of each output stands for all.
+#
+# **Hint.** Look at every number of an output: one alone may look ahead.
+
+# %%
+def peeks(module, x):
+    modes = {part: part.training for part in module.modules()}
+    module.eval()
+    with torch.no_grad():
+        before = module(x.clone())
+        limit = 1e-4 * before.abs().max()
+        found = False
+        for t in range(x.shape[1] - 1):
+            changed = x.clone()
+            changed[:, t + 1 :] = torch.randn_like(changed[:, t + 1 :])
+            moved = (module(changed) - before)[:, : t + 1, 0].abs().max()
+            found = found or bool(moved > limit)
+    for part, training in modes.items():
+        part.training = training
+    return found
+
+# %% [markdown]
+# ## wrong: two_tokens_changed
+#
+# **Misconception.** The next two tokens are future enough.
+#
+# **Hint.** An output may hold a product of token 1 and the last one. When are both of them changed?
+
+# %%
+def peeks(module, x):
+    modes = {part: part.training for part in module.modules()}
+    module.eval()
+    with torch.no_grad():
+        before = module(x.clone())
+        limit = 1e-4 * before.abs().max()
+        found = False
+        for t in range(x.shape[1] - 1):
+            changed = x.clone()
+            changed[:, t + 1 : t + 3] = torch.randn_like(changed[:, t + 1 : t + 3])
+            moved = (module(changed) - before)[:, : t + 1].abs().max()
+            found = found or bool(moved > limit)
+    for part, training in modes.items():
+        part.training = training
+    return found
+
+# %% [markdown]
+# ## wrong: dropout_made_harmless
+#
+# **Misconception.** Dropout with p = 0 does nothing, so p is set to 0.
+#
+# **Hint.** The module is somebody else's. What is its p afterwards?
+
+# %%
+def peeks(module, x):
+    modes = {part: part.training for part in module.modules()}
+    module.eval()
+    for part in modes:
+        if isinstance(part, nn.Dropout):
+            part.p = 0.0
+    with torch.no_grad():
+        before = module(x.clone())
+        limit = 1e-4 * before.abs().max()
+        found = False
+        for t in range(x.shape[1] - 1):
+            changed = x.clone()
+            changed[:, t + 1 :] = torch.randn_like(changed[:, t + 1 :])
+            moved = (module(changed) - before)[:, : t + 1].abs().max()
+            found = found or bool(moved > limit)
+    for part, training in modes.items():
+        part.training = training
+    return found

@@ -588,7 +588,7 @@ class MultiHeadAttentionWrapper(nn.Module):
 # %% [markdown]
 # ## wrong: weights_remembered
 #
-# **Misconception.** The weights depend on the sizes alone, so they can be kept.
+# **Misconception.** In `eval()` nothing is random, so the weights can be kept.
 #
 # **Hint.** Another batch has other queries and keys, so its weights are others.
 
@@ -602,10 +602,11 @@ class MultiHeadAttentionWrapper(nn.Module):
         self.kept = {}
 
     def forward(self, x):
+        if self.training:
+            return torch.cat([head(x) for head in self.heads], dim=-1)
         if x.shape not in self.kept:
             self.kept[x.shape] = [head.weights(x) for head in self.heads]
-        pairs = zip(self.kept[x.shape], self.heads)
-        return torch.cat([head.dropout(w) @ head.W_value(x) for w, head in pairs], dim=-1)
+        return torch.cat([w @ head.W_value(x) for w, head in zip(self.kept[x.shape], self.heads)], dim=-1)
 
 # %% [markdown]
 # ## wrong: one_head_refused
@@ -700,3 +701,21 @@ class MultiHeadAttentionWrapper(nn.Module):
     def forward(self, x):
         drop = nn.functional.dropout
         return torch.cat([drop(head.weights(x), head.dropout.p) @ head.W_value(x) for head in self.heads], dim=-1)
+
+# %% [markdown]
+# ## wrong: two_heads_only
+#
+# **Misconception.** There are two heads, as in the table.
+#
+# **Hint.** There are as many as `num_heads` says, and each of them counts.
+
+# %%
+class MultiHeadAttentionWrapper(nn.Module):
+    def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
+        super().__init__()
+        self.heads = nn.ModuleList(
+            CausalAttention(d_in, d_out, context_length, dropout, qkv_bias) for _ in range(num_heads)
+        )
+
+    def forward(self, x):
+        return torch.cat([head(x) for head in self.heads[:2]], dim=-1)
