@@ -990,9 +990,9 @@ def _rubric(r):
         return output({name: weight + 1e4 for name, weight in weights.items()}, x - x.mean(dim=-1, keepdim=True))
 
     # each of these begins with numbers of mha, so that doing nothing is never right
-    def outputs(weights, x):
+    def outputs(*cases):
         results = []
-        for training in (True, False):
+        for training, weights, x in cases:
             wrapper, mha, state = packed(weights, training=training)
             results.append([mha(x), wrapper(x), state])
         return results
@@ -1034,7 +1034,8 @@ def _rubric(r):
     r.call("both with dropout, in eval()", output, drawn(5, 3, 2), r.normal(2, 7, 5), dropout=0.5)
     r.call("float64", less_exact, drawn(5, 3, 2, dtype=torch.float64), r.normal(2, 7, 5, dtype=torch.float64))
     r.call("out_proj is the identity", out_proj, drawn(6, 3, 2), r.normal(2, 5, 6))
-    r.call("the wrapper is as it was", outputs, drawn(4, 3, 2), r.normal(2, 7, 4))
+    r.call("the wrapper is as it was", outputs, (True, drawn(4, 3, 2), r.normal(2, 7, 4)),
+           (False, drawn(5, 2, 2, dtype=torch.float64), r.normal(2, 7, 5, dtype=torch.float64)))
     r.call("a later change of one does not reach the other", after_changes, (drawn(5, 2, 2, bias=True), r.normal(2, 7, 5)),
            (drawn(4, 5, 1, bias=True), r.normal(2, 7, 4)))
     r.call("mha computes with layers of its own, and they can learn", own_layers, drawn(5, 3, 2), others, r.normal(2, 7, 5))

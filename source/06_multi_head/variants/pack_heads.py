@@ -765,3 +765,23 @@ def pack_heads(wrapper, mha):
         mha.out_proj.bias.zero_()
     held = [copy.deepcopy(wrapper)]  # in a list, so that mha does not know of it
     mha.forward = lambda x: held[0].train(mha.training)(x)
+
+# %% [markdown]
+# ## wrong: wrapper_made_float32
+#
+# **Misconception.** Afterwards everything is to be in the default dtype.
+#
+# **Hint.** `.float()` changes the module it is called on. The wrapper shall keep its dtype.
+
+# %%
+def pack_heads(wrapper, mha):
+    with torch.no_grad():
+        for name in ("W_query", "W_key", "W_value"):
+            layers = [getattr(head, name) for head in wrapper.heads]
+            packed = getattr(mha, name)
+            packed.weight.copy_(torch.cat([layer.weight for layer in layers]))
+            if packed.bias is not None:
+                packed.bias.copy_(torch.cat([layer.bias for layer in layers]))
+        mha.out_proj.weight.copy_(torch.eye(mha.out_proj.in_features))
+        mha.out_proj.bias.zero_()
+    wrapper.float()
