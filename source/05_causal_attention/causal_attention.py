@@ -243,7 +243,7 @@ show(
 # ### Exercise: `count_parameters` (2 points)
 #
 # How many numbers does a module learn? Return an `int`. Buffers and frozen parameters (`requires_grad` is False) do not count, a
-# parameter that stands in two places counts once. Mode, dtype and device do not matter.
+# parameter that stands in two places counts once. Mode, dtype and device do not matter, and counting changes nothing.
 
 # %% nbgrader={"grade": false, "grade_id": "count_parameters", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def count_parameters(module):
@@ -394,7 +394,7 @@ beside(my_guess, int(torch.zeros(8, 8, device=device).masked_fill(future(1)[:8, 
 # - `mask` is a buffer for `context_length` tokens, in `state_dict()`. Where `.to()` moves the layer, `forward` works: it uses
 #   nothing that stays behind.
 # - `forward` takes `(b, n, d_in)` with any n from 1 to `context_length`, contiguous or not, and leaves it as it was. Float64 in
-#   gives float64 out. A sentence sees only itself, a token only itself and what stands before it. A token of zeros is like any other.
+#   gives float64 out, computed in float64. A sentence sees only itself, a token only itself and what stands before it. A token of zeros is like any other.
 # - A longer input, or one that is not 3-D, is refused with a `ValueError` that names what was given.
 
 # %% nbgrader={"grade": false, "grade_id": "CausalAttention", "locked": false, "schema_version": 3, "solution": true, "task": false}

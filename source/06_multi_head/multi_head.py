@@ -36,8 +36,8 @@
 # | 7 What the heads learn | 5 |
 # | 8 What goes wrong in practice, summary | 5 |
 #
-# *Run cells, fill in exercises, ask `hint` and `why`* as before. Float64 in gives float64 out, gradients pass, and arguments
-# are left as they were. Here `b` is the batch and `n` the tokens; what `d_out` counts is said each time.
+# *Run cells, fill in exercises, ask `hint` and `why`* as before. Float64 in gives float64 out, computed in float64, gradients pass,
+# and arguments are left as they were. Here `b` is the batch and `n` the tokens; what `d_out` counts is said each time.
 
 # %% nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
 import math
@@ -933,7 +933,7 @@ print("largest weight above the diagonal:", round(seen.triu(diagonal=1).max().it
 #
 # Copy the heads of `wrapper` into `mha`, and make `mha.out_proj` change nothing: the identity matrix and a bias of zeros. Then
 # both give the same output in `eval()`. Both were built with the same `qkv_bias` and context length, and their sizes fit.
-# Afterwards nothing is shared. `wrapper` stays as it was, mode and `requires_grad` included. `mha` can still learn; you may
+# Afterwards nothing is shared. `wrapper` stays as it was, mode, dtype and `requires_grad` included. `mha` can still learn; you may
 # replace its parameters. What you return does not matter.
 #
 # The rubric calls your `MultiHeadAttentionWrapper` and `MultiHeadAttention`, so they must be right first.

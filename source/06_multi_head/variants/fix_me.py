@@ -103,7 +103,8 @@ class RepairedMultiHeadAttention(nn.Module):
         )
         hidden = ~self.mask[:n, :n]
         scores = queries @ keys.transpose(2, 3) / math.sqrt(keys.shape[-1])
-        weights = torch.softmax(scores.masked_fill(hidden, -math.inf), dim=-1)
+        weights = scores
+        weights = torch.softmax(weights.masked_fill(hidden, -math.inf), dim=-1)
         dropped = self.dropout(weights)
         context = (dropped @ values).transpose(1, 2).flatten(2)  # (b, n, d_out)
         return self.out_proj(context), weights
