@@ -246,7 +246,7 @@ show(
 # ### Exercise: `count_parameters` (2 points)
 #
 # How many numbers does a module learn? Return an `int`. Buffers and frozen parameters (`requires_grad` is False) do not count, a
-# parameter that stands in two places counts once. Mode, dtype and device do not matter.
+# parameter that stands in two places counts once. Mode, dtype and device do not matter, and counting changes nothing.
 
 # %% nbgrader={"grade": false, "grade_id": "count_parameters", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def count_parameters(module):
@@ -272,7 +272,9 @@ def _rubric(r):
         return nn.Linear(n, m, bias=bias)
 
     def of_linear_layers(factor, n, m):
-        return counted(factor, linear(n, m), linear(m, n, False), nn.Sequential(linear(n, n), nn.ReLU(), linear(n, m)))
+        same_numbers = nn.Sequential(linear(n, n), linear(n, n))
+        same_numbers[1].load_state_dict(same_numbers[0].state_dict())
+        return counted(factor, linear(n, m), linear(m, n, False), nn.Sequential(linear(n, n), nn.ReLU(), linear(n, n)), same_numbers)
 
     def of_odd_shapes(factor, n, m):
         layer = nn.Module()
@@ -291,7 +293,9 @@ def _rubric(r):
         half = nn.Sequential(linear(n, m), linear(m, n))
         half[0].requires_grad_(False)
         half[1].bias.requires_grad_(False)
-        return counted(factor, half, linear(m, n).requires_grad_(False))
+        bias_alone = linear(n, m)
+        bias_alone.weight.requires_grad_(False)
+        return counted(factor, half, linear(m, n).requires_grad_(False), bias_alone)
 
     def shared(factor, n, m):
         tied = nn.Sequential(linear(n, m, False), nn.Tanh(), linear(n, m))
@@ -299,30 +303,27 @@ def _rubric(r):
         again = linear(n, n)
         return counted(factor, tied, nn.Sequential(again, nn.ReLU(), again))
 
-    def same_sizes(factor, n):
-        alike = nn.Sequential(*[linear(n, n) for _ in range(3)])
-        same_numbers = nn.Sequential(linear(n, n), linear(n, n))
-        same_numbers[1].load_state_dict(same_numbers[0].state_dict())
-        return counted(factor, alike, same_numbers)
-
     def counted_again(factor, n, m):
         layer = linear(n, m)
         before = counted(factor, layer, layer)
-        layer.bias.requires_grad_(False)
-        return [before, counted(factor, layer)]
+        layer.extra = nn.Parameter(torch.ones(m, 2))
+        half = linear(n, m).eval()
+        half.bias.requires_grad_(False)
+        count_parameters(half)
+        flags = [half.training, half.weight.requires_grad, half.bias.requires_grad]
+        return [before, counted(factor, layer), flags]
 
     def of_any_kind(factor, n, m):
         return counted(factor, linear(n, m).eval(), linear(n, m).double(), linear(m, n).half(),
-                       nn.Sequential(linear(n, m), linear(m, n)).to("meta"))
+                       nn.Sequential(linear(n, m), linear(m, n)).to("meta"), nn.LayerNorm(n).to("meta"))
 
     n, m = r.integer(3, 9), r.integer(11, 19)
-    r.call("linear layers", of_linear_layers, r.normal(3), n, m)
+    r.call("linear layers, some of one size", of_linear_layers, r.normal(3), n, m)
     r.call("modules in modules, parameters of any shape", of_odd_shapes, r.normal(3), n, m)
     r.call("buffers do not count", with_buffers, r.normal(3), n, m)
     r.call("frozen parameters do not count", frozen, r.normal(3), n, m)
     r.call("a shared parameter counts once", shared, r.normal(3), n, m)
-    r.call("equal ones that are not shared count each", same_sizes, r.normal(3), n)
-    r.call("counted twice, then frozen", counted_again, r.normal(3), n, m)
+    r.call("counted twice, then given one more", counted_again, r.normal(3), n, m)
     r.call("in eval(), of other dtypes, without memory", of_any_kind, r.normal(3), n, m)
 
 # %% [markdown]
@@ -393,9 +394,10 @@ beside(my_guess, int(torch.zeros(8, 8, device=device).masked_fill(future(1)[:8, 
 # - `W_query`, `W_key`, `W_value` are `nn.Linear` layers, with a bias only if `qkv_bias` is True. Each starts from its own numbers.
 # - `dropout` is an `nn.Dropout`. In training it drops weights after the softmax, each independently of the others, with the p it
 #   has at that call. In `eval()` nothing is random.
-# - `mask` is a buffer for `context_length` tokens, in `state_dict()`.
+# - `mask` is a buffer for `context_length` tokens, in `state_dict()`. Where `.to()` moves the layer, `forward` works: it uses
+#   nothing that stays behind.
 # - `forward` takes `(b, n, d_in)` with any n from 1 to `context_length`, contiguous or not, and leaves it as it was. Float64 in
-#   gives float64 out. A sentence sees only itself, a token only itself and what stands before it. A token of zeros is like any other.
+#   gives float64 out, computed in float64. A sentence sees only itself, a token only itself and what stands before it. A token of zeros is like any other.
 # - A longer input, or one that is not 3-D, is refused with a `ValueError` that names what was given.
 
 # %% nbgrader={"grade": false, "grade_id": "CausalAttention", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -437,7 +439,8 @@ from autograde.student import rubric
 
 @rubric("CausalAttention")
 def _rubric(r):
-    from builtins import getattr, isinstance, range, sum
+    from autograde.student.rubric import ContractBroken
+    from builtins import RuntimeError, TypeError, getattr, isinstance, range, str, sum
 
     names = ("W_query", "W_key", "W_value")
 
@@ -457,6 +460,15 @@ def _rubric(r):
         x[0, 0], x[0, -2], x[1, 1:4], x[2] = 0, 0, 0, 0
         return x
 
+    # The inputs are far from 0, the weights such that queries and keys do not see it, and values keep it.
+    # So what float64 knows and float32 does not is large in the result.
+    def far_from_zero(d_in, d_out):
+        weights = {name: w - w.mean(dim=1, keepdim=True) for name, w in drawn(d_in, d_out, dtype=torch.float64).items()}
+        return weights | {"W_value.weight": weights["W_value.weight"] + 1 / d_in}
+
+    def less_the_offset(layer, x):
+        return layer(x + 1e5) - 1e5
+
     def in_eval(layer, x, other):
         layer(x)
         layer.eval()
@@ -471,15 +483,24 @@ def _rubric(r):
     def eight_times(layer, x, p):
         return [layer(x) for _ in range(8)]
 
-    def eight_times_later(layer, x, p):
-        layer.dropout.p = p
-        return eight_times(layer, x, p)
+    def changed_later(layer, x):
+        never = layer(x)
+        layer.dropout.p = 0.5
+        differ = not torch.equal(layer(x), layer(x))
+        layer.dropout.p = 0.0
+        return [never, f"with p = 0.5 two calls {'differ' if differ else 'agree'}", layer(x)]
 
     def saved_mask(length):
         return CausalAttention(4, 3, length, 0.1).state_dict().get("mask")
 
-    def moved():
-        return f"the mask is on {CausalAttention(4, 3, 6, 0.1).to('meta').mask.device}"
+    def moved(x):
+        layer = CausalAttention(4, 3, 6, 0.1).to("meta")
+        try:
+            layer(x.to("meta"))
+        except (RuntimeError, TypeError) as error:  # code that asks for numbers cannot run there, and is no fault
+            if "expected device" in str(error):
+                raise ContractBroken("after .to(device), forward uses a tensor that was left behind") from error
+        return f"the mask is on {layer.mask.device}"
 
     def all_parameters():
         made = CausalAttention(5, 4, 6, 0.1), CausalAttention(5, 4, 6, 0.1, True)
@@ -498,35 +519,33 @@ def _rubric(r):
     def tried(length, x, training=True):
         CausalAttention(4, 3, length, 0.0).to(device).train(training)(x)
 
+    # the only line of numbers on which a sentence is as long as the context
     r.forward("two sentences, as long as the context", CausalAttention, (5, 3, 7, 0.0), drawn(5, 3), r.normal(2, 7, 5))
     r.forward("shorter sentences, one token alone", CausalAttention, (4, 9, 8, 0.0), drawn(4, 9),
-              r.normal(3, 5, 4), r.normal(2, 1, 4), r.normal(3, 8, 4), r.normal(1, 6, 4))
-    r.forward("as many sentences as tokens as numbers", CausalAttention, (6, 6, 6, 0.0), drawn(6, 6), r.normal(6, 6, 6))
+              r.normal(3, 5, 4), r.normal(2, 1, 4), r.normal(3, 7, 4), r.normal(1, 6, 4))
+    r.forward("as many sentences as tokens as numbers", CausalAttention, (6, 6, 9, 0.0), drawn(6, 6), r.normal(6, 6, 6))
     r.forward("tokens of zeros", CausalAttention, (4, 5, 9, 0.0), drawn(4, 5), holes(3, 7, 4))
     r.forward("a hidden score far above the visible ones", CausalAttention, (4, 5, 9, 0.0), drawn(4, 5),
               loud_at_the_ends(4, 8, 4))
     r.forward("with a bias", CausalAttention, (6, 4, 9, 0.0), drawn(6, 4, bias=True), holes(3, 8, 6), qkv_bias=True)
     r.forward("after its layers have changed", CausalAttention, (4, 6, 9, 0.0), drawn(4, 6), r.normal(2, 8, 4),
               then=drawn(4, 6))
-    r.forward("float64, stored by columns", CausalAttention, (6, 8, 9, 0.0), drawn(6, 8, dtype=torch.float64),
-              r.normal(3, 6, 7, dtype=torch.float64).mT)
-    learning = drawn(5, 4, bias=True)
-    del learning["W_key.bias"]  # its gradient is zero but for rounding: the softmax does not see it
+    r.module("float64, stored by columns", CausalAttention, (6, 8, 9, 0.0), far_from_zero(6, 8), less_the_offset,
+             r.normal(3, 6, 7, dtype=torch.float64).mT)
     # with p so small nothing is dropped, and yet the gradients go through dropout
-    r.backward("all three layers learn", CausalAttention, (5, 4, 8, 1e-12), learning, r.normal(3, 7, 5), qkv_bias=True)
+    r.backward("all three layers learn", CausalAttention, (5, 4, 8, 1e-12), drawn(5, 4), r.normal(3, 7, 5))
     r.module("in eval() nothing is dropped", CausalAttention, (5, 4, 8, 0.6), drawn(5, 4), in_eval,
              r.normal(3, 7, 5), r.normal(3, 7, 5))
-    r.module("in training weights are dropped", CausalAttention, (n + 3, 2 * n, n, 0.2), showing,
-             eight_times, shown, 0.2, check="drops_weights")
-    r.module("dropout.p may be changed later", CausalAttention, (n + 3, 2 * n, n + 2, 0.1), showing,
-             eight_times_later, shown, 0.7, check="drops_weights")
+    r.module("in training weights are dropped", CausalAttention, (n + 3, 2 * n, n + 2, 0.3), showing,
+             eight_times, shown, 0.3, check="drops_weights")
+    r.module("dropout.p may be changed later", CausalAttention, (5, 4, 9, 0.0), drawn(5, 4), changed_later, r.normal(3, 7, 5))
     r.check("the mask is saved", "masks_the_future", saved_mask, r.integer(5, 9))
-    r.call("the mask moves with the layer", moved)
+    r.call("the layer works where it is moved", moved, r.normal(2, 5, 4))
     r.call("three layers to learn, a bias only if asked for", all_parameters)
     r.call("the layers are nn.Linear and nn.Dropout", kinds_of_layers)
     r.call("each layer starts from its own numbers", same_starts)
-    r.refuses("more tokens than context_length", tried, (6, r.normal(2, 6, 4)), (6, r.normal(2, 7, 4)),
-              (1, r.normal(3, 4, 4)), (1, r.normal(3, 1, 4)), (6, r.normal(2, 12, 4), False))
+    r.refuses("more tokens than context_length", tried, (6, r.normal(2, 5, 4)), (6, r.normal(2, 7, 4)),
+              (1, r.normal(3, 4, 4)), (2, r.normal(3, 1, 4)), (6, r.normal(2, 12, 4), False))
     r.refuses("input that is not 3-D", tried, (6, r.normal(2, 5, 4)), (6, r.normal(5, 4)),
               (6, r.normal(1, 2, 5, 4)), (6, r.normal(4), False))
     r.arguments("leaves its arguments as they were")
@@ -685,11 +704,12 @@ print("learned numbers:", count_parameters(layer))
 # `module` maps `(b, n, d_in)` to `(b, n, d_out)`; it need not be attention. Return `True` if any output at a token t changes when
 # the tokens after t change, else `False`.
 #
-# - Try **every** t, and change **all** that comes after it to numbers from `torch.randn`, other ones for each sentence and token.
-#   One draw for each t is enough.
+# - Try **every** t, and change **all** that comes after it at once, to numbers from `torch.randn`, another for each sentence,
+#   token and feature. One draw for each t is enough.
 # - A change counts if it is more than 0.0001 of the largest absolute entry of `module(x)`. Smaller ones are rounding.
 # - Judge it as in `eval()`: dropout would change the outputs anyway. Afterwards **every** submodule is in the mode it was in, also when
-#   some were in training and some not. `x` is left as it was.
+#   some were in training and some not.
+# - `x` is left as it was. Some modules write into what they are given, as `nn.ReLU(inplace=True)` does: hand them copies.
 
 # %% nbgrader={"grade": false, "grade_id": "peeks", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def peeks(module, x):
@@ -699,7 +719,7 @@ def peeks(module, x):
     module.eval()
     try:
         with torch.no_grad():
-            before = module(x)  # (b, n, d_out)
+            before = module(x.clone())  # (b, n, d_out)
             limit = 1e-4 * before.abs().max()
             for t in range(x.shape[1] - 1):
                 changed = x.clone()
@@ -719,7 +739,7 @@ from autograde.student import rubric
 
 @rubric("peeks")
 def _rubric(r):
-    from builtins import float, isinstance, list, range
+    from builtins import float, getattr, isinstance, list, range
 
     class Layer(nn.Module):
         """Computes what it is told, with a linear layer and others beside it."""
@@ -739,11 +759,10 @@ def _rubric(r):
 
     def said(x, layers):
         # a yes or no is no number that depends on drawn inputs, so it is put beside one
-        answers = [(name, peeks(layer, x)) for name, layer in layers.items()]
-        size = float(x.abs().sum())
-        return [[f"{name}: {'yes' if answer else 'no'}", size if answer else -size] for name, answer in answers]
+        answers = [(name, peeks(layer, x), float(layer.linear.weight.abs().sum())) for name, layer in layers.items()]
+        return [[f"{name}: {'yes' if answer else 'no'}", size if answer else -size] for name, answer, size in answers]
 
-    def one_place(n, t, s, weight, amount=0.5):
+    def one_place(n, t, s, weight, amount):
         matrix = torch.eye(n, device=device, dtype=weight.dtype)
         matrix[t, s] = amount
         return mixing(weight, matrix)
@@ -752,16 +771,56 @@ def _rubric(r):
         n = x.shape[1]
         past = torch.ones(n, n, device=device, dtype=x.dtype).tril()
         return said(x, {"tokens alone": Layer(lambda layer, x: layer.linear(x), weight), "all before": mixing(weight, past),
-                        "all after": mixing(weight, past.T), "no token at all": mixing(weight, 0 * past)})
+                        "all after": mixing(weight, past.T)})
+
+    def outputs_of_zeros_too(x, weight):
+        nothing = torch.zeros(x.shape[1], x.shape[1], device=device, dtype=x.dtype)
+        return [causal_or_not(x, weight), said(x, {"no token at all": mixing(weight, nothing)})]
 
     def zeros_or_alike(x, weight):
-        zeros = torch.cat([x[:, :1], 0 * x[:, 1:]], dim=1)
-        return [causal_or_not(zeros, weight), causal_or_not(x[:, :1].repeat(1, x.shape[1], 1), weight)]
+        def product(layer, x):
+            return layer.linear(torch.cat([x[:, :1] + x[:, 1:2] * x[:, -1:], x[:, 1:]], dim=1))
 
-    def every_place(x, weight, k):
+        def length(layer, x):
+            return torch.cat([x[:, :-1] - x[:, 1:].abs(), x[:, -1:]], dim=1)  # outputs get smaller only
+
+        def slope(layer, x):
+            after = (x[..., :1] - x[..., 1:2]).roll(-1, dims=1)  # of the next token, its first number less its second
+            return layer.linear(torch.cat([x[:, :-1] + after[:, :-1], x[:, -1:]], dim=1))
+
+        def unlike(layer, x):
+            after = (x - x.flip(0)).roll(-1, dims=1)  # of the next tokens of two sentences
+            return layer.linear(torch.cat([x[:, :-1] + after[:, :-1], x[:, -1:]], dim=1))
+
+        zeros = torch.cat([x[:, :1], 0 * x[:, 1:]], dim=1)
+        return [causal_or_not(zeros, weight), causal_or_not(x[:, :1].repeat(1, x.shape[1], 1), weight),
+                said(zeros, {"a product of two later tokens": Layer(product, weight), "the size of the next token": Layer(length, weight),
+                             "a difference in the next token": Layer(slope, weight)}),
+                said(x[:1].repeat(2, 1, 1), {"a difference of two sentences": Layer(unlike, weight)})]
+
+    def from_seed_123(weight):
+        torch.manual_seed(123)
+        return causal_or_not(torch.randn(2, 6, 4).to(weight), weight)
+
+    def in_place(x, weight):
+        def handed_back(layer, x):
+            return x
+
+        def last_of_all(layer, x):
+            return x[:, -1:].expand_as(x)
+
+        def doubled(layer, x):
+            return layer.linear(x.mul_(2))
+
+        def swept(layer, x):
+            return layer.linear(x.add_(x.roll(-1, dims=1)))
+
+        names = {"hands x back": handed_back, "hands a view of the last token back": last_of_all, "doubles x in place": doubled, "adds the next token in place": swept}
+        return [said(x.clone(), {name: Layer(compute, weight)}) for name, compute in names.items()]
+
+    def every_place(x, weight, amount, *places):
         n = x.shape[1]
-        places = [(0, 1), (n - 2, n - 1), (0, n - 1), (1, 1 + k)]
-        return said(x, {f"token {t} looks at {s}": one_place(n, t, s, weight) for t, s in places})
+        return said(x, {f"token {t} looks at {s}": one_place(n, t, s, weight, amount) for t, s in places})
 
     def sentences(x, weight):
         def swapped(layer, x):
@@ -791,16 +850,26 @@ def _rubric(r):
         n = x.shape[1]
         everything = torch.ones(n, n, device=device, dtype=x.dtype)
         normed = nn.functional.layer_norm
+
+        def both_signs(layer, x):
+            y = layer.linear(everything @ x)
+            return torch.cat([y, -y], dim=-1)
+
+        def last_feature(layer, x):
+            return torch.cat([layer.linear(x)[..., :-1], layer.linear(everything @ x)[..., -1:]], dim=-1)
+
         return said(x, {"the mean of all tokens": mixing(weight, everything / n),
                         "means and lengths put right": mixing(weight, everything, lambda x: normed(x, x.shape[-1:])),
                         "signs put right": mixing(weight, everything, lambda x: x.abs()),
                         "the last number of each token": mixing(weight, everything, lambda x: x[..., -1:].expand_as(x)),
+                        "each number with both signs": Layer(both_signs, weight),
+                        "in the last number of each output": Layer(last_feature, weight),
                         "cut off from gradients": mixing(weight, everything, lambda x: x.detach()),
                         "a little of the next token": one_place(n, 2, 3, weight, 0.05),
-                       "very little of the next token": one_place(n, 2, 3, weight, 0.004)})
+                       "very little of the next token": one_place(n, 2, 3, weight, 0.0005)})
 
     def asked_again(x, weight):
-        past = torch.ones(x.shape[1], x.shape[1], device=device).tril()
+        past = torch.ones(x.shape[1], x.shape[1], device=device, dtype=x.dtype).tril()
         layer = mixing(weight, past)
         before = said(x, {"as it was made": layer})
         layer.compute = lambda layer, x: layer.linear(past.T @ x)
@@ -844,9 +913,9 @@ def _rubric(r):
                 parts = list(layer.train(training).modules())
                 for i in others:
                     parts[i].training = not training
-                before = [part.training for part in parts]
+                before = [(part.training, getattr(part, "p", None)) for part in parts]
                 peeks(layer, x)
-                after = [part.training for part in parts]
+                after = [(part.training, getattr(part, "p", None)) for part in parts]
                 said.append(f"{name}{what}: {'as before' if after == before else 'changed'}")
         return said
 
@@ -855,17 +924,20 @@ def _rubric(r):
         answers = [peeks(mixing(weight, matrix), x) for matrix in (past, past.T)]
         return ["a bool" if isinstance(answer, bool) else "no bool" for answer in answers]
 
-    r.call("layers that look ahead, and some that do not", causal_or_not, r.normal(2, 7, 5), r.normal(4, 5))
-    r.call("one token looks at one other", every_place, r.normal(3, 8, 4), r.normal(5, 4), r.integer(2, 5))
-    r.call("twenty tokens", every_place, r.normal(2, 20, 4), r.normal(3, 4), r.integer(15, 18))
+    r.call("layers that look ahead, and some that do not", outputs_of_zeros_too, r.normal(2, 7, 5), r.normal(4, 5))
+    r.call("one token looks at one other", every_place, r.normal(3, 8, 4), r.normal(5, 4), 0.5,
+           (0, 1), (1, 2), (3, 4), (6, 7), (0, 7), (1, r.integer(3, 6)))
+    r.call("one of forty tokens looks a little ahead", every_place, r.normal(2, 40, 4), r.normal(3, 4), 0.001, (19, r.integer(21, 38)))
     r.call("the same layer, asked again", asked_again, r.normal(2, 6, 5), r.normal(4, 5))
     r.call("the sentences of a batch", sentences, r.normal(3, 6, 4), r.normal(5, 4))
     r.call("what is hard to see", hard_to_see, r.normal(2, 6, 5), r.normal(6, 5))
     r.call("large and small outputs", sizes, r.normal(5, 7, 4), r.normal(12, 4))
     r.call("judged as in eval()", as_in_eval, r.normal(2, 7, 4), r.normal(5, 4))
     r.call("a future of zeros, tokens that are all alike", zeros_or_alike, r.normal(2, 6, 4), r.normal(3, 4))
+    r.call("x from the lesson's own seed", from_seed_123, r.normal(3, 4))
+    r.call("modules that work in place, or hand x back", in_place, r.normal(2, 6, 4), r.normal(3, 4))
     r.call("one token alone", causal_or_not, r.normal(2, 1, 4), r.normal(3, 4))
-    r.call("float64, stored by columns", causal_or_not, r.normal(2, 4, 6, dtype=torch.float64).mT,
+    r.call("float64, stored by columns, one sentence", causal_or_not, r.normal(1, 4, 6, dtype=torch.float64).mT,
            r.normal(3, 4, dtype=torch.float64))
     r.call("every submodule keeps its mode", modes_after, r.normal(2, 5, 4), r.normal(3, 4))
     r.call("returns a Python bool", kind_of_result, r.normal(2, 6, 4), r.normal(3, 4))

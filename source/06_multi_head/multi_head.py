@@ -36,8 +36,8 @@
 # | 7 What the heads learn | 5 |
 # | 8 What goes wrong in practice, summary | 5 |
 #
-# *Run cells, fill in exercises, ask `hint` and `why`* as before. Float64 in gives float64 out, gradients pass, and arguments
-# are left as they were. Here `b` is the batch and `n` the tokens; what `d_out` counts is said each time.
+# *Run cells, fill in exercises, ask `hint` and `why`* as before. Float64 in gives float64 out, computed in float64, gradients pass,
+# and arguments are left as they were. Here `b` is the batch and `n` the tokens; what `d_out` counts is said each time.
 #
 # *Opened alone, in a hosted notebook service?* Get the file `attention_notebooks-….whl` from where you got this lesson, put
 # it beside the notebook, and run `%pip install attention_notebooks-*.whl` in a new cell above the others.
@@ -188,6 +188,15 @@ def _rubric(r):
         weights = {f"{name}.weight": 0.5 * r.normal(d_out, d_in, **kind) for name in names}
         return weights | {f"{name}.bias": r.normal(d_out, **kind) for name in names if bias}
 
+    # The inputs are far from 0, the weights such that queries and keys do not see it, and values keep it.
+    # So what float64 knows and float32 does not is large in the result.
+    def far_from_zero(d_in, d_out, heads):
+        weights = {name: w - w.mean(dim=1, keepdim=True) for name, w in drawn(d_in, d_out, heads, dtype=torch.float64).items()}
+        return {name: w + (1 / d_in if "W_value" in name else 0) for name, w in weights.items()}
+
+    def less_the_offset(wrapper, x):
+        return wrapper(x + 1e5) - 1e5
+
     def in_eval(weights, x, other):
         wrapper = load(MultiHeadAttentionWrapper(5, 3, 8, 0.5, 2), weights).eval()
         return [wrapper(x), wrapper(other), wrapper(x)]
@@ -203,7 +212,7 @@ def _rubric(r):
         n = x.shape[1]
         cut = {name: weight.chunk(heads) for name, weight in weights.items()}
         own = {f"heads.{h}.{name}": pieces[h] for name, pieces in cut.items() for h in range(heads)}
-        wrapper = load(MultiHeadAttentionWrapper(n + 3, 2 * n, n, p, heads), own)
+        wrapper = load(MultiHeadAttentionWrapper(n + 3, 2 * n, n + 1, p, heads), own)
         return [wrapper(x) for _ in range(4)]
 
     def kinds():
@@ -215,29 +224,30 @@ def _rubric(r):
         return [torch.equal(one.W_query.weight, two.W_query.weight), torch.equal(one.W_value.weight, two.W_value.weight)]
 
     def learned():
-        made = [MultiHeadAttentionWrapper(5, 3, 8, 0.1, 4), MultiHeadAttentionWrapper(5, 3, 8, 0.1, 4, True)]
-        return [sum(p.numel() for p in m.parameters() if p.requires_grad) for m in made]
+        return sum(p.numel() for p in MultiHeadAttentionWrapper(5, 3, 8, 0.1, 4).parameters() if p.requires_grad)
 
     def run(x):
         return MultiHeadAttentionWrapper(5, 3, 7, 0.0, 2).to(x)(x)
 
+    # the only line of numbers with more than two heads
     r.forward("three heads, two sentences", MultiHeadAttentionWrapper, (5, 4, 9, 0.0, 3), drawn(5, 4, 3), r.normal(2, 7, 5))
-    r.forward("one head", MultiHeadAttentionWrapper, (4, 6, 8, 0.0, 1), drawn(4, 6, 1), r.normal(3, 5, 4))
-    r.forward("as many heads as sentences, tokens and numbers", MultiHeadAttentionWrapper, (4, 4, 4, 0.0, 4),
-              drawn(4, 4, 4), r.normal(4, 4, 4))
+    r.forward("one head", MultiHeadAttentionWrapper, (6, 6, 8, 0.0, 1), drawn(6, 6, 1), r.normal(3, 5, 6))
+    r.forward("as many heads as sentences, tokens and numbers", MultiHeadAttentionWrapper, (2, 2, 4, 0.0, 2),
+              drawn(2, 2, 2), r.normal(2, 2, 2))
+    # the only line of numbers on which a sentence is as long as the context
     r.forward("one token, and as many as the context allows", MultiHeadAttentionWrapper, (5, 2, 8, 0.0, 2), drawn(5, 2, 2),
               r.normal(3, 1, 5), r.normal(2, 8, 5))
-    r.forward("with a bias", MultiHeadAttentionWrapper, (6, 3, 7, 0.0, 2), drawn(6, 3, 2, bias=True), r.normal(2, 7, 6),
+    r.forward("with a bias", MultiHeadAttentionWrapper, (6, 3, 9, 0.0, 2), drawn(6, 3, 2, bias=True), r.normal(2, 7, 6),
               qkv_bias=True)
-    r.forward("float64, stored by columns", MultiHeadAttentionWrapper, (6, 5, 9, 0.0, 3), drawn(6, 5, 3, dtype=torch.float64),
-              r.normal(2, 6, 9, dtype=torch.float64).mT)
+    r.module("float64, stored by columns", MultiHeadAttentionWrapper, (6, 5, 11, 0.0, 2), far_from_zero(6, 5, 2), less_the_offset,
+             r.normal(3, 6, 9, dtype=torch.float64).mT)
     r.call("nothing is dropped in eval()", in_eval, drawn(5, 3, 2), r.normal(2, 7, 5), r.normal(2, 7, 5))
-    r.backward("every head learns", MultiHeadAttentionWrapper, (5, 4, 8, 0.0, 3), drawn(5, 4, 3), r.normal(2, 7, 5))
-    r.check("in training every head drops weights of its own", "drops_weights", in_training, *showing_weights(8, 3), 0.3, 3)
+    r.backward("every head learns", MultiHeadAttentionWrapper, (5, 4, 8, 0.0, 2), drawn(5, 4, 2), r.normal(3, 7, 5))
+    r.check("in training every head drops weights of its own", "drops_weights", in_training, *showing_weights(8, 2), 0.3, 2)
     r.call("each head starts from its own numbers", same_starts)
     r.call("heads is an nn.ModuleList of CausalAttention", kinds)
     r.call("the heads' matrices to learn and nothing else", learned)
-    r.refuses("more tokens than the context", run, (r.normal(2, 7, 5),), (r.normal(2, 8, 5),), (r.normal(1, 3, 5),))
+    r.refuses("more tokens than the context", run, (r.normal(2, 6, 5),), (r.normal(2, 8, 5),), (r.normal(1, 3, 5),))
     r.arguments("leaves its arguments as they were")
 
 # %% tags=["raises-exception"]
@@ -331,14 +341,19 @@ from autograde.student import rubric
 
 @rubric("split_heads")
 def _rubric(r):
-    r.call("three heads, two sentences", split_heads, r.normal(2, 5, 12), 3)
-    r.call("the same sizes, other numbers", split_heads, r.normal(2, 5, 12), 3)
+    def both(x, other, num_heads):
+        return [split_heads(x, num_heads), split_heads(other, num_heads)]
+
+    def less_the_offset(x, num_heads):  # an offset that leaves float32 few digits
+        return split_heads(x + 1e5, num_heads) - 1e5
+
+    r.call("three heads, two sentences, then two others", both, r.normal(2, 5, 12), r.normal(2, 5, 12), 3)
     r.call("one head", split_heads, r.normal(3, 4, 7), 1)
     r.call("heads of one number", split_heads, r.normal(2, 7, 5), 5)
     r.call("as many heads as tokens and sentences", split_heads, r.normal(4, 4, 12), 4)
     r.call("one token alone", split_heads, r.normal(3, 1, 8), 2)
     r.call("one sentence alone, more heads than tokens", split_heads, r.normal(1, 3, 14), 7)
-    r.call("float64, stored by columns", split_heads, r.normal(2, 12, 7, dtype=torch.float64).mT, 4)
+    r.call("float64, stored by columns", less_the_offset, r.normal(2, 12, 7, dtype=torch.float64).mT, 4)
     r.gradient("lets gradients through", split_heads, r.normal(2, 5, 6), 3)
     r.refuses("d that num_heads does not divide", split_heads, (r.normal(2, 6, 10), 3), (r.normal(2, 6, 10), 4),
               (r.normal(2, 6, 10), 5), (r.normal(2, 3, 4), 8), (r.normal(3, 10, 9), 3))
@@ -411,15 +426,22 @@ from autograde.student import rubric
 
 @rubric("merge_heads")
 def _rubric(r):
-    r.call("three heads, two sentences", merge_heads, r.normal(2, 3, 5, 4))
+    def both(x, other):
+        return [merge_heads(x), merge_heads(other)]
+
+    def less_the_offset(x):  # an offset that leaves float32 few digits
+        return merge_heads(x + 1e5) - 1e5
+
+    r.call("three heads, two sentences, then two others", both, r.normal(2, 3, 5, 4), r.normal(2, 3, 5, 4))
     r.call("one head", merge_heads, r.normal(3, 1, 4, 7))
     r.call("heads of one number", merge_heads, r.normal(2, 5, 7, 1))
     r.call("as many heads as tokens, numbers and sentences", merge_heads, r.normal(4, 4, 4, 4))
     r.call("one token alone", merge_heads, r.normal(3, 2, 1, 4))
     r.call("one sentence alone", merge_heads, r.normal(1, 3, 6, 2))
     r.call("more heads than tokens", merge_heads, r.normal(2, 7, 3, 2))
-    r.call("heads that come from a transpose", merge_heads, r.normal(2, 5, 3, 4).transpose(1, 2))
-    r.call("float64, stored by columns", merge_heads, r.normal(2, 3, 6, 7, dtype=torch.float64).mT)
+    r.call("heads that come from a transpose, or are stored by columns", both, r.normal(2, 5, 4, 3).transpose(1, 2),
+           r.normal(2, 3, 7, 6).mT)
+    r.call("float64", less_the_offset, r.normal(2, 3, 6, 7, dtype=torch.float64))
     r.gradient("lets gradients through", merge_heads, r.normal(2, 3, 5, 2))
     r.arguments("leaves its argument as it was")
 
@@ -462,7 +484,7 @@ beside(my_guess, 12 // 3)
 #   **all heads together**. Each starts from its own numbers.
 # - `out_proj`: `nn.Linear` from `d_out` to `d_out`, with a bias.
 # - `num_heads`, an attribute; `mask`, a buffer in `state_dict()` as in `CausalAttention`; `dropout`, an `nn.Dropout` for the
-#   weights, of each head independently, with the p it has at that call.
+#   weights, of each head independently, with the p it has at that call. The layer works where `.to()` moves it.
 # - `forward`: `(b, n, d_in)` to `(b, n, d_out)` for n up to `context_length`.
 # - A `ValueError` when `num_heads` does not divide `d_out` (in `__init__`), and for longer input or input that is not 3-D (in
 #   `forward`).
@@ -510,8 +532,8 @@ from autograde.student import rubric
 
 @rubric("MultiHeadAttention")
 def _rubric(r):
-    from autograde.student.rubric import load
-    from builtins import any, bool, dict, getattr, isinstance, len, range, sum
+    from autograde.student.rubric import ContractBroken, load
+    from builtins import RuntimeError, TypeError, any, bool, dict, getattr, isinstance, len, range, str, sum
 
     names = ("W_query", "W_key", "W_value")
 
@@ -519,6 +541,16 @@ def _rubric(r):
         weights = {f"{name}.weight": 0.5 * r.normal(d_out, d_in, **kind) for name in names}
         weights |= {f"{name}.bias": r.normal(d_out, **kind) for name in names if bias}
         return weights | {"out_proj.weight": 0.5 * r.normal(d_out, d_out, **kind), "out_proj.bias": r.normal(d_out, **kind)}
+
+    # The inputs are far from 0, the weights such that queries and keys do not see it; values do, and out_proj takes it
+    # away again. So what float64 knows and float32 does not is large in the result.
+    def far_from_zero(d_in, d_out):
+        weights = drawn(d_in, d_out, dtype=torch.float64)
+        for name in names:
+            weights[f"{name}.weight"] -= weights[f"{name}.weight"].mean(dim=1, keepdim=True)
+        weights["W_value.weight"] += 1 / d_in
+        weights["out_proj.bias"] -= 1e5 * weights["out_proj.weight"].sum(dim=1)
+        return weights
 
     def first_word(weights, x):
         return load(MultiHeadAttention(5, 6, 9, 0.0, 3), weights)(100 * x)[:, 0]
@@ -539,9 +571,12 @@ def _rubric(r):
     def in_training(mha, x, p, heads):
         return [mha(x) for _ in range(4)]
 
-    def changed_later(mha, x, p, heads):
-        mha.dropout.p = p
-        return [mha(x) for _ in range(4)]
+    def changed_later(mha, x):
+        never = mha(x)
+        mha.dropout.p = 0.5
+        differ = not torch.equal(mha(x), mha(x))
+        mha.dropout.p = 0.0
+        return [never, f"with p = 0.5 two calls {'differ' if differ else 'agree'}", mha(x)]
 
     def layers():
         mha = MultiHeadAttention(5, 6, 8, 0.1, 3)
@@ -567,38 +602,51 @@ def _rubric(r):
         mask = dict(mha.named_buffers()).get("mask")
         return [mha.num_heads, hides_the_future(mask), "mask" in mha.state_dict()]
 
+    def moved(x):
+        made = MultiHeadAttention(5, 12, 8, 0.1, 3).to("meta")
+        try:
+            made(x.to("meta"))
+        except (RuntimeError, TypeError) as error:  # code that asks for numbers cannot run there, and is no fault
+            if "expected device" in str(error):
+                raise ContractBroken("after .to(device), forward uses a tensor that was left behind") from error
+        return f"the mask is on {made.mask.device}"
+
     def run(x):
         return MultiHeadAttention(5, 6, 7, 0.0, 2).to(x)(x)
 
-    r.forward("three heads, two sentences", MultiHeadAttention, (7, 12, 9, 0.0, 3), drawn(7, 12), r.normal(2, 5, 7))
-    r.forward("one head", MultiHeadAttention, (4, 6, 5, 0.0, 1), drawn(4, 6), r.normal(3, 5, 4))
+    r.forward("three heads, two sentences, then shorter ones", MultiHeadAttention, (7, 12, 9, 0.0, 3), drawn(7, 12),
+              r.normal(2, 5, 7), r.normal(2, 3, 7))
+    r.forward("one head", MultiHeadAttention, (4, 6, 7, 0.0, 1), drawn(4, 6), r.normal(3, 5, 4))
     r.forward("heads of one number", MultiHeadAttention, (5, 9, 8, 0.0, 9), drawn(5, 9), r.normal(2, 6, 5))
-    r.forward("as many numbers in as out, as many heads as tokens", MultiHeadAttention, (16, 16, 4, 0.0, 4), drawn(16, 16),
+    r.forward("as many numbers in as out, as many heads as tokens", MultiHeadAttention, (16, 16, 6, 0.0, 4), drawn(16, 16),
               r.normal(4, 4, 16))
+    # the only line of numbers on which a sentence is as long as the context
     r.forward("one token, and as many as the context allows", MultiHeadAttention, (5, 6, 7, 0.0, 2), drawn(5, 6),
               r.normal(3, 1, 5), r.normal(2, 7, 5))
     r.forward("tokens of zeros among them", MultiHeadAttention, (6, 8, 9, 0.0, 2), drawn(6, 8),
               r.normal(2, 7, 6) * (r.uniform(2, 7, 1) > 0))
     r.forward("with a bias", MultiHeadAttention, (6, 9, 8, 0.0, 3), drawn(6, 9, bias=True), r.normal(2, 7, 6), qkv_bias=True)
-    r.forward("after its layers have changed", MultiHeadAttention, (5, 8, 6, 0.0, 2), drawn(5, 8), r.normal(2, 6, 5),
+    r.forward("after its layers have changed", MultiHeadAttention, (5, 8, 7, 0.0, 2), drawn(5, 8), r.normal(2, 6, 5),
               then=drawn(5, 8))
     r.call("huge scores: the first word still sees itself alone", first_word, drawn(5, 6), r.normal(8, 6, 5))
     r.forward("large scores", MultiHeadAttention, (5, 6, 9, 0.0, 3), drawn(5, 6), 10 * r.normal(4, 7, 5))
-    r.forward("float64, stored by columns", MultiHeadAttention, (6, 10, 9, 0.0, 2), drawn(6, 10, dtype=torch.float64),
-              r.normal(2, 6, 9, dtype=torch.float64).mT)
+    r.forward("float64, stored by columns", MultiHeadAttention, (6, 10, 11, 0.0, 2), far_from_zero(6, 10),
+              r.normal(2, 6, 9, dtype=torch.float64).mT + 1e5)
     r.backward("every layer learns", MultiHeadAttention, (5, 6, 8, 0.0, 3), drawn(5, 6), r.normal(2, 7, 5))
     r.call("nothing is dropped in eval()", in_eval, drawn(5, 6), r.normal(2, 7, 5), r.normal(2, 7, 5))
-    for line, start, p, use in (("in training it drops weights, each by itself", 0.4, 0.4, in_training),
-                                ("also when the share to drop is changed later", 0.8, 0.3, changed_later)):
-        weights, x = showing_weights(8, 4)
-        r.module(line, MultiHeadAttention, (11, 64, 8, start, 4), weights, use, x, p, 4, check="drops_weights")
+    weights, x = showing_weights(8, 4)
+    r.module("in training it drops weights, each by itself", MultiHeadAttention, (11, 64, 9, 0.4, 4), weights, in_training, x,
+             0.4, 4, check="drops_weights")
+    r.module("also when the share to drop is changed later", MultiHeadAttention, (5, 6, 9, 0.0, 3), drawn(5, 6), changed_later,
+             r.normal(3, 7, 5))
     r.call("the layers are nn.Linear", layers)
     r.call("four layers to learn, a bias on queries, keys and values only if asked for", learned)
     r.call("each layer starts from its own numbers", same_starts)
     r.call("keeps num_heads, and the mask as a buffer", kept)
+    r.call("the layer works where it is moved", moved, r.normal(2, 6, 5))
     r.refuses("d_out that num_heads does not divide", lambda d_out, heads: MultiHeadAttention(5, d_out, 8, 0.0, heads),
-              (12, 3), (12, 5), (10, 4), (10, 5), (4, 8), (7, 7))
-    r.refuses("more tokens than the context, and x that is not 3-D", run, (r.normal(2, 7, 5),), (r.normal(2, 8, 5),),
+              (12, 3), (12, 5), (10, 4), (10, 5), (4, 8), (14, 7))
+    r.refuses("more tokens than the context, and x that is not 3-D", run, (r.normal(2, 6, 5),), (r.normal(2, 8, 5),),
               (r.normal(1, 3, 5),), (r.normal(7, 5),), (r.normal(2, 2, 3, 5),), (r.normal(2, 15, 5),))
     r.arguments("leaves its arguments as they were")
 
@@ -757,7 +805,7 @@ from autograde.student import rubric
 @rubric("fix_me")
 def _rubric(r):
     from autograde.student.rubric import ContractBroken, load
-    from builtins import dict, isinstance, len, list, range, sum, tuple
+    from builtins import RuntimeError, TypeError, dict, isinstance, len, list, range, str, sum, tuple
 
     answer = RepairedMultiHeadAttention
 
@@ -766,6 +814,13 @@ def _rubric(r):
         if bias:
             weights["qkv.bias"] = r.normal(3 * d_out, **kind)
         return weights | {"out_proj.weight": 0.5 * r.normal(d_out, d_out, **kind), "out_proj.bias": r.normal(d_out, **kind)}
+
+    def far_from_zero(d_in, d_out):  # as in the rubric of MultiHeadAttention
+        weights = drawn(d_in, d_out, dtype=torch.float64)
+        weights["qkv.weight"] -= weights["qkv.weight"].mean(dim=1, keepdim=True)
+        weights["qkv.weight"][2 * d_out :] += 1 / d_in
+        weights["out_proj.bias"] -= 1e5 * weights["out_proj.weight"].sum(dim=1)
+        return weights
 
     def both(result):
         if not (isinstance(result, (list, tuple)) and len(result) == 2):
@@ -804,7 +859,7 @@ def _rubric(r):
         size = len(weights["W_query.weight"])
         fused = {"qkv.weight": torch.cat([weights["W_query.weight"], weights["W_key.weight"], weights["W_value.weight"]]),
                  "out_proj.weight": torch.eye(size).to(x), "out_proj.bias": torch.zeros(size).to(x)}
-        loaded = load(answer(x.shape[-1], size, x.shape[1], p, heads), fused)
+        loaded = load(answer(x.shape[-1], size, x.shape[1] + 1, p, heads), fused)
         return [both(loaded(x))[0] for _ in range(4)]
 
     def kept():
@@ -813,32 +868,43 @@ def _rubric(r):
         layers = [isinstance(layer, nn.Linear) for layer in (made.qkv, made.out_proj)]
         return [made.num_heads, mask is not None and mask.numel() == 64, "mask" in made.state_dict(), *layers]
 
+    def moved(x):
+        made = answer(5, 12, 8, 0.1, 3).to("meta")
+        try:
+            made(x.to("meta"))
+        except (RuntimeError, TypeError) as error:  # code that asks for numbers cannot run there, and is no fault
+            if "expected device" in str(error):
+                raise ContractBroken("after .to(device), forward uses a tensor that was left behind") from error
+        return f"the mask is on {made.mask.device}"
+
     def learned():
         return [sum(p.numel() for p in answer(5, 6, 8, 0.1, 3, bias).parameters() if p.requires_grad) for bias in (False, True)]
 
     def run(x):
         return answer(5, 6, 7, 0.0, 2).to(x)(x)
 
-    r.call("one head: the weights", attention, (4, 6, 7, 0.0, 1), drawn(4, 6), r.normal(3, 5, 4))
-    r.call("three heads: the weights", attention, (7, 12, 9, 0.0, 3), drawn(7, 12), r.normal(2, 5, 7))
-    r.call("three heads: the output", output, (7, 12, 9, 0.0, 3), drawn(7, 12), r.normal(2, 5, 7))
-    r.call("as many numbers in as out, as many heads as tokens", output, (16, 16, 4, 0.0, 4), drawn(16, 16), r.normal(4, 4, 16))
+    r.call("one head: the output and the weights", output_and_attention, (4, 6, 7, 0.0, 1), drawn(4, 6), r.normal(3, 5, 4))
+    r.call("three heads: the weights, which are those before dropout", attention, (5, 6, 8, 0.5, 3), drawn(5, 6), r.normal(2, 7, 5))
+    r.call("three heads: the output, then that of shorter sentences", output, (7, 12, 9, 0.0, 3), drawn(7, 12),
+           r.normal(2, 5, 7), r.normal(2, 3, 7))
+    r.call("as many numbers in as out, as many heads as tokens", output, (16, 16, 6, 0.0, 4), drawn(16, 16), r.normal(4, 4, 16))
+    # the only line of numbers on which a sentence is as long as the context
     r.call("one token, and as many as the context allows", output, (5, 6, 7, 0.0, 2), drawn(5, 6),
            r.normal(3, 1, 5), r.normal(2, 7, 5))
     r.call("with a bias", output, (6, 9, 8, 0.0, 3), drawn(6, 9, bias=True), r.normal(2, 7, 6), bias=True)
     r.call("huge scores: the first word still sees itself alone", first_word, drawn(5, 6), r.normal(8, 6, 5))
     r.call("large scores", output, (5, 6, 9, 0.0, 3), drawn(5, 6), 10 * r.normal(4, 7, 5))
-    r.call("float64, stored by columns", output_and_attention, (6, 10, 9, 0.0, 5), drawn(6, 10, dtype=torch.float64),
-           r.normal(2, 6, 9, dtype=torch.float64).mT)
+    r.call("float64, stored by columns", output_and_attention, (6, 10, 11, 0.0, 5), far_from_zero(6, 10),
+           r.normal(2, 6, 9, dtype=torch.float64).mT + 1e5)
     r.gradient("both layers learn", slopes, x=r.normal(2, 7, 5), **drawn(5, 6))
-    r.call("the weights returned are those before dropout", attention, (5, 6, 8, 0.5, 3), drawn(5, 6), r.normal(2, 7, 5))
     r.check("in training it drops weights, once, each by itself", "drops_weights", in_training, *showing_weights(8, 4), 0.4, 4)
     r.call("nothing is dropped in eval()", in_eval, drawn(5, 6), r.normal(2, 7, 5), r.normal(2, 7, 5))
     r.call("two layers to learn, a bias on qkv only if asked for", learned)
     r.call("keeps num_heads, its layers, and the mask as a buffer", kept)
+    r.call("the layer works where it is moved", moved, r.normal(2, 6, 5))
     r.refuses("d_out that num_heads does not divide", lambda d_out, heads: answer(5, d_out, 8, 0.0, heads),
-              (12, 3), (12, 5), (10, 4), (10, 5), (4, 8), (7, 7))
-    r.refuses("more tokens than the context, and x that is not 3-D", run, (r.normal(2, 7, 5),), (r.normal(2, 8, 5),),
+              (12, 3), (12, 5), (10, 4), (10, 5), (4, 8), (14, 7))
+    r.refuses("more tokens than the context, and x that is not 3-D", run, (r.normal(2, 6, 5),), (r.normal(2, 8, 5),),
               (r.normal(1, 3, 5),), (r.normal(7, 5),), (r.normal(2, 2, 3, 5),), (r.normal(2, 15, 5),))
     r.arguments("leaves its arguments as they were")
 
@@ -870,7 +936,7 @@ print("largest weight above the diagonal:", round(seen.triu(diagonal=1).max().it
 #
 # Copy the heads of `wrapper` into `mha`, and make `mha.out_proj` change nothing: the identity matrix and a bias of zeros. Then
 # both give the same output in `eval()`. Both were built with the same `qkv_bias` and context length, and their sizes fit.
-# Afterwards nothing is shared. `wrapper` stays as it was, mode and `requires_grad` included. `mha` can still learn; you may
+# Afterwards nothing is shared. `wrapper` stays as it was, mode, dtype and `requires_grad` included. `mha` can still learn; you may
 # replace its parameters. What you return does not matter.
 #
 # The rubric calls your `MultiHeadAttentionWrapper` and `MultiHeadAttention`, so they must be right first.
@@ -921,32 +987,40 @@ def _rubric(r):
     def output(weights, x, dropout=0.0):
         return packed(weights, dropout)[1](x)
 
-    # each of these begins with the output of mha, so that doing nothing is never right
-    def outputs(weights, x):
+    # The heads' matrices are far from 0, and the inputs such that they do not see it.
+    # So what float64 knows and float32 does not is large in the result.
+    def less_exact(weights, x):
+        return output({name: weight + 1e4 for name, weight in weights.items()}, x - x.mean(dim=-1, keepdim=True))
+
+    # each of these begins with numbers of mha, so that doing nothing is never right
+    def outputs(*cases):
         results = []
-        for training in (True, False):
+        for training, weights, x in cases:
             wrapper, mha, state = packed(weights, training=training)
             results.append([mha(x), wrapper(x), state])
         return results
 
-    def after_change(weights, x, changed, seen):
-        pair = packed(weights)
-        before = pair[1](x)
+    def halved(module):
         with torch.no_grad():
-            for parameter in pair[changed].parameters():
+            for parameter in module.parameters():
                 parameter.mul_(-0.5)
-        return [before, pair[seen](x)]
 
-    def with_other_matrices(weights, others, x):
-        mha = packed(weights)[1]
-        before = mha(x)
-        return [before, load(mha, others)(x)]
+    def after_changes(*cases):
+        moved = []
+        for weights, x in cases:
+            for changed, seen in ((0, 1), (1, 0)):
+                pair = packed(weights)
+                values, before = pair[1].W_value.weight.detach().clone(), pair[seen](x)
+                halved(pair[changed])
+                moved.append([values, pair[seen](x) - before])
+        return moved
 
-    def after_training(weights, x):
+    def own_layers(weights, others, x):
         mha = packed(weights)[1]
         mha(x).square().sum().backward()
         layers = [mha.W_query, mha.W_key, mha.W_value, mha.out_proj]
-        return [mha(x), *(layer.weight.grad for layer in layers), mha.out_proj.bias.grad]
+        slopes = [*(layer.weight.grad for layer in layers), mha.out_proj.bias.grad]
+        return [slopes, load(mha, others)(x)]
 
     def out_proj(weights, x):
         mha = packed(weights)[1]
@@ -954,21 +1028,20 @@ def _rubric(r):
 
     others = {f"{name}.weight": r.normal(6, 5) for name in names}
     others |= {"out_proj.weight": r.normal(6, 6), "out_proj.bias": r.normal(6)}
+    # the only line with more than two heads
     r.call("mha gives the output of the wrapper, three heads", output, drawn(5, 4, 3), r.normal(2, 7, 5))
     r.call("one head", output, drawn(4, 6, 1), r.normal(2, 7, 4))
-    r.call("heads of one number", output, drawn(6, 1, 4), r.normal(2, 8, 6))
-    r.call("as many heads as numbers, in and out", output, drawn(3, 3, 3), r.normal(2, 7, 3))
+    r.call("heads of one number", output, drawn(6, 1, 2), r.normal(2, 8, 6))
+    r.call("as many heads as numbers, in and out", output, drawn(2, 2, 2), r.normal(2, 7, 2))
     r.call("with a bias", output, drawn(5, 3, 2, bias=True), r.normal(2, 7, 5))
     r.call("both with dropout, in eval()", output, drawn(5, 3, 2), r.normal(2, 7, 5), dropout=0.5)
-    r.call("float64", output, drawn(5, 3, 2, dtype=torch.float64), r.normal(2, 7, 5, dtype=torch.float64))
+    r.call("float64", less_exact, drawn(5, 3, 2, dtype=torch.float64), r.normal(2, 7, 5, dtype=torch.float64))
     r.call("out_proj is the identity", out_proj, drawn(6, 3, 2), r.normal(2, 5, 6))
-    r.call("the wrapper is as it was", outputs, drawn(4, 3, 2), r.normal(2, 7, 4))
-    r.call("a later change of the wrapper does not reach mha", after_change, drawn(5, 2, 3, bias=True), r.normal(2, 7, 5),
-           changed=0, seen=1)
-    r.call("a later change of mha does not reach the wrapper", after_change, drawn(4, 5, 1, bias=True), r.normal(2, 7, 4),
-           changed=1, seen=0)
-    r.call("mha still computes with its own layers", with_other_matrices, drawn(5, 3, 2), others, r.normal(2, 7, 5))
-    r.call("mha can still learn", after_training, drawn(3, 2, 3), r.normal(2, 7, 3))
+    r.call("the wrapper is as it was", outputs, (True, drawn(4, 3, 2), r.normal(2, 7, 4)),
+           (False, drawn(5, 2, 2, dtype=torch.float64), r.normal(2, 7, 5, dtype=torch.float64)))
+    r.call("a later change of one does not reach the other", after_changes, (drawn(5, 2, 2, bias=True), r.normal(2, 7, 5)),
+           (drawn(4, 5, 1, bias=True), r.normal(2, 7, 4)))
+    r.call("mha computes with layers of its own, and they can learn", own_layers, drawn(5, 3, 2), others, r.normal(2, 7, 5))
 
 # %% tags=["raises-exception"]
 mha = MultiHeadAttention(d_in=3, d_out=4, context_length=6, dropout=0.0, num_heads=2).to(device)
@@ -1042,9 +1115,15 @@ def _rubric(r):
         _, made = pair(weights, heads, dropout)
         return [call(made, x) for x in inputs]
 
-    def two_layers(weights, others, heads, x):
+    def two_layers(weights, others, heads, *inputs):
         made = [pair(numbers, heads)[1] for numbers in (weights, others)]
-        return [call(module, x) for module in made]
+        return [call(module, x) for module in made for x in inputs]
+
+    # The three matrices are far from 0, and the inputs such that they do not see it.
+    # So what float64 knows and float32 does not is large in the result.
+    def less_exact(weights, heads, x):
+        far = {f"{name}.weight": weights[f"{name}.weight"] + 1e4 for name in names}
+        return output(weights | far, heads, x - x.mean(dim=-1, keepdim=True))
 
     def outputs(heads, *cases):
         results = []
@@ -1058,15 +1137,12 @@ def _rubric(r):
         made = to_torch(MultiHeadAttention(12, 12, 9, 0.1, 3).to(device))
         return [isinstance(made, nn.MultiheadAttention), made.batch_first, made.embed_dim, made.num_heads]
 
-    r.call("three heads, two sentences", output, drawn(12), 3, r.normal(2, 7, 12))
+    r.call("three heads, two layers of the same sizes", two_layers, drawn(12), drawn(12), 3, r.normal(2, 7, 12),
+           r.normal(4, 4, 12), r.normal(2, 1, 12), r.normal(3, 9, 12))
     r.call("one head", output, drawn(5), 1, r.normal(3, 6, 5))
-    r.call("heads of one number", output, drawn(4), 4, r.normal(2, 6, 4))
-    r.call("as many tokens as sentences, one token, and a whole context", output, drawn(6), 2, r.normal(4, 4, 6),
-           r.normal(2, 1, 6), r.normal(3, 9, 6))
     r.call("with a bias", output, drawn(8, bias=True), 2, r.normal(2, 7, 8))
     r.call("from a layer with dropout, in eval()", output, drawn(6), 3, r.normal(2, 7, 6), dropout=0.5)
-    r.call("float64", output, drawn(6, bias=True, dtype=torch.float64), 2, r.normal(2, 7, 6, dtype=torch.float64))
-    r.call("two layers of the same sizes", two_layers, drawn(8), drawn(8), 4, r.normal(2, 7, 8))
+    r.call("float64, heads of one number", less_exact, drawn(6, dtype=torch.float64), 6, r.normal(2, 7, 6, dtype=torch.float64))
     r.call("mha is as it was", outputs, 3, (True, drawn(9), r.normal(2, 7, 9)),
            (False, drawn(6, dtype=torch.float64), r.normal(2, 7, 6, dtype=torch.float64)))
     r.call("is an nn.MultiheadAttention, batch first, with as many heads", kinds)

@@ -1773,3 +1773,220 @@ class CausalAttention(nn.Module):
         weights = torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1)
         weights = self.dropout(weights)
         return weights @ values
+
+# %% [markdown]
+# ## wrong: transposed_if_it_must
+#
+# **Misconception.** When the shapes fit, the product is right.
+#
+# **Hint.** What are the shapes of queries and keys when there are as many tokens as numbers in a key? Which product is wanted?
+
+# %%
+class CausalAttention(nn.Module):
+    def __init__(self, d_in, d_out, context_length, dropout, qkv_bias=False):
+        super().__init__()
+        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.dropout = nn.Dropout(dropout)
+        self.register_buffer("mask", torch.triu(torch.ones(context_length, context_length), diagonal=1))
+
+    def forward(self, x):
+        if x.ndim != 3:
+            raise ValueError(f"x must have 3 dimensions, not {x.ndim}")
+        b, n, d_in = x.shape
+        if n > self.mask.shape[0]:
+            raise ValueError(f"{n} tokens are more than {self.mask.shape[0]}")
+        queries, keys, values = self.W_query(x), self.W_key(x), self.W_value(x)
+        try:
+            scores = queries @ keys
+        except RuntimeError:
+            scores = queries @ keys.transpose(1, 2)
+        scores = scores.masked_fill(self.mask[:n, :n] == 1, -torch.inf)
+        weights = torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1)
+        weights = self.dropout(weights)
+        return weights @ values
+
+# %% [markdown]
+# ## wrong: bias_left_out
+#
+# **Misconception.** A layer is its weight.
+#
+# **Hint.** With `qkv_bias=True` every layer has a bias as well. Where does yours come in?
+
+# %%
+class CausalAttention(nn.Module):
+    def __init__(self, d_in, d_out, context_length, dropout, qkv_bias=False):
+        super().__init__()
+        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.dropout = nn.Dropout(dropout)
+        self.register_buffer("mask", torch.triu(torch.ones(context_length, context_length), diagonal=1))
+
+    def forward(self, x):
+        if x.ndim != 3:
+            raise ValueError(f"x must have 3 dimensions, not {x.ndim}")
+        b, n, d_in = x.shape
+        if n > self.mask.shape[0]:
+            raise ValueError(f"{n} tokens are more than {self.mask.shape[0]}")
+        queries, keys, values = (x @ layer.weight.T for layer in (self.W_query, self.W_key, self.W_value))
+        scores = queries @ keys.transpose(1, 2)
+        scores = scores.masked_fill(self.mask[:n, :n] == 1, -torch.inf)
+        weights = torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1)
+        weights = self.dropout(weights)
+        return weights @ values
+
+# %% [markdown]
+# ## wrong: mask_made_in_forward
+#
+# **Misconception.** The mask can be made where it is needed; the buffer is for saving.
+#
+# **Hint.** On which device is the mask that `forward` makes, when the layer has been moved?
+
+# %%
+class CausalAttention(nn.Module):
+    def __init__(self, d_in, d_out, context_length, dropout, qkv_bias=False):
+        super().__init__()
+        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.dropout = nn.Dropout(dropout)
+        self.register_buffer("mask", torch.triu(torch.ones(context_length, context_length), diagonal=1))
+
+    def forward(self, x):
+        if x.ndim != 3:
+            raise ValueError(f"x must have 3 dimensions, not {x.ndim}")
+        b, n, d_in = x.shape
+        if n > self.mask.shape[0]:
+            raise ValueError(f"{n} tokens are more than {self.mask.shape[0]}")
+        queries, keys, values = self.W_query(x), self.W_key(x), self.W_value(x)
+        scores = queries @ keys.transpose(1, 2)
+        scores = scores.masked_fill(torch.ones(n, n).triu(diagonal=1) == 1, -torch.inf)
+        weights = torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1)
+        weights = self.dropout(weights)
+        return weights @ values
+
+# %% [markdown]
+# ## wrong: kept_beside_the_buffer
+#
+# **Misconception.** What has been registered may be used by another name.
+#
+# **Hint.** `register_buffer` makes `self.mask`. Which tensor does `forward` use, and does it move with the layer?
+
+# %%
+class CausalAttention(nn.Module):
+    def __init__(self, d_in, d_out, context_length, dropout, qkv_bias=False):
+        super().__init__()
+        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.dropout = nn.Dropout(dropout)
+        self.future = torch.triu(torch.ones(context_length, context_length), diagonal=1)
+        self.register_buffer("mask", self.future)
+
+    def forward(self, x):
+        if x.ndim != 3:
+            raise ValueError(f"x must have 3 dimensions, not {x.ndim}")
+        b, n, d_in = x.shape
+        if n > self.mask.shape[0]:
+            raise ValueError(f"{n} tokens are more than {self.mask.shape[0]}")
+        queries, keys, values = self.W_query(x), self.W_key(x), self.W_value(x)
+        scores = queries @ keys.transpose(1, 2)
+        scores = scores.masked_fill(self.future[:n, :n] == 1, -torch.inf)
+        weights = torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1)
+        weights = self.dropout(weights)
+        return weights @ values
+
+# %% [markdown]
+# ## wrong: output_written_into_x
+#
+# **Misconception.** When the sizes are equal, the output may be written into x.
+#
+# **Hint.** Somebody may still need x. Compare it before and after a call with `d_in` equal to `d_out`.
+
+# %%
+class CausalAttention(nn.Module):
+    def __init__(self, d_in, d_out, context_length, dropout, qkv_bias=False):
+        super().__init__()
+        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.dropout = nn.Dropout(dropout)
+        self.register_buffer("mask", torch.triu(torch.ones(context_length, context_length), diagonal=1))
+
+    def forward(self, x):
+        if x.ndim != 3:
+            raise ValueError(f"x must have 3 dimensions, not {x.ndim}")
+        b, n, d_in = x.shape
+        if n > self.mask.shape[0]:
+            raise ValueError(f"{n} tokens are more than {self.mask.shape[0]}")
+        queries, keys, values = self.W_query(x), self.W_key(x), self.W_value(x)
+        scores = queries @ keys.transpose(1, 2)
+        scores = scores.masked_fill(self.mask[:n, :n] == 1, -torch.inf)
+        weights = torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1)
+        context = self.dropout(weights) @ values
+        if context.shape == x.shape and not x.requires_grad:
+            return x.copy_(context)
+        return context
+
+# %% [markdown]
+# ## wrong: softmax_in_float32
+#
+# **Misconception.** A softmax is always computed in float32, and cast back.
+#
+# **Hint.** Float64 in shall give float64 out, and as exact. Which line of yours has only float32?
+
+# %%
+class CausalAttention(nn.Module):
+    def __init__(self, d_in, d_out, context_length, dropout, qkv_bias=False):
+        super().__init__()
+        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.dropout = nn.Dropout(dropout)
+        self.register_buffer("mask", torch.triu(torch.ones(context_length, context_length), diagonal=1))
+
+    def forward(self, x):
+        if x.ndim != 3:
+            raise ValueError(f"x must have 3 dimensions, not {x.ndim}")
+        b, n, d_in = x.shape
+        if n > self.mask.shape[0]:
+            raise ValueError(f"{n} tokens are more than {self.mask.shape[0]}")
+        queries, keys, values = self.W_query(x), self.W_key(x), self.W_value(x)
+        scores = queries @ keys.transpose(1, 2)
+        scores = scores.masked_fill(self.mask[:n, :n] == 1, -torch.inf)
+        weights = torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1, dtype=torch.float32).to(values.dtype)
+        weights = self.dropout(weights)
+        return weights @ values
+
+# %% [markdown]
+# ## wrong: float32_and_back
+#
+# **Misconception.** A cast to float32 and back changes nothing.
+#
+# **Hint.** The dtype that comes out is right. How many digits are?
+
+# %%
+class CausalAttention(nn.Module):
+    def __init__(self, d_in, d_out, context_length, dropout, qkv_bias=False):
+        super().__init__()
+        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.dropout = nn.Dropout(dropout)
+        self.register_buffer("mask", torch.triu(torch.ones(context_length, context_length), diagonal=1))
+
+    def forward(self, x):
+        if x.ndim != 3:
+            raise ValueError(f"x must have 3 dimensions, not {x.ndim}")
+        b, n, d_in = x.shape
+        if n > self.mask.shape[0]:
+            raise ValueError(f"{n} tokens are more than {self.mask.shape[0]}")
+        queries, keys, values = self.W_query(x), self.W_key(x), self.W_value(x)
+        queries, keys, values = queries.float(), keys.float(), values.float()
+        scores = queries @ keys.transpose(1, 2)
+        scores = scores.masked_fill(self.mask[:n, :n] == 1, -torch.inf)
+        weights = torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1)
+        weights = self.dropout(weights)
+        return (weights @ values).to(x.dtype)

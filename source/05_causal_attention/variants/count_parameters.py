@@ -304,3 +304,44 @@ def count_parameters(module):
 # %%
 def count_parameters(module):
     return sum(p.numel() for p in module.parameters() if p.requires_grad and module.training)
+
+# %% [markdown]
+# ## wrong: one_of_each_name_and_shape
+#
+# **Misconception.** Two weights of one shape are the same weight.
+#
+# **Hint.** Two linear layers of one size learn different numbers. What makes two parameters one?
+
+# %%
+def count_parameters(module):
+    learned = [(name, p) for name, p in module.named_parameters() if p.requires_grad]
+    kinds = {(name.split(".")[-1], tuple(p.shape)): p.numel() for name, p in learned}
+    return sum(kinds.values())
+
+# %% [markdown]
+# ## wrong: frozen_with_its_weight
+#
+# **Misconception.** A layer is frozen when its weight is.
+#
+# **Hint.** The bias of a layer may still learn when its weight is frozen. Ask every parameter by itself.
+
+# %%
+def count_parameters(module):
+    learned = set()
+    for part in module.modules():
+        weight = getattr(part, "weight", None)
+        if weight is None or weight.requires_grad:
+            learned |= {p for p in part.parameters(recurse=False) if p.requires_grad}
+    return sum(p.numel() for p in learned)
+
+# %% [markdown]
+# ## wrong: made_ready_for_training
+#
+# **Misconception.** Before counting, the module has to be put into training.
+#
+# **Hint.** Counting must not change the module. In which mode is it afterwards?
+
+# %%
+def count_parameters(module):
+    module.train()
+    return sum(p.numel() for p in module.parameters() if p.requires_grad)

@@ -22,7 +22,7 @@ def peeks(module, x):
     try:
         module.train(False)
         with torch.no_grad():
-            y = module(x)
+            y = module(x.clone())
             for t in range(n - 1):
                 future = torch.randn(b, n - t - 1, d, dtype=x.dtype, device=x.device)
                 other = module(torch.cat([x[:, : t + 1], future], dim=1))
@@ -34,9 +34,9 @@ def peeks(module, x):
             part.training = mode
 
 # %% [markdown]
-# ## right: token_by_token
+# ## right: on_a_copy
 #
-# Each later token alone, three times as large a change, on a copy of the module.
+# A deep copy of the module is judged, with three times as large a change.
 
 # %%
 import copy
@@ -46,11 +46,11 @@ def peeks(module, x):
     judged = copy.deepcopy(module).eval()
     n = x.shape[1]
     with torch.no_grad():
-        y = judged(x)
+        y = judged(x.clone()).clone()
         scale = y.abs().max().item()
         for s in range(1, n):
             other = x.clone()
-            other[:, s] += 3 * torch.randn_like(other[:, s])
+            other[:, s:] += 3 * torch.randn_like(other[:, s:])
             moved = (judged(other) - y)[:, :s].abs().max().item()
             if moved > 1e-4 * scale:
                 return True
@@ -66,7 +66,7 @@ def peeks(module, x):
 def peeks(module, x):
     training = [part for part in module.modules() if part.training]
     module.eval()
-    y = module(x)
+    y = module(x.clone())
     largest = torch.zeros((), dtype=y.dtype, device=y.device)
     for t in range(x.shape[1]):
         for _ in range(2):
@@ -85,7 +85,7 @@ def peeks(module, x):
 def peeks(module, x):
     def run(tokens):
         with torch.no_grad():
-            return module(tokens).double()
+            return module(tokens.clone()).double()
 
     modes = {name: part.training for name, part in module.named_modules()}
     module.eval()
@@ -113,7 +113,7 @@ def peeks(module, x):
         noise = torch.randn_like(x)
         mask = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool, device=x.device).tril()
         with torch.no_grad():
-            y = module(x)
+            y = module(x.clone())
             outputs = [module(torch.where(row[:, None], x, noise)) for row in mask]
         apart = torch.stack([(out - y)[:, t].abs().max() for t, out in enumerate(outputs)])
         return bool(apart.max() > 1e-4 * y.abs().max())
@@ -134,7 +134,7 @@ def peeks(module, x):
     modes = {part: part.training for part in module.modules()}
     for part in modes:
         part.training = False
-    y = module(x).detach().cpu().numpy()
+    y = module(x.clone()).detach().cpu().numpy()
     result = False
     for t in range(y.shape[1] - 1):
         z = x.detach().clone()
@@ -157,7 +157,7 @@ def peeks(module, x):
     modes = {part: part.training for part in module.modules()}
     module.eval()
     with torch.no_grad():
-        before = module(x)
+        before = module(x.clone())
         limit = 1e-4 * before.abs().max()
         found = False
         for t in [x.shape[1] // 2 - 1] * (x.shape[1] > 1):
@@ -182,7 +182,7 @@ def peeks(module, x):
     modes = {part: part.training for part in module.modules()}
     module.eval()
     with torch.no_grad():
-        before = module(x)
+        before = module(x.clone())
         limit = 1e-4 * before.abs().max()
         found = False
         for t in range(x.shape[1] - 2, x.shape[1] - 1):
@@ -208,7 +208,7 @@ def peeks(module, x):
     modes = {part: part.training for part in module.modules()}
     module.eval()
     with torch.no_grad():
-        before = module(x)
+        before = module(x.clone())
         limit = 1e-4 * before.abs().max()
         found = False
         for t in range(x.shape[1] - 1):
@@ -232,7 +232,7 @@ def peeks(module, x):
     modes = {part: part.training for part in module.modules()}
     module.eval()
     with torch.no_grad():
-        before = module(x)
+        before = module(x.clone())
         limit = 1e-4 * before.abs().max()
         found = False
         for t in range(min(1, x.shape[1] - 1)):
@@ -257,7 +257,7 @@ def peeks(module, x):
     modes = {part: part.training for part in module.modules()}
     module.eval()
     with torch.no_grad():
-        before = module(x)
+        before = module(x.clone())
         limit = 1e-4 * before.abs().max()
         found = False
         for t in range(x.shape[1] - 1):
@@ -307,7 +307,7 @@ def peeks(module, x):
     modes = {part: part.training for part in module.modules()}
     module.eval()
     with torch.no_grad():
-        before = module(x)
+        before = module(x.clone())
         limit = 1e-4 * before.abs().max()
         found = False
         for t in range(x.shape[1] - 1):
@@ -331,7 +331,7 @@ def peeks(module, x):
     modes = {part: part.training for part in module.modules()}
     module.eval()
     with torch.no_grad():
-        before = module(x)
+        before = module(x.clone())
         limit = 1e-4 * before.abs().max()
         found = False
         for t in range(x.shape[1] - 1):
@@ -355,7 +355,7 @@ def peeks(module, x):
     modes = {part: part.training for part in module.modules()}
     module.eval()
     with torch.no_grad():
-        before = module(x)
+        before = module(x.clone())
         limit = 1e-4 * before.abs().max()
         found = False
         for t in range(x.shape[1] - 1):
@@ -379,7 +379,7 @@ def peeks(module, x):
     modes = {part: part.training for part in module.modules()}
     module.eval()
     with torch.no_grad():
-        before = module(x)
+        before = module(x.clone())
         limit = 1e-4 * before.abs().max()
         found = False
         for t in range(x.shape[1] - 1):
@@ -404,7 +404,7 @@ def peeks(module, x):
     modes = {part: part.training for part in module.modules()}
     module.eval()
     with torch.no_grad():
-        before = module(x)
+        before = module(x.clone())
         limit = 1e-4 * before.abs().max()
         found = False
         for t in range(x.shape[1] - 1):
@@ -426,7 +426,7 @@ def peeks(module, x):
     modes = {part: part.training for part in module.modules()}
     module.eval()
     with torch.no_grad():
-        before = module(x)
+        before = module(x.clone())
         limit = 1e-4 * before.abs().max()
         found = False
         for t in range(x.shape[1] - 1):
@@ -451,7 +451,7 @@ def peeks(module, x):
     modes = {part: part.training for part in module.modules()}
     module.eval()
     with torch.no_grad():
-        before = module(x)
+        before = module(x.clone())
         limit = 1e-4 * before.abs().max()
         found = False
         for t in range(x.shape[1] - 1):
@@ -476,7 +476,7 @@ def peeks(module, x):
     modes = {part: part.training for part in module.modules()}
     module.eval()
     with torch.no_grad():
-        before = module(x)
+        before = module(x.clone())
         limit = 1e-4 * before.abs().max()
         found = False
         for t in range(x.shape[1] - 1):
@@ -500,7 +500,7 @@ def peeks(module, x):
     modes = {part: part.training for part in module.modules()}
     module.eval()
     with torch.no_grad():
-        before = module(x)
+        before = module(x.clone())
         limit = 1e-4 * before.abs().max()
         found = False
         for t in range(x.shape[1] - 1):
@@ -525,7 +525,7 @@ def peeks(module, x):
     modes = {part: part.training for part in module.modules()}
     module.eval()
     with torch.no_grad():
-        before = module(x)
+        before = module(x.clone())
         limit = 1e-4 * before.abs().max()
         found = False
         for t in range(x.shape[1] - 1):
@@ -549,7 +549,7 @@ def peeks(module, x):
     modes = {part: part.training for part in module.modules()}
     module.eval()
     with torch.no_grad():
-        before = module(x)
+        before = module(x.clone())
         limit = 1e-4 * before.abs().max()
         found = False
         for t in range(x.shape[1] - 1):
@@ -573,7 +573,7 @@ def peeks(module, x):
     modes = {part: part.training for part in module.modules()}
     module.training = False
     with torch.no_grad():
-        before = module(x)
+        before = module(x.clone())
         limit = 1e-4 * before.abs().max()
         found = False
         for t in range(x.shape[1] - 1):
@@ -597,7 +597,7 @@ def peeks(module, x):
     modes = {part: part.training for part in module.modules()}
     module.eval()
     with torch.no_grad():
-        before = module(x)
+        before = module(x.clone())
         limit = 1e-4 * before.abs().max()
         found = False
         for t in range(x.shape[1] - 1):
@@ -622,7 +622,7 @@ def peeks(module, x):
     modes = {part: part.training for part in module.modules()}
     module.eval()
     with torch.no_grad():
-        before = module(x)
+        before = module(x.clone())
         limit = 1e-4 * before.abs().max()
         found = False
         for t in range(x.shape[1] - 1):
@@ -649,7 +649,7 @@ def peeks(module, x):
     found = False
     for t in range(x.shape[1] - 1):
         leaf = x.detach().clone().requires_grad_()
-        out = module(leaf)
+        out = module(leaf.clone())
         if out.requires_grad:
             loss = (out[:, t] * torch.randn_like(out[:, t])).sum()
             (gradient,) = torch.autograd.grad(loss, leaf, allow_unused=True)
@@ -671,7 +671,7 @@ def peeks(module, x):
     modes = {part: part.training for part in module.modules()}
     module.eval()
     with torch.no_grad():
-        before = module(x)
+        before = module(x.clone())
         limit = 1e-4
         found = False
         for t in range(x.shape[1] - 1):
@@ -696,7 +696,7 @@ def peeks(module, x):
     modes = {part: part.training for part in module.modules()}
     module.eval()
     with torch.no_grad():
-        before = module(x)
+        before = module(x.clone())
         limit = 0.0
         found = False
         for t in range(x.shape[1] - 1):
@@ -718,7 +718,7 @@ def peeks(module, x):
 # %%
 def peeks(module, x):
     with torch.no_grad():
-        before = module(x)
+        before = module(x.clone())
         limit = 1e-4 * before.abs().max()
         found = False
         for t in range(x.shape[1] - 1):
@@ -743,7 +743,7 @@ def peeks(module, x):
         if isinstance(part, nn.Dropout):
             part.eval()
     with torch.no_grad():
-        before = module(x)
+        before = module(x.clone())
         limit = 1e-4 * before.abs().max()
         found = False
         for t in range(x.shape[1] - 1):
@@ -766,7 +766,7 @@ def peeks(module, x):
 def peeks(module, x):
     module.eval()
     with torch.no_grad():
-        before = module(x)
+        before = module(x.clone())
         limit = 1e-4 * before.abs().max()
         found = False
         for t in range(x.shape[1] - 1):
@@ -787,7 +787,7 @@ def peeks(module, x):
 def peeks(module, x):
     module.eval()
     with torch.no_grad():
-        before = module(x)
+        before = module(x.clone())
         limit = 1e-4 * before.abs().max()
         found = False
         for t in range(x.shape[1] - 1):
@@ -810,7 +810,7 @@ def peeks(module, x):
     training = module.training
     module.eval()
     with torch.no_grad():
-        before = module(x)
+        before = module(x.clone())
         limit = 1e-4 * before.abs().max()
         found = False
         for t in range(x.shape[1] - 1):
@@ -834,7 +834,7 @@ def peeks(module, x):
     modes = {part: part.training for part in [module, *module.children()]}
     module.eval()
     with torch.no_grad():
-        before = module(x)
+        before = module(x.clone())
         limit = 1e-4 * before.abs().max()
         found = False
         for t in range(x.shape[1] - 1):
@@ -858,7 +858,7 @@ def peeks(module, x):
     modes = {part: part.training for part in module.modules()}
     module.eval()
     with torch.no_grad():
-        before = module(x).clone()
+        before = module(x.clone()).clone()
         limit = 1e-4 * before.abs().max()
         found = False
         for t in range(x.shape[1] - 1):
@@ -882,7 +882,7 @@ def peeks(module, x):
     modes = {part: part.training for part in module.modules()}
     module.eval()
     with torch.no_grad():
-        before = module(x)
+        before = module(x.clone())
         limit = 1e-4 * before.abs().max()
         found = torch.tensor(False)
         for t in range(x.shape[1] - 1):
@@ -906,7 +906,7 @@ def peeks(module, x):
     modes = {part: part.training for part in module.modules()}
     module.eval()
     with torch.no_grad():
-        before = module(x)
+        before = module(x.clone())
         limit = 1e-4 * before.abs().max()
         found = False
         for t in range(x.shape[1] - 1):
@@ -931,7 +931,7 @@ def peeks(module, x):
     modes = {part: part.training for part in module.modules()}
     module.eval()
     with torch.no_grad():
-        before = module(x)
+        before = module(x.clone())
         limit = 1e-4 * before.abs().max()
         answers = []
         for t in range(x.shape[1] - 1):
@@ -955,7 +955,7 @@ def peeks(module, x):
     modes = {part: part.training for part in module.modules()}
     module.eval()
     with torch.no_grad():
-        before = module(x)
+        before = module(x.clone())
         limit = 1e-4 * before.abs().max()
         found = False
         for t in range(x.shape[1] - 1):
@@ -980,7 +980,7 @@ def peeks(module, x):
     modes = {part: part.training for part in module.modules()}
     module.eval()
     with torch.no_grad():
-        before = module(x)
+        before = module(x.clone())
         limit = 1e-4 * before.abs().max()
         found = False
         for t in range(min(8, x.shape[1] - 1)):
@@ -1004,7 +1004,7 @@ def peeks(module, x):
     modes = {part: part.training for part in module.modules()}
     module.eval()
     with torch.no_grad():
-        before = module(x)
+        before = module(x.clone())
         limit = 1e-2 * before.abs().max()
         found = False
         for t in range(x.shape[1] - 1):
@@ -1028,7 +1028,7 @@ def peeks(module, x):
     modes = {part: part.training for part in module.modules()}
     module.eval()
     with torch.no_grad():
-        before = module(x)
+        before = module(x.clone())
         limit = 1e-4 * before.abs().max()
         found = False
         for t in range(x.shape[1] - 1):
@@ -1053,7 +1053,7 @@ def peeks(module, x):
     modes = {part: part.training for part in module.modules()}
     module.eval()
     with torch.no_grad():
-        before = module(x)
+        before = module(x.clone())
         limit = 1e-4 * before.abs().max()
         found = False
         for t in range(x.shape[1] - 1):
@@ -1082,7 +1082,7 @@ def peeks(module, x):
     modes = {part: part.training for part in module.modules()}
     module.eval()
     with torch.no_grad():
-        before = module(x)
+        before = module(x.clone())
         limit = 1e-4 * before.abs().max()
         found = False
         for t in range(x.shape[1] - 1):
@@ -1093,4 +1093,320 @@ def peeks(module, x):
     for part, training in modes.items():
         part.training = training
     looked_at[module] = found
+    return found
+
+# %% [markdown]
+# ## wrong: limit_reached
+#
+# **Misconception.** A change that reaches the limit counts.
+#
+# **Hint.** What is the limit for a module that gives nothing but zeros? Does an output move there?
+
+# %%
+def peeks(module, x):
+    modes = {part: part.training for part in module.modules()}
+    module.eval()
+    with torch.no_grad():
+        before = module(x.clone())
+        limit = 1e-4 * before.abs().max()
+        found = False
+        for t in range(x.shape[1] - 1):
+            changed = x.clone()
+            changed[:, t + 1 :] = torch.randn_like(changed[:, t + 1 :])
+            moved = (module(changed) - before)[:, : t + 1].abs().max()
+            found = found or bool(moved >= limit)
+    for part, training in modes.items():
+        part.training = training
+    return found
+
+# %% [markdown]
+# ## wrong: overwritten_from_the_end
+#
+# **Misconception.** Whoever goes from the last token to the first may write into x: what stands before is still whole.
+#
+# **Hint.** Your answers are right, but what is left of x? Compare it before and after.
+
+# %%
+def peeks(module, x):
+    modes = {part: part.training for part in module.modules()}
+    module.eval()
+    with torch.no_grad():
+        before = module(x.clone())
+        limit = 1e-4 * before.abs().max()
+        found = False
+        for t in reversed(range(x.shape[1] - 1)):
+            x[:, t + 1 :] = torch.randn_like(x[:, t + 1 :])
+            changed = x.clone()
+            moved = (module(changed) - before)[:, : t + 1].abs().max()
+            found = found or bool(moved > limit)
+    for part, training in modes.items():
+        part.training = training
+    return found
+
+# %% [markdown]
+# ## wrong: module_given_x_itself
+#
+# **Misconception.** A module only reads what it is given.
+#
+# **Hint.** Try a module that begins with `nn.ReLU(inplace=True)`. What is x after the first call?
+
+# %%
+def peeks(module, x):
+    modes = {part: part.training for part in module.modules()}
+    module.eval()
+    with torch.no_grad():
+        before = module(x)
+        limit = 1e-4 * before.abs().max()
+        found = False
+        for t in range(x.shape[1] - 1):
+            changed = x.clone()
+            changed[:, t + 1 :] = torch.randn_like(changed[:, t + 1 :])
+            moved = (module(changed) - before)[:, : t + 1].abs().max()
+            found = found or bool(moved > limit)
+    for part, training in modes.items():
+        part.training = training
+    return found
+
+# %% [markdown]
+# ## wrong: noise_for_whole_tokens
+#
+# **Misconception.** One random number for each later token is enough.
+#
+# **Hint.** A layer may look at the difference between two features of a token. Does your change move that difference?
+
+# %%
+def peeks(module, x):
+    modes = {part: part.training for part in module.modules()}
+    module.eval()
+    with torch.no_grad():
+        before = module(x.clone())
+        limit = 1e-4 * before.abs().max()
+        found = False
+        for t in range(x.shape[1] - 1):
+            changed = x.clone()
+            changed[:, t + 1 :] = torch.randn_like(changed[:, t + 1 :, :1])
+            moved = (module(changed) - before)[:, : t + 1].abs().max()
+            found = found or bool(moved > limit)
+    for part, training in modes.items():
+        part.training = training
+    return found
+
+# %% [markdown]
+# ## wrong: later_tokens_one_by_one
+#
+# **Misconception.** What depends on later tokens depends on one of them alone.
+#
+# **Hint.** An output may hold the product of two later tokens. What is that when both are zero and only one is changed?
+
+# %%
+def peeks(module, x):
+    modes = {part: part.training for part in module.modules()}
+    module.eval()
+    with torch.no_grad():
+        before = module(x.clone())
+        limit = 1e-4 * before.abs().max()
+        found = False
+        for s in range(1, x.shape[1]):
+            changed = x.clone()
+            changed[:, s] = torch.randn_like(changed[:, s])
+            moved = (module(changed) - before)[:, :s].abs().max()
+            found = found or bool(moved > limit)
+    for part, training in modes.items():
+        part.training = training
+    return found
+
+# %% [markdown]
+# ## wrong: always_the_same_noise
+#
+# **Misconception.** A seed makes a test the same each time, and does no harm.
+#
+# **Hint.** `torch.manual_seed(123)` and then `torch.randn` gives the same numbers each time. What if x was made like that as well?
+
+# %%
+def peeks(module, x):
+    modes = {part: part.training for part in module.modules()}
+    module.eval()
+    with torch.no_grad():
+        before = module(x.clone())
+        limit = 1e-4 * before.abs().max()
+        found = False
+        for t in range(x.shape[1] - 1):
+            changed = x.clone()
+            torch.manual_seed(123)
+            changed[:, t + 1 :] = torch.randn(x.shape, dtype=x.dtype).to(x.device)[:, t + 1 :]
+            moved = (module(changed) - before)[:, : t + 1].abs().max()
+            found = found or bool(moved > limit)
+    for part, training in modes.items():
+        part.training = training
+    return found
+
+# %% [markdown]
+# ## wrong: mean_change
+#
+# **Misconception.** If outputs change, their mean changes.
+#
+# **Hint.** A plus and a minus cancel in a mean. Which number cannot hide a change?
+
+# %%
+def peeks(module, x):
+    modes = {part: part.training for part in module.modules()}
+    module.eval()
+    with torch.no_grad():
+        before = module(x.clone())
+        limit = 1e-4 * before.abs().max()
+        found = False
+        for t in range(x.shape[1] - 1):
+            changed = x.clone()
+            changed[:, t + 1 :] = torch.randn_like(changed[:, t + 1 :])
+            moved = (module(changed) - before)[:, : t + 1].mean().abs()
+            found = found or bool(moved > limit)
+    for part, training in modes.items():
+        part.training = training
+    return found
+
+# %% [markdown]
+# ## wrong: one_noise_for_all_sentences
+#
+# **Misconception.** Every sentence may get the same new future.
+#
+# **Hint.** Take two copies of one sentence and a layer that looks at their difference. Does your change move it?
+
+# %%
+def peeks(module, x):
+    modes = {part: part.training for part in module.modules()}
+    module.eval()
+    with torch.no_grad():
+        before = module(x.clone())
+        limit = 1e-4 * before.abs().max()
+        found = False
+        for t in range(x.shape[1] - 1):
+            changed = x.clone()
+            changed[:, t + 1 :] = torch.randn_like(changed[:1, t + 1 :])
+            moved = (module(changed) - before)[:, : t + 1].abs().max()
+            found = found or bool(moved > limit)
+    for part, training in modes.items():
+        part.training = training
+    return found
+
+# %% [markdown]
+# ## wrong: every_other_token
+#
+# **Misconception.** Every other t is enough: neighbours are alike.
+#
+# **Hint.** A layer may look from token 1 to token 2 and nowhere else. Which t finds that?
+
+# %%
+def peeks(module, x):
+    modes = {part: part.training for part in module.modules()}
+    module.eval()
+    with torch.no_grad():
+        before = module(x.clone())
+        limit = 1e-4 * before.abs().max()
+        found = False
+        for t in range(0, x.shape[1] - 1, 2):
+            changed = x.clone()
+            changed[:, t + 1 :] = torch.randn_like(changed[:, t + 1 :])
+            moved = (module(changed) - before)[:, : t + 1].abs().max()
+            found = found or bool(moved > limit)
+    for part, training in modes.items():
+        part.training = training
+    return found
+
+# %% [markdown]
+# ## wrong: mean_size_of_changes
+#
+# **Misconception.** The mean change says whether anything changes.
+#
+# **Hint.** One output of forty may move, and the others not. What does the mean say then?
+
+# %%
+def peeks(module, x):
+    modes = {part: part.training for part in module.modules()}
+    module.eval()
+    with torch.no_grad():
+        before = module(x.clone())
+        limit = 1e-4 * before.abs().max()
+        found = False
+        for t in range(x.shape[1] - 1):
+            changed = x.clone()
+            changed[:, t + 1 :] = torch.randn_like(changed[:, t + 1 :])
+            moved = (module(changed) - before)[:, : t + 1].abs().mean()
+            found = found or bool(moved > limit)
+    for part, training in modes.items():
+        part.training = training
+    return found
+
+# %% [markdown]
+# ## wrong: first_numbers_only
+#
+# **Misconception.** The first number of each output stands for all.
+#
+# **Hint.** Look at every number of an output: one alone may look ahead.
+
+# %%
+def peeks(module, x):
+    modes = {part: part.training for part in module.modules()}
+    module.eval()
+    with torch.no_grad():
+        before = module(x.clone())
+        limit = 1e-4 * before.abs().max()
+        found = False
+        for t in range(x.shape[1] - 1):
+            changed = x.clone()
+            changed[:, t + 1 :] = torch.randn_like(changed[:, t + 1 :])
+            moved = (module(changed) - before)[:, : t + 1, 0].abs().max()
+            found = found or bool(moved > limit)
+    for part, training in modes.items():
+        part.training = training
+    return found
+
+# %% [markdown]
+# ## wrong: two_tokens_changed
+#
+# **Misconception.** The next two tokens are future enough.
+#
+# **Hint.** An output may hold a product of token 1 and the last one. When are both of them changed?
+
+# %%
+def peeks(module, x):
+    modes = {part: part.training for part in module.modules()}
+    module.eval()
+    with torch.no_grad():
+        before = module(x.clone())
+        limit = 1e-4 * before.abs().max()
+        found = False
+        for t in range(x.shape[1] - 1):
+            changed = x.clone()
+            changed[:, t + 1 : t + 3] = torch.randn_like(changed[:, t + 1 : t + 3])
+            moved = (module(changed) - before)[:, : t + 1].abs().max()
+            found = found or bool(moved > limit)
+    for part, training in modes.items():
+        part.training = training
+    return found
+
+# %% [markdown]
+# ## wrong: dropout_made_harmless
+#
+# **Misconception.** Dropout with p = 0 does nothing, so p is set to 0.
+#
+# **Hint.** The module is somebody else's. What is its p afterwards?
+
+# %%
+def peeks(module, x):
+    modes = {part: part.training for part in module.modules()}
+    module.eval()
+    for part in modes:
+        if isinstance(part, nn.Dropout):
+            part.p = 0.0
+    with torch.no_grad():
+        before = module(x.clone())
+        limit = 1e-4 * before.abs().max()
+        found = False
+        for t in range(x.shape[1] - 1):
+            changed = x.clone()
+            changed[:, t + 1 :] = torch.randn_like(changed[:, t + 1 :])
+            moved = (module(changed) - before)[:, : t + 1].abs().max()
+            found = found or bool(moved > limit)
+    for part, training in modes.items():
+        part.training = training
     return found

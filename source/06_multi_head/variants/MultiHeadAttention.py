@@ -2306,3 +2306,230 @@ class MultiHeadAttention(nn.Module):
         scores = scores.masked_fill(self.mask[:n, :n], -math.inf)
         weights = self.dropout(torch.softmax(scores, dim=-1))
         return self.out_proj(merge_heads(weights @ v))
+
+# %% [markdown]
+# ## wrong: mask_of_the_longest
+#
+# **Misconception.** A mask made for a longer sentence fits a shorter one.
+#
+# **Hint.** A shorter sentence takes the corner of the mask, `[:n, :n]`, at each call.
+
+# %%
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
+        super().__init__()
+        if d_out % num_heads != 0:
+            raise ValueError(f"d_out must be divisible by num_heads, got {d_out} and {num_heads}")
+        self.num_heads, self.context_length = num_heads, context_length
+        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.out_proj = nn.Linear(d_out, d_out)
+        self.dropout = nn.Dropout(dropout)
+        self.register_buffer("mask", torch.ones(context_length, context_length).triu(diagonal=1).bool())
+
+    def forward(self, x):
+        b, n, _ = x.shape
+        if n > self.context_length:
+            raise ValueError(f"x has {n} tokens, the context length is {self.context_length}")
+        q, k, v = (split_heads(layer(x), self.num_heads) for layer in (self.W_query, self.W_key, self.W_value))
+        scores = q @ k.transpose(2, 3) / math.sqrt(k.shape[-1])
+        if not hasattr(self, "hidden") or n > len(self.hidden):
+            self.hidden = self.mask[:n, :n]
+        scores = scores.masked_fill(self.hidden, -math.inf)
+        weights = self.dropout(torch.softmax(scores, dim=-1))
+        return self.out_proj(merge_heads(weights @ v))
+
+# %% [markdown]
+# ## wrong: one_head_not_projected
+#
+# **Misconception.** With one head there is nothing to mix, so `out_proj` is left out.
+#
+# **Hint.** `out_proj` is part of the layer, whatever the number of heads.
+
+# %%
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
+        super().__init__()
+        if d_out % num_heads != 0:
+            raise ValueError(f"d_out must be divisible by num_heads, got {d_out} and {num_heads}")
+        self.num_heads, self.context_length = num_heads, context_length
+        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.out_proj = nn.Linear(d_out, d_out)
+        self.dropout = nn.Dropout(dropout)
+        self.register_buffer("mask", torch.ones(context_length, context_length).triu(diagonal=1).bool())
+
+    def forward(self, x):
+        b, n, _ = x.shape
+        if n > self.context_length:
+            raise ValueError(f"x has {n} tokens, the context length is {self.context_length}")
+        q, k, v = (split_heads(layer(x), self.num_heads) for layer in (self.W_query, self.W_key, self.W_value))
+        scores = q @ k.transpose(2, 3) / math.sqrt(k.shape[-1])
+        scores = scores.masked_fill(self.mask[:n, :n], -math.inf)
+        weights = self.dropout(torch.softmax(scores, dim=-1))
+        context = merge_heads(weights @ v)
+        return context if self.num_heads == 1 else self.out_proj(context)
+
+# %% [markdown]
+# ## wrong: single_numbers_refused
+#
+# **Misconception.** A head of one number cannot compare anything.
+#
+# **Hint.** Every number of heads that divides d_out is fine, also d_out itself.
+
+# %%
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
+        super().__init__()
+        if d_out % num_heads != 0:
+            raise ValueError(f"d_out must be divisible by num_heads, got {d_out} and {num_heads}")
+        if d_out // num_heads < 2:
+            raise ValueError(f"{num_heads} heads are too many for d_out = {d_out}")
+        self.num_heads, self.context_length = num_heads, context_length
+        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.out_proj = nn.Linear(d_out, d_out)
+        self.dropout = nn.Dropout(dropout)
+        self.register_buffer("mask", torch.ones(context_length, context_length).triu(diagonal=1).bool())
+
+    def forward(self, x):
+        b, n, _ = x.shape
+        if n > self.context_length:
+            raise ValueError(f"x has {n} tokens, the context length is {self.context_length}")
+        q, k, v = (split_heads(layer(x), self.num_heads) for layer in (self.W_query, self.W_key, self.W_value))
+        scores = q @ k.transpose(2, 3) / math.sqrt(k.shape[-1])
+        scores = scores.masked_fill(self.mask[:n, :n], -math.inf)
+        weights = self.dropout(torch.softmax(scores, dim=-1))
+        return self.out_proj(merge_heads(weights @ v))
+
+# %% [markdown]
+# ## wrong: weights_stacked_once
+#
+# **Misconception.** The three matrices can be stacked once and kept.
+#
+# **Hint.** They change in training. Change the weights of a layer that has been used, and use it again.
+
+# %%
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
+        super().__init__()
+        if d_out % num_heads != 0:
+            raise ValueError(f"d_out must be divisible by num_heads, got {d_out} and {num_heads}")
+        self.num_heads, self.context_length = num_heads, context_length
+        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.out_proj = nn.Linear(d_out, d_out)
+        self.dropout = nn.Dropout(dropout)
+        self.register_buffer("mask", torch.ones(context_length, context_length).triu(diagonal=1).bool())
+
+    def forward(self, x):
+        b, n, _ = x.shape
+        if n > self.context_length:
+            raise ValueError(f"x has {n} tokens, the context length is {self.context_length}")
+        layers = self.W_query, self.W_key, self.W_value
+        if not hasattr(self, "stacked"):
+            biases = None if layers[0].bias is None else torch.cat([layer.bias for layer in layers])
+            self.stacked = torch.cat([layer.weight for layer in layers]), biases
+        q, k, v = (split_heads(part, self.num_heads) for part in nn.functional.linear(x, *self.stacked).chunk(3, dim=-1))
+        scores = q @ k.transpose(2, 3) / math.sqrt(k.shape[-1])
+        scores = scores.masked_fill(self.mask[:n, :n], -math.inf)
+        weights = self.dropout(torch.softmax(scores, dim=-1))
+        return self.out_proj(merge_heads(weights @ v))
+
+# %% [markdown]
+# ## wrong: output_written_into_x
+#
+# **Misconception.** When the sizes are equal, the output may be written into x.
+#
+# **Hint.** Somebody may still need x. Compare it before and after a call with `d_in` equal to `d_out`.
+
+# %%
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
+        super().__init__()
+        if d_out % num_heads != 0:
+            raise ValueError(f"d_out must be divisible by num_heads, got {d_out} and {num_heads}")
+        self.num_heads, self.context_length = num_heads, context_length
+        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.out_proj = nn.Linear(d_out, d_out)
+        self.dropout = nn.Dropout(dropout)
+        self.register_buffer("mask", torch.ones(context_length, context_length).triu(diagonal=1).bool())
+
+    def forward(self, x):
+        b, n, _ = x.shape
+        if n > self.context_length:
+            raise ValueError(f"x has {n} tokens, the context length is {self.context_length}")
+        q, k, v = (split_heads(layer(x), self.num_heads) for layer in (self.W_query, self.W_key, self.W_value))
+        scores = q @ k.transpose(2, 3) / math.sqrt(k.shape[-1])
+        scores = scores.masked_fill(self.mask[:n, :n], -math.inf)
+        weights = self.dropout(torch.softmax(scores, dim=-1))
+        output = self.out_proj(merge_heads(weights @ v))
+        return x.copy_(output) if output.shape == x.shape and not x.requires_grad else output
+
+# %% [markdown]
+# ## wrong: mask_made_in_forward
+#
+# **Misconception.** The mask can be made where it is needed; the buffer is for saving.
+#
+# **Hint.** On which device is the mask that `forward` makes, when the layer has been moved?
+
+# %%
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
+        super().__init__()
+        if d_out % num_heads != 0:
+            raise ValueError(f"d_out must be divisible by num_heads, got {d_out} and {num_heads}")
+        self.num_heads, self.context_length = num_heads, context_length
+        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.out_proj = nn.Linear(d_out, d_out)
+        self.dropout = nn.Dropout(dropout)
+        self.register_buffer("mask", torch.ones(context_length, context_length).triu(diagonal=1).bool())
+
+    def forward(self, x):
+        b, n, _ = x.shape
+        if n > self.context_length:
+            raise ValueError(f"x has {n} tokens, the context length is {self.context_length}")
+        q, k, v = (split_heads(layer(x), self.num_heads) for layer in (self.W_query, self.W_key, self.W_value))
+        scores = q @ k.transpose(2, 3) / math.sqrt(k.shape[-1])
+        scores = scores.masked_fill(torch.ones(n, n, dtype=torch.bool).triu(diagonal=1), -math.inf)
+        weights = self.dropout(torch.softmax(scores, dim=-1))
+        return self.out_proj(merge_heads(weights @ v))
+
+# %% [markdown]
+# ## wrong: softmax_in_float32
+#
+# **Misconception.** A softmax is always computed in float32, and cast back.
+#
+# **Hint.** Float64 in shall give float64 out, and as exact. Which line of yours has only float32?
+
+# %%
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
+        super().__init__()
+        if d_out % num_heads != 0:
+            raise ValueError(f"d_out must be divisible by num_heads, got {d_out} and {num_heads}")
+        self.num_heads, self.context_length = num_heads, context_length
+        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.out_proj = nn.Linear(d_out, d_out)
+        self.dropout = nn.Dropout(dropout)
+        self.register_buffer("mask", torch.ones(context_length, context_length).triu(diagonal=1).bool())
+
+    def forward(self, x):
+        b, n, _ = x.shape
+        if n > self.context_length:
+            raise ValueError(f"x has {n} tokens, the context length is {self.context_length}")
+        q, k, v = (split_heads(layer(x), self.num_heads) for layer in (self.W_query, self.W_key, self.W_value))
+        scores = q @ k.transpose(2, 3) / math.sqrt(k.shape[-1])
+        scores = scores.masked_fill(self.mask[:n, :n], -math.inf)
+        weights = self.dropout(torch.softmax(scores, dim=-1, dtype=torch.float32).to(v.dtype))
+        return self.out_proj(merge_heads(weights @ v))

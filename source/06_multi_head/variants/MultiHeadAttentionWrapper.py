@@ -269,7 +269,7 @@ class MultiHeadAttentionWrapper(nn.Module):
 # %% [markdown]
 # ## wrong: heads_in_a_row
 #
-# **Misconception.** The output of one head is the input of the next.
+# **Misconception.** Where it fits, the output of one head is the input of the next.
 #
 # **Hint.** All heads read the same x. Look at the drawing.
 
@@ -284,8 +284,10 @@ class MultiHeadAttentionWrapper(nn.Module):
     def forward(self, x):
         outputs = []
         for head in self.heads:
-            x = head(x) if x.shape[-1] == head.W_query.in_features else x
-            outputs.append(x)
+            output = head(x)
+            outputs.append(output)
+            if output.shape == x.shape:
+                x = output
         return torch.cat(outputs, dim=-1)
 
 # %% [markdown]
@@ -412,7 +414,7 @@ class MultiHeadAttentionWrapper(nn.Module):
 
 # %%
 class MultiHeadAttentionWrapper(nn.Module):
-    def __init__(self, d_in, d_out, 4 * context_length, dropout, num_heads, qkv_bias=False):
+    def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
         super().__init__()
         self.heads = nn.ModuleList(
             CausalAttention(d_in, d_out, 4 * context_length, dropout, qkv_bias) for _ in range(num_heads)
@@ -605,3 +607,115 @@ class MultiHeadAttentionWrapper(nn.Module):
         if x.shape not in self.kept:
             self.kept[x.shape] = [head.weights(x) for head in self.heads]
         return torch.cat([w @ head.W_value(x) for w, head in zip(self.kept[x.shape], self.heads)], dim=-1)
+
+# %% [markdown]
+# ## wrong: one_head_refused
+#
+# **Misconception.** Several heads are at least two.
+#
+# **Hint.** One head is fine: then the output is that head's.
+
+# %%
+class MultiHeadAttentionWrapper(nn.Module):
+    def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
+        super().__init__()
+        if num_heads < 2:
+            raise ValueError(f"num_heads must be at least 2, got {num_heads}")
+        self.heads = nn.ModuleList(
+            CausalAttention(d_in, d_out, context_length, dropout, qkv_bias) for _ in range(num_heads)
+        )
+
+    def forward(self, x):
+        return torch.cat([head(x) for head in self.heads], dim=-1)
+
+# %% [markdown]
+# ## wrong: context_one_too_short
+#
+# **Misconception.** A context of n tokens has places 0 to n - 1, so the largest number is n - 1.
+#
+# **Hint.** Give it a sentence exactly as long as the context. `context_length` is a number of tokens.
+
+# %%
+class MultiHeadAttentionWrapper(nn.Module):
+    def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
+        super().__init__()
+        self.heads = nn.ModuleList(
+            CausalAttention(d_in, d_out, context_length - 1, dropout, qkv_bias) for _ in range(num_heads)
+        )
+
+    def forward(self, x):
+        return torch.cat([head(x) for head in self.heads], dim=-1)
+
+# %% [markdown]
+# ## wrong: output_written_into_x
+#
+# **Misconception.** When the sizes are equal, the output may be written into x.
+#
+# **Hint.** Somebody may still need x. Compare it before and after a call with one head and `d_out` equal to `d_in`.
+
+# %%
+class MultiHeadAttentionWrapper(nn.Module):
+    def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
+        super().__init__()
+        self.heads = nn.ModuleList(
+            CausalAttention(d_in, d_out, context_length, dropout, qkv_bias) for _ in range(num_heads)
+        )
+
+    def forward(self, x):
+        output = torch.cat([head(x) for head in self.heads], dim=-1)
+        return x.copy_(output) if output.shape == x.shape and not x.requires_grad else output
+
+# %% [markdown]
+# ## wrong: float32_and_back
+#
+# **Misconception.** Put together in float32 and cast back, the numbers are the same.
+#
+# **Hint.** The dtype that comes out is right. How many digits are?
+
+# %%
+class MultiHeadAttentionWrapper(nn.Module):
+    def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
+        super().__init__()
+        self.heads = nn.ModuleList(
+            CausalAttention(d_in, d_out, context_length, dropout, qkv_bias) for _ in range(num_heads)
+        )
+
+    def forward(self, x):
+        return torch.cat([head(x).float() for head in self.heads], dim=-1).to(x.dtype)
+
+# %% [markdown]
+# ## wrong: functional_dropout_always
+#
+# **Misconception.** Functional dropout knows about `eval()`.
+#
+# **Hint.** It drops whenever it is called. A head called as a layer, `head(x)`, knows its mode.
+
+# %%
+class MultiHeadAttentionWrapper(nn.Module):
+    def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
+        super().__init__()
+        self.heads = nn.ModuleList(
+            CausalAttention(d_in, d_out, context_length, dropout, qkv_bias) for _ in range(num_heads)
+        )
+
+    def forward(self, x):
+        drop = nn.functional.dropout
+        return torch.cat([drop(head.weights(x), head.dropout.p) @ head.W_value(x) for head in self.heads], dim=-1)
+
+# %% [markdown]
+# ## wrong: two_heads_only
+#
+# **Misconception.** There are two heads, as in the table.
+#
+# **Hint.** There are as many as `num_heads` says, and each of them counts.
+
+# %%
+class MultiHeadAttentionWrapper(nn.Module):
+    def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
+        super().__init__()
+        self.heads = nn.ModuleList(
+            CausalAttention(d_in, d_out, context_length, dropout, qkv_bias) for _ in range(num_heads)
+        )
+
+    def forward(self, x):
+        return torch.cat([head(x) for head in self.heads[:2]], dim=-1)

@@ -103,7 +103,8 @@ class RepairedMultiHeadAttention(nn.Module):
         )
         hidden = ~self.mask[:n, :n]
         scores = queries @ keys.transpose(2, 3) / math.sqrt(keys.shape[-1])
-        weights = torch.softmax(scores.masked_fill(hidden, -math.inf), dim=-1)
+        weights = scores
+        weights = torch.softmax(weights.masked_fill(hidden, -math.inf), dim=-1)
         dropped = self.dropout(weights)
         context = (dropped @ values).transpose(1, 2).flatten(2)  # (b, n, d_out)
         return self.out_proj(context), weights
@@ -1604,6 +1605,360 @@ class RepairedMultiHeadAttention(nn.Module):
         scores = queries @ keys.transpose(2, 3) / math.sqrt(keys.shape[-1])
         scores = scores.clamp(-100, 100)
         weights = torch.softmax(scores.masked_fill(hidden, -math.inf), dim=-1)
+        dropped = self.dropout(weights)
+        context = (dropped @ values).transpose(1, 2).flatten(2)  # (b, n, d_out)
+        return self.out_proj(context), weights
+
+# %% [markdown]
+# ## wrong: one_head_weights_squeezed
+#
+# **Misconception.** With one head the weights need no dimension for heads.
+#
+# **Hint.** The weights are (b, num_heads, n, n), with one head too.
+
+# %%
+class RepairedMultiHeadAttention(nn.Module):
+    def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
+        super().__init__()
+        if d_out % num_heads != 0:
+            raise ValueError(f"d_out must be divisible by num_heads, got {d_out} and {num_heads}")
+        self.num_heads = num_heads
+        self.context_length = context_length
+        self.qkv = nn.Linear(d_in, 3 * d_out, bias=qkv_bias)
+        self.out_proj = nn.Linear(d_out, d_out)
+        self.dropout = nn.Dropout(dropout)
+        past = torch.ones(context_length, context_length, dtype=torch.bool).tril()
+        self.register_buffer("mask", past)
+
+    def forward(self, x):
+        if x.ndim != 3 or x.shape[1] > self.context_length:
+            raise ValueError(f"x must be (b, n, d_in), n up to {self.context_length}, got {tuple(x.shape)}")
+        n = x.shape[1]
+        queries, keys, values = (  # (b, heads, n, d_head) each
+            part.unflatten(-1, (self.num_heads, -1)).transpose(1, 2) for part in self.qkv(x).chunk(3, dim=-1)
+        )
+        hidden = ~self.mask[:n, :n]
+        scores = queries @ keys.transpose(2, 3) / math.sqrt(keys.shape[-1])
+        weights = torch.softmax(scores.masked_fill(hidden, -math.inf), dim=-1)
+        dropped = self.dropout(weights)
+        context = (dropped @ values).transpose(1, 2).flatten(2)  # (b, n, d_out)
+        return self.out_proj(context), weights.squeeze(1)
+
+# %% [markdown]
+# ## wrong: mask_of_the_longest
+#
+# **Misconception.** A mask made for a longer sentence fits a shorter one.
+#
+# **Hint.** A shorter sentence takes the corner of the mask, `[:n, :n]`, at each call.
+
+# %%
+class RepairedMultiHeadAttention(nn.Module):
+    def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
+        super().__init__()
+        if d_out % num_heads != 0:
+            raise ValueError(f"d_out must be divisible by num_heads, got {d_out} and {num_heads}")
+        self.num_heads = num_heads
+        self.context_length = context_length
+        self.qkv = nn.Linear(d_in, 3 * d_out, bias=qkv_bias)
+        self.out_proj = nn.Linear(d_out, d_out)
+        self.dropout = nn.Dropout(dropout)
+        past = torch.ones(context_length, context_length, dtype=torch.bool).tril()
+        self.register_buffer("mask", past)
+
+    def forward(self, x):
+        if x.ndim != 3 or x.shape[1] > self.context_length:
+            raise ValueError(f"x must be (b, n, d_in), n up to {self.context_length}, got {tuple(x.shape)}")
+        n = x.shape[1]
+        queries, keys, values = (  # (b, heads, n, d_head) each
+            part.unflatten(-1, (self.num_heads, -1)).transpose(1, 2) for part in self.qkv(x).chunk(3, dim=-1)
+        )
+        if not hasattr(self, "hidden") or n > len(self.hidden):
+            self.hidden = ~self.mask[:n, :n]
+        scores = queries @ keys.transpose(2, 3) / math.sqrt(keys.shape[-1])
+        weights = torch.softmax(scores.masked_fill(self.hidden, -math.inf), dim=-1)
+        dropped = self.dropout(weights)
+        context = (dropped @ values).transpose(1, 2).flatten(2)  # (b, n, d_out)
+        return self.out_proj(context), weights
+
+# %% [markdown]
+# ## wrong: added_to_x
+#
+# **Misconception.** Attention adds to its input.
+#
+# **Hint.** That comes in lesson 07, outside this layer. The output is what `out_proj` gives.
+
+# %%
+class RepairedMultiHeadAttention(nn.Module):
+    def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
+        super().__init__()
+        if d_out % num_heads != 0:
+            raise ValueError(f"d_out must be divisible by num_heads, got {d_out} and {num_heads}")
+        self.num_heads = num_heads
+        self.context_length = context_length
+        self.qkv = nn.Linear(d_in, 3 * d_out, bias=qkv_bias)
+        self.out_proj = nn.Linear(d_out, d_out)
+        self.dropout = nn.Dropout(dropout)
+        past = torch.ones(context_length, context_length, dtype=torch.bool).tril()
+        self.register_buffer("mask", past)
+
+    def forward(self, x):
+        if x.ndim != 3 or x.shape[1] > self.context_length:
+            raise ValueError(f"x must be (b, n, d_in), n up to {self.context_length}, got {tuple(x.shape)}")
+        n = x.shape[1]
+        queries, keys, values = (  # (b, heads, n, d_head) each
+            part.unflatten(-1, (self.num_heads, -1)).transpose(1, 2) for part in self.qkv(x).chunk(3, dim=-1)
+        )
+        hidden = ~self.mask[:n, :n]
+        scores = queries @ keys.transpose(2, 3) / math.sqrt(keys.shape[-1])
+        weights = torch.softmax(scores.masked_fill(hidden, -math.inf), dim=-1)
+        dropped = self.dropout(weights)
+        context = (dropped @ values).transpose(1, 2).flatten(2)  # (b, n, d_out)
+        output = self.out_proj(context)
+        return output + x if output.shape == x.shape else output, weights
+
+# %% [markdown]
+# ## wrong: one_token_too_few
+#
+# **Misconception.** A sentence must be shorter than the context.
+#
+# **Hint.** The refusal was right as it was: may a sentence be exactly as long as the context?
+
+# %%
+class RepairedMultiHeadAttention(nn.Module):
+    def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
+        super().__init__()
+        if d_out % num_heads != 0:
+            raise ValueError(f"d_out must be divisible by num_heads, got {d_out} and {num_heads}")
+        self.num_heads = num_heads
+        self.context_length = context_length
+        self.qkv = nn.Linear(d_in, 3 * d_out, bias=qkv_bias)
+        self.out_proj = nn.Linear(d_out, d_out)
+        self.dropout = nn.Dropout(dropout)
+        past = torch.ones(context_length, context_length, dtype=torch.bool).tril()
+        self.register_buffer("mask", past)
+
+    def forward(self, x):
+        if x.ndim != 3 or x.shape[1] >= self.context_length:
+            raise ValueError(f"x must be (b, n, d_in), n up to {self.context_length}, got {tuple(x.shape)}")
+        n = x.shape[1]
+        queries, keys, values = (  # (b, heads, n, d_head) each
+            part.unflatten(-1, (self.num_heads, -1)).transpose(1, 2) for part in self.qkv(x).chunk(3, dim=-1)
+        )
+        hidden = ~self.mask[:n, :n]
+        scores = queries @ keys.transpose(2, 3) / math.sqrt(keys.shape[-1])
+        weights = torch.softmax(scores.masked_fill(hidden, -math.inf), dim=-1)
+        dropped = self.dropout(weights)
+        context = (dropped @ values).transpose(1, 2).flatten(2)  # (b, n, d_out)
+        return self.out_proj(context), weights
+
+# %% [markdown]
+# ## wrong: bias_left_out
+#
+# **Misconception.** A layer is its weight.
+#
+# **Hint.** With `qkv_bias=True` the layer has a bias as well. Call the layer, and it comes in.
+
+# %%
+class RepairedMultiHeadAttention(nn.Module):
+    def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
+        super().__init__()
+        if d_out % num_heads != 0:
+            raise ValueError(f"d_out must be divisible by num_heads, got {d_out} and {num_heads}")
+        self.num_heads = num_heads
+        self.context_length = context_length
+        self.qkv = nn.Linear(d_in, 3 * d_out, bias=qkv_bias)
+        self.out_proj = nn.Linear(d_out, d_out)
+        self.dropout = nn.Dropout(dropout)
+        past = torch.ones(context_length, context_length, dtype=torch.bool).tril()
+        self.register_buffer("mask", past)
+
+    def forward(self, x):
+        if x.ndim != 3 or x.shape[1] > self.context_length:
+            raise ValueError(f"x must be (b, n, d_in), n up to {self.context_length}, got {tuple(x.shape)}")
+        n = x.shape[1]
+        queries, keys, values = (  # (b, heads, n, d_head) each
+            part.unflatten(-1, (self.num_heads, -1)).transpose(1, 2) for part in (x @ self.qkv.weight.T).chunk(3, dim=-1)
+        )
+        hidden = ~self.mask[:n, :n]
+        scores = queries @ keys.transpose(2, 3) / math.sqrt(keys.shape[-1])
+        weights = torch.softmax(scores.masked_fill(hidden, -math.inf), dim=-1)
+        dropped = self.dropout(weights)
+        context = (dropped @ values).transpose(1, 2).flatten(2)  # (b, n, d_out)
+        return self.out_proj(context), weights
+
+# %% [markdown]
+# ## wrong: hidden_by_a_large_number
+#
+# **Misconception.** -10000 is below every score.
+#
+# **Hint.** -inf was right: large inputs have scores that are larger than any number you name.
+
+# %%
+class RepairedMultiHeadAttention(nn.Module):
+    def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
+        super().__init__()
+        if d_out % num_heads != 0:
+            raise ValueError(f"d_out must be divisible by num_heads, got {d_out} and {num_heads}")
+        self.num_heads = num_heads
+        self.context_length = context_length
+        self.qkv = nn.Linear(d_in, 3 * d_out, bias=qkv_bias)
+        self.out_proj = nn.Linear(d_out, d_out)
+        self.dropout = nn.Dropout(dropout)
+        past = torch.ones(context_length, context_length, dtype=torch.bool).tril()
+        self.register_buffer("mask", past)
+
+    def forward(self, x):
+        if x.ndim != 3 or x.shape[1] > self.context_length:
+            raise ValueError(f"x must be (b, n, d_in), n up to {self.context_length}, got {tuple(x.shape)}")
+        n = x.shape[1]
+        queries, keys, values = (  # (b, heads, n, d_head) each
+            part.unflatten(-1, (self.num_heads, -1)).transpose(1, 2) for part in self.qkv(x).chunk(3, dim=-1)
+        )
+        hidden = ~self.mask[:n, :n]
+        scores = queries @ keys.transpose(2, 3) / math.sqrt(keys.shape[-1])
+        weights = torch.softmax(scores.masked_fill(hidden, -1e4), dim=-1)
+        dropped = self.dropout(weights)
+        context = (dropped @ values).transpose(1, 2).flatten(2)  # (b, n, d_out)
+        return self.out_proj(context), weights
+
+# %% [markdown]
+# ## wrong: an_unused_layer
+#
+# **Misconception.** A layer that is not used does no harm.
+#
+# **Hint.** It has parameters that never learn. The layers that were given are enough.
+
+# %%
+class RepairedMultiHeadAttention(nn.Module):
+    def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
+        super().__init__()
+        if d_out % num_heads != 0:
+            raise ValueError(f"d_out must be divisible by num_heads, got {d_out} and {num_heads}")
+        self.num_heads = num_heads
+        self.context_length = context_length
+        self.qkv = nn.Linear(d_in, 3 * d_out, bias=qkv_bias)
+        self.out_proj = nn.Linear(d_out, d_out)
+        self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.dropout = nn.Dropout(dropout)
+        past = torch.ones(context_length, context_length, dtype=torch.bool).tril()
+        self.register_buffer("mask", past)
+
+    def forward(self, x):
+        if x.ndim != 3 or x.shape[1] > self.context_length:
+            raise ValueError(f"x must be (b, n, d_in), n up to {self.context_length}, got {tuple(x.shape)}")
+        n = x.shape[1]
+        queries, keys, values = (  # (b, heads, n, d_head) each
+            part.unflatten(-1, (self.num_heads, -1)).transpose(1, 2) for part in self.qkv(x).chunk(3, dim=-1)
+        )
+        hidden = ~self.mask[:n, :n]
+        scores = queries @ keys.transpose(2, 3) / math.sqrt(keys.shape[-1])
+        weights = torch.softmax(scores.masked_fill(hidden, -math.inf), dim=-1)
+        dropped = self.dropout(weights)
+        context = (dropped @ values).transpose(1, 2).flatten(2)  # (b, n, d_out)
+        return self.out_proj(context), weights
+
+# %% [markdown]
+# ## wrong: output_written_into_x
+#
+# **Misconception.** When the sizes are equal, the output may be written into x.
+#
+# **Hint.** Somebody may still need x. Compare it before and after a call with `d_in` equal to `d_out`.
+
+# %%
+class RepairedMultiHeadAttention(nn.Module):
+    def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
+        super().__init__()
+        if d_out % num_heads != 0:
+            raise ValueError(f"d_out must be divisible by num_heads, got {d_out} and {num_heads}")
+        self.num_heads = num_heads
+        self.context_length = context_length
+        self.qkv = nn.Linear(d_in, 3 * d_out, bias=qkv_bias)
+        self.out_proj = nn.Linear(d_out, d_out)
+        self.dropout = nn.Dropout(dropout)
+        past = torch.ones(context_length, context_length, dtype=torch.bool).tril()
+        self.register_buffer("mask", past)
+
+    def forward(self, x):
+        if x.ndim != 3 or x.shape[1] > self.context_length:
+            raise ValueError(f"x must be (b, n, d_in), n up to {self.context_length}, got {tuple(x.shape)}")
+        n = x.shape[1]
+        queries, keys, values = (  # (b, heads, n, d_head) each
+            part.unflatten(-1, (self.num_heads, -1)).transpose(1, 2) for part in self.qkv(x).chunk(3, dim=-1)
+        )
+        hidden = ~self.mask[:n, :n]
+        scores = queries @ keys.transpose(2, 3) / math.sqrt(keys.shape[-1])
+        weights = torch.softmax(scores.masked_fill(hidden, -math.inf), dim=-1)
+        dropped = self.dropout(weights)
+        context = (dropped @ values).transpose(1, 2).flatten(2)  # (b, n, d_out)
+        output = self.out_proj(context)
+        return x.copy_(output) if output.shape == x.shape and not x.requires_grad else output, weights
+
+# %% [markdown]
+# ## wrong: mask_on_the_first_device
+#
+# **Misconception.** A mask made in `forward` can replace the inverted one; the buffer stays for saving.
+#
+# **Hint.** On which device is your new mask when the layer has been moved? The buffer was right but for its content.
+
+# %%
+class RepairedMultiHeadAttention(nn.Module):
+    def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
+        super().__init__()
+        if d_out % num_heads != 0:
+            raise ValueError(f"d_out must be divisible by num_heads, got {d_out} and {num_heads}")
+        self.num_heads = num_heads
+        self.context_length = context_length
+        self.qkv = nn.Linear(d_in, 3 * d_out, bias=qkv_bias)
+        self.out_proj = nn.Linear(d_out, d_out)
+        self.dropout = nn.Dropout(dropout)
+        past = torch.ones(context_length, context_length, dtype=torch.bool).tril()
+        self.register_buffer("mask", past)
+
+    def forward(self, x):
+        if x.ndim != 3 or x.shape[1] > self.context_length:
+            raise ValueError(f"x must be (b, n, d_in), n up to {self.context_length}, got {tuple(x.shape)}")
+        n = x.shape[1]
+        queries, keys, values = (  # (b, heads, n, d_head) each
+            part.unflatten(-1, (self.num_heads, -1)).transpose(1, 2) for part in self.qkv(x).chunk(3, dim=-1)
+        )
+        hidden = torch.ones(n, n, dtype=torch.bool).triu(diagonal=1)
+        scores = queries @ keys.transpose(2, 3) / math.sqrt(keys.shape[-1])
+        weights = torch.softmax(scores.masked_fill(hidden, -math.inf), dim=-1)
+        dropped = self.dropout(weights)
+        context = (dropped @ values).transpose(1, 2).flatten(2)  # (b, n, d_out)
+        return self.out_proj(context), weights
+
+# %% [markdown]
+# ## wrong: softmax_in_float32
+#
+# **Misconception.** A softmax is always computed in float32, and cast back.
+#
+# **Hint.** Float64 in shall give float64 out, and as exact.
+
+# %%
+class RepairedMultiHeadAttention(nn.Module):
+    def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
+        super().__init__()
+        if d_out % num_heads != 0:
+            raise ValueError(f"d_out must be divisible by num_heads, got {d_out} and {num_heads}")
+        self.num_heads = num_heads
+        self.context_length = context_length
+        self.qkv = nn.Linear(d_in, 3 * d_out, bias=qkv_bias)
+        self.out_proj = nn.Linear(d_out, d_out)
+        self.dropout = nn.Dropout(dropout)
+        past = torch.ones(context_length, context_length, dtype=torch.bool).tril()
+        self.register_buffer("mask", past)
+
+    def forward(self, x):
+        if x.ndim != 3 or x.shape[1] > self.context_length:
+            raise ValueError(f"x must be (b, n, d_in), n up to {self.context_length}, got {tuple(x.shape)}")
+        n = x.shape[1]
+        queries, keys, values = (  # (b, heads, n, d_head) each
+            part.unflatten(-1, (self.num_heads, -1)).transpose(1, 2) for part in self.qkv(x).chunk(3, dim=-1)
+        )
+        hidden = ~self.mask[:n, :n]
+        scores = queries @ keys.transpose(2, 3) / math.sqrt(keys.shape[-1])
+        weights = torch.softmax(scores.masked_fill(hidden, -math.inf), dim=-1, dtype=torch.float32).to(values.dtype)
         dropped = self.dropout(weights)
         context = (dropped @ values).transpose(1, 2).flatten(2)  # (b, n, d_out)
         return self.out_proj(context), weights

@@ -263,6 +263,85 @@ def merge_heads(x):
 # %%
 def merge_heads(x):
     b, num_heads, n, size = x.shape
-    if num_heads < n:
+    if num_heads <= n:
         x = x.transpose(1, 2)
     return x.reshape(b, n, num_heads * size)
+
+# %% [markdown]
+# ## wrong: kept_by_shape
+#
+# **Misconception.** Where the numbers go depends on the sizes alone, so it is done once.
+#
+# **Hint.** Where they go does, the numbers themselves depend on x.
+
+# %%
+merged = {}
+
+
+def merge_heads(x):
+    b, num_heads, n, size = x.shape
+    if (x.shape, x.dtype) not in merged:
+        merged[x.shape, x.dtype] = x.transpose(1, 2).reshape(b, n, num_heads * size)
+    return merged[x.shape, x.dtype]
+
+# %% [markdown]
+# ## wrong: one_head_as_it_is
+#
+# **Misconception.** With one head there is nothing to merge.
+#
+# **Hint.** The result has three dimensions, with one head too.
+
+# %%
+def merge_heads(x):
+    b, num_heads, n, size = x.shape
+    return x if num_heads == 1 else x.transpose(1, 2).reshape(b, n, num_heads * size)
+
+# %% [markdown]
+# ## wrong: single_numbers_squeezed
+#
+# **Misconception.** Heads of one number need no joining, only without their last dimension.
+#
+# **Hint.** Without it, what is the order of the two dimensions left? The tokens come first.
+
+# %%
+def merge_heads(x):
+    b, num_heads, n, size = x.shape
+    return x.squeeze(-1) if size == 1 else x.transpose(1, 2).reshape(b, n, num_heads * size)
+
+# %% [markdown]
+# ## wrong: swapped_unless_it_fits
+#
+# **Misconception.** With as many heads as tokens there is nothing to swap.
+#
+# **Hint.** Sizes that are equal do not make the dimensions equal. Which numbers belong to token 0?
+
+# %%
+def merge_heads(x):
+    b, num_heads, n, size = x.shape
+    if num_heads != n:
+        x = x.transpose(1, 2)
+    return x.reshape(b, n, num_heads * size)
+
+# %% [markdown]
+# ## wrong: not_contiguous_is_swapped
+#
+# **Misconception.** A tensor that is not contiguous has been transposed already.
+#
+# **Hint.** x is (b, num_heads, n, d_head) however it lies in memory. What do its dimensions mean?
+
+# %%
+def merge_heads(x):
+    b, num_heads, n, size = x.shape
+    return (x.transpose(1, 2) if x.is_contiguous() else x).reshape(b, n, num_heads * size)
+
+# %% [markdown]
+# ## wrong: float32_and_back
+#
+# **Misconception.** A cast to float32 and back changes nothing.
+#
+# **Hint.** The dtype that comes out is right. How many digits are?
+
+# %%
+def merge_heads(x):
+    b, num_heads, n, size = x.shape
+    return x.float().transpose(1, 2).reshape(b, n, num_heads * size).to(x.dtype)

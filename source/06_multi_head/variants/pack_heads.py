@@ -614,13 +614,14 @@ def pack_heads(wrapper, mha):
 
 # %%
 def pack_heads(wrapper, mha):
+    size = wrapper.heads[0].W_query.out_features
     with torch.no_grad():
-        for name in ("W_query", "W_key", "W_value"):
-            layers = [getattr(head, name) for head in (wrapper.heads[0], wrapper.heads[-1])]
-            packed = getattr(mha, name)
-            packed.weight.copy_(torch.cat([layer.weight for layer in layers]).repeat(2, 1)[: len(packed.weight)])
-            if packed.bias is not None:
-                packed.bias.copy_(torch.cat([layer.bias for layer in layers]))
+        for head, rows in ((wrapper.heads[0], slice(0, size)), (wrapper.heads[-1], slice(-size, None))):
+            for name in ("W_query", "W_key", "W_value"):
+                layer, packed = getattr(head, name), getattr(mha, name)
+                packed.weight[rows] = layer.weight
+                if packed.bias is not None:
+                    packed.bias[rows] = layer.bias
         mha.out_proj.weight.copy_(torch.eye(mha.out_proj.in_features))
         mha.out_proj.bias.zero_()
 
@@ -682,3 +683,105 @@ def pack_heads(wrapper, mha):
                 getattr(mha, name).bias.copy_(torch.cat([layer.bias for layer in layers]))
         nn.init.eye_(mha.out_proj.weight)
         nn.init.zeros_(mha.out_proj.bias)
+
+# %% [markdown]
+# ## wrong: one_head_not_projected
+#
+# **Misconception.** With one head there is nothing to mix, so `out_proj` can stay.
+#
+# **Hint.** `out_proj` has random numbers, with one head too. What must it be to change nothing?
+
+# %%
+def pack_heads(wrapper, mha):
+    with torch.no_grad():
+        for name in ("W_query", "W_key", "W_value"):
+            layers = [getattr(head, name) for head in wrapper.heads]
+            packed = getattr(mha, name)
+            packed.weight.copy_(torch.cat([layer.weight for layer in layers]))
+            if packed.bias is not None:
+                packed.bias.copy_(torch.cat([layer.bias for layer in layers]))
+        if len(wrapper.heads) > 1:
+            mha.out_proj.weight.copy_(torch.eye(mha.out_proj.in_features))
+            mha.out_proj.bias.zero_()
+
+# %% [markdown]
+# ## wrong: single_rows_squeezed
+#
+# **Misconception.** A size of 1 can go.
+#
+# **Hint.** The weight of a head of one number is (1, d_in), and stays so: one row of the large matrix.
+
+# %%
+def pack_heads(wrapper, mha):
+    with torch.no_grad():
+        for name in ("W_query", "W_key", "W_value"):
+            layers = [getattr(head, name) for head in wrapper.heads]
+            packed = getattr(mha, name)
+            packed.weight.copy_(torch.cat([layer.weight.squeeze() for layer in layers]))
+            if packed.bias is not None:
+                packed.bias.copy_(torch.cat([layer.bias for layer in layers]))
+        mha.out_proj.weight.copy_(torch.eye(mha.out_proj.in_features))
+        mha.out_proj.bias.zero_()
+
+# %% [markdown]
+# ## wrong: float32_on_the_way
+#
+# **Misconception.** A cast to float32 and back changes nothing.
+#
+# **Hint.** The dtype that comes out is right. How many digits are?
+
+# %%
+def pack_heads(wrapper, mha):
+    with torch.no_grad():
+        for name in ("W_query", "W_key", "W_value"):
+            layers = [getattr(head, name) for head in wrapper.heads]
+            packed = getattr(mha, name)
+            packed.weight.copy_(torch.cat([layer.weight.float() for layer in layers]))
+            if packed.bias is not None:
+                packed.bias.copy_(torch.cat([layer.bias for layer in layers]))
+        mha.out_proj.weight.copy_(torch.eye(mha.out_proj.in_features))
+        mha.out_proj.bias.zero_()
+
+# %% [markdown]
+# ## wrong: a_copy_borrowed
+#
+# **Misconception.** What gives the same output is the same layer.
+#
+# **Hint.** `mha` shall compute with its own four layers, and learn with them. Does yours use them?
+
+# %%
+import copy
+
+
+def pack_heads(wrapper, mha):
+    with torch.no_grad():
+        for name in ("W_query", "W_key", "W_value"):
+            layers = [getattr(head, name) for head in wrapper.heads]
+            packed = getattr(mha, name)
+            packed.weight.copy_(torch.cat([layer.weight for layer in layers]))
+            if packed.bias is not None:
+                packed.bias.copy_(torch.cat([layer.bias for layer in layers]))
+        mha.out_proj.weight.copy_(torch.eye(mha.out_proj.in_features))
+        mha.out_proj.bias.zero_()
+    held = [copy.deepcopy(wrapper)]  # in a list, so that mha does not know of it
+    mha.forward = lambda x: held[0].train(mha.training)(x)
+
+# %% [markdown]
+# ## wrong: wrapper_made_float32
+#
+# **Misconception.** Afterwards everything is to be in the default dtype.
+#
+# **Hint.** `.float()` changes the module it is called on. The wrapper shall keep its dtype.
+
+# %%
+def pack_heads(wrapper, mha):
+    with torch.no_grad():
+        for name in ("W_query", "W_key", "W_value"):
+            layers = [getattr(head, name) for head in wrapper.heads]
+            packed = getattr(mha, name)
+            packed.weight.copy_(torch.cat([layer.weight for layer in layers]))
+            if packed.bias is not None:
+                packed.bias.copy_(torch.cat([layer.bias for layer in layers]))
+        mha.out_proj.weight.copy_(torch.eye(mha.out_proj.in_features))
+        mha.out_proj.bias.zero_()
+    wrapper.float()

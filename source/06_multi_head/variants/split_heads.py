@@ -326,3 +326,82 @@ def split_heads(x, num_heads):
     if d % num_heads != 0:
         raise ValueError(f"num_heads = {num_heads} does not divide d = {d}")
     return x.reshape(b, n, num_heads, d // num_heads).transpose(1, 2).squeeze(0)
+
+# %% [markdown]
+# ## wrong: one_head_as_it_is
+#
+# **Misconception.** With one head there is nothing to cut.
+#
+# **Hint.** The result has four dimensions, with one head too: (b, 1, n, d).
+
+# %%
+def split_heads(x, num_heads):
+    b, n, d = x.shape
+    if d % num_heads != 0:
+        raise ValueError(f"d must be divisible by num_heads, got {d} and {num_heads}")
+    if num_heads == 1:
+        return x
+    heads = x.reshape(b, n, num_heads, d // num_heads)
+    return heads.transpose(1, 2)
+
+# %% [markdown]
+# ## wrong: single_numbers_refused
+#
+# **Misconception.** A head is a vector, so it has at least two numbers.
+#
+# **Hint.** Any number of heads that divides d is fine, also d itself.
+
+# %%
+def split_heads(x, num_heads):
+    b, n, d = x.shape
+    if d % num_heads != 0:
+        raise ValueError(f"d must be divisible by num_heads, got {d} and {num_heads}")
+    if d // num_heads < 2:
+        raise ValueError(f"heads need at least 2 numbers, got d = {d} and num_heads = {num_heads}")
+    heads = x.reshape(b, n, num_heads, d // num_heads)
+    return heads.transpose(1, 2)
+
+# %% [markdown]
+# ## wrong: swapped_unless_it_fits
+#
+# **Misconception.** When dimension 1 is as large as the number of heads, the heads are there already.
+#
+# **Hint.** What is dimension 1 when there are as many tokens as heads?
+
+# %%
+def split_heads(x, num_heads):
+    b, n, d = x.shape
+    if d % num_heads != 0:
+        raise ValueError(f"d must be divisible by num_heads, got {d} and {num_heads}")
+    heads = x.reshape(b, n, num_heads, d // num_heads)
+    return heads if heads.shape[1] == num_heads else heads.transpose(1, 2)
+
+# %% [markdown]
+# ## wrong: one_token_lost
+#
+# **Misconception.** A size of 1 can go.
+#
+# **Hint.** A sentence may have one token. The result has four dimensions, whatever their sizes are.
+
+# %%
+def split_heads(x, num_heads):
+    b, n, d = x.shape
+    if d % num_heads != 0:
+        raise ValueError(f"d must be divisible by num_heads, got {d} and {num_heads}")
+    heads = x.reshape(b, n, num_heads, d // num_heads)
+    return heads.transpose(1, 2).squeeze(2)
+
+# %% [markdown]
+# ## wrong: float32_and_back
+#
+# **Misconception.** A cast to float32 and back changes nothing.
+#
+# **Hint.** The dtype that comes out is right. How many digits are?
+
+# %%
+def split_heads(x, num_heads):
+    b, n, d = x.shape
+    if d % num_heads != 0:
+        raise ValueError(f"d must be divisible by num_heads, got {d} and {num_heads}")
+    heads = x.float().reshape(b, n, num_heads, d // num_heads)
+    return heads.transpose(1, 2).to(x.dtype)

@@ -447,19 +447,19 @@ def to_torch(mha):
 # **Hint.** An `nn.MultiheadAttention` is asked for, with PyTorch's own code.
 
 # %%
+import copy
+
+
 def to_torch(mha):
     class Same(nn.Module):
         batch_first, embed_dim, num_heads = True, mha.out_proj.in_features, mha.num_heads
 
         def __init__(self):
             super().__init__()
-            self.inner = mha
+            self.inner = copy.deepcopy(mha).eval()
 
         def forward(self, query, key, value, attn_mask=None):
-            training = self.inner.training
-            output = self.inner.eval()(query)
-            self.inner.train(training)
-            return output, None
+            return self.inner(query), None
 
     return Same().eval()
 
@@ -656,3 +656,67 @@ def to_torch(mha):
         made.out_proj.bias.copy_(mha.out_proj.bias)
     key = len(made.in_proj_bias), mha.num_heads, made.in_proj_bias.dtype, mha.W_query.bias is None
     return kept.setdefault(key, made)
+
+# %% [markdown]
+# ## wrong: one_head_not_projected
+#
+# **Misconception.** With one head there is nothing to mix, so `out_proj` need not be copied.
+#
+# **Hint.** `out_proj` of the new module starts from random numbers, with one head too.
+
+# %%
+def to_torch(mha):
+    layers = [mha.W_query, mha.W_key, mha.W_value]
+    like = {"device": mha.out_proj.weight.device, "dtype": mha.out_proj.weight.dtype}
+    made = nn.MultiheadAttention(mha.out_proj.in_features, mha.num_heads, batch_first=True, **like)
+    with torch.no_grad():
+        made.in_proj_weight.copy_(torch.cat([layer.weight for layer in layers]))
+        made.in_proj_bias.zero_()
+        if mha.W_query.bias is not None:
+            made.in_proj_bias.copy_(torch.cat([layer.bias for layer in layers]))
+        if mha.num_heads > 1:
+            made.out_proj.weight.copy_(mha.out_proj.weight)
+            made.out_proj.bias.copy_(mha.out_proj.bias)
+    return made
+
+# %% [markdown]
+# ## wrong: scaled_for_eval
+#
+# **Misconception.** What was trained with dropout has to be made smaller by 1 - p for use.
+#
+# **Hint.** Lesson 04: kept weights are divided by 1 - p in training. What is left to do in `eval()`?
+
+# %%
+def to_torch(mha):
+    layers = [mha.W_query, mha.W_key, mha.W_value]
+    like = {"device": mha.out_proj.weight.device, "dtype": mha.out_proj.weight.dtype}
+    made = nn.MultiheadAttention(mha.out_proj.in_features, mha.num_heads, batch_first=True, **like)
+    with torch.no_grad():
+        made.in_proj_weight.copy_(torch.cat([layer.weight for layer in layers]))
+        made.in_proj_bias.zero_()
+        if mha.W_query.bias is not None:
+            made.in_proj_bias.copy_(torch.cat([layer.bias for layer in layers]))
+        made.out_proj.weight.copy_(mha.out_proj.weight * (1 - mha.dropout.p))
+        made.out_proj.bias.copy_(mha.out_proj.bias)
+    return made
+
+# %% [markdown]
+# ## wrong: float32_on_the_way
+#
+# **Misconception.** A cast to float32 and back changes nothing.
+#
+# **Hint.** The dtype that comes out is right. How many digits are?
+
+# %%
+def to_torch(mha):
+    layers = [mha.W_query, mha.W_key, mha.W_value]
+    like = {"device": mha.out_proj.weight.device, "dtype": mha.out_proj.weight.dtype}
+    made = nn.MultiheadAttention(mha.out_proj.in_features, mha.num_heads, batch_first=True, **like)
+    with torch.no_grad():
+        made.in_proj_weight.copy_(torch.cat([layer.weight.float() for layer in layers]))
+        made.in_proj_bias.zero_()
+        if mha.W_query.bias is not None:
+            made.in_proj_bias.copy_(torch.cat([layer.bias for layer in layers]))
+        made.out_proj.weight.copy_(mha.out_proj.weight)
+        made.out_proj.bias.copy_(mha.out_proj.bias)
+    return made
