@@ -87,7 +87,7 @@ def scatters(value: Plain, before: Plain) -> list[Reading]:
     if spread < 0.01:
         symptom = "repeated measurements hardly differ; real ones scatter"
     return [
-        Reading("the mean ratio to sqrt(d_k)", float(ratios.mean()), 1.0, 0.1),
+        Reading("the mean ratio to sqrt(d_k)", float(ratios.mean()), 1.0, 0.03),
         Reading("the scatter", log(max(spread, 1e-9)), 0.0, 0.2, symptom),
     ]
 
