@@ -303,12 +303,12 @@ def _rubric(r):
     r.call("as many sentences as tokens", causal_weights, 2 * r.normal(7, 7, 7), 5)
     r.call("a key of one number, scores near 100", causal_weights, 100 + r.normal(9, 9), 1)
     r.call("hidden scores 20,000 above the visible", causal_weights, far_apart(r.normal(8, 8), -1e4, 1e4), 4)
-    r.call("visible scores 20,000 above the hidden", causal_weights, far_apart(r.normal(9, 9), 1e4, -1e4), 16)
+    r.call("visible scores 20,000 above the hidden", causal_weights, far_apart(r.normal(9, 9), 1e4, -1e4), 4)
     r.call("scores scattered over ±10,000", causal_weights, 1e4 * r.uniform(3, 7, 7), 64)
     r.call("one token alone", causal_weights, r.normal(2, 1, 1), 6)
     r.call("many tokens, times values", lambda scores, values: causal_weights(scores, 9) @ values,
            r.normal(40, 40), r.normal(40, 1))
-    r.call("float64, stored by columns", causal_weights, 1e4 + 2 * r.normal(9, 9, dtype=torch.float64).T, 49)
+    r.call("float64, stored by columns", causal_weights, 1e4 + 2 * r.normal(9, 9, dtype=torch.float64).T, 7)
     r.gradient("lets gradients through, also where hidden scores are huge", causal_weights,
                far_apart(r.normal(2, 6, 6), 0, 1000), 9)
     r.arguments("leaves its arguments as they were")
@@ -511,24 +511,45 @@ beside(my_guess, torch.softmax(torch.full((3,), float("-inf")), dim=-1).tolist()
 
 # %% [markdown]
 # The largest score of the row is minus infinity, and -inf minus -inf is `nan`. It looks harmless: one row, of a pad,
-# for which nobody asks. So train a small layer on a sentence with one pad in front. Its target is its own input. The
-# loss **leaves the pad's row out**. Many programs do not fill the scores. They keep the mask as numbers, 0 where
-# visible and -inf where hidden, and add it. The weights are the same, but the gradients are not, so here are both.
+# for which nobody asks. A loss that leaves this row out is a decent number. But look at the gradients. Below, row 0
+# is hidden altogether, and the loss is one weight of row 1.
+#
+# There are two ways to hide. You fill the scores. Many programs keep the mask as numbers instead, 0 where visible and
+# -inf where hidden, and add it. The weights are the same.
 
-# %% tags=["raises-exception"]
-front = ["pad", *tokens[1:]]
-x = inputs.clone()
-x[0] = 0  # the pad
-front_mask = future_mask(6).to(device).clone()
-front_mask[:, 0] = True  # (6, 6): the future and the pad; row 0 is hidden altogether
-
-
+# %%
 def added(scores, mask):
     return torch.softmax(scores + torch.zeros_like(scores).masked_fill(mask, float("-inf")), dim=-1)
 
 
 def filled(scores, mask):
     return torch.softmax(torch.where(mask, float("-inf"), scores), dim=-1)
+
+
+two_rows = torch.tensor([[True, True, True], [False, False, True]])  # (2, 3), row 0 is hidden altogether
+for way in (added, filled):
+    some_scores = torch.tensor([[1.0, 2.0, 3.0], [1.0, 2.0, 3.0]], requires_grad=True)
+    loss = way(some_scores, two_rows)[1, 0]  # nothing of row 0 is in it
+    loss.backward()
+    print(f"{way.__name__}: the loss is {loss.item():.2f}, the gradients at the scores are")
+    table(some_scores.grad, rows=["row 0", "row 1"], columns=["key 0", "key 1", "key 2"])
+
+# %% [markdown]
+# The gradient that arrives at the weights of row 0 is 0. On the way back through the softmax it is multiplied by
+# these weights, and 0 times `nan` is `nan`. An added mask hands that on to the scores. A fill has chosen -inf instead
+# of the score, so nothing goes back to it.
+#
+# Now a whole layer, on a sentence with one pad in front. It is the layer of lesson 01, with a fourth matrix that turns
+# context vectors back into three numbers, and learns to give out its own input. The loss **leaves the pad's row
+# out**. You have seen such training in lesson 01; the code is folded.
+
+# %% jupyter={"source_hidden": true} tags=["raises-exception"]
+# the layer and its training
+front = ["pad", *tokens[1:]]
+x = inputs.clone()
+x[0] = 0  # the pad
+front_mask = future_mask(6).to(device).clone()
+front_mask[:, 0] = True  # (6, 6): the future and the pad; row 0 is hidden altogether
 
 
 def attend(matrices, weights_of, mask):
@@ -572,9 +593,8 @@ beside(my_guess, count_nan(train(added, 1)[0]))
 print(f"the loss of that step: {train(added, 1)[1][0]:.2f}")
 
 # %% [markdown]
-# All of them, while the loss is a decent number. The gradient of the row that is left out is 0. On the way back it is
-# multiplied by the weights of that row, and 0 times `nan` is `nan`. Every matrix sums over all rows, so one row is
-# enough.
+# All of them, while the loss is a decent number. The gradient of a matrix is a sum over all rows, so one row of `nan`
+# is enough. The figure shows the four matrices before and after, for both ways to hide.
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # draws the figure
@@ -598,8 +618,8 @@ show(
 )
 
 # %% [markdown]
-# A fill is kinder for one step. It chooses, and so no gradient reaches a hidden score: `W_query` and `W_key` are
-# spared. After the second step they are gone as well. There is no way back. Nothing was printed, nothing raised, and
+# A fill is kinder for one step. No gradient reaches a hidden score, so `W_query` and `W_key` are spared. `W_value` and
+# `W_out` are not: they meet the `nan` weights themselves. After the second step they are gone as well. There is no way back. Nothing was printed, nothing raised, and
 # the first loss looked fine.
 #
 # Would a large finite number be better than minus infinity? People write `-1e9`. With it such a row has no `nan`.

@@ -496,16 +496,16 @@ def causal_weights(scores, d_k):
     return torch.softmax(mask_scores(scores, hidden) / math.sqrt(d_k), dim=-1)
 
 # %% [markdown]
-# ## wrong: cut_at_two_thousand
+# ## wrong: cut_at_four_thousand
 #
-# **Misconception.** After the scale no score is above 2,000.
+# **Misconception.** After the scale no score is above 4,000.
 #
 # **Hint.** Scores may be 10,000, and differ by 1 up there. Cutting makes them equal.
 
 # %%
 def causal_weights(scores, d_k):
     hidden = future_mask(scores.shape[-1]).to(scores.device)
-    scaled = (scores / math.sqrt(d_k)).clamp(max=2000)
+    scaled = (scores / math.sqrt(d_k)).clamp(max=4000)
     return torch.softmax(mask_scores(scaled, hidden), dim=-1)
 
 # %% [markdown]
