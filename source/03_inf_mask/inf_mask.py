@@ -178,7 +178,7 @@ def _rubric(r):
         return torch.where(future_mask(n).to(scores.device) == 1, 9.0, scores)
 
     r.call("seven tokens, and one alone", lambda *cases: [filled(n, scores) for n, scores in cases],
-           (7, r.normal(7, 7)), (1, r.normal(1, 1)))
+           (7, r.normal(7, 7)), (1, r.normal(1, 1)), (7, r.normal(7, 7)))
     r.call("many tokens, sums of rows", lambda n, scores: filled(n, scores).sum(dim=-1), 260, r.normal(260, 1))
     r.call("is bool, n by n", lambda *sizes: [torch.zeros_like(future_mask(n)) for n in sizes], r.integer(5, 8), 1)
     r.refuses("n below 1", future_mask, (1,), (0,), (-r.integer(1, 9),), (r.integer(2, 9),))
