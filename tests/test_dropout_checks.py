@@ -50,6 +50,10 @@ def symmetric(u: Tensor) -> Tensor:
     return u.tril() + u.tril(-1).mT < P
 
 
+def coins_used_twice(u: Tensor) -> Tensor:
+    return (u.flatten(1) < P)[:, torch.arange(72) % 60].view(u.shape)
+
+
 def opposites(u: Tensor) -> Tensor:
     u[1::2] = 1 - u[::2]
     return u < P
@@ -69,6 +73,7 @@ WRONG: dict[str, tuple[Callable[[Tensor], Tensor], str]] = {
     "two masks": (lambda u: (u[:2] < P).repeat(CALLS // 2, 1, 1, 1), "the same zeros again"),
     "exact count": (exact_count, "the number of zeros is the same at every call"),
     "never a whole row": (never_a_whole_row, "same row are not independent"),
+    "coins used twice": (coins_used_twice, "two places depend on each other: entries 12 apart"),
     "symmetric": (symmetric, "two places depend on each other"),
     "opposites": (opposites, "one call depends on the call before it (correlation -0"),
     "wobble": (with_a_wobble, "the number of zeros varies"),
@@ -97,6 +102,7 @@ def test_share_of_zeros() -> None:
 
 
 X = even(20, 20, seed=2) + 0.5
+WIDE = X.double() / 3  # has more digits than float32 holds
 KEEP = (even(20, 20, seed=3) >= P).float()
 
 
@@ -121,6 +127,18 @@ def test_kept_entries_are_scaled(value: Any, told: str) -> None:
     right, said = read("keeps_scaled", value, x=X, p=P)
     assert right == (not told)
     assert told in said
+
+
+@pytest.mark.parametrize(
+    ("value", "right"),
+    [
+        (WIDE * KEEP / (1 - P), True),
+        (WIDE * KEEP * torch.tensor(1 / (1 - P)), True),  # one factor, rounded once
+        (WIDE.float() * KEEP / (1 - P), False),
+    ],
+)
+def test_entries_rounded_as_in_float32_are_seen(value: Tensor, right: bool) -> None:
+    assert read("keeps_scaled", value.double(), x=WIDE, p=P)[0] == right
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,8 @@
 """Variants of an exercise: right answers written another way, and wrong ones with their reason."""
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import jupytext
@@ -10,6 +11,7 @@ from autograde.course import CourseError, Exercise, Lesson
 
 HEADING = re.compile(r"## (right|wrong): ([a-z0-9_]+)\s*$", re.MULTILINE)
 HINT = re.compile(r"^\d+\.\s+(.+)$", re.MULTILINE)
+NEVER_ALONE = re.compile(r"^\*\*Never alone\.\*\* “(.+?)”: (.+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -26,10 +28,14 @@ class Variant:
 
 @dataclass(frozen=True)
 class Variants:
-    """The hints of an exercise and its variants, as one file beside the lesson holds them."""
+    """The hints of an exercise and its variants, as one file beside the lesson holds them.
+
+    `never_alone` gives the reason for each rubric line that no wrong answer can fail alone.
+    """
 
     hints: tuple[str, ...]
     variants: tuple[Variant, ...]
+    never_alone: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def right(self) -> tuple[Variant, ...]:
@@ -56,11 +62,15 @@ def read_variants(lesson: Lesson, exercise: Exercise) -> Variants:
     cells = jupytext.read(path, fmt="py:percent").cells
     if not cells or cells[0].cell_type != "markdown":
         raise CourseError(f"{path}: the first cell must be Markdown with the hints as 1. 2. 3.")
-    hints = tuple(HINT.findall(_unwrapped(cells[0].source)))
+    about = _unwrapped(cells[0].source)
     pairs = list(zip(cells[1::2], cells[2::2], strict=False))
     if len(cells) % 2 == 0:
         raise CourseError(f"{path}: every variant is one Markdown cell and one code cell")
-    return Variants(hints, tuple(_variant(path, exercise, text, code) for text, code in pairs))
+    return Variants(
+        hints=tuple(HINT.findall(about)),
+        variants=tuple(_variant(path, exercise, text, code) for text, code in pairs),
+        never_alone=dict(NEVER_ALONE.findall(about)),
+    )
 
 
 def _variant(path: Path, exercise: Exercise, text: dict[str, str], code: dict[str, str]) -> Variant:

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from autograde.verdict import dropout_checks, module_checks
 from autograde.verdict.packing import Plain
-from autograde.verdict.readings import Check, Reading, Unreadable
+from autograde.verdict.readings import Check, Reading, Unreadable, share_of
 
 
 def _tensors(value: Plain) -> list[Tensor]:
@@ -87,7 +87,7 @@ def scatters(value: Plain, before: Plain) -> list[Reading]:
     if spread < 0.01:
         symptom = "repeated measurements hardly differ; real ones scatter"
     return [
-        Reading("the mean ratio to sqrt(d_k)", float(ratios.mean()), 1.0, 0.1),
+        Reading("the mean ratio to sqrt(d_k)", float(ratios.mean()), 1.0, 0.03),
         Reading("the scatter", log(max(spread, 1e-9)), 0.0, 0.2, symptom),
     ]
 
@@ -120,8 +120,8 @@ def tells_apart(value: Plain, _before: Plain) -> list[Reading]:
 def changes_the_future(value: Plain, before: Plain) -> list[Reading]:
     """Score matrices that a function was called with: past as given, future drawn anew.
 
-    The n (n - 1) / 2 future scores of a matrix must look standard normal; limits are six standard
-    errors.
+    The n (n - 1) / 2 future scores of a matrix must look standard normal: their mean and spread,
+    how many are near 0, how many far away. Limits are six standard errors.
     """
     (scores,) = before
     given = scores.double()
@@ -143,6 +143,8 @@ def changes_the_future(value: Plain, before: Plain) -> list[Reading]:
         Reading(
             "the standard deviation of the new future scores", float(new.std()), 1, 6 / sqrt(2 * n)
         ),
+        share_of("the share of new future scores between -0.25 and 0.25", new.abs() < 0.25, 0.1974),
+        share_of("the share of new future scores beyond ±1.74", new.abs() > 1.74, 0.0819),
     ]
 
 

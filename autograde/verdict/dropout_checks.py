@@ -15,6 +15,9 @@ from autograde.verdict.readings import Check, Reading, Unreadable, share_of
 ROUNDING = 4e-6
 """How far a kept entry may be from x / (1 - p), relative to it: some roundings of float32."""
 
+EXACT = 1e-9
+"""The same in float64, beside a factor that all entries share: what float32 rounds off is seen."""
+
 ENOUGH = 50
 """Draws from which on the correlation of two places is normal enough to look for the largest."""
 NONE = 1e-6
@@ -99,6 +102,8 @@ def _independent(z: Tensor, total: str) -> list[Reading]:
     next_one = float((flat[1:] * flat[:-1]).mean())
     told = f"one call depends on the call before it (correlation {next_one:.2f})"
     readings.append(Reading("the correlation", next_one, 0, 6 / sqrt((draws - 1) * n), told))
+    if n > 2:
+        readings.append(_worst_lag(flat))
     if draws >= ENOUGH:
         readings.append(_worst_pair(flat))
     return readings
@@ -132,6 +137,23 @@ def _pairs(z: Tensor, axis: int, name: str) -> Reading:
     return Reading("the correlation", correlation, 0, 6 / sqrt(pairs), told)
 
 
+def _worst_lag(flat: Tensor) -> Reading:
+    """The largest correlation of the entries of a draw with those k places further on, in a circle.
+
+    Entries that repeat after some number of places give one correlation near 1.
+    """
+    draws, n = flat.shape
+    power = torch.fft.rfft(flat).abs().square()
+    correlations = torch.fft.irfft(power, n).mean(dim=0)[1 : (n + 1) // 2] / n
+    worst = int(correlations.abs().argmax())
+    told = (
+        f"two places depend on each other: entries {worst + 1} apart "
+        f"(correlation {float(correlations[worst]):.2f})"
+    )
+    limit = _largest_of(len(correlations)) / sqrt(draws * n)
+    return Reading("the largest correlation", float(correlations[worst].abs()), 0, limit, told)
+
+
 def _worst_pair(flat: Tensor) -> Reading:
     """The largest correlation of any two places over the draws."""
     draws, n = flat.shape
@@ -159,10 +181,15 @@ def keeps_scaled(value: Plain, before: Plain) -> list[Reading]:
     if abs(factor * (1 - p) - 1) < ROUNDING:
         told = "some entries are neither 0 nor x / (1 - p)"
     dropped = int(((y == 0) & (x != 0)).sum())
-    return [
+    readings = [
         Reading("the error of a kept entry", float(error.max()), 0, ROUNDING, told),
         Reading("some entry is 0", dropped > 0, True, 0.1, "no entry is dropped"),
     ]
+    if before["x"].dtype == torch.float64 and len(factors):
+        rounded = float((factors / factor - 1).abs().max()) if factor else 0.0
+        told = "kept entries are rounded as in float32, and should be float64"
+        readings.append(Reading("the error of a kept entry", rounded, 0, EXACT, told))
+    return readings
 
 
 def passes_gradients(value: Plain, before: Plain) -> list[Reading]:

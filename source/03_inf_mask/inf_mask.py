@@ -180,10 +180,10 @@ def _rubric(r):
     def filled(n, scores):
         return torch.where(future_mask(n).to(scores.device) == 1, 9.0, scores)
 
-    r.call("seven tokens", filled, 7, r.normal(7, 7))
-    r.call("many tokens, sums of rows", lambda n, scores: filled(n, scores).sum(dim=-1), 260, r.normal(260))
-    r.call("one token alone", filled, 1, r.normal(1, 1))
-    r.call("is bool, n by n", lambda *sizes: [future_mask(n) for n in sizes], r.integer(5, 8), 1)
+    r.call("seven tokens, and one alone", lambda *cases: [filled(n, scores) for n, scores in cases],
+           (7, r.normal(7, 7)), (1, r.normal(1, 1)), (7, r.normal(7, 7)))
+    r.call("many tokens, sums of rows", lambda n, scores: filled(n, scores).sum(dim=-1), 260, r.normal(260, 1))
+    r.call("is bool, n by n", lambda *sizes: [torch.zeros_like(future_mask(n)) for n in sizes], r.integer(5, 8), 1)
     r.refuses("n below 1", future_mask, (1,), (0,), (-r.integer(1, 9),), (r.integer(2, 9),))
 
 # %% tags=["raises-exception"]
@@ -233,7 +233,10 @@ def _rubric(r):
         every, first = torch.ones(6, 6) == 1, torch.tensor([True, False])[:, None, None]
         return [mask_scores(scores, mask.to(device)) for mask in (first, every, ~every)]
 
-    r.call("one sentence", mask_scores, r.normal(7, 7), holes(7, 7))
+    def beyond_10_000(scores, mask):  # what float32 rounds off 10,000 is seen
+        return mask_scores(scores + 1e4, mask) - 1e4
+
+    r.call("one sentence, scores of exactly 0 among them", mask_scores, r.normal(9, 9).round(), holes(9, 9))
     r.call("one mask for a batch of heads", mask_scores, r.normal(2, 3, 8, 8), holes(8, 8))
     r.call("a mask for each sentence", mask_scores, r.normal(4, 3, 7, 7), holes(4, 1, 7, 7))
     r.call("as many heads as sentences", mask_scores, r.normal(3, 3, 6, 6), holes(3, 1, 6, 6))
@@ -241,9 +244,7 @@ def _rubric(r):
     r.call("the same keys hidden for every query", mask_scores, r.normal(9, 9), holes(1, 9))
     r.call("all keys hidden for some queries", mask_scores, r.normal(8, 8), holes(8, 1))
     r.call("everything hidden, or nothing", extremes, r.normal(2, 6, 6))
-    r.call("scores of exactly 0 among them", mask_scores, r.normal(9, 9).round(), holes(9, 9))
-    r.call("scores near 10,000", mask_scores, 1e4 * r.uniform(7, 7), holes(7, 7))
-    r.call("float64, stored by columns", mask_scores, r.normal(9, 9, dtype=torch.float64).T, holes(9, 9).T)
+    r.call("scores near 10,000 in float64, stored by columns", beyond_10_000, r.normal(9, 9, dtype=torch.float64).T, holes(9, 9).T)
     r.gradient("lets gradients through", weights, r.normal(3, 6, 6), some_hidden(6))
     r.arguments("leaves its arguments as they were")
 
@@ -300,21 +301,19 @@ def _rubric(r):
         # the square root of d_k is a whole number where scores are large: no rounding to speak of
         return scores + visible + (hidden - visible) * torch.ones_like(scores).triu(diagonal=1)
 
-    r.call("one sentence", causal_weights, 2 * r.normal(7, 7), 3)
+    r.call("one sentence, scores of exactly 0 among them", causal_weights, (2 * r.normal(8, 8)).round(), 3)
     r.call("a batch of heads", causal_weights, 2 * r.normal(2, 3, 8, 8), d_k=12)
     r.call("as many sentences as tokens", causal_weights, 2 * r.normal(7, 7, 7), 5)
     r.call("a key of one number, scores near 100", causal_weights, 100 + r.normal(9, 9), 1)
-    r.call("scores of exactly 0 among them", causal_weights, r.normal(8, 8).round(), 2)
     r.call("hidden scores 20,000 above the visible", causal_weights, far_apart(r.normal(8, 8), -1e4, 1e4), 4)
-    r.call("hidden scores 200 above the visible", causal_weights, far_apart(r.normal(2, 7, 7), 0, 200), 1)
-    r.call("visible scores 20,000 above the hidden", causal_weights, far_apart(r.normal(9, 9), 1e4, -1e4), 16)
-    r.call("scores scattered over ±10,000", causal_weights, 1e4 * r.uniform(3, 7, 7), 4)
+    r.call("visible scores 20,000 above the hidden", causal_weights, far_apart(r.normal(9, 9), 1e4, -1e4), 4)
+    r.call("scores scattered over ±10,000", causal_weights, 1e4 * r.uniform(3, 7, 7), 64)
     r.call("one token alone", causal_weights, r.normal(2, 1, 1), 6)
     r.call("many tokens, times values", lambda scores, values: causal_weights(scores, 9) @ values,
            r.normal(40, 40), r.normal(40, 1))
-    r.call("float64, stored by columns", causal_weights, 2 * r.normal(9, 9, dtype=torch.float64).T, 7)
-    r.gradient("lets gradients through", causal_weights, r.normal(2, 6, 6), 4)
-    r.gradient("gradients where hidden scores are huge", causal_weights, far_apart(r.normal(7, 7), 0, 1e4), 9)
+    r.call("float64, stored by columns", causal_weights, 1e4 + 2 * r.normal(9, 9, dtype=torch.float64).T, 7)
+    r.gradient("lets gradients through, also where hidden scores are huge", causal_weights,
+               far_apart(r.normal(2, 6, 6), 0, 1000), 9)
     r.arguments("leaves its arguments as they were")
 
 # %% tags=["raises-exception"]
@@ -460,22 +459,24 @@ def _rubric(r):
         return scores.masked_fill(mask.to(scores.device) == 1, 9.0)
 
     def kinds(*cases):
-        return [padding_and_causal(lengths, n).to(device) for lengths, n in cases]
+        return [torch.zeros_like(padding_and_causal(lengths, n)).to(device) for lengths, n in cases]
+
+    def integers(*cases):
+        return [filled(*case) for case in cases]
 
     r.call("four sentences, lengths in a list", filled, drawn(4, 7), 7, r.normal(4, 7, 7))
-    r.call("lengths in a tensor", filled, tensor(drawn(3, 9)), 9, r.normal(3, 9, 9))
-    r.call("full length, and no token at all", filled, [6, 0, 3, 0], 6, r.normal(4, 6, 6))
-    r.call("one sentence alone", filled, drawn(1, 8), 8, r.normal(1, 8, 8))
-    r.call("as many sentences as tokens", filled, drawn(7, 7), 7, r.normal(7, 7, 7))
+    r.call("full length, and no token at all", filled, tensor([6, 0, 3, 0]), 6, r.normal(4, 6, 6))
+    r.call("as many sentences as tokens", filled, tensor(drawn(7, 7)), 7, r.normal(7, 7, 7))
     r.call("more sentences than tokens", filled, tensor(drawn(11, 5)), 5, r.normal(11, 5, 5))
-    r.call("one token, or none", filled, [1, 0], 1, r.normal(2, 1, 1))
     r.call("many tokens, sums of rows", lambda lengths, n, scores: filled(lengths, n, scores).sum(dim=-1),
-           drawn(2, 140), 140, r.normal(2, 1, 140))
-    r.call("int32, every other number of a tensor", filled, tensor(drawn(8, 6), torch.int32)[::2], 6, r.normal(4, 6, 6))
-    r.call("uint8, with a length of 0", filled, tensor([5, 0, 3], torch.uint8), 5, r.normal(3, 5, 5))
-    r.call("is bool, (b, n, n)", kinds, (drawn(3, 6), 6), (drawn(1, 5), 5))
-    r.refuses("lengths outside 0 to n", padding_and_causal, ([0, 5], 5), ([3, 8, 1], 7), ([4, -r.integer(1, 3)], 6),
-              (tensor([2, 9]), 8), (tensor([-1, 2, 2]), 4), (tensor([6, 0]), 6), ([4 + r.integer(1, 9)], 4))
+           tensor(drawn(2, 140)), 140, r.normal(2, 1, 140))
+    r.call("int32, every other number of a tensor, and uint8", integers,
+           (tensor(drawn(8, 6), torch.int32)[::2], 6, r.normal(4, 6, 6)),
+           (tensor([4, 0, 3], torch.uint8), 5, r.normal(3, 5, 5)))
+    r.call("is bool, (b, n, n)", kinds, (tensor(drawn(3, 6)), 6), (tensor(drawn(1, 5)), 5))
+    r.refuses("lengths outside 0 to n", padding_and_causal, (tensor([0, 4]), 5), ([3, 8, 1], 7),
+              ([4, -r.integer(1, 3)], 6), (tensor([2, 9]), 8), (tensor([-1, 2, 2]), 4), (tensor([5, 0]), 6),
+              ([4 + r.integer(1, 9)], 4))
     r.arguments("leaves its arguments as they were")
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
@@ -513,24 +514,45 @@ beside(my_guess, torch.softmax(torch.full((3,), float("-inf")), dim=-1).tolist()
 
 # %% [markdown]
 # The largest score of the row is minus infinity, and -inf minus -inf is `nan`. It looks harmless: one row, of a pad,
-# for which nobody asks. So train a small layer on a sentence with one pad in front. Its target is its own input. The
-# loss **leaves the pad's row out**. Many programs do not fill the scores. They keep the mask as numbers, 0 where
-# visible and -inf where hidden, and add it. The weights are the same, but the gradients are not, so here are both.
+# for which nobody asks. A loss that leaves this row out is a decent number. But look at the gradients. Below, row 0
+# is hidden altogether, and the loss is one weight of row 1.
+#
+# There are two ways to hide. You fill the scores. Many programs keep the mask as numbers instead, 0 where visible and
+# -inf where hidden, and add it. The weights are the same.
 
-# %% tags=["raises-exception"]
-front = ["pad", *tokens[1:]]
-x = inputs.clone()
-x[0] = 0  # the pad
-front_mask = future_mask(6).to(device).clone()
-front_mask[:, 0] = True  # (6, 6): the future and the pad; row 0 is hidden altogether
-
-
+# %%
 def added(scores, mask):
     return torch.softmax(scores + torch.zeros_like(scores).masked_fill(mask, float("-inf")), dim=-1)
 
 
 def filled(scores, mask):
     return torch.softmax(torch.where(mask, float("-inf"), scores), dim=-1)
+
+
+two_rows = torch.tensor([[True, True, True], [False, False, True]])  # (2, 3), row 0 is hidden altogether
+for way in (added, filled):
+    some_scores = torch.tensor([[1.0, 2.0, 3.0], [1.0, 2.0, 3.0]], requires_grad=True)
+    loss = way(some_scores, two_rows)[1, 0]  # nothing of row 0 is in it
+    loss.backward()
+    print(f"{way.__name__}: the loss is {loss.item():.2f}, the gradients at the scores are")
+    table(some_scores.grad, rows=["row 0", "row 1"], columns=["key 0", "key 1", "key 2"])
+
+# %% [markdown]
+# The gradient that arrives at the weights of row 0 is 0. On the way back through the softmax it is multiplied by
+# these weights, and 0 times `nan` is `nan`. An added mask hands that on to the scores. A fill has chosen -inf instead
+# of the score, so nothing goes back to it.
+#
+# Now a whole layer, on a sentence with one pad in front. It is the layer of lesson 01, with a fourth matrix that turns
+# context vectors back into three numbers, and learns to give out its own input. The loss **leaves the pad's row
+# out**. You have seen such training in lesson 01; the code is folded.
+
+# %% jupyter={"source_hidden": true} tags=["raises-exception"]
+# the layer and its training
+front = ["pad", *tokens[1:]]
+x = inputs.clone()
+x[0] = 0  # the pad
+front_mask = future_mask(6).to(device).clone()
+front_mask[:, 0] = True  # (6, 6): the future and the pad; row 0 is hidden altogether
 
 
 def attend(matrices, weights_of, mask):
@@ -574,9 +596,8 @@ beside(my_guess, count_nan(train(added, 1)[0]))
 print(f"the loss of that step: {train(added, 1)[1][0]:.2f}")
 
 # %% [markdown]
-# All of them, while the loss is a decent number. The gradient of the row that is left out is 0. On the way back it is
-# multiplied by the weights of that row, and 0 times `nan` is `nan`. Every matrix sums over all rows, so one row is
-# enough.
+# All of them, while the loss is a decent number. The gradient of a matrix is a sum over all rows, so one row of `nan`
+# is enough. The figure shows the four matrices before and after, for both ways to hide.
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # draws the figure
@@ -600,8 +621,8 @@ show(
 )
 
 # %% [markdown]
-# A fill is kinder for one step. It chooses, and so no gradient reaches a hidden score: `W_query` and `W_key` are
-# spared. After the second step they are gone as well. There is no way back. Nothing was printed, nothing raised, and
+# A fill is kinder for one step. No gradient reaches a hidden score, so `W_query` and `W_key` are spared. `W_value` and
+# `W_out` are not: they meet the `nan` weights themselves. After the second step they are gone as well. There is no way back. Nothing was printed, nothing raised, and
 # the first loss looked fine.
 #
 # Would a large finite number be better than minus infinity? People write `-1e9`. With it such a row has no `nan`.
@@ -660,18 +681,16 @@ def _rubric(r):
     def named(name):
         return fill_value(getattr(torch, name))
 
-    def filled(scores, mask, name):
-        dtype = getattr(torch, name)
-        return torch.softmax(scores.to(dtype).masked_fill(mask, named(name)).float(), dim=-1)
+    def kind_and_weights(scores, mask):
+        kinds = [isinstance(named(name), float) for name in ("float16", "float64")]
+        return [kinds, torch.softmax(scores.masked_fill(mask, named("float32")), dim=-1)]
 
     def hidden(n):
         return (r.uniform(n, n) > 0) & (torch.eye(n, device=device) == 0)
 
     for name in ("float16", "bfloat16", "float32", "float64"):
         r.check(name, "most_negative", lambda name: float(named(name)), name)
-    r.call("weights of float16 scores", filled, r.normal(7, 7), hidden(7), "float16")
-    r.call("weights of float32 scores near -10,000", filled, r.normal(8, 8) - 1e4, hidden(8), "float32")
-    r.call("is a Python float", lambda *names: [isinstance(named(name), float) for name in names], "float16", "float64")
+    r.call("is a Python float, and hides among scores near -10,000", kind_and_weights, r.normal(8, 8) - 1e4, hidden(8))
     r.refuses("other dtypes", named, ("float32",), ("int64",), ("bool",), ("bfloat16",), ("complex64",), ("uint8",),
               ("float64",), ("int32",))
 
@@ -722,8 +741,9 @@ from autograde.student import rubric
 
 @rubric("masked_softmax")
 def _rubric(r):
-    def some_hidden(*shape):
-        return (r.uniform(*shape) > 0) & (torch.eye(shape[-1], device=device) == 0)
+    def some_hidden(*shape):  # two keys at least stay visible in each row
+        diagonal = torch.eye(shape[-1], device=device)
+        return (r.uniform(*shape) > 0) & (diagonal + diagonal.roll(1, dims=-1) == 0)
 
     def with_empty_rows(*shape):
         mask = some_hidden(*shape)
@@ -740,27 +760,24 @@ def _rubric(r):
         every, first = torch.ones(6, 6) == 1, torch.tensor([True, False])[:, None, None]
         return [masked_softmax(scores, mask.to(device)) for mask in (first, every, ~every)]
 
-    sentences = some_hidden(3, 1, 7, 7)
-    sentences[1] = True
-    holes, rows = some_hidden(8, 8), with_empty_rows(9, 9)
-    r.call("one sentence", masked_softmax, 2 * r.normal(7, 7), some_hidden(7, 7))
+    holes, rows, scattered = some_hidden(8, 8), with_empty_rows(9, 9), some_hidden(7, 7)
+    r.call("one sentence, scores of exactly 0 among them", masked_softmax, (2 * r.normal(9, 9)).round(), some_hidden(9, 9))
     r.call("one mask for a batch of heads", masked_softmax, 2 * r.normal(2, 3, 8, 8), some_hidden(8, 8))
     r.call("the same keys hidden for every query", masked_softmax, 2 * r.normal(4, 9, 9),
            (r.uniform(4, 1, 9) > 0) & one_visible(9)[4])
     r.call("one visible key in each row", masked_softmax, 2 * r.normal(8, 8), one_visible(8))
+    r.call("a mask for each sentence", masked_softmax, 2 * r.normal(4, 3, 7, 7), some_hidden(4, 1, 7, 7))
     r.call("as many heads as sentences", masked_softmax, 2 * r.normal(3, 3, 6, 6), some_hidden(3, 1, 6, 6))
-    r.call("hidden rows give zeros", masked_softmax, 2 * r.normal(8, 8), with_empty_rows(8, 8))
-    r.call("all keys hidden for some queries", masked_softmax, 2 * r.normal(4, 9, 9), r.uniform(4, 9, 1) > 0)
-    r.call("one sentence hidden altogether", masked_softmax, 2 * r.normal(3, 2, 7, 7), sentences)
+    r.call("all keys hidden for some queries: zeros", masked_softmax, 2 * r.normal(4, 9, 9), r.uniform(4, 9, 1) > 0)
     r.call("everything hidden, or nothing", extremes, 2 * r.normal(2, 6, 6))
-    r.call("scores of exactly 0 among them", masked_softmax, r.normal(9, 9).round(), with_empty_rows(9, 9))
-    r.call("hidden scores 20,000 above the visible", masked_softmax, far_apart(r.normal(8, 8), holes, -1e4, 1e4), holes)
-    r.call("hidden rows of scores near -10,000", masked_softmax, r.normal(9, 9) - 1e4, rows)
-    r.call("scores scattered over ±10,000", masked_softmax, 1e4 * r.uniform(3, 7, 7), with_empty_rows(7, 7))
-    r.call("float64, stored by columns", masked_softmax, 2 * r.normal(9, 9, dtype=torch.float64).T,
-           with_empty_rows(9, 9).mT.contiguous().mT)
-    r.gradient("lets gradients through", masked_softmax, r.normal(2, 6, 6), some_hidden(6, 6))
-    r.gradient("gradients where hidden scores are huge", masked_softmax, far_apart(r.normal(8, 8), holes, 0, 1e4), holes)
+    r.call("hidden scores 20,000 above the visible, some rows hidden", masked_softmax,
+           far_apart(r.normal(9, 9), rows, -1e4, 1e4), rows)
+    r.call("visible scores scattered over ±10,000", masked_softmax,
+           torch.where(scattered, -1e4, 1e4 * r.uniform(3, 7, 7)), scattered)
+    r.call("float64, stored by columns", masked_softmax, 1e4 + 2 * r.normal(9, 9, dtype=torch.float64).T,
+           some_hidden(9, 9).mT.contiguous().mT)
+    r.gradient("lets gradients through, also where hidden scores are huge", masked_softmax,
+               far_apart(r.normal(8, 8), holes, 0, 200), holes)
     r.gradient("no nan comes back to a hidden row", masked_softmax, r.normal(2, 7, 7), with_empty_rows(7, 7))
     r.arguments("leaves its arguments as they were")
 

@@ -660,3 +660,139 @@ class SelfAttention_v1(nn.Module):
         q, k, v = x @ self.W_query, x @ self.W_key, x @ self.W_value
         context = context_vectors(attention_weights(attention_scores(q, k), k.shape[-1]), v)
         return x.copy_(context) if context.shape == x.shape else context
+
+# %% [markdown]
+# ## wrong: length_of_the_first_sentence
+#
+# **Misconception.** All sentences are as long as the first one.
+#
+# **Hint.** The next one is longer, and loses its last tokens. Take the length from x, at every
+# call.
+
+# %%
+class SelfAttention_v1(nn.Module):
+    def __init__(self, d_in, d_out):
+        super().__init__()
+        self.W_query, self.W_key, self.W_value = map(nn.Parameter, torch.rand(3, d_in, d_out))
+        self.n = None
+
+    def forward(self, x):
+        self.n = self.n or len(x)
+        x = x[: self.n]
+        q, k, v = x @ self.W_query, x @ self.W_key, x @ self.W_value
+        return context_vectors(attention_weights(attention_scores(q, k), k.shape[-1]), v)
+
+# %% [markdown]
+# ## wrong: transposed_when_needed
+#
+# **Misconception.** Keys are turned round only when the product refuses.
+#
+# **Hint.** With as many tokens as numbers in a key it never refuses, and the scores are wrong.
+# Scores are queries times keys, turned round.
+
+# %%
+class SelfAttention_v1(nn.Module):
+    def __init__(self, d_in, d_out):
+        super().__init__()
+        self.W_query, self.W_key, self.W_value = map(nn.Parameter, torch.rand(3, d_in, d_out))
+
+    def forward(self, x):
+        q, k, v = x @ self.W_query, x @ self.W_key, x @ self.W_value
+        try:
+            scores = q @ k
+        except RuntimeError:
+            scores = q @ k.T
+        return context_vectors(attention_weights(scores, k.shape[-1]), v)
+
+# %% [markdown]
+# ## wrong: product_kept
+#
+# **Misconception.** The product of two matrices can be computed once and kept.
+#
+# **Hint.** The matrices change while they learn, and what is kept grows old. Compute it anew at
+# each call.
+
+# %%
+class SelfAttention_v1(nn.Module):
+    def __init__(self, d_in, d_out):
+        super().__init__()
+        self.W_query, self.W_key, self.W_value = map(nn.Parameter, torch.rand(3, d_in, d_out))
+        self.product = None
+
+    def forward(self, x):
+        if self.product is None:
+            self.product = self.W_query @ self.W_key.T
+        weights = attention_weights(x @ self.product @ x.T, self.W_key.shape[1])
+        return context_vectors(weights, x @ self.W_value)
+
+# %% [markdown]
+# ## wrong: squeezed
+#
+# **Misconception.** One number needs no dimensions.
+#
+# **Hint.** One token and one number out is a matrix too, (1, 1).
+
+# %%
+class SelfAttention_v1(nn.Module):
+    def __init__(self, d_in, d_out):
+        super().__init__()
+        self.W_query, self.W_key, self.W_value = map(nn.Parameter, torch.rand(3, d_in, d_out))
+
+    def forward(self, x):
+        q, k, v = x @ self.W_query, x @ self.W_key, x @ self.W_value
+        return (context_vectors(attention_weights(attention_scores(q, k), k.shape[-1]), v)).squeeze()
+
+# %% [markdown]
+# ## wrong: result_in_float32
+#
+# **Misconception.** What a layer gives back is always float32.
+#
+# **Hint.** A layer moved to float64 gives float64. Leave the type as it comes.
+
+# %%
+class SelfAttention_v1(nn.Module):
+    def __init__(self, d_in, d_out):
+        super().__init__()
+        self.W_query, self.W_key, self.W_value = map(nn.Parameter, torch.rand(3, d_in, d_out))
+
+    def forward(self, x):
+        q, k, v = x @ self.W_query, x @ self.W_key, x @ self.W_value
+        return context_vectors(attention_weights(attention_scores(q, k), k.shape[-1]), v).float()
+
+# %% [markdown]
+# ## wrong: float32_inside
+#
+# **Misconception.** float32 is precise enough on the way, as long as the result has the right
+# type.
+#
+# **Hint.** What is rounded off on the way is lost. Compute in the type that comes in.
+
+# %%
+class SelfAttention_v1(nn.Module):
+    def __init__(self, d_in, d_out):
+        super().__init__()
+        self.W_query, self.W_key, self.W_value = map(nn.Parameter, torch.rand(3, d_in, d_out))
+
+    def forward(self, x):
+        narrow = x.float()
+        q, k, v = (narrow @ w.float() for w in (self.W_query, self.W_key, self.W_value))
+        return context_vectors(attention_weights(attention_scores(q, k), k.shape[-1]), v).to(x.dtype)
+
+# %% [markdown]
+# ## wrong: one_more_matrix
+#
+# **Misconception.** A layer may keep one matrix more, in case it is needed.
+#
+# **Hint.** A parameter that is never used still counts: it is saved, moved and handed to the
+# optimizer.
+
+# %%
+class SelfAttention_v1(nn.Module):
+    def __init__(self, d_in, d_out):
+        super().__init__()
+        self.W_query, self.W_key, self.W_value = map(nn.Parameter, torch.rand(3, d_in, d_out))
+        self.W_out = nn.Parameter(torch.rand(d_out, d_out))
+
+    def forward(self, x):
+        q, k, v = x @ self.W_query, x @ self.W_key, x @ self.W_value
+        return context_vectors(attention_weights(attention_scores(q, k), k.shape[-1]), v)

@@ -646,3 +646,176 @@ class SelfAttention_v2(nn.Module):
         queries, keys, values = self.W_query(x), self.W_key(x), self.W_value(x)
         weights = attention_weights(attention_scores(queries, keys), keys.shape[-1])
         return self.W_out(context_vectors(weights, values))
+
+# %% [markdown]
+# ## wrong: length_of_the_first_sentence
+#
+# **Misconception.** All sentences are as long as the first one.
+#
+# **Hint.** The next one is longer, and loses its last tokens. Take the length from x, at every
+# call.
+
+# %%
+class SelfAttention_v2(nn.Module):
+    def __init__(self, d_in, d_out, qkv_bias=False):
+        super().__init__()
+        self.W_query, self.W_key, self.W_value = (nn.Linear(d_in, d_out, qkv_bias) for _ in "qkv")
+        self.n = None
+
+    def forward(self, x):
+        self.n = self.n or len(x)
+        x = x[: self.n]
+        q, k, v = self.W_query(x), self.W_key(x), self.W_value(x)
+        return context_vectors(attention_weights(attention_scores(q, k), k.shape[-1]), v)
+
+# %% [markdown]
+# ## wrong: transposed_when_needed
+#
+# **Misconception.** Keys are turned round only when the product refuses.
+#
+# **Hint.** With as many tokens as numbers in a key it never refuses, and the scores are wrong.
+# Scores are queries times keys, turned round.
+
+# %%
+class SelfAttention_v2(nn.Module):
+    def __init__(self, d_in, d_out, qkv_bias=False):
+        super().__init__()
+        self.W_query, self.W_key, self.W_value = (nn.Linear(d_in, d_out, qkv_bias) for _ in "qkv")
+
+    def forward(self, x):
+        q, k, v = self.W_query(x), self.W_key(x), self.W_value(x)
+        try:
+            scores = q @ k
+        except RuntimeError:
+            scores = q @ k.T
+        return context_vectors(attention_weights(scores, k.shape[-1]), v)
+
+# %% [markdown]
+# ## wrong: weights_kept
+#
+# **Misconception.** What has been computed for a sentence can be kept for the next call with it.
+#
+# **Hint.** When the layers have changed in the meantime, it is out of date. Compute it anew at
+# each call.
+
+# %%
+class SelfAttention_v2(nn.Module):
+    def __init__(self, d_in, d_out, qkv_bias=False):
+        super().__init__()
+        self.W_query, self.W_key, self.W_value = (nn.Linear(d_in, d_out, qkv_bias) for _ in "qkv")
+        self.seen = None
+
+    def forward(self, x):
+        if self.seen is not None and torch.equal(self.seen[0], x):
+            return self.seen[1]
+        q, k, v = self.W_query(x), self.W_key(x), self.W_value(x)
+        context = context_vectors(attention_weights(attention_scores(q, k), k.shape[-1]), v)
+        self.seen = x.detach().clone(), context
+        return context
+
+# %% [markdown]
+# ## wrong: bias_under_another_name
+#
+# **Misconception.** An argument may have any name.
+#
+# **Hint.** Whoever writes `qkv_bias=True` gets an error. The names of the arguments are part of
+# the contract.
+
+# %%
+class SelfAttention_v2(nn.Module):
+    def __init__(self, d_in, d_out, bias=False):
+        super().__init__()
+        self.W_query, self.W_key, self.W_value = (nn.Linear(d_in, d_out, bias) for _ in "qkv")
+
+    def forward(self, x):
+        q, k, v = self.W_query(x), self.W_key(x), self.W_value(x)
+        return context_vectors(attention_weights(attention_scores(q, k), k.shape[-1]), v)
+
+# %% [markdown]
+# ## wrong: layers_copied
+#
+# **Misconception.** A copy of a layer is another layer, so it starts from numbers of its own.
+#
+# **Hint.** A copy has the same numbers, and queries equal keys at the start. Make each layer
+# anew.
+
+# %%
+import copy
+
+class SelfAttention_v2(nn.Module):
+    def __init__(self, d_in, d_out, qkv_bias=False):
+        super().__init__()
+        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_key, self.W_value = copy.deepcopy(self.W_query), copy.deepcopy(self.W_query)
+
+    def forward(self, x):
+        q, k, v = self.W_query(x), self.W_key(x), self.W_value(x)
+        return context_vectors(attention_weights(attention_scores(q, k), k.shape[-1]), v)
+
+# %% [markdown]
+# ## wrong: own_linear
+#
+# **Misconception.** A class that computes what `nn.Linear` computes is as good.
+#
+# **Hint.** Other code looks for `nn.Linear`: to start it, to count it, to make it smaller. Use
+# it.
+
+# %%
+class Projection(nn.Module):
+    def __init__(self, d_in, d_out, bias):
+        super().__init__()
+        self.weight = nn.Parameter(torch.rand(d_out, d_in) - 0.5)
+        self.bias = nn.Parameter(torch.zeros(d_out)) if bias else None
+
+    def forward(self, x):
+        return nn.functional.linear(x, self.weight, self.bias)
+
+
+class SelfAttention_v2(nn.Module):
+    def __init__(self, d_in, d_out, qkv_bias=False):
+        super().__init__()
+        self.W_query, self.W_key, self.W_value = (Projection(d_in, d_out, qkv_bias) for _ in "qkv")
+
+    def forward(self, x):
+        q, k, v = self.W_query(x), self.W_key(x), self.W_value(x)
+        return context_vectors(attention_weights(attention_scores(q, k), k.shape[-1]), v)
+
+# %% [markdown]
+# ## wrong: written_into_the_input
+#
+# **Misconception.** A layer may write its result into its input when the shapes are the same.
+#
+# **Hint.** The caller still needs the tokens as they were. Return a new tensor.
+
+# %%
+class SelfAttention_v2(nn.Module):
+    def __init__(self, d_in, d_out, qkv_bias=False):
+        super().__init__()
+        self.W_query, self.W_key, self.W_value = (nn.Linear(d_in, d_out, qkv_bias) for _ in "qkv")
+
+    def forward(self, x):
+        q, k, v = self.W_query(x), self.W_key(x), self.W_value(x)
+        context = context_vectors(attention_weights(attention_scores(q, k), k.shape[-1]), v)
+        return x.copy_(context) if context.shape == x.shape else context
+
+# %% [markdown]
+# ## wrong: float32_inside
+#
+# **Misconception.** float32 is precise enough on the way, as long as the result has the right
+# type.
+#
+# **Hint.** What is rounded off on the way is lost. Compute in the type that comes in.
+
+# %%
+class SelfAttention_v2(nn.Module):
+    def __init__(self, d_in, d_out, qkv_bias=False):
+        super().__init__()
+        self.W_query, self.W_key, self.W_value = (nn.Linear(d_in, d_out, qkv_bias) for _ in "qkv")
+
+    def forward(self, x):
+        layers = self.W_query, self.W_key, self.W_value
+        q, k, v = (
+            nn.functional.linear(x.float(), w.weight.float(), None if w.bias is None else w.bias.float())
+            for w in layers
+        )
+        return context_vectors(attention_weights(attention_scores(q, k), k.shape[-1]), v).to(x.dtype)

@@ -505,3 +505,69 @@ def attention_scores(queries, keys):
     if keys.requires_grad:
         return queries @ keys.t()
     return queries @ keys.t_()
+
+# %% [markdown]
+# ## wrong: first_dimension_squeezed
+#
+# **Misconception.** A single query needs no dimension of its own.
+#
+# **Hint.** With one query the result is still a matrix, (1, m). Whoever calls the function counts
+# on two dimensions.
+
+# %%
+def attention_scores(queries, keys):
+    return (queries @ keys.T).squeeze(0) if len(queries) == 1 else queries @ keys.T
+
+# %% [markdown]
+# ## wrong: vectors_by_squeezing
+#
+# **Misconception.** Squeezing a row always leaves a vector.
+#
+# **Hint.** A row of one number is squeezed to a bare number, and `dot` takes vectors only. Index
+# the row instead.
+
+# %%
+def attention_scores(queries, keys):
+    rows = []
+    for i in range(len(queries)):
+        query = queries[i : i + 1].squeeze()
+        rows.append(torch.stack([query.dot(keys[j : j + 1].squeeze()) for j in range(len(keys))]))
+    return torch.stack(rows)
+
+# %% [markdown]
+# ## wrong: a_square_is_symmetric
+#
+# **Misconception.** As many queries as keys give a symmetric matrix, so half of it is enough.
+#
+# **Hint.** In the picture queries and keys are the same tokens. Here they are not: query i with
+# key j is another number than query j with key i.
+
+# %%
+def attention_scores(queries, keys):
+    scores = queries @ keys.T
+    if len(queries) == len(keys):
+        scores = scores.triu() + scores.triu(diagonal=1).T
+    return scores
+
+# %% [markdown]
+# ## wrong: as_many_keys_as_queries
+#
+# **Misconception.** There is one key for each query, and what is left over belongs to nobody.
+#
+# **Hint.** Every query meets every key. With 5 queries and 8 keys the result is 5 by 8.
+
+# %%
+def attention_scores(queries, keys):
+    return queries @ keys[: len(queries)].T
+
+# %% [markdown]
+# ## wrong: float32_inside
+#
+# **Misconception.** float32 is precise enough on the way, as long as the result has the right
+# type.
+#
+# **Hint.** What is rounded off on the way is lost. Compute in the type that comes in.
+
+# %%
+def attention_scores(queries, keys):
+    return (queries.float() @ keys.float().T).to(queries.dtype)

@@ -518,3 +518,67 @@ def attention_weights(scores, d_k):
 # %%
 def attention_weights(scores, d_k):
     return torch.softmax(scores / d_k**0.5, dim=-1).squeeze()
+
+# %% [markdown]
+# ## wrong: zero_means_hidden
+#
+# **Misconception.** A score of 0 means that the key is not there.
+#
+# **Hint.** 0 is a score like any other: the query and the key are at right angles. It gets its
+# weight.
+
+# %%
+def attention_weights(scores, d_k):
+    return torch.softmax(scores.masked_fill(scores == 0, float("-inf")) / d_k**0.5, dim=-1)
+
+# %% [markdown]
+# ## wrong: sums_stood_up_when_needed
+#
+# **Misconception.** Row sums need a second dimension only where the sizes do not fit.
+#
+# **Hint.** With as many queries as keys they fit, but lie along the wrong dimension: column j is
+# divided by the sum of row j. Keep the dimension always.
+
+# %%
+def attention_weights(scores, d_k):
+    scaled = scores / d_k**0.5
+    powers = torch.exp(scaled - scaled.amax(dim=-1, keepdim=True))
+    sums = powers.sum(dim=-1)
+    if len(sums) != powers.shape[1]:
+        sums = sums.unsqueeze(1)
+    return powers / sums
+
+# %% [markdown]
+# ## wrong: one_key_squeezed
+#
+# **Misconception.** With one key alone the result is a list of weights.
+#
+# **Hint.** It is a matrix with one column, (n, 1).
+
+# %%
+def attention_weights(scores, d_k):
+    return torch.softmax(scores / d_k**0.5, dim=-1).squeeze(-1)
+
+# %% [markdown]
+# ## wrong: one_query_squeezed
+#
+# **Misconception.** With one query alone the result is one row.
+#
+# **Hint.** It is a matrix with one row, (1, m).
+
+# %%
+def attention_weights(scores, d_k):
+    return torch.softmax(scores / d_k**0.5, dim=-1).squeeze(0)
+
+# %% [markdown]
+# ## wrong: float32_inside
+#
+# **Misconception.** float32 is precise enough on the way, as long as the result has the right
+# type.
+#
+# **Hint.** Near 10,000 float32 rounds at the third decimal, and that is lost. Compute in the type
+# that comes in.
+
+# %%
+def attention_weights(scores, d_k):
+    return torch.softmax(scores.float() / d_k**0.5, dim=-1).to(scores.dtype)

@@ -379,3 +379,30 @@ def context_vectors(weights, values):
 # %%
 def context_vectors(weights, values):
     return (weights @ values).squeeze()
+
+# %% [markdown]
+# ## wrong: values_turned_when_it_runs
+#
+# **Misconception.** Values are turned round, unless the product refuses.
+#
+# **Hint.** With as many keys as numbers in a value both products run, and one is wrong. Which
+# sizes meet in (n, m) and (m, d_v)?
+
+# %%
+def context_vectors(weights, values):
+    try:
+        return weights @ values.T
+    except RuntimeError:
+        return weights @ values
+
+# %% [markdown]
+# ## wrong: float32_inside
+#
+# **Misconception.** float32 is precise enough on the way, as long as the result has the right
+# type.
+#
+# **Hint.** What is rounded off on the way is lost. Compute in the type that comes in.
+
+# %%
+def context_vectors(weights, values):
+    return (weights.float() @ values.float()).to(values.dtype)

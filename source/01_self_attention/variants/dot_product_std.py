@@ -577,3 +577,31 @@ def dot_product_std(d_k, n_samples, generator):
     q = torch.randn(n_samples, d_k, generator=generator)
     k = torch.randn(n_samples, d_k, generator=generator)
     return (q @ k.T).std().item()
+
+# %% [markdown]
+# ## wrong: outliers_left_out
+#
+# **Misconception.** Products above 10 are outliers and spoil the measurement.
+#
+# **Hint.** With many numbers in a key such products are common. They belong to the spread.
+
+# %%
+def dot_product_std(d_k, n_samples, generator):
+    q = torch.randn(n_samples, d_k, generator=generator)
+    k = torch.randn(n_samples, d_k, generator=generator)
+    products = (q * k).sum(dim=1)
+    return products[products.abs() < 10].std().item()
+
+# %% [markdown]
+# ## wrong: overwritten_draws
+#
+# **Misconception.** Draws that are overwritten a moment later leave no trace.
+#
+# **Hint.** They have moved PyTorch's own random state on. Start from `torch.empty`, or hand the
+# generator to `torch.randn`.
+
+# %%
+def dot_product_std(d_k, n_samples, generator):
+    q = torch.randn(n_samples, d_k).normal_(generator=generator)
+    k = torch.randn(n_samples, d_k).normal_(generator=generator)
+    return (q * k).sum(dim=1).std().item()

@@ -521,3 +521,18 @@ def match_weights(v1, v2):
         v1.W_query.copy_(v2.W_query.weight.T)
         v1.W_key.copy_(v2.W_key.weight.T)
         v1.W_value.copy_(v2.W_value.weight.T)
+
+# %% [markdown]
+# ## wrong: second_in_eval
+#
+# **Misconception.** Before its weights are read, a model has to be put into `eval()`.
+#
+# **Hint.** That is a switch of v2, and it stays switched. Reading weights needs no mode.
+
+# %%
+def match_weights(v1, v2):
+    v2.eval()
+    with torch.no_grad():
+        v1.W_query.copy_(v2.W_query.weight.T)
+        v1.W_key.copy_(v2.W_key.weight.T)
+        v1.W_value.copy_(v2.W_value.weight.T)

@@ -644,3 +644,128 @@ def stable_softmax(x, dim=-1):
     same = torch.eye(moved.shape[-1], dtype=x.dtype, device=x.device).unsqueeze(0)
     shares = F.scaled_dot_product_attention(rows, same, same, scale=1.0)
     return shares.reshape(moved.shape).movedim(-1, dim)
+
+# %% [markdown]
+# ## wrong: zeros_left_out
+#
+# **Misconception.** A score of 0 means no score, and gets no weight.
+#
+# **Hint.** 0 is a number like any other, and `exp(0)` is 1.
+
+# %%
+def stable_softmax(x, dim=-1):
+    powers = torch.exp(x - x.amax(dim=dim, keepdim=True)) * (x != 0)
+    return powers / powers.sum(dim=dim, keepdim=True)
+
+# %% [markdown]
+# ## wrong: zero_is_not_given
+#
+# **Misconception.** `dim or -1` is `dim`, if it was given.
+#
+# **Hint.** 0 counts as False in Python, so `dim=0` becomes -1. The default in the first line is
+# enough.
+
+# %%
+def stable_softmax(x, dim=-1):
+    dim = dim or -1
+    powers = torch.exp(x - x.amax(dim=dim, keepdim=True))
+    return powers / powers.sum(dim=dim, keepdim=True)
+
+# %% [markdown]
+# ## wrong: parts_one_by_one
+#
+# **Misconception.** The dimensions of a part have the numbers they had in the whole.
+#
+# **Hint.** A part has lost the first dimension, so what was dimension 1 is dimension 0 now.
+# `amax` and `sum` take any `dim`: nothing needs to be taken apart.
+
+# %%
+def stable_softmax(x, dim=-1):
+    if x.ndim > 2:
+        return torch.stack([stable_softmax(part, dim) for part in x])
+    powers = torch.exp(x - x.amax(dim=dim, keepdim=True))
+    return powers / powers.sum(dim=dim, keepdim=True)
+
+# %% [markdown]
+# ## wrong: middle_subtracted
+#
+# **Misconception.** The middle between the largest and the smallest number is the safest to
+# subtract.
+#
+# **Hint.** In a row 20,000 wide the largest is then still 10,000, and its `exp` is infinite.
+# Nothing above 0 may be left.
+
+# %%
+def stable_softmax(x, dim=-1):
+    middle = (x.amax(dim=dim, keepdim=True) + x.amin(dim=dim, keepdim=True)) / 2
+    powers = torch.exp(x - middle)
+    return powers / powers.sum(dim=dim, keepdim=True)
+
+# %% [markdown]
+# ## wrong: largest_of_all_by_default
+#
+# **Misconception.** When no `dim` is given, one largest number for the whole tensor will do.
+#
+# **Hint.** The default is -1, each row by itself. In a row far below that number every `exp`
+# becomes 0.
+
+# %%
+def stable_softmax(x, dim=-1):
+    largest = x.max() if dim == -1 else x.amax(dim=dim, keepdim=True)
+    powers = torch.exp(x - largest)
+    return powers / powers.sum(dim=dim, keepdim=True)
+
+# %% [markdown]
+# ## wrong: squeezed
+#
+# **Misconception.** A dimension of size 1 is of no use and can be dropped.
+#
+# **Hint.** The result has the shape of x, also where a size is 1.
+
+# %%
+def stable_softmax(x, dim=-1):
+    powers = torch.exp(x - x.amax(dim=dim, keepdim=True))
+    return (powers / powers.sum(dim=dim, keepdim=True)).squeeze()
+
+# %% [markdown]
+# ## wrong: flattened_by_view
+#
+# **Misconception.** `view` works on every tensor.
+#
+# **Hint.** It fails on a tensor that is stored by columns. `exp` takes a tensor of any shape, so
+# nothing needs to be flattened.
+
+# %%
+def stable_softmax(x, dim=-1):
+    shifted = x - x.amax(dim=dim, keepdim=True)
+    powers = torch.stack([number.exp() for number in shifted.view(-1)]).view(x.shape)
+    return powers / powers.sum(dim=dim, keepdim=True)
+
+# %% [markdown]
+# ## wrong: chosen_at_the_end
+#
+# **Misconception.** Where a plain softmax gives `nan`, one can choose the stable one afterwards.
+#
+# **Hint.** The way back runs through what was not chosen as well, and 0 times `nan` is `nan`.
+# Compute the stable one alone.
+
+# %%
+def stable_softmax(x, dim=-1):
+    naive = x.exp() / x.exp().sum(dim=dim, keepdim=True)
+    powers = torch.exp(x - x.amax(dim=dim, keepdim=True))
+    return torch.where(naive.isfinite(), naive, powers / powers.sum(dim=dim, keepdim=True))
+
+# %% [markdown]
+# ## wrong: float32_inside
+#
+# **Misconception.** float32 is precise enough on the way, as long as the result has the right
+# type.
+#
+# **Hint.** Near 10,000 float32 rounds at the third decimal, and that is lost. Compute in the type
+# that comes in.
+
+# %%
+def stable_softmax(x, dim=-1):
+    narrow = x.float()
+    powers = torch.exp(narrow - narrow.amax(dim=dim, keepdim=True))
+    return (powers / powers.sum(dim=dim, keepdim=True)).to(x.dtype)

@@ -279,3 +279,29 @@ def apply_mask(weights, mask):
 # %%
 def apply_mask(weights, mask):
     return weights.detach().masked_fill(mask == 0, 0.0)
+
+# %% [markdown]
+# ## wrong: one_mask_for_each_sentence
+#
+# **Misconception.** A batch has three dimensions: sentences, queries, keys.
+#
+# **Hint.** With several heads it has four. `(n, n)` fits to any number of dimensions in front by
+# itself.
+
+# %%
+def apply_mask(weights, mask):
+    if weights.ndim > 2:
+        mask = mask.expand(len(weights), *mask.shape)
+    return weights.masked_fill(mask == 0, 0.0)
+
+# %% [markdown]
+# ## wrong: float32_inside
+#
+# **Misconception.** float32 is precise enough on the way, as long as the result has the right
+# type.
+#
+# **Hint.** What is rounded off on the way is lost. Compute in the type that comes in.
+
+# %%
+def apply_mask(weights, mask):
+    return weights.float().masked_fill(mask == 0, 0.0).to(weights.dtype)

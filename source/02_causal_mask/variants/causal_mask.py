@@ -320,3 +320,17 @@ def causal_mask(n):
     if n < 1:
         return f"n must be at least 1, got {n}"
     return torch.ones(n, n).tril()
+
+# %% [markdown]
+# ## wrong: ones_at_the_end
+#
+# **Misconception.** Row i holds i + 1 ones, and it does not matter where they stand.
+#
+# **Hint.** Query 0 may look at key 0, so the first column is all ones. Compare yours with the
+# drawing above.
+
+# %%
+def causal_mask(n):
+    if n < 1:
+        raise ValueError(f"n must be at least 1, got {n}")
+    return torch.ones(n, n).triu().flip(0)

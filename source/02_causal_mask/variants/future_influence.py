@@ -333,3 +333,31 @@ def future_influence(weights_fn, scores):
 def future_influence(weights_fn, scores):
     changed = scores.tril() + torch.randn_like(scores).triu(diagonal=1)
     return (weights_fn(changed) - weights_fn(scores)).tril().abs().max()
+
+# %% [markdown]
+# ## wrong: future_times_noise
+#
+# **Misconception.** A score times a normal number is another normal number.
+#
+# **Hint.** It is small far too often: either factor may be near 0. Replace the score, do not
+# multiply it.
+
+# %%
+def future_influence(weights_fn, scores):
+    future = torch.ones_like(scores).triu(diagonal=1) == 1
+    changed = torch.where(future, scores * torch.randn_like(scores), scores)
+    return (weights_fn(changed) - weights_fn(scores)).abs()[~future].max().item()
+
+# %% [markdown]
+# ## wrong: uniform_of_the_right_spread
+#
+# **Misconception.** Numbers of mean 0 and standard deviation 1 are standard normal.
+#
+# **Hint.** Evenly spread numbers never lie beyond 1.74, normal ones do in one case of twelve. Use
+# `torch.randn`.
+
+# %%
+def future_influence(weights_fn, scores):
+    future = torch.ones_like(scores).triu(diagonal=1) == 1
+    changed = torch.where(future, (2 * torch.rand_like(scores) - 1) * math.sqrt(3), scores)
+    return (weights_fn(changed) - weights_fn(scores)).abs()[~future].max().item()

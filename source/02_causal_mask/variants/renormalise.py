@@ -290,3 +290,36 @@ def renormalise(weights):
         weights += empty
         sums = weights.sum(dim=-1, keepdim=True)
     return weights / sums * ~empty
+
+# %% [markdown]
+# ## wrong: sentence_by_sentence
+#
+# **Misconception.** What a loop over a batch hands out is a matrix, and its rows run along
+# dimension 1.
+#
+# **Hint.** With several heads it hands out three dimensions, and the keys are the last. Write -1.
+
+# %%
+def renormalise(weights):
+    if weights.ndim > 2:
+        parts = []
+        for sentence in weights:
+            sums = sentence.sum(dim=1, keepdim=True)
+            parts.append(sentence / sums.masked_fill(sums == 0, 1.0))
+        return torch.stack(parts)
+    sums = weights.sum(dim=1, keepdim=True)
+    return weights / sums.masked_fill(sums == 0, 1.0)
+
+# %% [markdown]
+# ## wrong: float32_inside
+#
+# **Misconception.** float32 is precise enough on the way, as long as the result has the right
+# type.
+#
+# **Hint.** What is rounded off on the way is lost. Compute in the type that comes in.
+
+# %%
+def renormalise(weights):
+    narrow = weights.float()
+    sums = narrow.sum(dim=-1, keepdim=True)
+    return (narrow / sums.masked_fill(sums == 0, 1.0)).to(weights.dtype)

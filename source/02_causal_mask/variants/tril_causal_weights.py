@@ -300,3 +300,75 @@ def tril_causal_weights(scores, d_k):
 # %%
 def tril_causal_weights(scores, d_k):
     return renormalise(torch.softmax(scores / math.sqrt(d_k), dim=-1).tril()).squeeze()
+
+# %% [markdown]
+# ## wrong: sentence_by_sentence
+#
+# **Misconception.** What a loop over a batch hands out is a matrix, and its keys run along
+# dimension 1.
+#
+# **Hint.** With several heads it hands out three dimensions, and the keys are the last. Write -1.
+
+# %%
+def tril_causal_weights(scores, d_k):
+    if scores.ndim == 2:
+        return renormalise(torch.softmax(scores / math.sqrt(d_k), dim=1).tril())
+    return torch.stack([renormalise(torch.softmax(s / math.sqrt(d_k), dim=1).tril()) for s in scores])
+
+# %% [markdown]
+# ## wrong: sums_stood_up_when_needed
+#
+# **Misconception.** In a batch the row sums need another dimension only where the sizes do not
+# fit.
+#
+# **Hint.** With as many sentences as tokens they fit, but along the wrong dimension. Keep the
+# summed dimension always.
+
+# %%
+def tril_causal_weights(scores, d_k):
+    weights = torch.softmax(scores / math.sqrt(d_k), dim=-1).tril()
+    sums = weights.sum(dim=-1)
+    sums = sums.masked_fill(sums == 0, 1.0)
+    if scores.ndim == 2 or len(sums) != scores.shape[-1]:
+        sums = sums.unsqueeze(-1)
+    return weights / sums
+
+# %% [markdown]
+# ## wrong: one_number_refused
+#
+# **Misconception.** A key of one number makes no sense.
+#
+# **Hint.** It does: the root of 1 is 1, and the scores stay as they are.
+
+# %%
+def tril_causal_weights(scores, d_k):
+    if d_k < 2:
+        raise ValueError(f"d_k must be at least 2, got {d_k}")
+    return renormalise(torch.softmax(scores / math.sqrt(d_k), dim=-1).tril())
+
+# %% [markdown]
+# ## wrong: shifted_in_place
+#
+# **Misconception.** A softmax does not see a shift, so the scores may be shifted where they are.
+#
+# **Hint.** The result is right, but the scores of the caller have changed. Subtract into a new
+# tensor.
+
+# %%
+def tril_causal_weights(scores, d_k):
+    with torch.no_grad():
+        scores -= scores.amax(dim=-1, keepdim=True)
+    return renormalise(torch.softmax(scores / math.sqrt(d_k), dim=-1).tril())
+
+# %% [markdown]
+# ## wrong: float32_inside
+#
+# **Misconception.** float32 is precise enough on the way, as long as the result has the right
+# type.
+#
+# **Hint.** What is rounded off on the way is lost. Compute in the type that comes in.
+
+# %%
+def tril_causal_weights(scores, d_k):
+    weights = torch.softmax(scores.float() / math.sqrt(d_k), dim=-1)
+    return renormalise(weights.tril()).to(scores.dtype)

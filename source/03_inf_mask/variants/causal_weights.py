@@ -445,3 +445,94 @@ def causal_weights(scores, d_k):
     n = scores.shape[-1]
     hidden = future_mask(16).to(scores.device)[:n, :n]
     return torch.softmax(mask_scores(scores, hidden) / math.sqrt(d_k), dim=-1)
+
+# %% [markdown]
+# ## wrong: sentence_by_sentence
+#
+# **Misconception.** What a loop over a batch hands out is a matrix, and its keys run along
+# dimension 1.
+#
+# **Hint.** With several heads it hands out three dimensions, and the keys are the last. Write -1.
+
+# %%
+def causal_weights(scores, d_k):
+    hidden = future_mask(scores.shape[-1]).to(scores.device)
+    masked = mask_scores(scores, hidden) / math.sqrt(d_k)
+    if scores.ndim == 2:
+        return torch.softmax(masked, dim=1)
+    return torch.stack([torch.softmax(sentence, dim=1) for sentence in masked])
+
+# %% [markdown]
+# ## wrong: sums_stood_up_when_needed
+#
+# **Misconception.** In a batch the row sums need another dimension only where the sizes do not
+# fit.
+#
+# **Hint.** With as many sentences as tokens they fit, but along the wrong dimension. Keep the
+# summed dimension always.
+
+# %%
+def causal_weights(scores, d_k):
+    hidden = future_mask(scores.shape[-1]).to(scores.device)
+    masked = mask_scores(scores, hidden) / math.sqrt(d_k)
+    powers = torch.exp(masked - masked.amax(dim=-1, keepdim=True))
+    sums = powers.sum(dim=-1)
+    if scores.ndim == 2 or len(sums) != scores.shape[-1]:
+        sums = sums.unsqueeze(-1)
+    return powers / sums
+
+# %% [markdown]
+# ## wrong: one_number_refused
+#
+# **Misconception.** A key of one number makes no sense.
+#
+# **Hint.** It does: the root of 1 is 1, and the scores stay as they are.
+
+# %%
+def causal_weights(scores, d_k):
+    if d_k < 2:
+        raise ValueError(f"d_k must be at least 2, got {d_k}")
+    hidden = future_mask(scores.shape[-1]).to(scores.device)
+    return torch.softmax(mask_scores(scores, hidden) / math.sqrt(d_k), dim=-1)
+
+# %% [markdown]
+# ## wrong: cut_at_four_thousand
+#
+# **Misconception.** After the scale no score is above 4,000.
+#
+# **Hint.** Scores may be 10,000, and differ by 1 up there. Cutting makes them equal.
+
+# %%
+def causal_weights(scores, d_k):
+    hidden = future_mask(scores.shape[-1]).to(scores.device)
+    scaled = (scores / math.sqrt(d_k)).clamp(max=4000)
+    return torch.softmax(mask_scores(scaled, hidden), dim=-1)
+
+# %% [markdown]
+# ## wrong: mean_subtracted
+#
+# **Misconception.** The mean of the visible scores makes a row safe for `exp`.
+#
+# **Hint.** A visible score may lie thousands above the mean, and its `exp` is infinite. Nothing
+# above 0 may be left.
+
+# %%
+def causal_weights(scores, d_k):
+    visible = torch.ones_like(scores).tril() == 1
+    scaled = scores / math.sqrt(d_k)
+    mean = (scaled * visible).sum(dim=-1, keepdim=True) / visible.sum(dim=-1, keepdim=True)
+    powers = (scaled - mean).masked_fill(~visible, float("-inf")).exp()
+    return powers / powers.sum(dim=-1, keepdim=True)
+
+# %% [markdown]
+# ## wrong: float32_inside
+#
+# **Misconception.** float32 is precise enough on the way, as long as the result has the right
+# type.
+#
+# **Hint.** What is rounded off on the way is lost. Compute in the type that comes in.
+
+# %%
+def causal_weights(scores, d_k):
+    hidden = future_mask(scores.shape[-1]).to(scores.device)
+    return torch.softmax(mask_scores(scores.float(), hidden) / math.sqrt(d_k), dim=-1).to(scores.dtype)

@@ -364,3 +364,43 @@ def fill_value(dtype):
 # %%
 def fill_value(dtype):
     return torch.finfo(dtype).min if dtype.is_floating_point else None
+
+# %% [markdown]
+# ## wrong: rounded_for_float16
+#
+# **Misconception.** A round number near the end of float16 is as good as the last one.
+#
+# **Hint.** The end is known to the last digit. Which function tells it?
+
+# %%
+def fill_value(dtype):
+    if not dtype.is_floating_point:
+        raise ValueError(f"dtype must be a floating one, got {dtype}")
+    return -65000.0 if dtype == torch.float16 else torch.finfo(dtype).min
+
+# %% [markdown]
+# ## wrong: rounded_for_float32
+#
+# **Misconception.** Three digits of a number as large as that are enough.
+#
+# **Hint.** The number is asked for exactly, and PyTorch knows it.
+
+# %%
+def fill_value(dtype):
+    if not dtype.is_floating_point:
+        raise ValueError(f"dtype must be a floating one, got {dtype}")
+    return -3.4e38 if dtype == torch.float32 else torch.finfo(dtype).min
+
+# %% [markdown]
+# ## wrong: rounded_for_float64
+#
+# **Misconception.** The lowest number of float64 has three digits, as it is printed in most
+# books.
+#
+# **Hint.** The number is asked for exactly, and PyTorch knows it.
+
+# %%
+def fill_value(dtype):
+    if not dtype.is_floating_point:
+        raise ValueError(f"dtype must be a floating one, got {dtype}")
+    return -1.79e308 if dtype == torch.float64 else torch.finfo(dtype).min

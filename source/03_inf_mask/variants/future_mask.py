@@ -329,3 +329,17 @@ def future_mask(n):
     if n < 1:
         n = 1
     return torch.ones(n, n, dtype=torch.bool).triu(diagonal=1)
+
+# %% [markdown]
+# ## wrong: hidden_from_the_left
+#
+# **Misconception.** Row i hides n - i - 1 keys, and it does not matter which.
+#
+# **Hint.** The hidden keys are the later ones: they stand on the right. Compare with the drawing
+# above.
+
+# %%
+def future_mask(n):
+    if n < 1:
+        raise ValueError(f"n must be at least 1, got {n}")
+    return torch.ones(n, n, dtype=torch.bool).tril(diagonal=-1).flip(0)

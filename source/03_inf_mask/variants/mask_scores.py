@@ -393,3 +393,86 @@ def mask_scores(scores, mask):
 # %%
 def mask_scores(scores, mask):
     return scores.masked_fill(mask, float("-inf")).squeeze(0)
+
+# %% [markdown]
+# ## wrong: one_mask_for_each_sentence
+#
+# **Misconception.** A batch has three dimensions: sentences, queries, keys.
+#
+# **Hint.** With several heads it has four. `(n, n)` fits to any number of dimensions in front by
+# itself.
+
+# %%
+def mask_scores(scores, mask):
+    if scores.ndim > mask.ndim == 2:
+        mask = mask.expand(len(scores), *mask.shape)
+    return scores.masked_fill(mask, float("-inf"))
+
+# %% [markdown]
+# ## wrong: heads_counted_with_len
+#
+# **Misconception.** `len(scores)` is the number of heads.
+#
+# **Hint.** It is the first dimension, the number of sentences. A mask of (b, 1, n, n) stretches
+# over the heads by itself.
+
+# %%
+def mask_scores(scores, mask):
+    if mask.ndim == 4:
+        mask = mask.repeat(1, len(scores), 1, 1)
+    return scores.masked_fill(mask, float("-inf"))
+
+# %% [markdown]
+# ## wrong: keys_taken_for_queries
+#
+# **Misconception.** A mask of n numbers belongs to the n queries.
+#
+# **Hint.** Its shape says to whom it belongs: (1, n) is one number for each key. Leave the shape
+# as it is.
+
+# %%
+def mask_scores(scores, mask):
+    n = scores.shape[-1]
+    if mask.numel() == n:
+        mask = mask.reshape(n, 1)
+    return scores.masked_fill(mask, float("-inf"))
+
+# %% [markdown]
+# ## wrong: queries_taken_for_keys
+#
+# **Misconception.** A mask of n numbers belongs to the n keys.
+#
+# **Hint.** Its shape says to whom it belongs: (n, 1) is one number for each query. Leave the
+# shape as it is.
+
+# %%
+def mask_scores(scores, mask):
+    n = scores.shape[-1]
+    if mask.numel() == n:
+        mask = mask.reshape(1, n)
+    return scores.masked_fill(mask, float("-inf"))
+
+# %% [markdown]
+# ## wrong: all_hidden_refused
+#
+# **Misconception.** A mask that hides everything must be a mistake.
+#
+# **Hint.** It is not: a blank line in a batch has nothing but pads. Hide what the mask says.
+
+# %%
+def mask_scores(scores, mask):
+    if mask.all():
+        raise ValueError("mask hides every key")
+    return scores.masked_fill(mask, float("-inf"))
+
+# %% [markdown]
+# ## wrong: float32_inside
+#
+# **Misconception.** float32 is precise enough on the way, as long as the result has the right
+# type.
+#
+# **Hint.** What is rounded off on the way is lost. Compute in the type that comes in.
+
+# %%
+def mask_scores(scores, mask):
+    return scores.float().masked_fill(mask, float("-inf")).to(scores.dtype)

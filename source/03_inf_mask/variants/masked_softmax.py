@@ -474,3 +474,130 @@ def masked_softmax(scores, mask):
     mask = mask.expand(scores.shape)
     empty = mask.all(dim=-1, keepdim=True)
     return torch.softmax(scores.masked_fill(mask & ~empty, float("-inf")), dim=-1).masked_fill(empty, 0.0)
+
+# %% [markdown]
+# ## wrong: one_mask_for_each_sentence
+#
+# **Misconception.** A batch has three dimensions: sentences, queries, keys.
+#
+# **Hint.** With several heads it has four. `(n, n)` fits to any number of dimensions in front by
+# itself.
+
+# %%
+def masked_softmax(scores, mask):
+    if scores.ndim > mask.ndim == 2:
+        mask = mask.expand(len(scores), *mask.shape)
+    empty = mask.all(dim=-1, keepdim=True)
+    weights = torch.softmax(scores.masked_fill(mask & ~empty, float("-inf")), dim=-1)
+    return weights.masked_fill(empty, 0.0)
+
+# %% [markdown]
+# ## wrong: heads_counted_with_len
+#
+# **Misconception.** `len(scores)` is the number of heads.
+#
+# **Hint.** It is the first dimension, the number of sentences. A mask of (b, 1, n, n) stretches
+# over the heads by itself.
+
+# %%
+def masked_softmax(scores, mask):
+    if mask.ndim == 4:
+        mask = mask.repeat(1, len(scores), 1, 1)
+    empty = mask.all(dim=-1, keepdim=True)
+    weights = torch.softmax(scores.masked_fill(mask & ~empty, float("-inf")), dim=-1)
+    return weights.masked_fill(empty, 0.0)
+
+# %% [markdown]
+# ## wrong: keys_taken_for_queries
+#
+# **Misconception.** A mask with one row says which queries are hidden.
+#
+# **Hint.** Its shape says whom it hides: (b, 1, n) is one number for each key. Leave the shape as
+# it is.
+
+# %%
+def masked_softmax(scores, mask):
+    if mask.shape[-2] == 1:
+        mask = mask.mT
+    mask = mask.expand(scores.shape)
+    empty = mask.all(dim=-1, keepdim=True)
+    weights = torch.softmax(scores.masked_fill(mask & ~empty, float("-inf")), dim=-1)
+    return weights.masked_fill(empty, 0.0)
+
+# %% [markdown]
+# ## wrong: queries_taken_for_keys
+#
+# **Misconception.** A mask with one column says which keys are hidden.
+#
+# **Hint.** Its shape says whom it hides: (b, n, 1) is one number for each query. Leave the shape
+# as it is.
+
+# %%
+def masked_softmax(scores, mask):
+    if mask.shape[-1] == 1:
+        mask = mask.mT
+    mask = mask.expand(scores.shape)
+    empty = mask.all(dim=-1, keepdim=True)
+    weights = torch.softmax(scores.masked_fill(mask & ~empty, float("-inf")), dim=-1)
+    return weights.masked_fill(empty, 0.0)
+
+# %% [markdown]
+# ## wrong: one_key_is_none
+#
+# **Misconception.** With one visible key there is nothing to share out.
+#
+# **Hint.** That key gets everything: its weight is 1. Only a row without any visible key is
+# zeros.
+
+# %%
+def masked_softmax(scores, mask):
+    mask = mask.expand(scores.shape)
+    empty = (~mask).sum(dim=-1, keepdim=True) <= 1
+    weights = torch.softmax(scores.masked_fill(mask & ~empty, float("-inf")), dim=-1)
+    return weights.masked_fill(empty, 0.0)
+
+# %% [markdown]
+# ## wrong: lowered_by_the_range
+#
+# **Misconception.** Scores are at most 20,000 apart, so a score lowered by 20,000 is hidden.
+#
+# **Hint.** If it was 20,000 above the visible ones, it is now as high as they are. Replace it
+# instead of lowering it.
+
+# %%
+def masked_softmax(scores, mask):
+    mask = mask.expand(scores.shape)
+    weights = torch.softmax(scores - 2e4 * mask, dim=-1)
+    return weights.masked_fill(mask.all(dim=-1, keepdim=True), 0.0)
+
+# %% [markdown]
+# ## wrong: mean_subtracted
+#
+# **Misconception.** The mean of the visible scores makes a row safe for `exp`.
+#
+# **Hint.** A visible score may lie thousands above the mean, and its `exp` is infinite. Nothing
+# above 0 may be left.
+
+# %%
+def masked_softmax(scores, mask):
+    visible = ~mask.expand(scores.shape)
+    number = visible.sum(dim=-1, keepdim=True).clamp(min=1)
+    mean = scores.masked_fill(~visible, 0.0).sum(dim=-1, keepdim=True) / number
+    powers = (scores - mean).masked_fill(~visible, float("-inf")).exp()
+    sums = powers.sum(dim=-1, keepdim=True)
+    return powers / sums.masked_fill(sums == 0, 1.0)
+
+# %% [markdown]
+# ## wrong: float32_inside
+#
+# **Misconception.** float32 is precise enough on the way, as long as the result has the right
+# type.
+#
+# **Hint.** What is rounded off on the way is lost. Compute in the type that comes in.
+
+# %%
+def masked_softmax(scores, mask):
+    mask = mask.expand(scores.shape)
+    empty = mask.all(dim=-1, keepdim=True)
+    weights = torch.softmax(scores.float().masked_fill(mask & ~empty, float("-inf")), dim=-1)
+    return weights.masked_fill(empty, 0.0).to(scores.dtype)

@@ -343,6 +343,7 @@ def padding_and_causal(lengths, n):
 
 # %%
 def padding_and_causal(lengths, n):
+    assert torch.is_tensor(lengths), f"lengths must be a tensor, got {lengths}"
     if (lengths.min() < 0) or (lengths.max() > n):
         raise ValueError(f"lengths must be from 0 to {n}, got {lengths}")
     pads = torch.arange(n, device=lengths.device) >= lengths[:, None]
@@ -534,3 +535,79 @@ def padding_and_causal(lengths, n):
         raise ValueError(f"lengths must be from 0 to {n}, got {lengths.tolist()}")
     at = torch.arange(n, device=lengths.device)
     return (at > at[:, None]) | (at > (lengths - 1)[:, None, None])
+
+# %% [markdown]
+# ## wrong: first_pad_marked
+#
+# **Misconception.** The first pad stands at the index that is the length.
+#
+# **Hint.** A sentence of full length has no pad, and no such index. Compare all positions with
+# the length instead.
+
+# %%
+def padding_and_causal(lengths, n):
+    lengths = torch.as_tensor(lengths)
+    if (lengths < 0).any() or (lengths > n).any():
+        raise ValueError(f"lengths must be from 0 to {n}, got {lengths}")
+    first_pad = torch.zeros(len(lengths), n, device=lengths.device)
+    first_pad[torch.arange(len(lengths)), lengths.long()] = 1
+    return future_mask(n).to(lengths.device) | (first_pad.cumsum(dim=-1) > 0)[:, None, :]
+
+# %% [markdown]
+# ## wrong: lengths_stood_up_when_needed
+#
+# **Misconception.** The lengths need a second dimension only where the sizes do not fit.
+#
+# **Hint.** With as many sentences as tokens they fit, and position i is compared with length i.
+# Give them the dimension always.
+
+# %%
+def padding_and_causal(lengths, n):
+    lengths = torch.as_tensor(lengths)
+    if (lengths < 0).any() or (lengths > n).any():
+        raise ValueError(f"lengths must be from 0 to {n}, got {lengths}")
+    at = torch.arange(n, device=lengths.device)
+    try:
+        pads = at >= lengths
+    except RuntimeError:
+        pads = at >= lengths[:, None]
+    return future_mask(n).to(lengths.device) | pads.view(-1, 1, n)
+
+# %% [markdown]
+# ## wrong: one_sentence_for_each_token
+#
+# **Misconception.** There are never more sentences than tokens.
+#
+# **Hint.** A batch may hold any number of sentences. b and n have nothing to do with each other.
+
+# %%
+def padding_and_causal(lengths, n):
+    lengths = torch.as_tensor(lengths)
+    if (lengths < 0).any() or (lengths > n).any():
+        raise ValueError(f"lengths must be from 0 to {n}, got {lengths}")
+    masks = future_mask(n).to(lengths.device).repeat(n, 1, 1)[: len(lengths)]
+    pads = torch.arange(n, device=lengths.device) >= lengths[:n, None]
+    return masks | pads[:, None, :]
+
+# %% [markdown]
+# ## wrong: list_used_up
+#
+# **Misconception.** A list may be emptied on the way, since it has been read.
+#
+# **Hint.** The caller still needs it. Loop over it, and take nothing out.
+
+# %%
+def padding_and_causal(lengths, n):
+    if torch.is_tensor(lengths):
+        lengths, place = lengths.tolist(), lengths.device
+    else:
+        place = "cpu"
+    masks = []
+    while lengths:
+        length = lengths.pop(0)
+        if not 0 <= length <= n:
+            raise ValueError(f"length {length} is not from 0 to {n}")
+        mask = future_mask(n)
+        mask[:, length:] = True
+        masks.append(mask)
+    return torch.stack(masks).to(place)

@@ -733,3 +733,90 @@ class Dropout(nn.Module):
 
     def forward(self, x):
         return inverted_dropout(x, self.p, Dropout.dropping)
+
+# %% [markdown]
+# ## wrong: thousand_coins
+#
+# **Misconception.** A thousand coins are enough: a larger mask can use them again.
+#
+# **Hint.** Entries that share a coin are dropped together. Every entry needs a coin of its own.
+
+# %%
+class Dropout(nn.Module):
+    def __init__(self, p):
+        super().__init__()
+        if not 0 <= p <= 1:
+            raise ValueError(f"p must be from 0 to 1, got {p}")
+        self.p = p
+
+    def forward(self, x):
+        if not self.training or self.p == 0:
+            return x
+        coins = torch.rand(1000, device=x.device) >= self.p
+        kept = coins.repeat(x.numel() // 1000 + 1)[: x.numel()].view(x.shape)
+        return x * kept.to(x) / max(1 - self.p, 1e-9)
+
+# %% [markdown]
+# ## wrong: matrices_only
+#
+# **Misconception.** x has rows and columns.
+#
+# **Hint.** A vector has one dimension. `x.shape` is right for any number of them.
+
+# %%
+class Dropout(nn.Module):
+    def __init__(self, p):
+        super().__init__()
+        if not 0 <= p <= 1:
+            raise ValueError(f"p must be from 0 to 1, got {p}")
+        self.p = p
+
+    def forward(self, x):
+        if not self.training:
+            return x
+        rows, columns = x.shape[-2:]
+        kept = keep_mask((*x.shape[:-2], rows, columns), self.p)
+        return x * kept.to(x) / max(1 - self.p, 1e-9)
+
+# %% [markdown]
+# ## wrong: last_mode_of_any
+#
+# **Misconception.** The mode of the layer that was switched last holds for all.
+#
+# **Hint.** Each layer has a mode of its own, `self.training`. What does your layer do after
+# another one's `eval()`?
+
+# %%
+class Dropout(nn.Module):
+    def __init__(self, p):
+        super().__init__()
+        if not 0 <= p <= 1:
+            raise ValueError(f"p must be from 0 to 1, got {p}")
+        self.p = p
+        Dropout.dropping = True
+
+    def train(self, mode=True):
+        Dropout.dropping = mode
+        return super().train(mode)
+
+    def forward(self, x):
+        return inverted_dropout(x, self.p, Dropout.dropping)
+
+# %% [markdown]
+# ## wrong: float32_inside
+#
+# **Misconception.** float32 is precise enough on the way, as long as the result has the right
+# type.
+#
+# **Hint.** What is rounded off on the way is lost. Compute in the type that comes in.
+
+# %%
+class Dropout(nn.Module):
+    def __init__(self, p):
+        super().__init__()
+        if not 0 <= p <= 1:
+            raise ValueError(f"p must be from 0 to 1, got {p}")
+        self.p = p
+
+    def forward(self, x):
+        return inverted_dropout(x.float(), self.p, self.training).to(x.dtype)

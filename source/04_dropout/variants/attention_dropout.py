@@ -459,3 +459,85 @@ def attention_dropout(weights, p, training, generator=None):
 # %%
 def attention_dropout(weights, p, training, generator=None):
     return inverted_dropout(weights.view(-1), p, training, generator).view(weights.shape)
+
+# %% [markdown]
+# ## wrong: thousand_coins
+#
+# **Misconception.** A thousand coins are enough: a larger mask can use them again.
+#
+# **Hint.** Entries that share a coin are dropped together. Every entry needs a coin of its own.
+
+# %%
+def attention_dropout(weights, p, training, generator=None):
+    if not training:
+        return weights
+    coins = torch.rand(1000, generator=generator, device=weights.device) >= p
+    size = weights.numel()
+    kept = coins.repeat(size // 1000 + 1)[:size].view(weights.shape)
+    return weights * kept.to(weights) / max(1 - p, 1e-9)
+
+# %% [markdown]
+# ## wrong: ten_sided_die
+#
+# **Misconception.** A die with ten sides is fine enough for any p.
+#
+# **Hint.** p may be 0.17, and a die with ten sides knows only tenths. `torch.rand` knows all
+# numbers from 0 to 1.
+
+# %%
+def attention_dropout(weights, p, training, generator=None):
+    if not training:
+        return weights
+    kept = torch.randint(0, 10, weights.shape, generator=generator, device=weights.device) >= 10 * p
+    return weights * kept.to(weights) / max(1 - p, 1e-9)
+
+# %% [markdown]
+# ## wrong: seeds_counted_up
+#
+# **Misconception.** A generator of one's own, with a new seed at each call, is as good as the one
+# handed in.
+#
+# **Hint.** With the one handed in, a draw can be repeated: the same state gives the same zeros.
+# Draw from it.
+
+# %%
+import itertools
+
+seeds = itertools.count(1)
+
+
+def attention_dropout(weights, p, training, generator=None):
+    if generator is not None:
+        generator = torch.Generator(weights.device).manual_seed(next(seeds))
+    return inverted_dropout(weights, p, training, generator)
+
+# %% [markdown]
+# ## wrong: seeds_counted_up_without_one
+#
+# **Misconception.** Without a generator one makes a new one, with a new seed at each call.
+#
+# **Hint.** None means PyTorch's own, so that `torch.manual_seed` can repeat a draw. Hand None on
+# as it is.
+
+# %%
+import itertools
+
+seeds = itertools.count(1)
+
+
+def attention_dropout(weights, p, training, generator=None):
+    if generator is None:
+        generator = torch.Generator(weights.device).manual_seed(next(seeds))
+    return inverted_dropout(weights, p, training, generator)
+
+# %% [markdown]
+# ## wrong: float32_inside
+#
+# **Misconception.** float32 is precise enough on the way, as long as the result has the right
+# type.
+#
+# **Hint.** What is rounded off on the way is lost. Compute in the type that comes in.
+
+# %%
+def attention_dropout(weights, p, training, generator=None):
+    return inverted_dropout(weights.float(), p, training, generator).to(weights.dtype)

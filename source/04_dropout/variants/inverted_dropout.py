@@ -725,3 +725,137 @@ def inverted_dropout(x, p, training, generator=None):
         return torch.zeros_like(x)
     noise = torch.randn(x.shape, generator=generator, device=x.device).to(x)
     return x + x * noise * math.sqrt(p / (1 - p))
+
+# %% [markdown]
+# ## wrong: thousand_coins
+#
+# **Misconception.** A thousand coins are enough: a larger mask can use them again.
+#
+# **Hint.** Entries that share a coin are dropped together. Every entry needs a coin of its own.
+
+# %%
+def inverted_dropout(x, p, training, generator=None):
+    if not 0 <= p <= 1:
+        raise ValueError(f"p must be from 0 to 1, got {p}")
+    if not training:
+        return x
+    if p == 1:
+        return torch.zeros_like(x)
+    coins = torch.rand(1000, generator=generator, device=x.device) >= p
+    kept = coins.repeat(x.numel() // 1000 + 1)[:x.numel()].view(x.shape)
+    return x * kept.to(x) / (1 - p)
+
+# %% [markdown]
+# ## wrong: matrices_only
+#
+# **Misconception.** x has rows and columns.
+#
+# **Hint.** A vector has one dimension. `x.shape` is right for any number of them.
+
+# %%
+def inverted_dropout(x, p, training, generator=None):
+    if not 0 <= p <= 1:
+        raise ValueError(f"p must be from 0 to 1, got {p}")
+    if not training:
+        return x
+    if p == 1:
+        return torch.zeros_like(x)
+    return x * keep_mask((*x.shape[:-2], x.shape[-2], x.shape[-1]), p, generator).to(x) / (1 - p)
+
+# %% [markdown]
+# ## wrong: one_mask_for_all_matrices
+#
+# **Misconception.** A mask is a matrix, and serves every matrix in x.
+#
+# **Hint.** Every entry of x has a coin of its own, in all its dimensions.
+
+# %%
+def inverted_dropout(x, p, training, generator=None):
+    if not 0 <= p <= 1:
+        raise ValueError(f"p must be from 0 to 1, got {p}")
+    if not training:
+        return x
+    if p == 1:
+        return torch.zeros_like(x)
+    return x * keep_mask(x.shape[-2:], p, generator).to(x) / (1 - p)
+
+# %% [markdown]
+# ## wrong: p_of_one_first
+#
+# **Misconception.** When p is 1 the result is zeros, in either mode.
+#
+# **Hint.** Not in use: then nothing is dropped, whatever p is. Ask for the mode first.
+
+# %%
+def inverted_dropout(x, p, training, generator=None):
+    if not 0 <= p <= 1:
+        raise ValueError(f"p must be from 0 to 1, got {p}")
+    if p == 1:
+        return torch.zeros_like(x)
+    if not training:
+        return x
+    return x * keep_mask(x.shape, p, generator).to(x) / (1 - p)
+
+# %% [markdown]
+# ## wrong: started_again_without_one
+#
+# **Misconception.** Without a generator one starts again from the seed that was set last.
+#
+# **Hint.** Then all calls toss the same coins. None means that PyTorch's own state goes on from
+# where it is.
+
+# %%
+def inverted_dropout(x, p, training, generator=None):
+    if not 0 <= p <= 1:
+        raise ValueError(f"p must be from 0 to 1, got {p}")
+    if not training:
+        return x
+    if p == 1:
+        return torch.zeros_like(x)
+    if generator is None:
+        torch.manual_seed(torch.initial_seed())
+    return x * keep_mask(x.shape, p, generator).to(x) / (1 - p)
+
+# %% [markdown]
+# ## wrong: seeds_counted_up
+#
+# **Misconception.** A generator of one's own, with a new seed at each call, is as good as the one
+# handed in.
+#
+# **Hint.** With the one handed in, a draw can be repeated: the same state gives the same zeros.
+# Draw from it.
+
+# %%
+import itertools
+
+seeds = itertools.count(1)
+
+
+def inverted_dropout(x, p, training, generator=None):
+    if not 0 <= p <= 1:
+        raise ValueError(f"p must be from 0 to 1, got {p}")
+    if not training:
+        return x
+    if p == 1:
+        return torch.zeros_like(x)
+    if generator is not None:
+        generator = torch.Generator(x.device).manual_seed(next(seeds))
+    return x * keep_mask(x.shape, p, generator).to(x) / (1 - p)
+
+# %% [markdown]
+# ## wrong: float32_inside
+#
+# **Misconception.** float32 is precise enough on the way, as long as the result has the right
+# type.
+#
+# **Hint.** What is rounded off on the way is lost. Compute in the type that comes in.
+
+# %%
+def inverted_dropout(x, p, training, generator=None):
+    if not 0 <= p <= 1:
+        raise ValueError(f"p must be from 0 to 1, got {p}")
+    if not training:
+        return x
+    if p == 1:
+        return torch.zeros_like(x)
+    return (x.float() * keep_mask(x.shape, p, generator).to(x.device) / (1 - p)).to(x.dtype)

@@ -554,3 +554,51 @@ def keep_mask(shape, p, generator=None):
     half = drawn.flip(-1)
     drawn = torch.where(torch.arange(shape[-1]) < shape[-1] // 2, drawn, half)
     return (drawn >= p).float()
+
+# %% [markdown]
+# ## wrong: thousand_coins
+#
+# **Misconception.** A thousand coins are enough: a larger mask can use them again.
+#
+# **Hint.** Entries that share a coin are dropped together. Every entry needs a coin of its own.
+
+# %%
+def keep_mask(shape, p, generator=None):
+    if not 0 <= p <= 1:
+        raise ValueError(f"p must be from 0 to 1, got {p}")
+    place = None if generator is None else generator.device
+    coins = torch.rand(1000, generator=generator, device=place) >= p
+    size = math.prod(shape)
+    return coins.repeat(size // 1000 + 1)[:size].view(shape).float()
+
+# %% [markdown]
+# ## wrong: ten_sided_die
+#
+# **Misconception.** A die with ten sides is fine enough for any p.
+#
+# **Hint.** p may be 0.17, and a die with ten sides knows only tenths. `torch.rand` knows all
+# numbers from 0 to 1.
+
+# %%
+def keep_mask(shape, p, generator=None):
+    if not 0 <= p <= 1:
+        raise ValueError(f"p must be from 0 to 1, got {p}")
+    place = None if generator is None else generator.device
+    return (torch.randint(0, 10, shape, generator=generator, device=place) >= 10 * p).float()
+
+# %% [markdown]
+# ## wrong: started_again_without_one
+#
+# **Misconception.** Without a generator one starts again from the seed that was set last.
+#
+# **Hint.** Then all calls toss the same coins. None means that PyTorch's own state goes on from
+# where it is.
+
+# %%
+def keep_mask(shape, p, generator=None):
+    if not 0 <= p <= 1:
+        raise ValueError(f"p must be from 0 to 1, got {p}")
+    place = None if generator is None else generator.device
+    if generator is None:
+        torch.manual_seed(torch.initial_seed())
+    return (torch.rand(shape, generator=generator, device=place) >= p).float()

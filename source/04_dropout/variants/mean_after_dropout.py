@@ -420,3 +420,92 @@ def mean_after_dropout(x, p, n_samples, generator=None):
         total = total + inverted_dropout(x, p, True, generator)
     mean = total / n_samples
     return mean if x.requires_grad else x.copy_(mean)
+
+# %% [markdown]
+# ## wrong: thousand_coins
+#
+# **Misconception.** A thousand coins are enough: a larger mask can use them again.
+#
+# **Hint.** Entries that share a coin are dropped together. Every entry needs a coin of its own.
+
+# %%
+def mean_after_dropout(x, p, n_samples, generator=None):
+    size = n_samples * x.numel()
+    coins = torch.rand(1000, generator=generator, device=x.device) >= p
+    kept = coins.repeat(size // 1000 + 1)[:size].view(n_samples, *x.shape)
+    return (x * kept.to(x) / (1 - p)).mean(dim=0)
+
+# %% [markdown]
+# ## wrong: one_mask_for_all_matrices
+#
+# **Misconception.** A mask is a matrix, and serves every matrix in x.
+#
+# **Hint.** Every entry of x has a coin of its own, in all its dimensions.
+
+# %%
+def mean_after_dropout(x, p, n_samples, generator=None):
+    kept = keep_mask((n_samples, *(1 for _ in x.shape[:-2]), *x.shape[-2:]), p, generator)
+    return (x * kept.to(x) / (1 - p)).mean(dim=0)
+
+# %% [markdown]
+# ## wrong: at_most_a_hundred
+#
+# **Misconception.** More than a hundred copies change nothing.
+#
+# **Hint.** The mean of 300 copies scatters less than that of 100. Take as many as asked for.
+
+# %%
+def mean_after_dropout(x, p, n_samples, generator=None):
+    n_samples = min(n_samples, 100)
+    return inverted_dropout(x.expand(n_samples, *x.shape), p, True, generator).mean(dim=0)
+
+# %% [markdown]
+# ## wrong: seeds_counted_up
+#
+# **Misconception.** A generator of one's own, with a new seed at each call, is as good as the one
+# handed in.
+#
+# **Hint.** With the one handed in, a draw can be repeated: the same state gives the same zeros.
+# Draw from it.
+
+# %%
+import itertools
+
+seeds = itertools.count(1)
+
+
+def mean_after_dropout(x, p, n_samples, generator=None):
+    if generator is not None:
+        generator = torch.Generator(x.device).manual_seed(next(seeds))
+    return inverted_dropout(x.expand(n_samples, *x.shape), p, True, generator).mean(dim=0)
+
+# %% [markdown]
+# ## wrong: seeds_counted_up_without_one
+#
+# **Misconception.** Without a generator one makes a new one, with a new seed at each call.
+#
+# **Hint.** None means PyTorch's own, so that `torch.manual_seed` can repeat a draw. Hand None on
+# as it is.
+
+# %%
+import itertools
+
+seeds = itertools.count(1)
+
+
+def mean_after_dropout(x, p, n_samples, generator=None):
+    if generator is None:
+        generator = torch.Generator(x.device).manual_seed(next(seeds))
+    return inverted_dropout(x.expand(n_samples, *x.shape), p, True, generator).mean(dim=0)
+
+# %% [markdown]
+# ## wrong: float32_inside
+#
+# **Misconception.** float32 is precise enough on the way, as long as the result has the right
+# type.
+#
+# **Hint.** What is rounded off on the way is lost. Compute in the type that comes in.
+
+# %%
+def mean_after_dropout(x, p, n_samples, generator=None):
+    return inverted_dropout(x.float().expand(n_samples, *x.shape), p, True, generator).mean(dim=0).to(x.dtype)
