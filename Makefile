@@ -11,7 +11,7 @@ VENV := PATH="$(CURDIR)/.venv/bin:$$PATH"
 PIP_INSTALL := -m pip install -qq --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-browser lab build check bench lock clean python
+.PHONY: help demo test test-browser lab instructor build check bench lock clean python
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | while IFS='|' read -r name what; do \
@@ -34,6 +34,10 @@ test-browser: $(READY) ## the tests that open pages in Chromium; make test runs 
 
 lab: $(READY) ## open JupyterLab on the lessons
 	@$(VENV) jupyter lab --LabApp.default_url=/lab/tree/notebooks
+
+instructor: $(READY) ## open JupyterLab with Formgrader on this course
+	@$(VENV) JUPYTER_CONFIG_PATH="$(CURDIR)/autograde/authoring/jupyter:$${JUPYTER_CONFIG_PATH:-}" \
+		jupyter lab --LabApp.default_url='/lab/workspaces/instructor?formgrader=true'
 
 build: $(READY) ## make notebooks/ and solutions/ from source/
 	@$(VENV) autograde build

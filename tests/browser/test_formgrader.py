@@ -1,0 +1,285 @@
+"""Formgrader in JupyterLab, beside a twin course in which the command line does the same."""
+
+import getpass
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from classes import FILES, contents, fill, reference_answers
+from conftest import HERE
+from nbgrader.api import Gradebook
+from one_lesson import make_course_of_one
+from playwright.sync_api import Browser, FrameLocator, Locator, Response, expect
+
+from autograde.course import Lesson, lessons
+from autograde.grader.seeds import course_secret
+from autograde.grader.variants import read_variants
+from autograde.kernels.wall import missing
+from browser.conftest import Lab, Watched, lab, watch
+
+LESSON, NOTEBOOK = "02_causal_mask", "causal_mask"
+SLOW = 120_000
+"""Milliseconds: the server imports torch when something is first graded."""
+STUDENTS = ("ada", "bob", "zoe", "eve")
+HARMLESS = "mathjax"
+"""Formgrader's page for grading asks for it at a network address; without it formulas stay text."""
+OPTIONS = ["--no-wall"] if missing() else []
+
+
+def run(*command: str, cwd: Path, **env: str) -> str:
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    done = subprocess.run(
+        command, cwd=cwd, capture_output=True, text=True, env={**os.environ, "PATH": path, **env}
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def hand_in(lesson: Lesson) -> None:
+    """ada has everything, bob a misconception and came late, zoe nothing, eve no notebook."""
+    right = reference_answers(lesson)
+    variants = read_variants(lesson, lesson.exercise("causal_mask")).wrong
+    wrong = next(variant.code for variant in variants if variant.name == "one_too_many")
+    answers = {"ada": right, "bob": {**right, "causal_mask": wrong}, "zoe": {}}
+    for student in STUDENTS:
+        folder = lesson.root / "submitted" / student / LESSON
+        folder.mkdir(parents=True)
+        path = folder / f"{NOTEBOOK}.ipynb"
+        if student in answers:
+            nbformat.write(fill(lesson, answers[student]), path)
+        else:
+            path.write_bytes(FILES["not_json"])
+        (folder / "timestamp.txt").write_text("2026-03-03 00:00:00 UTC")
+
+
+@pytest.fixture(scope="module")
+def twin(tmp_path_factory: pytest.TempPathFactory) -> Lesson:
+    """A course built and graded by the command line."""
+    lesson = make_course_of_one(tmp_path_factory.mktemp("twin"), LESSON)
+    course_secret(lesson.root)
+    run("autograde", "build", cwd=lesson.root)
+    hand_in(lesson)
+    run("autograde", "grade", *OPTIONS, cwd=lesson.root)
+    return lesson
+
+
+@pytest.fixture(scope="module")
+def lesson(twin: Lesson, tmp_path_factory: pytest.TempPathFactory) -> Lesson:
+    """The same course with the same secret and the same work, neither built nor graded."""
+    root = tmp_path_factory.mktemp("course")
+    for name in ("source", "submitted"):
+        shutil.copytree(twin.root / name, root / name)
+    (root / ".autograde").mkdir()
+    shutil.copy(twin.root / ".autograde" / "secret", root / ".autograde")
+    config = (twin.root / "nbgrader_config.py").read_text()
+    exchange = tmp_path_factory.mktemp("exchange")
+    exchange.chmod(0o777)
+    config += f"\nc.Exchange.root = {str(exchange)!r}\n"
+    if missing():
+        config += "c.Run.wall = False\n"
+    (root / "nbgrader_config.py").write_text(config)
+    return lessons(root)[LESSON]
+
+
+@pytest.fixture(scope="module")
+def server(lesson: Lesson, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """JupyterLab as `make instructor` starts it."""
+    folder, _ = what_make_instructor_runs()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JUPYTER_CONFIG_PATH", str(HERE / folder))
+        with lab(lesson.root, tmp_path_factory.mktemp("lab")) as running:
+            yield running
+
+
+def what_make_instructor_runs() -> tuple[str, str]:
+    """Its folder of JupyterLab's settings, and the address it opens."""
+    _, _, target = (HERE / "Makefile").read_text().partition("\ninstructor: ")
+    target, _, _ = target.partition("\n\n")
+    folder = re.search(r'JUPYTER_CONFIG_PATH="\$\(CURDIR\)/([\w/]+)', target)
+    address = re.search(r"--LabApp.default_url='(\S+)'", target)
+    assert folder
+    assert address
+    return folder[1], address[1]
+
+
+@contextmanager
+def opened(browser: Browser, server: Lab) -> Iterator[tuple[Watched, FrameLocator]]:
+    """What an instructor sees first, with Formgrader in a tab."""
+    with watch(browser) as seen:
+        _, address = what_make_instructor_runs()
+        seen.page.goto(f"{server.url}{address}&token={server.token}")
+        formgrader = seen.page.frame_locator(".jp-IFrame iframe")
+        row_of_lesson(formgrader).wait_for(timeout=SLOW)
+        yield seen, formgrader
+        assert [error for error in seen.errors if HARMLESS not in error.lower()] == []
+
+
+def row_of_lesson(formgrader: FrameLocator) -> Locator:
+    return formgrader.locator(f'#main-table tr:has(td.name[data-order="{LESSON}"])')
+
+
+def press(formgrader: FrameLocator, button: Locator) -> str:
+    """Press a button that makes the server do something, and read what it says at the end."""
+    button.click()
+    dialog = formgrader.locator("#success-modal, #error-modal")
+    dialog.wait_for(timeout=SLOW)
+    expect(dialog).to_have_css("opacity", "1")
+    said = dialog.inner_text()
+    dialog.get_by_role("button", name="OK").click()
+    expect(dialog).to_have_count(0)
+    return said
+
+
+def submissions(formgrader: FrameLocator) -> dict[str, Locator]:
+    """Go to the lesson's submissions: their rows, by student."""
+    row_of_lesson(formgrader).locator("td.num-submissions a").click()
+    formgrader.locator("td.student-id").first.wait_for(timeout=SLOW)
+    return {
+        student: formgrader.locator(f'tr:has(td.student-id[data-order="{student}"])')
+        for student in STUDENTS
+    }
+
+
+@contextmanager
+def saved(seen: Watched, kind: str) -> Iterator[None]:
+    """Wait until what is typed has been sent to the gradebook."""
+
+    def wanted(response: Response) -> bool:
+        return f"/api/{kind}/" in response.url and response.request.method == "PUT"
+
+    with seen.page.expect_response(wanted, timeout=SLOW) as sent:
+        yield
+    assert sent.value.ok
+
+
+def verdicts(lesson: Lesson, student: str) -> Any:
+    path = lesson.root / "autograded" / student / LESSON / f"{NOTEBOOK}.ipynb"
+    return nbformat.read(path, as_version=4).metadata["autograde"]
+
+
+def page_of(lesson: Lesson, student: str) -> bytes:
+    return (lesson.root / "feedback" / student / LESSON / f"{NOTEBOOK}.html").read_bytes()
+
+
+def test_no_news_and_no_notices_of_updates(server: Lab, browser: Browser) -> None:
+    name = "@jupyterlab/apputils-extension:notification"
+    with watch(browser, server.token) as seen:
+        found = seen.page.request.get(f"{server.url}/lab/api/settings/{name}").json()
+    settings = found["schema"]["properties"]
+    assert settings["fetchNews"]["default"] == "false"
+    assert settings["checkForUpdates"]["default"] is False
+
+
+def test_generate_gives_what_build_gives(
+    server: Lab, lesson: Lesson, twin: Lesson, browser: Browser
+) -> None:
+    with opened(browser, server) as (seen, formgrader):
+        said = press(formgrader, row_of_lesson(formgrader).locator("td.assign a"))
+        assert f"Successfully created the student version of '{LESSON}'" in said
+        built, generated = twin.released_notebook.parent, lesson.released_notebook.parent
+        assert files(generated) == files(built)
+        # its preview is the folder, in Lab's own file browser
+        row_of_lesson(formgrader).locator("td.preview a").click()
+        expect(seen.page.locator(f'.jp-DirListing-item[title*="{NOTEBOOK}.ipynb"]')).to_be_visible()
+
+
+def test_a_lesson_with_faults_is_refused_with_our_words(
+    server: Lab, lesson: Lesson, browser: Browser
+) -> None:
+    text = lesson.text.read_text()
+    lesson.text.write_text(text.replace('"points": 3', '"points": 4', 1))
+    try:
+        with opened(browser, server) as (_, formgrader):
+            said = press(formgrader, row_of_lesson(formgrader).locator("td.assign a"))
+            assert "test_renormalise has 4 points, the curriculum 3" in said
+            lesson.text.write_text(text)
+            press(formgrader, row_of_lesson(formgrader).locator("td.assign a"))
+    finally:
+        lesson.text.write_text(text)
+
+
+def test_autograde_gives_the_scores_of_the_command_line(
+    server: Lab, lesson: Lesson, twin: Lesson, browser: Browser
+) -> None:
+    with opened(browser, server) as (_, formgrader):
+        rows = submissions(formgrader)
+        for student, row in rows.items():
+            said = press(formgrader, row.locator("td.autograde a"))
+            assert f"Successfully autograded '{LESSON}' for student '{student}'" in said
+        assert rows["ada"].locator("td.score").inner_text() == "14 / 14"
+        assert rows["zoe"].locator("td.score").inner_text() == "0 / 14"
+    assert contents(lesson.root) == contents(twin.root)
+    for student in STUDENTS:
+        assert verdicts(lesson, student) == verdicts(twin, student)
+
+
+def test_generate_feedback_gives_our_page(
+    server: Lab, lesson: Lesson, twin: Lesson, browser: Browser
+) -> None:
+    with opened(browser, server) as (_, formgrader):
+        for student, row in submissions(formgrader).items():
+            said = press(formgrader, row.locator("td.generate-feedback a"))
+            assert "Successfully generated feedback" in said
+            assert page_of(lesson, student) == page_of(twin, student)
+
+
+def test_a_score_given_by_hand_reaches_the_page(
+    server: Lab, lesson: Lesson, twin: Lesson, browser: Browser
+) -> None:
+    with opened(browser, server) as (seen, formgrader):
+        submissions(formgrader)["bob"].locator("td.student-name a").click()
+        formgrader.get_by_role("link", name=NOTEBOOK, exact=True).click()
+        with saved(seen, "grade"):
+            formgrader.locator("#test_causal_mask").fill("1.25")
+            formgrader.locator("#test_causal_mask").blur()
+        with saved(seen, "comment"):
+            formgrader.locator("#causal_mask-comment").fill("Nearly.")
+            formgrader.locator("#causal_mask-comment").blur()
+    with opened(browser, server) as (_, formgrader):
+        bob = submissions(formgrader)["bob"]
+        assert bob.locator("td.score").inner_text() == "13.25 / 14"
+        press(formgrader, bob.locator("td.generate-feedback a"))
+        press(formgrader, bob.locator("td.autograde a"))  # a score given by hand stays
+        assert bob.locator("td.score").inner_text() == "13.25 / 14"
+    with Gradebook(f"sqlite:///{twin.root}/gradebook.db", "attention") as gradebook:
+        place = (NOTEBOOK, LESSON, "bob")
+        gradebook.find_grade("test_causal_mask", *place).manual_score = 1.25
+        gradebook.find_comment("causal_mask", *place).manual_comment = "Nearly."
+        gradebook.db.commit()
+    run("autograde", "grade", *OPTIONS, cwd=twin.root)
+    assert b"Nearly." in page_of(twin, "bob")
+    assert page_of(lesson, "bob") == page_of(twin, "bob")
+
+
+def test_collect_brings_what_was_handed_in(
+    server: Lab, lesson: Lesson, browser: Browser, tmp_path: Path
+) -> None:
+    student = getpass.getuser()
+    with opened(browser, server) as (_, formgrader):
+        row = row_of_lesson(formgrader)
+        assert "Successfully released" in press(formgrader, row.locator("td.release a"))
+        config = lesson.root / "nbgrader_config.py"
+        root = re.search(r"^c\.Exchange\.root = '(.*)'$", config.read_text(), re.M)
+        assert root
+        exchange = [f"--Exchange.root={root[1]}", "--course=attention"]
+        home = {"HOME": str(tmp_path), "JUPYTER_DATA_DIR": str(tmp_path / "data")}
+        run("nbgrader", "fetch_assignment", LESSON, *exchange, cwd=tmp_path, **home)
+        nbformat.write(
+            fill(lesson, reference_answers(lesson)), tmp_path / LESSON / f"{NOTEBOOK}.ipynb"
+        )
+        run("nbgrader", "submit", LESSON, *exchange, cwd=tmp_path, **home)
+        assert "Successfully collected" in press(formgrader, row.locator("td.collect a"))
+    collected = lesson.root / "submitted" / student / LESSON
+    assert {"causal_mask.ipynb", "timestamp.txt"} <= set(files(collected))
