@@ -16,16 +16,14 @@ import pytest
 from classes import FILES, contents, fill, reference_answers
 from conftest import HERE
 from nbgrader.api import Gradebook
-from one_lesson import make_course_of_one
 from playwright.sync_api import Browser, FrameLocator, Locator, Response, expect
 
-from autograde.course import Lesson, lessons
-from autograde.grader.seeds import course_secret
+from autograde.course import CURRICULUM, Lesson, lessons
 from autograde.grader.variants import read_variants
 from autograde.kernels.wall import missing
 from browser.conftest import Lab, Watched, lab, watch
 
-LESSON, NOTEBOOK = "02_causal_mask", "causal_mask"
+LESSON, NOTEBOOK, EXERCISE = "07_my_lesson", "my_lesson", "center_rows"
 SLOW = 120_000
 """Milliseconds: the server imports torch when something is first graded."""
 STUDENTS = ("ada", "bob", "zoe", "eve")
@@ -50,9 +48,8 @@ def files(folder: Path) -> dict[str, bytes]:
 def hand_in(lesson: Lesson) -> None:
     """ada has everything, bob a misconception and came late, zoe nothing, eve no notebook."""
     right = reference_answers(lesson)
-    variants = read_variants(lesson, lesson.exercise("causal_mask")).wrong
-    wrong = next(variant.code for variant in variants if variant.name == "one_too_many")
-    answers = {"ada": right, "bob": {**right, "causal_mask": wrong}, "zoe": {}}
+    wrong = read_variants(lesson, lesson.exercise(EXERCISE)).wrong[0]
+    answers = {"ada": right, "bob": {EXERCISE: wrong.code}, "zoe": {}}
     for student in STUDENTS:
         folder = lesson.root / "submitted" / student / LESSON
         folder.mkdir(parents=True)
@@ -66,10 +63,14 @@ def hand_in(lesson: Lesson) -> None:
 
 @pytest.fixture(scope="module")
 def twin(tmp_path_factory: pytest.TempPathFactory) -> Lesson:
-    """A course built and graded by the command line."""
-    lesson = make_course_of_one(tmp_path_factory.mktemp("twin"), LESSON)
-    course_secret(lesson.root)
-    run("autograde", "build", cwd=lesson.root)
+    """A course of one lesson, made, built and graded by the command line."""
+    root = tmp_path_factory.mktemp("twin")
+    (root / "source").mkdir()
+    (root / CURRICULUM).touch()
+    shutil.copy(HERE / "nbgrader_config.py", root)
+    run("autograde", "new", LESSON, cwd=root)
+    run("autograde", "build", cwd=root)
+    lesson = lessons(root)[LESSON]
     hand_in(lesson)
     run("autograde", "grade", *OPTIONS, cwd=lesson.root)
     return lesson
@@ -199,11 +200,11 @@ def test_a_lesson_with_faults_is_refused_with_our_words(
     server: Lab, lesson: Lesson, browser: Browser
 ) -> None:
     text = lesson.text.read_text()
-    lesson.text.write_text(text.replace('"points": 3', '"points": 4', 1))
+    lesson.text.write_text(text.replace('"points": 2', '"points": 4', 1))
     try:
         with opened(browser, server) as (_, formgrader):
             said = press(formgrader, row_of_lesson(formgrader).locator("td.assign a"))
-            assert "test_renormalise has 4 points, the curriculum 3" in said
+            assert "test_center_rows has 4 points, the curriculum 2" in said
             lesson.text.write_text(text)
             press(formgrader, row_of_lesson(formgrader).locator("td.assign a"))
     finally:
@@ -218,8 +219,8 @@ def test_autograde_gives_the_scores_of_the_command_line(
         for student, row in rows.items():
             said = press(formgrader, row.locator("td.autograde a"))
             assert f"Successfully autograded '{LESSON}' for student '{student}'" in said
-        assert rows["ada"].locator("td.score").inner_text() == "14 / 14"
-        assert rows["zoe"].locator("td.score").inner_text() == "0 / 14"
+        assert rows["ada"].locator("td.score").inner_text() == "2 / 2"
+        assert rows["zoe"].locator("td.score").inner_text() == "0 / 2"
     assert contents(lesson.root) == contents(twin.root)
     for student in STUDENTS:
         assert verdicts(lesson, student) == verdicts(twin, student)
@@ -241,22 +242,25 @@ def test_a_score_given_by_hand_reaches_the_page(
     with opened(browser, server) as (seen, formgrader):
         submissions(formgrader)["bob"].locator("td.student-name a").click()
         formgrader.get_by_role("link", name=NOTEBOOK, exact=True).click()
+        score, comment = formgrader.locator(f"#test_{EXERCISE}"), formgrader.locator("textarea")
+        for field in (score, comment):  # until then, what is typed is not heard
+            expect(field).to_have_attribute("placeholder", re.compile("."), timeout=SLOW)
         with saved(seen, "grade"):
-            formgrader.locator("#test_causal_mask").fill("1.25")
-            formgrader.locator("#test_causal_mask").blur()
+            score.fill("1.25")
+            score.blur()
         with saved(seen, "comment"):
-            formgrader.locator("#causal_mask-comment").fill("Nearly.")
-            formgrader.locator("#causal_mask-comment").blur()
+            comment.fill("Nearly.")
+            comment.blur()
     with opened(browser, server) as (_, formgrader):
         bob = submissions(formgrader)["bob"]
-        assert bob.locator("td.score").inner_text() == "13.25 / 14"
+        assert bob.locator("td.score").inner_text() == "1.25 / 2"
         press(formgrader, bob.locator("td.generate-feedback a"))
         press(formgrader, bob.locator("td.autograde a"))  # a score given by hand stays
-        assert bob.locator("td.score").inner_text() == "13.25 / 14"
+        assert bob.locator("td.score").inner_text() == "1.25 / 2"
     with Gradebook(f"sqlite:///{twin.root}/gradebook.db", "attention") as gradebook:
         place = (NOTEBOOK, LESSON, "bob")
-        gradebook.find_grade("test_causal_mask", *place).manual_score = 1.25
-        gradebook.find_comment("causal_mask", *place).manual_comment = "Nearly."
+        gradebook.find_grade(f"test_{EXERCISE}", *place).manual_score = 1.25
+        gradebook.find_comment(EXERCISE, *place).manual_comment = "Nearly."
         gradebook.db.commit()
     run("autograde", "grade", *OPTIONS, cwd=twin.root)
     assert b"Nearly." in page_of(twin, "bob")
@@ -264,7 +268,7 @@ def test_a_score_given_by_hand_reaches_the_page(
 
 
 def test_collect_brings_what_was_handed_in(
-    server: Lab, lesson: Lesson, browser: Browser, tmp_path: Path
+    server: Lab, lesson: Lesson, twin: Lesson, browser: Browser, tmp_path: Path
 ) -> None:
     student = getpass.getuser()
     with opened(browser, server) as (_, formgrader):
@@ -277,9 +281,9 @@ def test_collect_brings_what_was_handed_in(
         home = {"HOME": str(tmp_path), "JUPYTER_DATA_DIR": str(tmp_path / "data")}
         run("nbgrader", "fetch_assignment", LESSON, *exchange, cwd=tmp_path, **home)
         nbformat.write(
-            fill(lesson, reference_answers(lesson)), tmp_path / LESSON / f"{NOTEBOOK}.ipynb"
+            fill(lesson, reference_answers(twin)), tmp_path / LESSON / f"{NOTEBOOK}.ipynb"
         )
         run("nbgrader", "submit", LESSON, *exchange, cwd=tmp_path, **home)
         assert "Successfully collected" in press(formgrader, row.locator("td.collect a"))
     collected = lesson.root / "submitted" / student / LESSON
-    assert {"causal_mask.ipynb", "timestamp.txt"} <= set(files(collected))
+    assert {f"{NOTEBOOK}.ipynb", "timestamp.txt"} <= set(files(collected))
