@@ -76,9 +76,12 @@ def check(lessons: tuple[str, ...], measure: bool) -> None:
 
     faults = 0
     for lesson in chosen(lessons):
-        if measure:
-            checking.measure(lesson)
-        results = checking.check(lesson)
+        try:
+            if measure:
+                checking.measure(lesson)
+            results = checking.check(lesson)
+        except course.CourseError as error:
+            raise click.ClickException(str(error)) from error
         heads = ["exercise", "points", "lines", "right", "wrong", "margin", "ms", "faults"]
         table = Table(*heads, title=lesson.name)
         for row in checking.table_rows(results):

@@ -109,8 +109,10 @@ def lessons(root: Path) -> dict[str, Lesson]:
         text = (root / CURRICULUM).read_text(encoding="utf-8")
         entries = tomllib.loads(text).get("lesson", [])
         return {entry["name"]: _lesson(root, entry) for entry in entries}
-    except (OSError, tomllib.TOMLDecodeError, KeyError, TypeError) as error:
-        raise CourseError(f"{root / CURRICULUM} cannot be read: {error!r}") from error
+    except KeyError as error:
+        raise CourseError(f"{root / CURRICULUM}: a lesson lacks {error.args[0]!r}") from error
+    except (OSError, tomllib.TOMLDecodeError, TypeError) as error:
+        raise CourseError(f"{root / CURRICULUM} cannot be read: {error}") from error
 
 
 def _lesson(root: Path, entry: dict[str, Any]) -> Lesson:
