@@ -104,7 +104,9 @@ def test_stock_nbgrader_gives_a_right_notebook_nothing(lesson: Lesson, tmp_path:
         assert [grade.auto_score for grade in notebook.grades] == [0] * len(lesson.exercises)
 
 
-@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "docs/scores.md", "docs/wall.md"])
+@pytest.mark.parametrize(
+    "name", ["README.md", "CONTRIBUTING.md", "docs/authoring.md", "docs/scores.md", "docs/wall.md"]
+)
 def test_links_between_files_lead_somewhere(name: str) -> None:
     page = HERE / name
     for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text()):

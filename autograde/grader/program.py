@@ -75,7 +75,7 @@ def load(lesson: Lesson) -> Program:
             if name in rubric_cells:
                 compile(cell.source, name, "exec")
                 rubrics[rubric_cells[name]] = cell.source
-            else:
+            elif not cell.metadata["nbgrader"].get("grade"):  # else a rubric of another name
                 run(cell.source, names)
         except Exception as error:
             raise CourseError(f"{lesson.text.name}: the cell {name} {_why(error)}") from error

@@ -7,28 +7,27 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import chdir, contextmanager
 from pathlib import Path
 from typing import Any
 
 import nbformat
 import pytest
 from classes import FILES, contents, fill, reference_answers
+from click.testing import CliRunner
 from conftest import HERE
 from nbgrader.api import Gradebook
 from playwright.sync_api import Browser, FrameLocator, Locator, Response, expect
 
+from autograde.cli import main
 from autograde.course import CURRICULUM, Lesson, lessons
 from autograde.grader.variants import read_variants
 from autograde.kernels.wall import missing
-from browser.conftest import Lab, Watched, lab, watch
+from browser.conftest import Lab, Watched, watch
+from browser.instructor import SLOW, instructors_lab, opened, press, row_of
 
 LESSON, NOTEBOOK, EXERCISE = "07_my_lesson", "my_lesson", "center_rows"
-SLOW = 120_000
-"""Milliseconds: the server imports torch when something is first graded."""
 STUDENTS = ("ada", "bob", "zoe", "eve")
-HARMLESS = "mathjax"
-"""Formgrader's page for grading asks for it at a network address; without it formulas stay text."""
 OPTIONS = ["--no-wall"] if missing() else []
 
 
@@ -39,6 +38,12 @@ def run(*command: str, cwd: Path, **env: str) -> str:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
+
+
+def autograde(root: Path, *arguments: str) -> None:
+    with chdir(root):
+        result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 0, result.output
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -68,11 +73,11 @@ def twin(tmp_path_factory: pytest.TempPathFactory) -> Lesson:
     (root / "source").mkdir()
     (root / CURRICULUM).touch()
     shutil.copy(HERE / "nbgrader_config.py", root)
-    run("autograde", "new", LESSON, cwd=root)
-    run("autograde", "build", cwd=root)
+    autograde(root, "new", LESSON)
+    autograde(root, "build")
     lesson = lessons(root)[LESSON]
     hand_in(lesson)
-    run("autograde", "grade", *OPTIONS, cwd=lesson.root)
+    autograde(root, "grade", *OPTIONS)
     return lesson
 
 
@@ -96,56 +101,13 @@ def lesson(twin: Lesson, tmp_path_factory: pytest.TempPathFactory) -> Lesson:
 
 @pytest.fixture(scope="module")
 def server(lesson: Lesson, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    """JupyterLab as `make instructor` starts it."""
-    folder, _ = what_make_instructor_runs()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("JUPYTER_CONFIG_PATH", str(HERE / folder))
-        with lab(lesson.root, tmp_path_factory.mktemp("lab")) as running:
-            yield running
-
-
-def what_make_instructor_runs() -> tuple[str, str]:
-    """Its folder of JupyterLab's settings, and the address it opens."""
-    _, _, target = (HERE / "Makefile").read_text().partition("\ninstructor: ")
-    target, _, _ = target.partition("\n\n")
-    folder = re.search(r'JUPYTER_CONFIG_PATH="\$\(CURDIR\)/([\w/]+)', target)
-    address = re.search(r"--LabApp.default_url='(\S+)'", target)
-    assert folder
-    assert address
-    return folder[1], address[1]
-
-
-@contextmanager
-def opened(browser: Browser, server: Lab) -> Iterator[tuple[Watched, FrameLocator]]:
-    """What an instructor sees first, with Formgrader in a tab."""
-    with watch(browser) as seen:
-        _, address = what_make_instructor_runs()
-        seen.page.goto(f"{server.url}{address}&token={server.token}")
-        formgrader = seen.page.frame_locator(".jp-IFrame iframe")
-        row_of_lesson(formgrader).wait_for(timeout=SLOW)
-        yield seen, formgrader
-        assert [error for error in seen.errors if HARMLESS not in error.lower()] == []
-
-
-def row_of_lesson(formgrader: FrameLocator) -> Locator:
-    return formgrader.locator(f'#main-table tr:has(td.name[data-order="{LESSON}"])')
-
-
-def press(formgrader: FrameLocator, button: Locator) -> str:
-    """Press a button that makes the server do something, and read what it says at the end."""
-    button.click()
-    dialog = formgrader.locator("#success-modal, #error-modal")
-    dialog.wait_for(timeout=SLOW)
-    expect(dialog).to_have_css("opacity", "1")
-    said = dialog.inner_text()
-    dialog.get_by_role("button", name="OK").click()
-    expect(dialog).to_have_count(0)
-    return said
+    with instructors_lab(lesson.root, tmp_path_factory.mktemp("lab")) as running:
+        yield running
 
 
 def submissions(formgrader: FrameLocator) -> dict[str, Locator]:
     """Go to the lesson's submissions: their rows, by student."""
-    row_of_lesson(formgrader).locator("td.num-submissions a").click()
+    row_of(formgrader, LESSON).locator("td.num-submissions a").click()
     formgrader.locator("td.student-id").first.wait_for(timeout=SLOW)
     return {
         student: formgrader.locator(f'tr:has(td.student-id[data-order="{student}"])')
@@ -186,13 +148,13 @@ def test_no_news_and_no_notices_of_updates(server: Lab, browser: Browser) -> Non
 def test_generate_gives_what_build_gives(
     server: Lab, lesson: Lesson, twin: Lesson, browser: Browser
 ) -> None:
-    with opened(browser, server) as (seen, formgrader):
-        said = press(formgrader, row_of_lesson(formgrader).locator("td.assign a"))
+    with opened(browser, server, LESSON) as (seen, formgrader):
+        said = press(formgrader, row_of(formgrader, LESSON).locator("td.assign a"))
         assert f"Successfully created the student version of '{LESSON}'" in said
         built, generated = twin.released_notebook.parent, lesson.released_notebook.parent
         assert files(generated) == files(built)
         # its preview is the folder, in Lab's own file browser
-        row_of_lesson(formgrader).locator("td.preview a").click()
+        row_of(formgrader, LESSON).locator("td.preview a").click()
         expect(seen.page.locator(f'.jp-DirListing-item[title*="{NOTEBOOK}.ipynb"]')).to_be_visible()
 
 
@@ -202,11 +164,11 @@ def test_a_lesson_with_faults_is_refused_with_our_words(
     text = lesson.text.read_text()
     lesson.text.write_text(text.replace('"points": 2', '"points": 4', 1))
     try:
-        with opened(browser, server) as (_, formgrader):
-            said = press(formgrader, row_of_lesson(formgrader).locator("td.assign a"))
+        with opened(browser, server, LESSON) as (_, formgrader):
+            said = press(formgrader, row_of(formgrader, LESSON).locator("td.assign a"))
             assert "test_center_rows has 4 points, the curriculum 2" in said
             lesson.text.write_text(text)
-            press(formgrader, row_of_lesson(formgrader).locator("td.assign a"))
+            press(formgrader, row_of(formgrader, LESSON).locator("td.assign a"))
     finally:
         lesson.text.write_text(text)
 
@@ -214,7 +176,7 @@ def test_a_lesson_with_faults_is_refused_with_our_words(
 def test_autograde_gives_the_scores_of_the_command_line(
     server: Lab, lesson: Lesson, twin: Lesson, browser: Browser
 ) -> None:
-    with opened(browser, server) as (_, formgrader):
+    with opened(browser, server, LESSON) as (_, formgrader):
         rows = submissions(formgrader)
         for student, row in rows.items():
             said = press(formgrader, row.locator("td.autograde a"))
@@ -229,7 +191,7 @@ def test_autograde_gives_the_scores_of_the_command_line(
 def test_generate_feedback_gives_our_page(
     server: Lab, lesson: Lesson, twin: Lesson, browser: Browser
 ) -> None:
-    with opened(browser, server) as (_, formgrader):
+    with opened(browser, server, LESSON) as (_, formgrader):
         for student, row in submissions(formgrader).items():
             said = press(formgrader, row.locator("td.generate-feedback a"))
             assert "Successfully generated feedback" in said
@@ -239,7 +201,7 @@ def test_generate_feedback_gives_our_page(
 def test_a_score_given_by_hand_reaches_the_page(
     server: Lab, lesson: Lesson, twin: Lesson, browser: Browser
 ) -> None:
-    with opened(browser, server) as (seen, formgrader):
+    with opened(browser, server, LESSON) as (seen, formgrader):
         submissions(formgrader)["bob"].locator("td.student-name a").click()
         formgrader.get_by_role("link", name=NOTEBOOK, exact=True).click()
         score, comment = formgrader.locator(f"#test_{EXERCISE}"), formgrader.locator("textarea")
@@ -251,7 +213,7 @@ def test_a_score_given_by_hand_reaches_the_page(
         with saved(seen, "comment"):
             comment.fill("Nearly.")
             comment.blur()
-    with opened(browser, server) as (_, formgrader):
+    with opened(browser, server, LESSON) as (_, formgrader):
         bob = submissions(formgrader)["bob"]
         assert bob.locator("td.score").inner_text() == "1.25 / 2"
         press(formgrader, bob.locator("td.generate-feedback a"))
@@ -262,7 +224,7 @@ def test_a_score_given_by_hand_reaches_the_page(
         gradebook.find_grade(f"test_{EXERCISE}", *place).manual_score = 1.25
         gradebook.find_comment(EXERCISE, *place).manual_comment = "Nearly."
         gradebook.db.commit()
-    run("autograde", "grade", *OPTIONS, cwd=twin.root)
+    autograde(twin.root, "grade", *OPTIONS)
     assert b"Nearly." in page_of(twin, "bob")
     assert page_of(lesson, "bob") == page_of(twin, "bob")
 
@@ -271,8 +233,8 @@ def test_collect_brings_what_was_handed_in(
     server: Lab, lesson: Lesson, twin: Lesson, browser: Browser, tmp_path: Path
 ) -> None:
     student = getpass.getuser()
-    with opened(browser, server) as (_, formgrader):
-        row = row_of_lesson(formgrader)
+    with opened(browser, server, LESSON) as (_, formgrader):
+        row = row_of(formgrader, LESSON)
         assert "Successfully released" in press(formgrader, row.locator("td.release a"))
         config = lesson.root / "nbgrader_config.py"
         root = re.search(r"^c\.Exchange\.root = '(.*)'$", config.read_text(), re.M)
