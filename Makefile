@@ -36,7 +36,7 @@ lab: $(READY) ## open JupyterLab on the lessons
 	@$(VENV) jupyter lab --LabApp.default_url=/lab/tree/notebooks
 
 instructor: $(READY) ## open JupyterLab with Formgrader on this course
-	@$(VENV) JUPYTER_CONFIG_PATH="$(CURDIR)/autograde/authoring/jupyter:$${JUPYTER_CONFIG_PATH:-}" \
+	@$(VENV) JUPYTER_CONFIG_PATH="$(CURDIR)/autograde/authoring/jupyter$${JUPYTER_CONFIG_PATH:+:$$JUPYTER_CONFIG_PATH}" \
 		jupyter lab --LabApp.default_url='/lab/workspaces/instructor?formgrader=true'
 
 build: $(READY) ## make notebooks/ and solutions/ from source/

@@ -19,7 +19,7 @@ from nbgrader.api import Gradebook
 from autograde.authoring import build as building
 from autograde.authoring import lint
 from autograde.authoring.preprocessors import UNSTEADY
-from autograde.authoring.release import ENVIRONMENT, release
+from autograde.authoring.release import ENVIRONMENT, PACKAGE, release
 from autograde.authoring.sources import source_notebook, sync
 from autograde.cli import main
 from autograde.course import CourseError, Lesson, grade_id, lessons
@@ -289,6 +289,25 @@ def test_release_writes_what_students_may_have_and_nothing_else(tmp_path: Path) 
     assert b"BEGIN SOLUTION" not in everything
     with pytest.raises(CourseError, match="is not empty"):
         release(HERE, wanted, target)
+
+
+def test_release_refuses_a_notebook_that_somebody_tried(course: Path, tmp_path: Path) -> None:
+    lesson = lessons(course)[LESSON]
+    for name in (*ENVIRONMENT, PACKAGE):
+        (course / name).symlink_to(HERE / name)
+    nb = nbformat.read(lesson.released_notebook, as_version=4)
+    kept = (
+        lesson.released_notebook.parent / ".ipynb_checkpoints" / "self_attention-checkpoint.ipynb"
+    )
+    kept.parent.mkdir()
+    nbformat.write(nb, kept)
+    release(course, [lesson], tmp_path / "out")
+    assert not list((tmp_path / "out" / "notebooks").rglob("*checkpoint*"))
+    cell_of(nb, "context_vectors").source = "def context_vectors(w, v):\n    return w @ v"
+    nbformat.write(nb, lesson.released_notebook)
+    with pytest.raises(CourseError, match="autograde build 01_self_attention\n- context_vectors:"):
+        release(course, [lesson], tmp_path / "other")
+    assert not (tmp_path / "other").exists()
 
 
 def test_release_needs_a_built_lesson(course: Path, tmp_path: Path) -> None:

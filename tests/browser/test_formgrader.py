@@ -249,3 +249,13 @@ def test_collect_brings_what_was_handed_in(
         assert "Successfully collected" in press(formgrader, row.locator("td.collect a"))
     collected = lesson.root / "submitted" / student / LESSON
     assert {f"{NOTEBOOK}.ipynb", "timestamp.txt"} <= set(files(collected))
+
+
+def test_a_lesson_made_meanwhile_travels_without_its_text(
+    server: Lab, lesson: Lesson, browser: Browser
+) -> None:
+    autograde(lesson.root, "new", "08_second")
+    with opened(browser, server, "08_second") as (_, formgrader):
+        press(formgrader, row_of(formgrader, "08_second").locator("td.assign a"))
+    released = lessons(lesson.root)["08_second"].released_notebook.parent
+    assert set(files(released)) == {"second.ipynb", "practice.safetensors.gz"}
