@@ -11,7 +11,7 @@ VENV := PATH="$(CURDIR)/.venv/bin:$$PATH"
 PIP_INSTALL := -m pip install -qq --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-browser lab site build check bench lock clean python
+.PHONY: help demo test test-browser lab instructor site build check bench lock clean python
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | while IFS='|' read -r name what; do \
@@ -37,6 +37,10 @@ lab: $(READY) ## open JupyterLab on the lessons, in a working copy in work/
 
 site: $(READY) ## the lessons as pages to read, without answers, in build/site
 	@$(VENV) python -m autograde.authoring.site
+
+instructor: $(READY) ## open JupyterLab with Formgrader on this course
+	@$(VENV) JUPYTER_CONFIG_PATH="$(CURDIR)/autograde/authoring/jupyter$${JUPYTER_CONFIG_PATH:+:$$JUPYTER_CONFIG_PATH}" \
+		jupyter lab --LabApp.default_url='/lab/workspaces/instructor?formgrader=true'
 
 build: $(READY) ## make notebooks/ and solutions/ from source/
 	@$(VENV) autograde build

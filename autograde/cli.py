@@ -34,6 +34,24 @@ def chosen(names: tuple[str, ...]) -> list[course.Lesson]:
 
 
 @main.command()
+@click.argument("lesson")
+def new(lesson: str) -> None:
+    """Make a lesson to start from: it builds, checks and grades as it is."""
+    from autograde.authoring import new as making
+
+    try:
+        root = course.find_root(Path.cwd())
+        folder = making.new(root, lesson).folder.relative_to(root)
+    except course.CourseError as error:
+        raise click.UsageError(str(error)) from error
+    except OSError as error:
+        raise click.ClickException(f"{error.filename}: {error.strerror}") from error
+    print(f"{folder}/ holds the lesson; {course.CURRICULUM} ends with its entry.")
+    print(f"Next: autograde build {lesson}; then write over what says REPLACE.")
+    print("How to add an exercise: docs/authoring.md")
+
+
+@main.command()
 @click.argument("lessons", nargs=-1)
 @click.option("--check", is_flag=True, help="Change nothing; fail if anything is out of date.")
 def build(lessons: tuple[str, ...], check: bool) -> None:
@@ -65,9 +83,12 @@ def check(lessons: tuple[str, ...], measure: bool) -> None:
 
     faults = 0
     for lesson in chosen(lessons):
-        if measure:
-            checking.measure(lesson)
-        results = checking.check(lesson)
+        try:
+            if measure:
+                checking.measure(lesson)
+            results = checking.check(lesson)
+        except course.CourseError as error:
+            raise click.ClickException(str(error)) from error
         heads = ["exercise", "points", "lines", "right", "wrong", "margin", "ms", "faults"]
         table = Table(*heads, title=lesson.name)
         for row in checking.table_rows(results):

@@ -106,10 +106,13 @@ def lessons(root: Path) -> dict[str, Lesson]:
         CourseError: the curriculum cannot be read.
     """
     try:
-        entries = tomllib.loads((root / CURRICULUM).read_text(encoding="utf-8"))["lesson"]
+        text = (root / CURRICULUM).read_text(encoding="utf-8")
+        entries = tomllib.loads(text).get("lesson", [])
         return {entry["name"]: _lesson(root, entry) for entry in entries}
-    except (OSError, tomllib.TOMLDecodeError, KeyError, TypeError) as error:
-        raise CourseError(f"{root / CURRICULUM} cannot be read: {error!r}") from error
+    except KeyError as error:
+        raise CourseError(f"{root / CURRICULUM}: a lesson lacks {error.args[0]!r}") from error
+    except (OSError, tomllib.TOMLDecodeError, TypeError) as error:
+        raise CourseError(f"{root / CURRICULUM} cannot be read: {error}") from error
 
 
 def _lesson(root: Path, entry: dict[str, Any]) -> Lesson:
@@ -135,9 +138,11 @@ def choose(root: Path, names: tuple[str, ...]) -> list[Lesson]:
     """The lessons of these names, or all of them when none is named.
 
     Raises:
-        CourseError: a name is unknown; the message lists those there are.
+        CourseError: a name is unknown, and the message lists those there are; or there are none.
     """
     known = lessons(root)
+    if not known:
+        raise CourseError(f"{CURRICULUM} names no lesson yet. Run: autograde new 01_my_lesson")
     for name in names:
         if name not in known:
             raise CourseError(f"there is no lesson {name!r}; there are: {', '.join(known)}")

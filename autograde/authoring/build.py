@@ -66,7 +66,8 @@ def _build_into(lesson: Lesson, folder: Path, db_url: str | None) -> tuple[Path,
 
 def _changes(new: Path, old: Path) -> list[str]:
     changes = []
-    for name in sorted({path.name for folder in (new, old) for path in folder.glob("*")}):
+    files = {path.name for folder in (new, old) for path in folder.glob("*") if path.is_file()}
+    for name in sorted(files):
         made, committed = new / name, old / name
         if not made.is_file() or not committed.is_file():
             changes.append(f"{committed}: {'missing' if made.is_file() else 'should not be there'}")

@@ -32,6 +32,8 @@ SAFETY = 10
 """Tolerance over measured spread, and the least margin of a wrong variant over the tolerance."""
 CHECK_MARGIN = 2
 """The least margin on a `check` line, whose limit is already six standard errors."""
+FEWEST_RIGHT, FEWEST_WRONG = 2, 4
+"""So many variants an exercise needs before it is given to students; a draft builds with fewer."""
 WIDEST = 1e-3
 """Right answers further apart than this do not agree."""
 
@@ -135,6 +137,11 @@ def check_exercise(job: tuple[Lesson, Exercise]) -> Checked:
     margins: list[float] = [inf]
     caught: set[str] = set()
     alone: set[str] = set()
+    if len(variants.right) < FEWEST_RIGHT or len(variants.wrong) < FEWEST_WRONG:
+        faults.append(
+            f"{len(variants.right)} right and {len(variants.wrong)} wrong variants; before it is "
+            f"released it needs {FEWEST_RIGHT} and {FEWEST_WRONG}"
+        )
     lines: set[str] = set()
     for seed in CHECKED_SEEDS:
         key = expected.make_key(reference, exercise, seed, tolerances)
@@ -147,7 +154,7 @@ def check_exercise(job: tuple[Lesson, Exercise]) -> Checked:
             alone |= failed if len(failed) == 1 else set()
             margins.append(margin)
             if margin < least:
-                faults.append(f"wrong variant {wrong.name} misses by {margin:.1f} (seed {seed})")
+                faults.append(f"wrong variant {wrong.name} {_misses(margin, least)} (seed {seed})")
     faults += [f"no wrong variant fails the line “{line}”" for line in sorted(lines - caught)]
     faults += _together(caught, alone, variants.never_alone)
     return Checked(
@@ -207,6 +214,15 @@ def _margin(wrong: Wrong, key: Key) -> tuple[set[str], float, float]:
         if times > margin:
             margin, least = times, float(CHECK_MARGIN if line.kind == "check" else SAFETY)
     return failed, margin, least
+
+
+def _misses(margin: float, least: float) -> str:
+    if not margin:
+        return "passes every line"
+    return (
+        f"misses by {margin:.1f} tolerances, {least:g} are needed: draw larger or less friendly "
+        "inputs"
+    )
 
 
 def _milliseconds(reference: program.Program, exercise: Exercise) -> float:

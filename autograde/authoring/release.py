@@ -3,6 +3,10 @@
 import shutil
 from pathlib import Path
 
+import nbformat
+
+from autograde.authoring.lint import lint_student
+from autograde.authoring.sources import source_notebook
 from autograde.course import CourseError, Lesson
 
 ENVIRONMENT = ("LICENSE", "environment.yml", "pyproject.toml", "requirements.lock", "setup.py")
@@ -41,20 +45,33 @@ def release(root: Path, lessons: list[Lesson], target: Path) -> None:
     """Write the lessons and what they run with to a new or empty folder, and nothing else.
 
     Raises:
-        CourseError: the folder is not empty, a lesson is not built, or the course lacks the
-            files of the environment.
+        CourseError: the folder is not empty, a lesson is not built or somebody wrote in what was
+            built, or the course lacks the files of the environment.
     """
     if target.exists() and any(target.iterdir()):
         raise CourseError(f"{target} is not empty; name a new folder")
     for lesson in lessons:
         if not lesson.released_notebook.is_file():
             raise CourseError(f"{lesson.name} is not built. Run: autograde build {lesson.name}")
+        _require_untouched(lesson)
     if missing := [name for name in (*ENVIRONMENT, PACKAGE) if not (root / name).exists()]:
         raise CourseError(f"{root} lacks {', '.join(missing)}, which students need")
     for lesson in lessons:
-        shutil.copytree(lesson.released_notebook.parent, target / "notebooks" / lesson.name)
+        shutil.copytree(
+            lesson.released_notebook.parent,
+            target / "notebooks" / lesson.name,
+            ignore=shutil.ignore_patterns(".ipynb_checkpoints"),
+        )
     for name in ENVIRONMENT:
         shutil.copyfile(root / name, target / name)
     shutil.copytree(root / PACKAGE, target / PACKAGE, ignore=shutil.ignore_patterns("__pycache__"))
     rows = "\n".join(f"- {lesson.name}: {lesson.title}, {lesson.about}" for lesson in lessons)
     (target / "README.md").write_text(README.format(lessons=rows), encoding="utf-8")
+
+
+def _require_untouched(lesson: Lesson) -> None:
+    """Raises CourseError when the student version may hold answers: somebody tried it and saved."""
+    nb = nbformat.read(lesson.released_notebook, as_version=4)
+    if faults := lint_student(source_notebook(lesson), nb):
+        said = f"{lesson.released_notebook} is not as built. Run: autograde build {lesson.name}"
+        raise CourseError("\n".join([said, *(f"- {fault}" for fault in faults)]))

@@ -93,8 +93,19 @@ def make_key(
 
 
 def record(reference: program.Program, variant: Variant, seed: int) -> Recording:
-    """What the rubric records of a variant."""
-    return reference.with_answer(variant.code).record(variant.exercise, seed)
+    """What the rubric records of a variant.
+
+    Raises:
+        CourseError: its code fails before anything is called.
+    """
+    try:
+        answered = reference.with_answer(variant.code)
+    except Exception as error:
+        raise CourseError(
+            f"the variant {variant.name} of {variant.exercise} fails: "
+            f"{type(error).__name__}: {error}"
+        ) from error
+    return answered.record(variant.exercise, seed)
 
 
 def _wrong(variant: Variant, recording: Recording, key: Key) -> Wrong:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any
 
-from autograde.course import Lesson, grade_id, read_text
+from autograde.course import CourseError, Lesson, grade_id, read_text
 from autograde.student import session
 from autograde.verdict.recording import Recording
 
@@ -41,7 +41,13 @@ class Program:
         return replace(self, names=names)
 
     def record(self, exercise: str, seed: int, *, double: bool = False) -> Recording:
-        """What the rubric of an exercise records with this seed."""
+        """What the rubric of an exercise records with this seed.
+
+        Raises:
+            CourseError: the lesson has no such rubric.
+        """
+        if exercise not in self.rubrics:
+            raise CourseError(f"{self.lesson.text.name} has no cell test_{exercise}")
         with session.recording(seed, double=double) as recordings, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # wrong variants earn them, and they count for nothing
             try:
@@ -54,18 +60,34 @@ class Program:
 
 
 def load(lesson: Lesson) -> Program:
-    """Run the lesson's locked cells and its solutions; the other cells only show things."""
+    """Run the lesson's locked cells and its solutions; the other cells only show things.
+
+    Raises:
+        CourseError: one of them fails, or a rubric is no Python; the message says which and why.
+    """
     names: dict[str, Any] = {"__name__": lesson.name}
     rubrics = {}
     rubric_cells = {exercise.rubric_cell: exercise.name for exercise in lesson.exercises}
     for cell in read_text(lesson).cells:
         if cell.cell_type != "code" or (name := grade_id(cell)) is None:
             continue
-        if name in rubric_cells:
-            rubrics[rubric_cells[name]] = cell.source
-        else:
-            run(cell.source, names)
+        try:
+            if name in rubric_cells:
+                compile(cell.source, name, "exec")
+                rubrics[rubric_cells[name]] = cell.source
+            elif not cell.metadata["nbgrader"].get("grade"):  # else a rubric of another name
+                run(cell.source, names)
+        except Exception as error:
+            raise CourseError(f"{lesson.text.name}: the cell {name} {_why(error)}") from error
     return Program(lesson, names, rubrics)
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, SyntaxError):
+        return (
+            f"is no Python: {error.msg}, in its line {error.lineno}: {(error.text or '').strip()}"
+        )
+    return f"fails: {type(error).__name__}: {error}"
 
 
 def run(code: str, names: dict[str, Any]) -> None:

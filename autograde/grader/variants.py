@@ -58,7 +58,10 @@ def read_variants(lesson: Lesson, exercise: Exercise) -> Variants:
     """
     path = path_of(lesson, exercise)
     if not path.is_file():
-        raise CourseError(f"{exercise.name} has no variants: {path} is missing")
+        raise CourseError(
+            f"{exercise.name} has no variants: {path} is missing. It holds hints and right and "
+            "wrong answers; docs/authoring.md shows one."
+        )
     cells = jupytext.read(path, fmt="py:percent").cells
     if not cells or cells[0].cell_type != "markdown":
         raise CourseError(f"{path}: the first cell must be Markdown with the hints as 1. 2. 3.")
@@ -77,8 +80,8 @@ def _variant(path: Path, exercise: Exercise, text: dict[str, str], code: dict[st
     heading = HEADING.search(text["source"])
     if text["cell_type"] != "markdown" or code["cell_type"] != "code" or heading is None:
         raise CourseError(
-            f"{path}: expected '## right: name' or '## wrong: name' and a code cell, "
-            f"found {text['source'][:60]!r}"
+            f"{path}: expected '## right: name' or '## wrong: name' (small letters, digits and _) "
+            f"and a code cell, found {text['source'].splitlines()[:1]}"
         )
     right = heading[1] == "right"
     return Variant(

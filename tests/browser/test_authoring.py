@@ -1,0 +1,226 @@
+"""docs/authoring.md: every step of the page is done, with the page's own words and code."""
+
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import chdir
+from pathlib import Path
+
+import jupytext
+import nbformat
+import pytest
+from click.testing import CliRunner
+from conftest import HERE
+from nbformat import NotebookNode
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from autograde.cli import main
+from autograde.course import CURRICULUM, Lesson, grade_id, lessons
+from browser.conftest import Lab, Watched, watch
+from browser.instructor import SLOW, in_files, instructors_lab, opened, row_of
+
+PAGE = (HERE / "docs" / "authoring.md").read_text()
+BLOCK = re.compile(r"^```(\w+) ?([\w ]*)\n(.*?)^```$", re.M | re.S)
+PARTS = {
+    int(number): BLOCK.findall(text)
+    for number, text in re.findall(r"^## (\d) (.*?)(?=^## |\Z)", PAGE, re.M | re.S)
+}
+LESSON, EXERCISE = "07_my_lesson", "row_ranges"
+ADDED = ("question", "answer", "rubric")
+
+
+def block(name: str) -> str:
+    (found,) = (text for part in PARTS.values() for _, named, text in part if named == name)
+    return str(found)
+
+
+def cells_of_the_table() -> dict[str, tuple[str, str, str]]:
+    """What the page says of nbgrader's panel: Type, ID and points, by cell."""
+    _, _, table = PAGE.partition("| cell | Type | ID | Points |\n|---|---|---|---|\n")
+    rows = table.partition("\n\n")[0].splitlines()
+    split = ([part.strip() for part in row.strip("|").split("|")] for row in rows)
+    return {name: (kind, id_, points) for name, kind, id_, points in split}
+
+
+def do(root: Path, part: int) -> None:
+    """Run a part's commands. One that says what the next block quotes is meant to fail with it."""
+    blocks = PARTS[part]
+    said = [text for kind, name, text in blocks if (kind, name) == ("text", "")]
+    for kind, _, text in blocks:
+        for line in text.splitlines() if kind == "sh" else []:
+            program, *arguments = line.split()
+            assert program == "autograde"
+            with chdir(root):
+                result = CliRunner().invoke(main, arguments)
+            if result.exit_code:
+                assert said, result.output
+                assert said.pop(0).strip() in result.output
+    assert not said
+
+
+@pytest.fixture(scope="module")
+def lesson(tmp_path_factory: pytest.TempPathFactory) -> Lesson:
+    """Part 1, in a course without lessons."""
+    root = tmp_path_factory.mktemp("course")
+    (root / "source").mkdir()
+    (root / CURRICULUM).touch()
+    for name in ("nbgrader_config.py", "jupytext.toml"):
+        shutil.copy(HERE / name, root)
+    do(root, 1)
+    return lessons(root)[LESSON]
+
+
+@pytest.fixture(scope="module")
+def server(lesson: Lesson, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    with instructors_lab(lesson.root, tmp_path_factory.mktemp("lab")) as running:
+        yield running
+
+
+@pytest.fixture
+def seen(server: Lab, browser: Browser) -> Iterator[Watched]:
+    """JupyterLab with Formgrader closed, in the folder of the lesson's source."""
+    with watch(browser) as watched:
+        place = f"{server.url}/lab/tree/source/{LESSON}?reset&token={server.token}"
+        watched.page.set_default_timeout(SLOW)
+        watched.page.goto(place)
+        yield watched
+        assert watched.errors == []
+
+
+def kernel_is_idle(page: Page) -> None:
+    """What is run before a kernel is connected is lost, though it may be called idle."""
+    page.wait_for_function(
+        """() => {
+          const context = window.jupyterapp.shell.currentWidget?.sessionContext;
+          const kernel = context?.session?.kernel;
+          return kernel?.connectionStatus === "connected" && kernel.status === "idle";
+        }""",
+        timeout=SLOW,
+    )
+
+
+def save(page: Page) -> None:
+    page.keyboard.press("Control+s")
+    page.wait_for_function("!window.jupyterapp.shell.currentWidget.context.model.dirty")
+
+
+def code_cell(page: Page, text: str) -> Locator:
+    return page.locator(".jp-NotebookPanel:visible .jp-CodeCell").filter(has_text=text).last
+
+
+def test_parts_2_and_3_add_the_cells(lesson: Lesson, seen: Watched) -> None:
+    before, page = jupytext.read(lesson.text), seen.page
+    in_files(page, lesson.text.name).click(button="right")
+    page.locator(".lm-Menu-itemLabel", has_text="Open With").hover()
+    page.locator(".lm-Menu-itemLabel", has_text="Jupytext Notebook").click()
+    kernel_is_idle(page)
+    page.locator(".jp-mod-right .lm-TabBar-tab", has_text="Create Assignment").click()
+    expect(page.locator(".nbgrader-CellWidget").first).to_be_visible()
+    page.locator(".jp-MarkdownCell", has_text="2 Summary").last.click()
+    for _ in ADDED:
+        page.keyboard.press("a")
+    page.keyboard.press("m")
+    for name in ADDED:
+        page.keyboard.press("Enter")
+        page.keyboard.insert_text(block(name).removesuffix("\n"))
+        page.keyboard.press("Escape")
+        page.keyboard.press("ArrowDown")
+    for name, (kind, id_, points) in cells_of_the_table().items():
+        fill_in(page, code_cell(page, block(name).splitlines()[-2].strip()), kind, id_, points)
+    page.locator('.jp-mod-right .lm-TabBar-tab[title="Property Inspector"]').click()
+    page.get_by_text("Common Tools").click()
+    page.locator(".jp-CellTags-Tag", has_text="raises-exception").click()
+    save(page)
+    the_text_holds(lesson, before)
+
+
+def fill_in(page: Page, cell: Locator, kind: str, id_: str, points: str) -> None:
+    """The panel's part for a cell."""
+    cell.locator(".cm-content").click()
+    panel = page.locator(".nbgrader-CellWidget.nbgrader-mod-active")
+    panel.locator(".nbgrader-CellType select").select_option(label=kind)
+    for place, value in ((".nbgrader-CellId input", id_), (".nbgrader-CellPoints input", points)):
+        if value:
+            panel.locator(place).fill(value)
+            panel.locator(place).blur()
+
+
+def the_text_holds(lesson: Lesson, before: NotebookNode) -> None:
+    """The three cells stand before the summary, with the page's heads, and nothing else changed."""
+    after = jupytext.read(lesson.text)
+    plain = [[(c.cell_type, c.source, c.metadata) for c in nb.cells] for nb in (before, after)]
+    start = len(plain[0]) - 1
+    assert plain[1][:start] == plain[0][:start]
+    assert plain[1][start + 3 :] == plain[0][start:]
+    assert [c.source for c in after.cells[start : start + 3]] == [
+        block(name).removesuffix("\n") for name in ADDED
+    ]
+    assert after.metadata == before.metadata
+    for head in block("heads").splitlines():
+        assert head in lesson.text.read_text().splitlines()
+
+
+def test_parts_4_to_6_build_it(lesson: Lesson) -> None:
+    curriculum = lesson.root / CURRICULUM
+    curriculum.write_text(curriculum.read_text() + block("points"))
+    (lesson.folder / "variants" / f"{EXERCISE}.py").write_text(block("variants"))
+    do(lesson.root, 6)
+    released = nbformat.read(lesson.released_notebook, as_version=4)
+    answer = next(cell for cell in released.cells if grade_id(cell) == EXERCISE)
+    assert "raise NotImplementedError()" in answer.source
+    assert "amax" not in answer.source
+
+
+def test_part_7_shows_it_as_students_see_it(lesson: Lesson, server: Lab, browser: Browser) -> None:
+    with opened(browser, server, LESSON) as (seen, formgrader):
+        page = seen.page
+        page.set_default_timeout(SLOW)
+        row_of(formgrader, LESSON).locator("td.preview a").click()
+        in_files(page, lesson.released_notebook.name).dblclick()
+        kernel_is_idle(page)
+        page.get_by_role("menuitem", name="Run", exact=True).click()
+        page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
+        has_run(code_cell(page, f'rubric("{EXERCISE}")'))
+        answer(page, "Largest minus smallest", block("wrong answer"))
+        assert "gradients" in run_rubric(page)
+        assert block("says").strip().replace("`", "") in run_rubric(page)
+        answer(page, "amax(dim=0)", block("right answer"))
+        assert "wrong" not in run_rubric(page).lower()
+
+
+def answer(page: Page, has: str, code: str) -> None:
+    """Write over the exercise's cell, which has this in it now, and run it."""
+    code_cell(page, has).locator(".cm-content").click()
+    page.keyboard.press("Control+a")
+    page.keyboard.insert_text(code.removesuffix("\n"))
+    run(page, code_cell(page, code.splitlines()[-1].strip()))
+
+
+def run(page: Page, cell: Locator) -> None:
+    before = cell.locator(".jp-InputPrompt").first.inner_text()
+    page.keyboard.press("Control+Enter")
+    expect(cell.locator(".jp-InputPrompt").first).not_to_have_text(before, timeout=SLOW)
+    has_run(cell)
+    kernel_is_idle(page)
+
+
+def has_run(cell: Locator) -> None:
+    prompt = cell.locator(".jp-InputPrompt").first
+    expect(prompt).to_have_text(re.compile(r"\[\d+\]:"), timeout=SLOW)
+
+
+def run_rubric(page: Page) -> str:
+    cell = code_cell(page, f'rubric("{EXERCISE}")')
+    cell.locator(".cm-content").click()
+    run(page, cell)
+    return cell.locator(".rubric").inner_text()
+
+
+def test_part_7_ends_with_a_lesson_that_passes(lesson: Lesson) -> None:
+    with (lesson.folder / "variants" / f"{EXERCISE}.py").open("a") as file:
+        file.write(block("more variants"))
+    do(lesson.root, 7)
+    assert [exercise.name for exercise in lessons(lesson.root)[LESSON].exercises] == [
+        "center_rows",
+        EXERCISE,
+    ]

@@ -1,0 +1,261 @@
+"""Formgrader in JupyterLab, beside a twin course in which the command line does the same."""
+
+import getpass
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import chdir, contextmanager
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from classes import FILES, contents, fill, reference_answers
+from click.testing import CliRunner
+from conftest import HERE
+from nbgrader.api import Gradebook
+from playwright.sync_api import Browser, FrameLocator, Locator, Response, expect
+
+from autograde.cli import main
+from autograde.course import CURRICULUM, Lesson, lessons
+from autograde.grader.variants import read_variants
+from autograde.kernels.wall import missing
+from browser.conftest import Lab, Watched, watch
+from browser.instructor import SLOW, instructors_lab, opened, press, row_of
+
+LESSON, NOTEBOOK, EXERCISE = "07_my_lesson", "my_lesson", "center_rows"
+STUDENTS = ("ada", "bob", "zoe", "eve")
+OPTIONS = ["--no-wall"] if missing() else []
+
+
+def run(*command: str, cwd: Path, **env: str) -> str:
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    done = subprocess.run(
+        command, cwd=cwd, capture_output=True, text=True, env={**os.environ, "PATH": path, **env}
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def autograde(root: Path, *arguments: str) -> None:
+    with chdir(root):
+        result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 0, result.output
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def hand_in(lesson: Lesson) -> None:
+    """ada has everything, bob a misconception and came late, zoe nothing, eve no notebook."""
+    right = reference_answers(lesson)
+    wrong = read_variants(lesson, lesson.exercise(EXERCISE)).wrong[0]
+    answers = {"ada": right, "bob": {EXERCISE: wrong.code}, "zoe": {}}
+    for student in STUDENTS:
+        folder = lesson.root / "submitted" / student / LESSON
+        folder.mkdir(parents=True)
+        path = folder / f"{NOTEBOOK}.ipynb"
+        if student in answers:
+            nbformat.write(fill(lesson, answers[student]), path)
+        else:
+            path.write_bytes(FILES["not_json"])
+        (folder / "timestamp.txt").write_text("2026-03-03 00:00:00 UTC")
+
+
+@pytest.fixture(scope="module")
+def twin(tmp_path_factory: pytest.TempPathFactory) -> Lesson:
+    """A course of one lesson, made, built and graded by the command line."""
+    root = tmp_path_factory.mktemp("twin")
+    (root / "source").mkdir()
+    (root / CURRICULUM).touch()
+    shutil.copy(HERE / "nbgrader_config.py", root)
+    autograde(root, "new", LESSON)
+    autograde(root, "build")
+    lesson = lessons(root)[LESSON]
+    hand_in(lesson)
+    autograde(root, "grade", *OPTIONS)
+    return lesson
+
+
+@pytest.fixture(scope="module")
+def lesson(twin: Lesson, tmp_path_factory: pytest.TempPathFactory) -> Lesson:
+    """The same course with the same secret and the same work, neither built nor graded."""
+    root = tmp_path_factory.mktemp("course")
+    for name in ("source", "submitted"):
+        shutil.copytree(twin.root / name, root / name)
+    (root / ".autograde").mkdir()
+    shutil.copy(twin.root / ".autograde" / "secret", root / ".autograde")
+    config = (twin.root / "nbgrader_config.py").read_text()
+    exchange = tmp_path_factory.mktemp("exchange")
+    exchange.chmod(0o777)
+    config += f"\nc.Exchange.root = {str(exchange)!r}\n"
+    if missing():
+        config += "c.Run.wall = False\n"
+    (root / "nbgrader_config.py").write_text(config)
+    return lessons(root)[LESSON]
+
+
+@pytest.fixture(scope="module")
+def server(lesson: Lesson, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    with instructors_lab(lesson.root, tmp_path_factory.mktemp("lab")) as running:
+        yield running
+
+
+def submissions(formgrader: FrameLocator) -> dict[str, Locator]:
+    """Go to the lesson's submissions: their rows, by student."""
+    row_of(formgrader, LESSON).locator("td.num-submissions a").click()
+    formgrader.locator("td.student-id").first.wait_for(timeout=SLOW)
+    return {
+        student: formgrader.locator(f'tr:has(td.student-id[data-order="{student}"])')
+        for student in STUDENTS
+    }
+
+
+@contextmanager
+def saved(seen: Watched, kind: str) -> Iterator[None]:
+    """Wait until what is typed has been sent to the gradebook."""
+
+    def wanted(response: Response) -> bool:
+        return f"/api/{kind}/" in response.url and response.request.method == "PUT"
+
+    with seen.page.expect_response(wanted, timeout=SLOW) as sent:
+        yield
+    assert sent.value.ok
+
+
+def verdicts(lesson: Lesson, student: str) -> Any:
+    path = lesson.root / "autograded" / student / LESSON / f"{NOTEBOOK}.ipynb"
+    return nbformat.read(path, as_version=4).metadata["autograde"]
+
+
+def page_of(lesson: Lesson, student: str) -> bytes:
+    return (lesson.root / "feedback" / student / LESSON / f"{NOTEBOOK}.html").read_bytes()
+
+
+def test_no_news_and_no_notices_of_updates(server: Lab, browser: Browser) -> None:
+    name = "@jupyterlab/apputils-extension:notification"
+    with watch(browser, server.token) as seen:
+        found = seen.page.request.get(f"{server.url}/lab/api/settings/{name}").json()
+    settings = found["schema"]["properties"]
+    assert settings["fetchNews"]["default"] == "false"
+    assert settings["checkForUpdates"]["default"] is False
+
+
+def test_generate_gives_what_build_gives(
+    server: Lab, lesson: Lesson, twin: Lesson, browser: Browser
+) -> None:
+    with opened(browser, server, LESSON) as (seen, formgrader):
+        said = press(formgrader, row_of(formgrader, LESSON).locator("td.assign a"))
+        assert f"Successfully created the student version of '{LESSON}'" in said
+        built, generated = twin.released_notebook.parent, lesson.released_notebook.parent
+        assert files(generated) == files(built)
+        # its preview is the folder, in Lab's own file browser
+        row_of(formgrader, LESSON).locator("td.preview a").click()
+        expect(seen.page.locator(f'.jp-DirListing-item[title*="{NOTEBOOK}.ipynb"]')).to_be_visible()
+
+
+def test_a_lesson_with_faults_is_refused_with_our_words(
+    server: Lab, lesson: Lesson, browser: Browser
+) -> None:
+    text = lesson.text.read_text()
+    lesson.text.write_text(text.replace('"points": 2', '"points": 4', 1))
+    try:
+        with opened(browser, server, LESSON) as (_, formgrader):
+            said = press(formgrader, row_of(formgrader, LESSON).locator("td.assign a"))
+            assert "test_center_rows has 4 points, the curriculum 2" in said
+            lesson.text.write_text(text)
+            press(formgrader, row_of(formgrader, LESSON).locator("td.assign a"))
+    finally:
+        lesson.text.write_text(text)
+
+
+def test_autograde_gives_the_scores_of_the_command_line(
+    server: Lab, lesson: Lesson, twin: Lesson, browser: Browser
+) -> None:
+    with opened(browser, server, LESSON) as (_, formgrader):
+        rows = submissions(formgrader)
+        for student, row in rows.items():
+            said = press(formgrader, row.locator("td.autograde a"))
+            assert f"Successfully autograded '{LESSON}' for student '{student}'" in said
+        assert rows["ada"].locator("td.score").inner_text() == "2 / 2"
+        assert rows["zoe"].locator("td.score").inner_text() == "0 / 2"
+    assert contents(lesson.root) == contents(twin.root)
+    for student in STUDENTS:
+        assert verdicts(lesson, student) == verdicts(twin, student)
+
+
+def test_generate_feedback_gives_our_page(
+    server: Lab, lesson: Lesson, twin: Lesson, browser: Browser
+) -> None:
+    with opened(browser, server, LESSON) as (_, formgrader):
+        for student, row in submissions(formgrader).items():
+            said = press(formgrader, row.locator("td.generate-feedback a"))
+            assert "Successfully generated feedback" in said
+            assert page_of(lesson, student) == page_of(twin, student)
+
+
+def test_a_score_given_by_hand_reaches_the_page(
+    server: Lab, lesson: Lesson, twin: Lesson, browser: Browser
+) -> None:
+    with opened(browser, server, LESSON) as (seen, formgrader):
+        submissions(formgrader)["bob"].locator("td.student-name a").click()
+        formgrader.get_by_role("link", name=NOTEBOOK, exact=True).click()
+        score, comment = formgrader.locator(f"#test_{EXERCISE}"), formgrader.locator("textarea")
+        for field in (score, comment):  # until then, what is typed is not heard
+            expect(field).to_have_attribute("placeholder", re.compile("."), timeout=SLOW)
+        with saved(seen, "grade"):
+            score.fill("1.25")
+            score.blur()
+        with saved(seen, "comment"):
+            comment.fill("Nearly.")
+            comment.blur()
+    with opened(browser, server, LESSON) as (_, formgrader):
+        bob = submissions(formgrader)["bob"]
+        assert bob.locator("td.score").inner_text() == "1.25 / 2"
+        press(formgrader, bob.locator("td.generate-feedback a"))
+        press(formgrader, bob.locator("td.autograde a"))  # a score given by hand stays
+        assert bob.locator("td.score").inner_text() == "1.25 / 2"
+    with Gradebook(f"sqlite:///{twin.root}/gradebook.db", "attention") as gradebook:
+        place = (NOTEBOOK, LESSON, "bob")
+        gradebook.find_grade(f"test_{EXERCISE}", *place).manual_score = 1.25
+        gradebook.find_comment(EXERCISE, *place).manual_comment = "Nearly."
+        gradebook.db.commit()
+    autograde(twin.root, "grade", *OPTIONS)
+    assert b"Nearly." in page_of(twin, "bob")
+    assert page_of(lesson, "bob") == page_of(twin, "bob")
+
+
+def test_collect_brings_what_was_handed_in(
+    server: Lab, lesson: Lesson, twin: Lesson, browser: Browser, tmp_path: Path
+) -> None:
+    student = getpass.getuser()
+    with opened(browser, server, LESSON) as (_, formgrader):
+        row = row_of(formgrader, LESSON)
+        assert "Successfully released" in press(formgrader, row.locator("td.release a"))
+        config = lesson.root / "nbgrader_config.py"
+        root = re.search(r"^c\.Exchange\.root = '(.*)'$", config.read_text(), re.M)
+        assert root
+        exchange = [f"--Exchange.root={root[1]}", "--course=attention"]
+        home = {"HOME": str(tmp_path), "JUPYTER_DATA_DIR": str(tmp_path / "data")}
+        run("nbgrader", "fetch_assignment", LESSON, *exchange, cwd=tmp_path, **home)
+        nbformat.write(
+            fill(lesson, reference_answers(twin)), tmp_path / LESSON / f"{NOTEBOOK}.ipynb"
+        )
+        run("nbgrader", "submit", LESSON, *exchange, cwd=tmp_path, **home)
+        assert "Successfully collected" in press(formgrader, row.locator("td.collect a"))
+    collected = lesson.root / "submitted" / student / LESSON
+    assert {f"{NOTEBOOK}.ipynb", "timestamp.txt"} <= set(files(collected))
+
+
+def test_a_lesson_made_meanwhile_travels_without_its_text(
+    server: Lab, lesson: Lesson, browser: Browser
+) -> None:
+    autograde(lesson.root, "new", "08_second")
+    with opened(browser, server, "08_second") as (_, formgrader):
+        press(formgrader, row_of(formgrader, "08_second").locator("td.assign a"))
+    released = lessons(lesson.root)["08_second"].released_notebook.parent
+    assert set(files(released)) == {"second.ipynb", "practice.safetensors.gz"}

@@ -1,0 +1,213 @@
+"""What an author is told: the slip, the place, and what to do. And what docs/authoring.md names."""
+
+import re
+import shutil
+from collections.abc import Callable
+from contextlib import chdir
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from conftest import HERE
+
+from autograde.authoring import check, lint
+from autograde.authoring.build import build
+from autograde.authoring.new import new
+from autograde.cli import main
+from autograde.course import CURRICULUM, Lesson, lessons
+from autograde.grader.program import load
+from autograde.student.rubric import Rubric
+
+NAME = "07_my_lesson"
+TEXT, VARIANTS, TOLERANCES = "my_lesson.py", "variants/center_rows.py", "tolerances.json"
+PAGE = (HERE / "docs" / "authoring.md").read_text()
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Lesson:
+    root = tmp_path_factory.mktemp("made")
+    (root / "source").mkdir()
+    (root / CURRICULUM).touch()
+    shutil.copy(HERE / "nbgrader_config.py", root)
+    lesson = new(root, NAME)
+    build(lesson)  # so that the copies have a gradebook, which takes longest to make
+    return lesson
+
+
+@pytest.fixture
+def mine(made: Lesson, tmp_path: Path) -> Lesson:
+    """A copy to make mistakes in."""
+    shutil.copytree(made.root, tmp_path / "course")
+    return lessons(tmp_path / "course")[NAME]
+
+
+@dataclass(frozen=True)
+class Slip:
+    """What somebody writes by mistake in a file of the lesson, and what `build` says to it."""
+
+    file: str
+    right: str
+    wrong: str
+    said: str
+
+
+SLIPS = {
+    "no end of a bracket": Slip(
+        TEXT, "return x - x.mean(dim=-1, keepdim=True)", "return x - x.mean(",
+        "my_lesson.py: the cell center_rows is no Python: '(' was never closed, in its line 4: "
+        "return x - x.mean(",
+    ),
+    "no colon in the rubric": Slip(
+        TEXT, "def _rubric(r):", "def _rubric(r)",
+        "test_center_rows is no Python: expected ':', in its line 5: def _rubric(r)",
+    ),
+    "an unknown name in the rubric": Slip(
+        TEXT, "r.normal(5, 7)", "s.normal(5, 7)",
+        "the reference of center_rows fails: NameError: name 's' is not defined",
+    ),
+    "an unknown name in a cell for all": Slip(
+        TEXT, "import os\n", "import os\nfoo()\n",
+        "my_lesson.py: the cell setup fails: NameError: name 'foo' is not defined",
+    ),
+    "an unknown name in a figure": Slip(
+        TEXT, "center_rows(inputs), tokens", "center_rows(inputs), toknes",
+        "the cell 'show( heatmap( center_rows(inputs), toknes,",
+    ),
+    "another ID": Slip(
+        TEXT, '"grade_id": "center_rows"', '"grade_id": "centre_rows"',
+        "'centre_rows' is graded or a solution, but not in the curriculum; an exercise stands",
+    ),
+    "another type": Slip(
+        TEXT, '"grade_id": "center_rows", "locked": false, "schema_version": 3, "solution": true',
+        '"grade_id": "center_rows", "locked": true, "schema_version": 3, "solution": false',
+        "center_rows has no solution cell: no cell of this ID whose type is Autograded answer",
+    ),
+    "other points": Slip(
+        TEXT, '"points": 2', '"points": 3',
+        "test_center_rows has 3 points, the curriculum 2; give both the same",
+    ),
+    "no tag": Slip(
+        TEXT, '"solution": false, "task": false} tags=["raises-exception"]', '"solution": false}',
+        "test_center_rows needs the tag raises-exception",
+    ),
+    "code outside the rubric's function": Slip(
+        TEXT, "\n\n@rubric(\"center_rows\")", "\nn = 5\n\n@rubric(\"center_rows\")",
+        "test_center_rows binds names that may be the student's",
+    ),
+    "a new line": Slip(
+        TEXT, '    r.arguments("leaves', '    r.call("two", center_rows, r.normal(2, 3))\n'
+        '    r.arguments("leaves',
+        "no tolerance was measured for center_rows: two. Run: autograde check --measure",
+    ),
+    "a heading in other words": Slip(
+        VARIANTS, "## right: sum_over_count", "## Right: sum over count",
+        "expected '## right: name' or '## wrong: name' (small letters, digits and _)",
+    ),
+    "a variant that runs at once": Slip(
+        VARIANTS, "    return x - x.mean()\n", "    return x - x.mean()\n\nfoo()\n",
+        "the variant mean_of_everything of center_rows fails: NameError",
+    ),
+    "an exercise without cells": Slip(
+        "../curriculum.toml", "center_rows = 2", "center_rows = 2\nrow_ranges = 2",
+        "row_ranges has no rubric: no cell of the ID test_row_ranges whose type is Autograded",
+    ),
+    "a curriculum that is no TOML": Slip(
+        "../curriculum.toml", "center_rows = 2", "center_rows == 2",
+        "cannot be read: Invalid value (at line",
+    ),
+    "a lesson without minutes": Slip(
+        "../curriculum.toml", "minutes = 60\n", "", "a lesson lacks 'minutes'"
+    ),
+}  # fmt: skip
+"""Adding a slip is adding a row."""
+
+
+def said(lesson: Lesson, *command: str) -> str:
+    """What a command says that fails as it should: with a message, not with a traceback."""
+    with chdir(lesson.root):
+        result = CliRunner().invoke(main, command)
+    assert isinstance(result.exception, SystemExit), result.exception
+    assert result.exit_code in (1, 2)
+    return " ".join(result.output.split())
+
+
+@pytest.mark.parametrize("slip", SLIPS.values(), ids=SLIPS)
+def test_a_slip_is_named_with_its_place(mine: Lesson, slip: Slip) -> None:
+    path = mine.folder / slip.file
+    text = path.read_text()
+    assert slip.right in text
+    path.write_text(text.replace(slip.right, slip.wrong, 1))
+    assert slip.said in said(mine, "build", NAME)
+
+
+MISSING: dict[str, tuple[str, str]] = {
+    TOLERANCES: ("no tolerance was measured", "Run: autograde check --measure"),
+    VARIANTS: ("center_rows has no variants", "docs/authoring.md shows one"),
+}
+
+
+@pytest.mark.parametrize("file", MISSING)
+@pytest.mark.parametrize("command", ["build", "check"])
+def test_a_missing_file_is_named(mine: Lesson, file: str, command: str) -> None:
+    (mine.folder / file).unlink()
+    for words in MISSING[file]:
+        assert words in said(mine, command, NAME)
+
+
+def without(lesson: Lesson, heading: str) -> None:
+    """Leave out the variants whose heading matches."""
+    path = lesson.folder / VARIANTS
+    first, *others = re.split(r"(?=^# %% \[markdown\]\n# ## )", path.read_text(), flags=re.M)
+    path.write_text(first + "".join(o for o in others if not re.search(heading, o)))
+
+
+def test_a_draft_builds_with_few_variants_and_is_not_ready(mine: Lesson) -> None:
+    without(mine, "right: sum|divided|over_columns|cut_off")
+    assert lint.lint_variants(mine) == []
+    (checked,) = check.check(mine)
+    assert checked.faults == (
+        "1 right and 3 wrong variants; before it is released it needs 2 and 4",
+    )
+
+
+NEARLY = "return x - x.mean(dim=-1, keepdim=True) * (1 + 1e-5)"
+WEAK: dict[str, Callable[[str], str]] = {
+    "wrong variant mean_alone passes every line": lambda text: re.sub(
+        r"return x.mean\(.*", "return x - x.mean(dim=-1, keepdim=True)", text
+    ),
+    "tolerances, 10 are needed: draw larger": lambda text: re.sub(
+        r"return x.mean\(.*", NEARLY, text
+    ),
+}
+
+
+@pytest.mark.parametrize("words", WEAK)
+def test_a_wrong_variant_that_is_not_told_apart(mine: Lesson, words: str) -> None:
+    path = mine.folder / VARIANTS
+    path.write_text(WEAK[words](path.read_text()))
+    (checked,) = check.check(mine)
+    assert words in "\n".join(checked.faults)
+
+
+def test_the_rubric_methods_of_the_page_exist() -> None:
+    named = set(re.findall(r"`r\.(\w+)", PAGE))
+    assert {"call", "gradient", "normal"} <= named
+    assert [name for name in named if not callable(getattr(Rubric, name, None))] == []
+
+
+def test_the_refusals_of_the_page_are_those_of_the_code() -> None:
+    _, _, table = PAGE.partition("| it says | do |\n|---|---|\n")
+    rows = [row.split("|")[1] for row in table.partition("\n\n")[0].splitlines()]
+    code = " ".join(
+        re.sub(r'"\s+f?"', "", path.read_text()) for path in HERE.glob("autograde/*/*.py")
+    )
+    words = [part.strip(" ,") for row in rows for part in row.split("…") if part.strip(" ,")]
+    assert len(words) >= len(rows)
+    assert [part for part in words if part not in code] == []
+
+
+def test_a_lesson_without_one_of_its_rubrics_says_so(mine: Lesson) -> None:
+    mine.text.write_text(mine.text.read_text().replace("test_center_rows", "test_rows"))
+    assert "my_lesson.py has no cell test_center_rows" in said(mine, "check", NAME)
+    assert load(mine).rubrics == {}

@@ -1,0 +1,181 @@
+"""`autograde new`: a lesson that builds, checks and grades before a word of it is changed."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from contextlib import chdir
+from pathlib import Path
+
+import nbformat
+import pytest
+from classes import fill, reference_answers
+from click.testing import CliRunner, Result
+from conftest import HERE
+
+from autograde.authoring import new as making
+from autograde.authoring.release import ENVIRONMENT, PACKAGE
+from autograde.cli import main
+from autograde.course import CURRICULUM, CourseError, Lesson, lessons
+from autograde.grader.variants import read_variants
+from autograde.grader.verdicts import read_verdicts
+from autograde.kernels.wall import missing
+from autograde.verdict.judge import Verdict
+
+NAME, EXERCISE = "07_my_lesson", "center_rows"
+NO_LESSONS = "# The lessons of a course that is about to begin.\n"
+
+
+def run(root: Path, *arguments: str) -> Result:
+    with chdir(root):
+        return CliRunner().invoke(main, arguments)
+
+
+def empty_course(root: Path) -> Path:
+    (root / "source").mkdir()
+    (root / CURRICULUM).write_text(NO_LESSONS)
+    shutil.copy(HERE / "nbgrader_config.py", root)
+    for name in (*ENVIRONMENT, PACKAGE):
+        (root / name).symlink_to(HERE / name)
+    return root
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Lesson:
+    """A lesson made in a course that had none, then built."""
+    root = empty_course(tmp_path_factory.mktemp("empty"))
+    result = run(root, "new", NAME)
+    assert result.exit_code == 0, result.output
+    assert f"Next: autograde build {NAME}" in result.output
+    result = run(root, "build", NAME)
+    assert result.exit_code == 0, result.output
+    return lessons(root)[NAME]
+
+
+def test_it_is_checked_without_a_fault(made: Lesson) -> None:
+    result = run(made.root, "check", NAME)
+    assert result.exit_code == 0, result.output
+    assert EXERCISE in result.output
+
+
+def test_it_has_a_figure_and_says_what_to_replace(made: Lesson) -> None:
+    solution = nbformat.read(made.solution_notebook, as_version=4)
+    outputs = [output for cell in solution.cells for output in cell.get("outputs", [])]
+    assert any("image/png" in output.get("data", {}) for output in outputs)
+    for path in (made.text, *made.folder.glob("variants/*.py"), made.root / CURRICULUM):
+        assert "REPLACE" in path.read_text()
+        assert not re.search(r"{{|{%", path.read_text())
+
+
+def test_students_may_have_it(made: Lesson, tmp_path: Path) -> None:
+    result = run(made.root, "release", str(tmp_path / "out"), NAME)
+    assert result.exit_code == 0, result.output
+    released = tmp_path / "out" / "notebooks" / NAME
+    assert {path.name for path in released.iterdir()} == {
+        "my_lesson.ipynb",
+        "practice.safetensors.gz",
+    }
+
+
+def test_a_right_and_a_wrong_answer_are_graded(made: Lesson) -> None:
+    wrong = read_variants(made, made.exercise(EXERCISE)).wrong[0]
+    answers = {"ada": reference_answers(made), "bob": {EXERCISE: wrong.code}}
+    for student, answer in answers.items():
+        folder = made.root / "submitted" / student / NAME
+        folder.mkdir(parents=True)
+        nbformat.write(fill(made, answer), folder / "my_lesson.ipynb")
+    result = run(made.root, "grade", NAME, *(["--no-wall"] if missing() else []))
+    assert result.exit_code == 0, result.output
+    ada, bob = (verdict_of(made, student) for student in answers)
+    assert ada.points == made.points == 2
+    assert bob.points < 1
+    assert bob.misconception is not None
+    assert bob.misconception.name == wrong.name == "mean_of_everything"
+
+
+def verdict_of(lesson: Lesson, student: str) -> Verdict:
+    path = lesson.root / "autograded" / student / NAME / "my_lesson.ipynb"
+    return read_verdicts(nbformat.read(path, as_version=4).metadata["autograde"])[EXERCISE]
+
+
+def test_the_other_lessons_are_left_as_they_were(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "source").mkdir()
+    before = (HERE / CURRICULUM).read_bytes()
+    (tmp_path / CURRICULUM).write_bytes(before)
+    monkeypatch.setattr(making, "measure", lambda lesson: {})  # slow, and tested above
+    lesson = making.new(tmp_path, "10_masks_2")
+    after = (tmp_path / CURRICULUM).read_bytes()
+    assert after.startswith(before)
+    assert list(lessons(tmp_path)) == [*lessons(HERE), "10_masks_2"]
+    assert (lesson.title, lesson.text.name) == ("Masks 2", "masks_2.py")
+
+
+NAMES = [
+    "my_lesson",
+    "7_my_lesson",
+    "07_My_Lesson",
+    "07 my lesson",
+    "07_",
+    "07_a__b",
+    "../07_x",
+    "",
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_bad_name_is_refused(tmp_path: Path, name: str) -> None:
+    result = run(empty_course(tmp_path), "new", name)
+    assert result.exit_code == 2
+    assert "cannot be a lesson's name" in result.output
+    assert "as in 07_my_lesson" in result.output
+    assert (tmp_path / CURRICULUM).read_text() == NO_LESSONS
+
+
+def test_a_lesson_that_is_there_is_refused(course: Path, tmp_path: Path) -> None:
+    result = run(course, "new", "02_causal_mask")
+    assert result.exit_code == 2
+    assert "there is a lesson 02_causal_mask already" in result.output
+    (course / "source" / "08_draft").mkdir()
+    assert run(course, "new", "08_draft").exit_code == 2
+    assert (course / CURRICULUM).read_bytes() == (HERE / CURRICULUM).read_bytes()
+
+
+def test_it_wants_a_course(tmp_path: Path) -> None:
+    result = run(tmp_path, "new", NAME)
+    assert result.exit_code == 2
+    assert "is in no course" in result.output
+
+
+@pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
+def test_a_course_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    root = empty_course(tmp_path)
+    result = subprocess.run(
+        ["bwrap", "--dev-bind", "/", "/", "--ro-bind", str(root), str(root),
+         sys.executable, "-m", "autograde.cli", "new", NAME],
+        cwd=root, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(HERE)},
+    )  # fmt: skip
+    assert result.returncode == 1
+    assert re.search(rf"Error: .*source/{NAME}.*: Read-only file system", result.stderr)
+
+
+@pytest.mark.parametrize("error", [CourseError("its reference fails"), KeyboardInterrupt()])
+def test_nothing_is_left_when_it_cannot_be_finished(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException
+) -> None:
+    def fail(lesson: Lesson) -> None:
+        raise error
+
+    monkeypatch.setattr(making, "measure", fail)
+    with pytest.raises(type(error)):
+        making.new(empty_course(tmp_path), NAME)
+    assert (tmp_path / CURRICULUM).read_text() == NO_LESSONS
+    assert not (tmp_path / "source" / NAME).exists()
+
+
+def test_a_course_without_lessons_says_what_to_do(tmp_path: Path) -> None:
+    result = run(empty_course(tmp_path), "build")
+    assert result.exit_code == 2
+    assert "Run: autograde new 01_my_lesson" in result.output
