@@ -147,6 +147,7 @@ def _describe_shape(got: Tensor, expected: Tensor) -> str:
 
 def describe_tensors(got: Tensor, expected: Tensor) -> str:
     """The most telling symptom of a wrong tensor; names no expected entry."""
+    truth = got.dtype == torch.bool
     got, expected = got.double(), expected.double()
     unwanted = ~got.isfinite() & expected.isfinite()
     if unwanted.any():
@@ -161,10 +162,11 @@ def describe_tensors(got: Tensor, expected: Tensor) -> str:
         if text := described(got, expected):
             return text
     index = int((got - expected).abs().nan_to_num(nan=inf).argmax())
+    place, entry = _place(index, got), float(got.flatten()[index])
+    if truth:
+        return f"the entry at {place} is {bool(entry)} and should not be"
     size = float((got - expected).abs().nan_to_num(nan=inf).max())
-    return (
-        f"the entry at {_place(index, got)} is {float(got.flatten()[index]):.4f}, off by {size:.2g}"
-    )
+    return f"the entry at {place} is {entry:.4f}, off by {size:.2g}"
 
 
 def _close(a: Tensor, b: Tensor) -> bool:
@@ -173,7 +175,7 @@ def _close(a: Tensor, b: Tensor) -> bool:
 
 def _describe_factor(got: Tensor, expected: Tensor) -> str:
     norm = float((expected * expected).sum())
-    if norm == 0:
+    if norm == 0 or got.numel() == 1:  # one number is always some multiple of another
         return ""
     factor = float((got * expected).sum()) / norm
     if abs(factor - 1) > 1e-3 and factor != 0 and _close(got, factor * expected):
