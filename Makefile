@@ -11,7 +11,7 @@ VENV := PATH="$(CURDIR)/.venv/bin:$$PATH"
 PIP_INSTALL := -m pip install -qq --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-browser lab build check bench lock clean python
+.PHONY: help demo test test-browser pictures lab build check bench lock clean python
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | while IFS='|' read -r name what; do \
@@ -31,6 +31,9 @@ test: $(READY) ## lint, type check, then all tests
 
 test-browser: $(READY) ## the tests that open pages in Chromium; make test runs them too
 	@$(VENV) python -m pytest --numprocesses=0 tests/browser
+
+pictures: $(READY) ## take the pictures of docs/ anew; needs Chromium and bubblewrap
+	@$(VENV) python -m pytest --numprocesses=0 --pictures tests/browser/test_story.py
 
 lab: $(READY) ## open JupyterLab on the lessons
 	@$(VENV) jupyter lab --LabApp.default_url=/lab/tree/notebooks
