@@ -166,7 +166,12 @@ def describe_tensors(got: Tensor, expected: Tensor) -> str:
     if truth:
         return f"the entry at {place} is {bool(entry)} and should not be"
     size = float((got - expected).abs().nan_to_num(nan=inf).max())
-    return f"the entry at {place} is {entry:.4f}, off by {size:.2g}"
+    return f"the entry at {place} is {entry:.4f}, off by {_size(size)}"
+
+
+def _size(number: float) -> str:
+    """Two digits that matter, and no power of ten where a person would write none."""
+    return f"{number:.2g}" if number < 100 or number >= 1e6 else f"{float(f'{number:.2g}'):,.0f}"
 
 
 def _close(a: Tensor, b: Tensor) -> bool:

@@ -71,7 +71,7 @@ def _row(line: LineVerdict) -> str:
     return (
         f'<li style="margin:.15em 0;padding-left:{MARK_WIDTH};text-indent:-{MARK_WIDTH}">'
         f'<span style="display:inline-block;width:{MARK_WIDTH};text-indent:0;white-space:nowrap;'
-        f'color:{STYLE[kind]};font-weight:bold">{mark}</span>{escape(line.name)}{reason}</li>'
+        f'color:{STYLE[kind]};font-weight:bold">{mark} </span>{escape(line.name)}{reason}</li>'
     )
 
 

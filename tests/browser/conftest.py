@@ -52,7 +52,7 @@ readers of our own pages, have none."""
 
 FAILED = pytest.StashKey[bool]()
 BROKEN = pytest.StashKey[dict[Path, str]]()
-COLOURS = 96
+COLOURS, MARGIN = 256, 8
 SCREENSHOTS = HERE / "build" / "screenshots"
 PICTURES = HERE / "docs" / "pictures"
 
@@ -106,18 +106,19 @@ class Camera:
         png = self.shoot(page, name)
         if self._pictures:
             PICTURES.mkdir(exist_ok=True)
-            few = Image.open(io.BytesIO(png)).convert("RGB").crop(_around(parts)).quantize(COLOURS)
+            whole = Image.open(io.BytesIO(png)).convert("RGB")
+            few = whole.crop(_around(parts, whole.size)).quantize(COLOURS)
             few.save(PICTURES / f"{name}.png", optimize=True)
 
 
-def _around(parts: Sequence[Locator]) -> tuple[int, int, int, int]:
-    """Left, top, right and bottom of what holds all the parts."""
+def _around(parts: Sequence[Locator], screen: tuple[int, int]) -> tuple[int, int, int, int]:
+    """Left, top, right and bottom of what holds all the parts, as far as it is on the screen."""
     boxes = [box for part in parts if (box := part.bounding_box()) is not None]
     return (
-        int(min(box["x"] for box in boxes)),
-        int(min(box["y"] for box in boxes)),
-        int(max(box["x"] + box["width"] for box in boxes)),
-        int(max(box["y"] + box["height"] for box in boxes)),
+        max(0, int(min(box["x"] for box in boxes)) - MARGIN),
+        max(0, int(min(box["y"] for box in boxes))),
+        min(screen[0], int(max(box["x"] + box["width"] for box in boxes)) + MARGIN),
+        min(screen[1], int(max(box["y"] + box["height"] for box in boxes)) + MARGIN),
     )
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from classes import generate
 from conftest import HERE
+from nbgrader.api import Gradebook
 
 from autograde.course import CURRICULUM, Exercise, Lesson, grade_id, lessons, read_text
 from autograde.grader.variants import Variant, read_variants
@@ -63,6 +64,9 @@ def make_course(root: Path, exchange: Path) -> Lesson:
     generate(lesson, root / "made")
     shutil.move(root / "made" / LESSON / f"{NOTEBOOK}.ipynb", lesson.released_notebook)
     shutil.rmtree(root / "made")
+    with Gradebook(f"sqlite:///{root}/gradebook.db", "attention") as gradebook:
+        gradebook.add_student("ada", first_name="Ada", last_name="Adams")
+        gradebook.add_student("eve", first_name="Eve", last_name="Evans")
     exchange.mkdir()
     exchange.chmod(0o777)
     return lesson
