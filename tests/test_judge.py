@@ -235,6 +235,8 @@ def test_refusals(answer: Callable[..., Any], points: float, reason: str) -> Non
         ([[True, True], [False, True]], [[False, True], [False, False]],
          "the entry at [0, 0] is True and should not be"),
         ([1, 3], [1, 2], "the entry at 1 is 3.0000, off by 1"),
+        ([[1.0, 1.0], [1.0, 1.0]], [[0.0, 0.0], [0.0, 0.0]], "every entry is 1"),
+        ([-1e-9, 1.0], [2.0, 1.0], "the entry at 0 is 0.0000, off by 2"),
         ([1.0, 2340.0], [1.0, 4.0], "the entry at 1 is 2340.0000, off by 2,300"),
         ([1.0, 3e7], [1.0, 2.0], "the entry at 1 is 30000000.0000, off by 3e+07"),
     ],

@@ -158,7 +158,7 @@ def describe_tensors(got: Tensor, expected: Tensor) -> str:
         return f"{int(kept.sum())} of {got.numel()} entries are finite and should not be"
     if _close(got, torch.zeros_like(got)):
         return "every entry is 0"
-    for described in (_describe_factor, _describe_sums, _describe_order):
+    for described in (_describe_factor, _describe_sums, _describe_constant, _describe_order):
         if text := described(got, expected):
             return text
     index = int((got - expected).abs().nan_to_num(nan=inf).argmax())
@@ -166,7 +166,13 @@ def describe_tensors(got: Tensor, expected: Tensor) -> str:
     if truth:
         return f"the entry at {place} is {bool(entry)} and should not be"
     size = float((got - expected).abs().nan_to_num(nan=inf).max())
-    return f"the entry at {place} is {entry:.4f}, off by {_size(size)}"
+    return f"the entry at {place} is {_entry(entry)}, off by {_size(size)}"
+
+
+def _entry(number: float) -> str:
+    """Four decimals, and no minus before a zero."""
+    text = f"{number:.4f}"
+    return "0.0000" if text == "-0.0000" else text
 
 
 def _size(number: float) -> str:
@@ -199,6 +205,13 @@ def _describe_sums(got: Tensor, expected: Tensor) -> str:
             worst = int((sums - 1).abs().argmax())
             place = "" if sums.ndim == 0 else f" {_place(worst, sums)}"
             return f"{name}{place} sums to {float(sums.flatten()[worst]):.2f}, not to 1"
+    return ""
+
+
+def _describe_constant(got: Tensor, expected: Tensor) -> str:
+    first = got.flatten()[:1]
+    if got.numel() > 1 and bool((got == first).all()):
+        return f"every entry is {float(first):.4g}"
     return ""
 
 
