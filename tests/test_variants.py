@@ -32,7 +32,7 @@ def attention_scores():
 HINTS = {
     "one line": ("It is so.", "It is so."),
     "two lines": ("It is\n# so.", "It is so."),
-    "lines that begin with numbers": ("A tenth is\n# 0. The rest\n# 1.", "A tenth is 0. The rest 1."),
+    "numbers at the beginning": ("A tenth is\n# 0. The rest\n# 1.", "A tenth is 0. The rest 1."),
     "a line that begins with code": ("Use\n# `out_proj`.", "Use `out_proj`."),
     "another paragraph": ("It is so.\n#\n# Not of the hint.", "It is so."),
 }  # fmt: skip
