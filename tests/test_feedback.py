@@ -150,7 +150,7 @@ def test_headings_keep_their_order_below_the_pages_own(source: str) -> None:
 
 def code(source: str, **metadata: object) -> NotebookNode:
     cell = nbformat.v4.new_code_cell(source)
-    cell.metadata.update(metadata)  # a file from a student may hold what nbformat would refuse
+    cell.metadata.update(metadata)  # a student's file may hold what nbformat refuses
     return cell
 
 
@@ -167,7 +167,9 @@ FOLDED = {
 
 @pytest.mark.parametrize(("cell", "folded"), FOLDED.values(), ids=FOLDED)
 def test_code_is_folded_where_the_lesson_folds_it(cell: NotebookNode, folded: bool) -> None:
-    (block,) = page_of(notebook(cell)).blocks
+    nb = notebook()
+    nb.cells = [cell]
+    (block,) = page_of(nb).blocks
     assert block.folded == folded
 
 

@@ -1,4 +1,4 @@
-"""A story in a browser: a student works through lesson 03, an instructor grades it by both ways.
+"""A story in a browser: a student works through lesson 03, and an instructor grades it.
 
 The tests are its steps, in order. Screenshots of each are in build/screenshots/story/.
 """
@@ -84,13 +84,6 @@ def _looked_after(
     assert ada.seen.errors == []
 
 
-def figure(drawn: Locator) -> str:
-    """The picture below a cell."""
-    picture = drawn.locator("img").first
-    expect(picture).to_be_visible(timeout=person.SLOW)
-    return str(picture.get_attribute("src"))
-
-
 def test_the_instructor_releases_the_lesson(instructor: Desk, camera: Camera) -> None:
     inside = formgrader.open_formgrader(instructor.page)
     row = formgrader.assignment(inside, LESSON)
@@ -149,6 +142,13 @@ def test_the_right_answer_shows_ticks_and_another_figure(
     expect(panel).not_to_contain_text("✗ wrong")
     assert draw(ada.page) != before, "the figure is not drawn from what the student wrote"
     camera.show(ada.page, "right_answer", panel, person.cell(ada.page, DRAWS))
+
+
+def figure(drawn: Locator) -> str:
+    """The picture below a cell."""
+    picture = drawn.locator("img").first
+    expect(picture).to_be_visible(timeout=person.SLOW)
+    return str(picture.get_attribute("src"))
 
 
 DRAWS = "# draws the figure\npair ="
