@@ -32,8 +32,9 @@ test: $(READY) ## lint, type check, then all tests
 test-browser: $(READY) ## the tests that open pages in Chromium; make test runs them too
 	@$(VENV) python -m pytest --numprocesses=0 tests/browser
 
-pictures: $(READY) ## take the pictures of docs/ anew; needs Chromium and bubblewrap
-	@$(VENV) python -m pytest --numprocesses=0 --pictures tests/browser/test_story.py
+pictures: $(READY) ## take docs/pictures anew in Chromium; needs bubblewrap
+	@$(VENV) python -m pytest --numprocesses=0 --pictures \
+		tests/browser/test_story.py tests/browser/test_pages.py
 
 lab: $(READY) ## open JupyterLab on the lessons
 	@$(VENV) jupyter lab --LabApp.default_url=/lab/tree/notebooks
