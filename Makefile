@@ -11,7 +11,7 @@ VENV := PATH="$(CURDIR)/.venv/bin:$$PATH"
 PIP_INSTALL := -m pip install -qq --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-browser lab instructor site build check bench lock clean python
+.PHONY: help demo test test-browser pictures lab instructor site build check bench lock clean python
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | while IFS='|' read -r name what; do \
@@ -31,6 +31,10 @@ test: $(READY) ## lint, type check, then all tests
 
 test-browser: $(READY) ## the tests that open pages in Chromium; make test runs them too
 	@$(VENV) python -m pytest --numprocesses=0 tests/browser
+
+pictures: $(READY) ## take docs/pictures anew in Chromium; needs bubblewrap
+	@$(VENV) python -m pytest --numprocesses=0 --pictures \
+		tests/browser/test_story.py tests/browser/test_pages.py
 
 lab: $(READY) ## open JupyterLab on the lessons, in a working copy in work/
 	@$(VENV) autograde lab

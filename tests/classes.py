@@ -39,9 +39,15 @@ def make_course(root: Path, students: tuple[str, ...]) -> Lesson:
 
 def know(lesson: Lesson) -> None:
     """What `autograde build` does for the gradebook, without the rest of it."""
+    generate(lesson, lesson.root / "unused")
+    shutil.rmtree(lesson.root / "unused")
+
+
+def generate(lesson: Lesson, into: Path) -> None:
+    """The student version without practice data, in a folder; the gradebook knows the lesson."""
     config = course_config(lesson.root)
     config.CourseDirectory.assignment_id = lesson.name
-    config.CourseDirectory.release_directory = str(lesson.root / "unused")
+    config.CourseDirectory.release_directory = str(into)
     slow = ("LintSource", "LintStudent", "AddPracticeData")
     config.GenerateAssignment.preprocessors = [
         name for name in config.GenerateAssignment.preprocessors if not name.endswith(slow)
@@ -52,7 +58,6 @@ def know(lesson: Lesson) -> None:
         convert(GenerateAssignment, config)
     finally:
         os.environ["PATH"] = before
-    shutil.rmtree(lesson.root / "unused")
 
 
 def hand_in(lesson: Lesson, student: str, *, code: str = "") -> Path:

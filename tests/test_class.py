@@ -236,6 +236,27 @@ def test_the_class_has_every_kind() -> None:
     assert set(CHANGES) | set(FILES) < set(SCORES)
 
 
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ({"alt": "a", "width": 600, "height": 2, "class": "b"}, {"alt": "a", "width": 600}),
+        ({"alt": "a", "width": 5000}, {"alt": "a", "width": 840}),
+        ({"alt": 1, "width": '1" onload="1'}, None),
+        ({"width": True}, None),
+        ({"width": 1.5}, None),
+        ({"width": -1}, None),
+        ([], None),
+    ],
+)
+def test_a_picture_keeps_its_words_and_a_width_that_fits(given: object, kept: object) -> None:
+    nb = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("1")])
+    picture = {"image/png": "iVBORw0KGgo=", "text/plain": ""}
+    shown = nbformat.v4.new_output("display_data", data=picture, metadata={"image/png": given})
+    nb.cells[0].outputs = [shown]
+    reduce_outputs(nb)
+    assert nb.cells[0].outputs[0].metadata.get("image/png") == kept
+
+
 def test_outputs_are_reduced_to_text_and_pictures() -> None:
     nb = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("1")])
     hostile = {

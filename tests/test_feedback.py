@@ -148,6 +148,37 @@ def test_headings_keep_their_order_below_the_pages_own(source: str) -> None:
     assert [int(level) for level in re.findall(r"<h(\d) id", text)] == HEADINGS[source]
 
 
+def code(source: str, **metadata: object) -> NotebookNode:
+    cell = nbformat.v4.new_code_cell(source)
+    cell.metadata.update(metadata)  # a student's file may hold what nbformat refuses
+    return cell
+
+
+FOLDED = {
+    "as lessons do": (code("1", jupyter={"source_hidden": True}), True),
+    "not hidden": (code("1", jupyter={"source_hidden": False}), False),
+    "an answer": (
+        code("1", jupyter={"source_hidden": True}, nbgrader={"grade_id": "f", "grade": False}),
+        False,
+    ),
+    "no such thing": (code("1", jupyter="source_hidden"), False),
+}
+
+
+@pytest.mark.parametrize(("cell", "folded"), FOLDED.values(), ids=FOLDED)
+def test_code_is_folded_where_the_lesson_folds_it(cell: NotebookNode, folded: bool) -> None:
+    nb = notebook()
+    nb.cells = [cell]
+    (block,) = page_of(nb).blocks
+    assert block.folded == folded
+
+
+def test_empty_cells_are_left_out_but_not_empty_answers() -> None:
+    answer = code("", nbgrader={"grade_id": "f", "grade": False})
+    blocks = page_of(notebook(code(" "), answer, code(""))).blocks
+    assert [block.anchor for block in blocks] == ["cell-f"]
+
+
 def test_a_written_answer_waits_until_it_is_graded() -> None:
     kind = {"grade": True, "solution": True, "grade_id": "why", "points": 2, "comment": "Good."}
     for score, waiting in ((None, 2.0), (1.5, 0.0)):

@@ -416,6 +416,24 @@ def test_a_slider_redraws_picture_and_description() -> None:
     assert "&lt;other&gt; of size 3" in caption.value
 
 
+@pytest.mark.parametrize(
+    ("names", "labels"),
+    [
+        (["Your journey starts with one step", "one step"], ("Your journey …", "one step")),
+        (["the first and longest word", "the first and longest of all"],
+         ("the first and longest word", "the first and longest of all")),
+        ([0.5, 1.0], ("0.5", "1")),
+    ],
+)  # fmt: skip
+@pytest.mark.usefixtures("shell")
+def test_long_options_are_shown_short_where_they_still_differ(
+    names: list, labels: tuple[str, ...]
+) -> None:
+    _, _, box = explored(size=[2, 3], name=names)
+    assert box.children[1]._options_labels == labels
+    assert box.children[1].value == names[0]
+
+
 @pytest.mark.usefixtures("shell")
 def test_what_goes_wrong_after_a_slider_moved_is_said_below_it() -> None:
     _, _, box = explored(size=[2, -1], name=["plain"])

@@ -9,6 +9,7 @@ from conftest import make_key, record
 from torch import Tensor
 
 from autograde.student.rubric import rubric
+from autograde.verdict.compare import compare_values
 from autograde.verdict.judge import Verdict, judge
 from autograde.verdict.panel import advice, to_html, to_text
 
@@ -215,7 +216,7 @@ def raising_another(n: int) -> Tensor:
         (asserting, 4.0, ""),
         (accepting, 2.0, "is accepted, should be refused with a ValueError"),
         (refusing_one, 2.0, "(1) is refused"),
-        (raising_another, 2.0, "is raised KeyError, should be refused with a ValueError"),
+        (raising_another, 2.0, ") raised KeyError, should be refused with a ValueError"),
         (refusing_everything, 0.0, "is refused"),
     ],
 )
@@ -225,6 +226,26 @@ def test_refusals(answer: Callable[..., Any], points: float, reason: str) -> Non
         verdict = judge(record(refusing_rubric, answer, seed=seed), key)
         assert verdict.points == points
         assert reason in verdict.lines[1].reason
+
+
+@pytest.mark.parametrize(
+    ("got", "expected", "symptom"),
+    [
+        ([[9.0]], [[-0.5]], "the entry at [0, 0] is 9.0000, off by 9.5"),  # no factor of one number
+        ([[True, True], [False, True]], [[False, True], [False, False]],
+         "the entry at [0, 0] is True and should not be"),
+        ([1, 3], [1, 2], "the entry at 1 is 3.0000, off by 1"),
+        ([[1.0, 1.0], [1.0, 1.0]], [[0.0, 0.0], [0.0, 0.0]], "every entry is 1"),
+        ([-1e-9, 1.0], [2.0, 1.0], "the entry at 0 is 0.0000, off by 2"),
+        ([1.0, 2340.0], [1.0, 4.0], "the entry at 1 is 2340.0000, off by 2,300"),
+        ([1.0, 3e7], [1.0, 2.0], "the entry at 1 is 30000000.0000, off by 3e+07"),
+    ],
+)  # fmt: skip
+def test_symptoms_of_single_entries_truths_and_whole_numbers(
+    got: list[Any], expected: list[Any], symptom: str
+) -> None:
+    found = compare_values(torch.tensor(got), torch.tensor(expected))
+    assert found.symptom == symptom
 
 
 def test_panel_escapes_what_the_student_wrote() -> None:

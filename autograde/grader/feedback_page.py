@@ -50,7 +50,10 @@ class Graded:
 
 @dataclass(frozen=True)
 class Block:
-    """One cell. `graded` is what a rubric cell or a written answer was given."""
+    """One cell. `graded` is what a rubric cell or a written answer was given.
+
+    `folded` says that its code is hidden until one asks for it.
+    """
 
     cell: NotebookNode
     anchor: str
@@ -58,6 +61,7 @@ class Block:
     graded: Graded | None = None
     comment: str = ""
     figure: str = ""
+    folded: bool = False
 
 
 @dataclass
@@ -86,6 +90,8 @@ def page_of(nb: NotebookNode) -> Page:
     outline = _Outline()
     for number, cell in enumerate(nb.cells):
         name = grade_id(cell) or ""
+        if not name and _blank(cell):
+            continue
         text = outline.place(_offline(cell.source)) if cell.cell_type == "markdown" else ""
         graded = None
         if cell.metadata.get("nbgrader", {}).get("grade"):
@@ -95,7 +101,8 @@ def page_of(nb: NotebookNode) -> Page:
         judged = name in verdicts  # then the comment stands with the verdict
         comment = "" if judged else comments.get(name, "")
         anchor = f"cell-{name}" if name else f"cell-{number}"
-        page.blocks.append(Block(cell, anchor, text, graded, comment, _figure(cell)))
+        folded = not name and _folded(cell)
+        page.blocks.append(Block(cell, anchor, text, graded, comment, _figure(cell), folded))
     page.title = outline.title
     return page
 
@@ -118,6 +125,17 @@ def _graded(cell: NotebookNode, verdict: Verdict | None, comment: str, part: Par
         comment="" if comment == NO_ANSWER and not verdict.attempted else comment,
         part=part,
     )
+
+
+def _blank(cell: NotebookNode) -> bool:
+    """As the cell that JupyterLab adds below the last one when that is run."""
+    return not cell.source.strip() and not cell.get("outputs")
+
+
+def _folded(cell: NotebookNode) -> bool:
+    """Whether JupyterLab hides the code of this cell, as lessons ask where it draws a figure."""
+    view = cell.metadata.get("jupyter")
+    return isinstance(view, dict) and view.get("source_hidden") is True
 
 
 def _comment(cell: NotebookNode) -> str:

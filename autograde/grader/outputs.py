@@ -6,10 +6,12 @@ from nbformat import NotebookNode
 
 BASE64 = re.compile(r"[A-Za-z0-9+/=\s]*")
 MAX_TEXT = 20_000
+MAX_WIDTH = 840
+"""Pixels: the room in Formgrader's column. Figures have more than twice as many, to be sharp."""
 
 
 def reduce_outputs(nb: NotebookNode) -> None:
-    """Keep only text and PNG pictures with their text alternative, and not too much of them."""
+    """Keep only text and PNG pictures, with their text alternative and width, and not too much."""
     for cell in nb.cells:
         if cell.cell_type == "code":
             kept = (_reduced(output) for output in cell.outputs)
@@ -40,13 +42,23 @@ def _reduced_data(output: NotebookNode) -> NotebookNode | None:
         data["text/plain"] = _cut(text)
     if isinstance(png, str) and BASE64.fullmatch(png):
         data["image/png"] = png
-        details = output.get("metadata", {}).get("image/png")
-        alt = details.get("alt") if isinstance(details, dict) else None
-        if isinstance(alt, str):
-            metadata["image/png"] = {"alt": _cut(alt)}
+        if kept := _details(output.get("metadata", {}).get("image/png")):
+            metadata["image/png"] = kept
     if not data:
         return None
     return NotebookNode(output_type="display_data", data=data, metadata=metadata)
+
+
+def _details(given: object) -> dict[str, str | int]:
+    """A picture's text alternative and its width, which no page can show above the limit."""
+    kept: dict[str, str | int] = {}
+    if isinstance(given, dict):
+        alt, width = given.get("alt"), given.get("width")
+        if isinstance(alt, str):
+            kept["alt"] = _cut(alt)
+        if type(width) is int and width > 0:
+            kept["width"] = min(width, MAX_WIDTH)
+    return kept
 
 
 def _cut(text: object) -> str:

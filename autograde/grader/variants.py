@@ -100,5 +100,6 @@ def _unwrapped(text: str) -> str:
 
 
 def _paragraph(text: str, title: str) -> str:
-    found = re.search(rf"\*\*{title}\.\*\*\s*(.+)", _unwrapped(text))
+    """The paragraph that begins with a bold title; a line of it may begin with a number."""
+    found = re.search(rf"\*\*{title}\.\*\*\s*(.+?)(?:\n\s*\n|\Z)", text, re.DOTALL)
     return " ".join(found[1].split()) if found else ""

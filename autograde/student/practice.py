@@ -135,7 +135,8 @@ def _next_steps(verdict: Verdict, *, named: bool) -> list[str]:
         said.append(repair_first(earlier))
     if verdict.misconception is not None and not named:
         said.append(f'Ask why("{verdict.exercise}") for what seems to be behind it.')
-    said.append(f'Ask hint("{verdict.exercise}") for a hint.')
+    another = "another" if named and verdict.misconception is not None else "a"
+    said.append(f'Ask hint("{verdict.exercise}") for {another} hint.')
     return said
 
 

@@ -1,5 +1,6 @@
 """A figure with sliders that redraw it, and its first state where no widgets run."""
 
+import textwrap
 from collections.abc import Callable, Sequence
 from html import escape
 from typing import Any
@@ -7,6 +8,9 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from autograde.student.canvas import display_png, png_of, require, screen_width
+
+LONGEST_LABEL = 18
+"""Characters; JupyterLab cuts off what is longer."""
 
 
 def explore(
@@ -64,10 +68,22 @@ def _panel(
 def _slider(name: str, options: Sequence[str | float]) -> Any:
     import ipywidgets as widgets
 
-    shown = [(f"{o:g}" if isinstance(o, float) else str(o), o) for o in options]
+    shown = zip(_labels(options), options, strict=True)
     return widgets.SelectionSlider(
-        options=shown, description=name, style={"description_width": "initial"}
+        options=list(shown), description=name, style={"description_width": "initial"}
     )
+
+
+def _labels(options: Sequence[str | float]) -> list[str]:
+    """What stands beside the slider; words that do not fit are left out, if all still differ."""
+    full = [f"{o:g}" if isinstance(o, float) else str(o) for o in options]
+    short = [
+        text
+        if len(text) <= LONGEST_LABEL
+        else textwrap.shorten(text, LONGEST_LABEL, placeholder=" …")
+        for text in full
+    ]
+    return short if len(set(short)) == len(set(full)) else full
 
 
 def _caption(text: str) -> str:

@@ -147,6 +147,7 @@ def _describe_shape(got: Tensor, expected: Tensor) -> str:
 
 def describe_tensors(got: Tensor, expected: Tensor) -> str:
     """The most telling symptom of a wrong tensor; names no expected entry."""
+    truth = got.dtype == torch.bool
     got, expected = got.double(), expected.double()
     unwanted = ~got.isfinite() & expected.isfinite()
     if unwanted.any():
@@ -157,14 +158,26 @@ def describe_tensors(got: Tensor, expected: Tensor) -> str:
         return f"{int(kept.sum())} of {got.numel()} entries are finite and should not be"
     if _close(got, torch.zeros_like(got)):
         return "every entry is 0"
-    for described in (_describe_factor, _describe_sums, _describe_order):
+    for described in (_describe_factor, _describe_sums, _describe_constant, _describe_order):
         if text := described(got, expected):
             return text
     index = int((got - expected).abs().nan_to_num(nan=inf).argmax())
+    place, entry = _place(index, got), float(got.flatten()[index])
+    if truth:
+        return f"the entry at {place} is {bool(entry)} and should not be"
     size = float((got - expected).abs().nan_to_num(nan=inf).max())
-    return (
-        f"the entry at {_place(index, got)} is {float(got.flatten()[index]):.4f}, off by {size:.2g}"
-    )
+    return f"the entry at {place} is {_entry(entry)}, off by {_size(size)}"
+
+
+def _entry(number: float) -> str:
+    """Four decimals, and no minus before a zero."""
+    text = f"{number:.4f}"
+    return "0.0000" if text == "-0.0000" else text
+
+
+def _size(number: float) -> str:
+    """Two digits that matter, and no power of ten where a person would write none."""
+    return f"{number:.2g}" if number < 100 or number >= 1e6 else f"{float(f'{number:.2g}'):,.0f}"
 
 
 def _close(a: Tensor, b: Tensor) -> bool:
@@ -173,7 +186,7 @@ def _close(a: Tensor, b: Tensor) -> bool:
 
 def _describe_factor(got: Tensor, expected: Tensor) -> str:
     norm = float((expected * expected).sum())
-    if norm == 0:
+    if norm == 0 or got.numel() == 1:  # one number is always some multiple of another
         return ""
     factor = float((got * expected).sum()) / norm
     if abs(factor - 1) > 1e-3 and factor != 0 and _close(got, factor * expected):
@@ -192,6 +205,13 @@ def _describe_sums(got: Tensor, expected: Tensor) -> str:
             worst = int((sums - 1).abs().argmax())
             place = "" if sums.ndim == 0 else f" {_place(worst, sums)}"
             return f"{name}{place} sums to {float(sums.flatten()[worst]):.2f}, not to 1"
+    return ""
+
+
+def _describe_constant(got: Tensor, expected: Tensor) -> str:
+    first = got.flatten()[:1]
+    if got.numel() > 1 and bool((got == first).all()):
+        return f"every entry is {float(first):.4g}"
     return ""
 
 

@@ -152,9 +152,10 @@ def _refusals(expected: Line, got: Plain) -> Difference:
     for case, found, right in zip(expected.before, got, wanted, strict=True):
         if found != right:
             given = ", ".join(_brief(argument) for argument in case)
+            found = found if found.startswith("raised") else f"is {found}"
             if right == "refused":
                 found = f"{found}, should be refused with a ValueError"
-            return Difference(inf, f"({given}) is {found}")
+            return Difference(inf, f"({given}) {found}")
     return SAME
 
 

@@ -12,6 +12,8 @@ STYLE = {
     "wrong": "#b5541c",
     "idle": "#6b6b6b",
 }
+MARK_WIDTH = "5.6em"
+"""Room for a mark and its word in any font; what follows begins there, on every line."""
 
 
 def number(points: float) -> str:
@@ -65,11 +67,11 @@ def _row(line: LineVerdict) -> str:
     mark, kind = ("✓ right", "right") if line.passed else ("✗ wrong", "wrong")
     if line.held:
         mark, kind = "· held", "idle"
-    reason = f'<br><span style="margin-left:4.6em">{inline(line.reason)}</span>'
+    reason = f"<br>{inline(line.reason)}" if line.reason else ""
     return (
-        f'<li style="margin:.15em 0"><span style="display:inline-block;width:4.6em;'
-        f'color:{STYLE[kind]};font-weight:bold">{mark}</span>{escape(line.name)}'
-        f"{reason if line.reason else ''}</li>"
+        f'<li style="margin:.15em 0;padding-left:{MARK_WIDTH};text-indent:-{MARK_WIDTH}">'
+        f'<span style="display:inline-block;width:{MARK_WIDTH};text-indent:0;white-space:nowrap;'
+        f'color:{STYLE[kind]};font-weight:bold">{mark} </span>{escape(line.name)}{reason}</li>'
     )
 
 

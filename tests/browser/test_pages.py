@@ -1,11 +1,11 @@
 """Feedback and class report in a browser: on a phone nothing runs off to the side."""
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
 
 from autograde.course import Lesson
 from autograde.grader.report import write_report
-from browser.conftest import watch
+from browser.conftest import Camera, watch
 
 FEEDBACK = "feedback/{}/02_causal_mask/causal_mask.html"
 PAGES = [FEEDBACK.format("bob"), FEEDBACK.format("eve"), "report/02_causal_mask.html"]
@@ -23,3 +23,14 @@ def test_a_page_fits_and_asks_for_nothing(
         assert seen.page.evaluate("document.documentElement.scrollWidth") <= width
         assert [url for url in seen.addresses if not url.startswith(("file:", "data:"))] == []
         assert seen.errors == []
+
+
+def test_feedback_shows_the_belief_behind_a_mistake(
+    small_class: Lesson, browser: Browser, camera: Camera
+) -> None:
+    with watch(browser) as seen:
+        seen.page.set_viewport_size({"width": 1000, "height": 1400})
+        seen.page.goto((small_class.root / FEEDBACK.format("bob")).as_uri())
+        first = seen.page.locator(".exercise").first
+        expect(first).to_contain_text("This is what comes out when one thinks")
+        camera.show(seen.page, "feedback", seen.page.locator("h1"), first)

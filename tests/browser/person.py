@@ -1,0 +1,185 @@
+"""What a person does in JupyterLab: opens a lesson, types, runs, looks.
+
+It waits for states, not for times. Cells are found by their nbgrader name, or by how their text
+begins, through the running application: JupyterLab draws an editor only where one looks.
+"""
+
+from playwright.sync_api import FrameLocator, Locator, Page, expect
+
+from browser.conftest import Lab
+
+SLOW = 120_000
+"""Milliseconds: a kernel that imports torch, on a machine that is busy with other things."""
+
+COUNT = "() => window.jupyterapp.shell.currentWidget.content.activeCell.model.executionCount"
+
+HAS_RUN = """([place, before]) => {
+  const model = window.jupyterapp.shell.currentWidget.content.widgets[place].model;
+  return model.executionState === "idle" && model.executionCount !== before;
+}"""
+
+FIND = """wanted => {
+  const notebook = window.jupyterapp.shell.currentWidget.content;
+  const found = notebook.widgets.findIndex(cell =>
+    (cell.model.getMetadata("nbgrader") || {}).grade_id === wanted
+    || cell.model.sharedModel.getSource().startsWith(wanted));
+  if (found >= 0) { notebook.activeCellIndex = found; }
+  return found;
+}"""
+
+CONNECTED = """() => {
+  const session = window.jupyterapp.shell.currentWidget.sessionContext;
+  return session.isReady && session.session.kernel.connectionStatus === "connected";
+}"""
+
+SHOW = """async place => {
+  await window.jupyterapp.shell.currentWidget.content.scrollToItem(place, "start");
+}"""
+
+
+def open_lab(page: Page, lab: Lab, path: str = "") -> None:
+    """JupyterLab with nothing open but what the address names."""
+    page.goto(f"{lab.url}/lab{f'/tree/{path}' if path else ''}?reset&token={lab.token}")
+    page.wait_for_function("window.jupyterapp && window.jupyterapp.started", timeout=SLOW)
+    expect(page.locator("#jp-main-dock-panel")).to_be_visible(timeout=SLOW)
+
+
+def open_notebook(page: Page, lab: Lab, path: str) -> None:
+    """Open a notebook and wait until its kernel can be asked."""
+    open_lab(page, lab, path)
+    expect(page.locator(".jp-NotebookPanel:visible")).to_be_visible(timeout=SLOW)
+    kernel_is_idle(page)
+
+
+def kernel_is_idle(page: Page) -> None:
+    page.wait_for_function(CONNECTED, timeout=SLOW)
+    status = page.locator(".jp-NotebookPanel:visible .jp-Notebook-ExecutionIndicator")
+    expect(status).to_have_attribute("data-status", "idle", timeout=SLOW)
+
+
+def command(page: Page, name: str) -> None:
+    """Choose a command, as from the palette."""
+    page.evaluate("name => { window.jupyterapp.commands.execute(name); }", name)
+
+
+def cell(page: Page, wanted: str) -> Locator:
+    """A cell by its nbgrader name or by how its text begins, scrolled into view."""
+    place = page.evaluate(FIND, wanted)
+    assert place >= 0, f"no cell is called {wanted!r} or begins so"
+    page.evaluate(SHOW, place)
+    found = page.locator(f'.jp-NotebookPanel:visible [data-windowed-list-index="{place}"]')
+    expect(found.first).to_be_visible(timeout=SLOW)
+    return found.first
+
+
+def type_into(page: Page, wanted: str, text: str) -> Locator:
+    """Replace what stands in a cell."""
+    chosen = cell(page, wanted)
+    chosen.locator(".cm-content").click()
+    page.keyboard.press("Control+A")
+    page.keyboard.insert_text(text)
+    return chosen
+
+
+def run_cell(page: Page, wanted: str) -> Locator:
+    """Run a cell and wait until it has run; one whose source is folded away stays so."""
+    chosen = cell(page, wanted)
+    before = page.evaluate(COUNT)
+    editor = chosen.locator(".cm-content")
+    if editor.count():
+        editor.click()
+        editor.press("Shift+Enter")
+    else:
+        chosen.press("Shift+Enter")
+    place = chosen.get_attribute("data-windowed-list-index")
+    page.wait_for_function(HAS_RUN, arg=[int(place or 0), before], timeout=SLOW)
+    return chosen
+
+
+def answer(page: Page, exercise: str, code: str) -> Locator:
+    """Type an answer, run it, and run its rubric; what the rubric says."""
+    type_into(page, exercise, code)
+    run_cell(page, exercise)
+    return run_rubric(page, exercise)
+
+
+def run_rubric(page: Page, exercise: str) -> Locator:
+    return panel_of(run_cell(page, f"test_{exercise}"))
+
+
+def panel_of(rubric_cell: Locator) -> Locator:
+    """What a rubric cell says."""
+    return rubric_cell.locator(".rubric")
+
+
+def move_slider(page: Page, chosen: Locator, place: int, steps: int) -> str:
+    """Move one of the sliders below a cell by the keyboard; what it reads then."""
+    slider = chosen.locator(".widget-slider, .jupyter-widget-slider").nth(place)
+    readout = slider.locator(".widget-readout")
+    slider.locator(".noUi-handle").focus()
+    for _ in range(steps):
+        before = readout.inner_text()
+        page.keyboard.press("ArrowRight")
+        expect(readout).not_to_have_text(before)
+    return readout.inner_text()
+
+
+def save(page: Page) -> None:
+    page.locator("[data-jp-item-name=save] jp-button").click()
+    page.wait_for_function("!window.jupyterapp.shell.currentWidget.context.model.dirty")
+
+
+def validate(page: Page) -> str:
+    """Save, press Validate, and read its dialog."""
+    page.locator("jp-button.validate-button").click()
+    dialog = page.locator(".nbgrader-SuccessDialog, .nbgrader-ErrorDialog")
+    expect(dialog).to_be_visible(timeout=SLOW)
+    return dialog.inner_text()
+
+
+def close_dialog(page: Page) -> None:
+    page.locator(".jp-Dialog button.jp-mod-accept").click()
+    expect(page.locator(".jp-Dialog")).to_have_count(0)
+
+
+def restart_and_run_all(page: Page) -> None:
+    """Restart the kernel, run all cells, and wait for the last one."""
+    page.locator("[data-jp-item-name=restart-and-run] jp-button").click()
+    page.locator(".jp-Dialog button.jp-mod-accept").click()
+    page.wait_for_function(LAST_RAN, timeout=SLOW)
+    kernel_is_idle(page)
+
+
+LAST_RAN = """() => {
+  const cells = window.jupyterapp.shell.currentWidget.content.widgets;
+  const code = cells.map(cell => cell.model).filter(
+    model => model.type === "code" && model.sharedModel.getSource());
+  return code.every((model, place) => model.executionCount === place + 1);
+}"""
+
+
+def write_into(page: Page, wanted: str, text: str) -> Locator:
+    """Open a text cell with a double click, replace what stands there, and close it again."""
+    chosen = cell(page, wanted)
+    chosen.locator(".jp-RenderedMarkdown").dblclick()
+    chosen.locator(".cm-content").click()
+    page.keyboard.press("Control+A")
+    page.keyboard.insert_text(text)
+    page.keyboard.press("Shift+Enter")
+    expect(chosen.locator(".jp-RenderedMarkdown")).to_be_visible(timeout=SLOW)
+    return chosen
+
+
+def assignment(page: Page, state: str, lesson: str) -> Locator:
+    """A lesson's row in nbgrader's list: of those released, fetched or submitted."""
+    page.locator("#refresh_assignments_list:visible").click()
+    rows = page.locator(f"#{state}_assignments_list:visible > .list_item")
+    row = rows.filter(has_text=lesson)
+    expect(row).to_be_visible(timeout=SLOW)
+    return row
+
+
+def open_file(page: Page, name: str) -> FrameLocator:
+    """Open a page that the file browser shows, with a double click."""
+    page.locator(".jp-DirListing-item").filter(has_text=name).dblclick()
+    return page.frame_locator(".jp-HTMLViewer:visible iframe, .jp-IFrame:visible iframe")

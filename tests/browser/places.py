@@ -1,0 +1,108 @@
+"""A course, an exchange and students' folders, as they lie on one machine."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from classes import generate
+from conftest import HERE
+from nbgrader.api import Gradebook
+
+from autograde.course import CURRICULUM, Exercise, Lesson, grade_id, lessons, read_text
+from autograde.grader.variants import Variant, read_variants
+
+LESSON, NOTEBOOK = "03_inf_mask", "inf_mask"
+QUESTION = "why_minus_infinity"
+
+CELLS = f"""
+# %% [markdown] nbgrader={{"grade": false, "grade_id": "question_{QUESTION}", "locked": true, "schema_version": 3, "solution": false, "task": false}}
+# ### Question: `{QUESTION}` (2 points)
+#
+# Why is a score hidden with minus infinity, and not with zero?
+#
+# <!-- BEGIN MARK SCHEME -->
+# One point for exp(0) = 1, one for what that does to the other weights.
+# <!-- END MARK SCHEME -->
+
+# %% [markdown] nbgrader={{"grade": true, "grade_id": "{QUESTION}", "locked": false, "points": 2, "schema_version": 3, "solution": true, "task": false}}
+# <!-- BEGIN SOLUTION -->
+# exp(0) is 1, so the hidden key would take its share of the sum.
+# <!-- END SOLUTION -->
+"""  # noqa: E501
+"""Lesson 03 asks nothing in words, so that one lesson tells the whole story it gets a question."""
+
+OF_A_COURSE = """
+c.Exchange.root = {exchange!r}
+# Here one user of the machine plays everybody.
+c.ExchangeCollect.check_owner = False
+"""
+
+OF_A_STUDENT = """
+c = get_config()
+c.CourseDirectory.course_id = "attention"
+c.CourseDirectory.student_id = {student!r}
+c.Exchange.root = {exchange!r}
+"""
+
+
+def make_course(root: Path, exchange: Path) -> Lesson:
+    """A course with lesson 03, a question in words at its end, and an exchange."""
+    for folder in ("source", "notebooks", "solutions"):
+        shutil.copytree(HERE / folder, root / folder)
+    config = (HERE / "nbgrader_config.py").read_text()
+    (root / "nbgrader_config.py").write_text(config + OF_A_COURSE.format(exchange=str(exchange)))
+    text = root / "source" / LESSON / f"{NOTEBOOK}.py"
+    text.write_text(text.read_text() + CELLS)
+    curriculum = (root / CURRICULUM).read_text()
+    needs = '[lesson.needs]\ncausal_weights = ["future_mask"'
+    assert needs in curriculum, f"{CURRICULUM} has no such lines any more: {needs}"
+    asked = f"[lesson.written]\n{QUESTION} = 2\n\n{needs}"
+    (root / CURRICULUM).write_text(curriculum.replace(needs, asked))
+    lesson = lessons(root)[LESSON]
+    generate(lesson, root / "made")
+    shutil.move(root / "made" / LESSON / f"{NOTEBOOK}.ipynb", lesson.released_notebook)
+    shutil.rmtree(root / "made")
+    with Gradebook(f"sqlite:///{root}/gradebook.db", "attention") as gradebook:
+        gradebook.add_student("ada", first_name="Ada", last_name="Adams")
+        gradebook.add_student("eve", first_name="Eve", last_name="Evans")
+    exchange.mkdir()
+    exchange.chmod(0o777)
+    return lesson
+
+
+def make_student(root: Path, exchange: Path, student: str) -> Path:
+    """A student's folder, empty but for what names the course."""
+    root.mkdir()
+    config = OF_A_STUDENT.format(student=student, exchange=str(exchange))
+    (root / "nbgrader_config.py").write_text(config)
+    return root
+
+
+def hand_in_broken(root: Path) -> None:
+    """Hand in a file that is no notebook, with nbgrader's command."""
+    (root / LESSON).mkdir()
+    (root / LESSON / f"{NOTEBOOK}.ipynb").write_text('{"cells": [')
+    data = {"JUPYTER_DATA_DIR": str(root / "data"), "JUPYTER_RUNTIME_DIR": str(root / "data")}
+    done = subprocess.run(
+        [sys.executable, "-m", "nbgrader", "submit", LESSON],
+        cwd=root, env={**os.environ, **data}, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
+def right_answer(lesson: Lesson, exercise: str) -> str:
+    """The lesson's own answer, without the marks around it."""
+    nb = read_text(lesson)
+    source = next(cell.source for cell in nb.cells if grade_id(cell) == exercise)
+    return "\n".join(line for line in source.splitlines() if not line.strip().startswith("###"))
+
+
+def wrong_answer(lesson: Lesson, exercise: Exercise, name: str) -> Variant:
+    """A known wrong answer."""
+    wrong = {variant.name: variant for variant in read_variants(lesson, exercise).wrong}
+    assert name in wrong, (
+        f"{exercise.name} has no wrong variant {name}; there are {', '.join(wrong)}"
+    )
+    return wrong[name]
