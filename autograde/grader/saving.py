@@ -141,14 +141,14 @@ def known(gradebook: Gradebook, lesson: Lesson) -> dict[str, Known]:
     by_hand: dict[str, list[Any]] = defaultdict(list)
     extensions: dict[str, str] = {}
     grades = (BaseCell.name, Grade.auto_score, Grade.manual_score, Grade.extra_credit)
-    for who, extension, penalty, name, auto, manual, extra in _rows(
+    for who, extension, penalty, name, auto, manual, extra in rows_of_class(
         gradebook, lesson, Grade, *grades
     ):
         scores[who].append((name, _number(auto)))
         by_hand[who].append((name, _number(manual), _number(extra), _number(penalty)))
         extensions[who] = str(extension)
     comments = (BaseCell.name, Comment.manual_comment)
-    for who, _, _, name, comment in _rows(gradebook, lesson, Comment, *comments):
+    for who, _, _, name, comment in rows_of_class(gradebook, lesson, Comment, *comments):
         by_hand[who].append((name, comment))
     gradebook.db.remove()
     return {
@@ -173,7 +173,8 @@ def _known(scores: list[Any], by_hand: list[Any], extension: str) -> Known:
     return Known(digest(sorted(scores)), digest(sorted(by_hand, key=repr)), extension)
 
 
-def _rows(gradebook: Gradebook, lesson: Lesson, kind: Any, *columns: Any) -> Iterable[Any]:
+def rows_of_class(gradebook: Gradebook, lesson: Lesson, kind: Any, *columns: Any) -> Iterable[Any]:
+    """Columns of every grade or comment of a lesson, after the student, extension and penalty."""
     facts = (Student.id, SubmittedAssignment.extension, SubmittedNotebook.late_submission_penalty)
     rows: Iterable[Any] = (
         gradebook.db.query(*facts, *columns)
