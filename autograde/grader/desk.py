@@ -134,8 +134,7 @@ class Desk:
         if entry.page == page and html.is_file():
             return None
         # people gave scores or comments since
-        graded_nb = NotebookNode(nbformat.read(nb, as_version=4))
-        return self._page(handed_in, (graded_nb, pages.as_bytes(graded_nb)), entry)
+        return self._page(handed_in, pages.as_bytes(nbformat.read(nb, as_version=4)), entry)
 
     def _prepare(self, handed_in: HandedIn, facts: Facts, graded: str) -> Prepared:
         lesson = handed_in.lesson
@@ -170,23 +169,16 @@ class Desk:
             seconds=judged.seconds,
             version=__version__,
         )
-        return self._page(handed_in, (nb, judged.nb), entry)
+        return self._page(handed_in, judged.nb, entry)
 
-    def _page(self, handed_in: HandedIn, graded: tuple[NotebookNode, bytes], entry: Entry) -> Page:
-        """What the page is made from, and the entry as the gradebook is now.
-
-        Args:
-            graded: the graded notebook, and the same as bytes.
-        """
+    def _page(self, handed_in: HandedIn, graded: bytes, entry: Entry) -> Page:
+        """What the page is made from, and the entry as the gradebook is now."""
         place = handed_in.student, handed_in.lesson
-        rows = saving.Rows(self.gradebook, place)
-        known = saving.known_of(rows)
-        page = digest([entry.graded, known.by_hand])
-        nb, content = graded
-        arguments = (content, *pages.with_grades(self._feedback, place, nb, rows))
+        saved = saving.saved(self.gradebook, place)
         self.gradebook.db.remove()
-        entry = replace(entry, scores=known.scores, page=page)
-        return Page(handed_in, entry, (str(self.root), self._pickled, *arguments))
+        known = saving.known_of(saved)
+        entry = replace(entry, scores=known.scores, page=digest([entry.graded, known.by_hand]))
+        return Page(handed_in, entry, (str(self.root), self._pickled, graded, place, saved))
 
     def finish(self, page: Page, nb: bytes, html: bytes) -> None:
         """Write the graded notebook and its page, then note that the submission is done."""

@@ -95,6 +95,10 @@ def open_gradebook(config: Config) -> Iterator[Gradebook]:
     course = CourseDirectory(config=config)
     try:
         with Gradebook(course.db_url, course.course_id) as gradebook:
+            # each submission gets a session of its own, so that nothing in it is old; else every
+            # row would be read again after each of nbgrader's commits
+            gradebook.db.remove()
+            gradebook.db.configure(expire_on_commit=False)
             yield gradebook
     except DBAPIError as error:
         where = make_url(course.db_url).render_as_string(hide_password=True)
