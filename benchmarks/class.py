@@ -12,11 +12,12 @@ start, so take 40 submissions or more.
 
     python benchmarks/class.py SUBMISSIONS [LESSON…] --copies 1000 2000
 
-measures the coordinator alone, on more submissions than a small machine can run: every submission
-is graded once, then handed in again under other names until there are so many, and each such class
-is graded from the beginning. A copy has the same code, so the result that is kept is its result, as
-in a run that goes on after it was stopped. Reading, restoring, judging, saving, and making every
-page are done as for any other submission.
+measures the coordinator alone, on more submissions than a small machine can run: each submission is
+graded once, then handed in again under other names until there are so many, and each such class is
+graded from the beginning. A copy has the same code, so the result that is kept is its result, as in
+a run that goes on after it was stopped; and what a worker has judged once, or made a page of, it
+gives again. The coordinator does all that it does for any other submission: it reads, restores,
+sends, receives, saves and writes. How many it does in an hour is the most that one coordinator can.
 
 The coordinator's own time is that of its process, without what it waits, from the first finished
 submission to the last; start and end are the same for a class of any size.
@@ -31,19 +32,25 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from statistics import fmean, median
 from tempfile import TemporaryDirectory
+from typing import Any, TypeVar, cast
 
 import nbformat
 
 from autograde.authoring.build import build
 from autograde.course import Lesson, choose
+from autograde.grader import grade, pages
 from autograde.grader.grade import How, grade_class
 from autograde.grader.handed_in import submissions
+from autograde.grader.judged import Judged, judge_result
 from autograde.grader.keys import keys_for
+from autograde.grader.pages import render
 from autograde.grader.seeds import seed_of
 from autograde.grader.variants import read_variants
 from autograde.kernels.wall import missing
@@ -51,6 +58,8 @@ from autograde.kernels.wall import missing
 HERE = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(HERE / "examples"))
 from make_class import fill  # noqa: E402
+
+T = TypeVar("T")
 
 RIGHT = 0.75
 MB = 2**20
@@ -98,8 +107,34 @@ def hand_in_again(root: Path, names: tuple[str, ...], number: int) -> None:
         )
 
 
-def measure(root: Path, names: tuple[str, ...], how: How) -> dict[str, float]:
-    """Grade the class in this process, which is the coordinator; what it took."""
+made: dict[tuple[str, bytes], Any] = {}
+"""In a worker: what it has made, by the kind of work and a digest of the notebook."""
+
+
+def judge_once(lesson: Lesson, nb: bytes, result: bytes | None) -> Judged | None:
+    return _once(("judged", sha256(nb).digest()), partial(judge_result, lesson, nb, result))
+
+
+def render_once(root: str, config: bytes, graded: bytes, *more: Any) -> tuple[bytes, bytes]:
+    return _once(("page", sha256(graded).digest()), partial(render, root, config, graded, *more))
+
+
+def _once(key: tuple[str, bytes], make: Callable[[], T]) -> T:
+    if key not in made:
+        made[key] = make()
+    return cast(T, made[key])
+
+
+def measure(
+    root: Path, names: tuple[str, ...], how: How, *, again: bool = False
+) -> dict[str, float]:
+    """Grade the class in this process, which is the coordinator; what it took.
+
+    Args:
+        again: workers give again what they have made once.
+    """
+    if again:
+        grade.judge_result, pages.render = judge_once, render_once
     found = submissions(root, choose(root, names), None)
     marks = []
     began = time.perf_counter()
@@ -131,12 +166,10 @@ def _sizes(folder: Path) -> list[int]:
     return [path.stat().st_size for path in folder.rglob("*") if path.is_file()]
 
 
-def in_a_process(
-    root: Path, names: tuple[str, ...], workers: int, scheduler: str = ""
-) -> dict[str, float]:
+def in_a_process(root: Path, names: tuple[str, ...], workers: int, *more: str) -> dict[str, float]:
     """Measure it in a process of its own."""
     command = [sys.executable, __file__, "0", *names, "--measure", str(root)]
-    command += ["--workers", str(workers), "--scheduler", scheduler]
+    command += ["--workers", str(workers), *more]
     result = subprocess.run(command, cwd=root, stdout=subprocess.PIPE, text=True, check=True)
     found: dict[str, float] = json.loads(result.stdout.splitlines()[-1])
     return found
@@ -166,7 +199,7 @@ def one_round(root: Path, names: tuple[str, ...], with_dask: bool) -> dict[str, 
             rows[name] = in_a_process(copy, names, workers)
     if with_dask:
         with copy_of(root) as copy, dask(2) as address:
-            rows["Dask, two workers"] = in_a_process(copy, names, 2, address)
+            rows["Dask, two workers"] = in_a_process(copy, names, 2, "--scheduler", address)
     return rows
 
 
@@ -197,7 +230,7 @@ def measure_coordinator(root: Path, names: tuple[str, ...], sizes: list[int]) ->
     for size in sizes:
         hand_in_again(root, names, size)
         with copy_of(root) as copy:
-            row = in_a_process(copy, names, cores)
+            row = in_a_process(copy, names, cores, "--again")
             disk = on_disk(copy, size)
         print(f"| {size} | {' | '.join(f'{row[column]:.0f}' for column in COLUMNS)} |")
     print(f"\nMB on disk for each: {', '.join(f'{name} {mb:.3f}' for name, mb in disk.items())}")
@@ -213,11 +246,12 @@ def main() -> None:
     parser.add_argument("--measure", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--workers", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--scheduler", default="", help=argparse.SUPPRESS)
+    parser.add_argument("--again", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
     names = tuple(given.lessons)
     if given.measure:
         how = How(given.workers, scheduler=given.scheduler)
-        print(json.dumps(measure(given.measure, names, how)))
+        print(json.dumps(measure(given.measure, names, how, again=given.again)))
         return
     if problem := missing():
         sys.exit(problem)
