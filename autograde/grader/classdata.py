@@ -60,7 +60,10 @@ class Answer:
 
 @dataclass(frozen=True)
 class Submission:
-    """One graded submission. `score` is what counts, lateness taken off."""
+    """One graded submission. `score` is what counts, lateness taken off.
+
+    `earlier`: it was made from an earlier version of the lesson, and graded by that one.
+    """
 
     student: str
     score: float
@@ -72,6 +75,7 @@ class Submission:
     version: str = "unknown"
     seed: str = ""
     walled: bool = True
+    earlier: bool = False
     seconds: float | None = None
 
     @property
@@ -195,6 +199,7 @@ def _submissions(lesson: Lesson, gradebook: Gradebook) -> Iterator[Submission]:
             version=note.get("version", "unknown"),
             seed=note.get("seed", ""),
             walled=note.get("wall", True),
+            earlier=note.get("earlier", False),
             seconds=entry.seconds if entry else None,
         )
 

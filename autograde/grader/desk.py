@@ -23,7 +23,7 @@ from traitlets.config import Config
 
 from autograde import __version__
 from autograde.course import CourseError, Lesson
-from autograde.grader import expected, pages, saving
+from autograde.grader import pages, saving
 from autograde.grader.execute import Limits
 from autograde.grader.handed_in import HandedIn, read_handed_in
 from autograde.grader.job import TIMESTAMP, Job, make_job
@@ -34,16 +34,19 @@ from autograde.grader.seeds import course_secret, seed_of
 from autograde.grader.store import Entry, keep_entry, read_entry
 from autograde.grader.submission import parse_submission
 from autograde.grader.verdicts import NOTE, read_verdicts
+from autograde.grader.versions import version_of, versions
 
 
 @dataclass(frozen=True)
 class Prepared:
     """A submission about to be run; `graded` is a digest of all that decides its scores.
 
-    `restored` is its notebook with the lesson's own cells put back.
+    `version` is the lesson as it was when it was handed out, `restored` the submission's notebook
+    with that lesson's own cells put back.
     """
 
     handed_in: HandedIn
+    version: Lesson
     graded: str
     restored: bytes
     job: Job | None
@@ -62,19 +65,17 @@ class Facts:
     """What is the same for every submission of a lesson in one run."""
 
     def __init__(self, lesson: Lesson, gradebook: Gradebook, config: Config, wall: bool) -> None:
-        released = lesson.released_notebook.read_bytes()
-        self.released = NotebookNode(nbformat.reads(released.decode(), as_version=4))
-        self.cells = saving.LessonCells(gradebook, lesson)
+        self.versions = versions(lesson, gradebook)
         self.known = saving.known(gradebook, lesson)
         deciding = [
-            released,
-            expected.digest(lesson),
+            [version.digest for version in self.versions],
             course_secret(lesson.root),
             wall,
             asdict(Limits()),
-            self.cells.duedate,
+            str(gradebook.find_assignment(lesson.name).duedate),
             _settings(config),
         ]
+        gradebook.db.remove()
         self.digest = digest(deciding)
 
 
@@ -137,15 +138,18 @@ class Desk:
         return self._page(handed_in, pages.as_bytes(nbformat.read(nb, as_version=4)), entry)
 
     def _prepare(self, handed_in: HandedIn, facts: Facts, graded: str) -> Prepared:
-        lesson = handed_in.lesson
-        nb = restored(lesson, parse_submission(handed_in.notebook), facts.released)
-        _overwrite(nb, facts.cells, lesson)
+        submission = parse_submission(handed_in.notebook)
+        version = version_of(submission.nb, facts.versions)
+        lesson = version.lesson
+        nb = restored(submission, version.released)
+        _overwrite(nb, version.cells, lesson)
         nb.metadata[NOTE]["wall"] = self.wall
+        nb.metadata[NOTE]["earlier"] = lesson.kept is not None
         if nb.metadata[NOTE]["problem"]:
-            return Prepared(handed_in, graded, pages.as_bytes(nb), None)
+            return Prepared(handed_in, lesson, graded, pages.as_bytes(nb), None)
         seed = seed_of(self.root, lesson.name, nb)
         job = make_job(nb, handed_in.files, seed, wall=self.wall)
-        return Prepared(handed_in, graded, pages.as_bytes(nb), job)
+        return Prepared(handed_in, lesson, graded, pages.as_bytes(nb), job)
 
     def save(self, prepared: Prepared, judged: Judged) -> Page:
         """Save a submission that was judged, and say what is to be on its page.

@@ -135,7 +135,7 @@ class _Run:
         self.desk, self.local, self.away, self.ahead = desk, local, away, ahead
         self.regrade = regrade
         self.working: dict[Future[Any], _Work] = {}
-        self.keys: dict[tuple[str, int], Future[Any]] = {}
+        self.keys: dict[tuple[Lesson, int], Future[Any]] = {}
 
     def all(
         self, submissions: list[tuple[str, Lesson]], stopped: Callable[[], bool]
@@ -209,21 +209,20 @@ class _Run:
         return None
 
     def _run(self, prepared: Prepared, job: Job) -> None:
-        lesson = prepared.handed_in.lesson
-        place = lesson.name, job.seed
+        place = prepared.version, job.seed
         if place not in self.keys:  # the first that needs an answer key has it made meanwhile
-            self.keys[place] = self.local.submit(_make_keys, lesson, job.seed)
+            self.keys[place] = self.local.submit(_make_keys, *place)
         work = _Work(prepared.handed_in, partial(self._ran, prepared, job), job.key)
         self.working[self.away.submit(run_job, job)] = work
 
     def _ran(self, prepared: Prepared, job: Job, result: bytes) -> None:
         keep_result(self.desk.root, job.key, result)
-        self.keys[prepared.handed_in.lesson.name, job.seed].result()
+        self.keys[prepared.version, job.seed].result()
         self._judge(prepared, result)
 
     def _judge(self, prepared: Prepared, result: bytes | None, *, kept: bool = False) -> None:
         handed_in = prepared.handed_in
-        future = self.local.submit(judge_result, handed_in.lesson, prepared.restored, result)
+        future = self.local.submit(judge_result, prepared.version, prepared.restored, result)
         self.working[future] = _Work(handed_in, partial(self._judged, prepared, kept))
 
     def _judged(self, prepared: Prepared, kept: bool, judged: Judged | None) -> None:

@@ -26,6 +26,7 @@ def judge_result(lesson: Lesson, nb: bytes, result: bytes | None) -> Judged | No
     """Put a result into the notebook that it is of, and judge it; None if it cannot be read.
 
     Args:
+        lesson: the version of it that students got.
         nb: the restored notebook.
         result: what ran; None where nothing could run, for the reason in the notebook's note.
 
@@ -43,7 +44,7 @@ def judge_result(lesson: Lesson, nb: bytes, result: bytes | None) -> Judged | No
     return Judged(as_bytes(restored), seconds)
 
 
-@lru_cache(maxsize=1)
+@lru_cache(maxsize=4)
 def _released(path: Path) -> NotebookNode:
     """A worker lives as long as one run, in which this file stays as it is."""
     return NotebookNode(nbformat.read(path, as_version=4))

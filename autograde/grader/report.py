@@ -197,6 +197,7 @@ def _how(data: ClassData) -> dict[str, Any]:
             for seed in sorted(seeds)
         ],
         "pool": POOL,
+        "earlier": sum(each.earlier for each in data.submissions),
         "walled": sum(each.walled for each in data.submissions),
         "times": {"total": sum(times), "median": median(times), "longest": times[-1]}
         if times else None,

@@ -249,25 +249,33 @@ def digest(facts: Any) -> str:
     return hashlib.sha256(repr(facts).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-class LessonCells:
-    """What nbgrader's OverwriteCells asks the gradebook about a lesson, read once."""
-
-    def __init__(self, gradebook: Gradebook, lesson: Lesson) -> None:
-        notebook = gradebook.find_notebook(lesson.notebook, lesson.name)
-        self.kernelspec = notebook.kernelspec
-        self.duedate = str(notebook.assignment.duedate)
-        self._source = {
-            cell.name: SimpleNamespace(
-                cell_type=cell.cell_type,
-                locked=cell.locked,
-                source=cell.source,
-                checksum=cell.checksum,
-            )
+def read_cells(gradebook: Gradebook, lesson: Lesson) -> dict[str, Any]:
+    """What the gradebook holds of a lesson's own cells, as plain data."""
+    notebook = gradebook.find_notebook(lesson.notebook, lesson.name)
+    facts = ("cell_type", "locked", "source", "checksum")
+    found = {
+        "kernelspec": notebook.kernelspec,
+        "source": {
+            cell.name: {name: getattr(cell, name) for name in facts}
             for cell in notebook.source_cells
+        },
+        "points": {
+            cell.name: cell.max_score for cell in (*notebook.grade_cells, *notebook.task_cells)
+        },
+    }
+    gradebook.db.remove()
+    return found
+
+
+class LessonCells:
+    """What nbgrader's OverwriteCells asks the gradebook about a lesson, read before."""
+
+    def __init__(self, cells: dict[str, Any]) -> None:
+        self.kernelspec: str | None = cells["kernelspec"]
+        self._source = {name: SimpleNamespace(**cell) for name, cell in cells["source"].items()}
+        self._graded = {
+            name: SimpleNamespace(max_score=points) for name, points in cells["points"].items()
         }
-        graded = (*notebook.grade_cells, *notebook.task_cells)
-        self._graded = {cell.name: SimpleNamespace(max_score=cell.max_score) for cell in graded}
-        gradebook.db.remove()
 
     def find_source_cell(self, name: str, notebook: str, assignment: str) -> SimpleNamespace:
         return self._find(self._source, name)
