@@ -144,7 +144,8 @@ class Desk:
         nb = restored(submission, version.released)
         _overwrite(nb, version.cells, lesson)
         nb.metadata[NOTE]["wall"] = self.wall
-        nb.metadata[NOTE]["earlier"] = lesson.kept is not None
+        if lesson.kept is not None:
+            nb.metadata[NOTE]["earlier"] = True
         if nb.metadata[NOTE]["problem"]:
             return Prepared(handed_in, lesson, graded, pages.as_bytes(nb), None)
         seed = seed_of(self.root, lesson.name, nb)
