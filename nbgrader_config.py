@@ -43,6 +43,7 @@ c.GenerateAssignment.preprocessors = [
     "nbgrader.preprocessors.CheckCellMetadata",
     "autograde.authoring.preprocessors.LintStudent",
     "autograde.authoring.preprocessors.AddPracticeData",
+    "autograde.authoring.preprocessors.KeepVersion",
 ]
 c.GenerateSolution.preprocessors = [
     "autograde.authoring.preprocessors.Identify",

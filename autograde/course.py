@@ -45,7 +45,10 @@ class Written:
 
 @dataclass(frozen=True)
 class Lesson:
-    """One lesson. `root` is the course's folder."""
+    """One lesson. `root` is the course's folder.
+
+    `kept` is where an earlier version of it lies as a course does, see `grader/versions.py`.
+    """
 
     root: Path
     name: str
@@ -55,10 +58,16 @@ class Lesson:
     minutes: int
     exercises: tuple[Exercise, ...]
     written: tuple[Written, ...] = ()
+    kept: Path | None = None
+
+    @property
+    def home(self) -> Path:
+        """The folder in which it is written and built."""
+        return self.kept or self.root
 
     @property
     def folder(self) -> Path:
-        return self.root / "source" / self.name
+        return self.home / "source" / self.name
 
     @property
     def text(self) -> Path:
@@ -72,7 +81,7 @@ class Lesson:
 
     @property
     def released_notebook(self) -> Path:
-        return self.root / "notebooks" / self.name / f"{self.notebook}.ipynb"
+        return self.home / "notebooks" / self.name / f"{self.notebook}.ipynb"
 
     @property
     def solution_notebook(self) -> Path:

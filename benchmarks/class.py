@@ -1,13 +1,26 @@
-"""A whole class: submissions an hour, the coordinator's own time and memory, one worker and two.
+"""A whole class: what workers do in an hour, and what the coordinator needs for it.
 
-The submissions are made from the variants of the built lessons: three in four exercises right, the
-others wrong in a way that is known. All runs grade the same submissions, walled, on this machine.
+The submissions are made from the variants of the built lessons, evenly over the lessons: three in
+four exercises right, the others wrong in a way that is known. All are graded walled, and here.
 
-    python benchmarks/class.py SUBMISSIONS [LESSON…] [--dask]
+    python benchmarks/class.py SUBMISSIONS [LESSON…] [--rounds N] [--dask]
+
+compares one worker with two, and two with a Dask cluster of two. Each round grades the same
+submissions in every way, one after the other, each time in a fresh copy of the course; the table
+shows medians, the ratios are medians of each round's. A worker's first notebook waits for its
+start, so take 40 submissions or more.
+
+    python benchmarks/class.py SUBMISSIONS [LESSON…] --copies 1000 2000
+
+measures the coordinator alone, on more submissions than a small machine can run: each submission is
+graded once, then handed in again under other names until there are so many, and each such class is
+graded from the beginning. A copy has the same code, so the result that is kept is its result, as in
+a run that goes on after it was stopped; and what a worker has judged once, or made a page of, it
+gives again. The coordinator does all that it does for any other submission: it reads, restores,
+sends, receives, saves and writes. How many it does in an hour is the most that one coordinator can.
 
 The coordinator's own time is that of its process, without what it waits, from the first finished
-submission to the last; start and end are the same for a class of any size. A worker's first
-notebook waits for its start, so take 40 submissions or more.
+submission to the last; start and end are the same for a class of any size.
 """
 
 import argparse
@@ -19,18 +32,25 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
+from hashlib import sha256
 from pathlib import Path
+from statistics import fmean, median
 from tempfile import TemporaryDirectory
+from typing import Any, TypeVar, cast
 
 import nbformat
 
 from autograde.authoring.build import build
 from autograde.course import Lesson, choose
+from autograde.grader import grade, pages
 from autograde.grader.grade import How, grade_class
 from autograde.grader.handed_in import submissions
+from autograde.grader.judged import Judged, judge_result
 from autograde.grader.keys import keys_for
+from autograde.grader.pages import render
 from autograde.grader.seeds import seed_of
 from autograde.grader.variants import read_variants
 from autograde.kernels.wall import missing
@@ -39,8 +59,11 @@ HERE = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(HERE / "examples"))
 from make_class import fill  # noqa: E402
 
+T = TypeVar("T")
+
 RIGHT = 0.75
-COLUMNS = ("how", "seconds", "an hour", "coordinator, ms each", "coordinator, MB", "workers, MB")
+MB = 2**20
+COLUMNS = ("seconds", "an hour", "coordinator, ms each", "coordinator, MB", "workers, MB")
 
 
 def make_course(root: Path, names: tuple[str, ...], number: int) -> list[Lesson]:
@@ -72,8 +95,46 @@ def answers(lesson: Lesson, rng: random.Random) -> dict[str, str]:
     return found
 
 
-def measure(root: Path, names: tuple[str, ...], how: How) -> dict[str, float]:
-    """Grade the class in this process, which is the coordinator; what it took."""
+def hand_in_again(root: Path, names: tuple[str, ...], number: int) -> None:
+    """Copy what was handed in, under other names, until there are so many submissions."""
+    found = submissions(root, choose(root, names), None)
+    for n in range(len(found), number):
+        student, lesson = found[n % len(found)]
+        folder = root / "submitted"
+        shutil.copytree(
+            folder / student / lesson.name,
+            folder / f"{student}_copy_{n // len(found):05}" / lesson.name,
+        )
+
+
+made: dict[tuple[str, bytes], Any] = {}
+"""In a worker: what it has made, by the kind of work and a digest of the notebook."""
+
+
+def judge_once(lesson: Lesson, nb: bytes, result: bytes | None) -> Judged | None:
+    return _once(("judged", sha256(nb).digest()), partial(judge_result, lesson, nb, result))
+
+
+def render_once(root: str, config: bytes, graded: bytes, *more: Any) -> tuple[bytes, bytes]:
+    return _once(("page", sha256(graded).digest()), partial(render, root, config, graded, *more))
+
+
+def _once(key: tuple[str, bytes], make: Callable[[], T]) -> T:
+    if key not in made:
+        made[key] = make()
+    return cast(T, made[key])
+
+
+def measure(
+    root: Path, names: tuple[str, ...], how: How, *, again: bool = False
+) -> dict[str, float]:
+    """Grade the class in this process, which is the coordinator; what it took.
+
+    Args:
+        again: workers give again what they have made once.
+    """
+    if again:
+        grade.judge_result, pages.render = judge_once, render_once
     found = submissions(root, choose(root, names), None)
     marks = []
     began = time.perf_counter()
@@ -92,18 +153,32 @@ def measure(root: Path, names: tuple[str, ...], how: How) -> dict[str, float]:
     }
 
 
-def in_a_process(
-    root: Path, names: tuple[str, ...], workers: int, scheduler: str
-) -> dict[str, float]:
-    """The same in a process of its own and on a fresh copy of the course."""
-    with TemporaryDirectory() as folder:
-        copy = Path(folder, "course")
-        shutil.copytree(root, copy)
-        command = [sys.executable, __file__, "0", *names, "--measure", str(copy)]
-        command += ["--workers", str(workers), "--scheduler", scheduler]
-        result = subprocess.run(command, cwd=copy, stdout=subprocess.PIPE, text=True, check=True)
+def on_disk(root: Path, number: int) -> dict[str, float]:
+    """MB on disk for one of so many submissions, by where it lies."""
+    folders = ("submitted", "autograded", "feedback", ".autograde/done", ".autograde/graded")
+    found = {name: _sizes(root / name) for name in folders}
+    each = {name: sum(sizes) / number / MB for name, sizes in found.items()}
+    each[".autograde/done"] = fmean(found[".autograde/done"]) / MB  # one for all copies
+    return {**each, "gradebook": (root / "gradebook.db").stat().st_size / number / MB}
+
+
+def _sizes(folder: Path) -> list[int]:
+    return [path.stat().st_size for path in folder.rglob("*") if path.is_file()]
+
+
+def in_a_process(root: Path, names: tuple[str, ...], workers: int, *more: str) -> dict[str, float]:
+    """Measure it in a process of its own."""
+    command = [sys.executable, __file__, "0", *names, "--measure", str(root)]
+    command += ["--workers", str(workers), *more]
+    result = subprocess.run(command, cwd=root, stdout=subprocess.PIPE, text=True, check=True)
     found: dict[str, float] = json.loads(result.stdout.splitlines()[-1])
     return found
+
+
+@contextmanager
+def copy_of(root: Path) -> Iterator[Path]:
+    with TemporaryDirectory() as folder:
+        yield Path(shutil.copytree(root, Path(folder, "course")))
 
 
 @contextmanager
@@ -117,42 +192,82 @@ def dask(workers: int) -> Iterator[str]:
         yield it.scheduler_address
 
 
+def one_round(root: Path, names: tuple[str, ...], with_dask: bool) -> dict[str, dict[str, float]]:
+    rows = {}
+    for name, workers in (("one worker", 1), ("two workers", 2)):
+        with copy_of(root) as copy:
+            rows[name] = in_a_process(copy, names, workers)
+    if with_dask:
+        with copy_of(root) as copy, dask(2) as address:
+            rows["Dask, two workers"] = in_a_process(copy, names, 2, "--scheduler", address)
+    return rows
+
+
+def compare_workers(root: Path, names: tuple[str, ...], rounds: int, with_dask: bool) -> None:
+    found = [one_round(root, names, with_dask) for _ in range(rounds)]
+    print(f"| how | {' | '.join(COLUMNS)} |\n|{'---|' * (len(COLUMNS) + 1)}")
+    for name in found[0]:
+        values = (median(each[name][column] for each in found) for column in COLUMNS)
+        print(f"| {name} | {' | '.join(f'{value:.0f}' for value in values)} |")
+    rates = [{name: row["an hour"] for name, row in each.items()} for each in found]
+    _ratio("efficiency of two workers", [r["two workers"] / r["one worker"] / 2 for r in rates])
+    if with_dask:
+        of_two = [r["Dask, two workers"] / r["two workers"] for r in rates]
+        _ratio("Dask against processes", of_two)
+
+
+def _ratio(name: str, ratios: list[float]) -> None:
+    each = ", ".join(f"{ratio:.2f}" for ratio in ratios)
+    print(f"\n{name}: {median(ratios):.2f} (each round: {each})")
+
+
+def measure_coordinator(root: Path, names: tuple[str, ...], sizes: list[int]) -> None:
+    cores = len(os.sched_getaffinity(0))
+    with copy_of(root) as copy:  # so that the results are there, and nothing is graded
+        in_a_process(copy, names, cores)
+        shutil.copytree(copy / ".autograde" / "done", root / ".autograde" / "done")
+    print(f"| {' | '.join(('submissions', *COLUMNS))} |\n|{'---|' * (len(COLUMNS) + 1)}")
+    for size in sizes:
+        hand_in_again(root, names, size)
+        with copy_of(root) as copy:
+            row = in_a_process(copy, names, cores, "--again")
+            disk = on_disk(copy, size)
+        print(f"| {size} | {' | '.join(f'{row[column]:.0f}' for column in COLUMNS)} |")
+    print(f"\nMB on disk for each: {', '.join(f'{name} {mb:.3f}' for name, mb in disk.items())}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("submissions", type=int)
     parser.add_argument("lessons", nargs="*")
+    parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--dask", action="store_true")
+    parser.add_argument("--copies", type=int, nargs="+", metavar="N")
     parser.add_argument("--measure", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--workers", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--scheduler", default="", help=argparse.SUPPRESS)
+    parser.add_argument("--again", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
     names = tuple(given.lessons)
     if given.measure:
         how = How(given.workers, scheduler=given.scheduler)
-        print(json.dumps(measure(given.measure, names, how)))
+        print(json.dumps(measure(given.measure, names, how, again=given.again)))
         return
     if problem := missing():
         sys.exit(problem)
+    # nbgrader starts `alembic` by name
+    os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     with TemporaryDirectory() as folder:
         root = Path(folder, "course")
-        os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
         make_course(root, names, given.submissions)
-        rows = {
-            "one worker": in_a_process(root, names, 1, ""),
-            "two workers": in_a_process(root, names, 2, ""),
-        }
-        if given.dask:
-            with dask(2) as address:
-                rows["Dask, two workers"] = in_a_process(root, names, 2, address)
-    load = os.getloadavg()[0]
-    print(f"\n{given.submissions} submissions, {os.cpu_count()} cores, load {load:.1f}\n")
-    print(f"| {' | '.join(COLUMNS)} |\n|{'---|' * len(COLUMNS)}")
-    for name, row in rows.items():
-        print(f"| {name} | {' | '.join(f'{row[column]:.0f}' for column in COLUMNS[1:])} |")
-    one, two = rows["one worker"]["an hour"], rows["two workers"]["an hour"]
-    print(f"\nefficiency of two workers: {two / one / 2:.2f}")
-    if given.dask:
-        print(f"Dask against processes: {rows['Dask, two workers']['an hour'] / two:.2f}")
+        load = os.getloadavg()[0]
+        print(
+            f"\n{given.submissions} submissions, {os.cpu_count()} cores, load {load:.1f} before\n"
+        )
+        if given.copies:
+            measure_coordinator(root, names, given.copies)
+        else:
+            compare_workers(root, names, given.rounds, given.dask)
 
 
 if __name__ == "__main__":

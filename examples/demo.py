@@ -32,8 +32,8 @@ def demo() -> None:
         build(lesson)
     release(SCRATCH, list(course.values()), SCRATCH / "released")
     print(f"released to {SCRATCH / 'released'}")
-    for lesson in course.values():
-        students = make_class(lesson, SCRATCH)
+    for number, lesson in enumerate(course.values()):
+        students = make_class(lesson, SCRATCH, small=number > 0)
         print(f"{len(students)} students handed in {lesson.name}")
     os.chdir(SCRATCH)
     if problem := missing():

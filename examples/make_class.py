@@ -1,6 +1,7 @@
-"""A sample class: 24 submissions of a lesson, made from its variants; one seed, one class.
+"""A sample class: submissions of a lesson, made from its variants; one seed, one class.
 
-Some are perfect, some partly wrong, some unfinished, and some are what an instructor dreads.
+Some are perfect, some partly wrong, some unfinished, and some are what an instructor dreads. That
+makes 24; a small class has 12 of them, which run quickly.
 """
 
 import copy
@@ -109,8 +110,13 @@ FILES: dict[str, bytes] = {
 """Files that are no notebooks."""
 
 
-def make_class(lesson: Lesson, folder: Path) -> list[str]:
-    """Write submitted/STUDENT/LESSON below `folder`; returns the students' ids."""
+SMALL = ("perfect", "partly", "unfinished_half", "syntax_error", "deleted_rubric", "not_json",
+         "no_notebook")  # fmt: skip
+"""How the students of a small class are called, or their names begin."""
+
+
+def make_class(lesson: Lesson, folder: Path, *, small: bool = False) -> list[str]:
+    """Write submitted/STUDENT/LESSON below `folder`; returns the ids of the lesson's students."""
     rng = random.Random(SEED)  # noqa: S311 (a sample class, no secret)
     right = reference_answers(lesson)
     notebooks = {
@@ -124,18 +130,18 @@ def make_class(lesson: Lesson, folder: Path) -> list[str]:
     for name, change in CHANGES.items():
         notebooks[name] = fill(lesson, right)
         change(notebooks[name], lesson.exercises[-1])
-    for student, nb in notebooks.items():
-        nbformat.write(nb, _place(folder, student, lesson) / f"{lesson.notebook}.ipynb")
+    files = {
+        student: (f"{lesson.notebook}.ipynb", nbformat.writes(nb).encode())
+        for student, nb in notebooks.items()
+    }
     for student, content in FILES.items():
-        (_place(folder, student, lesson) / f"{lesson.notebook}.ipynb").write_bytes(content)
-    nbformat.write(
-        notebooks["perfect_1"], _place(folder, "wrong_name", lesson) / "homework (1).ipynb"
-    )
-    (_place(folder, "no_notebook", lesson) / "notes.txt").write_text("I did it on paper.")
-    return sorted(path.name for path in (folder / "submitted").iterdir())
-
-
-def _place(folder: Path, student: str, lesson: Lesson) -> Path:
-    place = folder / "submitted" / student / lesson.name
-    place.mkdir(parents=True)
-    return place
+        files[student] = (f"{lesson.notebook}.ipynb", content)
+    files["wrong_name"] = ("homework (1).ipynb", files["perfect_1"][1])
+    files["no_notebook"] = ("notes.txt", b"I did it on paper.")
+    students = sorted(name for name in files if not small or name.startswith(SMALL))
+    for student in students:
+        name, content = files[student]
+        place = folder / "submitted" / student / lesson.name
+        place.mkdir(parents=True)
+        (place / name).write_bytes(content)
+    return students

@@ -91,3 +91,22 @@ def test_a_judge_that_fails_on_one_exercise_keeps_the_others(
 def test_an_influence_of_a_thousandth_is_the_limit(gap: float, right: bool) -> None:
     _, some = CHECKS["tells_apart"]([0.0, gap], [torch.ones(2, 2)])
     assert (abs(some.value - some.wanted) <= some.limit) == right
+
+
+@pytest.mark.parametrize("ran", [True, False])
+def test_to_repair_the_earlier_exercise_first_is_said_of_what_was_judged(
+    ran: bool, lesson: Lesson, keys: dict[str, Key], executed: NotebookNode
+) -> None:
+    later = next(exercise for exercise in lesson.exercises if exercise.needs)
+    needed, cells = later.needs[-1], {grade_id(cell): cell for cell in executed.cells}
+    cells[f"test_{needed}"].outputs = []
+    recorded = program.load(lesson).with_answer(f"del {later.name}")
+    recording = recorded.record(later.name, PRACTICE_SEED).to_bytes()
+    data = {MIME: base64.b64encode(recording).decode()}
+    cells[later.rubric_cell].outputs[0].data = data
+    if not ran:
+        cells[later.rubric_cell].outputs = []
+    problem = "" if ran else "The file is empty."
+    verdict = judge_notebook(lesson, executed, keys, problem, {})[later.name]
+    assert not verdict.passed
+    assert (f"repair {needed}" in verdict.note) == ran

@@ -12,8 +12,12 @@ from pages import Outline, outline_of
 
 from autograde import __version__
 from autograde.cli import main
-from autograde.course import CourseError, Lesson
+from autograde.course import CourseError, Lesson, Written
 from autograde.grader.classdata import (
+    EMPTY,
+    SCORED,
+    WAITING,
+    Answer,
     ClassData,
     Submission,
     kind_of,
@@ -75,7 +79,7 @@ def test_without_names_nothing_says_who(
 def test_csv_holds_the_same(small_class: Lesson, tmp_path: Path) -> None:
     write_report(small_class, csv_folder=tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == [
-        f"02_causal_mask-{name}.csv" for name in ("lines", "misconceptions", "students")
+        f"02_causal_mask-{name}.csv" for name in ("lines", "misconceptions", "students", "written")
     ]
     with (tmp_path / "02_causal_mask-lines.csv").open(newline="") as file:
         lines = {(row["exercise"], row["line"]): row for row in csv.DictReader(file)}
@@ -167,6 +171,36 @@ def test_every_state_of_a_line_is_counted(small_class: Lesson) -> None:
         {"right": 1, "held": 1, "not judged": 1},
         {"right": 1, "not judged": 2},
     ]
+
+
+def test_answers_in_words_have_lines_of_their_own(small_class: Lesson, tmp_path: Path) -> None:
+    answers = {
+        "a": Answer(SCORED, 2.0),
+        "b": Answer(SCORED, 1.5),
+        "c": Answer(WAITING, 0.0),
+        "d": Answer(EMPTY, 0.0),
+    }
+    data = ClassData(
+        replace(small_class, written=(Written("why_zero", 2.0),)),
+        tuple(
+            submission(student, verdict("causal_mask", True), written={"why_zero": answer})
+            for student, answer in answers.items()
+        ),
+    )
+    page = outline_of(render(data))
+    assert page.faults() == []
+    assert (2, "Answers in words") in page.headings
+    head, rows = tables(data)["written"]
+    assert head == ["question", "points", "scored", "waiting", "no answer", "mean of the scored"]
+    assert rows == [["why_zero", 2.0, 2, 1, 1, 1.75]]
+    assert "2 (1 ×), 1.5 (1 ×)" in page.text  # noqa: RUF001
+    head, rows = tables(data)["students"]
+    assert head[-1] == "why_zero"
+    assert [row[-1] for row in rows] == ["2", "1.5", "waiting", "no answer"]
+
+
+def test_a_lesson_without_questions_has_no_section_for_them(small_class: Lesson) -> None:
+    assert "Answers in words" not in render(read_class(small_class))
 
 
 def hostile(small_class: Lesson) -> ClassData:

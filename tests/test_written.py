@@ -18,6 +18,7 @@ from autograde.authoring.build import build
 from autograde.authoring.sources import source_notebook
 from autograde.cli import main
 from autograde.course import CURRICULUM, Lesson, grade_id, lessons
+from autograde.grader.classdata import EMPTY, SCORED, WAITING, Answer, read_class
 from autograde.grader.written import waiting
 
 LESSON = "02_causal_mask"
@@ -106,6 +107,11 @@ def by_hand_of(lesson: Lesson) -> str:
         return waiting(gradebook)
 
 
+def in_report(lesson: Lesson, student: str) -> Answer:
+    data = read_class(lesson)
+    return next(each for each in data.submissions if each.student == student).written["why_zero"]
+
+
 def page(lesson: Lesson, student: str) -> str:
     path = lesson.root / "feedback" / student / lesson.name / f"{lesson.notebook}.html"
     return html.unescape(path.read_text())
@@ -133,6 +139,7 @@ def test_graded_by_hand_once_and_again_only_when_the_answer_changed(lesson: Less
     assert not grade_one(lesson, "ada").problem
     assert (score_of(lesson, "ada"), by_hand_of(lesson)) == (0, "1 answer waits in Formgrader")
     assert row_of(lesson, "ada") == [None, None, True]
+    assert in_report(lesson, "ada") == Answer(WAITING, 0)
     assert "Answers worth 2 points are graded by hand, and are not graded yet." in page(
         lesson, "ada"
     )
@@ -145,6 +152,7 @@ def test_graded_by_hand_once_and_again_only_when_the_answer_changed(lesson: Less
     assert not grade_one(lesson, "ada").problem
     assert (score_of(lesson, "ada"), by_hand_of(lesson)) == (1.5, "")
     assert row_of(lesson, "ada") == [None, 1.5, False]
+    assert in_report(lesson, "ada") == Answer(SCORED, 1.5)
     assert "Graded by hand:</strong> 1.5 of 2 points" in page(lesson, "ada")
     assert "Good." in page(lesson, "ada")
 
@@ -153,6 +161,7 @@ def test_graded_by_hand_once_and_again_only_when_the_answer_changed(lesson: Less
         grade_one(lesson, "ada")
         assert by_hand_of(lesson) == "1 answer waits in Formgrader"
         assert row_of(lesson, "ada") == [None, 1.5, True]
+    assert in_report(lesson, "ada") == Answer(WAITING, 1.5)
 
 
 def deleted(nb: NotebookNode) -> None:
@@ -193,6 +202,7 @@ def test_an_unreadable_notebook_waits_for_nobody(
     result = CliRunner().invoke(main, ["grade", LESSON, "--student", "eve"])
     assert result.exit_code == 0, result.output
     assert row_of(lesson, "eve") == [0.0, None, False]
+    assert in_report(lesson, "eve") == Answer(EMPTY, 0)
 
 
 def no_scheme(nb: NotebookNode) -> None:

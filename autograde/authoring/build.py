@@ -16,6 +16,8 @@ from autograde.verdict.compare import compare_values
 from autograde.verdict.key import unpack_keys
 from autograde.verdict.packing import Plain
 
+KEEP = "autograde.authoring.preprocessors.KeepVersion"
+
 SAME_NUMBERS = 1e-4
 """How far practice data made on another machine may be from what is committed."""
 
@@ -54,8 +56,10 @@ def _committed(lesson: Lesson) -> tuple[Path, Path]:
 def _build_into(lesson: Lesson, folder: Path, db_url: str | None) -> tuple[Path, Path]:
     sync(lesson.root)
     config = course_config(lesson.root)
-    if db_url:
+    if db_url:  # only to look, so nothing stays
         config.CourseDirectory.db_url = db_url
+        steps = config.GenerateAssignment
+        steps.preprocessors = [name for name in steps.preprocessors if name != KEEP]
     config.CourseDirectory.release_directory = str(folder / "notebooks")
     config.CourseDirectory.solution_directory = str(folder / "solutions")
     config.CourseDirectory.assignment_id = lesson.name

@@ -6,12 +6,14 @@ from typing import Any
 
 from nbclient import NotebookClient
 from nbformat import NotebookNode
+from nbgrader.api import Gradebook
 from nbgrader.preprocessors import NbGraderPreprocessor
 
 from autograde.authoring import lint
 from autograde.authoring.sources import identify, source_notebook
 from autograde.course import CourseError, Lesson, find_root, lessons
 from autograde.grader.expected import make_keys
+from autograde.grader.versions import keep
 from autograde.kernels.private import open_manager
 from autograde.student.practice import PRACTICE_FILE
 from autograde.student.session import PRACTICE_SEED
@@ -79,6 +81,15 @@ class AddPracticeData(NbGraderPreprocessor):
 
     def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[Any, Any]:
         resources["outputs"] = {PRACTICE_FILE: practice_data(lesson_of(resources))}
+        return nb, resources
+
+
+class KeepVersion(NbGraderPreprocessor):
+    """Keep what was built, so that work made from it can be graded when the lesson has changed."""
+
+    def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[Any, Any]:
+        with Gradebook(resources["nbgrader"]["db_url"]) as gradebook:
+            keep(lesson_of(resources), nb, gradebook)
         return nb, resources
 
 

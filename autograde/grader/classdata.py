@@ -1,17 +1,18 @@
 """What is known of a graded class: every submission's verdicts, scores, and what went wrong."""
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from nbgrader.api import Gradebook
+from nbgrader.api import BaseCell, Grade, Gradebook
 from nbgrader.coursedir import CourseDirectory
 
 from autograde.course import CourseError, Lesson
 from autograde.course_config import course_config
+from autograde.grader.saving import rows_of_class
 from autograde.grader.store import read_entry
 from autograde.grader.verdicts import NOTE, judged, read_verdicts
 from autograde.verdict.judge import LineVerdict, Verdict
@@ -22,6 +23,10 @@ Line = tuple[str, str]
 
 RIGHT, HELD, BLANK, WRONG = "right", "held", "not judged", "wrong"
 STATES = (RIGHT, HELD, BLANK, WRONG)
+
+SCORED, WAITING, EMPTY = "scored", "waiting", "no answer"
+ANSWER_STATES = (SCORED, WAITING, EMPTY)
+"""Of an answer in words: somebody gave a score; somebody is to give one; there is none."""
 
 KINDS = {
     "The notebook was not handed in": "no notebook was handed in",
@@ -43,8 +48,22 @@ KINDS = {
 
 
 @dataclass(frozen=True)
+class Answer:
+    """An answer in words: its score, and its state, one of `ANSWER_STATES`.
+
+    One that was scored and is another by now waits again; its score counts until then.
+    """
+
+    state: str
+    score: float
+
+
+@dataclass(frozen=True)
 class Submission:
-    """One graded submission. `score` is what counts, lateness taken off."""
+    """One graded submission. `score` is what counts, lateness taken off.
+
+    `earlier`: it was made from an earlier version of the lesson, and graded by that one.
+    """
 
     student: str
     score: float
@@ -52,9 +71,11 @@ class Submission:
     by_hand: float = 0.0
     problem: str = ""
     verdicts: dict[str, Verdict] | None = None
+    written: dict[str, Answer] = field(default_factory=dict)
     version: str = "unknown"
     seed: str = ""
     walled: bool = True
+    earlier: bool = False
     seconds: float | None = None
 
     @property
@@ -155,6 +176,8 @@ def read_class(lesson: Lesson) -> ClassData:
 def _submissions(lesson: Lesson, gradebook: Gradebook) -> Iterator[Submission]:
     if lesson.name not in {assignment.name for assignment in gradebook.assignments}:
         return
+    grades = _grades(lesson, gradebook)
+    names = {written.name for written in lesson.written}
     for saved in gradebook.assignment_submissions(lesson.name):
         student = saved.student.id
         note = _note(lesson.root / "autograded" / student / lesson.name, lesson)
@@ -167,26 +190,36 @@ def _submissions(lesson: Lesson, gradebook: Gradebook) -> Iterator[Submission]:
             student=student,
             score=max(0.0, saved.score - penalty),
             penalty=penalty,
-            by_hand=_waiting(saved),
+            by_hand=sum(grade.max_score for grade in grades[student] if grade.needs_manual_grade),
             problem=note["problem"] or ("" if verdicts else "graded without its verdicts"),
             verdicts=verdicts,
+            written={
+                grade.name: _answer(grade) for grade in grades[student] if grade.name in names
+            },
             version=note.get("version", "unknown"),
             seed=note.get("seed", ""),
             walled=note.get("wall", True),
+            earlier=note.get("earlier", False),
             seconds=entry.seconds if entry else None,
         )
 
 
-def _waiting(saved: Any) -> float:
-    """The points that nobody has given by hand yet."""
-    if not saved.needs_manual_grade:
-        return 0.0
-    return sum(
-        float(grade.max_score)
-        for notebook in saved.notebooks
-        for grade in notebook.grades
-        if grade.needs_manual_grade
-    )
+def _grades(lesson: Lesson, gradebook: Gradebook) -> dict[str, list[Any]]:
+    """The gradebook's grades of a lesson, by student, read at once."""
+    found: dict[str, list[Any]] = defaultdict(list)
+    columns = (
+        BaseCell.name, Grade.auto_score, Grade.manual_score, Grade.score, Grade.max_score,
+        Grade.needs_manual_grade,
+    )  # fmt: skip
+    for row in rows_of_class(gradebook, lesson, Grade, *columns):
+        found[row[0]].append(row)
+    return found
+
+
+def _answer(grade: Any) -> Answer:
+    if grade.needs_manual_grade:
+        return Answer(WAITING, float(grade.score))
+    return Answer(SCORED if grade.manual_score is not None else EMPTY, float(grade.score))
 
 
 def _note(folder: Path, lesson: Lesson) -> dict[str, Any] | None:

@@ -1,4 +1,4 @@
-"""The coordinator's own work on a submission: what is to do; judge, save, write.
+"""The coordinator's own work on a submission: what is to do; save, write.
 
 No other process touches the gradebook.
 """
@@ -23,25 +23,32 @@ from traitlets.config import Config
 
 from autograde import __version__
 from autograde.course import CourseError, Lesson
-from autograde.grader import expected, pages, saving
+from autograde.grader import pages, saving
 from autograde.grader.execute import Limits
 from autograde.grader.handed_in import HandedIn, read_handed_in
-from autograde.grader.job import TIMESTAMP, Job, Result, make_job, put_result
-from autograde.grader.preprocessors import judge_and_show, restored
+from autograde.grader.job import TIMESTAMP, Job, make_job
+from autograde.grader.judged import Judged
+from autograde.grader.preprocessors import restored
 from autograde.grader.saving import digest
 from autograde.grader.seeds import course_secret, seed_of
 from autograde.grader.store import Entry, keep_entry, read_entry
 from autograde.grader.submission import parse_submission
-from autograde.grader.verdicts import NOTE
+from autograde.grader.verdicts import NOTE, read_verdicts
+from autograde.grader.versions import version_of, versions
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """A submission about to be run; `graded` is a digest of all that decides its scores."""
+    """A submission about to be run; `graded` is a digest of all that decides its scores.
+
+    `version` is the lesson as it was when it was handed out, `restored` the submission's notebook
+    with that lesson's own cells put back.
+    """
 
     handed_in: HandedIn
+    version: Lesson
     graded: str
-    nb: NotebookNode
+    restored: bytes
     job: Job | None
 
 
@@ -58,19 +65,17 @@ class Facts:
     """What is the same for every submission of a lesson in one run."""
 
     def __init__(self, lesson: Lesson, gradebook: Gradebook, config: Config, wall: bool) -> None:
-        released = lesson.released_notebook.read_bytes()
-        self.released = NotebookNode(nbformat.reads(released.decode(), as_version=4))
-        self.cells = saving.LessonCells(gradebook, lesson)
+        self.versions = versions(lesson, gradebook)
         self.known = saving.known(gradebook, lesson)
         deciding = [
-            released,
-            expected.digest(lesson),
+            [version.digest for version in self.versions],
             course_secret(lesson.root),
             wall,
             asdict(Limits()),
-            self.cells.duedate,
+            str(gradebook.find_assignment(lesson.name).duedate),
             _settings(config),
         ]
+        gradebook.db.remove()
         self.digest = digest(deciding)
 
 
@@ -130,31 +135,34 @@ class Desk:
         if entry.page == page and html.is_file():
             return None
         # people gave scores or comments since
-        return self._page(handed_in, NotebookNode(nbformat.read(nb, as_version=4)), entry)
+        return self._page(handed_in, pages.as_bytes(nbformat.read(nb, as_version=4)), entry)
 
     def _prepare(self, handed_in: HandedIn, facts: Facts, graded: str) -> Prepared:
-        lesson = handed_in.lesson
-        nb = restored(lesson, parse_submission(handed_in.notebook), facts.released)
-        _overwrite(nb, facts.cells, lesson)
+        submission = parse_submission(handed_in.notebook)
+        version = version_of(submission.nb, facts.versions)
+        lesson = version.lesson
+        nb = restored(submission, version.released)
+        _overwrite(nb, version.cells, lesson)
         nb.metadata[NOTE]["wall"] = self.wall
+        if lesson.kept is not None:
+            nb.metadata[NOTE]["earlier"] = True
         if nb.metadata[NOTE]["problem"]:
-            return Prepared(handed_in, graded, nb, None)
+            return Prepared(handed_in, lesson, graded, pages.as_bytes(nb), None)
         seed = seed_of(self.root, lesson.name, nb)
-        return Prepared(handed_in, graded, nb, make_job(nb, handed_in.files, seed, wall=self.wall))
+        job = make_job(nb, handed_in.files, seed, wall=self.wall)
+        return Prepared(handed_in, lesson, graded, pages.as_bytes(nb), job)
 
-    def save(self, prepared: Prepared, result: Result | None) -> Page:
-        """Judge a submission that has run, save it, and say what is to be on its page.
+    def save(self, prepared: Prepared, judged: Judged) -> Page:
+        """Save a submission that was judged, and say what is to be on its page.
 
         Raises:
             CourseError: its time stamp cannot be read.
             OSError, sqlalchemy.exc.DBAPIError: it cannot be written.
         """
-        handed_in, nb = prepared.handed_in, prepared.nb
+        handed_in, nb = prepared.handed_in, pages.from_bytes(judged.nb)
         lesson, student, note = handed_in.lesson, handed_in.student, nb.metadata[NOTE]
         when = _when(handed_in)
-        if result is not None:
-            put_result(nb, result, note)
-        verdicts = judge_and_show(lesson, nb, self._of(lesson).released)
+        verdicts = read_verdicts(note)
         saving.save(self.gradebook, (student, lesson), when, (nb, verdicts), self._late)
         entry = Entry(
             graded=prepared.graded,
@@ -163,22 +171,19 @@ class Desk:
             result=prepared.job.key if prepared.job else "",
             problem=note["problem"],
             walled=self.wall,
-            seconds=result.seconds if result else 0.0,
+            seconds=judged.seconds,
             version=__version__,
         )
-        return self._page(handed_in, nb, entry)
+        return self._page(handed_in, judged.nb, entry)
 
-    def _page(self, handed_in: HandedIn, nb: NotebookNode, entry: Entry) -> Page:
+    def _page(self, handed_in: HandedIn, graded: bytes, entry: Entry) -> Page:
         """What the page is made from, and the entry as the gradebook is now."""
         place = handed_in.student, handed_in.lesson
-        rows = saving.Rows(self.gradebook, place)
-        known = saving.known_of(rows)
-        page = digest([entry.graded, known.by_hand])
-        graded = pages.as_bytes(nb)
-        arguments = (graded, *pages.with_grades(self._feedback, place, nb, rows))
+        saved = saving.saved(self.gradebook, place)
         self.gradebook.db.remove()
-        entry = replace(entry, scores=known.scores, page=page)
-        return Page(handed_in, entry, (str(self.root), self._pickled, *arguments))
+        known = saving.known_of(saved)
+        entry = replace(entry, scores=known.scores, page=digest([entry.graded, known.by_hand]))
+        return Page(handed_in, entry, (str(self.root), self._pickled, graded, place, saved))
 
     def finish(self, page: Page, nb: bytes, html: bytes) -> None:
         """Write the graded notebook and its page, then note that the submission is done."""

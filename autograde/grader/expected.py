@@ -30,7 +30,7 @@ def read_tolerances(lesson: Lesson) -> dict[str, dict[str, float]]:
 def digest(lesson: Lesson) -> str:
     """Changes with anything that changes a lesson's keys: its text, variants, tolerances."""
     files = [
-        lesson.root / CURRICULUM,
+        lesson.home / CURRICULUM,
         *sorted(lesson.folder.rglob("*.py")),
         *sorted(lesson.folder.glob("*.json")),
     ]

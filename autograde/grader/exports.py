@@ -191,10 +191,12 @@ class MoodleExporter(GradeExporter):
     One lesson gives the offline grading worksheet of an assignment: Moodle wants Identifier
     ("Participant 1234"), Grade and Last modified (grade), and takes the other columns as they come
     (moodle, mod/assign/feedback/offline/importgradeslib.php, mod/assign/lang/en/assign.php). The
-    number is found as for Canvas.
+    number is found as for Canvas. There is no column "Feedback comments": an empty one would
+    delete the comments that are in Moodle (mod/assign/feedback/offline/locallib.php).
 
     Several lessons give a file for Grades, Import, CSV file, where ID number, username or email
-    address is mapped to the students and each other column to an activity
+    address is mapped to the students and each other column to an activity. A row whose mapped
+    column is empty goes to the student of the row before it
     (moodle, grade/import/csv/classes/load_data.php).
     """
 
@@ -205,6 +207,12 @@ class MoodleExporter(GradeExporter):
     ) -> Table:
         if len(lessons) == 1:
             return self._worksheet(gradebook, lessons[0], students)
+        if without := [student.id for student in students if not student.email]:
+            self.log.warning(
+                "No email address for %s: in Moodle, map Username and not Email address, or "
+                "their grades go to the student of the row before",
+                ", ".join(without),
+            )
         head = ["First name", "Last name", "Username", "Email address", *map(self.title, lessons)]
         return head, [
             [student.first_name, student.last_name, student.id, student.email,
@@ -218,7 +226,7 @@ class MoodleExporter(GradeExporter):
         head = [
             "Identifier", "Full name", "ID number", "Email address", "Status", "Grade",
             "Maximum Grade", "Grade can be changed", "Last modified (submission)",
-            "Last modified (grade)", "Feedback comments",
+            "Last modified (grade)",
         ]  # fmt: skip
         return head, [
             self._line(lesson, student, self.score(gradebook, lesson, student))
@@ -232,17 +240,18 @@ class MoodleExporter(GradeExporter):
             own and f"Participant {own}", full, student.id, student.email,
             "Graded" if score else "No submission",
             _counts(score), lesson.max_score, "Yes",
-            _text(score.handed_in) if score else "", "", "",
+            _text(score.handed_in) if score else "", "",
         ]  # fmt: skip
 
 
 class GradescopeExporter(GradeExporter):
     """The layout of Gradescope's own "Download Grades".
 
-    Gradescope takes no grades from a file: it is there for whoever keeps them in that layout. Last
-    Name, First Name, SID and Email name a student, and each lesson has four columns: the score,
-    "Max Points", "Submission Time" and "Lateness (H:M:S)" (as read by gradelib and other public
-    tools; Gradescope's help describes the roster's columns, not these).
+    Gradescope takes no grades from a file: it is there for whoever keeps them in that layout. First
+    Name, Last Name, SID, Email and Sections name a student, each lesson has four columns: the
+    score, "Max Points", "Submission Time" and "Lateness (H:M:S)", and "Total Lateness (H:M:S)" is
+    the last one (as read by public tools, gradelib and nemogb among them, of which some fail where
+    the last one is missing; Gradescope's help describes the roster's columns, not these).
     """
 
     file = "grades-gradescope.csv"
@@ -250,17 +259,19 @@ class GradescopeExporter(GradeExporter):
     def table(
         self, gradebook: Gradebook, lessons: list[Assignment], students: list[Student]
     ) -> Table:
-        head = ["First Name", "Last Name", "SID", "Email"]
+        head = ["First Name", "Last Name", "SID", "Email", "Sections"]
         for lesson in lessons:
             title = self.title(lesson)
             more = ("Max Points", "Submission Time", "Lateness (H:M:S)")
             head += [title, *(f"{title} - {each}" for each in more)]
+        head.append("Total Lateness (H:M:S)")
         rows: list[list[Cell]] = []
         for student in students:
-            row: list[Cell] = [student.first_name, student.last_name, student.id, student.email]
-            for lesson in lessons:
-                row += _four(lesson, self.score(gradebook, lesson, student))
-            rows.append(row)
+            scores = [self.score(gradebook, lesson, student) for lesson in lessons]
+            row: list[Cell] = [student.first_name, student.last_name, student.id, student.email, ""]
+            for lesson, score in zip(lessons, scores, strict=True):
+                row += _four(lesson, score)
+            rows.append([*row, _hours(sum(score.late for score in scores if score))])
         return head, rows
 
 

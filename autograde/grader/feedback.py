@@ -6,6 +6,7 @@ from typing import Any
 
 from markupsafe import Markup
 from nbconvert.exporters import HTMLExporter
+from nbconvert.filters.highlight import Highlight2HTML
 from nbformat import NotebookNode
 from traitlets.config import Config
 
@@ -25,6 +26,22 @@ class FeedbackExporter(HTMLExporter):
         config = Config(FeedbackExporter=own)
         config.merge(super().default_config)
         return config
+
+    def from_notebook_node(  # type: ignore[override]  # as HTMLExporter's
+        self, nb: NotebookNode, resources: dict[str, Any] | None = None, **options: Any
+    ) -> tuple[str, dict[str, Any]]:
+        """The page, as the template makes it.
+
+        HTMLExporter would read it all again, to give words to pictures that have none and to mark
+        the cells of its own template. Here every picture has words, and it takes most of the time.
+        """
+        about = nb.metadata.get("language_info", {})
+        lexer = about.get("pygments_lexer", about.get("name"))
+        highlight = Highlight2HTML(pygments_lexer=lexer, parent=self)
+        self.register_filter("highlight_code", highlight)  # type: ignore[no-untyped-call]
+        page: tuple[str, dict[str, Any]]
+        page = super(HTMLExporter, self).from_notebook_node(nb, resources, **options)
+        return page
 
     def default_filters(self) -> Iterable[tuple[str, Any]]:
         yield from super().default_filters()  # type: ignore[no-untyped-call]

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +21,15 @@ from autograde.grader import guard, pages
 from autograde.grader.cluster import cluster
 from autograde.grader.desk import Desk, Page, Prepared
 from autograde.grader.guard import Stop
-from autograde.grader.job import Result, run_job
+from autograde.grader.handed_in import HandedIn
+from autograde.grader.job import Job, run_job
+from autograde.grader.judged import Judged, judge_result
 from autograde.grader.keys import keys_for
 from autograde.grader.processes import Processes, WorkerDied
-from autograde.grader.store import keep_result, stored_result
+from autograde.grader.store import keep_result, stored_bytes
 
-AHEAD = 2
-"""How many submissions are prepared or at work for each worker: enough that none waits."""
+AHEAD = 3
+"""How many submissions are at work for each worker: run, judged, on a page; none waits."""
 LOOK_SECONDS = 0.2
 
 
@@ -92,6 +95,10 @@ def open_gradebook(config: Config) -> Iterator[Gradebook]:
     course = CourseDirectory(config=config)
     try:
         with Gradebook(course.db_url, course.course_id) as gradebook:
+            # each submission gets a session of its own, so that nothing in it is old; else every
+            # row would be read again after each of nbgrader's commits
+            gradebook.db.remove()
+            gradebook.db.configure(expire_on_commit=False)
             yield gradebook
     except DBAPIError as error:
         where = make_url(course.db_url).render_as_string(hide_password=True)
@@ -109,6 +116,16 @@ def _ending(processes: Processes) -> Iterator[Processes]:
     processes.shutdown()
 
 
+@dataclass(frozen=True)
+class _Work:
+    """What is at work for a submission, what to do with what comes of it, and under which key to
+    keep that if the run is stopped before."""
+
+    handed_in: HandedIn
+    then: Callable[[Any], Graded | None]
+    key: str = ""
+
+
 class _Run:
     """One run over a class: what is at work where, and what is to be done when it is finished."""
 
@@ -117,8 +134,8 @@ class _Run:
     ) -> None:
         self.desk, self.local, self.away, self.ahead = desk, local, away, ahead
         self.regrade = regrade
-        self.working: dict[Future[Any], Prepared | Page] = {}
-        self.keys: dict[tuple[str, int], Future[Any]] = {}
+        self.working: dict[Future[Any], _Work] = {}
+        self.keys: dict[tuple[Lesson, int], Future[Any]] = {}
 
     def all(
         self, submissions: list[tuple[str, Lesson]], stopped: Callable[[], bool]
@@ -135,16 +152,19 @@ class _Run:
             for future in done:
                 work = self.working.pop(future)
                 handed_in = work.handed_in
-                step = self._ran if isinstance(work, Prepared) else self._rendered
-                yield from self._try(handed_in.student, handed_in.lesson, step, work, future)
+                yield from self._try(handed_in.student, handed_in.lesson, self._go_on, work, future)
         if left or self.working:
             self._keep_what_has_run()
             raise KeyboardInterrupt
 
+    @staticmethod
+    def _go_on(work: _Work, future: Future[Any]) -> Graded | None:
+        return work.then(future.result())
+
     def _keep_what_has_run(self) -> None:
         for future, work in self.working.items():
-            if isinstance(work, Prepared) and work.job and _came(future):
-                keep_result(self.desk.root, work.job.key, future.result())
+            if work.key and _came(future):
+                keep_result(self.desk.root, work.key, future.result())
 
     def _try(
         self, student: str, lesson: Lesson, step: Callable[..., Graded | None], *arguments: Any
@@ -180,33 +200,45 @@ class _Run:
             return Graded(student, lesson.name, unchanged=True)
         if isinstance(todo, Page):
             self._render(todo)
-            return None
-        if todo.job is None:
-            self._render(self.desk.save(todo, None))
-            return None
-        result = None if self.regrade else stored_result(self.desk.root, todo.job.key)
-        if result is not None:
-            self._render(self.desk.save(todo, result))
-            return None
-        place = lesson.name, todo.job.seed
-        if place not in self.keys:  # the first that needs an answer key has it made meanwhile
-            self.keys[place] = self.local.submit(_make_keys, lesson, todo.job.seed)
-        self.working[self.away.submit(run_job, todo.job)] = todo
+        elif todo.job is None:
+            self._judge(todo, None)
+        elif not self.regrade and (kept := stored_bytes(self.desk.root, todo.job.key)):
+            self._judge(todo, kept, kept=True)
+        else:
+            self._run(todo, todo.job)
         return None
 
-    def _ran(self, prepared: Prepared, future: Future[Any]) -> Graded | None:
-        assert prepared.job is not None  # noqa: S101 (for mypy)
-        result = future.result()
-        keep_result(self.desk.root, prepared.job.key, result)
-        self.keys[prepared.handed_in.lesson.name, prepared.job.seed].result()
-        self._render(self.desk.save(prepared, Result.from_bytes(result)))
-        return None
+    def _run(self, prepared: Prepared, job: Job) -> None:
+        place = prepared.version, job.seed
+        if place not in self.keys:  # the first that needs an answer key has it made meanwhile
+            self.keys[place] = self.local.submit(_make_keys, *place)
+        work = _Work(prepared.handed_in, partial(self._ran, prepared, job), job.key)
+        self.working[self.away.submit(run_job, job)] = work
+
+    def _ran(self, prepared: Prepared, job: Job, result: bytes) -> None:
+        keep_result(self.desk.root, job.key, result)
+        self.keys[prepared.version, job.seed].result()
+        self._judge(prepared, result)
+
+    def _judge(self, prepared: Prepared, result: bytes | None, *, kept: bool = False) -> None:
+        handed_in = prepared.handed_in
+        future = self.local.submit(judge_result, prepared.version, prepared.restored, result)
+        self.working[future] = _Work(handed_in, partial(self._judged, prepared, kept))
+
+    def _judged(self, prepared: Prepared, kept: bool, judged: Judged | None) -> None:
+        if judged is not None:
+            self._render(self.desk.save(prepared, judged))
+        elif kept and prepared.job:  # a file of .autograde/done was cut short or changed
+            self._run(prepared, prepared.job)
+        else:
+            raise CourseError("a worker sent a result that cannot be read; grade it again")
 
     def _render(self, page: Page) -> None:
-        self.working[self.local.submit(pages.render, *page.arguments)] = page
+        future = self.local.submit(pages.render, *page.arguments)
+        self.working[future] = _Work(page.handed_in, partial(self._rendered, page))
 
-    def _rendered(self, page: Page, future: Future[Any]) -> Graded:
-        self.desk.finish(page, *future.result())
+    def _rendered(self, page: Page, made: tuple[bytes, bytes]) -> Graded:
+        self.desk.finish(page, *made)
         handed_in = page.handed_in
         problem = page.entry.problem or handed_in.remark
         return Graded(handed_in.student, handed_in.lesson.name, problem)

@@ -4,6 +4,7 @@ import gzip
 import hashlib
 import json
 import time
+import zlib
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -55,13 +56,16 @@ class Result:
         return gzip.compress(json.dumps(asdict(self)).encode(), compresslevel=1, mtime=0)
 
     @classmethod
-    def from_bytes(cls, data: bytes) -> "Result":
-        """The result that `to_bytes` made bytes of.
+    def readable(cls, data: bytes) -> "Result | None":
+        """The result that `to_bytes` made bytes of; None if they were cut short or changed."""
+        try:
+            return cls.from_bytes(data)
+        except (OSError, EOFError, ValueError, KeyError, TypeError, zlib.error):
+            return None
 
-        Raises:
-            OSError, EOFError, ValueError, KeyError, TypeError, zlib.error: the bytes were cut
-                short or changed.
-        """
+    @classmethod
+    def from_bytes(cls, data: bytes) -> "Result":
+        """The result that `to_bytes` made bytes of just now."""
         plain = json.loads(gzip.decompress(data))
         notes = {int(number): text for number, text in plain.pop("notes").items()}
         return cls(notes=notes, **plain)

@@ -9,7 +9,7 @@ from nbformat import NotebookNode
 from autograde.course import Exercise, Lesson, grade_id
 from autograde.grader.markup import sanitise_text
 from autograde.grader.outputs import reduce_outputs
-from autograde.grader.verdicts import NOTE, graded_note
+from autograde.grader.verdicts import NOTE, graded_note, judged
 from autograde.verdict.judge import Verdict, failed, judge
 from autograde.verdict.key import Key
 from autograde.verdict.packing import BadData
@@ -58,7 +58,7 @@ def judge_notebook(
         if not verdict.passed:
             earlier = [name for name in exercise.needs if not verdicts[name].passed]
             said = [verdict.note, *_around(exercise, cells, notes)]
-            if earlier and verdict.attempted:
+            if earlier and judged(verdict):
                 said.append(repair_first(earlier))
                 verdict = replace(verdict, misconception=None)  # it would be the earlier one's
             verdict = replace(verdict, note="\n".join(text for text in said if text))

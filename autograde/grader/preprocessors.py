@@ -19,7 +19,7 @@ from autograde.grader.seeds import seed_of
 from autograde.grader.store import stored_result
 from autograde.grader.submission import Submission, read_submission, restore
 from autograde.grader.verdicts import NOTE
-from autograde.grader.versions import require_same_rules
+from autograde.grader.versions import require_newest
 from autograde.grader.written import keep_read
 from autograde.kernels.template import plain_files
 from autograde.kernels.wall import exposed, missing
@@ -55,13 +55,8 @@ class SubmissionExporter(NotebookExporter):
         return output
 
 
-def restored(lesson: Lesson, submission: Submission, released: NotebookNode) -> NotebookNode:
-    """The submission with the lesson's own cells put back, and a note on what was wrong with it.
-
-    Raises:
-        CourseError: it was made from a version of the lesson with another rubric.
-    """
-    require_same_rules(lesson, submission.nb, released)
+def restored(submission: Submission, released: NotebookNode) -> NotebookNode:
+    """The submission with the lesson's own cells put back, and a note on what was wrong with it."""
     submission = restore(submission, released)
     submission.nb.metadata[NOTE] = {"problem": submission.problem, "notes": submission.notes}
     return submission.nb
@@ -73,7 +68,8 @@ class Restore(NbGraderPreprocessor):
     def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[Any, Any]:
         lesson = lesson_of(resources)
         released = nbformat.read(lesson.released_notebook, as_version=4)
-        return restored(lesson, Submission(nb, resources["problem"]), released), resources
+        require_newest(lesson, nb, released)
+        return restored(Submission(nb, resources["problem"]), released), resources
 
 
 class Run(NbGraderPreprocessor):

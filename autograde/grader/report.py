@@ -11,9 +11,11 @@ from markupsafe import Markup
 
 from autograde.course import Lesson
 from autograde.grader.classdata import (
+    ANSWER_STATES,
     BLANK,
     HELD,
     RIGHT,
+    SCORED,
     STATES,
     WRONG,
     ClassData,
@@ -42,6 +44,28 @@ class LineRow:
     name: str
     counts: dict[str, int]
     statistics: ItemStatistics
+
+
+@dataclass(frozen=True)
+class WrittenRow:
+    """A question to be answered in words: how many answers are in which state, and their scores.
+
+    `scores` are those that somebody gave.
+    """
+
+    name: str
+    points: float
+    counts: dict[str, int]
+    scores: tuple[float, ...]
+
+    @property
+    def mean(self) -> float | None:
+        return fmean(self.scores) if self.scores else None
+
+    @property
+    def by_score(self) -> list[tuple[float, int]]:
+        """How many answers were given each score, the highest first."""
+        return sorted(Counter(self.scores).items(), reverse=True)
 
 
 def write_report(
@@ -80,6 +104,31 @@ def line_rows(data: ClassData) -> list[LineRow]:
     ]
 
 
+def written_rows(data: ClassData) -> list[WrittenRow]:
+    """Every question answered in words, over all submissions."""
+    rows = []
+    for question in data.lesson.written:
+        found = [each.written.get(question.name) for each in data.submissions]
+        answers = [answer for answer in found if answer is not None]
+        rows.append(
+            WrittenRow(
+                question.name,
+                question.points,
+                Counter(answer.state for answer in answers),
+                tuple(answer.score for answer in answers if answer.state == SCORED),
+            )
+        )
+    return rows
+
+
+def answer_text(submission: Submission, name: str) -> str:
+    """A student's written answer as a cell of a table: its score, or what state it is in."""
+    answer = submission.written.get(name)
+    if answer is None:
+        return ""
+    return number(answer.score) if answer.state == SCORED else answer.state
+
+
 def render(data: ClassData, *, anonymous: bool = False) -> str:
     """The page as HTML; every text in it is escaped."""
     environment = Environment(
@@ -99,6 +148,9 @@ def render(data: ClassData, *, anonymous: bool = False) -> str:
         score_picture=distribution(scores, data.lesson.points),
         heatmap=_heatmap(data, ranked),
         lines=line_rows(data),
+        written=written_rows(data),
+        answer_states=ANSWER_STATES,
+        answer_text=answer_text,
         letters=[[LETTERS[each.state(line)] for line in data.lines] for each in ranked],
         states=STATES,
         legend=LETTERS,
@@ -145,6 +197,7 @@ def _how(data: ClassData) -> dict[str, Any]:
             for seed in sorted(seeds)
         ],
         "pool": POOL,
+        "earlier": sum(each.earlier for each in data.submissions),
         "walled": sum(each.walled for each in data.submissions),
         "times": {"total": sum(times), "median": median(times), "longest": times[-1]}
         if times else None,
@@ -157,6 +210,7 @@ def _how(data: ClassData) -> dict[str, Any]:
 def tables(data: ClassData) -> dict[str, tuple[list[str], list[list[Any]]]]:
     """The report's tables for CSV files, by name: a head and rows."""
     lines: list[Line] = list(data.lines)
+    questions = [question.name for question in data.lesson.written]
     return {
         "lines": (
             ["number", "exercise", "line", *STATES, "students", "difficulty", "discrimination",
@@ -171,12 +225,19 @@ def tables(data: ClassData) -> dict[str, tuple[list[str], list[list[Any]]]]:
         "students": (
             ["student", "score", "of", "taken off for lateness", "points to grade by hand",
              "problem", "misconceptions",
-             *(f"{exercise}: {name}" for exercise, name in lines)],
+             *(f"{exercise}: {name}" for exercise, name in lines), *questions],
             [
                 [each.student, each.score, data.lesson.points, each.penalty, each.by_hand,
-                 each.problem, ", ".join(_named(each)), *(each.state(line) for line in lines)]
+                 each.problem, ", ".join(_named(each)), *(each.state(line) for line in lines),
+                 *(answer_text(each, name) for name in questions)]
                 for each in data.submissions
             ],
+        ),
+        "written": (
+            ["question", "points", *ANSWER_STATES, "mean of the scored"],
+            [[row.name, row.points, *(row.counts.get(s, 0) for s in ANSWER_STATES),
+              _rounded(row.mean)]
+             for row in written_rows(data)],
         ),
         "misconceptions": (
             ["exercise", "variant", "students", "misconception", "hint"],

@@ -5,7 +5,7 @@ import warnings
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 
@@ -30,9 +30,12 @@ from autograde.grader.verdicts import NOTE
 from autograde.grader.written import keep_read, save_written
 from autograde.verdict.judge import Verdict
 
+GRADE = (Grade.score, Grade.max_score, Grade.auto_score, Grade.manual_score, Grade.extra_credit)
+COMMENT = (Comment.comment, Comment.manual_comment)
+
 
 class Rows:
-    """The rows of one submitted notebook, read at once; it answers what nbgrader's steps ask."""
+    """The rows of one submitted notebook, read at once, to be changed."""
 
     def __init__(self, gradebook: Gradebook, place: tuple[str, Lesson]) -> None:
         student, lesson = self.place = place
@@ -45,12 +48,6 @@ class Rows:
     def _by_cell(self, gradebook: Gradebook, kind: Any) -> dict[str, Any]:
         rows = gradebook.db.query(BaseCell.name, kind).join(kind, kind.cell_id == BaseCell.id)
         return dict(rows.filter(kind.notebook_id == self.notebook.id).all())
-
-    def find_grade(self, name: str, notebook: str, assignment: str, student: str) -> Grade:
-        return self.grades[name]
-
-    def find_comment(self, name: str, notebook: str, assignment: str, student: str) -> Comment:
-        return self.comments[name]
 
 
 def save_scores(rows: Rows, nb: NotebookNode, verdicts: dict[str, Verdict]) -> None:
@@ -127,6 +124,59 @@ def save(
 
 
 @dataclass(frozen=True)
+class Saved:
+    """What the gradebook holds of one notebook, as plain values: for its page, made elsewhere.
+
+    It answers what nbgrader's GetGrades asks a gradebook.
+    """
+
+    score: float
+    max_score: float
+    penalty: float | None
+    extension: timedelta | None
+    grades: dict[str, SimpleNamespace]
+    comments: dict[str, SimpleNamespace]
+
+    def find_grade(
+        self, name: str, notebook: str, assignment: str, student: str
+    ) -> SimpleNamespace:
+        return self.grades[name]
+
+    def find_comment(
+        self, name: str, notebook: str, assignment: str, student: str
+    ) -> SimpleNamespace:
+        return self.comments[name]
+
+
+def saved(gradebook: Gradebook, place: tuple[str, Lesson]) -> Saved:
+    """What the gradebook holds of a student's notebook."""
+    student, lesson = place
+    facts = (
+        SubmittedNotebook.id, SubmittedNotebook.score, SubmittedNotebook.max_score,
+        SubmittedNotebook.late_submission_penalty, SubmittedAssignment.extension,
+    )  # fmt: skip
+    number, score, max_score, penalty, extension = (
+        gradebook.db.query(*facts)
+        .join(SubmittedAssignment, SubmittedAssignment.id == SubmittedNotebook.assignment_id)
+        .join(Student, Student.id == SubmittedAssignment.student_id)
+        .join(Notebook, Notebook.id == SubmittedNotebook.notebook_id)
+        .filter(Student.id == student, Notebook.name == lesson.notebook)
+        .filter(SubmittedAssignment.assignment.has(name=lesson.name))
+        .one()
+    )
+    found = [
+        {
+            row.name: SimpleNamespace(**row._mapping)
+            for row in gradebook.db.query(BaseCell.name, *columns)
+            .join(kind, kind.cell_id == BaseCell.id)
+            .filter(kind.notebook_id == number)
+        }
+        for kind, columns in ((Grade, GRADE), (Comment, COMMENT))
+    ]
+    return Saved(score, max_score, penalty, extension, *found)
+
+
+@dataclass(frozen=True)
 class Known:
     """Digests of what the gradebook holds of a submission: automatic scores, what people gave."""
 
@@ -141,14 +191,14 @@ def known(gradebook: Gradebook, lesson: Lesson) -> dict[str, Known]:
     by_hand: dict[str, list[Any]] = defaultdict(list)
     extensions: dict[str, str] = {}
     grades = (BaseCell.name, Grade.auto_score, Grade.manual_score, Grade.extra_credit)
-    for who, extension, penalty, name, auto, manual, extra in _rows(
+    for who, extension, penalty, name, auto, manual, extra in rows_of_class(
         gradebook, lesson, Grade, *grades
     ):
         scores[who].append((name, _number(auto)))
         by_hand[who].append((name, _number(manual), _number(extra), _number(penalty)))
         extensions[who] = str(extension)
     comments = (BaseCell.name, Comment.manual_comment)
-    for who, _, _, name, comment in _rows(gradebook, lesson, Comment, *comments):
+    for who, _, _, name, comment in rows_of_class(gradebook, lesson, Comment, *comments):
         by_hand[who].append((name, comment))
     gradebook.db.remove()
     return {
@@ -159,21 +209,22 @@ def known(gradebook: Gradebook, lesson: Lesson) -> dict[str, Known]:
     }
 
 
-def known_of(rows: Rows) -> Known:
+def known_of(saved: Saved) -> Known:
     """The same of one submission, whose rows are read already."""
-    penalty = _number(rows.notebook.late_submission_penalty)
-    by_hand: list[Any] = [(name, comment.manual_comment) for name, comment in rows.comments.items()]
-    scores = [(name, _number(grade.auto_score)) for name, grade in rows.grades.items()]
-    for name, grade in rows.grades.items():
+    penalty = _number(saved.penalty)
+    by_hand: list[Any] = [(name, row.manual_comment) for name, row in saved.comments.items()]
+    scores = [(name, _number(grade.auto_score)) for name, grade in saved.grades.items()]
+    for name, grade in saved.grades.items():
         by_hand.append((name, _number(grade.manual_score), _number(grade.extra_credit), penalty))
-    return _known(scores, by_hand, str(rows.notebook.assignment.extension))
+    return _known(scores, by_hand, str(saved.extension))
 
 
 def _known(scores: list[Any], by_hand: list[Any], extension: str) -> Known:
     return Known(digest(sorted(scores)), digest(sorted(by_hand, key=repr)), extension)
 
 
-def _rows(gradebook: Gradebook, lesson: Lesson, kind: Any, *columns: Any) -> Iterable[Any]:
+def rows_of_class(gradebook: Gradebook, lesson: Lesson, kind: Any, *columns: Any) -> Iterable[Any]:
+    """Columns of every grade or comment of a lesson, after the student, extension and penalty."""
     facts = (Student.id, SubmittedAssignment.extension, SubmittedNotebook.late_submission_penalty)
     rows: Iterable[Any] = (
         gradebook.db.query(*facts, *columns)
@@ -198,25 +249,33 @@ def digest(facts: Any) -> str:
     return hashlib.sha256(repr(facts).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-class LessonCells:
-    """What nbgrader's OverwriteCells asks the gradebook about a lesson, read once."""
-
-    def __init__(self, gradebook: Gradebook, lesson: Lesson) -> None:
-        notebook = gradebook.find_notebook(lesson.notebook, lesson.name)
-        self.kernelspec = notebook.kernelspec
-        self.duedate = str(notebook.assignment.duedate)
-        self._source = {
-            cell.name: SimpleNamespace(
-                cell_type=cell.cell_type,
-                locked=cell.locked,
-                source=cell.source,
-                checksum=cell.checksum,
-            )
+def read_cells(gradebook: Gradebook, lesson: Lesson) -> dict[str, Any]:
+    """What the gradebook holds of a lesson's own cells, as plain data."""
+    notebook = gradebook.find_notebook(lesson.notebook, lesson.name)
+    facts = ("cell_type", "locked", "source", "checksum")
+    found = {
+        "kernelspec": notebook.kernelspec,
+        "source": {
+            cell.name: {name: getattr(cell, name) for name in facts}
             for cell in notebook.source_cells
+        },
+        "points": {
+            cell.name: cell.max_score for cell in (*notebook.grade_cells, *notebook.task_cells)
+        },
+    }
+    gradebook.db.remove()
+    return found
+
+
+class LessonCells:
+    """What nbgrader's OverwriteCells asks the gradebook about a lesson, read before."""
+
+    def __init__(self, cells: dict[str, Any]) -> None:
+        self.kernelspec: str | None = cells["kernelspec"]
+        self._source = {name: SimpleNamespace(**cell) for name, cell in cells["source"].items()}
+        self._graded = {
+            name: SimpleNamespace(max_score=points) for name, points in cells["points"].items()
         }
-        graded = (*notebook.grade_cells, *notebook.task_cells)
-        self._graded = {cell.name: SimpleNamespace(max_score=cell.max_score) for cell in graded}
-        gradebook.db.remove()
 
     def find_source_cell(self, name: str, notebook: str, assignment: str) -> SimpleNamespace:
         return self._find(self._source, name)

@@ -7,7 +7,6 @@ put in place whole: a killed run leaves either the old one or the new one.
 
 import json
 import os
-import zlib
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -47,10 +46,16 @@ def write_whole(path: Path, content: bytes) -> None:
 
 def stored_result(root: Path, key: str) -> Result | None:
     """The result kept under a key; nothing if there is none or it cannot be read."""
+    kept = stored_bytes(root, key)
+    return Result.readable(kept) if kept else None
+
+
+def stored_bytes(root: Path, key: str) -> bytes:
+    """The same as bytes, which may be cut short; none if there is no file."""
     try:
-        return Result.from_bytes(_done(root, key).read_bytes())
-    except (OSError, EOFError, ValueError, KeyError, TypeError, zlib.error):
-        return None
+        return _done(root, key).read_bytes()
+    except OSError:
+        return b""
 
 
 def keep_result(root: Path, key: str, result: bytes) -> None:

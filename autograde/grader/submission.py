@@ -64,7 +64,7 @@ def _parse(data: bytes) -> NotebookNode:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what can be put right in the file is put right
-            nb = nbformat.reads(json.dumps(content), as_version=4)
+            nb = nbformat.convert(nbformat.reader.reads(json.dumps(content)), 4)
             _, nb = nbformat.validator.normalize(nb, relax_add_props=True)
             nbformat.validate(nb, relax_add_props=True)
     except Exception as error:  # nbformat raises many kinds, also KeyError and AttributeError

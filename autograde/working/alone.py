@@ -50,7 +50,7 @@ def grade_alone(project: Project, path: Path) -> Graded:
         raise CourseError(f"{path} cannot be graded: {submission.problem}")
     lesson, released, keys = read_lesson(project, handed_out_for(project, path, submission.nb))
     same_version(lesson, submission.nb, released)
-    nb = restored(lesson, submission, released)
+    nb = restored(submission, released)
     note = nb.metadata[NOTE]
     note["remark"] = REMARK
     files = {name: file.read_bytes() for file, name in plain_files(path.parent)}

@@ -123,8 +123,8 @@ def rubric_cells(nb: NotebookNode) -> set[str]:
 
 def same_version(lesson: Lesson, nb: NotebookNode, released: NotebookNode) -> None:
     """Raises CourseError when a notebook was made from another version of the lesson's rubric."""
-    now = rules(lesson, released)
-    others = [name for name, rule in rules(lesson, nb).items() if now.get(name) != rule]
+    now = rules(released)
+    others = [name for name, rule in rules(nb).items() if now.get(name) != rule]
     if others:
         names = ", ".join(sorted(name.removeprefix("test_") for name in others))
         raise CourseError(

@@ -1,0 +1,151 @@
+"""A lesson built again while students hold the earlier version: by which rubric each is graded."""
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import classes
+import nbformat
+import pytest
+from classes import LESSON, grade_one
+from nbgrader.api import Gradebook
+from nbgrader.converters import GenerateAssignment
+
+from autograde.course import CURRICULUM, CourseError, Lesson, grade_id, lessons
+from autograde.course_config import convert, course_config
+from autograde.grader import versions
+from autograde.grader.classdata import read_class
+from autograde.grader.report import render
+from autograde.grader.versions import require_newest, rules, version_of
+
+HIDDEN = '    r.call("hidden nan", apply_mask, spoiled(8, 1 - triangle(8), nan), triangle(8))\n'
+
+
+def build_again(lesson: Lesson, file: Path, old: str, new: str) -> Lesson:
+    """Change a file of the course, and build the lesson's notebook without the slow steps."""
+    text = file.read_text()
+    assert old in text
+    file.write_text(text.replace(old, new))
+    config = course_config(lesson.root)
+    config.CourseDirectory.assignment_id = lesson.name
+    config.GenerateAssignment.force = True
+    slow = ("LintSource", "LintStudent", "AddPracticeData")
+    config.GenerateAssignment.preprocessors = [
+        name for name in config.GenerateAssignment.preprocessors if not name.endswith(slow)
+    ]
+    convert(GenerateAssignment, config)
+    return lessons(lesson.root)[lesson.name]
+
+
+def without_a_line(lesson: Lesson) -> Lesson:
+    return build_again(lesson, lesson.text, HIDDEN, "")
+
+
+@pytest.fixture
+def lesson(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lesson:
+    # nbgrader starts `alembic` by name
+    monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
+    made = classes.make_course(tmp_path / "course", ())
+    monkeypatch.chdir(made.root)
+    return made
+
+
+def among(lesson: Lesson) -> list[versions.Version]:
+    with Gradebook(f"sqlite:///{lesson.root}/gradebook.db", "attention") as gradebook:
+        return versions.versions(lesson, gradebook)
+
+
+def lines_of(lesson: Lesson, student: str) -> set[str]:
+    data = read_class(lesson)
+    found = next(each for each in data.submissions if each.student == student)
+    return {line.name for line in (found.verdicts or {})["apply_mask"].lines}
+
+
+def test_each_is_graded_by_the_rubric_of_its_version(lesson: Lesson) -> None:
+    classes.hand_in(lesson, "early")
+    lesson = without_a_line(lesson)
+    classes.hand_in(lesson, "later")
+    assert [grade_one(lesson, student).problem for student in ("early", "later")] == ["", ""]
+    assert "hidden nan" in lines_of(lesson, "early")
+    assert lines_of(lesson, "early") - lines_of(lesson, "later") == {"hidden nan"}
+    assert classes.scores(lesson.root) == {"early": 14, "later": 14}
+    assert "1 of 2 were made from an earlier version of the lesson" in render(read_class(lesson))
+
+    # what is graded stays so, and a build that changes nothing asks for nothing
+    build_again(lesson, lesson.text, "one sentence", "one sentence")
+    assert all(grade_one(lesson, student).unchanged for student in ("early", "later"))
+
+    # nbgrader's own commands put the newest cells in, so they refuse the earlier version
+    path = lesson.root / "submitted" / "early" / LESSON / f"{lesson.notebook}.ipynb"
+    newest = nbformat.read(lesson.released_notebook, as_version=4)
+    with pytest.raises(CourseError, match=r"rubric of apply_mask .*autograde grade 02_causal_mask"):
+        require_newest(lesson, nbformat.read(path, as_version=4), newest)
+
+
+def other_points(lesson: Lesson) -> Lesson:
+    (lesson.root / CURRICULUM).write_text(
+        (lesson.root / CURRICULUM).read_text().replace("apply_mask = 2", "apply_mask = 3")
+    )
+    old = '"grade_id": "test_apply_mask", "locked": true, "points": 2'
+    return build_again(lesson, lesson.text, old, old.replace("2", "3"))
+
+
+def forgotten(lesson: Lesson) -> Lesson:
+    """As if the earlier version had been built elsewhere."""
+    shutil.rmtree(lesson.root / ".autograde" / "released")
+    return without_a_line(lesson)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (other_points, "other points were given for apply_mask. The gradebook has one number"),
+        (forgotten, "rubric of apply_mask was changed, and that version was not built in this"),
+    ],
+)
+def test_what_cannot_be_graded_by_its_own_rubric_is_refused_by_name(
+    lesson: Lesson, change: Callable[[Lesson], Lesson], message: str
+) -> None:
+    classes.hand_in(lesson, "early")
+    graded = grade_one(change(lesson), "early")
+    assert graded.failed
+    assert message in graded.problem
+    assert classes.scores(lesson.root) == {}
+
+
+def test_the_newest_of_builds_with_the_same_rubric_counts(lesson: Lesson) -> None:
+    """A tolerance that is put right is put right for everybody."""
+    tolerances = lesson.folder / "tolerances.json"
+    tolerances.write_text(tolerances.read_text() + "\n")
+    build_again(lesson, lesson.text, "one sentence", "one sentence")
+    (kept,) = (lesson.root / ".autograde" / "released" / LESSON).iterdir()
+    assert (kept / "source" / LESSON / "tolerances.json").read_text().endswith("\n\n")
+    assert [each.lesson.kept for each in among(lesson)] == [None]
+
+
+def test_a_version_is_kept_without_what_is_not_needed(lesson: Lesson) -> None:
+    before = rules(nbformat.read(lesson.released_notebook, as_version=4))
+    lesson = without_a_line(lesson)
+    now, earlier = among(lesson)
+    assert now.lesson == lesson
+    assert earlier.rules == before != now.rules
+    assert earlier.lesson == replace(lesson, kept=earlier.lesson.kept)
+    assert HIDDEN in earlier.lesson.text.read_text()
+    assert (earlier.lesson.folder / "variants").is_dir()
+    names = {path.name for path in earlier.lesson.home.rglob("*")}
+    assert not {name for name in names if name.endswith((".db", ".gz", ".pyc"))}
+    cells = json.loads((earlier.lesson.home / "cells.json").read_text())
+    assert cells["points"]["test_apply_mask"] == 2
+
+
+def test_a_rubric_cell_that_was_deleted_says_nothing_of_the_version(lesson: Lesson) -> None:
+    lesson = without_a_line(lesson)
+    now, earlier = among(lesson)
+    nb = nbformat.from_dict(earlier.released)
+    nb.cells = [cell for cell in nb.cells if grade_id(cell) != "test_apply_mask"]
+    assert version_of(nb, [now, earlier]) is now
+    assert version_of(earlier.released, [now, earlier]) is earlier
