@@ -17,8 +17,8 @@ def masks_the_future(value: Plain, before: Plain) -> list[Reading]:
     """
     (n,) = before
     if not isinstance(value, Tensor):
-        found = "nothing" if value is None else f"a {type(value).__name__}, not a tensor,"
-        raise Unreadable(f"state_dict() holds {found} under the name mask")
+        held = "nothing" if value is None else f"a {type(value).__name__}, not a tensor,"
+        raise Unreadable(f"state_dict() holds {held} under the name mask")
     if tuple(value.shape[-2:]) != (n, n) or value.numel() != n * n:
         raise Unreadable(f"the mask has the shape {tuple(value.shape)}, expected ({n}, {n})")
     mask = value.double().reshape(n, n)

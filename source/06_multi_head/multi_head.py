@@ -181,7 +181,7 @@ from autograde.student import rubric
 @rubric("MultiHeadAttentionWrapper")
 def _rubric(r):
     from autograde.student.rubric import load
-    from builtins import enumerate, isinstance, len, range, sum, type
+    from builtins import isinstance, len, range, sorted, sum, type
 
     def drawn(d_in, d_out, heads, bias=False, **kind):
         names = [f"heads.{h}.{name}" for h in range(heads) for name in ("W_query", "W_key", "W_value")]
@@ -220,8 +220,8 @@ def _rubric(r):
             return called if isinstance(value, wanted) else type(value).__name__
 
         heads = MultiHeadAttentionWrapper(5, 3, 8, 0.1, 4).heads
-        each = [f"heads[{h}]: {name(head, CausalAttention, 'CausalAttention')}" for h, head in enumerate(heads)]
-        return [f"heads: {name(heads, nn.ModuleList, 'nn.ModuleList')}", f"{len(heads)} heads", *each]
+        each = " and ".join(sorted({name(head, CausalAttention, "CausalAttention") for head in heads}))
+        return f"{name(heads, nn.ModuleList, 'nn.ModuleList')} of {len(heads)} {each}"
 
     def same_starts():
         one, two = MultiHeadAttentionWrapper(5, 3, 8, 0.1, 2).heads
