@@ -38,9 +38,17 @@ def test_what_is_no_mask(mask: Tensor) -> None:
     assert difference(masks_the_future(mask, (5,))).distance > 2
 
 
-@pytest.mark.parametrize("mask", [None, "mask", torch.ones(4, 4), torch.ones(2, 5, 5)])
-def test_an_unreadable_mask(mask: object) -> None:
-    with pytest.raises(Unreadable):
+@pytest.mark.parametrize(
+    ("mask", "told"),
+    [
+        (None, r"state_dict\(\) holds nothing under the name mask"),
+        ("mask", r"state_dict\(\) holds a str, not a tensor, under the name mask"),
+        (torch.ones(4, 4), "the mask has the shape"),
+        (torch.ones(2, 5, 5), "the mask has the shape"),
+    ],
+)
+def test_an_unreadable_mask(mask: object, told: str) -> None:
+    with pytest.raises(Unreadable, match=told):
         masks_the_future(mask, (5,))
 
 

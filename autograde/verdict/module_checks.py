@@ -10,14 +10,15 @@ from autograde.verdict.readings import Check, Reading, Unreadable, share_of
 
 
 def masks_the_future(value: Plain, before: Plain) -> list[Reading]:
-    """A mask for n tokens: one value for what may be seen, another for the future.
+    """A mask saved for n tokens: one value for what may be seen, another for the future.
 
     Its dtype, which value stands for what, whether queries are rows or columns, and leading
     dimensions of size 1 are free.
     """
     (n,) = before
     if not isinstance(value, Tensor):
-        raise Unreadable("there is no mask" if value is None else "the mask is not a tensor")
+        held = "nothing" if value is None else f"a {type(value).__name__}, not a tensor,"
+        raise Unreadable(f"state_dict() holds {held} under the name mask")
     if tuple(value.shape[-2:]) != (n, n) or value.numel() != n * n:
         raise Unreadable(f"the mask has the shape {tuple(value.shape)}, expected ({n}, {n})")
     mask = value.double().reshape(n, n)

@@ -34,7 +34,7 @@
 # | 5 Where it does fail | 15 |
 # | 6 What goes wrong in practice, summary | 5 |
 #
-# *Run cells, fill in exercises, ask `hint` and `why`* as in lesson 01. Float64 in gives float64 out, gradients pass,
+# *Run cells, fill in exercises, ask `hint`, `why` and `progress()`* as in lesson 01. Float64 in gives float64 out, gradients pass,
 # and arguments are left as they were.
 #
 # From here on scores may have more dimensions than two: several sentences, several heads. The last two
@@ -51,7 +51,7 @@ import matplotlib.pyplot as plt
 import torch
 from torch import nn
 
-from autograde.student import beside, explore, heatmap, hint, show, table, why
+from autograde.student import beside, explore, heatmap, hint, progress, show, table, why
 
 # "cuda" runs the lesson on a GPU
 device = torch.device(os.environ.get("AUTOGRADE_DEVICE", "cpu"))

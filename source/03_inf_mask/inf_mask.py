@@ -34,7 +34,7 @@
 # | 6 Zeros instead of `nan` | 15 |
 # | 7 What goes wrong in practice, summary | 5 |
 #
-# *Run cells, fill in exercises, ask `hint` and `why`* as in lesson 01. Float64 in gives float64 out, gradients pass,
+# *Run cells, fill in exercises, ask `hint`, `why` and `progress()`* as in lesson 01. Float64 in gives float64 out, gradients pass,
 # and arguments are left as they were. Scores are `(..., n, n)`: the last two dimensions are queries and keys.
 #
 # *Opened alone, in a hosted notebook service?* Get the file `attention_notebooks-….whl` from where you got this lesson, put
@@ -48,7 +48,7 @@ import matplotlib.pyplot as plt
 import torch
 from torch import nn
 
-from autograde.student import attention_picture, beside, explore, heatmap, hint, show, table, why
+from autograde.student import attention_picture, beside, explore, heatmap, hint, progress, show, table, why
 
 # "cuda" runs the lesson on a GPU
 device = torch.device(os.environ.get("AUTOGRADE_DEVICE", "cpu"))
@@ -176,7 +176,7 @@ from autograde.student import rubric
 
 @rubric("future_mask")
 def _rubric(r):
-    # a mask is no number that depends on drawn inputs, so it is applied to some
+    # your mask puts a 9 into drawn scores; where a line is wrong, there is a 9 too many or one is missing
     def filled(n, scores):
         return torch.where(future_mask(n).to(scores.device) == 1, 9.0, scores)
 
@@ -275,7 +275,7 @@ show(
 # Mask the future, divide by the square root of `d_k`, softmax over the keys.
 #
 # ```
-# scores (..., n, n), d_k      weights (..., n, n), zero above the diagonal, each row adds up to 1
+# scores (..., n, n), d_k      weights (..., n, n), 0 above the diagonal, rows sum to 1
 # ```
 #
 # In float32 and float64 it must be right, up to rounding, where lesson 02's way is not: for scores up to ±10,000,
@@ -453,7 +453,7 @@ def _rubric(r):
     def tensor(lengths, dtype=torch.int64):
         return torch.tensor(lengths, dtype=dtype, device=device)
 
-    # a mask is no number that depends on drawn inputs, so it is applied to some
+    # your mask puts a 9 into drawn scores; where a line is wrong, there is a 9 too many or one is missing
     def filled(lengths, n, scores):
         mask = padding_and_causal(lengths, n)
         return scores.masked_fill(mask.to(scores.device) == 1, 9.0)
@@ -608,8 +608,8 @@ states = {
     "mask filled in, one step": train(filled, 1)[0],
     "mask filled in, two steps": train(filled, 2)[0],
 }
-figure, grid = plt.subplots(2, 2, figsize=(13, 5.2), layout="constrained")
-for (state, matrices), panel in zip(states.items(), grid.flat):
+figure, grid = plt.subplots(4, 1, figsize=(7.5, 10), layout="constrained")
+for (state, matrices), panel in zip(states.items(), grid):
     numbers = torch.stack([matrix.flatten() for matrix in matrices])  # (4, 12)
     heatmap(numbers, names, None, title=f"{state}: {count_nan(matrices)} of 48 are nan", row_name="", column_name="number",
             ax=panel, limits=(-0.6, 0.6), bar=False)
@@ -865,9 +865,10 @@ for name, weights in mistakes.items():
 
 # %% jupyter={"source_hidden": true}
 # draws the figure
-figure, panels = plt.subplots(1, 5, figsize=(15, 3.7), layout="constrained")
-for panel, (name, weights) in zip(panels, mistakes.items()):
-    heatmap(weights, None, None, title=name, ax=panel, limits=(0, 1), bar=False, row_name="query" if panel is panels[0] else "")
+figure, panels = plt.subplots(2, 3, figsize=(10, 7), layout="constrained")
+for panel, (name, weights) in zip(panels.flat, mistakes.items()):
+    heatmap(weights, None, None, title=name, ax=panel, limits=(0, 1), bar=False)
+panels[1, 2].axis("off")  # there are five
 show(
     figure,
     "Five heatmaps of weights, one for each mistake. Without diagonal=1 the first row is nan. With the dropped result and the "

@@ -34,7 +34,7 @@
 # | 6 The mean of many copies: a challenge | 10 |
 # | 7 What goes wrong in practice, summary | 5 |
 #
-# *Run cells, fill in exercises, ask `hint` and `why`* as before. Float64 in gives float64 out, gradients pass, and
+# *Run cells, fill in exercises, ask `hint`, `why` and `progress()`* as before. Float64 in gives float64 out, gradients pass, and
 # arguments are left as they were.
 #
 # *Opened alone, in a hosted notebook service?* Get the file `attention_notebooks-….whl` from where you got this lesson, put
@@ -48,7 +48,7 @@ import matplotlib.pyplot as plt
 import torch
 from torch import nn
 
-from autograde.student import beside, explore, heatmap, hint, show, table, why
+from autograde.student import beside, explore, heatmap, hint, progress, show, table, why
 
 # "cuda" runs the lesson on a GPU
 device = torch.device(os.environ.get("AUTOGRADE_DEVICE", "cpu"))
@@ -452,7 +452,7 @@ def _rubric(r):
     r.call("x itself when not training", in_use, r.normal(5, 7), [small, large, 0, 1])
     r.call("p = 0 drops nothing", in_training, r.normal(12, 17), [0, 0.0])
     r.call("p = 1 gives zeros", in_training, r.normal(3, 8), [1, 1.0])
-    r.check("gradients: 0 where dropped, 1 / (1 - p) where kept", "passes_gradients", with_gradient,
+    r.check("gradients: what each entry was multiplied by", "passes_gradients", with_gradient,
             x=no_zeros(15, 16), p=middle, direction=r.normal(15, 16), seed=first)
     r.gradient("gradients pass when not training", lambda x: inverted_dropout(x, middle, False), r.normal(6, 7))
     r.check("same generator state, same zeros", "follows_generator", one_state, no_zeros(8, 9), first)
@@ -615,7 +615,7 @@ def _rubric(r):
             x=no_zeros(70, 40), p=[small, large])
     r.call("p = 0 drops nothing", lambda x, ps: [Dropout(p)(x.clone()) for p in ps], r.normal(12, 17), [0, 0.0])
     r.call("p = 1 gives zeros", lambda x, ps: [Dropout(p)(x.clone()) for p in ps], r.normal(3, 8), [1, 1.0])
-    r.check("gradients: 0 where dropped, 1 / (1 - p) where kept", "passes_gradients", with_gradient,
+    r.check("gradients: what each entry was multiplied by", "passes_gradients", with_gradient,
             x=no_zeros(15, 16), p=middle, direction=r.normal(15, 16))
     r.call("nothing to learn, nothing to save", learned_and_saved, r.normal(4, 6))
     r.refuses("p outside 0 to 1, on construction", Dropout, (-r.integer(1, 99) / 100,), (1 + r.integer(1, 99) / 100,),
@@ -708,16 +708,17 @@ def _rubric(r):
     def in_training(x, ps):
         return [attention_dropout(x.clone(), p, True, generator(first)) for p in ps]
 
-    def sum_of_kept(x, seed, drawn):
+    # each entry times a number of its own: rows that were divided by their sums would all add up to 1
+    def sum_of_kept(x, numbers, seed, drawn):
         torch.manual_seed(seed)
-        return float(attention_dropout(x.clone(), 0.5, True, drawn).sum())
+        return float((attention_dropout(x.clone(), 0.5, True, drawn) * numbers).sum())
 
-    def one_state(x, seed):
+    def one_state(x, numbers, seed):
         used, fresh = generator(seed), generator(seed)
-        return [sum_of_kept(x, i, drawn) for i, drawn in enumerate((used, fresh, used))]
+        return [sum_of_kept(x, numbers, i, drawn) for i, drawn in enumerate((used, fresh, used))]
 
-    def no_generator(x, seeds):
-        return [sum_of_kept(x, seed, None) for seed in seeds]
+    def no_generator(x, numbers, seeds):
+        return [sum_of_kept(x, numbers, seed, None) for seed in seeds]
 
     def leaves_state(x, seed):
         torch.manual_seed(seed)
@@ -735,11 +736,11 @@ def _rubric(r):
             lambda x, p, calls: draws(x, p, calls, None), x=softmax(5, 4, 8, 8), p=middle, calls=60)
     r.call("the weights themselves when not training", in_use, softmax(2, 6, 6), [middle, 0, 1])
     r.call("p = 0 and p = 1", in_training, softmax(2, 9, 9), [0, 1])
-    r.check("gradients: 0 where dropped, 1 / (1 - p) where kept", "passes_gradients", with_gradient,
+    r.check("gradients: what each entry was multiplied by", "passes_gradients", with_gradient,
             x=softmax(3, 9, 9), p=middle, direction=r.normal(3, 9, 9), seed=first)
-    r.check("same generator state, same zeros", "follows_generator", one_state, softmax(9, 9), first)
+    r.check("same generator state, same zeros", "follows_generator", one_state, softmax(9, 9), r.normal(9, 9), first)
     r.check("generator=None draws from torch's own", "follows_generator", no_generator,
-            softmax(9, 9), [first, first, second])
+            softmax(9, 9), r.normal(9, 9), [first, first, second])
     r.call("leaves PyTorch's own random state alone", leaves_state, softmax(6, 6), first)
     r.arguments("leaves its arguments as they were")
 

@@ -36,7 +36,7 @@
 # | 6 Does it look ahead? | 15 |
 # | 7 What goes wrong in practice, summary | 5 |
 #
-# *Run cells, fill in exercises, ask `hint` and `why`* as before. One question is answered in words; a person reads it.
+# *Run cells, fill in exercises, ask `hint`, `why` and `progress()`* as before. One question is answered in words; a person reads it.
 #
 # *Opened alone, in a hosted notebook service?* Get the file `attention_notebooks-….whl` from where you got this lesson, put
 # it beside the notebook, and run `%pip install attention_notebooks-*.whl` in a new cell above the others.
@@ -50,7 +50,7 @@ import matplotlib.pyplot as plt
 import torch
 from torch import nn
 
-from autograde.student import attention_picture, beside, explore, heatmap, hint, show, table, trace, why
+from autograde.student import attention_picture, beside, explore, heatmap, hint, progress, show, table, trace, why
 
 warnings.filterwarnings("ignore", message="The use of `x.T`")  # part 1 uses it all the same
 
