@@ -3,18 +3,15 @@
 import re
 import shutil
 from collections.abc import Callable
-from contextlib import chdir
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
-from conftest import HERE
+from conftest import HERE, run
 
 from autograde.authoring import check, lint
 from autograde.authoring.build import build
 from autograde.authoring.new import new
-from autograde.cli import main
 from autograde.course import CURRICULUM, Lesson, lessons
 from autograde.grader.program import load
 from autograde.student.rubric import Rubric
@@ -125,8 +122,7 @@ SLIPS = {
 
 def said(lesson: Lesson, *command: str) -> str:
     """What a command says that fails as it should: with a message, not with a traceback."""
-    with chdir(lesson.root):
-        result = CliRunner().invoke(main, command)
+    result = run(lesson.root, *command)
     assert isinstance(result.exception, SystemExit), result.exception
     assert result.exit_code in (1, 2)
     return " ".join(result.output.split())

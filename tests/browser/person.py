@@ -28,7 +28,7 @@ FIND = """wanted => {
 }"""
 
 CONNECTED = """() => {
-  const session = window.jupyterapp.shell.currentWidget?.sessionContext;
+  const session = window.jupyterapp?.shell.currentWidget?.sessionContext;
   return session?.isReady && session.session?.kernel?.connectionStatus === "connected";
 }"""
 

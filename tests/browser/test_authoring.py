@@ -3,18 +3,15 @@
 import re
 import shutil
 from collections.abc import Iterator
-from contextlib import chdir
 from pathlib import Path
 
 import jupytext
 import nbformat
 import pytest
-from click.testing import CliRunner
-from conftest import HERE
+from conftest import HERE, run
 from nbformat import NotebookNode
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from autograde.cli import main
 from autograde.course import CURRICULUM, Lesson, grade_id, lessons
 from browser import person
 from browser.conftest import Lab, Watched, watch
@@ -52,8 +49,7 @@ def do(root: Path, part: int) -> None:
         for line in text.splitlines() if kind == "sh" else []:
             program, *arguments = line.split()
             assert program == "autograde"
-            with chdir(root):
-                result = CliRunner().invoke(main, arguments)
+            result = run(root, *arguments)
             if result.exit_code:
                 assert said, result.output
                 assert said.pop(0).strip() in result.output

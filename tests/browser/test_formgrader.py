@@ -7,19 +7,16 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import chdir
 from pathlib import Path
 from typing import Any
 
 import nbformat
 import pytest
 from classes import FILES, contents, fill, reference_answers
-from click.testing import CliRunner
-from conftest import HERE
+from conftest import HERE, run
 from nbgrader.api import Gradebook
 from playwright.sync_api import Browser, FrameLocator, Locator, expect
 
-from autograde.cli import main
 from autograde.course import CURRICULUM, Lesson, lessons
 from autograde.grader.variants import read_variants
 from autograde.kernels.wall import missing
@@ -41,7 +38,7 @@ STUDENTS = ("ada", "bob", "zoe", "eve")
 OPTIONS = ["--no-wall"] if missing() else []
 
 
-def run(*command: str, cwd: Path, **env: str) -> str:
+def program(*command: str, cwd: Path, **env: str) -> str:
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     done = subprocess.run(
         command, cwd=cwd, capture_output=True, text=True, env={**os.environ, "PATH": path, **env}
@@ -51,8 +48,7 @@ def run(*command: str, cwd: Path, **env: str) -> str:
 
 
 def autograde(root: Path, *arguments: str) -> None:
-    with chdir(root):
-        result = CliRunner().invoke(main, arguments)
+    result = run(root, *arguments)
     assert result.exit_code == 0, result.output
 
 
@@ -228,11 +224,11 @@ def test_collect_brings_what_was_handed_in(
         assert root
         exchange = [f"--Exchange.root={root[1]}", "--course=attention"]
         home = {"HOME": str(tmp_path), "JUPYTER_DATA_DIR": str(tmp_path / "data")}
-        run("nbgrader", "fetch_assignment", LESSON, *exchange, cwd=tmp_path, **home)
+        program("nbgrader", "fetch_assignment", LESSON, *exchange, cwd=tmp_path, **home)
         nbformat.write(
             fill(lesson, reference_answers(twin)), tmp_path / LESSON / f"{NOTEBOOK}.ipynb"
         )
-        run("nbgrader", "submit", LESSON, *exchange, cwd=tmp_path, **home)
+        program("nbgrader", "submit", LESSON, *exchange, cwd=tmp_path, **home)
         assert "Successfully collected" in press(inside, row, "collect")
     collected = lesson.root / "submitted" / student / LESSON
     assert {f"{NOTEBOOK}.ipynb", "timestamp.txt"} <= set(files(collected))
