@@ -98,12 +98,20 @@ def open_written_answers(inside: FrameLocator, lesson: str, notebook: str) -> No
 
 def give_points(page: Page, inside: FrameLocator, cell: str, points: str) -> None:
     """Type points beside a cell."""
+    _is_heard(inside.locator(f"input[id='{cell}_extra_credit']"))  # it comes to life with the other
     _type(page, inside.locator(f"input.score[id='{cell}']"), points, "grade")
 
 
 def comment_on(page: Page, inside: FrameLocator, cell: str, comment: str) -> None:
     """Type a comment below a cell."""
-    _type(page, inside.locator(f"textarea[id='{cell}-comment']"), comment, "comment")
+    field = inside.locator(f"textarea[id='{cell}-comment']")
+    _is_heard(field)
+    _type(page, field, comment, "comment")
+
+
+def _is_heard(field: Locator) -> None:
+    """Until a field has a placeholder, what is typed is lost."""
+    expect(field).to_have_attribute("placeholder", re.compile("."), timeout=SLOW)
 
 
 def _type(page: Page, field: Locator, text: str, kind: str) -> None:
@@ -112,8 +120,6 @@ def _type(page: Page, field: Locator, text: str, kind: str) -> None:
     def is_saved(answer: Response) -> bool:
         return f"/api/{kind}/" in answer.url and answer.request.method == "PUT" and answer.ok
 
-    # until the field has a placeholder, what is typed is not heard
-    expect(field).to_have_attribute("placeholder", re.compile("."), timeout=SLOW)
     with page.expect_response(is_saved, timeout=SLOW):
         field.fill(text)
         field.blur()
