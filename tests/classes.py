@@ -24,13 +24,17 @@ from make_class import CHANGES, FILES, fill, reference_answers  # noqa: E402
 LESSON = "02_causal_mask"
 
 
-def make_course(root: Path, students: tuple[str, ...]) -> Lesson:
-    """A course with lesson 02 as it is committed, known to the gradebook, and a class in it."""
-    root.mkdir(parents=True, exist_ok=True)
+def copy_course(root: Path) -> None:
+    """This course, built, with nobody in it."""
     for folder in ("source", "notebooks", "solutions"):
         shutil.copytree(HERE / folder, root / folder)
     shutil.copy(HERE / "nbgrader_config.py", root)
-    lesson = lessons(root)[LESSON]
+
+
+def make_course(root: Path, students: tuple[str, ...], name: str = LESSON) -> Lesson:
+    """This course, one lesson of it known to the gradebook, and a class that has handed it in."""
+    copy_course(root)
+    lesson = lessons(root)[name]
     know(lesson)
     for student in students:
         hand_in(lesson, student)

@@ -1,13 +1,15 @@
-"""What several tests share: the lesson, a course of its own, and a way to run rubric cells."""
+"""What several tests share: a lesson, a course, a way to run commands and rubric cells."""
 
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import chdir
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner, Result
 
+from autograde.cli import main
 from autograde.course import Lesson, lessons
 from autograde.student import session
 from autograde.verdict.key import Key, Wrong
@@ -20,6 +22,12 @@ Rubric = Callable[[Callable[..., object]], None]
 """A rubric cell as a function: it opens `rubric("it")` and tries an answer."""
 
 
+def run(folder: Path, *arguments: str) -> Result:
+    """Run an `autograde` command in a folder."""
+    with chdir(folder):
+        return CliRunner().invoke(main, arguments)
+
+
 @pytest.fixture(scope="session")
 def lesson() -> Lesson:
     return lessons(HERE)["01_self_attention"]
@@ -28,9 +36,9 @@ def lesson() -> Lesson:
 @pytest.fixture
 def course(tmp_path: Path) -> Path:
     """A copy of this course, built, with nobody in it."""
-    for folder in ("source", "notebooks", "solutions"):
-        shutil.copytree(HERE / folder, tmp_path / folder)
-    shutil.copy(HERE / "nbgrader_config.py", tmp_path)
+    from classes import copy_course
+
+    copy_course(tmp_path)
     return tmp_path
 
 

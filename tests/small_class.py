@@ -1,16 +1,14 @@
 """A small graded class of lesson 02, for tests of what comes after grading."""
 
-from contextlib import chdir
 from pathlib import Path
 
 import classes
 import nbformat
 from classes import LESSON, fill, reference_answers
-from click.testing import CliRunner
+from conftest import run
 from nbformat import NotebookNode
 from nbgrader.api import Gradebook
 
-from autograde.cli import main
 from autograde.course import Lesson
 from autograde.grader.variants import read_variants
 from autograde.kernels.wall import missing
@@ -63,8 +61,7 @@ def make_small_class(root: Path) -> Lesson:
     hand_in(lesson, "zoe", fill(lesson, {}))
     hand_in(lesson, "eve", b"no notebook")
     (root / "submitted" / "bob" / LESSON / "timestamp.txt").write_text("2026-03-03 00:00:00 UTC")
-    with chdir(root):
-        result = CliRunner().invoke(main, ["grade", LESSON, *(["--no-wall"] if missing() else [])])
+    result = run(root, "grade", LESSON, *(["--no-wall"] if missing() else []))
     assert result.exit_code == 0, result.output
     hand_in(lesson, "kim", b"no notebook")
     with Gradebook(f"sqlite:///{root}/gradebook.db", "attention") as gradebook:

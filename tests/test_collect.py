@@ -10,8 +10,8 @@ from datetime import datetime
 from pathlib import Path, PurePath
 
 import pytest
+from downloads import zip_collect, zipped
 from nbgrader.api import Gradebook
-from nbgrader.apps.zipcollectapp import ZipCollectApp
 from nbgrader.auth import Authenticator
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.exchange.default import (
@@ -128,14 +128,6 @@ def test_moodles_worksheet_says_when(tmp_path: Path) -> None:
         "Participant 13,Joe,-,-\n"
     )
     assert read_worksheet(tmp_path, "Europe/Berlin") == {"12": HANDED_IN}
-
-
-def zipped(files: dict[str, bytes | str]) -> bytes:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in files.items():
-            archive.writestr(name, content)
-    return buffer.getvalue()
 
 
 def link() -> bytes:
@@ -278,15 +270,6 @@ TIMES = {
 }
 
 
-def zip_collect(root: Path) -> None:
-    """What `nbgrader zip_collect` does with the course's configuration."""
-    config = course_config(root)
-    config.CourseDirectory.assignment_id = LESSON
-    app = ZipCollectApp(config=config)
-    app.coursedir = CourseDirectory(config=config)
-    app.start()
-
-
 @pytest.fixture
 def archives(course: Lesson) -> Path:
     """The folder for downloads, empty, in a course where nothing is collected."""
@@ -307,7 +290,7 @@ def test_a_download_is_collected_with_its_late_marks(
             "Identifier,Last modified (submission),Last modified (grade)\n"
             'Participant 77,"Monday, 2 March 2026, 10:30 PM",-\n'
         )
-    zip_collect(course.root)
+    zip_collect(course)
     submitted = course.root / "submitted"
     found = {p.relative_to(submitted).as_posix() for p in submitted.rglob("*") if p.is_file()}
     assert found == COLLECTED[system]
@@ -324,7 +307,7 @@ def test_a_bad_download_stops_collecting_and_is_named(
     (archives / "link.zip").symlink_to("/etc/passwd")
     (archives / "cs_101_2026_mask_submissions.zip").write_bytes(zipped(DOWNLOADS["canvas"]))
     with pytest.raises(SystemExit):
-        zip_collect(course.root)
+        zip_collect(course)
     said = capsys.readouterr().err
     assert "evil.zip: '../../../x.ipynb' leads out of the folder" in said
     assert "link.zip: it is a link" in said
@@ -337,7 +320,7 @@ def test_an_id_that_is_no_folders_name_is_left_out(course: Lesson, archives: Pat
     (archives / "x.zip").write_bytes(
         zipped({**DOWNLOADS["gradescope"], "assignment_1_export/submission_metadata.yml": evil})
     )
-    zip_collect(course.root)
+    zip_collect(course)
     assert not (course.root / "submitted").exists()
 
 

@@ -5,18 +5,15 @@ import re
 import shutil
 import subprocess
 import sys
-from contextlib import chdir
 from pathlib import Path
 
 import nbformat
 import pytest
 from classes import fill, reference_answers
-from click.testing import CliRunner, Result
-from conftest import HERE
+from conftest import HERE, run
 
 from autograde.authoring import new as making
 from autograde.authoring.release import ENVIRONMENT, PACKAGE
-from autograde.cli import main
 from autograde.course import CURRICULUM, CourseError, Lesson, lessons
 from autograde.grader.variants import read_variants
 from autograde.grader.verdicts import read_verdicts
@@ -25,11 +22,6 @@ from autograde.verdict.judge import Verdict
 
 NAME, EXERCISE = "07_my_lesson", "center_rows"
 NO_LESSONS = "# The lessons of a course that is about to begin.\n"
-
-
-def run(root: Path, *arguments: str) -> Result:
-    with chdir(root):
-        return CliRunner().invoke(main, arguments)
 
 
 def empty_course(root: Path) -> Path:

@@ -15,15 +15,12 @@ import classes
 import nbformat
 import pytest
 from click.testing import CliRunner, Result
+from downloads import zip_collect
 from nbclient import NotebookClient
 from nbformat import NotebookNode
-from nbgrader.apps import ZipCollectApp
-from nbgrader.coursedir import CourseDirectory
-from test_collect import zipped
 from working_copy import LESSON, NOTEBOOK, answer_all, answers, change, make_project, mine
 
 from autograde.cli import main
-from autograde.course_config import course_config
 from autograde.student import standing
 from autograde.working.project import Project
 
@@ -216,14 +213,7 @@ def test_zip_collect_reads_what_was_packed(
     assert run(project, *names, "--yes").exit_code == 0
     (packed,) = (project.work / "hand_in").iterdir()
     lesson = classes.make_course(tmp_path / "course", ())
-    place = lesson.root / "downloaded" / LESSON / "archive" / "download.zip"
-    place.parent.mkdir(parents=True)
-    place.write_bytes(zipped({DOWNLOADS[system].format(packed.name): packed.read_bytes()}))
-    config = course_config(lesson.root)
-    config.CourseDirectory.assignment_id = LESSON
-    app = ZipCollectApp(config=config)
-    app.coursedir = CourseDirectory(config=config)
-    app.start()
+    zip_collect(lesson, {DOWNLOADS[system].format(packed.name): packed.read_bytes()})
     collected = lesson.root / "submitted" / "123" / LESSON / f"{NOTEBOOK}.ipynb"
     assert collected.read_bytes() == mine(project).read_bytes()
 

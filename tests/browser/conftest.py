@@ -34,6 +34,7 @@ ARGUMENTS = (
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
     "--disable-background-networking", "--disable-component-update",
 )  # fmt: skip
+JUPYTERLAB = ("jupyter", "lab", "--LabApp.extension_manager=readonly")
 START_SECONDS = 120
 WAIT_MILLISECONDS = 60_000
 expect.set_options(timeout=WAIT_MILLISECONDS)
@@ -138,7 +139,7 @@ class Lab:
 
 
 @contextmanager
-def lab(root: Path, scratch: Path, command: tuple[str, ...] = ("jupyter", "lab")) -> Iterator[Lab]:
+def lab(root: Path, scratch: Path, command: tuple[str, ...] = JUPYTERLAB) -> Iterator[Lab]:
     """JupyterLab on a folder, gone at the end; another command may open it."""
     with socket.create_server(("127.0.0.1", 0)) as some:
         port = some.getsockname()[1]
@@ -149,13 +150,14 @@ def lab(root: Path, scratch: Path, command: tuple[str, ...] = ("jupyter", "lab")
     }
     for folder in folders.values():
         Path(folder).mkdir(parents=True, exist_ok=True)
-    _no_notifications(Path(folders["JUPYTER_CONFIG_DIR"]))
+    if command == JUPYTERLAB:  # `autograde lab` has to see to this itself
+        _no_notifications(Path(folders["JUPYTER_CONFIG_DIR"]))
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     with open(scratch / "server.log", "wb") as log:
         process = subprocess.Popen(
             [*command, "--no-browser", "--allow-root", "--ip=127.0.0.1", f"--port={port}",
              "--port-retries=0", f"--IdentityProvider.token={token}",
-             "--LabApp.expose_app_in_browser=True", "--LabApp.extension_manager=readonly"],
+             "--LabApp.expose_app_in_browser=True"],
             cwd=root, stdout=log, stderr=log, env={**os.environ, **folders, "PATH": path},
         )  # fmt: skip
     running = Lab(root, f"http://127.0.0.1:{port}", token)
@@ -164,7 +166,10 @@ def lab(root: Path, scratch: Path, command: tuple[str, ...] = ("jupyter", "lab")
         yield running
     finally:
         process.terminate()
-        process.wait(30)
+        try:
+            process.wait(30)
+        finally:
+            process.kill()  # one that is still there would stay for good
 
 
 def _no_notifications(config: Path) -> None:

@@ -1,14 +1,55 @@
-"""What an instructor does in Formgrader, opened inside JupyterLab."""
+"""JupyterLab as `make instructor` starts it, and what an instructor does in Formgrader."""
 
-from playwright.sync_api import FrameLocator, Locator, Page, expect
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
-from browser.person import SLOW, command
+import pytest
+from conftest import HERE
+from playwright.sync_api import Browser, FrameLocator, Locator, Page, Response, expect
+
+from browser.conftest import Lab, Watched, lab, watch
+from browser.person import SLOW
 
 
-def open_formgrader(page: Page) -> FrameLocator:
-    """Formgrader in a tab of its own, its table of assignments filled."""
-    command(page, "nbgrader:open-formgrader")
-    return inside(page)
+def what_make_instructor_runs() -> tuple[str, str]:
+    """Its folder of JupyterLab's settings, and the address it opens."""
+    _, _, target = (HERE / "Makefile").read_text().partition("\ninstructor: ")
+    target, _, _ = target.partition("\n\n")
+    folder = re.search(r'JUPYTER_CONFIG_PATH="\$\(CURDIR\)/([\w/]+)', target)
+    address = re.search(r"--LabApp.default_url='(\S+)'", target)
+    assert folder
+    assert address
+    return folder[1], address[1]
+
+
+@contextmanager
+def instructors_lab(root: Path, scratch: Path) -> Iterator[Lab]:
+    """What `make instructor` starts, on a course."""
+    folder, _ = what_make_instructor_runs()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JUPYTER_CONFIG_PATH", str(HERE / folder))
+        with lab(root, scratch) as running:
+            yield running
+
+
+def open_formgrader(page: Page, server: Lab) -> FrameLocator:
+    """What an instructor sees first: Formgrader in a tab, its table of assignments filled."""
+    _, address = what_make_instructor_runs()
+    page.goto(f"{server.url}{address}&token={server.token}")
+    formgrader = inside(page)
+    expect(formgrader.locator("#main-table td.name").first).to_be_visible(timeout=SLOW)
+    return formgrader
+
+
+@contextmanager
+def opened(browser: Browser, server: Lab) -> Iterator[tuple[Watched, FrameLocator]]:
+    """Formgrader on a page of its own, which says nothing on its console that is not known."""
+    with watch(browser) as seen:
+        yield seen, open_formgrader(seen.page, server)
+        errors = seen.unknown_errors()
+        assert not errors, errors
 
 
 def inside(page: Page) -> FrameLocator:
@@ -30,14 +71,17 @@ def submission(inside: FrameLocator, student: str) -> Locator:
     return row
 
 
-def press(inside: FrameLocator, row: Locator, button: str) -> None:
-    """Press one of a row's buttons and wait until Formgrader says that it went well."""
+def press(inside: FrameLocator, row: Locator, button: str, *, well: bool = True) -> str:
+    """Press one of a row's buttons; what Formgrader says at the end, which is to be well or not."""
     row.locator(f"td.{button} a").click()
-    said = inside.locator("#success-modal, #error-modal")
-    expect(said).to_be_visible(timeout=SLOW)
-    assert said.get_attribute("id") == "success-modal", said.inner_text()
-    said.locator(".modal-footer button").click()
-    expect(said).to_have_count(0, timeout=SLOW)
+    dialog = inside.locator("#success-modal, #error-modal")
+    expect(dialog).to_be_visible(timeout=SLOW)
+    expect(dialog).to_have_css("opacity", "1")  # until then, it cannot be closed
+    said = dialog.inner_text()
+    assert dialog.get_attribute("id") == ("success-modal" if well else "error-modal"), said
+    dialog.get_by_role("button", name="OK").click()
+    expect(dialog).to_have_count(0, timeout=SLOW)
+    return said
 
 
 def open_submissions(inside: FrameLocator, lesson: str) -> None:
@@ -52,13 +96,30 @@ def open_written_answers(inside: FrameLocator, lesson: str, notebook: str) -> No
     expect(inside.locator("#main-table tr td.name a.name-hidden").first).to_be_visible(timeout=SLOW)
 
 
-def grade_by_hand(
-    page: Page, inside: FrameLocator, question: str, points: str, comment: str
-) -> None:
-    """Type points and a comment beside a written answer; each is saved when one leaves it."""
-    with page.expect_response(lambda answer: "/api/grade/" in answer.url and answer.ok):
-        inside.locator(f"input.score[id='{question}']").fill(points)
-        inside.locator(f"input.score[id='{question}']").blur()
-    with page.expect_response(lambda answer: "/api/comment/" in answer.url and answer.ok):
-        inside.locator(f"textarea[id='{question}-comment']").fill(comment)
-        inside.locator(f"textarea[id='{question}-comment']").blur()
+def give_points(page: Page, inside: FrameLocator, cell: str, points: str) -> None:
+    """Type points beside a cell."""
+    _is_heard(inside.locator(f"input[id='{cell}_extra_credit']"))  # it comes to life with the other
+    _type(page, inside.locator(f"input.score[id='{cell}']"), points, "grade")
+
+
+def comment_on(page: Page, inside: FrameLocator, cell: str, comment: str) -> None:
+    """Type a comment below a cell."""
+    field = inside.locator(f"textarea[id='{cell}-comment']")
+    _is_heard(field)
+    _type(page, field, comment, "comment")
+
+
+def _is_heard(field: Locator) -> None:
+    """Until a field has a placeholder, what is typed is lost."""
+    expect(field).to_have_attribute("placeholder", re.compile("."), timeout=SLOW)
+
+
+def _type(page: Page, field: Locator, text: str, kind: str) -> None:
+    """Fill a field, and wait until it is saved, which happens when one leaves it."""
+
+    def is_saved(answer: Response) -> bool:
+        return f"/api/{kind}/" in answer.url and answer.request.method == "PUT" and answer.ok
+
+    with page.expect_response(is_saved, timeout=SLOW):
+        field.fill(text)
+        field.blur()

@@ -28,8 +28,8 @@ FIND = """wanted => {
 }"""
 
 CONNECTED = """() => {
-  const session = window.jupyterapp.shell.currentWidget.sessionContext;
-  return session.isReady && session.session.kernel.connectionStatus === "connected";
+  const session = window.jupyterapp?.shell.currentWidget?.sessionContext;
+  return session?.isReady && session.session?.kernel?.connectionStatus === "connected";
 }"""
 
 SHOW = """async place => {
@@ -52,6 +52,7 @@ def open_notebook(page: Page, lab: Lab, path: str) -> None:
 
 
 def kernel_is_idle(page: Page) -> None:
+    """What is run before a kernel is connected is lost, though it may be called idle."""
     page.wait_for_function(CONNECTED, timeout=SLOW)
     status = page.locator(".jp-NotebookPanel:visible .jp-Notebook-ExecutionIndicator")
     expect(status).to_have_attribute("data-status", "idle", timeout=SLOW)
@@ -142,6 +143,14 @@ def close_dialog(page: Page) -> None:
     expect(page.locator(".jp-Dialog")).to_have_count(0)
 
 
+def run_all(page: Page) -> None:
+    """Run all cells in a kernel that has run nothing, and wait for the last one."""
+    page.get_by_role("menuitem", name="Run", exact=True).click()
+    page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
+    page.wait_for_function(LAST_RAN, timeout=SLOW)
+    kernel_is_idle(page)
+
+
 def restart_and_run_all(page: Page) -> None:
     """Restart the kernel, run all cells, and wait for the last one."""
     page.locator("[data-jp-item-name=restart-and-run] jp-button").click()
@@ -179,7 +188,12 @@ def assignment(page: Page, state: str, lesson: str) -> Locator:
     return row
 
 
+def in_files(page: Page, name: str) -> Locator:
+    """An entry of the file browser."""
+    return page.locator(".jp-DirListing-item").filter(has=page.get_by_text(name, exact=True))
+
+
 def open_file(page: Page, name: str) -> FrameLocator:
     """Open a page that the file browser shows, with a double click."""
-    page.locator(".jp-DirListing-item").filter(has_text=name).dblclick()
+    in_files(page, name).dblclick()
     return page.frame_locator(".jp-HTMLViewer:visible iframe, .jp-IFrame:visible iframe")

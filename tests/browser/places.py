@@ -6,8 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from classes import generate
-from conftest import HERE
+from classes import copy_course, generate
 from nbgrader.api import Gradebook
 
 from autograde.course import CURRICULUM, Exercise, Lesson, grade_id, lessons, read_text
@@ -49,10 +48,9 @@ c.Exchange.root = {exchange!r}
 
 def make_course(root: Path, exchange: Path) -> Lesson:
     """A course with lesson 03, a question in words at its end, and an exchange."""
-    for folder in ("source", "notebooks", "solutions"):
-        shutil.copytree(HERE / folder, root / folder)
-    config = (HERE / "nbgrader_config.py").read_text()
-    (root / "nbgrader_config.py").write_text(config + OF_A_COURSE.format(exchange=str(exchange)))
+    copy_course(root)
+    with (root / "nbgrader_config.py").open("a") as config:
+        config.write(OF_A_COURSE.format(exchange=str(exchange)))
     text = root / "source" / LESSON / f"{NOTEBOOK}.py"
     text.write_text(text.read_text() + CELLS)
     curriculum = (root / CURRICULUM).read_text()

@@ -4,7 +4,9 @@ Nothing serious and nothing critical: colours that are hard to read, pictures wi
 headings and landmarks that a screen reader cannot follow, places that no keyboard reaches.
 """
 
+import io
 from collections.abc import Iterator
+from contextlib import chdir, redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +14,14 @@ import nbformat
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from conftest import HERE
-from playwright.sync_api import Browser, Page
+from nbformat import NotebookNode
+from playwright.sync_api import Browser, Page, expect
 
 from autograde.course import Lesson, lessons
 from autograde.grader.report import write_report
+from autograde.student import standing
+from autograde.student.practice import hint
+from autograde.student.standing import Standing
 from autograde.verdict.judge import HELD, LineVerdict, Verdict
 from autograde.verdict.key import Wrong
 from autograde.verdict.panel import advice, to_html, to_text
@@ -63,7 +69,7 @@ def test_what_is_bad_is_found(browser: Browser, html: str) -> None:
 RIGHT = LineVerdict("one sentence", True, 1.0)
 WRONG = LineVerdict("a batch", False, 0.0, "row 2 sums to `0.19`, not to 1")
 KNOWN = Wrong("no_scale", "Scores need no scale.", "Look at `d_k`.", ())
-PANELS = {
+VERDICTS = {
     "right": Verdict("weights", 2.0, 2.0, (RIGHT, RIGHT)),
     "wrong": Verdict("weights", 1.0, 2.0, (RIGHT, WRONG)),
     "misconception": Verdict("weights", 0.0, 2.0, (WRONG, WRONG), misconception=KNOWN),
@@ -74,17 +80,41 @@ PANELS = {
 }
 """What a rubric cell may show. Adding a case is adding a row."""
 
+BEGUN = Standing("02", {"a": 1.0, "b": 2.0, "c": 2.0}, {"a": 1.0, "b": 0.5})
+DONE = Standing("01", {"d": 3.0}, {"d": 3.0})
+STANDINGS: dict[str, tuple[Standing, list[Standing]]] = {
+    "a lesson begun": (BEGUN, [DONE]),
+    "a lesson done": (DONE, [BEGUN]),
+    "a lesson alone": (BEGUN, []),
+}
+"""What `progress()` may show. Adding a case is adding a row."""
+
+
+def panel(plain: str, html: str) -> NotebookNode:
+    return nbformat.v4.new_output("display_data", {"text/plain": plain, "text/html": html})
+
+
+def hint_of(lesson: Lesson) -> NotebookNode:
+    """What `hint` prints."""
+    said = io.StringIO()
+    with chdir(lesson.released_notebook.parent), redirect_stdout(said):
+        hint(lesson.exercises[0].name)
+    assert said.getvalue().startswith("Hint 1 of")
+    return nbformat.v4.new_output("stream", text=said.getvalue())
+
 
 @pytest.fixture(scope="module")
 def panels(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    """JupyterLab on a notebook that shows every panel, and a lesson's outputs."""
+    """JupyterLab on a notebook that shows every panel, a hint, and a lesson's outputs."""
     root, scratch = tmp_path_factory.mktemp("panels"), tmp_path_factory.mktemp("lab")
     outputs = []
-    for verdict in PANELS.values():
+    for verdict in VERDICTS.values():
         said = advice(verdict, named=True)
-        shown = {"text/plain": to_text(verdict, said), "text/html": to_html(verdict, said)}
-        outputs.append(nbformat.v4.new_output("display_data", shown))
-    solution = nbformat.read(lessons(HERE)["02_causal_mask"].solution_notebook, as_version=4)
+        outputs.append(panel(to_text(verdict, said), to_html(verdict, said)))
+    outputs += [panel(standing.to_text(*s), standing.to_html(*s)) for s in STANDINGS.values()]
+    lesson = lessons(HERE)["02_causal_mask"]
+    outputs.append(hint_of(lesson))
+    solution = nbformat.read(lesson.solution_notebook, as_version=4)
     for cell in solution.cells:
         outputs += [o for o in cell.get("outputs", []) if "text/html" not in o.get("data", {})]
     nb = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("", outputs=outputs)])
@@ -99,7 +129,9 @@ def panels(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 def test_panels_in_jupyterlab(panels: Lab, browser: Browser, theme: str) -> None:
     with watch(browser, panels.token) as seen:
         seen.page.goto(f"{panels.url}/lab/tree/panels.ipynb?reset&token={panels.token}")
-        seen.page.locator(".jp-OutputArea .rubric").nth(len(PANELS) - 1).wait_for()
+        shown = seen.page.locator(".jp-OutputArea").locator(".rubric, .progress")
+        expect(shown).to_have_count(len(VERDICTS) + len(STANDINGS))
+        expect(seen.page.locator(".jp-OutputArea").get_by_text("Hint 1 of")).to_be_visible()
         seen.page.evaluate(
             "theme => window.jupyterapp.commands.execute('apputils:change-theme', {theme})", theme
         )

@@ -3,21 +3,20 @@
 import re
 import shutil
 from collections.abc import Iterator
-from contextlib import chdir
 from pathlib import Path
 
 import jupytext
 import nbformat
 import pytest
-from click.testing import CliRunner
-from conftest import HERE
+from conftest import HERE, run
 from nbformat import NotebookNode
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from autograde.cli import main
 from autograde.course import CURRICULUM, Lesson, grade_id, lessons
+from browser import person
 from browser.conftest import Lab, Watched, watch
-from browser.instructor import SLOW, in_files, instructors_lab, opened, row_of
+from browser.formgrader import assignment, instructors_lab, opened
+from browser.person import SLOW, in_files
 
 PAGE = (HERE / "docs" / "authoring.md").read_text()
 BLOCK = re.compile(r"^```(\w+) ?([\w ]*)\n(.*?)^```$", re.M | re.S)
@@ -50,8 +49,7 @@ def do(root: Path, part: int) -> None:
         for line in text.splitlines() if kind == "sh" else []:
             program, *arguments = line.split()
             assert program == "autograde"
-            with chdir(root):
-                result = CliRunner().invoke(main, arguments)
+            result = run(root, *arguments)
             if result.exit_code:
                 assert said, result.output
                 assert said.pop(0).strip() in result.output
@@ -87,23 +85,6 @@ def seen(server: Lab, browser: Browser) -> Iterator[Watched]:
         assert watched.errors == []
 
 
-def kernel_is_idle(page: Page) -> None:
-    """What is run before a kernel is connected is lost, though it may be called idle."""
-    page.wait_for_function(
-        """() => {
-          const context = window.jupyterapp.shell.currentWidget?.sessionContext;
-          const kernel = context?.session?.kernel;
-          return kernel?.connectionStatus === "connected" && kernel.status === "idle";
-        }""",
-        timeout=SLOW,
-    )
-
-
-def save(page: Page) -> None:
-    page.keyboard.press("Control+s")
-    page.wait_for_function("!window.jupyterapp.shell.currentWidget.context.model.dirty")
-
-
 def code_cell(page: Page, text: str) -> Locator:
     return page.locator(".jp-NotebookPanel:visible .jp-CodeCell").filter(has_text=text).last
 
@@ -113,7 +94,7 @@ def test_parts_2_and_3_add_the_cells(lesson: Lesson, seen: Watched) -> None:
     in_files(page, lesson.text.name).click(button="right")
     page.locator(".lm-Menu-itemLabel", has_text="Open With").hover()
     page.locator(".lm-Menu-itemLabel", has_text="Jupytext Notebook").click()
-    kernel_is_idle(page)
+    person.kernel_is_idle(page)
     page.locator(".jp-mod-right .lm-TabBar-tab", has_text="Create Assignment").click()
     expect(page.locator(".nbgrader-CellWidget").first).to_be_visible()
     page.locator(".jp-MarkdownCell", has_text="2 Summary").last.click()
@@ -130,7 +111,7 @@ def test_parts_2_and_3_add_the_cells(lesson: Lesson, seen: Watched) -> None:
     page.locator('.jp-mod-right .lm-TabBar-tab[title="Property Inspector"]').click()
     page.get_by_text("Common Tools").click()
     page.locator(".jp-CellTags-Tag", has_text="raises-exception").click()
-    save(page)
+    person.save(page)
     the_text_holds(lesson, before)
 
 
@@ -172,48 +153,19 @@ def test_parts_4_to_6_build_it(lesson: Lesson) -> None:
 
 
 def test_part_7_shows_it_as_students_see_it(lesson: Lesson, server: Lab, browser: Browser) -> None:
-    with opened(browser, server, LESSON) as (seen, formgrader):
+    with opened(browser, server) as (seen, inside):
         page = seen.page
-        page.set_default_timeout(SLOW)
-        row_of(formgrader, LESSON).locator("td.preview a").click()
+        assignment(inside, LESSON).locator("td.preview a").click()
         in_files(page, lesson.released_notebook.name).dblclick()
-        kernel_is_idle(page)
-        page.get_by_role("menuitem", name="Run", exact=True).click()
-        page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
-        has_run(code_cell(page, f'rubric("{EXERCISE}")'))
-        answer(page, "Largest minus smallest", block("wrong answer"))
-        assert "gradients" in run_rubric(page)
-        assert block("says").strip().replace("`", "") in run_rubric(page)
-        answer(page, "amax(dim=0)", block("right answer"))
-        assert "wrong" not in run_rubric(page).lower()
-
-
-def answer(page: Page, has: str, code: str) -> None:
-    """Write over the exercise's cell, which has this in it now, and run it."""
-    code_cell(page, has).locator(".cm-content").click()
-    page.keyboard.press("Control+a")
-    page.keyboard.insert_text(code.removesuffix("\n"))
-    run(page, code_cell(page, code.splitlines()[-1].strip()))
-
-
-def run(page: Page, cell: Locator) -> None:
-    before = cell.locator(".jp-InputPrompt").first.inner_text()
-    page.keyboard.press("Control+Enter")
-    expect(cell.locator(".jp-InputPrompt").first).not_to_have_text(before, timeout=SLOW)
-    has_run(cell)
-    kernel_is_idle(page)
-
-
-def has_run(cell: Locator) -> None:
-    prompt = cell.locator(".jp-InputPrompt").first
-    expect(prompt).to_have_text(re.compile(r"\[\d+\]:"), timeout=SLOW)
-
-
-def run_rubric(page: Page) -> str:
-    cell = code_cell(page, f'rubric("{EXERCISE}")')
-    cell.locator(".cm-content").click()
-    run(page, cell)
-    return cell.locator(".rubric").inner_text()
+        person.kernel_is_idle(page)
+        person.run_all(page)
+        panel = person.answer(page, EXERCISE, block("wrong answer"))
+        expect(panel).to_contain_text("gradients")
+        panel = person.run_rubric(page, EXERCISE)
+        expect(panel).to_contain_text(block("says").strip().replace("`", ""))
+        panel = person.answer(page, EXERCISE, block("right answer"))
+        expect(panel).to_contain_text("right")
+        expect(panel).not_to_contain_text("wrong")
 
 
 def test_part_7_ends_with_a_lesson_that_passes(lesson: Lesson) -> None:

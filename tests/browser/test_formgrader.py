@@ -7,31 +7,38 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import chdir, contextmanager
 from pathlib import Path
 from typing import Any
 
 import nbformat
 import pytest
 from classes import FILES, contents, fill, reference_answers
-from click.testing import CliRunner
-from conftest import HERE
+from conftest import HERE, run
 from nbgrader.api import Gradebook
-from playwright.sync_api import Browser, FrameLocator, Locator, Response, expect
+from playwright.sync_api import Browser, FrameLocator, Locator, expect
 
-from autograde.cli import main
 from autograde.course import CURRICULUM, Lesson, lessons
 from autograde.grader.variants import read_variants
 from autograde.kernels.wall import missing
-from browser.conftest import Lab, Watched, watch
-from browser.instructor import SLOW, instructors_lab, opened, press, row_of
+from browser.conftest import Lab, watch
+from browser.formgrader import (
+    assignment,
+    comment_on,
+    give_points,
+    instructors_lab,
+    open_submissions,
+    opened,
+    press,
+    submission,
+)
+from browser.person import in_files
 
 LESSON, NOTEBOOK, EXERCISE = "07_my_lesson", "my_lesson", "center_rows"
 STUDENTS = ("ada", "bob", "zoe", "eve")
 OPTIONS = ["--no-wall"] if missing() else []
 
 
-def run(*command: str, cwd: Path, **env: str) -> str:
+def program(*command: str, cwd: Path, **env: str) -> str:
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     done = subprocess.run(
         command, cwd=cwd, capture_output=True, text=True, env={**os.environ, "PATH": path, **env}
@@ -41,8 +48,7 @@ def run(*command: str, cwd: Path, **env: str) -> str:
 
 
 def autograde(root: Path, *arguments: str) -> None:
-    with chdir(root):
-        result = CliRunner().invoke(main, arguments)
+    result = run(root, *arguments)
     assert result.exit_code == 0, result.output
 
 
@@ -105,26 +111,10 @@ def server(lesson: Lesson, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         yield running
 
 
-def submissions(formgrader: FrameLocator) -> dict[str, Locator]:
+def submissions(inside: FrameLocator) -> dict[str, Locator]:
     """Go to the lesson's submissions: their rows, by student."""
-    row_of(formgrader, LESSON).locator("td.num-submissions a").click()
-    formgrader.locator("td.student-id").first.wait_for(timeout=SLOW)
-    return {
-        student: formgrader.locator(f'tr:has(td.student-id[data-order="{student}"])')
-        for student in STUDENTS
-    }
-
-
-@contextmanager
-def saved(seen: Watched, kind: str) -> Iterator[None]:
-    """Wait until what is typed has been sent to the gradebook."""
-
-    def wanted(response: Response) -> bool:
-        return f"/api/{kind}/" in response.url and response.request.method == "PUT"
-
-    with seen.page.expect_response(wanted, timeout=SLOW) as sent:
-        yield
-    assert sent.value.ok
+    open_submissions(inside, LESSON)
+    return {student: submission(inside, student) for student in STUDENTS}
 
 
 def verdicts(lesson: Lesson, student: str) -> Any:
@@ -148,14 +138,14 @@ def test_no_news_and_no_notices_of_updates(server: Lab, browser: Browser) -> Non
 def test_generate_gives_what_build_gives(
     server: Lab, lesson: Lesson, twin: Lesson, browser: Browser
 ) -> None:
-    with opened(browser, server, LESSON) as (seen, formgrader):
-        said = press(formgrader, row_of(formgrader, LESSON).locator("td.assign a"))
+    with opened(browser, server) as (seen, inside):
+        said = press(inside, assignment(inside, LESSON), "assign")
         assert f"Successfully created the student version of '{LESSON}'" in said
         built, generated = twin.released_notebook.parent, lesson.released_notebook.parent
         assert files(generated) == files(built)
         # its preview is the folder, in Lab's own file browser
-        row_of(formgrader, LESSON).locator("td.preview a").click()
-        expect(seen.page.locator(f'.jp-DirListing-item[title*="{NOTEBOOK}.ipynb"]')).to_be_visible()
+        assignment(inside, LESSON).locator("td.preview a").click()
+        expect(in_files(seen.page, f"{NOTEBOOK}.ipynb")).to_be_visible()
 
 
 def test_a_lesson_with_faults_is_refused_with_our_words(
@@ -164,11 +154,11 @@ def test_a_lesson_with_faults_is_refused_with_our_words(
     text = lesson.text.read_text()
     lesson.text.write_text(text.replace('"points": 2', '"points": 4', 1))
     try:
-        with opened(browser, server, LESSON) as (_, formgrader):
-            said = press(formgrader, row_of(formgrader, LESSON).locator("td.assign a"))
+        with opened(browser, server) as (_, inside):
+            said = press(inside, assignment(inside, LESSON), "assign", well=False)
             assert "test_center_rows has 4 points, the curriculum 2" in said
             lesson.text.write_text(text)
-            press(formgrader, row_of(formgrader, LESSON).locator("td.assign a"))
+            press(inside, assignment(inside, LESSON), "assign")
     finally:
         lesson.text.write_text(text)
 
@@ -176,10 +166,10 @@ def test_a_lesson_with_faults_is_refused_with_our_words(
 def test_autograde_gives_the_scores_of_the_command_line(
     server: Lab, lesson: Lesson, twin: Lesson, browser: Browser
 ) -> None:
-    with opened(browser, server, LESSON) as (_, formgrader):
-        rows = submissions(formgrader)
+    with opened(browser, server) as (_, inside):
+        rows = submissions(inside)
         for student, row in rows.items():
-            said = press(formgrader, row.locator("td.autograde a"))
+            said = press(inside, row, "autograde")
             assert f"Successfully autograded '{LESSON}' for student '{student}'" in said
         assert rows["ada"].locator("td.score").inner_text() == "2 / 2"
         assert rows["zoe"].locator("td.score").inner_text() == "0 / 2"
@@ -191,9 +181,9 @@ def test_autograde_gives_the_scores_of_the_command_line(
 def test_generate_feedback_gives_our_page(
     server: Lab, lesson: Lesson, twin: Lesson, browser: Browser
 ) -> None:
-    with opened(browser, server, LESSON) as (_, formgrader):
-        for student, row in submissions(formgrader).items():
-            said = press(formgrader, row.locator("td.generate-feedback a"))
+    with opened(browser, server) as (_, inside):
+        for student, row in submissions(inside).items():
+            said = press(inside, row, "generate-feedback")
             assert "Successfully generated feedback" in said
             assert page_of(lesson, student) == page_of(twin, student)
 
@@ -201,23 +191,16 @@ def test_generate_feedback_gives_our_page(
 def test_a_score_given_by_hand_reaches_the_page(
     server: Lab, lesson: Lesson, twin: Lesson, browser: Browser
 ) -> None:
-    with opened(browser, server, LESSON) as (seen, formgrader):
-        submissions(formgrader)["bob"].locator("td.student-name a").click()
-        formgrader.get_by_role("link", name=NOTEBOOK, exact=True).click()
-        score, comment = formgrader.locator(f"#test_{EXERCISE}"), formgrader.locator("textarea")
-        for field in (score, comment):  # until then, what is typed is not heard
-            expect(field).to_have_attribute("placeholder", re.compile("."), timeout=SLOW)
-        with saved(seen, "grade"):
-            score.fill("1.25")
-            score.blur()
-        with saved(seen, "comment"):
-            comment.fill("Nearly.")
-            comment.blur()
-    with opened(browser, server, LESSON) as (_, formgrader):
-        bob = submissions(formgrader)["bob"]
+    with opened(browser, server) as (seen, inside):
+        submissions(inside)["bob"].locator("td.student-name a").click()
+        inside.get_by_role("link", name=NOTEBOOK, exact=True).click()
+        give_points(seen.page, inside, f"test_{EXERCISE}", "1.25")
+        comment_on(seen.page, inside, EXERCISE, "Nearly.")
+    with opened(browser, server) as (_, inside):
+        bob = submissions(inside)["bob"]
         assert bob.locator("td.score").inner_text() == "1.25 / 2"
-        press(formgrader, bob.locator("td.generate-feedback a"))
-        press(formgrader, bob.locator("td.autograde a"))  # a score given by hand stays
+        press(inside, bob, "generate-feedback")
+        press(inside, bob, "autograde")  # a score given by hand stays
         assert bob.locator("td.score").inner_text() == "1.25 / 2"
     with Gradebook(f"sqlite:///{twin.root}/gradebook.db", "attention") as gradebook:
         place = (NOTEBOOK, LESSON, "bob")
@@ -233,20 +216,20 @@ def test_collect_brings_what_was_handed_in(
     server: Lab, lesson: Lesson, twin: Lesson, browser: Browser, tmp_path: Path
 ) -> None:
     student = getpass.getuser()
-    with opened(browser, server, LESSON) as (_, formgrader):
-        row = row_of(formgrader, LESSON)
-        assert "Successfully released" in press(formgrader, row.locator("td.release a"))
+    with opened(browser, server) as (_, inside):
+        row = assignment(inside, LESSON)
+        assert "Successfully released" in press(inside, row, "release")
         config = lesson.root / "nbgrader_config.py"
         root = re.search(r"^c\.Exchange\.root = '(.*)'$", config.read_text(), re.M)
         assert root
         exchange = [f"--Exchange.root={root[1]}", "--course=attention"]
         home = {"HOME": str(tmp_path), "JUPYTER_DATA_DIR": str(tmp_path / "data")}
-        run("nbgrader", "fetch_assignment", LESSON, *exchange, cwd=tmp_path, **home)
+        program("nbgrader", "fetch_assignment", LESSON, *exchange, cwd=tmp_path, **home)
         nbformat.write(
             fill(lesson, reference_answers(twin)), tmp_path / LESSON / f"{NOTEBOOK}.ipynb"
         )
-        run("nbgrader", "submit", LESSON, *exchange, cwd=tmp_path, **home)
-        assert "Successfully collected" in press(formgrader, row.locator("td.collect a"))
+        program("nbgrader", "submit", LESSON, *exchange, cwd=tmp_path, **home)
+        assert "Successfully collected" in press(inside, row, "collect")
     collected = lesson.root / "submitted" / student / LESSON
     assert {f"{NOTEBOOK}.ipynb", "timestamp.txt"} <= set(files(collected))
 
@@ -255,7 +238,7 @@ def test_a_lesson_made_meanwhile_travels_without_its_text(
     server: Lab, lesson: Lesson, browser: Browser
 ) -> None:
     autograde(lesson.root, "new", "08_second")
-    with opened(browser, server, "08_second") as (_, formgrader):
-        press(formgrader, row_of(formgrader, "08_second").locator("td.assign a"))
+    with opened(browser, server) as (_, inside):
+        press(inside, assignment(inside, "08_second"), "assign")
     released = lessons(lesson.root)["08_second"].released_notebook.parent
     assert set(files(released)) == {"second.ipynb", "practice.safetensors.gz"}

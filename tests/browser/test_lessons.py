@@ -6,14 +6,22 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, expect
+from classes import make_course
+from conftest import HERE, run
+from downloads import zip_collect
+from nbgrader.api import Gradebook
+from playwright.sync_api import Browser, Locator, Page, expect
 from working_copy import LESSON, NOTEBOOK, make_project
 
+from autograde.authoring.release import release
+from autograde.course import lessons
+from autograde.kernels.wall import missing
 from autograde.working.project import Project
+from browser import person, places
 from browser.conftest import Lab, lab, watch
+from browser.person import SLOW
 
 COMMAND = (sys.executable, "-m", "autograde.cli", "lab")
-SECONDS = 60_000
 
 
 @pytest.fixture(scope="module")
@@ -32,19 +40,23 @@ def server(project: Project, scratch: Path) -> Iterator[Lab]:
         yield running
 
 
+def table_of_lessons(page: Page) -> Locator:
+    return page.locator(".jp-MarkdownViewer:visible")
+
+
 def test_a_student_starts_at_the_table_of_lessons(
     server: Lab, browser: Browser, scratch: Path
 ) -> None:
     with watch(browser, server.token) as seen:
         page = seen.page
         page.goto(server.url)
-        table = page.locator(".jp-MarkdownViewer:visible")
-        expect(table.locator("tbody").first.locator("tr")).to_have_count(2, timeout=SECONDS)
+        table = table_of_lessons(page)
+        expect(table.locator("tbody").first.locator("tr")).to_have_count(2, timeout=SLOW)
         table.get_by_role("link", name="02 The causal mask").click()
         panel = page.locator(".jp-NotebookPanel:visible")
-        expect(panel).to_be_visible(timeout=SECONDS)
+        expect(panel).to_be_visible(timeout=SLOW)
         idle = panel.locator('.jp-Notebook-ExecutionIndicator[data-status="idle"]')
-        expect(idle).to_have_count(1, timeout=SECONDS)  # the kernel was chosen and started
+        expect(idle).to_have_count(1, timeout=SLOW)  # the kernel was chosen and started
         expect(page.locator(".jp-Dialog")).to_have_count(0)
         page.wait_for_timeout(1500)
         expect(page.locator(".Toastify__toast")).to_have_count(0)
@@ -63,8 +75,41 @@ def test_validate_says_what_the_rubric_says(
         page.goto(f"{server.url}/lab/tree/{LESSON}/{NOTEBOOK}.ipynb?reset")
         panel = page.locator(".jp-NotebookPanel:visible")
         idle = panel.locator('.jp-Notebook-ExecutionIndicator[data-status="idle"]')
-        expect(idle).to_have_count(1, timeout=SECONDS)
+        expect(idle).to_have_count(1, timeout=SLOW)
         page.locator("jp-button.validate-button:visible").click()
         dialog = page.locator(".nbgrader-ErrorDialog, .nbgrader-SuccessDialog")
-        expect(dialog).to_be_visible(timeout=2 * SECONDS)
+        expect(dialog).to_be_visible(timeout=SLOW)
         expect(dialog).to_contain_text(re.compile(r"RubricFailed: causal_mask: not attempted yet"))
+
+
+def test_what_a_student_of_a_released_folder_submits_is_graded(
+    browser: Browser, tmp_path: Path
+) -> None:
+    lesson = make_course(tmp_path / "course", (), places.LESSON)
+    student, exercise = tmp_path / "student", "future_mask"
+    release(HERE, [lessons(HERE)[lesson.name]], student)
+    with lab(student, tmp_path, COMMAND) as running, watch(browser, running.token) as seen:
+        page = seen.page
+        page.goto(running.url)
+        table_of_lessons(page).get_by_role("link", name=lesson.title).click()
+        person.kernel_is_idle(page)
+        person.run_cell(page, "setup")
+        panel = person.answer(page, exercise, places.right_answer(lesson, exercise))
+        expect(panel).to_contain_text(
+            "This lesson: 1 of 6 exercises right, 2 of 16 points. Next: mask_scores."
+        )
+        person.save(page)
+        assert seen.errors == []
+    said = run(student / "work", "submit", lesson.name, "--yes")
+    assert said.exit_code == 0, said.output
+    assert "mask_scores: not begun" in said.output
+    assert exercise not in said.output
+    packed = student / "work" / "hand_in" / f"{lesson.name}.zip"
+    zip_collect(lesson, {f"doejane_123_4567_{packed.name}": packed.read_bytes()})
+    said = run(lesson.root, "grade", lesson.name, *(["--no-wall"] if missing() else []))
+    assert said.exit_code == 0, said.output
+    with Gradebook(f"sqlite:///{lesson.root}/gradebook.db", "attention") as gradebook:
+        notebook = gradebook.find_submission_notebook(lesson.notebook, lesson.name, "123")
+        points = {grade.name: grade.score for grade in notebook.grades}
+    assert points[f"test_{exercise}"] == 2
+    assert sum(points.values()) == 2

@@ -57,9 +57,9 @@ def lesson(places: Path) -> Lesson:
 
 @pytest.fixture(scope="module")
 def instructor(lesson: Lesson, places: Path, browser: Browser) -> Iterator[Desk]:
-    with lab(lesson.root, places / "of_instructor") as running, watch(browser) as seen:
+    scratch = places / "of_instructor"
+    with formgrader.instructors_lab(lesson.root, scratch) as running, watch(browser) as seen:
         seen.page.set_viewport_size({"width": 1500, "height": 1000})
-        person.open_lab(seen.page, running)
         yield Desk(running, seen)
 
 
@@ -85,7 +85,7 @@ def _looked_after(
 
 
 def test_the_instructor_releases_the_lesson(instructor: Desk, camera: Camera) -> None:
-    inside = formgrader.open_formgrader(instructor.page)
+    inside = formgrader.open_formgrader(instructor.page, instructor.lab)
     row = formgrader.assignment(inside, LESSON)
     formgrader.press(inside, row, "release")
     expect(row.locator("td.status")).to_have_text("released")
@@ -175,11 +175,10 @@ def test_a_slider_redraws_the_picture(ada: Desk, lesson: Lesson, camera: Camera)
 def test_validate_says_what_the_rubrics_say(ada: Desk, lesson: Lesson, camera: Camera) -> None:
     wrong = wrong_answer(lesson, lesson.exercise("fill_value"), "minus_infinity")
     panel = person.answer(ada.page, "fill_value", wrong.code)
-    bad, lines = panel.locator("li:has-text('✗')").count(), panel.locator("li").count()
     points = panel.locator("strong").first.inner_text()
     said = person.validate(ada.page)
     camera.shoot(ada.page, "validate_failing")
-    assert f"RubricFailed: fill_value: {bad} of {lines} lines wrong" in said or points in said
+    assert points in said
     assert "masked_softmax: not attempted yet" in said
     assert "RubricFailed: mask_scores" not in said
     person.close_dialog(ada.page)
@@ -222,8 +221,7 @@ def test_the_instructor_collects_also_what_is_broken(
     instructor: Desk, places: Path, camera: Camera
 ) -> None:
     hand_in_broken(make_student(places / "eve", places / "exchange", "eve"))
-    person.open_lab(instructor.page, instructor.lab)
-    inside = formgrader.open_formgrader(instructor.page)
+    inside = formgrader.open_formgrader(instructor.page, instructor.lab)
     row = formgrader.assignment(inside, LESSON)
     formgrader.press(inside, row, "collect")
     expect(row.locator("td.num-submissions")).to_have_text("2")
@@ -254,15 +252,15 @@ def test_the_instructor_grades_the_words_by_hand(instructor: Desk, camera: Camer
     camera.shoot(instructor.page, "waiting")
     inside.locator("#main-table tr:has(td.needs-manual-grade span) a.name-hidden").click()
     expect(inside.locator("body")).to_contain_text("One point for exp(0) = 1")
-    formgrader.grade_by_hand(instructor.page, inside, QUESTION, "1.5", COMMENT)
+    formgrader.give_points(instructor.page, inside, QUESTION, "1.5")
+    formgrader.comment_on(instructor.page, inside, QUESTION, COMMENT)
     inside.locator(f"input.score[id='{QUESTION}']").scroll_into_view_if_needed()
     camera.shoot(instructor.page, "graded_by_hand")
 
 
 @needs_the_wall
 def test_the_instructor_returns_feedback(instructor: Desk, lesson: Lesson, camera: Camera) -> None:
-    person.open_lab(instructor.page, instructor.lab)
-    inside = formgrader.open_formgrader(instructor.page)
+    inside = formgrader.open_formgrader(instructor.page, instructor.lab)
     formgrader.open_submissions(inside, LESSON)
     expect(formgrader.submission(inside, "ada").locator("td.score")).to_have_text("17.5 / 18")
     for button in ("generate-feedback", "release-feedback"):
