@@ -248,6 +248,14 @@ def test_linter_refuses_a_figure_without_text(lesson: Lesson) -> None:
     assert "a figure without a text alternative" in lint.lint_outputs(executed)[0]
 
 
+def test_linter_refuses_a_warning(lesson: Lesson) -> None:
+    executed = nbformat.read(lesson.solution_notebook, as_version=4)
+    cell = next(cell for cell in executed.cells if cell.get("outputs"))
+    cell.outputs.append(nbformat.v4.new_output("stream", name="stderr", text="careful\n"))
+    (fault,) = lint.lint_outputs(executed)
+    assert "the reference warns: careful" in fault
+
+
 def test_linter_refuses_variants(course: Path) -> None:
     lesson = lessons(course)[LESSON]
     path = lesson.folder / "variants" / "context_vectors.py"

@@ -234,7 +234,7 @@ def _tells(line: str) -> bool:
 
 
 def lint_outputs(executed: NotebookNode) -> list[str]:
-    """Faults of the executed reference: errors, and pictures without a text alternative."""
+    """Faults of the executed reference: errors, warnings, pictures without a text alternative."""
     faults = []
     for cell in executed.cells:
         for output in cell.get("outputs", []):
@@ -242,6 +242,8 @@ def lint_outputs(executed: NotebookNode) -> list[str]:
                 faults.append(
                     f"{_place(cell)}: the reference raises {output.ename}: {output.evalue}"
                 )
+            if output.get("name") == "stderr":  # it differs from machine to machine
+                faults.append(f"{_place(cell)}: the reference warns: {output.text.strip()[:200]}")
             data, metadata = output.get("data", {}), output.get("metadata", {})
             for kind in data:
                 if kind.startswith("image/") and not metadata.get(kind, {}).get("alt"):

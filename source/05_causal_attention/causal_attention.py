@@ -759,7 +759,7 @@ def _rubric(r):
 
     def said(x, layers):
         # a yes or no is no number that depends on drawn inputs, so it is put beside one
-        answers = [(name, peeks(layer, x), float(layer.linear.weight.abs().sum())) for name, layer in layers.items()]
+        answers = [(name, peeks(layer, x), float(layer.linear.weight.detach().abs().sum())) for name, layer in layers.items()]
         return [[f"{name}: {'yes' if answer else 'no'}", size if answer else -size] for name, answer, size in answers]
 
     def one_place(n, t, s, weight, amount):

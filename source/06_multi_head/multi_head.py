@@ -1025,7 +1025,7 @@ def _rubric(r):
                 pair = packed(weights)
                 before = pair[seen](x)
                 halved(pair[changed])
-                moved = float((pair[seen](x) - before).abs().max()) > 1e-4  # rounding is far below, a change far above
+                moved = float((pair[seen](x) - before).detach().abs().max()) > 1e-4  # rounding is far below, a change far above
                 found.append(f"{names[changed]} changed: {names[seen]} {'changes too' if moved else 'does not'}")
         return found
 
