@@ -92,6 +92,20 @@ def test_claims_count_only_beside_values() -> None:
     assert verdict.lines[-1].held
 
 
+def zeros_rubric(answer: Callable[..., Any]) -> None:
+    with rubric("it") as r:
+        r.call("a matrix", answer, r.normal(5, 7))
+        r.call("dtype and shape", lambda x: torch.zeros_like(answer(x)), r.normal(4, 6))
+
+
+def test_zeros_need_no_computing_and_count_only_beside_numbers() -> None:
+    key = make_key(zeros_rubric, right, {})
+    assert judge(record(zeros_rubric, right), key).passed
+    wrong = judge(record(zeros_rubric, lambda x: 3 * right(x)), key)
+    assert wrong.points == 0
+    assert wrong.lines[-1].held
+
+
 def test_untouched_exercise_is_not_attempted() -> None:
     def stub(x: Tensor) -> Tensor:
         raise NotImplementedError

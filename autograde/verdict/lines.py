@@ -17,8 +17,8 @@ from autograde.verdict.sources import forbidden_uses
 def is_claim(line: Line) -> bool:
     """Whether a line rests on the word of the student's process alone.
 
-    Refusals, yes or no, small whole numbers, forbidden names and unchanged arguments could be
-    forged without computing anything; they count only beside a line of values that is right.
+    Refusals, yes or no, small whole numbers, zeros, forbidden names and unchanged arguments could
+    be forged without computing anything; they count only beside a line of values that is right.
     """
     if line.kind in ("forbids", "arguments") or line.outcome.refused:
         return True
@@ -33,6 +33,8 @@ def _holds_numbers(value: Plain) -> bool:
             return any(_holds_numbers(item) for item in value)
         case dict():
             return any(_holds_numbers(item) for item in value.values())
+        case Tensor():
+            return bool(value.count_nonzero())
     return True
 
 
