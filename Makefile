@@ -8,6 +8,8 @@ SHELL := bash
 READY := .venv/ready
 # Tests start `nbgrader` and `jupyter` by name, so the environment comes first on the path.
 VENV := PATH="$(CURDIR)/.venv/bin:$$PATH"
+# In a container one is often root, which JupyterLab wants to be told.
+AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 PIP_INSTALL := -m pip install -qq --disable-pip-version-check
 
 .DEFAULT_GOAL := help
@@ -44,7 +46,7 @@ site: $(READY) ## the lessons as pages to read, without answers, in build/site
 
 instructor: $(READY) ## open JupyterLab with Formgrader on this course
 	@$(VENV) JUPYTER_CONFIG_PATH="$(CURDIR)/autograde/authoring/jupyter$${JUPYTER_CONFIG_PATH:+:$$JUPYTER_CONFIG_PATH}" \
-		jupyter lab --LabApp.default_url='/lab/workspaces/instructor?formgrader=true'
+		jupyter lab --LabApp.default_url='/lab/workspaces/instructor?formgrader=true' $(AS_ROOT)
 
 build: $(READY) ## make notebooks/ and solutions/ from source/
 	@$(VENV) autograde build
