@@ -33,7 +33,18 @@ NO_COLOURS = {"color-contrast": {"enabled": False}}
 
 
 def faults(page: Page, within: str = "html", rules: dict[str, Any] | None = None) -> list[str]:
-    """The serious faults in a part of a page, with everything that is folded opened."""
+    """The serious faults in a part of a page, with everything that is folded opened.
+
+    On a busy machine a page may still be fading in, and is pale for a moment: a fault is one that
+    is there a little later, too.
+    """
+    if found := _faults(page, within, rules):
+        page.wait_for_timeout(SETTLED_MS)
+        found = _faults(page, within, rules)
+    return found
+
+
+def _faults(page: Page, within: str, rules: dict[str, Any] | None) -> list[str]:
     page.evaluate("document.querySelectorAll('details').forEach(each => { each.open = true })")
     found = Axe().run(page, within, {"resultTypes": ["violations"], "rules": rules or {}}).response
     unseen = [rule["id"] for rule in found["inapplicable"] if rule["id"] == "color-contrast"]
@@ -45,6 +56,7 @@ def faults(page: Page, within: str = "html", rules: dict[str, Any] | None = None
     ]
 
 
+SETTLED_MS = 3000
 NO_PICTURES = {"image-alt": {"enabled": False}}
 """JupyterLab 4.6 shows a PNG output without the text alternative that is stored with it."""
 
