@@ -33,6 +33,25 @@ def chosen(names: tuple[str, ...]) -> list[course.Lesson]:
         raise click.UsageError(str(error)) from error
 
 
+def the_project() -> "Project":
+    """The folder with lessons that this one belongs to; without one it is a usage error."""
+    from autograde.working.project import find_project
+
+    try:
+        return find_project(Path.cwd())
+    except course.CourseError as error:
+        raise click.UsageError(str(error)) from error
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """What cannot be done ends the command, with the reason in words."""
+    try:
+        yield
+    except (course.CourseError, OSError) as error:
+        raise click.ClickException(str(error)) from error
+
+
 @main.command()
 @click.argument("lesson")
 def new(lesson: str) -> None:
@@ -192,29 +211,8 @@ def export(lessons: tuple[str, ...], kind: str, file: Path | None) -> None:
     from autograde.grader.exports import export_grades
 
     chosen(lessons)  # a wrong name is a usage error
-    try:
+    with told():
         print(export_grades(course.find_root(Path.cwd()), kind, lessons, file))
-    except (course.CourseError, OSError) as error:
-        raise click.ClickException(str(error)) from error
-
-
-def the_project() -> "Project":
-    """The folder with lessons that this one belongs to; without one it is a usage error."""
-    from autograde.working.project import find_project
-
-    try:
-        return find_project(Path.cwd())
-    except course.CourseError as error:
-        raise click.UsageError(str(error)) from error
-
-
-@contextmanager
-def told() -> Iterator[None]:
-    """What cannot be done ends the command, with the reason in words."""
-    try:
-        yield
-    except (course.CourseError, OSError) as error:
-        raise click.ClickException(str(error)) from error
 
 
 @main.command(context_settings={"ignore_unknown_options": True})

@@ -61,6 +61,12 @@ class Lesson:
     kept: Path | None = None
 
     @property
+    def numbered_title(self) -> str:
+        """As in a table of lessons: 03 The -inf mask."""
+        number, _, _ = self.name.partition("_")
+        return f"{number} {self.title}" if number.isdigit() else self.title
+
+    @property
     def home(self) -> Path:
         """The folder in which it is written and built."""
         return self.kept or self.root

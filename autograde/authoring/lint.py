@@ -82,7 +82,7 @@ def _lint_exercise(
     if f'rubric("{exercise.name}"' not in rubric.source:
         yield f'{exercise.rubric_cell} does not open rubric("{exercise.name}")'
     if problem := _no_python(rubric.source):
-        yield f"{exercise.rubric_cell} is no Python: {problem}"
+        yield f"{exercise.rubric_cell} {problem}"
     elif _leaks(rubric.source):
         yield (
             f"{exercise.rubric_cell} binds names that may be the student's; put its lines into "
@@ -122,11 +122,11 @@ def _lint_written(
 
 
 def _no_python(source: str) -> str:
-    """What is wrong with the text of a cell, if it cannot be read."""
+    """What is wrong with a cell whose text cannot be read; else nothing."""
     try:
         ast.parse(source)
     except SyntaxError as error:
-        return f"{error.msg}, in its line {error.lineno}: {(error.text or '').strip()}"
+        return program.no_python(error)
     return ""
 
 

@@ -92,19 +92,14 @@ def index_page(chosen: list[Lesson]) -> str:
     """The table of the lessons, as the curriculum has them."""
     return INDEX.format(
         rows="\n".join(
-            f"| [{title(lesson)}]({lesson.name}.ipynb) | {lesson.about} "
+            f"| [{lesson.numbered_title}]({lesson.name}.ipynb) | {lesson.about} "
             f"| {lesson.minutes} | {number(lesson.points)} |"
             for lesson in chosen
         ),
         minutes=sum(lesson.minutes for lesson in chosen),
         points=number(sum(lesson.points for lesson in chosen)),
-        names="\n".join(f"{title(lesson)} <{lesson.name}>" for lesson in chosen),
+        names="\n".join(f"{lesson.numbered_title} <{lesson.name}>" for lesson in chosen),
     )
-
-
-def title(lesson: Lesson) -> str:
-    """The lesson's number and title: 03 The -inf mask."""
-    return f"{lesson.name.partition('_')[0]} {lesson.title}"
 
 
 def lesson_page(lesson: Lesson) -> NotebookNode:

@@ -82,11 +82,14 @@ def load(lesson: Lesson) -> Program:
     return Program(lesson, names, rubrics)
 
 
+def no_python(error: SyntaxError) -> str:
+    """Why the text of a cell cannot be read."""
+    return f"is no Python: {error.msg}, in its line {error.lineno}: {(error.text or '').strip()}"
+
+
 def _why(error: Exception) -> str:
     if isinstance(error, SyntaxError):
-        return (
-            f"is no Python: {error.msg}, in its line {error.lineno}: {(error.text or '').strip()}"
-        )
+        return no_python(error)
     return f"fails: {type(error).__name__}: {error}"
 
 

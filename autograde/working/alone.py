@@ -10,6 +10,7 @@ from autograde.grader.feedback import feedback_page
 from autograde.grader.job import Result, make_job, put_result, run_job
 from autograde.grader.judging import judge_by
 from autograde.grader.preprocessors import restored
+from autograde.grader.store import write_whole
 from autograde.grader.submission import read_submission
 from autograde.grader.verdicts import NOTE
 from autograde.kernels.template import plain_files
@@ -17,7 +18,6 @@ from autograde.student.session import PRACTICE_SEED
 from autograde.verdict.judge import Verdict
 from autograde.verdict.panel import headline
 from autograde.working.project import Project, handed_out_for, read_lesson, same_version
-from autograde.working.update import put
 
 REMARK = (
     "Graded on your own machine, with the numbers of practice. Your teacher's grader draws others."
@@ -61,7 +61,7 @@ def grade_alone(project: Project, path: Path) -> Graded:
     score = sum(verdict.points for verdict in verdicts.values())
     page = project.work / "feedback" / lesson.name / f"{lesson.notebook}.html"
     html = feedback_page(nb, lesson.notebook, score, lesson.points)
-    put(page, html.encode("utf-8", "xmlcharrefreplace"))
+    write_whole(page, html.encode("utf-8", "xmlcharrefreplace"))
     return Graded(lesson, verdicts, page)
 
 

@@ -1,13 +1,12 @@
 """JupyterLab on the working copy, opened at the table of lessons."""
 
 import os
-import re
 from pathlib import Path
 from urllib.parse import quote
 
+from autograde.grader.store import write_whole
 from autograde.verdict.panel import number
-from autograde.working.project import Project, read_lesson
-from autograde.working.update import put
+from autograde.working.project import Project
 
 TABLE = "Lessons.md"
 SETTINGS = Path(__file__).parent / "jupyter"
@@ -42,16 +41,14 @@ def write_table(project: Project, newer: list[str] | None = None) -> None:
         CourseError: a lesson cannot be read.
     """
     rows = ["| lesson | exercises | points |", "|---|---|---|"]
-    for path in project.released():
-        lesson, _, _ = read_lesson(project, path)
+    for path, lesson in project.lessons:
         link = quote(f"{lesson.name}/{path.name}")
         tasks = len(lesson.exercises) + len(lesson.written)
-        place = re.match(r"\d*", lesson.name)
-        title = f"{place[0] if place else ''} {lesson.title}".strip().replace("|", "\\|")
+        title = lesson.numbered_title.replace("|", "\\|")
         rows.append(f"| [{title}]({link}) | {tasks} | {number(lesson.points)} |")
     if newer:
         rows += ["", f"**There are new versions of {', '.join(newer)}.** To get them, see below."]
-    put(project.work / TABLE, PAGE.format(rows="\n".join(rows)).encode())
+    write_whole(project.work / TABLE, PAGE.format(rows="\n".join(rows)).encode())
 
 
 def arguments(project: Project, options: tuple[str, ...]) -> list[str]:

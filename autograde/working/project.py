@@ -1,6 +1,7 @@
 """The lessons that a student has got, without the course behind them, and where work is kept."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import nbformat
@@ -35,6 +36,15 @@ class Project:
     def released(self) -> list[Path]:
         """The notebook of each lesson, in order."""
         return sorted(self.root.glob("notebooks/[!.]*/[!.]*.ipynb"))
+
+    @cached_property
+    def lessons(self) -> list[tuple[Path, Lesson]]:
+        """The notebook of each lesson, and what it and its practice keys say of it; read once.
+
+        Raises:
+            CourseError: a lesson cannot be read.
+        """
+        return [(path, read_lesson(self, path)[0]) for path in self.released()]
 
     def working(self, released: Path) -> Path:
         """The notebook that the student works in."""

@@ -13,10 +13,10 @@ from pathlib import Path
 from nbformat import NotebookNode
 
 from autograde.course import CourseError, Lesson, grade_id
+from autograde.grader.store import write_whole
 from autograde.grader.submission import Submission, read_submission, restore
 from autograde.student import standing
 from autograde.working.project import Project, handed_out_for, read_lesson, same_version
-from autograde.working.update import put
 
 STUB = "raise NotImplementedError()"
 SAVED_LATER_SECONDS = 2
@@ -157,7 +157,7 @@ def pack(project: Project, checked: list[Checked]) -> Path:
             archive.write(each.path, f"{each.lesson}/{each.path.name}")
     name = checked[0].lesson if len(checked) == 1 else "lessons"
     path = project.work / "hand_in" / f"{name}.zip"
-    put(path, content.getvalue())
+    write_whole(path, content.getvalue())
     return path
 
 

@@ -4,8 +4,6 @@ Killed at any moment, the next update goes on: what was handed out is noted last
 """
 
 import json
-import os
-import tempfile
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -13,10 +11,11 @@ from pathlib import Path
 import nbformat
 
 from autograde.course import CourseError
+from autograde.grader.store import write_whole
 from autograde.grader.submission import parse_submission
 from autograde.student.standing import INDEX
 from autograde.working.merge import merge
-from autograde.working.project import Project, read_lesson
+from autograde.working.project import Project
 
 BEFORE = "before_update"
 
@@ -59,25 +58,11 @@ def update(project: Project) -> list[Change]:
 
 def write_index(project: Project) -> None:
     """Note which lessons there are and what their exercises are worth, for `progress`."""
-    worth = {}
-    for path in project.released():
-        lesson, _, _ = read_lesson(project, path)
-        worth[lesson.name] = {exercise.name: exercise.points for exercise in lesson.exercises}
-    put(project.state / INDEX, json.dumps(worth, indent=1).encode())
-
-
-def put(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, fresh = tempfile.mkstemp(dir=path.parent, prefix=".")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        os.chmod(fresh, 0o644)
-        os.replace(fresh, path)
-    except BaseException:
-        os.unlink(fresh)
-        raise
+    worth = {
+        lesson.name: {exercise.name: exercise.points for exercise in lesson.exercises}
+        for _, lesson in project.lessons
+    }
+    write_whole(project.state / INDEX, json.dumps(worth, indent=1).encode())
 
 
 def _is_newer(project: Project, released: Path) -> bool:
@@ -108,7 +93,7 @@ def _hand_out(project: Project, released: Path) -> Change:
 
 def _note(project: Project, released: Path) -> None:
     for path in _files(released):
-        put(project.handed_out(released.parent.name) / path.name, path.read_bytes())
+        write_whole(project.handed_out(released.parent.name) / path.name, path.read_bytes())
 
 
 def _replace(project: Project, lesson: str, released: Path, content: bytes) -> Path | None:
@@ -120,8 +105,8 @@ def _replace(project: Project, lesson: str, released: Path, content: bytes) -> P
         return None
     if mine is not None and mine != _content(project.handed_out(lesson) / released.name):
         copy = _place_for_copy(project.work / BEFORE / lesson, released)
-        put(copy, mine)
-    put(place, content)
+        write_whole(copy, mine)
+    write_whole(place, content)
     return copy
 
 

@@ -83,7 +83,7 @@ def pytest_runtest_makereport(
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     if (failed := item.session.stash.get(BROKEN, {}).get(item.path)) is not None:
-        pytest.skip(f"an earlier step of this story failed: {failed}")
+        pytest.fail(f"not tried: an earlier step of this story failed: {failed}", pytrace=False)
 
 
 class Camera:
