@@ -10,35 +10,33 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+import ordinary_user
 import pytest
-import torch
 from conftest import HERE
 from wall_attempts import KEPT_OUT, LANDLOCK, SAYS, TRY
 
-from autograde.kernels.inside import landlock
 from autograde.kernels.wall import missing
 
 pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
 
-ORDINARY_UID = 61000
 USERS = ["myself", "ordinary user"] if os.getuid() == 0 else ["myself"]
 CREATE_RULES, ASK_VERSION = 444, 1
 """Of Landlock, from Linux' own header: asked here without the code that is tested."""
 
 
 @pytest.fixture(scope="module", params=USERS)
-def user(request: pytest.FixtureRequest) -> dict[str, Any]:
-    """How to start a process as this user."""
+def user(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """What to write before a command, so that this user runs it."""
     if request.param == "myself":
-        return {}
-    switch = {"user": ORDINARY_UID, "group": ORDINARY_UID, "extra_groups": []}
-    for path in (os.path.realpath(sys.executable), torch.__file__, landlock.__file__):
-        if subprocess.run(["test", "-r", path], check=False, **switch).returncode:
-            pytest.skip(f"an ordinary user cannot read {path}")
-    return switch
+        return []
+    if problem := ordinary_user.why_not():
+        pytest.skip(f"Python cannot be started as an ordinary user: {problem}")
+    return ordinary_user.command(tmp_path_factory.mktemp("hold"))
 
 
 def environment() -> dict[str, str]:
@@ -46,37 +44,47 @@ def environment() -> dict[str, str]:
     return {**os.environ, "FROM_OUTSIDE": "x", "PYTHONPATH": paths}
 
 
-def drive(orders: dict[str, Any], user: dict[str, Any], seconds: int = 300) -> Any:
+def drive(orders: dict[str, Any], user: list[str], seconds: int = 300) -> Any:
     """Run wall_driver.py as this user; what it prints."""
     result = subprocess.run(
-        [sys.executable, str(HERE / "tests" / "wall_driver.py")],
+        [*user, sys.executable, str(HERE / "tests" / "wall_driver.py")],
         input=json.dumps(orders), capture_output=True, text=True, timeout=seconds, check=False,
-        env=environment(), cwd="/", **user,
+        env=environment(), cwd="/",
     )  # fmt: skip
     assert result.returncode == 0, result.stderr
     return json.loads(result.stdout)
 
 
 @pytest.fixture(scope="module")
-def outside(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    """Things that nobody behind the wall may reach; everyone outside may."""
-    folder = tmp_path_factory.mktemp("outside").resolve()
-    for parent in [folder, folder.parent]:
-        parent.chmod(0o755)
-    (folder / "secret").write_text("the secret")
-    with socket.create_server(("0.0.0.0", 0)) as server, socket.socket(socket.AF_UNIX) as abstract:  # noqa: S104
-        abstract.bind("\0autograde-test")
-        abstract.listen()
-        with socket.socket(socket.AF_UNIX) as named:
-            named.bind(str(folder / "socket"))
-            named.listen()
+def outside(user: list[str]) -> Iterator[dict[str, str]]:
+    """Things that nobody behind the wall may reach; the user outside may."""
+    with TemporaryDirectory(prefix="outside-") as place:
+        folder = Path(place).resolve()
+        folder.chmod(0o755)
+        (folder / "secret").write_text("the secret")
+        subprocess.run([*user, "cat", str(folder / "secret")], cwd="/", check=True)
+        with reachable(folder / "socket") as (port, abstract):
             yield {
                 "SECRET": str(folder / "secret"), "FOLDER": str(folder),
-                "PORT": str(server.getsockname()[1]), "HOST_PID": str(os.getpid()),
+                "PORT": str(port), "HOST_PID": str(os.getpid()),
                 "HOST_HOME": str(Path.home()), "HOST_IP": _own_address(),
-                "ABSTRACT": "autograde-test",
-                "UNIX_SOCKET": str(folder / "socket"),
+                "ABSTRACT": abstract, "UNIX_SOCKET": str(folder / "socket"),
             }  # fmt: skip
+
+
+@contextmanager
+def reachable(path: Path) -> Iterator[tuple[int, str]]:
+    """A server's port, and the name of an abstract socket; a third one listens at `path`."""
+    name = "autograde-test"
+    with (
+        socket.create_server(("0.0.0.0", 0)) as server,  # noqa: S104
+        socket.socket(socket.AF_UNIX) as abstract,
+        socket.socket(socket.AF_UNIX) as named,
+    ):
+        for listener, address in ((abstract, f"\0{name}"), (named, str(path))):
+            listener.bind(address)
+            listener.listen()
+        yield server.getsockname()[1], name
 
 
 def _own_address() -> str:
@@ -89,7 +97,7 @@ def _own_address() -> str:
 
 
 @pytest.fixture(scope="module")
-def said(user: dict[str, Any], outside: dict[str, str]) -> dict[str, str]:
+def said(user: list[str], outside: dict[str, str]) -> dict[str, str]:
     """What every attempt printed, each in a kernel of its own."""
     cells = {name: "import os\n" + TRY + code for name, code in KEPT_OUT.items()}
     cells |= {
@@ -127,7 +135,7 @@ LIVES = [
 
 
 @pytest.fixture(scope="module")
-def lived(user: dict[str, Any]) -> dict[str, str]:
+def lived(user: list[str]) -> dict[str, str]:
     answers: dict[str, str] = drive({"lives": LIVES}, user)
     return answers
 

@@ -1,0 +1,50 @@
+"""What starts a process as an ordinary user, who can read the interpreter wherever it lies."""
+
+import stat
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from conftest import HERE
+
+UID = 61000
+SWITCH = ["setpriv", f"--reuid={UID}", f"--regid={UID}", "--clear-groups", "--"]
+
+
+def places() -> list[Path]:
+    """The checkout, the environment, the interpreter; none lies in another."""
+    wanted = {Path(place).resolve() for place in (HERE, sys.prefix, sys.base_prefix)}
+    return sorted(place for place in wanted if not wanted & set(place.parents))
+
+
+def closed(place: Path) -> Path | None:
+    """The outermost folder around a place that others may not enter: often that is /root."""
+    around = [*reversed(place.parents), place]
+    return next((path for path in around if not path.stat().st_mode & stat.S_IXOTH), None)
+
+
+def opened(hold: Path) -> str:
+    """A script: in its own view of the files each closed folder holds the places in it alone."""
+    inside = {place: folder for place in places() if (folder := closed(place))}
+    held = {place: hold / str(number) for number, place in enumerate(inside)}
+    lines = ["set -e", "mount --make-rprivate /"]
+    lines += [f"mkdir -p '{at}'; mount --bind '{place}' '{at}'" for place, at in held.items()]
+    lines += [f"mount -t tmpfs -o mode=755 none '{folder}'" for folder in set(inside.values())]
+    lines += [f"mkdir -p '{place}'; mount --move '{at}' '{place}'" for place, at in held.items()]
+    return "; ".join([*lines, 'exec "$@"'])
+
+
+def command(hold: Path) -> list[str]:
+    """What to write before a command, so that an ordinary user runs it; only root can."""
+    return ["unshare", "--mount", "sh", "-c", opened(hold), "sh", *SWITCH]
+
+
+@cache
+def why_not() -> str:
+    """Why root cannot start the interpreter as an ordinary user here; nothing if it can."""
+    with TemporaryDirectory() as hold:
+        line = [*command(Path(hold)), sys.executable, "-c", "import torch"]
+        tried = subprocess.run(line, cwd="/", capture_output=True, text=True, check=False)
+    return tried.stderr.strip().rpartition("\n")[2] if tried.returncode else ""
