@@ -168,6 +168,17 @@ def test_the_same_figure_is_the_same_bytes(make: Callable[[], Figure]) -> None:
 
 
 @pytest.mark.usefixtures("shell")
+@pytest.mark.parametrize("place", np.linspace(0.7, 1.02, 9))
+def test_what_sticks_out_is_drawn_whole(place: float) -> None:
+    def width(x: float) -> int:
+        figure = Figure(figsize=(3, 1))
+        figure.text(x, 0.5, "one two")
+        return Image.open(BytesIO(png_of(figure))).width
+
+    assert abs(width(place) - width(0.3)) <= 2
+
+
+@pytest.mark.usefixtures("shell")
 def test_the_students_settings_stay() -> None:
     with plt.rc_context({"font.size": 21}):
         before = dict(plt.rcParams)

@@ -4,7 +4,6 @@ Text is drawn as it is written: a token may be a dollar sign, which would start 
 """
 
 import base64
-import math
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from io import BytesIO
@@ -26,6 +25,7 @@ Mask = NDArray[np.bool_]
 DPI = 144
 SCREEN_DPI = 96
 EDGE = 9  # pixels of white around a figure
+WORD_GAP = 16  # pixels, more than between any two words
 
 STYLE = {
     "figure.dpi": DPI,
@@ -89,15 +89,27 @@ def _drawn(figure: Figure) -> Image.Image:
     figure.set(facecolor="white", dpi=DPI)
     canvas = FigureCanvasAgg(figure)
     canvas.draw()  # type: ignore[no-untyped-call]
-    left, low, right, high = np.asarray(figure.get_tightbbox().extents) * DPI
-    width, height = canvas.get_width_height()
-    if min(left, low) < 0 or right > width or high > height:
-        raw = BytesIO()
-        canvas.print_figure(raw, bbox_inches="tight", pad_inches=EDGE / DPI)
-        return Image.open(raw).convert("RGB")
     pixels = Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")  # type: ignore[no-untyped-call]
-    box = (math.floor(left), math.floor(height - high), math.ceil(right), math.ceil(height - low))
-    return ImageOps.expand(pixels.crop(box), EDGE, "white")
+    left, top, right, below = _ink(pixels)
+    # what is cut off reaches the border, except where the gap between two words lies there
+    beside = min(left, top, pixels.width - right, pixels.height - below)
+    if beside < WORD_GAP and _sticks_out(figure):
+        raw = BytesIO()
+        whole = figure.get_tightbbox().padded(EDGE / DPI)
+        canvas.print_figure(raw, dpi=DPI, bbox_inches=whole)
+        pixels = Image.open(raw).convert("RGB")
+    return ImageOps.expand(pixels.crop(_ink(pixels)), EDGE, "white")
+
+
+def _ink(pixels: Image.Image) -> tuple[int, int, int, int]:
+    """The box of what is not white."""
+    return ImageOps.invert(pixels).getbbox() or (0, 0, *pixels.size)
+
+
+def _sticks_out(figure: Figure) -> bool:
+    width, height = figure.get_size_inches()
+    left, low, right, high = figure.get_tightbbox().extents
+    return bool(min(left, low) < 0 or right > width or high > height)
 
 
 def screen_width(png: bytes) -> int:

@@ -75,7 +75,7 @@ def heatmap(
             _hatch(ax, ~np.isfinite(numbers) & ~veil, "xxxx", "0.35")
         _name_axes(ax, row_names, column_names)
         ax.set(xlabel=column_name, ylabel=row_name)
-        ax.set_title(title, wrap=True)
+        ax.set_title(title, wrap=True, y=1)  # without y its place is searched for, slowly
         if bar:
             _bar(ax)
     return figure_of(ax)
