@@ -7,8 +7,8 @@ four exercises right, the others wrong in a way that is known. All are graded wa
 
 compares one worker with two, and two with a Dask cluster of two. Each round grades the same
 submissions in every way, one after the other, each time in a fresh copy of the course; the table
-shows medians, the ratios are medians of each round's. A worker's first notebook waits for its
-start, so take 40 submissions or more.
+shows medians, the ratios are medians of each round's. Rates are those of the last three quarters:
+in the first quarter workers start, and not equally soon in each way. So take 40 or more.
 
     python benchmarks/class.py SUBMISSIONS [LESSON…] --copies 1000 2000
 
@@ -19,8 +19,8 @@ a run that goes on after it was stopped; and what a worker has judged once, or m
 gives again. The coordinator does all that it does for any other submission: it reads, restores,
 sends, receives, saves and writes. How many it does in an hour is the most that one coordinator can.
 
-The coordinator's own time is that of its process, without what it waits, from the first finished
-submission to the last; start and end are the same for a class of any size.
+The coordinator's own time is that of its process, without what it waits, over the same three
+quarters; start and end are the same for a class of any size.
 """
 
 import argparse
@@ -142,15 +142,22 @@ def measure(
         if graded.failed:
             sys.exit(f"{graded.student}: {graded.problem}")
         marks.append((time.perf_counter(), time.process_time()))
-    (first, first_own), (last, last_own) = marks[0], marks[-1]
-    between = len(found) - 1
+    warm = len(marks) // 4
+    (first, first_own), (last, last_own) = marks[warm], marks[-1]
+    between = len(marks) - 1 - warm
     return {
         "seconds": time.perf_counter() - began,
         "an hour": between / (last - first) * 3600,
         "coordinator, ms each": (last_own - first_own) / between * 1000,
-        "coordinator, MB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "coordinator, MB": _most_memory(),
         "workers, MB": resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024,
     }
+
+
+def _most_memory() -> float:
+    """The most MB that this process has had; ru_maxrss would count those of its parent, too."""
+    (line,) = (s for s in Path("/proc/self/status").read_text().splitlines() if "VmHWM" in s)
+    return int(line.split()[1]) / 1024
 
 
 def on_disk(root: Path, number: int) -> dict[str, float]:

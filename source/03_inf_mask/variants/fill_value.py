@@ -116,7 +116,7 @@ def fill_value(dtype):
 #
 # **Misconception.** The most negative number is minus infinity.
 #
-# **Hint.** The most negative *finite* one is asked for, where minus infinity is not wanted.
+# **Hint.** The most negative finite one is asked for, where minus infinity is not wanted.
 
 # %%
 def fill_value(dtype):
@@ -168,7 +168,7 @@ def fill_value(dtype):
 #
 # **Misconception.** The lowest number must be halved to be safe.
 #
-# **Hint.** Filled in, it is safe as it is. Only something *added* to it could overflow.
+# **Hint.** Filled in, it is safe as it is. Only something added to it could overflow.
 
 # %%
 def fill_value(dtype):
