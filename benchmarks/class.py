@@ -103,7 +103,7 @@ def hand_in_again(root: Path, names: tuple[str, ...], number: int) -> None:
         folder = root / "submitted"
         shutil.copytree(
             folder / student / lesson.name,
-            folder / f"{student}_copy_{n // len(found):05}" / lesson.name,
+            folder / f"{student}_copy_{n:05}" / lesson.name,
         )
 
 
