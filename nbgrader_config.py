@@ -83,6 +83,9 @@ c.LatePolicy.penalty_method = "none"
 c.LatePolicy.percent_per_day = 10.0
 c.LatePolicy.grace_hours = 0.0
 
+# nbgrader export writes what nbgrader's own plug-in does, but no cell that a spreadsheet would run.
+c.ExportApp.plugin_class = "autograde.grader.exports.CsvExporter"
+
 # nbgrader zip_collect reads downloads of Canvas, Moodle and Gradescope as they are.
 c.ZipCollectApp.extractor_plugin = "autograde.grader.collect.SafeExtractor"
 c.ZipCollectApp.collector_plugin = "autograde.grader.collect.LmsCollector"

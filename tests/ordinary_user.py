@@ -1,5 +1,6 @@
 """What starts a process as an ordinary user, who can read the interpreter wherever it lies."""
 
+import shlex
 import stat
 import subprocess
 import sys
@@ -29,11 +30,14 @@ def opened(hold: Path) -> str:
     """A script: in its own view of the files each closed folder holds the places in it alone."""
     inside = {place: folder for place in places() if (folder := closed(place))}
     held = {place: hold / str(number) for number, place in enumerate(inside)}
-    lines = ["set -e", "mount --make-rprivate /"]
-    lines += [f"mkdir -p '{at}'; mount --bind '{place}' '{at}'" for place, at in held.items()]
-    lines += [f"mount -t tmpfs -o mode=755 none '{folder}'" for folder in set(inside.values())]
-    lines += [f"mkdir -p '{place}'; mount --move '{at}' '{place}'" for place, at in held.items()]
-    return "; ".join([*lines, 'exec "$@"'])
+    lines = [["mount", "--make-rprivate", "/"]]
+    for place, at in held.items():
+        lines += [["mkdir", "-p", at], ["mount", "--bind", place, at]]
+    lines += [["mount", "-t", "tmpfs", "-o", "mode=755", "none", to] for to in set(inside.values())]
+    for place, at in held.items():
+        lines += [["mkdir", "-p", place], ["mount", "--move", at, place]]
+    script = [shlex.join(map(str, line)) for line in lines]
+    return " && ".join([*script, 'exec "$@"'])
 
 
 def command(hold: Path) -> list[str]:

@@ -19,6 +19,7 @@ from nbgrader.api import Gradebook
 from autograde.authoring.build import build
 from autograde.cli import main
 from autograde.course import lessons
+from autograde.grader.guard import one_run
 from autograde.grader.outputs import reduce_outputs
 from autograde.kernels.wall import missing
 
@@ -41,7 +42,6 @@ SCORES = {
 
 WORDS = {
     "unfinished_untouched": "Not attempted yet.",
-    "deleted_rubric": "",
     "syntax_error": "The answer cell raised SyntaxError",
     "endless_loop": "The rubric was stopped: a call ran too long.",
     "process_ended": "The kernel died in the cell that begins 'import os'",
@@ -174,6 +174,18 @@ def test_other_ways_of_grading_give_the_same_scores(
         result = run(*command, "--student", student, cwd=root)
         assert result.returncode == 0, result.stderr
         assert scores(root)[student] == pytest.approx(before[student])
+        assert ("NO WALL: students' code ran as you" in result.stdout) == ("--no-wall" in command)
+
+
+def test_without_a_wall_it_refuses_and_says_how_to_get_one(graded: Path) -> None:
+    nowhere = {**os.environ, "PATH": str(Path(sys.executable).parent)}
+    command = [sys.executable, "-m", "autograde.cli", "grade", LESSON, "--regrade"]
+    result = subprocess.run(
+        command, cwd=graded, env=nowhere, capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 1
+    for words in ("bubblewrap is not installed", "apt-get install bubblewrap", "--no-wall"):
+        assert words in result.stderr
 
 
 def test_nbgrader_feedback_and_export(graded: Path, tmp_path: Path) -> None:
@@ -182,11 +194,24 @@ def test_nbgrader_feedback_and_export(graded: Path, tmp_path: Path) -> None:
     )
     assert result.returncode == 0, result.stderr
     assert "This is what comes out when one thinks" in feedback(graded, "partly_1")
+    with Gradebook(f"sqlite:///{graded}/gradebook.db", "attention") as gradebook:
+        gradebook.update_or_create_student("perfect_1", first_name="=1+1")
     target = tmp_path / "grades.csv"
     assert run("nbgrader", "export", "--to", str(target), cwd=graded).returncode == 0
-    table = csv.DictReader(target.read_text().splitlines())
-    rows = {row["student_id"]: float(row["score"]) for row in table}
-    assert rows == pytest.approx(scores(graded))
+    table = {row["student_id"]: row for row in csv.DictReader(target.read_text().splitlines())}
+    assert {who: float(row["score"]) for who, row in table.items()} == pytest.approx(scores(graded))
+    assert table["perfect_1"]["first_name"] == "'=1+1"
+
+
+def test_nbgrader_refuses_to_grade_beside_a_run(graded: Path, tmp_path: Path) -> None:
+    root = tmp_path / "course"
+    shutil.copytree(graded, root)
+    command = ("nbgrader", "autograde", LESSON, "--force", "--student", "perfect_2", *UNWALLED)
+    with one_run(root):
+        result = run(*command, cwd=root)
+    assert result.returncode == 1
+    assert "is being graded already" in result.stderr
+    assert scores(root) == scores(graded)
 
 
 def test_manual_score_survives_and_wants_no_second_look(graded: Path) -> None:

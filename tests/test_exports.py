@@ -9,6 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from classes import grade
 from click.testing import CliRunner
 from nbformat.v4 import new_notebook
 from nbgrader.api import Gradebook
@@ -212,3 +213,25 @@ def test_a_policy_in_the_configuration_counts(small_class: Lesson, tmp_path: Pat
     with Gradebook(about["db_url"], "attention") as gradebook:
         bob = gradebook.find_submission(LESSON, "bob")
         assert bob.late_submission_penalty == pytest.approx(0.2 * bob.score)
+
+
+def what_counts(root: Path) -> float:
+    with Gradebook(f"sqlite:///{root}/gradebook.db", "attention") as gradebook:
+        bob = gradebook.find_submission(LESSON, "bob")
+        return float(bob.score - (bob.late_submission_penalty or 0))
+
+
+def test_a_penalty_follows_a_score_given_by_hand(small_class: Lesson, tmp_path: Path) -> None:
+    root = tmp_path / "course"
+    shutil.copytree(small_class.root, root)
+    with (root / "nbgrader_config.py").open("a") as file:
+        file.write('c.LatePolicy.penalty_method = "zero"\n')
+    assert grade(root, "--student", "bob").returncode == 0
+    assert what_counts(root) == 0
+    with Gradebook(f"sqlite:///{root}/gradebook.db", "attention") as gradebook:
+        row = gradebook.find_grade("test_causal_mask", "causal_mask", LESSON, "bob")
+        row.manual_score = row.auto_score + 1
+        gradebook.db.commit()
+    assert what_counts(root) == 1
+    assert grade(root, "--student", "bob").returncode == 0
+    assert what_counts(root) == 0

@@ -27,6 +27,7 @@ from autograde.course_config import convert, course_config
 from autograde.grader import expected, pages
 from autograde.grader import grade as grading
 from autograde.grader.desk import Desk
+from autograde.grader.execute import Limits, execute
 from autograde.grader.grade import Graded, How, grade_class
 from autograde.grader.handed_in import submissions
 from autograde.grader.job import Job
@@ -112,6 +113,16 @@ def test_killed_at_random_moments_it_goes_on_to_the_same_gradebook(graded: Path)
     counts = json.loads(result.stdout)
     assert counts["kills"] >= 6
     assert counts["differences"] == 0
+
+
+def test_a_notebook_has_its_time_on_the_clock(tmp_path: Path) -> None:
+    cells = [nbformat.v4.new_code_cell(f"import time; time.sleep(0.7); print({n})") for n in "1234"]
+    nb = nbformat.v4.new_notebook(cells=cells)
+    executed = execute(nb, tmp_path, 1, wall=WALL, limits=Limits(notebook_seconds=1))
+    assert (
+        executed.problem == "The notebook ran longer than 1 s. The cells after that were not run."
+    )
+    assert [bool(cell.outputs) for cell in executed.nb.cells] == [True, True, False, False]
 
 
 class Quick:

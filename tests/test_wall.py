@@ -129,8 +129,8 @@ LIVES = [
     "starts in its files", "is interrupted", "restarts", "shuts down when asked", "dies by exit",
     "dies by a signal", "leaves no process behind", "is ended for its memory",
     "is ended for its processor time", "is stopped though it ignores signals",
-    "outlives the interrupt of a cell", "has its own iopub", "finds a new template",
-    "dies with the template", "is gone when the run is killed",
+    "outlives the interrupt of a cell", "has its own iopub", "draws what no other draws",
+    "finds a new template", "dies with the template", "is gone when the run is killed",
 ]  # fmt: skip
 
 

@@ -139,9 +139,15 @@ SAYS = {
         "print([l for l in links if l.startswith('/') and not l.startswith(('/dev/null', '/proc/'))])",
         "[]",
     ),
-    "one seed a kernel": (
-        "import torch, numpy as np, random\nprint(torch.initial_seed(), torch.rand(1).item())",
-        "67280421310721",
+    "torch as in a new process": (
+        "import torch\nfirst = torch.rand(3)\nprint(torch.initial_seed())\n"
+        "torch.manual_seed(67280421310721)\nprint(torch.equal(first, torch.rand(3)))",
+        "67280421310721\nTrue",
+    ),
+    "the installed package, and of it no more than it needs": (
+        "import autograde, importlib.util\n"
+        "print(autograde.__file__, importlib.util.find_spec('autograde.grader'))",
+        "/opt/lesson/autograde/__init__.py None",
     ),
     "a fork bomb": (
         "import time\nchildren = 0\ntry:\n    while children < 2000:\n        if os.fork() == 0:\n"
@@ -184,6 +190,11 @@ SAYS = {
         "import torch\ntorch.set_num_threads(4)\na = torch.ones(400, 400)\n"
         "print((a @ a).sum().item(), torch.get_num_threads())",
         "64000000.0 4",
+    ),
+    "a large print": ("print('x' * 3_000_000)\nprint('whole')", "xxx\nwhole"),
+    "random seeds": (
+        "import random, torch\nrandom.seed(1); torch.manual_seed(1)\nprint(round(random.random(), 4))",
+        "0.1344",
     ),
     "sleep": ("import time\ntime.sleep(0.2)\nprint('slept')", "slept"),
     "timeit": ("%timeit -n 10 -r 2 sum(range(100))", "loops each"),

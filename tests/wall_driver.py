@@ -186,6 +186,7 @@ async def outlives_the_interrupt_of_a_cell() -> bool:
     async with kernel() as k:
         await asyncio.sleep(0.5)  # until it has nothing left to do for its start
         await k.manager.interrupt_kernel()
+        await k.run("pass")  # which the interrupt may reach, where the machine is slow
         return "4" in await k.run("print(4)")
 
 
@@ -197,6 +198,15 @@ async def has_its_own_iopub() -> bool:
             "[glob.glob(f'/proc/*/{place}/ipc/*') for place in ('root', 'cwd')])"
         )
         return "['k-1', 'k-2', 'k-3', 'k-4', 'k-5']" in said and "/proc/3" not in said
+
+
+async def draws_what_no_other_draws() -> bool:
+    draw = (
+        "import numpy, os, random, uuid\nprint(numpy.random.rand(), random.random(), uuid.uuid4())"
+    )
+    async with kernel() as first, kernel() as second:
+        drawn = [(await each.run(draw)).split() for each in (first, second)]
+    return len(drawn[0]) == 3 and not set(drawn[0]) & set(drawn[1])
 
 
 async def finds_a_new_template() -> bool:
@@ -263,6 +273,7 @@ LIVES: dict[str, Callable[[], Awaitable[bool]]] = {
     "is stopped though it ignores signals": is_stopped_though_it_ignores_signals,
     "outlives the interrupt of a cell": outlives_the_interrupt_of_a_cell,
     "has its own iopub": has_its_own_iopub,
+    "draws what no other draws": draws_what_no_other_draws,
     "finds a new template": finds_a_new_template,
     "dies with the template": dies_with_the_template,
     "is gone when the run is killed": is_gone_when_the_run_is_killed,

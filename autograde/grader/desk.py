@@ -135,6 +135,7 @@ class Desk:
         if entry.page == page and html.is_file():
             return None
         # people gave scores or comments since
+        saving.penalise(self.gradebook, (student, lesson), self._late)
         return self._page(handed_in, pages.as_bytes(nbformat.read(nb, as_version=4)), entry)
 
     def _prepare(self, handed_in: HandedIn, facts: Facts, graded: str) -> Prepared:
@@ -169,7 +170,7 @@ class Desk:
             scores="",
             page="",
             result=prepared.job.key if prepared.job else "",
-            problem=note["problem"],
+            problem=note["problem"] or _noticed(note["notes"]),
             walled=self.wall,
             seconds=judged.seconds,
             version=__version__,
@@ -219,6 +220,11 @@ class Desk:
             shutil.rmtree(fresh, ignore_errors=True)
             raise
         step.set_permissions(handed_in.lesson.name, handed_in.student)
+
+
+def _noticed(notes: dict[str, list[str]]) -> str:
+    """What happened in single cells, in one line."""
+    return "; ".join(f"{cell} {text}" for cell, said in notes.items() for text in said)
 
 
 def _overwrite(nb: NotebookNode, cells: saving.LessonCells, lesson: Lesson) -> None:

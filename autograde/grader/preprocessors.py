@@ -11,6 +11,7 @@ from nbgrader.preprocessors import NbGraderPreprocessor
 from traitlets import Bool
 
 from autograde.course import CourseError, Lesson, find_root, lessons
+from autograde.grader.guard import one_run
 from autograde.grader.job import Result, make_job, put_result, run_job
 from autograde.grader.judging import judge_by
 from autograde.grader.keys import keys_for
@@ -103,14 +104,14 @@ def judge_and_show(lesson: Lesson, nb: NotebookNode, released: NotebookNode) -> 
 
 
 class JudgeAndSave(NbGraderPreprocessor):
-    """Judge the recordings and write the scores into the gradebook."""
+    """Judge the recordings and write the scores into the gradebook, if no other run does."""
 
     def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[Any, Any]:
         lesson = lesson_of(resources)
         released = nbformat.read(lesson.released_notebook, as_version=4)
         verdicts = judge_and_show(lesson, nb, released)
         place = resources["nbgrader"]
-        with Gradebook(place["db_url"]) as gradebook:
+        with one_run(lesson.root), Gradebook(place["db_url"]) as gradebook:
             save_scores(Rows(gradebook, (place["student"], lesson)), nb, verdicts)
             gradebook.db.commit()
         keep_read((place["student"], lesson), nb)

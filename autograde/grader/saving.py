@@ -108,19 +108,35 @@ def save(
         submission = gradebook.update_or_create_submission(lesson.name, student, **when)
     rows = Rows(gradebook, place)
     save_scores(rows, *judged)
-    rows.notebook.late_submission_penalty = None
-    if submission.total_seconds_late > 0:
-        gradebook.db.flush()
-        gradebook.db.refresh(rows.notebook)
-        penalty = late.plugin_inst.late_submission_penalty(
-            student, rows.notebook.score, submission.total_seconds_late
-        )
-        if penalty is not None:
-            penalty = late._check_late_penalty(rows.notebook, penalty)
-            rows.notebook.late_submission_penalty = penalty
+    _penalise(gradebook, submission, rows.notebook, late)
     gradebook.db.commit()
     keep_read(place, judged[0])
     gradebook.db.remove()  # else the session would keep the whole class in memory
+
+
+def penalise(gradebook: Gradebook, place: tuple[str, Lesson], late: AssignLatePenalties) -> None:
+    """Save what lateness costs a score that people have changed since it was saved."""
+    student, lesson = place
+    submission = gradebook.find_submission(lesson.name, student)
+    _penalise(gradebook, submission, Rows(gradebook, place).notebook, late)
+    gradebook.db.commit()
+
+
+def _penalise(
+    gradebook: Gradebook,
+    submission: SubmittedAssignment,
+    notebook: SubmittedNotebook,
+    late: AssignLatePenalties,
+) -> None:
+    notebook.late_submission_penalty = None
+    if submission.total_seconds_late > 0:
+        gradebook.db.flush()
+        gradebook.db.refresh(notebook)
+        penalty = late.plugin_inst.late_submission_penalty(
+            submission.student_id, notebook.score, submission.total_seconds_late
+        )
+        if penalty is not None:
+            notebook.late_submission_penalty = late._check_late_penalty(notebook, penalty)
 
 
 @dataclass(frozen=True)

@@ -55,7 +55,7 @@ class Template:
     def alive(self) -> bool:
         return self._keeper.is_alive()
 
-    def ended(self, within: float = 5.0) -> bool:
+    def ended(self, within: float = 30.0) -> bool:
         """Whether it has ended; one whose socket has closed is given a moment to."""
         self._keeper.join(within)
         return not self._keeper.is_alive()

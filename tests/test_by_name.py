@@ -1,0 +1,57 @@
+"""The walled kernel as other tools start it: by the name of its kernelspec."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from autograde.kernels.wall import missing
+
+pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
+
+NAME = "autograde-walled"
+CELL = "import os\nprint(os.environ['USER'], sorted(n for n in os.listdir() if n[0] != '.'))"
+
+
+@pytest.fixture
+def notebook(tmp_path: Path) -> Path:
+    """A notebook in a folder of its own, which prints who and where it is."""
+    path = tmp_path / "notebook.ipynb"
+    nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(CELL)]), path)
+    return path
+
+
+def python(module: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", module, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def execute(notebook: Path) -> str:
+    """What the cell prints, executed by nbconvert, as docs/wall.md has it."""
+    name = f"--ExecutePreprocessor.kernel_name={NAME}"
+    result = python("nbconvert", "--execute", "--to", "notebook", "--inplace", name, str(notebook))
+    assert result.returncode == 0, result.stderr
+    (output,) = nbformat.read(notebook, as_version=4).cells[0].outputs
+    return str(output.text)
+
+
+def test_nbconvert_and_its_client_start_it(notebook: Path) -> None:
+    assert execute(notebook) == "student ['notebook.ipynb']\n"
+
+
+@pytest.mark.parametrize("mark", ["gradebook.db", "nbgrader_config.py", "source"])
+def test_of_a_course_it_gets_nothing(notebook: Path, mark: str) -> None:
+    (notebook.parent / mark).mkdir()
+    assert execute(notebook) == "student []\n"
+
+
+def test_nbval_starts_it(notebook: Path) -> None:
+    execute(notebook)
+    pytest_of_it = ("-p", "no:cacheprovider", "-c", "/dev/null", "--rootdir", str(notebook.parent))
+    nbval = ("--nbval", f"--nbval-kernel-name={NAME}", str(notebook))
+    result = python("pytest", *pytest_of_it, *nbval)
+    assert "1 passed" in result.stdout, result.stdout
+    notebook.write_text(notebook.read_text().replace("student [", "teacher ["))
+    assert "1 failed" in python("pytest", *pytest_of_it, *nbval).stdout
