@@ -72,7 +72,8 @@ class WalledProvisioner(KernelProvisionerBase):
         """A line to a new kernel, and its key: on a restart the old one, which clients know."""
         if self.folder is not None:
             key = cast(KernelManager, self.parent).session.key.decode()
-            return template.ask(key, environment, self.limits), key
+            line, _ = template.ask(key, environment, self.limits)
+            return line, key
         kernel = template.take(environment, self.limits, another=self.prepares_another)
         return kernel.line, kernel.key
 

@@ -55,7 +55,7 @@ class Template:
     def alive(self) -> bool:
         return self._keeper.is_alive()
 
-    def ended(self, within: float = 30.0) -> bool:
+    def ended(self, within: float = 5.0) -> bool:
         """Whether it has ended; one whose socket has closed is given a moment to."""
         self._keeper.join(within)
         return not self._keeper.is_alive()
@@ -87,19 +87,22 @@ _template: Template | None = None
 _owner = 0
 
 
-def ask(key: str, environment: dict[str, str], limits: Limits) -> socket.socket:
+def ask(key: str, environment: dict[str, str], limits: Limits) -> tuple[socket.socket, Template]:
     """Ask this process's template for a kernel, and start or replace the template if need be.
 
-    It waits for `send_files` on the line, then says there that it is ready.
+    The line to it, and who was asked. It waits for `send_files` on the line, then says there that
+    it is ready.
     """
     connection = {**CONNECTION, "ip": f"{SOCKETS}/k", "key": key}
     request = {"connection": connection, "environment": environment, "limits": asdict(limits)}
+    asked = current()
     try:
-        return current().ask(request)
+        return asked.ask(request), asked
     except OSError:  # it has died; a new one is asked once
         if not replaceable():
             raise
-        return current().ask(request)
+        asked = current()
+        return asked.ask(request), asked
 
 
 @dataclass(frozen=True)
@@ -134,8 +137,9 @@ def take(environment: dict[str, str], limits: Limits, *, another: bool) -> Kerne
 
 def _prepare(environment: dict[str, str], limits: Limits) -> Kernel:
     key = secrets.token_hex(32)
-    line = ask(key, environment, limits)
-    return Kernel(line, key, environment, limits, current())
+    # who was asked may be dying: asking for the current template here could start another one
+    line, asked = ask(key, environment, limits)
+    return Kernel(line, key, environment, limits, asked)
 
 
 def _fits(spare: Kernel, environment: dict[str, str], limits: Limits) -> bool:
