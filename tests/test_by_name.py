@@ -1,11 +1,13 @@
 """The walled kernel as other tools start it: by the name of its kernelspec."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import nbformat
 import pytest
+from conftest import HERE
 
 from autograde.kernels.wall import missing
 
@@ -29,9 +31,10 @@ def python(module: str, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def execute(notebook: Path) -> str:
-    """What the cell prints, executed by nbconvert, as docs/wall.md has it."""
-    name = f"--ExecutePreprocessor.kernel_name={NAME}"
-    result = python("nbconvert", "--execute", "--to", "notebook", "--inplace", name, str(notebook))
+    """What the cell prints, executed by the command of docs/wall.md."""
+    text = (HERE / "docs" / "wall.md").read_text()
+    (options,) = re.findall(r"^    jupyter nbconvert (.*) notebook\.ipynb$", text, re.MULTILINE)
+    result = python("nbconvert", *options.split(), str(notebook))
     assert result.returncode == 0, result.stderr
     (output,) = nbformat.read(notebook, as_version=4).cells[0].outputs
     return str(output.text)

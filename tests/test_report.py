@@ -73,6 +73,7 @@ def test_without_names_nothing_says_who(
     texts = [outline_of(page.read_text()).text, *(p.read_text() for p in tmp_path.iterdir())]
     words = set(re.findall(r"\w+", " ".join(texts)))
     assert words.isdisjoint(STUDENTS) == anonymous
+    assert ("<summary>Seeds</summary>" in page.read_text()) != anonymous
     assert words >= {"JSON"}  # the kind of a problem stays
 
 

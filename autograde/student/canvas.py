@@ -90,26 +90,22 @@ def _drawn(figure: Figure) -> Image.Image:
     canvas = FigureCanvasAgg(figure)
     canvas.draw()  # type: ignore[no-untyped-call]
     pixels = Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")  # type: ignore[no-untyped-call]
-    left, top, right, below = _ink(pixels)
+    box = left, top, right, below = _ink(pixels)
     # what is cut off reaches the border, except where the gap between two words lies there
-    beside = min(left, top, pixels.width - right, pixels.height - below)
-    if beside < WORD_GAP and _sticks_out(figure):
-        raw = BytesIO()
-        whole = figure.get_tightbbox().padded(EDGE / DPI)
-        canvas.print_figure(raw, dpi=DPI, bbox_inches=whole)
-        pixels = Image.open(raw).convert("RGB")
-    return ImageOps.expand(pixels.crop(_ink(pixels)), EDGE, "white")
+    if min(left, top, pixels.width - right, pixels.height - below) < WORD_GAP:
+        whole = figure.get_tightbbox()
+        width, height = figure.get_size_inches()
+        if min(whole.x0, whole.y0) < 0 or whole.x1 > width or whole.y1 > height:
+            raw = BytesIO()
+            canvas.print_figure(raw, dpi=DPI, bbox_inches=whole.padded(EDGE / DPI))
+            pixels = Image.open(raw).convert("RGB")
+            box = _ink(pixels)
+    return ImageOps.expand(pixels.crop(box), EDGE, "white")
 
 
 def _ink(pixels: Image.Image) -> tuple[int, int, int, int]:
     """The box of what is not white."""
     return ImageOps.invert(pixels).getbbox() or (0, 0, *pixels.size)
-
-
-def _sticks_out(figure: Figure) -> bool:
-    width, height = figure.get_size_inches()
-    left, low, right, high = figure.get_tightbbox().extents
-    return bool(min(left, low) < 0 or right > width or high > height)
 
 
 def screen_width(png: bytes) -> int:
