@@ -2,12 +2,14 @@
 
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import chdir
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from IPython.core.interactiveshell import InteractiveShell
+from traitlets.config import Config
 
 from autograde.cli import main
 from autograde.course import Lesson, lessons
@@ -56,6 +58,16 @@ def small_class(tmp_path_factory: pytest.TempPathFactory) -> Lesson:
     from small_class import make_small_class
 
     return make_small_class(tmp_path_factory.mktemp("small"))
+
+
+@pytest.fixture
+def shell() -> Iterator[None]:
+    """A process without front end or kernel in which displays can be captured."""
+    config = Config()
+    config.HistoryManager.enabled = False
+    InteractiveShell.instance(config=config)
+    yield
+    InteractiveShell.clear_instance()
 
 
 def record(rubric_cell: Rubric, answer: Callable[..., object], seed: int = 3) -> Recording:

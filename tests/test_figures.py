@@ -2,7 +2,7 @@
 
 import base64
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from io import BytesIO
 from itertools import combinations
 
@@ -12,7 +12,6 @@ import nbformat
 import numpy as np
 import pytest
 import torch
-from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
@@ -20,9 +19,17 @@ from matplotlib.text import Text
 from nbclient import NotebookClient
 from PIL import Image
 from torch import Tensor
-from traitlets.config import Config
 
-from autograde.student import attention_picture, canvas, explore, heatmap, heatmaps, show
+from autograde.student import (
+    attention_picture,
+    canvas,
+    explore,
+    heatmap,
+    heatmaps,
+    panels,
+    show,
+)
+from autograde.student.pictures import Picture
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 TOKENS = ["Your", "journey", "starts", "with", "one", "step"]
@@ -43,48 +50,37 @@ VALUES = torch.tensor(
 )
 
 
-def weights_figure() -> Figure:
+def weights_picture() -> Picture:
     return heatmap(WEIGHTS, TOKENS, TOKENS, title="Attention weights")
 
 
-def causal_figure() -> Figure:
+def causal_picture() -> Picture:
     return heatmap(WEIGHTS, TOKENS, TOKENS, title="Causal weights", hidden=FUTURE)
 
 
-def scores_figure() -> Figure:
+def scores_picture() -> Picture:
     return heatmap(SCORES, TOKENS, TOKENS, title="Scores")
 
 
-def large_figure() -> Figure:
+def large_picture() -> Picture:
     return heatmap(torch.linspace(0, 1, 400).reshape(20, 20), None, None, title="Large")
 
 
-def row_of_two() -> Figure:
-    with canvas.style():
-        figure = Figure(figsize=(6.4, 3.2), layout="constrained")
-        axes = list(figure.subplots(1, 2))
-    for ax, title in zip(axes, ("one", "two"), strict=True):
-        heatmap(WEIGHTS, TOKENS, TOKENS, title=title, ax=ax, limits=(0, 1), bar=ax is axes[-1])
-    return figure
+def row_of_two() -> Picture:
+    return panels(
+        heatmap(WEIGHTS, TOKENS, TOKENS, title="one", limits=(0, 1), bar=False),
+        heatmap(WEIGHTS, TOKENS, TOKENS, title="two", limits=(0, 1)),
+        size=(6.4, 3.2),
+    )
 
 
-def picture() -> Figure:
+def query_picture() -> Picture:
     return attention_picture(WEIGHTS[1], VALUES, TOKENS, 1)
 
 
-EVERY_FIGURE = [
-    weights_figure, causal_figure, scores_figure, large_figure, row_of_two, picture
+EVERY_PICTURE = [
+    weights_picture, causal_picture, scores_picture, large_picture, row_of_two, query_picture
 ]  # fmt: skip
-
-
-@pytest.fixture
-def shell() -> Iterator[None]:
-    """A process without front end or kernel in which displays can be captured."""
-    config = Config()
-    config.HistoryManager.enabled = False
-    InteractiveShell.instance(config=config)
-    yield
-    InteractiveShell.clear_instance()
 
 
 def displayed(make: Callable[[], object]) -> tuple[dict, dict]:
@@ -95,8 +91,8 @@ def displayed(make: Callable[[], object]) -> tuple[dict, dict]:
     return output.data, output.metadata
 
 
-def png_of(figure: Figure) -> bytes:
-    data, _ = displayed(lambda: show(figure, "a figure"))
+def png_of(picture: Picture | Figure) -> bytes:
+    data, _ = displayed(lambda: show(picture, "a figure"))
     return base64.b64decode(data["image/png"])
 
 
@@ -125,7 +121,7 @@ def lightness(rgb: np.ndarray) -> np.ndarray:
 
 @pytest.mark.usefixtures("shell")
 def test_a_figure_is_displayed_once_with_its_text_alternative() -> None:
-    data, about = displayed(lambda: show(weights_figure(), "six rows of nearly equal weights"))
+    data, about = displayed(lambda: show(weights_picture(), "six rows of nearly equal weights"))
     assert data["text/plain"] == "six rows of nearly equal weights"
     assert about["image/png"]["alt"] == "six rows of nearly equal weights"
     image = Image.open(BytesIO(base64.b64decode(data["image/png"])))
@@ -137,7 +133,7 @@ def test_a_figure_is_displayed_once_with_its_text_alternative() -> None:
 @pytest.mark.parametrize("alt", ["", " \n"])
 def test_a_figure_without_text_alternative_is_refused(alt: str) -> None:
     with capture_output() as captured, pytest.raises(ValueError, match="alt is empty"):
-        show(weights_figure(), alt)
+        show(weights_picture(), alt)
     assert not captured.outputs
 
 
@@ -150,16 +146,16 @@ def test_a_figure_of_pyplot_is_closed() -> None:
     assert plt.get_fignums() == before
 
 
-@pytest.mark.parametrize("make", EVERY_FIGURE)
-def test_our_figures_are_unknown_to_pyplot(make: Callable[[], Figure]) -> None:
+@pytest.mark.parametrize("make", EVERY_PICTURE)
+def test_our_figures_are_unknown_to_pyplot(make: Callable[[], Picture]) -> None:
     before = plt.get_fignums()
-    make()
+    make().figure()
     assert plt.get_fignums() == before
 
 
 @pytest.mark.usefixtures("shell")
-@pytest.mark.parametrize("make", EVERY_FIGURE)
-def test_the_same_figure_is_the_same_bytes(make: Callable[[], Figure]) -> None:
+@pytest.mark.parametrize("make", EVERY_PICTURE)
+def test_the_same_figure_is_the_same_bytes(make: Callable[[], Picture]) -> None:
     png = png_of(make())
     with plt.rc_context({"font.size": 20, "axes.facecolor": "black", "savefig.bbox": "standard"}):
         assert png_of(make()) == png
@@ -182,7 +178,7 @@ def test_what_sticks_out_is_drawn_whole(place: float) -> None:
 def test_the_students_settings_stay() -> None:
     with plt.rc_context({"font.size": 21}):
         before = dict(plt.rcParams)
-        for make in EVERY_FIGURE:
+        for make in EVERY_PICTURE:
             png_of(make())
         assert dict(plt.rcParams) == before
 
@@ -194,7 +190,7 @@ def test_axes_and_cells_are_named() -> None:
     figure = heatmap(
         WEIGHTS[:2], ["le", "chat"], TOKENS, title="Cross-attention", row_name="French",
         column_name="English",
-    )  # fmt: skip
+    ).figure()  # fmt: skip
     ax = figure.axes[0]
     assert (ax.get_title(), ax.get_ylabel(), ax.get_xlabel()) == (
         "Cross-attention", "French", "English",
@@ -206,12 +202,12 @@ def test_axes_and_cells_are_named() -> None:
 
 
 def test_row_0_is_at_the_top() -> None:
-    ax = weights_figure().axes[0]
+    ax = weights_picture().figure().axes[0]
     assert ax.transData.transform((0, 0.5))[1] > ax.transData.transform((0, 5.5))[1]
 
 
 def test_a_token_is_never_read_as_a_formula() -> None:
-    figure = heatmap(torch.eye(2), ["$a$", " "], ["$5", "$6"], title="$x$")
+    figure = heatmap(torch.eye(2), ["$a$", " "], ["$5", "$6"], title="$x$").figure()
     first, blank = figure.axes[0].get_yticklabels()
     assert first.get_text() == "$a$"
     assert not first.get_parse_math()
@@ -219,7 +215,7 @@ def test_a_token_is_never_read_as_a_formula() -> None:
 
 
 def test_hidden_cells_are_hatched_and_carry_no_number() -> None:
-    figure = causal_figure()
+    figure = causal_picture().figure()
     assert set(cell_texts(figure)) == {(i, j) for i in range(6) for j in range(i + 1)}
     coloured, hatched = figure.axes[0].collections
     assert coloured.get_array().count() == 21
@@ -229,7 +225,7 @@ def test_hidden_cells_are_hatched_and_carry_no_number() -> None:
 
 def test_hidden_cells_do_not_stretch_the_colours() -> None:
     values = WEIGHTS.masked_fill(FUTURE, 50.0)
-    figure = heatmap(values, None, None, title="Weights", hidden=FUTURE)
+    figure = heatmap(values, None, None, title="Weights", hidden=FUTURE).figure()
     assert figure.axes[0].collections[0].norm.vmax == pytest.approx(0.2041)
 
 
@@ -247,42 +243,42 @@ def test_a_hidden_cell_and_a_small_weight_differ_in_grey() -> None:
 def test_infinities_and_nan_are_written_and_have_no_say_in_the_colours() -> None:
     values = SCORES.masked_fill(FUTURE, -torch.inf)
     values[5, 0] = torch.nan
-    figure = heatmap(values, None, None, title="Scores")
+    figure = heatmap(values, None, None, title="Scores").figure()
     assert cell_texts(figure)[0, 1].get_text() == "-inf"
     assert cell_texts(figure)[5, 0].get_text() == "nan"
     assert figure.axes[0].collections[0].norm.vmax == pytest.approx(3)
 
 
 def test_nothing_but_nan_can_be_drawn() -> None:
-    figure = heatmap(torch.full((2, 2), torch.nan), None, None, title="Weights")
+    figure = heatmap(torch.full((2, 2), torch.nan), None, None, title="Weights").figure()
     assert cell_texts(figure)[1, 1].get_text() == "nan"
 
 
 @pytest.mark.parametrize(("n", "written"), [(12, 144), (13, 0)])
 def test_numbers_are_written_up_to_twelve(n: int, written: int) -> None:
     values = torch.linspace(-1, 1, n * n).reshape(n, n)
-    assert len(cell_texts(heatmap(values, None, None, title="Scores"))) == written
+    assert len(cell_texts(heatmap(values, None, None, title="Scores").figure())) == written
 
 
 def test_large_matrices_show_infinities_by_a_hatch_of_their_own() -> None:
     hidden = torch.zeros(20, 20).bool()
     hidden[0, 1] = True
     values = torch.rand(20, 20).index_fill(1, torch.tensor([3]), -torch.inf)
-    figure = heatmap(values, None, None, title="Scores", hidden=hidden)
+    figure = heatmap(values, None, None, title="Scores", hidden=hidden).figure()
     _, veil, infinite = figure.axes[0].collections
     assert (veil.get_array().count(), infinite.get_array().count()) == (1, 20)
     assert veil.get_hatch() != infinite.get_hatch()
 
 
 def test_signed_numbers_are_centred_at_0() -> None:
-    shades = scores_figure().axes[0].collections[0]
+    shades = scores_picture().figure().axes[0].collections[0]
     assert shades.norm(0) == pytest.approx(0.5)
     assert shades.norm.vmax == pytest.approx(3)
-    assert shades.cmap.name != weights_figure().axes[0].collections[0].cmap.name
+    assert shades.cmap.name != weights_picture().figure().axes[0].collections[0].cmap.name
 
 
 def test_limits_are_shared() -> None:
-    figure = row_of_two()
+    figure = row_of_two().figure()
     for ax in figure.axes[:2]:
         assert (ax.collections[0].norm.vmin, ax.collections[0].norm.vmax) == (0, 1)
     assert [len(ax.child_axes) for ax in figure.axes[:2]] == [0, 1], "one colour scale for both"
@@ -293,9 +289,9 @@ def test_colours_rise_in_lightness(colours: Callable[[np.ndarray], np.ndarray]) 
     assert (np.diff(lightness(colours(np.linspace(0, 1, 256))[:, :3])) > 0).all()
 
 
-@pytest.mark.parametrize("make", [weights_figure, scores_figure])
-def test_every_number_can_be_read(make: Callable[[], Figure]) -> None:
-    figure = make()
+@pytest.mark.parametrize("make", [weights_picture, scores_picture])
+def test_every_number_can_be_read(make: Callable[[], Picture]) -> None:
+    figure = make().figure()
     shades = figure.axes[0].collections[0]
     for (i, j), text in cell_texts(figure).items():
         value = shades.get_array().reshape(6, 6)[i, j]
@@ -307,7 +303,7 @@ def test_every_number_can_be_read(make: Callable[[], Figure]) -> None:
 
 def test_any_float_tensor_will_do() -> None:
     values = torch.ones(2, 2, dtype=torch.bfloat16, requires_grad=True)
-    assert cell_texts(heatmap(values, None, None, title="Ones"))[0, 0].get_text() == "1.00"
+    assert cell_texts(heatmap(values, None, None, title="Ones").figure())[0, 0].get_text() == "1.00"
 
 
 @pytest.mark.parametrize(
@@ -330,14 +326,14 @@ def test_sizes_that_do_not_fit_are_refused(arguments: dict, named: str) -> None:
 
 def test_the_star_is_the_context_vector() -> None:
     weights = torch.tensor([0.5, 0.25, 0.25, 0.0, 0.0, 0.0])
-    plane = attention_picture(weights, VALUES, TOKENS, 1).axes[1]
+    plane = attention_picture(weights, VALUES, TOKENS, 1).figure().axes[1]
     (star,) = (c for c in plane.collections if "context" in str(c.get_label()))
     assert star.get_offsets().tolist() == [pytest.approx((weights @ VALUES).tolist())]
 
 
 def test_areas_lines_and_bars_follow_the_weights() -> None:
     weights = torch.tensor([0.5, 0.25, 0.125, 0.125, 0.0, 0.0])
-    bars, plane = attention_picture(weights, VALUES, TOKENS, "Your").axes
+    bars, plane = attention_picture(weights, VALUES, TOKENS, "Your").figure().axes
     lengths = [bar.get_width() for bar in bars.patches]
     assert lengths == pytest.approx(weights.tolist())
     assert [t.get_text() for t in bars.get_yticklabels()] == TOKENS
@@ -359,7 +355,7 @@ def overlap(a: Text, b: Text) -> float:
 
 @pytest.mark.parametrize("values", [VALUES, VALUES[:1].expand(6, 2), VALUES[:1] + 1e-3 * VALUES])
 def test_labels_of_close_values_do_not_overlap(values: Tensor) -> None:
-    figure = attention_picture(WEIGHTS[1], values, TOKENS, 1)
+    figure = attention_picture(WEIGHTS[1], values, TOKENS, 1).figure()
     with canvas.style():
         figure.draw_without_rendering()
     labels = figure.axes[1].texts
@@ -369,7 +365,7 @@ def test_labels_of_close_values_do_not_overlap(values: Tensor) -> None:
 
 
 def test_title_and_legend_have_room() -> None:
-    figure = picture()
+    figure = query_picture().figure()
     legend = figure.axes[1].get_legend().get_window_extent()
     assert figure.axes[1].get_window_extent().y1 <= legend.y0 + 1
     assert legend.y1 <= figure.texts[0].get_window_extent().y0
@@ -378,7 +374,7 @@ def test_title_and_legend_have_room() -> None:
 
 @pytest.mark.usefixtures("shell")
 def test_a_row_of_nan_can_be_drawn() -> None:
-    figure = attention_picture(torch.full((6,), torch.nan), VALUES, TOKENS, 1)
+    figure = attention_picture(torch.full((6,), torch.nan), VALUES, TOKENS, 1).figure()
     assert figure.axes[0].texts[0].get_text() == "nan"
     assert png_of(figure)
 
@@ -392,9 +388,8 @@ def test_values_must_be_pairs_one_a_weight(values: Tensor) -> None:
 # explore
 
 
-def draw(size: int, name: str) -> tuple[Figure, str]:
-    figure = heatmap(torch.eye(size), None, None, title=name)
-    return figure, f"<{name}> of size {size}"
+def draw(size: int, name: str) -> tuple[Picture, str]:
+    return heatmap(torch.eye(size), None, None, title=name), f"<{name}> of size {size}"
 
 
 def explored(**choices: list) -> tuple[dict, dict, ipywidgets.VBox]:

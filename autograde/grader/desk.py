@@ -25,6 +25,7 @@ from autograde import __version__
 from autograde.course import CourseError, Lesson
 from autograde.grader import pages, saving
 from autograde.grader.execute import Limits
+from autograde.grader.figures import figures_of
 from autograde.grader.handed_in import HandedIn, read_handed_in
 from autograde.grader.job import TIMESTAMP, Job, make_job
 from autograde.grader.judged import Judged
@@ -150,7 +151,7 @@ class Desk:
         if nb.metadata[NOTE]["problem"]:
             return Prepared(handed_in, lesson, graded, pages.as_bytes(nb), None)
         seed = seed_of(self.root, lesson.name, nb)
-        job = make_job(nb, handed_in.files, seed, wall=self.wall)
+        job = make_job(nb, handed_in.files, seed, wall=self.wall, figures=figures_of(lesson))
         return Prepared(handed_in, lesson, graded, pages.as_bytes(nb), job)
 
     def save(self, prepared: Prepared, judged: Judged) -> Page:

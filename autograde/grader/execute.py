@@ -19,6 +19,7 @@ from autograde.grader.notebook_client import TIMED_OUT, GradingClient
 from autograde.kernels.private import open_manager, walled_manager, why_it_died
 
 SEED_CODE = "from autograde.student.grading import begin_grading; begin_grading({seed})"
+FIGURES_CODE = "from autograde.student.canvas import name_only; name_only({figures})"
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,14 @@ class Limits:
     cell_seconds: int = 30
     notebook_seconds: int = 300
     cell_output_bytes: int = 8_000_000
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a kernel is told: which pictures not to draw, at first; the seed, when it is needed."""
+
+    figures: tuple[str, ...]
+    seed: int
 
 
 @dataclass
@@ -45,12 +54,14 @@ def execute(
     seed: int,
     *,
     wall: bool = True,
+    figures: tuple[str, ...] = (),
     limits: Limits | None = None,
 ) -> Executed:
     """Run every cell of a submission, in a kernel and folder of its own.
 
-    The seed is told to the kernel only when the first rubric cell is about to run. Without a
-    wall the code can do whatever the user can who runs this.
+    Pictures whose keys are in `figures` are named in the outputs, not drawn. The seed is told to
+    the kernel only when the first rubric cell is about to run. Without a wall the code can do
+    whatever the user can who runs this.
 
     Raises:
         CourseError: no kernel could be started.
@@ -58,7 +69,7 @@ def execute(
     cells = [i for i, cell in enumerate(nb.cells) if cell.cell_type == "code"]
     # Formgrader calls this from a server whose event loop is running
     run = run_sync(_execute)
-    return run(Executed(nb), cells, folder, seed, wall, limits or Limits())
+    return run(Executed(nb), cells, folder, Told(figures, seed), wall, limits or Limits())
 
 
 @contextmanager
@@ -74,7 +85,7 @@ def _kernel(folder: Path, wall: bool) -> Iterator[tuple[AsyncKernelManager, Path
 
 
 async def _execute(
-    executed: Executed, cells: list[int], folder: Path, seed: int, wall: bool, limits: Limits
+    executed: Executed, cells: list[int], folder: Path, told: Told, wall: bool, limits: Limits
 ) -> Executed:
     with _kernel(folder, wall) as (manager, place):
         client = GradingClient(
@@ -88,7 +99,7 @@ async def _execute(
         try:
             async with client.async_setup_kernel(cleanup_kc=True):
                 started = True
-                await _run_cells(client, executed, cells, seed, limits)
+                await _run_cells(client, executed, cells, told, limits)
         except Exception as error:
             if not started:  # no code of the student's has run, so it cannot be their fault
                 raise CourseError(f"no kernel could be started: {error}") from error
@@ -105,11 +116,13 @@ async def _execute(
 
 
 async def _run_cells(
-    client: GradingClient, executed: Executed, cells: list[int], seed: int, limits: Limits
+    client: GradingClient, executed: Executed, cells: list[int], told: Told, limits: Limits
 ) -> None:
     loop = asyncio.get_running_loop()
     end = loop.time() + limits.notebook_seconds
-    told = False
+    seeded = False
+    if told.figures:
+        client.tell(FIGURES_CODE.format(figures=told.figures))
     for index in cells:
         cell = executed.nb.cells[index]
         if loop.time() > end:
@@ -118,9 +131,9 @@ async def _run_cells(
                 "The cells after that were not run."
             )
             return
-        if not told and (grade_id(cell) or "").startswith("test_"):
-            client.kernel.execute(SEED_CODE.format(seed=seed), silent=True, store_history=False)
-            told = True
+        if not seeded and (grade_id(cell) or "").startswith("test_"):
+            client.tell(SEED_CODE.format(seed=told.seed))
+            seeded = True
         if problem := await _run_cell(client, executed, index):
             executed.problem = f"{problem}. The cells after that were not run."
             return

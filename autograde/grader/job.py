@@ -5,6 +5,7 @@ import hashlib
 import json
 import time
 import zlib
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -24,19 +25,23 @@ TIMESTAMP = "timestamp.txt"
 
 @dataclass(frozen=True)
 class Job:
-    """The code cells of a restored submission, each with its grade_id, and the files beside it."""
+    """The code cells of a restored submission, each with its grade_id, and the files beside it.
+
+    `figures` are the keys of pictures that need no drawing.
+    """
 
     cells: tuple[tuple[str, str], ...]
     files: tuple[tuple[str, bytes], ...]
     seed: int
     wall: bool
+    figures: tuple[str, ...] = ()
     limits: Limits = field(default_factory=Limits)
     version: str = __version__
 
     @property
     def key(self) -> str:
         """A digest of all that decides what comes out."""
-        facts = [self.cells, self.seed, self.wall, asdict(self.limits), self.version]
+        facts = [self.cells, self.seed, self.wall, self.figures, asdict(self.limits), self.version]
         parts = [json.dumps(facts).encode()]
         for name, content in self.files:
             parts += [json.dumps(name).encode(), hashlib.sha256(content).digest()]
@@ -75,7 +80,14 @@ def code_cells(nb: NotebookNode) -> list[NotebookNode]:
     return [cell for cell in nb.cells if cell.cell_type == "code"]
 
 
-def make_job(nb: NotebookNode, files: dict[str, bytes], seed: int, *, wall: bool) -> Job:
+def make_job(
+    nb: NotebookNode,
+    files: dict[str, bytes],
+    seed: int,
+    *,
+    wall: bool,
+    figures: Iterable[str] = (),
+) -> Job:
     """The job of a restored submission, without the files that no code of a lesson reads."""
     cells = tuple((grade_id(cell) or "", cell.source) for cell in code_cells(nb))
     beside = (
@@ -83,7 +95,7 @@ def make_job(nb: NotebookNode, files: dict[str, bytes], seed: int, *, wall: bool
         for name in sorted(files)
         if not name.endswith(".ipynb") and name != TIMESTAMP
     )
-    return Job(cells, tuple(beside), seed, wall)
+    return Job(cells, tuple(beside), seed, wall, tuple(sorted(figures)))
 
 
 def run_job(job: Job) -> bytes:
@@ -100,7 +112,9 @@ def run_job(job: Job) -> bytes:
             path = Path(folder, name)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
-        executed = execute(nb, Path(folder), job.seed, wall=job.wall, limits=job.limits)
+        executed = execute(
+            nb, Path(folder), job.seed, wall=job.wall, figures=job.figures, limits=job.limits
+        )
     return Result(
         cells=[
             {"outputs": cell.outputs, "execution_count": cell.execution_count}

@@ -7,6 +7,7 @@ from dataclasses import replace
 from nbformat import NotebookNode
 
 from autograde.course import Exercise, Lesson, grade_id
+from autograde.grader.figures import figures_of
 from autograde.grader.markup import sanitise_text
 from autograde.grader.outputs import reduce_outputs
 from autograde.grader.verdicts import NOTE, graded_note, judged
@@ -31,7 +32,7 @@ def judge_by(
     if unjudged and not note["problem"]:
         note["problem"] = f"The judge failed on {', '.join(unjudged)}: look at the feedback."
     note.update(graded_note(verdicts, seed))
-    reduce_outputs(nb)
+    reduce_outputs(nb, figures_of(lesson))
     sanitise_text(nb, released)
     show_verdicts(lesson, nb, verdicts)
     return verdicts

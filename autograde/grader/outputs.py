@@ -4,18 +4,38 @@ import re
 
 from nbformat import NotebookNode
 
+from autograde.grader.figures import Figures
+from autograde.verdict.recording import FIGURE_MIME
+
 BASE64 = re.compile(r"[A-Za-z0-9+/=\s]*")
 MAX_TEXT = 20_000
 MAX_WIDTH = 840
 """Pixels: the room in Formgrader's column. Figures have more than twice as many, to be sharp."""
 
 
-def reduce_outputs(nb: NotebookNode) -> None:
-    """Keep only text and PNG pictures, with their text alternative and width, and not too much."""
+def reduce_outputs(nb: NotebookNode, figures: Figures) -> None:
+    """Keep only text and PNG pictures, with their text alternative and width, and not too much.
+
+    Args:
+        figures: pictures that a kernel may name instead of drawing them.
+    """
     for cell in nb.cells:
         if cell.cell_type == "code":
-            kept = (_reduced(output) for output in cell.outputs)
+            kept = (_reduced(_with_picture(output, figures)) for output in cell.outputs)
             cell.outputs = [output for output in kept if output is not None]
+
+
+def _with_picture(output: NotebookNode, figures: Figures) -> NotebookNode:
+    """The output with the picture that it names, if there is one of that name."""
+    key = output.get("data", {}).get(FIGURE_MIME)
+    if not isinstance(key, str) or key not in figures:
+        return output
+    picture = figures[key]
+    data = {**output.data, "image/png": picture.data["image/png"]}
+    given = output.metadata.get("image/png")
+    about = dict(given) if isinstance(given, dict) else {}
+    about["width"] = picture.metadata["image/png"]["width"]
+    return NotebookNode(output, data=data, metadata={"image/png": about})
 
 
 def _reduced(output: NotebookNode) -> NotebookNode | None:

@@ -11,6 +11,7 @@ from nbgrader.preprocessors import NbGraderPreprocessor
 from traitlets import Bool
 
 from autograde.course import CourseError, Lesson, find_root, lessons
+from autograde.grader.figures import figures_of
 from autograde.grader.guard import one_run
 from autograde.grader.job import Result, make_job, put_result, run_job
 from autograde.grader.judging import judge_by
@@ -91,7 +92,8 @@ class Run(NbGraderPreprocessor):
             return nb, resources
         folder = Path(resources["metadata"]["path"])
         files = {name: path.read_bytes() for path, name in plain_files(folder)}
-        job = make_job(nb, files, seed_of(lesson.root, lesson.name, nb), wall=self.wall)
+        seed = seed_of(lesson.root, lesson.name, nb)
+        job = make_job(nb, files, seed, wall=self.wall, figures=figures_of(lesson))
         result = stored_result(lesson.root, job.key) or Result.from_bytes(run_job(job))
         put_result(nb, result, note)
         return nb, resources

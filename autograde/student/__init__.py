@@ -1,7 +1,8 @@
 """What a lesson imports. Runs in the student's kernel; never imports the grader."""
 
 from autograde.student.canvas import show
-from autograde.student.heatmaps import heatmap
+from autograde.student.heatmaps import heatmap, panels
+from autograde.student.pictures import chart
 from autograde.student.practice import hint, progress, why
 from autograde.student.query_picture import attention_picture
 from autograde.student.rubric import rubric
@@ -15,9 +16,11 @@ explain_stubs()
 __all__ = [
     "attention_picture",
     "beside",
+    "chart",
     "explore",
     "heatmap",
     "hint",
+    "panels",
     "progress",
     "rubric",
     "show",

@@ -4,7 +4,7 @@ Text is drawn as it is written: a token may be a dollar sign, which would start 
 """
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from io import BytesIO
 from typing import Any
@@ -18,6 +18,9 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from PIL import Image, ImageOps
 from torch import Tensor
+
+from autograde.student.pictures import Picture, key_of
+from autograde.verdict.recording import FIGURE_MIME
 
 Numbers = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -48,14 +51,33 @@ STYLE = {
 WHITESPACE = str.maketrans({" ": "␣", "\n": "↵", "\t": "⇥"})
 
 
-def show(figure: Figure, alt: str) -> None:
-    """Display a figure as PNG, with `alt` for those who cannot see it, and close it.
+_drawn_already: frozenset[str] = frozenset()
+
+
+def name_only(keys: Iterable[str]) -> None:
+    """From now on pictures with these keys are named, not drawn: who reads the output has them."""
+    global _drawn_already
+    _drawn_already = frozenset(keys)
+
+
+def drawn_already(key: str) -> bool:
+    return key in _drawn_already
+
+
+def show(picture: Picture | Figure, alt: str) -> None:
+    """Display a picture as PNG, with `alt` for those who cannot see it.
+
+    A figure of pyplot's is closed.
 
     Raises:
         ValueError: alt says nothing.
     """
     require(alt, "alt")
-    display_png(png_of(figure), alt, alt)
+    key = key_of(picture)
+    if drawn_already(key):
+        display_name(key, alt, alt)
+    else:
+        display_png(png_of(picture), alt, alt, key=key)
 
 
 def style() -> AbstractContextManager[None]:
@@ -68,13 +90,14 @@ def require(text: str, name: str) -> None:
         raise ValueError(f"{name} is empty; say what the figure shows")
 
 
-def png_of(figure: Figure) -> bytes:
+def png_of(picture: Picture | Figure) -> bytes:
     """Render, then close. The same figure gives the same bytes on every run."""
     with style():
-        picture = _drawn(figure)
+        figure = picture if isinstance(picture, Figure) else picture.figure()
+        pixels = _drawn(figure)
     plt.close(figure)
     # 256 colours are a third of the bytes, and the lossy part cannot be seen.
-    palette = picture.quantize(256, dither=Image.Dither.NONE)
+    palette = pixels.quantize(256, dither=Image.Dither.NONE)
     small = BytesIO()
     palette.save(small, "png")
     return small.getvalue()
@@ -113,16 +136,26 @@ def screen_width(png: bytes) -> int:
     return round(int.from_bytes(png[16:20], "big") * SCREEN_DPI / DPI)
 
 
-def display_png(png: bytes, alt: str, text: str, widget: dict[str, Any] | None = None) -> None:
+def display_name(key: str, alt: str, text: str) -> None:
+    """Display which picture it is, for one who has it drawn."""
+    display({FIGURE_MIME: key, "text/plain": text}, metadata={"image/png": {"alt": alt}}, raw=True)
+
+
+def display_png(
+    png: bytes, alt: str, text: str, *, key: str, widget: dict[str, Any] | None = None
+) -> None:
     data = {"image/png": base64.b64encode(png).decode(), "text/plain": text}
-    about = {"image/png": {"alt": alt, "width": screen_width(png)}}
+    about = {
+        "image/png": {"alt": alt, "width": screen_width(png)},
+        **({FIGURE_MIME: key} if key else {}),
+    }
     display({**(widget or {}), **data}, metadata=about, raw=True)
 
 
 def numbers_of(values: Tensor, dimensions: int, name: str) -> Numbers:
     if values.dim() != dimensions:
         raise ValueError(f"{name} must have {dimensions} dimensions, not {tuple(values.shape)}")
-    array: Numbers = values.detach().cpu().double().numpy()
+    array: Numbers = values.detach().cpu().double().numpy().copy()
     return array
 
 
@@ -131,7 +164,7 @@ def mask_of(hidden: Tensor | None, shape: tuple[int, int]) -> Mask:
         return np.zeros(shape, bool)
     if tuple(hidden.shape) != shape:
         raise ValueError(f"hidden must be {shape} as the values are, not {tuple(hidden.shape)}")
-    mask: Mask = hidden.detach().cpu().bool().numpy()
+    mask: Mask = hidden.detach().cpu().bool().numpy().copy()
     return mask
 
 

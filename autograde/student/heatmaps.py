@@ -1,6 +1,7 @@
 """Token heatmaps."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -23,6 +24,75 @@ SMALLEST_ANNOTATION = 5.5
 LINE = 11.0  # what a line of labels needs, in points
 
 
+@dataclass(frozen=True)
+class Heatmap:
+    """A matrix as coloured cells; see `heatmap`."""
+
+    numbers: Numbers
+    rows: list[str]
+    columns: list[str]
+    veil: Mask
+    title: str
+    row_name: str
+    column_name: str
+    limits: Limits | None
+    bar: bool
+
+    def figure(self) -> Figure:
+        """It alone, in a figure that pyplot does not know."""
+        with style():
+            ax = _axes_for(self.rows, self.columns)
+            self.on(ax)
+        return figure_of(ax)
+
+    def on(self, ax: Axes) -> None:
+        """Draw it on these axes, beside what else their figure shows."""
+        numbers, veil = self.numbers, self.veil
+        n, m = numbers.shape
+        with style():
+            colours, scale = _colours(numbers[~veil], self.limits)
+            ax.pcolormesh(
+                np.ma.masked_array(numbers, mask=veil | ~np.isfinite(numbers)),
+                cmap=colours,
+                norm=scale,
+                linewidth=0.5 if max(n, m) <= MOST_ANNOTATED else 0,
+                edgecolor="white",
+            )
+            ax.set(xlim=(0, m), ylim=(n, 0), aspect="equal")
+            ax.spines[:].set_visible(False)
+            _hatch(ax, veil, "////", "0.62")
+            if not _annotate(ax, numbers, veil, lambda value: colours(scale(value))):
+                _hatch(ax, ~np.isfinite(numbers) & ~veil, "xxxx", "0.35")
+            _name_axes(ax, self.rows, self.columns)
+            ax.set(xlabel=self.column_name, ylabel=self.row_name)
+            ax.set_title(self.title, wrap=True, y=1)  # without y its place is searched for, slowly
+            if self.bar:
+                _bar(ax)
+
+
+@dataclass(frozen=True)
+class Panels:
+    """Heatmaps side by side; see `panels`."""
+
+    heatmaps: tuple[Heatmap, ...]
+    size: tuple[float, float]
+    in_a_row: int
+
+    def figure(self) -> Figure:
+        maps, number = self.heatmaps, self.in_a_row
+        with style():
+            figure = Figure(figsize=self.size, layout="constrained")
+            grid = figure.add_gridspec(
+                -(-len(maps) // number),
+                number,
+                width_ratios=[len(each.columns) for each in maps[:number]],
+                height_ratios=[len(each.rows) for each in maps[::number]],
+            )
+            for i, each in enumerate(maps):
+                each.on(figure.add_subplot(grid[divmod(i, number)]))
+        return figure
+
+
 def heatmap(
     values: Tensor,
     rows: Sequence[str] | None,
@@ -31,11 +101,10 @@ def heatmap(
     title: str,
     row_name: str = "query",
     column_name: str = "key",
-    ax: Axes | None = None,
     hidden: Tensor | None = None,
     limits: Limits | None = None,
     bar: bool = True,
-) -> Figure:
+) -> Heatmap:
     """A matrix as coloured cells, each with its number where it fits.
 
     Numbers of one sign go from dark to light; where both signs occur, 0 is grey, less is blue
@@ -45,7 +114,6 @@ def heatmap(
         values: (n, m).
         rows: n labels, None for 0 to n - 1.
         columns: m labels, None for 0 to m - 1.
-        ax: where to draw; None makes a figure of its own.
         hidden: (n, m), True for cells to hatch instead: a hidden cell is no small number.
         limits: lowest and highest colour; give the same to heatmaps that are compared.
         bar: whether the colour scale is drawn beside it.
@@ -55,30 +123,32 @@ def heatmap(
     """
     numbers = numbers_of(values, 2, "values")
     n, m = numbers.shape
-    row_names, column_names = labels_of(rows, n, "rows"), labels_of(columns, m, "columns")
-    veil = mask_of(hidden, (n, m))
-    with style():
-        if ax is None:
-            ax = _axes_for(row_names, column_names)
-        colours, scale = _colours(numbers[~veil], limits)
-        ax.pcolormesh(
-            np.ma.masked_array(numbers, mask=veil | ~np.isfinite(numbers)),
-            cmap=colours,
-            norm=scale,
-            linewidth=0.5 if max(n, m) <= MOST_ANNOTATED else 0,
-            edgecolor="white",
-        )
-        ax.set(xlim=(0, m), ylim=(n, 0), aspect="equal")
-        ax.spines[:].set_visible(False)
-        _hatch(ax, veil, "////", "0.62")
-        if not _annotate(ax, numbers, veil, lambda value: colours(scale(value))):
-            _hatch(ax, ~np.isfinite(numbers) & ~veil, "xxxx", "0.35")
-        _name_axes(ax, row_names, column_names)
-        ax.set(xlabel=column_name, ylabel=row_name)
-        ax.set_title(title, wrap=True, y=1)  # without y its place is searched for, slowly
-        if bar:
-            _bar(ax)
-    return figure_of(ax)
+    return Heatmap(
+        numbers,
+        labels_of(rows, n, "rows"),
+        labels_of(columns, m, "columns"),
+        mask_of(hidden, (n, m)),
+        title,
+        row_name,
+        column_name,
+        limits,
+        bar,
+    )
+
+
+def panels(*heatmaps: Heatmap, size: tuple[float, float], in_a_row: int | None = None) -> Panels:
+    """Heatmaps in one picture, row by row; cells are about as large in all of them.
+
+    Args:
+        size: width and height of the picture in inches.
+        in_a_row: how many stand side by side, None for all.
+
+    Raises:
+        ValueError: there is none.
+    """
+    if not heatmaps:
+        raise ValueError("panels needs at least one heatmap, there is none")
+    return Panels(heatmaps, size, in_a_row or len(heatmaps))
 
 
 def _axes_for(rows: list[str], columns: list[str]) -> Axes:

@@ -1,6 +1,7 @@
 """What one query attends to: its weights, and the context vector among the values."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -16,6 +17,30 @@ STAR = "context vector: the sum of weight times value"
 GAPS = np.array([1.0, 9.0, 18.0, 30.0, 44.0])  # between a disc and its label, in points
 
 
+@dataclass(frozen=True)
+class QueryPicture:
+    """What one query attends to; see `attention_picture`."""
+
+    weights: Numbers
+    values: Numbers
+    names: list[str]
+    query: str
+    title: str
+    widest: float | None
+
+    def figure(self) -> Figure:
+        with style():
+            height = max(3.6, 1.2 + 0.24 * len(self.weights))
+            figure = Figure(figsize=(8.2, height), layout="constrained")
+            left, right = figure.subplots(1, 2, width_ratios=(1, 1.35))
+            figure.suptitle(self.title, fontsize=11)
+            _weight_bars(left, self.weights, self.names, self.query)
+            if self.widest is not None:
+                left.set_xlim(0, 1.2 * self.widest)
+            _value_plane(right, self.weights, self.values, self.names)
+        return figure
+
+
 def attention_picture(
     weights_row: Tensor,
     values: Tensor,
@@ -24,7 +49,7 @@ def attention_picture(
     *,
     title: str | None = None,
     widest: float | None = None,
-) -> Figure:
+) -> QueryPicture:
     """What one query token attends to, and the context vector it gets from that.
 
     Left, its weights. Right, the value vectors as discs whose area is the weight; the star is
@@ -46,15 +71,8 @@ def attention_picture(
         raise ValueError(f"values must be ({m}, 2), one row a weight, not {points.shape}")
     names = labels_of(tokens, m, "tokens")
     name = query if isinstance(query, str) else names[query]
-    with style():
-        figure = Figure(figsize=(8.2, max(3.6, 1.2 + 0.24 * m)), layout="constrained")
-        left, right = figure.subplots(1, 2, width_ratios=(1, 1.35))
-        figure.suptitle(title or f"What “{name}” attends to", fontsize=11)
-        _weight_bars(left, weights, names, name)
-        if widest is not None:
-            left.set_xlim(0, 1.2 * widest)
-        _value_plane(right, weights, points, names)
-    return figure
+    title = title or f"What “{name}” attends to"
+    return QueryPicture(weights, points, names, name, title, widest)
 
 
 def _weight_bars(ax: Axes, weights: Numbers, names: list[str], query: str) -> None:

@@ -7,19 +7,26 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from autograde.student.canvas import display_png, png_of, require, screen_width
+from autograde.student.canvas import (
+    display_name,
+    display_png,
+    drawn_already,
+    png_of,
+    require,
+    screen_width,
+)
+from autograde.student.pictures import Picture, key_of
 
+Draw = Callable[..., tuple[Picture | Figure, str]]
 LONGEST_LABEL = 18
 """Characters; JupyterLab cuts off what is longer."""
 
 
-def explore(
-    draw: Callable[..., tuple[Figure, str]], /, *, alt: str, **choices: Sequence[str | float]
-) -> None:
+def explore(draw: Draw, /, *, alt: str, **choices: Sequence[str | float]) -> None:
     """Display a figure with a slider for each choice; where no widgets run, its first state.
 
     Args:
-        draw: called with one option of every choice by name; gives a figure and its description.
+        draw: called with one option of every choice by name; gives a picture and its description.
         alt: what the figure is about, for those who cannot see it.
         choices: the options of each slider, at least one.
 
@@ -29,14 +36,18 @@ def explore(
     if not choices or not all(len(options) for options in choices.values()):
         raise ValueError(f"every choice needs options, there are {choices}")
     require(alt, "alt")
-    figure, description = draw(**{name: options[0] for name, options in choices.items()})
+    picture, description = draw(**{name: options[0] for name, options in choices.items()})
     require(description, "the description that draw returns")
-    png = png_of(figure)
-    display_png(png, alt, description, _panel(draw, choices, png, description))
+    key = key_of(picture)
+    if drawn_already(key):
+        display_name(key, alt, description)
+        return
+    png = png_of(picture)
+    display_png(png, alt, description, key=key, widget=_panel(draw, choices, png, description))
 
 
 def _panel(
-    draw: Callable[..., tuple[Figure, str]],
+    draw: Draw,
     choices: dict[str, Sequence[str | float]],
     png: bytes,
     description: str,
@@ -51,9 +62,9 @@ def _panel(
 
     def redraw(_: object) -> None:
         try:
-            figure, said = draw(**{name: slider.value for name, slider in sliders.items()})
+            drawn, said = draw(**{name: slider.value for name, slider in sliders.items()})
             require(said, "the description that draw returns")
-            picture.value = png_of(figure)
+            picture.value = png_of(drawn)
             picture.width = screen_width(picture.value)
         except Exception as error:  # a front end shows nobody what a slider's change raises
             said = f"This could not be drawn: {type(error).__name__}: {error}"

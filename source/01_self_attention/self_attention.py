@@ -60,7 +60,7 @@ import matplotlib.pyplot as plt
 import torch
 from torch import nn
 
-from autograde.student import attention_picture, beside, explore, heatmap, hint, show, table, why
+from autograde.student import attention_picture, beside, chart, explore, heatmap, hint, panels, show, table, why
 
 # "cuda" runs the lesson on a GPU
 device = torch.device(os.environ.get("AUTOGRADE_DEVICE", "cpu"))
@@ -87,12 +87,12 @@ inputs = torch.tensor(
 
 # %% jupyter={"source_hidden": true}
 # draws the figure
-figure = heatmap(
-    inputs, tokens, ["0", "1", "2"], title="Six tokens, three numbers each",
-    row_name="token", column_name="feature",
-)
+features = ["0", "1", "2"]
 show(
-    figure,
+    heatmap(
+        inputs, tokens, features, title="Six tokens, three numbers each",
+        row_name="token", column_name="feature",
+    ),
     "Heatmap of the inputs, one row a token and one column a feature. The rows of journey and "
     "starts look almost the same; the row of one stands out with a large first number.",
 )
@@ -377,15 +377,18 @@ beside(my_guess, round(spreads[sizes.index(64)] / spreads[sizes.index(4)], 1))
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # draws the figure
-measured = spreads
-figure, axes = plt.subplots(figsize=(6, 3.5))
-axes.plot(sizes, [math.sqrt(d_k) for d_k in sizes], "--", color="0.4", label="square root of d_k")
-axes.plot(sizes, measured, "o", color="#1f6f8b", label="measured by your function")
-axes.set(xlabel="d_k, numbers in a key", ylabel="standard deviation of q · k",
-         title="The spread of a dot product grows with the key size")
-axes.legend()
+def spread_chart(sizes, measured):
+    figure, axes = plt.subplots(figsize=(6, 3.5))
+    axes.plot(sizes, [math.sqrt(d_k) for d_k in sizes], "--", color="0.4", label="square root of d_k")
+    axes.plot(sizes, measured, "o", color="#1f6f8b", label="measured by your function")
+    axes.set(xlabel="d_k, numbers in a key", ylabel="standard deviation of q · k",
+             title="The spread of a dot product grows with the key size")
+    axes.legend()
+    return figure
+
+
 show(
-    figure,
+    chart(spread_chart, sizes, spreads),
     "Measured standard deviations of q times k for nine key sizes from 1 to 256. The points lie on "
     "the dashed curve of the square root: 2 at a key size of 4, 8 at 64, 16 at 256.",
 )
@@ -411,19 +414,22 @@ scaled = [largest_weight(d_k, math.sqrt(d_k)) for d_k in sizes]
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # draws the figure
-curves = unscaled, scaled
-figure, axes = plt.subplots(figsize=(6, 3.5))
-axes.plot(sizes, unscaled, "s-", color="#b5541c", label="softmax(scores)")
-axes.plot(sizes, scaled, "o-", color="#1f6f8b", label="softmax(scores / sqrt(d_k))")
-axes.axhline(1 / 6, linestyle=":", color="0.4")
-axes.text(32, 1 / 6 + 0.02, "all six equal", color="0.3")
-axes.set_xscale("log", base=2)
-axes.set_xticks(sizes, [str(size) for size in sizes])
-axes.set(xlabel="d_k, numbers in a key", ylabel="largest of six weights, mean", ylim=(0, 1),
-         title="Without the scale one key takes nearly everything")
-axes.legend(loc="upper left")
+def largest_weight_chart(sizes, unscaled, scaled):
+    figure, axes = plt.subplots(figsize=(6, 3.5))
+    axes.plot(sizes, unscaled, "s-", color="#b5541c", label="softmax(scores)")
+    axes.plot(sizes, scaled, "o-", color="#1f6f8b", label="softmax(scores / sqrt(d_k))")
+    axes.axhline(1 / 6, linestyle=":", color="0.4")
+    axes.text(32, 1 / 6 + 0.02, "all six equal", color="0.3")
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(sizes, [str(size) for size in sizes])
+    axes.set(xlabel="d_k, numbers in a key", ylabel="largest of six weights, mean", ylim=(0, 1),
+             title="Without the scale one key takes nearly everything")
+    axes.legend(loc="upper left")
+    return figure
+
+
 show(
-    figure,
+    chart(largest_weight_chart, sizes, unscaled, scaled),
     "Mean largest weight against the key size. Without the scale it climbs from 0.37 to 0.95 at a "
     "key size of 256; with the scale it stays near 0.42 at every size.",
 )
@@ -540,16 +546,12 @@ context = context_vectors(weights, inputs)  # (6, 3)
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # draws the figure
-after = context
-figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.8))
-features = ["0", "1", "2"]
-heatmap(inputs, tokens, features, title="Before: the inputs", row_name="token",
-        column_name="feature", ax=left, limits=(0, 0.9))
-heatmap(after, tokens, features, title="After: the context vectors", row_name="token",
-        column_name="feature", ax=right, limits=(0, 0.9))
-figure.tight_layout()
+before = heatmap(inputs, tokens, features, title="Before: the inputs", row_name="token",
+                 column_name="feature", limits=(0, 0.9), bar=False)
+after = heatmap(context, tokens, features, title="After: the context vectors", row_name="token",
+                column_name="feature", limits=(0, 0.9))
 show(
-    figure,
+    panels(before, after, size=(5.8, 3.8)),
     "Two heatmaps on one colour scale. Left the inputs, with rows that differ. Right the context "
     "vectors: all six rows are close to 0.44, 0.61 and 0.55.",
 )
@@ -784,13 +786,12 @@ table(other(inputs), rows=tokens, columns=["0", "1"])
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # draws the figure
-both = weights_789, weights_123
-figure, (left, right) = plt.subplots(1, 2, figsize=(12, 4.6))
-heatmap(weights_789, tokens, tokens, title="Weights, seed 789", ax=left, limits=(0.14, 0.21))
-heatmap(weights_123, tokens, tokens, title="Weights, seed 123", ax=right, limits=(0.14, 0.21))
-figure.tight_layout()
 show(
-    figure,
+    panels(
+        heatmap(weights_789, tokens, tokens, title="Weights, seed 789", limits=(0.14, 0.21), bar=False),
+        heatmap(weights_123, tokens, tokens, title="Weights, seed 123", limits=(0.14, 0.21)),
+        size=(11, 4.6),
+    ),
     "Two heatmaps of attention weights on one colour scale. With seed 789 every query gives most "
     "to the token Your; with seed 123 most goes to journey and starts. Neither is symmetric.",
 )

@@ -51,7 +51,7 @@ import matplotlib.pyplot as plt
 import torch
 from torch import nn
 
-from autograde.student import beside, explore, heatmap, hint, progress, show, table, why
+from autograde.student import beside, chart, explore, heatmap, hint, panels, progress, show, table, why
 
 # "cuda" runs the lesson on a GPU
 device = torch.device(os.environ.get("AUTOGRADE_DEVICE", "cpu"))
@@ -497,20 +497,23 @@ def error_at(gap, dtype):
     return (weights / weights.sum() - right).abs().max().item()  # without a guard
 
 
-figure, axes = plt.subplots(figsize=(6.5, 3.6))
-for dtype, style, name, colour in ((torch.float16, "--", "float16", "#b5541c"), (torch.float32, "-", "float32", "#1f6f8b")):
-    gaps = range(0, 120)
-    errors = [error_at(gap, dtype) for gap in gaps]
-    axes.plot(gaps, [max(e, 1e-8) for e in errors], style, color=colour)
-    lost = next(gap for gap, e in zip(gaps, errors) if math.isnan(e))
-    axes.axvline(lost, linestyle=":", color="0.5")
-    axes.text(lost + 1, 2e-3, f"{name}:\nnan from {lost}", color=colour, fontsize=9)
-axes.set_yscale("log")
-axes.set(xlabel="gap between the hidden score and the largest visible one", ylabel="largest error of a weight",
-         xlim=(-3, 128), title="What underflow does to the visible weights")
-figure.tight_layout()
+def underflow_chart(errors):
+    figure, axes = plt.subplots(figsize=(6.5, 3.6))
+    for (name, found), style, colour in zip(errors.items(), ("--", "-"), ("#b5541c", "#1f6f8b")):
+        axes.plot([max(e, 1e-8) for e in found], style, color=colour)
+        lost = next(gap for gap, e in enumerate(found) if math.isnan(e))
+        axes.axvline(lost, linestyle=":", color="0.5")
+        axes.text(lost + 1, 2e-3, f"{name}:\nnan from {lost}", color=colour, fontsize=9)
+    axes.set_yscale("log")
+    axes.set(xlabel="gap between the hidden score and the largest visible one", ylabel="largest error of a weight",
+             xlim=(-3, 128), title="What underflow does to the visible weights")
+    return figure
+
+
+dtypes = {"float16": torch.float16, "float32": torch.float32}
+errors = {name: [error_at(gap, dtype) for gap in range(120)] for name, dtype in dtypes.items()}
 show(
-    figure,
+    chart(underflow_chart, errors),
     "Error of the visible weights against the gap, on a logarithmic scale. In float16 it is near 0.0001, rises "
     "from a gap of about 10, and the weights are nan from 18. In float32 it stays below 0.000002 up to a gap of "
     "about 90, rises steeply, and the weights are nan from 104.",
@@ -548,11 +551,12 @@ def _rubric(r):
 broken = break_tril().to(device)
 both = tril_causal_weights(broken, 1), inf_way(broken)
 hidden = causal_mask(len(broken)).to(device) == 0
-figure, (left, right) = plt.subplots(1, 2, figsize=(8, 3.6), layout="constrained")
-heatmap(both[0], None, None, title="the tril way", ax=left, hidden=hidden, limits=(0, 1), bar=False)
-heatmap(both[1], None, None, title="the -inf way", ax=right, hidden=hidden, limits=(0, 1))
 show(
-    figure,
+    panels(
+        heatmap(both[0], None, None, title="the tril way", hidden=hidden, limits=(0, 1), bar=False),
+        heatmap(both[1], None, None, title="the -inf way", hidden=hidden, limits=(0, 1)),
+        size=(8, 3.6),
+    ),
     "Two heatmaps of the weights of your matrix. Left the tril way, in which a row has lost its weights or has wrong "
     "ones; right the -inf way, in which every row adds up to 1.",
 )

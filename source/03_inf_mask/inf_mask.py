@@ -48,7 +48,7 @@ import matplotlib.pyplot as plt
 import torch
 from torch import nn
 
-from autograde.student import attention_picture, beside, explore, heatmap, hint, progress, show, table, why
+from autograde.student import attention_picture, beside, chart, explore, heatmap, hint, panels, progress, show, table, why
 
 # "cuda" runs the lesson on a GPU
 device = torch.device(os.environ.get("AUTOGRADE_DEVICE", "cpu"))
@@ -108,13 +108,13 @@ table(broken, rows=[f"gap {gap}" for gap in gaps], columns=keys)
 
 # %% jupyter={"source_hidden": true}
 # draws the figure
-figure, (before, after) = plt.subplots(1, 2, figsize=(5.6, 4.2), layout="constrained")
-heatmap(broken, [str(gap) for gap in gaps], keys, title="softmax, then mask", row_name="gap", column_name="",
-        ax=before, limits=(0, 0.6), bar=False)
-heatmap(right, [str(gap) for gap in gaps], keys, title="what it should be", row_name="gap", column_name="",
-        ax=after, limits=(0, 0.6))
+rows = [str(gap) for gap in gaps]
 show(
-    figure,
+    panels(
+        heatmap(broken, rows, keys, title="softmax, then mask", row_name="gap", column_name="", limits=(0, 0.6), bar=False),
+        heatmap(right, rows, keys, title="what it should be", row_name="gap", column_name="", limits=(0, 0.6)),
+        size=(5.6, 4.2),
+    ),
     "Two heatmaps of the three visible weights, one row for each gap from 0 to 18. On the right every row is 0.43, "
     "0.21 and 0.35. On the left the weights drift from a gap of 12; at 17 they are 0.50, 0.00 and 0.50, at 18 nan.",
 )
@@ -254,13 +254,13 @@ table(masked, rows=tokens, columns=tokens)
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # draws the figure
-pair = scores_of(789), masked
-figure, (before, after) = plt.subplots(1, 2, figsize=(11, 4.6), layout="constrained")
-heatmap(pair[0], tokens, tokens, title="All scores", ax=before, limits=(-0.47, 0.47), bar=False)
-heatmap(pair[1], tokens, tokens, title="The future is -inf (hatched)", ax=after, limits=(-0.47, 0.47),
-        hidden=pair[1].isinf())
+ends = (-0.47, 0.47)
 show(
-    figure,
+    panels(
+        heatmap(scores_of(789), tokens, tokens, title="All scores", limits=ends, bar=False),
+        heatmap(masked, tokens, tokens, title="The future is -inf (hatched)", limits=ends, hidden=masked.isinf()),
+        size=(11, 4.6),
+    ),
     "Two heatmaps of the scores on one colour scale. Left all 36 scores. Right the 15 scores above the diagonal are "
     "hatched: they are minus infinity. The other 21 are unchanged, some of them close to 0.",
 )
@@ -331,13 +331,13 @@ table(causal_weights(scores_of(123), 2), rows=tokens, columns=tokens)
 wide = [0, 90, 100, 103, 104, 10000]
 old = torch.stack([tril_causal_weights(with_gap(gap), 1)[2, :3] for gap in wide])  # (6, 3)
 new = torch.stack([causal_weights(with_gap(gap).to(device), 1)[2, :3] for gap in wide])  # (6, 3)
-figure, (before, after) = plt.subplots(1, 2, figsize=(6.4, 4), layout="constrained")
-heatmap(old, [str(gap) for gap in wide], keys, title="softmax, then mask", row_name="gap", column_name="",
-        ax=before, limits=(0, 0.6), bar=False)
-heatmap(new, [str(gap) for gap in wide], keys, title="yours", row_name="gap", column_name="",
-        ax=after, limits=(0, 0.6))
+rows = [str(gap) for gap in wide]
 show(
-    figure,
+    panels(
+        heatmap(old, rows, keys, title="softmax, then mask", row_name="gap", column_name="", limits=(0, 0.6), bar=False),
+        heatmap(new, rows, keys, title="yours", row_name="gap", column_name="", limits=(0, 0.6)),
+        size=(6.4, 4),
+    ),
     "Two heatmaps of the three visible weights in float32 for gaps from 0 to 10,000. Left the old way: off by 0.01 at a "
     "gap of 100, all three 0.33 at 103, nan from 104. Right yours: 0.43, 0.21 and 0.35 in every row.",
 )
@@ -483,11 +483,12 @@ def _rubric(r):
 # draws the figure
 batch_mask = padding_and_causal(lengths, 6).to(device)  # (3, 6, 6)
 batch_weights = torch.softmax(mask_scores(batch_scores, batch_mask) / math.sqrt(2), dim=-1)  # (3, 6, 6)
-figure, panels = plt.subplots(1, 3, figsize=(14, 4.6), layout="constrained")
-for panel, words, length, part, veil in zip(panels, padded, lengths, batch_weights, batch_mask):
-    heatmap(part, words, words, title=f"length {length}", ax=panel, hidden=veil, limits=(0, 1), bar=panel is panels[-1])
+maps = [
+    heatmap(part, words, words, title=f"length {length}", hidden=veil, limits=(0, 1), bar=length == lengths[-1])
+    for words, length, part, veil in zip(padded, lengths, batch_weights, batch_mask)
+]
 show(
-    figure,
+    panels(*maps, size=(14, 4.6)),
     "Three heatmaps of weights for sentences of length 6, 3 and 2, padded to 6. The future is hatched in all of them. In the second "
     "the last three columns are hatched from top to bottom, in the third the last four: nobody looks at a pad. "
     "The rows of pads divide their weight among the real tokens.",
@@ -608,13 +609,13 @@ states = {
     "mask filled in, one step": train(filled, 1)[0],
     "mask filled in, two steps": train(filled, 2)[0],
 }
-figure, grid = plt.subplots(4, 1, figsize=(7.5, 10), layout="constrained")
-for (state, matrices), panel in zip(states.items(), grid):
+maps = []
+for state, matrices in states.items():
     numbers = torch.stack([matrix.flatten() for matrix in matrices])  # (4, 12)
-    heatmap(numbers, names, None, title=f"{state}: {count_nan(matrices)} of 48 are nan", row_name="", column_name="number",
-            ax=panel, limits=(-0.6, 0.6), bar=False)
+    maps.append(heatmap(numbers, names, None, title=f"{state}: {count_nan(matrices)} of 48 are nan", row_name="",
+                        column_name="number", limits=(-0.6, 0.6), bar=False))
 show(
-    figure,
+    panels(*maps, size=(7.5, 10), in_a_row=1),
     "Four heatmaps, one row a matrix of the layer and one column a number. Before, all 48 numbers are there. With the mask added, "
     "all 48 are nan after one step. With the mask filled in, W_value and W_out are nan after one step, 24 numbers, "
     "and all four matrices after two.",
@@ -791,17 +792,22 @@ print(f"loss at first: {losses[0]:.2f}    at last: {losses[-1]:.2f}")
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # draws the figure
+def training_chart(losses, ruined, weights):
+    figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.4), layout="constrained")
+    left.plot(losses, color="#1f6f8b")
+    left.text(len(losses), losses[-1] + 0.012, "masked_softmax", color="#1f6f8b", ha="right")
+    left.plot(range(len(ruined)), ruined, "x", color="#b5541c", markersize=9, markeredgewidth=2)
+    left.annotate(f"softmax of -inf:\nnan after {len(ruined)} step", (0, ruined[0]), (30, ruined[0] - 0.03), color="#b5541c")
+    left.set(xlabel="step", ylabel="loss", ylim=(0, None), title="The layer learns")
+    weights.on(right)
+    return figure
+
+
 trained, _ = attend(matrices, masked_softmax, front_mask)  # (6, 6)
 ruined = [loss for loss in train(filled, 400)[1] if not math.isnan(loss)]
-figure, (left, right_side) = plt.subplots(1, 2, figsize=(11, 4.4), layout="constrained")
-left.plot(losses, color="#1f6f8b")
-left.text(len(losses), losses[-1] + 0.012, "masked_softmax", color="#1f6f8b", ha="right")
-left.plot(range(len(ruined)), ruined, "x", color="#b5541c", markersize=9, markeredgewidth=2)
-left.annotate(f"softmax of -inf:\nnan after {len(ruined)} step", (0, ruined[0]), (30, ruined[0] - 0.03), color="#b5541c")
-left.set(xlabel="step", ylabel="loss", ylim=(0, None), title="The layer learns")
-heatmap(trained, front, front, title="Its weights: the pad's row is empty", ax=right_side, hidden=front_mask, limits=(0, 1))
+trained_map = heatmap(trained, front, front, title="Its weights: the pad's row is empty", hidden=front_mask, limits=(0, 1))
 show(
-    figure,
+    chart(training_chart, losses, ruined, trained_map),
     "Left the loss over 400 steps: with masked_softmax it falls to nearly 0; with the softmax of minus infinity there is one point, then nan. "
     "Right a heatmap of the trained weights: the row and the column of the pad are hatched, the other rows add up to 1.",
 )
@@ -865,12 +871,9 @@ for name, weights in mistakes.items():
 
 # %% jupyter={"source_hidden": true}
 # draws the figure
-figure, panels = plt.subplots(2, 3, figsize=(10, 7), layout="constrained")
-for panel, (name, weights) in zip(panels.flat, mistakes.items()):
-    heatmap(weights, None, None, title=name, ax=panel, limits=(0, 1), bar=False)
-panels[1, 2].axis("off")  # there are five
+maps = [heatmap(weights, None, None, title=name, limits=(0, 1), bar=False) for name, weights in mistakes.items()]
 show(
-    figure,
+    panels(*maps, size=(10, 7), in_a_row=3),
     "Five heatmaps of weights, one for each mistake. Without diagonal=1 the first row is nan. With the dropped result and the "
     "added ones all 36 weights are there. With the mask made of scores, some future weights are left. With "
     "the product by minus infinity every row is nan.",

@@ -48,7 +48,7 @@ import matplotlib.pyplot as plt
 import torch
 from torch import nn
 
-from autograde.student import beside, explore, heatmap, hint, progress, show, table, why
+from autograde.student import beside, chart, explore, heatmap, hint, panels, progress, show, table, why
 
 # "cuda" runs the lesson on a GPU
 device = torch.device(os.environ.get("AUTOGRADE_DEVICE", "cpu"))
@@ -158,19 +158,25 @@ print(f"error of the mean of the other five: {(values[:, 1:].mean(dim=1) - answe
 
 # %% jupyter={"source_hidden": true}
 # draws the figure
-def weight_bars(axes, head, title):
-    weights = head.weights().detach().tolist()
-    bars = axes.bar(tokens, weights, color=["#b5541c"] + ["#1f6f8b"] * 5)
-    axes.bar_label(bars, [f"{w:.2f}" for w in weights], padding=2)
-    errors = [error_of(head, missing) for missing in (False, True)]
-    axes.set_title(f"{title}\nerror {errors[0]:.2f}, without Your {errors[1]:.2f}")
-    axes.set(ylim=(0, 1), ylabel="weight")
+def weight_bars(tokens, found):
+    figure, grid = plt.subplots(
+        1, len(found), figsize=(0.5 + 4.4 * len(found), 3.2), layout="constrained", sharey=True, squeeze=False
+    )
+    for axes, (title, (weights, errors)) in zip(grid[0], found.items()):
+        bars = axes.bar(tokens, weights, color=["#b5541c"] + ["#1f6f8b"] * 5)
+        axes.bar_label(bars, [f"{w:.2f}" for w in weights], padding=2)
+        axes.set_title(f"{title}\nerror {errors[0]:.2f}, without Your {errors[1]:.2f}")
+        axes.set(ylim=(0, 1), ylabel="weight")
+    return figure
 
 
-figure, axes = plt.subplots(figsize=(5.2, 3.2), layout="constrained")
-weight_bars(axes, plain, "What the head has learned")
+def learned(head):
+    """A head's weights, and its errors with all words and without Your."""
+    return head.weights().tolist(), [error_of(head, missing) for missing in (False, True)]
+
+
 show(
-    figure,
+    chart(weight_bars, tokens, {"What the head has learned": learned(plain)}),
     "Bar chart of six weights. Your has 0.83, each of the other five words 0.03 or 0.04. The error is 0.01, and 0.66 "
     "when Your is missing.",
 )
@@ -307,18 +313,21 @@ print(f"probability of exactly 18: {exactly[18]:.2f}, of exactly 15: {exactly[15
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # draws the figure
-figure, axes = plt.subplots(figsize=(6, 3.3), layout="constrained")
+def zeros_chart(heights, exactly, above):
+    figure, axes = plt.subplots(figsize=(6, 3.3))
+    bars = axes.bar(range(37), heights, color="#1f6f8b", label="5000 masks of yours")
+    bars[above].set_color("#b5541c")
+    axes.plot(list(exactly), list(exactly.values()), "k.", label="probability")
+    axes.annotate(f"{above}: nn.Dropout above", (above, heights[above]), (5, 0.1), arrowprops={"arrowstyle": "->"})
+    axes.set(xlabel="zeros in a mask of 36 entries, p = 0.5", ylabel="share of the masks", xlim=(4, 32),
+             title="Each entry independently: the number of zeros varies")
+    axes.legend()
+    return figure
+
+
 heights = [counts.count(zeros) / len(counts) for zeros in range(37)]
-bars = axes.bar(range(37), heights, color="#1f6f8b", label="5000 masks of yours")
-above = int((ones == 0).sum())
-bars[above].set_color("#b5541c")
-axes.plot(list(exactly), list(exactly.values()), "k.", label="probability")
-axes.annotate(f"{above}: nn.Dropout above", (above, heights[above]), (5, 0.1), arrowprops={"arrowstyle": "->"})
-axes.set(xlabel="zeros in a mask of 36 entries, p = 0.5", ylabel="share of the masks", xlim=(4, 32),
-         title="Each entry independently: the number of zeros varies")
-axes.legend()
 show(
-    figure,
+    chart(zeros_chart, heights, exactly, int((ones == 0).sum())),
     "Histogram of the number of zeros in 5000 masks. It peaks at 18 with a share of 0.13 and reaches from about 8 to "
     "28. The dots of the probabilities lie on the bars. The bar of the mask of nn.Dropout above is marked.",
 )
@@ -491,7 +500,7 @@ def dropping(p):
     lost = ((after == 0) & (weights > 0)).nonzero().tolist()
     figure = heatmap(
         after, tokens, tokens, title=f"Weights after dropout with p = {p:g}", hidden=future.cpu(), limits=(0, 2)
-    )
+    ).figure()
     for i, j in lost:
         figure.axes[0].add_patch(plt.Rectangle((j + 0.08, i + 0.08), 0.84, 0.84, fill=False, edgecolor="white", lw=2))
     sums = ", ".join(f"{s:.2f}" for s in after.sum(dim=-1).tolist())
@@ -751,13 +760,13 @@ def _rubric(r):
 # draws the figure
 even = torch.full((2, 2, 6, 6), 1 / 6)
 four = attention_dropout(even, 0.5, True, torch.Generator().manual_seed(5))
-figure, panels = plt.subplots(2, 2, figsize=(7.2, 7), layout="constrained")
-for sentence in range(2):
-    for head in range(2):
-        heatmap(four[sentence, head], None, None, title=f"sentence {sentence}, head {head}",
-                ax=panels[sentence, head], limits=(0, 1 / 3), bar=False)
+maps = [
+    heatmap(four[sentence, head], None, None, title=f"sentence {sentence}, head {head}", limits=(0, 1 / 3), bar=False)
+    for sentence in range(2)
+    for head in range(2)
+]
 show(
-    figure,
+    panels(*maps, size=(7.2, 7), in_a_row=2),
     "Four heatmaps of dropped weights, two sentences with two heads each. About half of the entries are 0, the others "
     "0.33. No row or column is treated as a whole, and no two of the four are the same.",
 )
@@ -773,11 +782,9 @@ print(f"error when Your is missing: {error_of(dropping_head, missing=True):.2f}"
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # draws the figure
-figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.3), layout="constrained", sharey=True)
-weight_bars(left, plain, "trained without dropout")
-weight_bars(right, dropping_head, "trained with your Dropout(0.5)")
+found = {"trained without dropout": learned(plain), "trained with your Dropout(0.5)": learned(dropping_head)}
 show(
-    figure,
+    chart(weight_bars, tokens, found),
     "Two bar charts of six weights. Left, without dropout: Your has 0.83, the others 0.03 or 0.04. Right, with "
     "dropout: Your has about 0.25, the others about 0.15 each.",
 )
@@ -896,18 +903,25 @@ sizes = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024]
 one_weight = torch.full((40,), 0.33)  # 40 means at once
 found = {n: mean_after_dropout(one_weight, 0.5, n, generator) for n in sizes}
 spread = [0.33 / math.sqrt(n) for n in sizes]
-figure, axes = plt.subplots(figsize=(6.5, 3.6), layout="constrained")
-axes.fill_between(sizes, [0.33 - s for s in spread], [0.33 + s for s in spread], color="0.85",
-                  label="0.33 and one standard deviation")
-axes.axhline(0.33, color="0.4", linestyle="--")
-for n, values in found.items():
-    axes.plot([n] * 40, values.tolist(), ".", color="#1f6f8b", alpha=0.5, label="40 means of yours" if n == 1 else None)
-axes.set_xscale("log", base=2)
-axes.set_xticks(sizes, [str(n) for n in sizes])
-axes.set(xlabel="copies", ylabel="mean after dropout", title="Right on average: the mean comes near x, slowly")
-axes.legend()
+
+
+def means_chart(spread, means):
+    figure, axes = plt.subplots(figsize=(6.5, 3.6))
+    sizes = list(means)
+    axes.fill_between(sizes, [0.33 - s for s in spread], [0.33 + s for s in spread], color="0.85",
+                      label="0.33 and one standard deviation")
+    axes.axhline(0.33, color="0.4", linestyle="--")
+    for n, values in means.items():
+        axes.plot([n] * 40, values.tolist(), ".", color="#1f6f8b", alpha=0.5, label="40 means of yours" if n == 1 else None)
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(sizes, [str(n) for n in sizes])
+    axes.set(xlabel="copies", ylabel="mean after dropout", title="Right on average: the mean comes near x, slowly")
+    axes.legend()
+    return figure
+
+
 show(
-    figure,
+    chart(means_chart, spread, found),
     "Means of dropped copies of 0.33 against the number of copies. With one copy they are 0 or 0.66. They close in on "
     "0.33 with more copies, within a band that halves when the copies are four times as many. At 1024 copies nearly "
     "all lie between 0.31 and 0.35.",

@@ -50,7 +50,7 @@ import matplotlib.pyplot as plt
 import torch
 from torch import nn
 
-from autograde.student import attention_picture, beside, explore, heatmap, hint, progress, show, table, trace, why
+from autograde.student import attention_picture, beside, chart, explore, heatmap, hint, panels, progress, show, table, trace, why
 
 warnings.filterwarnings("ignore", message="The use of `x.T`")  # part 1 uses it all the same
 
@@ -227,12 +227,13 @@ print(f"error before training: {errors[0]:.3f}, after: {errors[-1]:.3f}")
 
 # %% jupyter={"source_hidden": true}
 # draws the figure
-figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.4), layout="constrained")
 ends = (-1.6, 1.6)
-heatmap(torch.ones(6, 6).tril(), tokens, tokens, title="The mask before training", ax=left, limits=ends, bar=False)
-heatmap(trained_mask.detach(), tokens, tokens, title="As a parameter, after 300 steps", ax=right, limits=ends)
 show(
-    figure,
+    panels(
+        heatmap(torch.ones(6, 6).tril(), tokens, tokens, title="The mask before training", limits=ends, bar=False),
+        heatmap(trained_mask, tokens, tokens, title="As a parameter, after 300 steps", limits=ends),
+        size=(10, 4.4),
+    ),
     "Two heatmaps. Left the mask before training, ones on and below the diagonal, zeros above. Right the same mask after "
     "training as a parameter: all five entries beside the diagonal, where a token looks at the next one, have become positive, "
     "from 0.37 to 1.44.",
@@ -631,12 +632,12 @@ explore(picture, alt="For a query of a sentence: bars of its six weights, its va
 # draws the figure
 def dropped(p):
     torch.manual_seed(123)
-    both = weights_of(layer, batch, p)
-    figure, axes = plt.subplots(1, 2, figsize=(10, 4.4), layout="constrained")
-    for ax, found, words in zip(axes, both, sentences.values()):
-        heatmap(found, words, words, title=f"{' '.join(words[:2])} …, p = {p:g}", ax=ax, hidden=future(6), limits=(0, 2),
-                bar=ax is axes[1])
-    return figure, f"Weights of both sentences in training with p = {p:g}; weights that stay are divided by {1 - p:.1f}."
+    maps = [
+        heatmap(found, words, words, title=f"{' '.join(words[:2])} …, p = {p:g}", hidden=future(6), limits=(0, 2),
+                bar=words is other_tokens)
+        for found, words in zip(weights_of(layer, batch, p), sentences.values())
+    ]
+    return panels(*maps, size=(10, 4.4)), f"Weights of both sentences in training with p = {p:g}; weights that stay are divided by {1 - p:.1f}."
 
 
 explore(dropped, alt="Two heatmaps of the weights in training, the future hatched, for a choice of p.",
@@ -1044,15 +1045,24 @@ def reach(module, batch):
     return torch.stack(columns, dim=1).float()
 
 
+def parted(maps):
+    """Heatmaps side by side, each with lines between the sentences."""
+    figure, grid = plt.subplots(1, len(maps), figsize=(11.5, 5.6), layout="constrained")
+    for axes, one in zip(grid, maps):
+        one.on(axes)
+        axes.axhline(6, color="#d95f02", linewidth=2)
+        axes.axvline(6, color="#d95f02", linewidth=2)
+    return figure
+
+
 words = [f"{word} {number}" for number, sentence in enumerate(sentences.values(), 1) for word in sentence]
-figure, axes = plt.subplots(1, 2, figsize=(11.5, 5.6), layout="constrained")
-for ax, module, title in zip(axes, (layer, KeysOfTheFirst()), ("Your layer", "keys[0].T")):
-    heatmap(reach(module, batch), words, words, title=f"{title}: 1 where a token reaches an output", ax=ax,
+maps = [
+    heatmap(reach(module, batch), words, words, title=f"{title}: 1 where a token reaches an output",
             row_name="output", column_name="changed token", limits=(0, 1), bar=False)
-    ax.axhline(6, color="#d95f02", linewidth=2)
-    ax.axvline(6, color="#d95f02", linewidth=2)
+    for title, module in {"Your layer": layer, "keys[0].T": KeysOfTheFirst()}.items()
+]
 show(
-    figure,
+    chart(parted, maps),
     "Two 12 by 12 maps of which token reaches which output; a line parts the sentences. Your layer: two triangles, "
     "each within its sentence. With keys[0].T: below the first triangle there is another, so tokens of the first sentence "
     "reach outputs of the second.",

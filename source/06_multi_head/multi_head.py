@@ -51,7 +51,7 @@ import matplotlib.pyplot as plt
 import torch
 from torch import nn
 
-from autograde.student import beside, explore, heatmap, hint, progress, show, table, why
+from autograde.student import beside, chart, explore, heatmap, hint, panels, progress, show, table, why
 
 # "cuda" runs the lesson on a GPU
 device = torch.device(os.environ.get("AUTOGRADE_DEVICE", "cpu"))
@@ -108,14 +108,13 @@ before = torch.eye(6, device=device)[[0, 0, 1, 2, 3, 4]]  # (6, 6): all weight o
 two_before = torch.eye(6, device=device)[[0, 0, 0, 1, 2, 3]]  # (6, 6): on the one before that
 half_half = (before + two_before) / 2
 future = torch.ones(6, 6, device=device).triu(diagonal=1) == 1
-figure, axes = plt.subplots(1, 3, figsize=(13, 4.2))
-for ax, weights, title in zip(
-    axes, (half_half, before, two_before), ("one head must share", "two heads: the word before", "and the one before that")
-):
-    heatmap(weights, tokens, tokens, title=title, ax=ax, hidden=future, limits=(0, 1), bar=False)
-figure.tight_layout()
+titles = {"one head must share": half_half, "two heads: the word before": before, "and the one before that": two_before}
+maps = [
+    heatmap(weights, tokens, tokens, title=title, hidden=future, limits=(0, 1), bar=False)
+    for title, weights in titles.items()
+]
 show(
-    figure,
+    panels(*maps, size=(13, 4.2)),
     "Three heatmaps of weights. With one head each row has 0.5 on the word before and 0.5 on the one before that. "
     "With two heads the first has weight 1 on the word before, the second weight 1 on the one before that.",
 )
@@ -262,11 +261,12 @@ table(wrapper(batch)[0], rows=tokens, columns=["head 0: 0", "head 0: 1", "head 1
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # draws the figure
-figure, axes = plt.subplots(1, 2, figsize=(10.5, 4.4), layout="constrained")
-for h, (ax, head) in enumerate(zip(axes, wrapper.heads)):
-    heatmap(head.weights(batch)[0], tokens, tokens, title=f"Weights of head {h}", ax=ax, hidden=future, limits=(0, 1), bar=h == 1)
+maps = [
+    heatmap(head.weights(batch)[0], tokens, tokens, title=f"Weights of head {h}", hidden=future, limits=(0, 1), bar=h == 1)
+    for h, head in enumerate(wrapper.heads)
+]
 show(
-    figure,
+    panels(*maps, size=(10.5, 4.4)),
     "Two heatmaps of causal weights, one for each head of your wrapper. Their rows differ a little: "
     "each head has matrices of its own, and neither is trained.",
 )
@@ -283,20 +283,29 @@ show(
 with torch.no_grad():
     stacked = torch.cat([head.W_query.weight for head in wrapper.heads])  # (4, 3): rows 0, 1 head 0; rows 2, 3 head 1
     both_queries = inputs @ stacked.T  # (6, 4)
-figure, axes = plt.subplots(1, 4, figsize=(13, 4.2), layout="constrained", width_ratios=(3, 4, 2, 2))
 row_names = ["head 0, row 0", "head 0, row 1", "head 1, row 2", "head 1, row 3"]
 numbers = ["0", "1", "2", "3"]
-heatmap(stacked, row_names, numbers[:3], title="one W_query", row_name="number out", column_name="number in",
-        ax=axes[0], limits=(-1, 1), bar=False)
-heatmap(both_queries, tokens, numbers, title="queries", row_name="token", column_name="feature", ax=axes[1],
-        limits=(-1, 1), bar=False)
+maps = [
+    heatmap(stacked, row_names, numbers[:3], title="one W_query", row_name="number out", column_name="number in",
+            limits=(-1, 1), bar=False),
+    heatmap(both_queries, tokens, numbers, title="queries", row_name="token", column_name="feature", limits=(-1, 1), bar=False),
+]
 for h in range(2):
-    heatmap(both_queries[:, 2 * h : 2 * h + 2], tokens, numbers[2 * h : 2 * h + 2], title=f"head {h}", row_name="",
-            column_name="feature", ax=axes[2 + h], limits=(-1, 1), bar=False)
-axes[0].axhline(2, color="black", linewidth=2.5)
-axes[1].axvline(2, color="black", linewidth=2.5)
+    maps.append(heatmap(both_queries[:, 2 * h : 2 * h + 2], tokens, numbers[2 * h : 2 * h + 2], title=f"head {h}",
+                        row_name="", column_name="feature", limits=(-1, 1), bar=False))
+
+
+def cut_chart(maps):
+    figure, axes = plt.subplots(1, 4, figsize=(13, 4.2), layout="constrained", width_ratios=(3, 4, 2, 2))
+    for ax, one in zip(axes, maps):
+        one.on(ax)
+    axes[0].axhline(2, color="black", linewidth=2.5)
+    axes[1].axvline(2, color="black", linewidth=2.5)
+    return figure
+
+
 show(
-    figure,
+    chart(cut_chart, maps),
     "Four heatmaps with the same numbers throughout. A matrix of 4 rows and 3 columns, a line between rows 0, 1 of head 0 and "
     "rows 2, 3 of head 1; the 6 by 4 queries it makes, a line between features 0, 1 and 2, 3; and the two halves alone.",
 )
@@ -372,14 +381,15 @@ def _rubric(r):
 labelled = torch.arange(6.0)[:, None] + torch.arange(4.0) / 10  # (6, 4): 3.10 is token 3, feature 1
 cut = split_heads(labelled[None], 2)[0]  # (2, 6, 2)
 scrambled = labelled.view(2, 6, 2)
-figure, axes = plt.subplots(1, 5, figsize=(13, 4.6), layout="constrained", width_ratios=(4, 2, 2, 2, 2))
 parts = {"x": labelled, "yours:\nhead 0": cut[0], "yours:\nhead 1": cut[1],
          "view alone:\nhead 0": scrambled[0], "view alone:\nhead 1": scrambled[1]}
-for ax, (title, part) in zip(axes, parts.items()):
+maps = [
     heatmap(part, tokens, None, title=title, row_name="token" if title == "x" else "", column_name="feature",
-            ax=ax, limits=(0, 5.3), bar=False)
+            limits=(0, 5.3), bar=False)
+    for title, part in parts.items()
+]
 show(
-    figure,
+    panels(*maps, size=(13, 4.6)),
     "Five heatmaps of entries named after token and feature. Yours: head 0 holds features 0 and 1 of each token in its own row, "
     "head 1 features 2 and 3. With view alone head 0 holds tokens 0 to 2 and head 1 tokens 3 to 5, each on two rows.",
 )
@@ -674,11 +684,11 @@ def cut_into(heads):
     mha = MultiHeadAttention(3, 12, 6, 0.0, heads).to(device)
     found = weights_of(mha, 6 * inputs[None] - 3)[0]  # (heads, 6, 6), of inputs spread out, so that one sees more
     lines, columns = {1: (1, 1), 2: (1, 2), 3: (1, 3), 4: (2, 2), 6: (2, 3)}[heads]
-    figure, axes = plt.subplots(lines, columns, squeeze=False, figsize=(0.6 + 4.1 * columns, 4.2 * lines))
-    for h, ax in enumerate(axes.flat):
-        heatmap(found[h], tokens, tokens, title=f"head {h} of {heads}: {12 // heads} numbers", ax=ax, hidden=future,
-                limits=(0, 1), bar=False)
-    figure.tight_layout()
+    maps = [
+        heatmap(weights, tokens, tokens, title=f"head {h} of {heads}: {12 // heads} numbers", hidden=future, limits=(0, 1), bar=False)
+        for h, weights in enumerate(found)
+    ]
+    figure = panels(*maps, size=(0.6 + 4.1 * columns, 4.2 * lines), in_a_row=columns)
     most = [tokens[int(row[-1].argmax())] for row in found]
     return figure, f"{heads} heads. What step, the last word, looks at most: {', '.join(most)}."
 
@@ -709,17 +719,26 @@ for n in lengths:
     x = torch.randn(4, n, 96).to(device)
     side_by_side.append(milliseconds(MultiHeadAttentionWrapper(96, 8, n, 0.0, 12).to(device), x))
     cut.append(milliseconds(MultiHeadAttention(96, 96, n, 0.0, 12).to(device), x))
-figure, ax = plt.subplots(figsize=(6.5, 3.6), layout="constrained")
-ax.plot(lengths, side_by_side, "--o", color="#b5541c", label="12 heads side by side")
-ax.plot(lengths, cut, "-o", color="#1f6f8b", label="one layer, cut into 12 heads")
-ax.set_xscale("log")
-ax.set_yscale("log")
-ax.set_xticks(lengths, [str(n) for n in lengths])
-ax.set_yticks([0.1, 1, 10, 100], ["0.1", "1", "10", "100"])
-ax.minorticks_off()
-ax.set(xlabel="tokens", ylabel="milliseconds", title="Time of one forward pass")
-ax.legend()
-show(figure, "Time of a forward pass against the number of tokens, for heads side by side and for one layer cut into heads.")
+
+
+def time_chart(lengths, side_by_side, cut):
+    figure, axes = plt.subplots(figsize=(6.5, 3.6))
+    axes.plot(lengths, side_by_side, "--o", color="#b5541c", label="12 heads side by side")
+    axes.plot(lengths, cut, "-o", color="#1f6f8b", label="one layer, cut into 12 heads")
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xticks(lengths, [str(n) for n in lengths])
+    axes.set_yticks([0.1, 1, 10, 100], ["0.1", "1", "10", "100"])
+    axes.minorticks_off()
+    axes.set(xlabel="tokens", ylabel="milliseconds", title="Time of one forward pass")
+    axes.legend()
+    return figure
+
+
+show(
+    chart(time_chart, lengths, side_by_side, cut),
+    "Time of a forward pass against the number of tokens, for heads side by side and for one layer cut into heads.",
+)
 
 # %% [markdown]
 # On short sentences the wrapper's time goes into starting many small products, so the one layer wins by far. On long ones most
@@ -1268,16 +1287,25 @@ for num_heads, (_, losses) in trained.items():
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # draws the figure
 maps = [weights_of(trained[num_heads][0], with_places(inputs[None]))[0] for num_heads in (1, 2)]
-figure, axes = plt.subplots(1, 4, figsize=(16, 4), layout="constrained", width_ratios=(1.15, 1, 1, 1))
-for num_heads, style in ((1, "--"), (2, "-")):
-    axes[0].plot(trained[num_heads][1], style, color="#b5541c" if num_heads == 1 else "#1f6f8b",
-                 label=f"{num_heads} head{'s' if num_heads > 1 else ''}")
-axes[0].set(xlabel="step", ylabel="loss", title="One head gets stuck", ylim=(0, None))
-axes[0].legend()
-for ax, weights, title in zip(axes[1:], (maps[0][0], *maps[1]), ("the only head", "two heads: head 0", "two heads: head 1")):
-    heatmap(weights, tokens, tokens, title=title, ax=ax, hidden=future, limits=(0, 1), bar=False)
+found = {"the only head": maps[0][0], "two heads: head 0": maps[1][0], "two heads: head 1": maps[1][1]}
+
+
+def stuck_chart(losses, maps):
+    figure, axes = plt.subplots(1, 4, figsize=(16, 4), layout="constrained", width_ratios=(1.15, 1, 1, 1))
+    for (name, curve), style, colour in zip(losses.items(), ("--", "-"), ("#b5541c", "#1f6f8b")):
+        axes[0].plot(curve, style, color=colour, label=name)
+    axes[0].set(xlabel="step", ylabel="loss", title="One head gets stuck", ylim=(0, None))
+    axes[0].legend()
+    for ax, one in zip(axes[1:], maps):
+        one.on(ax)
+    return figure
+
+
+losses = {"1 head": trained[1][1], "2 heads": trained[2][1]}
 show(
-    figure,
+    chart(stuck_chart, losses, [
+        heatmap(weights, tokens, tokens, title=title, hidden=future, limits=(0, 1), bar=False) for title, weights in found.items()
+    ]),
     "Left, two loss curves: with one head the loss stays at about half a unit, with two it falls to zero. Right, three heatmaps "
     "from the third word on: the only head gives about half to each of the two words before; of the two heads, head 0 gives 1 "
     "to the word before and head 1 gives 1 to the one before that.",

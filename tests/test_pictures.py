@@ -1,0 +1,267 @@
+"""When two pictures are equal, and that grading draws only those that the reference has not."""
+
+import base64
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import numpy as np
+import pytest
+import torch
+from IPython.utils.capture import capture_output
+from nbclient import NotebookClient
+from nbformat import NotebookNode
+from PIL import Image
+
+from autograde.course import Lesson
+from autograde.grader.figures import figures_of
+from autograde.grader.job import Result
+from autograde.grader.outputs import reduce_outputs
+from autograde.student import attention_picture, canvas, chart, explore, heatmap, panels, show
+from autograde.student.pictures import Picture, key_of
+from autograde.verdict.recording import FIGURE_MIME
+
+WORDS = ["a", "b"]
+VALUES = torch.tensor([[0.25, 0.75], [-1.5, 3e-7]])
+PLAIN: dict[str, Any] = {"rows": WORDS, "columns": WORDS, "title": "Scores"}
+
+
+def scores(values: torch.Tensor = VALUES, **more: Any) -> Picture:
+    return heatmap(values, **{**PLAIN, **more})
+
+
+@pytest.mark.parametrize(
+    "same",
+    [
+        scores(VALUES * (1 + 1e-7)),
+        scores(VALUES.double()),
+        scores(VALUES.clone().requires_grad_()),
+        scores(rows=tuple(WORDS)),
+        scores(hidden=torch.zeros(2, 2)),
+    ],
+)
+def test_what_looks_the_same_has_the_same_key(same: Picture) -> None:
+    assert key_of(same) == key_of(scores())
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        scores(VALUES * 1.002),
+        scores(VALUES * torch.tensor([[1, 1], [1, 1.01]])),
+        scores(-VALUES),
+        scores(VALUES.T),
+        scores(VALUES.masked_fill(VALUES < 0, torch.nan)),
+        scores(VALUES.masked_fill(VALUES < 0, -torch.inf)),
+        scores(VALUES[:1], rows=["a"]),
+        scores(rows=["b", "a"]),
+        scores(title="scores"),
+        scores(row_name="key"),
+        scores(hidden=torch.eye(2)),
+        scores(limits=(0, 1)),
+        scores(bar=False),
+        panels(scores(), size=(4, 4)),
+    ],
+)
+def test_what_looks_otherwise_has_another_key(other: Picture) -> None:
+    assert key_of(other)
+    assert key_of(other) != key_of(scores())
+
+
+def test_panels_and_queries_differ_in_all_they_show() -> None:
+    row, points = torch.tensor([0.4, 0.6]), torch.eye(2)
+    pictures = [
+        *(panels(scores(), scores(), size=size) for size in ((4, 4), (4, 5))),
+        panels(scores(), scores(), size=(4, 4), in_a_row=1),
+        attention_picture(row, points, WORDS, 0),
+        attention_picture(row, points, WORDS, 1),
+        attention_picture(row, points, WORDS, 0, widest=1.0),
+        attention_picture(row, points, WORDS, 0, title="a"),
+        attention_picture(row, points.flip(0), WORDS, 0),
+        attention_picture(row.flip(0), points, WORDS, 0),
+    ]
+    assert len({key_of(picture) for picture in pictures}) == len(pictures)
+
+
+CHARTS = """
+import math
+import matplotlib.pyplot as plt
+from torch import nn
+from autograde.student import chart, heatmap
+from autograde.student.pictures import key_of
+limit = {limit}
+def height(x):
+    return math.sqrt(x) * {factor}
+def line(values):
+    figure, axes = plt.subplots()
+    axes.plot([height(x) + limit for x in values], "{style}")
+    return figure
+def framed(values, one):
+    figure, axes = plt.subplots()
+    one.on(axes)
+    return figure
+layer = nn.Linear(2, 2)
+class Own:
+    pass
+charts = [
+    chart(line, {values}), chart(framed, {values}, heatmap(layer.weight * 0, None, None, title="")),
+    chart(framed, layer, None), chart(framed, Own(), None), chart(framed, Own, None),
+    chart(framed, layer.forward, None), line([1]),
+]
+' '.join(key_of(each) or '-' for each in charts)
+"""
+USUAL = {"limit": "1", "factor": "1", "style": "-", "values": "[1, 2.5]"}
+
+
+def keys(**changed: str) -> list[str]:
+    """The keys that a kernel finds, in which the functions of the charts are the notebook's."""
+    cell = nbformat.v4.new_code_cell(CHARTS.format(**USUAL | changed))
+    nb = nbformat.v4.new_notebook(cells=[cell])
+    NotebookClient(nb, timeout=120, kernel_name="python3").execute()
+    text = next(
+        o.data["text/plain"] for o in nb.cells[0].outputs if o.output_type == "execute_result"
+    )
+    return text.strip("'").split()
+
+
+def test_a_chart_is_its_text_its_values_and_all_that_the_text_uses() -> None:
+    line, framed, *unknown = keys()
+    assert keys()[:2] == [line, framed], "another process, the same pictures"
+    assert keys(values="[1, 2.5000001]")[0] == line
+    for change in ({"limit": "2"}, {"factor": "2"}, {"style": "--"}, {"values": "[1, 3.0]"}):
+        assert keys(**change)[0] != line, change
+    assert unknown == ["-"] * 5, "modules, objects, classes, methods and drawn figures have no key"
+
+
+def test_endless_values_have_no_key() -> None:
+    endless: list[Any] = []
+    endless.append(endless)
+    assert key_of(chart(np.array, endless)) == ""
+
+
+# in the kernel
+
+
+@pytest.fixture
+def expecting() -> Iterator[None]:
+    """A process in which one picture is drawn already."""
+    canvas.name_only([key_of(scores())])
+    yield
+    canvas.name_only([])
+
+
+def shown(make: Callable[[], object]) -> tuple[dict, dict]:
+    with capture_output() as captured:
+        make()
+    (output,) = captured.outputs
+    return output.data, output.metadata
+
+
+@pytest.mark.usefixtures("expecting", "shell")
+def test_a_picture_that_is_drawn_already_is_named() -> None:
+    data, about = shown(lambda: show(scores(), "words"))
+    assert data == {FIGURE_MIME: key_of(scores()), "text/plain": "words"}
+    assert about == {"image/png": {"alt": "words"}}
+
+
+@pytest.mark.usefixtures("expecting", "shell")
+def test_another_picture_is_drawn_and_says_its_key() -> None:
+    data, about = shown(lambda: show(scores(-VALUES), "words"))
+    assert set(data) == {"image/png", "text/plain"}
+    assert about[FIGURE_MIME] == key_of(scores(-VALUES))
+
+
+@pytest.mark.usefixtures("expecting", "shell")
+def test_a_figure_of_pyplots_is_drawn() -> None:
+    data, about = shown(lambda: show(scores().figure(), "words"))
+    assert "image/png" in data
+    assert FIGURE_MIME not in about
+
+
+@pytest.mark.usefixtures("expecting", "shell")
+@pytest.mark.parametrize(("sign", "named"), [(1, True), (-1, False)])
+def test_sliders_whose_first_picture_is_drawn_already_are_not_made(sign: int, named: bool) -> None:
+    def draw(factor: int) -> tuple[Picture, str]:
+        return scores(VALUES * factor), f"times {factor}"
+
+    data, about = shown(lambda: explore(draw, alt="all", factor=[sign, 2]))
+    assert data["text/plain"] == f"times {sign}"
+    assert about["image/png"]["alt"] == "all"
+    assert (FIGURE_MIME in data, "image/png" in data) == (named, not named)
+
+
+# in the grader
+
+
+@pytest.fixture
+def drawn(lesson: Lesson) -> tuple[str, NotebookNode]:
+    return next(iter(figures_of(lesson).items()))
+
+
+def reduced(data: dict, about: dict, figures: dict) -> NotebookNode:
+    nb = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("1")])
+    nb.cells[0].outputs = [NotebookNode(output_type="display_data", data=data, metadata=about)]
+    reduce_outputs(nb, figures)
+    (output,) = nb.cells[0].outputs
+    return output
+
+
+def test_a_name_becomes_the_references_picture(drawn: tuple[str, NotebookNode]) -> None:
+    key, picture = drawn
+    data = {FIGURE_MIME: key, "text/plain": "words"}
+    output = reduced(data, {"image/png": {"alt": "words"}}, {key: picture})
+    assert output.data == {"text/plain": "words", "image/png": picture.data["image/png"]}
+    width = picture.metadata["image/png"]["width"]
+    assert output.metadata == {"image/png": {"alt": "words", "width": width}}
+
+
+@pytest.mark.parametrize("name", ["f" * 64, "", 1, None, ["a"], {"a": 1}])
+def test_a_name_of_nothing_shows_nothing(name: object, drawn: tuple[str, NotebookNode]) -> None:
+    output = reduced({FIGURE_MIME: name, "text/plain": "words"}, {}, dict([drawn]))
+    assert output.data == {"text/plain": "words"}
+
+
+@pytest.mark.parametrize("about", [{}, {"image/png": 1}, {"image/png": {"alt": 1, "width": "x"}}])
+def test_what_a_kernel_says_about_a_picture_is_not_believed(
+    about: dict, drawn: tuple[str, NotebookNode]
+) -> None:
+    key, picture = drawn
+    output = reduced({FIGURE_MIME: key, "text/plain": ""}, about, dict([drawn]))
+    assert output.metadata["image/png"]["width"] == picture.metadata["image/png"]["width"]
+
+
+def pngs(path: Path) -> list[bytes]:
+    cells = nbformat.read(path, as_version=4).cells
+    outputs = [output for cell in cells for output in cell.get("outputs", [])]
+    found = [
+        output.data["image/png"] for output in outputs if "image/png" in output.get("data", {})
+    ]
+    return [base64.b64decode(png) for png in found]
+
+
+def test_right_answers_show_the_references_pictures_and_wrong_ones_their_own(
+    small_class: Lesson,
+) -> None:
+    reference = pngs(small_class.solution_notebook)
+    graded = small_class.root / "autograded"
+    ada, bob = (pngs(next((graded / name).rglob("*.ipynb"))) for name in ("ada", "bob"))
+    assert len(reference) == len(ada) == len(bob) == len(figures_of(small_class))
+    assert ada == reference
+    assert bob != reference
+    assert all(Image.open(BytesIO(png)).width > 100 for png in bob)
+    kept = (small_class.root / ".autograde" / "done").rglob("*")
+    results = [Result.from_bytes(path.read_bytes()) for path in kept if path.is_file()]
+    drawn = [
+        sum("image/png" in output.get("data", {}) for cell in r.cells for output in cell["outputs"])
+        for r in results
+    ]
+    assert 0 in drawn, "who has all right draws nothing"
+    assert max(drawn) > 0
+
+
+def test_a_lesson_without_solution_draws_all(lesson: Lesson, tmp_path: Path) -> None:
+    assert len(figures_of(lesson)) == 10
+    assert figures_of(replace(lesson, root=tmp_path)) == {}
