@@ -181,9 +181,13 @@ class Rubric(Draws):
     @contextmanager
     def _own_random_state(self, line: str) -> Iterator[None]:
         """Seed torch for one line, and leave the student's own random state as it was."""
-        with torch.random.fork_rng([device()] if device().type == "cuda" else []):
-            seed = seeded(self._run.seed, self._exercise, line, "torch").integers(2**31)
-            torch.manual_seed(int(seed))
+        seed = int(seeded(self._run.seed, self._exercise, line, "torch").integers(2**31))
+        on_gpu = device().type == "cuda"
+        with torch.random.fork_rng([device()] if on_gpu else []):
+            # torch.manual_seed would note where it was called from, for devices not in use, slowly
+            torch.default_generator.manual_seed(seed)
+            if on_gpu:
+                torch.cuda.manual_seed(seed)
             yield
 
     def _gradients(self, line: str, output: Any, leaves: list[Tensor]) -> list[Tensor | None]:

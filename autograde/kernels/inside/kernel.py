@@ -36,6 +36,7 @@ def run(request: dict[str, Any], limits: Limits, ready: Callable[[], None]) -> N
         connection_file=str(CONNECTION), parent_handle=0, log_level=50, quiet=True
     )
     app.config.HistoryManager.hist_file = ":memory:"
+    app.config.IPythonKernel._execute_sleep = 0  # it flushes its output before it answers anyway
     app.initialize([])
     CONNECTION.unlink()
     _show_figures(app.shell)
@@ -54,6 +55,6 @@ def _show_figures(shell: Any) -> None:
 
 def _forget_random_state() -> None:
     """As in a new process: torch has its usual seed, NumPy and Python have one from the system."""
-    torch.manual_seed(TORCH_START)
+    torch.default_generator.manual_seed(TORCH_START)  # there is no other device here
     np.random.seed()
     random.seed()

@@ -16,7 +16,7 @@ import sys
 import traceback
 from typing import Any
 
-from autograde.kernels.inside import enter, first
+from autograde.kernels.inside import enter, first, large_pages
 from autograde.kernels.inside.confine import Limits, confine
 
 MAX_REQUEST = 65536
@@ -38,6 +38,7 @@ def main() -> None:
     gc.collect()
     gc.disable()
     gc.freeze()  # what is here now is never looked at again, so it stays shared
+    large_pages.use()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     while True:
         message, descriptors, _, _ = socket.recv_fds(requests, MAX_REQUEST, 1)

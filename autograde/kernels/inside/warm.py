@@ -6,12 +6,15 @@ import os
 
 # what ipykernel and IPython import late, in their first seconds or at the first error
 LATE = (
-    "autograde.kernels.inside.kernel",
+    "autograde.kernels.inside.kernel", "encodings.utf_16_be", "faulthandler",
     "ipykernel.debugger", "ipykernel.heartbeat", "ipykernel.iostream", "ipykernel.ipkernel",
     "ipykernel.kernelapp", "ipykernel.parentpoller", "ipykernel.subshell_manager",
-    "ipykernel.zmqshell", "IPython.core.magics", "IPython.core.pylabtools", "IPython.paths",
+    "ipykernel.zmqshell", "IPython.core.completerlib", "IPython.core.debugger",
+    "IPython.core.logger", "IPython.core.magics", "IPython.core.oinspect",
+    "IPython.core.pylabtools", "IPython.extensions.storemagic", "IPython.paths",
     "ipywidgets", "jedi", "matplotlib_inline.backend_inline", "multiprocessing.util", "psutil",
-    "sqlite3", "stack_data", "tqdm.auto", "zmq.asyncio", "zmq.eventloop.zmqstream",
+    "sqlite3", "stack_data", "tornado.platform.asyncio", "tqdm.auto", "zmq.asyncio",
+    "zmq.eventloop.zmqstream",
 )  # fmt: skip
 
 
