@@ -3,14 +3,14 @@
 The submissions are made from the variants of the built lessons, evenly over the lessons: three in
 four exercises right, the others wrong in a way that is known. All are graded walled, and here.
 
-    python benchmarks/class.py SUBMISSIONS [LESSON…] [--rounds N] [--dask]
+    python benchmarks/whole_class.py SUBMISSIONS [LESSON…] [--rounds N] [--dask]
 
 compares one worker with two, and two with a Dask cluster of two. Each round grades the same
 submissions in every way, one after the other, each time in a fresh copy of the course; the table
 shows medians, the ratios are medians of each round's. Rates are those of the last three quarters:
 in the first quarter workers start, and not equally soon in each way. So take 40 or more.
 
-    python benchmarks/class.py SUBMISSIONS [LESSON…] --copies 1000 2000
+    python benchmarks/whole_class.py SUBMISSIONS [LESSON…] --copies 1000 2000
 
 measures the coordinator alone, on more submissions than a small machine can run: each submission is
 graded once, then handed in again under other names until there are so many, and each such class is
@@ -125,16 +125,23 @@ def _once(key: tuple[str, bytes], make: Callable[[], T]) -> T:
     return cast(T, made[key])
 
 
+def no_page(root: str, config: bytes, graded: bytes, *more: Any) -> tuple[bytes, bytes]:
+    return graded, b""
+
+
 def measure(
-    root: Path, names: tuple[str, ...], how: How, *, again: bool = False
+    root: Path, names: tuple[str, ...], how: How, *, again: bool = False, bare: bool = False
 ) -> dict[str, float]:
     """Grade the class in this process, which is the coordinator; what it took.
 
     Args:
         again: workers give again what they have made once.
+        bare: no feedback pages are made.
     """
     if again:
         grade.judge_result, pages.render = judge_once, render_once
+    if bare:
+        pages.render = no_page
     found = submissions(root, choose(root, names), None)
     marks = []
     began = time.perf_counter()
@@ -254,11 +261,12 @@ def main() -> None:
     parser.add_argument("--workers", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--scheduler", default="", help=argparse.SUPPRESS)
     parser.add_argument("--again", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--bare", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
     names = tuple(given.lessons)
     if given.measure:
         how = How(given.workers, scheduler=given.scheduler)
-        print(json.dumps(measure(given.measure, names, how, again=given.again)))
+        print(json.dumps(measure(given.measure, names, how, again=given.again, bare=given.bare)))
         return
     if problem := missing():
         sys.exit(problem)
