@@ -193,6 +193,17 @@ ATTACKS: dict[str, tuple[str, str]] = {
         FORGE + "PRACTICE = RECORDINGS\nforge(lambda r: PRACTICE[r.exercise])",
         "not those the reference was run on",
     ),
+    "copied_from_another": (
+        FORGE + "OTHERS = ANOTHERS\nforge(lambda r: OTHERS[r.exercise])",
+        "not those the reference was run on",
+    ),
+    "names_the_references_figures": (
+        "from autograde.student import canvas\nfrom autograde.verdict.recording import FIGURE_MIME\n"
+        "for key in [*canvas._drawn_already, 'x' * 64]:\n"
+        "    display({FIGURE_MIME: key, 'text/plain': 'mine'}, raw=True)\n"
+        "canvas.name_only([''])",
+        "Not attempted",
+    ),
     # reaching for what is not theirs
     "reads_history": (
         "running = get_ipython().history_manager.input_hist_raw\nimport IPython\n"
@@ -208,6 +219,11 @@ ATTACKS: dict[str, tuple[str, str]] = {
     "reads_by_symlink": (
         "import os\nos.symlink('COURSE/gradebook.db', 'g')\nopen('g')",
         "FileNotFoundError",
+    ),
+    "reads_by_an_escape": (
+        "!cat COURSE/gradebook.db COURSE/source/*/*.py ../../*/*/*.ipynb > found 2> /dev/null\n"
+        "raise RuntimeError(f'found {open(\"found\").read()!r}')",
+        "RuntimeError: found &#39;&#39;",
     ),
     "reads_the_parent": ("open('/proc/1/mem', 'rb').read(1)", "PermissionError"),
     "reads_files_beside": (

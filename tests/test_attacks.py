@@ -3,6 +3,7 @@
 import os
 import shutil
 import socket
+import stat
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -12,11 +13,13 @@ import nbformat
 import pytest
 from attacks import ATTACKS
 from conftest import HERE
+from nbformat import NotebookNode
 from nbgrader.api import Gradebook
 
 from autograde.authoring.build import build
 from autograde.course import Lesson, grade_id, lessons
 from autograde.grader import program
+from autograde.grader.seeds import seed_of
 from autograde.kernels.wall import missing
 from autograde.student.session import PRACTICE_SEED
 
@@ -32,6 +35,7 @@ FILES = {
     "a_symlink": "was not handed in",
     "a_link_to_a_folder": "was not handed in",
     "a_fifo": "was not handed in",
+    "a_device": "was not handed in",
     "a_huge_file": "was not handed in",
     "a_deep_file": "The file is not JSON",
     "another_kernel": "Not attempted",
@@ -85,21 +89,36 @@ def hand_in(lesson: Lesson, places: dict[str, str]) -> None:
     right = fill(lesson, reference_answers(lesson))
     for student in HONEST:
         nbformat.write(right, _place(lesson, student))
-    reference = program.load(lesson)
-    recordings = {
-        exercise.name: reference.record(exercise.name, PRACTICE_SEED).to_bytes()
-        for exercise in lesson.exercises
+    honest = seed_of(lesson.root, LESSON, right)
+    places |= {
+        "RECORDINGS": _recordings(lesson, PRACTICE_SEED),
+        "ANOTHERS": _recordings(lesson, honest),
     }
     for student, (code, _) in ATTACKS.items():
-        for name, value in {**places, "RECORDINGS": repr(recordings)}.items():
+        for name, value in places.items():
             code = code.replace(name, value)
-        nb = fill(lesson, {})
-        nb.cells = [cell for cell in nb.cells if grade_id(cell)]  # figures take time, and no part
-        for cell in nb.cells:
-            if grade_id(cell) == FIRST:
-                cell.source = f"{code}\n" if code[0] == "%" else f"{cell.source}\n\n{code}\n"
+        nb = _attack(lesson, code)
+        while seed_of(lesson.root, LESSON, nb) == honest:  # one in sixteen; then it would be theirs
+            code += "\n#"
+            nb = _attack(lesson, code)
         nbformat.write(nb, _place(lesson, student))
     _strange_files(lesson, right)
+
+
+def _recordings(lesson: Lesson, seed: int) -> str:
+    """What the rubrics record of the reference, as code."""
+    reference = program.load(lesson)
+    names = [exercise.name for exercise in lesson.exercises]
+    return repr({name: reference.record(name, seed).to_bytes() for name in names})
+
+
+def _attack(lesson: Lesson, code: str) -> NotebookNode:
+    nb = fill(lesson, {})
+    nb.cells = [cell for cell in nb.cells if grade_id(cell)]  # figures take time, and no part
+    for cell in nb.cells:
+        if grade_id(cell) == FIRST:
+            cell.source = f"{code}\n" if code[0] == "%" else f"{cell.source}\n\n{code}\n"
+    return nb
 
 
 def _strange_files(lesson: Lesson, right: nbformat.NotebookNode) -> None:
@@ -109,6 +128,11 @@ def _strange_files(lesson: Lesson, right: nbformat.NotebookNode) -> None:
     folder.rmdir()
     folder.symlink_to(honest.parent)
     os.mkfifo(_place(lesson, "a_fifo"))
+    device = _place(lesson, "a_device")
+    try:
+        os.mknod(device, stat.S_IFCHR | 0o666, os.makedev(1, 5))  # as /dev/zero
+    except PermissionError:  # who cannot make one can still link to it
+        device.symlink_to("/dev/zero")
     with open(_place(lesson, "a_huge_file"), "wb") as file:
         file.truncate(10**11)
     _place(lesson, "a_deep_file").write_text("[" * 200_000)

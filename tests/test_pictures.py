@@ -7,11 +7,14 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+import matplotlib.pyplot as plt
 import nbformat
 import numpy as np
 import pytest
 import torch
 from IPython.utils.capture import capture_output
+from matplotlib.figure import Figure
+from matplotlib.text import Text
 from nbclient import NotebookClient
 from nbformat import NotebookNode
 from PIL import Image
@@ -52,6 +55,7 @@ def test_what_looks_the_same_has_the_same_key(same: Picture) -> None:
     [
         scores(VALUES * 1.002),
         scores(VALUES * torch.tensor([[1, 1], [1, 1.01]])),
+        scores(VALUES.int()),
         scores(-VALUES),
         scores(VALUES.T),
         scores(VALUES.masked_fill(VALUES < 0, torch.nan)),
@@ -136,10 +140,102 @@ def test_a_chart_is_its_text_its_values_and_all_that_the_text_uses() -> None:
     assert unknown == ["-"] * 5, "modules, objects, classes, methods and drawn figures have no key"
 
 
-def test_endless_values_have_no_key() -> None:
-    endless: list[Any] = []
-    endless.append(endless)
-    assert key_of(chart(np.array, endless)) == ""
+@pytest.mark.parametrize(
+    ("values", "others"),
+    [
+        ([1.00001, 1.00004], [1.00004, 1.00001]),  # colours and axes reach from one to the other
+        ([100_001, 100_002], [100_001, 100_003]),
+        ([True], [1.0]),
+        ([1], [True]),
+    ],
+)
+def test_charts_of_other_numbers_have_other_keys(values: list, others: list) -> None:
+    for kind in (list, torch.tensor):
+        assert key_of(chart(np.array, kind(values))) != key_of(chart(np.array, kind(others)))
+
+
+LAMBDAS = """
+import functools
+from autograde.student import chart
+from autograde.student.pictures import key_of
+def twice(draw):
+    @functools.wraps(draw)
+    def wrapper(x):
+        return draw(2 * x)
+    return wrapper
+def draw(x):
+    return x
+pictures = [chart(lambda x: x, 1), chart(lambda x: -x, 1), chart(
+    lambda x:
+    x + 1, 1), chart(
+    lambda x:
+    x + 2, 1), chart(draw, 1), chart(twice(draw), 1)]
+keys = [key_of(each) for each in pictures]
+all(keys), len(set(keys))
+"""
+
+
+def test_functions_with_the_same_text_around_them_differ() -> None:
+    nb = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(LAMBDAS)])
+    NotebookClient(nb, timeout=120, kernel_name="python3").execute()
+    assert nb.cells[0].outputs[-1].data["text/plain"] == "(True, 5)", "draw is lambda x: x"
+
+
+class Bag(dict):
+    __getattr__ = dict.__getitem__
+
+
+ENDLESS: list[Any] = []
+ENDLESS.append(ENDLESS)
+
+
+STRANGE = {
+    "endless": ENDLESS,
+    "a dictionary with attributes": Bag(),
+    "complex": torch.tensor([1j]),
+    "sparse": torch.eye(2).to_sparse(),
+    "large": torch.zeros(400, 400),
+    "without numbers": torch.zeros(2, device="meta"),
+    "a long range": range(10**10),
+    "a function of some package": nbformat.read,
+    "some package": nbformat,
+}
+
+
+@pytest.mark.parametrize("name", STRANGE)
+def test_what_cannot_be_looked_at_has_no_key(name: str) -> None:
+    assert key_of(chart(np.array, 1))
+    assert key_of(chart(np.array, STRANGE[name])) == ""
+
+
+def test_a_charts_function_must_return_its_figure() -> None:
+    with pytest.raises(TypeError, match=r"print returned a NoneType; .* must return the figure"):
+        chart(print, 1).figure()
+
+
+def test_more_in_a_row_than_there_are_is_a_row() -> None:
+    assert len(panels(scores(), scores(), size=(4, 2), in_a_row=3).figure().axes) == 2
+
+
+def test_a_picture_as_the_last_line_of_a_cell_is_drawn() -> None:
+    assert scores()._repr_png_() == canvas.png_of(scores())
+    assert repr(scores()) == "a picture: heatmap"
+
+
+def test_formulas_are_set_in_charts_and_nowhere_else() -> None:
+    def powers() -> Figure:
+        figure, axes = plt.subplots()
+        axes.semilogy([1, 1000])
+        return figure
+
+    with canvas.style():
+        drawn = chart(powers).figure()
+        drawn.draw_without_rendering()
+    labels = [text for text in drawn.findobj(Text) if "$" in text.get_text()]
+    assert labels
+    assert all(label.get_parse_math() for label in labels)
+    plain = heatmap(VALUES, ["$a$", "$b$"], WORDS, title="$c$").figure()
+    assert not any(t.get_parse_math() for t in plain.findobj(Text) if "$" in t.get_text())
 
 
 # in the kernel
@@ -199,6 +295,15 @@ def test_sliders_whose_first_picture_is_drawn_already_are_not_made(sign: int, na
 @pytest.fixture
 def drawn(lesson: Lesson) -> tuple[str, NotebookNode]:
     return next(iter(figures_of(lesson).items()))
+
+
+def test_a_name_counts_once_in_a_cell(drawn: tuple[str, NotebookNode]) -> None:
+    nb = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(text) for text in "12"])
+    output = NotebookNode(output_type="display_data", data={FIGURE_MIME: drawn[0]}, metadata={})
+    for cell in nb.cells:
+        cell.outputs = [output] * 3
+    reduce_outputs(nb, dict([drawn]))
+    assert [len(cell.outputs) for cell in nb.cells] == [1, 1]
 
 
 def reduced(data: dict, about: dict, figures: dict) -> NotebookNode:

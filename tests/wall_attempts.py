@@ -139,6 +139,19 @@ SAYS = {
         "print([l for l in links if l.startswith('/') and not l.startswith(('/dev/null', '/proc/'))])",
         "[]",
     ),
+    # whoever made a socket outside has the process number 0 here
+    "no socket from outside but its own five": (
+        "import os, socket, struct\nfound = []\n"
+        "for n in os.listdir('/proc/self/fd'):\n"
+        "    try: s = socket.socket(fileno=os.dup(int(n)))\n"
+        "    except OSError: continue\n"
+        "    if s.family != socket.AF_UNIX: continue\n"
+        "    peer, = struct.unpack('i8x', s.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))\n"
+        "    if peer == 0 and not s.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):\n"
+        "        found.append(s.getsockname())\n"
+        "print(found != [], [name for name in found if not name.startswith('/ipc/k-')])",
+        "True []",
+    ),
     "torch as in a new process": (
         "import torch\nfirst = torch.rand(3)\nprint(torch.initial_seed())\n"
         "torch.manual_seed(67280421310721)\nprint(torch.equal(first, torch.rand(3)))",

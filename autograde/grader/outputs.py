@@ -21,16 +21,17 @@ def reduce_outputs(nb: NotebookNode, figures: Figures) -> None:
     """
     for cell in nb.cells:
         if cell.cell_type == "code":
-            kept = (_reduced(_with_picture(output, figures)) for output in cell.outputs)
+            left = dict(figures)  # each once: a name is short, and what it stands for is not
+            kept = (_reduced(_with_picture(output, left)) for output in cell.outputs)
             cell.outputs = [output for output in kept if output is not None]
 
 
 def _with_picture(output: NotebookNode, figures: Figures) -> NotebookNode:
-    """The output with the picture that it names, if there is one of that name."""
+    """The output with the picture that it names, if there is one of that name; it is taken out."""
     key = output.get("data", {}).get(FIGURE_MIME)
     if not isinstance(key, str) or key not in figures:
         return output
-    picture = figures[key]
+    picture = figures.pop(key)
     data = {**output.data, "image/png": picture.data["image/png"]}
     given = output.metadata.get("image/png")
     about = dict(given) if isinstance(given, dict) else {}

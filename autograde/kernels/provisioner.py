@@ -17,7 +17,6 @@ from autograde.kernels import template
 from autograde.kernels.inside.confine import Limits
 
 START_SECONDS = 120
-MESSAGE_BYTES = 65536
 END_SECONDS = 10
 ATTEMPTS = 3
 PASSED_ON = ("NBGRADER_EXECUTION",)
@@ -83,7 +82,7 @@ class WalledProvisioner(KernelProvisionerBase):
         until = time.monotonic() + START_SECONDS
         while True:
             try:
-                message, descriptors, _, _ = socket.recv_fds(line, MESSAGE_BYTES, 1)
+                message, descriptors, _, _ = socket.recv_fds(line, 65536, 1)
                 break
             except BlockingIOError:
                 if time.monotonic() > until:
@@ -109,36 +108,28 @@ class WalledProvisioner(KernelProvisionerBase):
         """The exit code of the kernel, negative for a signal; None while it lives."""
         if self.line is None:
             return self.code if self.code is not None else 0
-        try:
-            while self._hear(self.line.recv(MESSAGE_BYTES)):
-                pass
-        except BlockingIOError:
-            return None
-        except OSError:
-            self._hear(b"")
-        return self.code
+        while True:
+            try:
+                message = self.line.recv(65536)
+            except BlockingIOError:
+                return None
+            except OSError:
+                message = b""
+            if not message:
+                if self.code is None:
+                    self.code = -signal.SIGKILL
+                return self.code
+            said = json.loads(message)
+            self.code, self.reason = said.get("exit"), said.get("reason", "")
 
     async def wait(self) -> int | None:
         """Wait until the kernel has ended."""
-        loop = asyncio.get_running_loop()
-        try:
-            while self.line is not None and self._hear(
-                await loop.sock_recv(self.line, MESSAGE_BYTES)
-            ):
-                pass
-        except OSError:
-            self._hear(b"")
+        pause = 0.001
+        while (code := await self.poll()) is None:
+            await asyncio.sleep(pause)
+            pause = min(pause * 1.25, 0.1)  # most are gone within a few milliseconds
         self._hang_up()
-        return self.code
-
-    def _hear(self, message: bytes) -> bool:
-        """Note what the kernel's first process says; False when it has ended and says no more."""
-        if message:
-            said = json.loads(message)
-            self.code, self.reason = said.get("exit"), said.get("reason", "")
-        elif self.code is None:
-            self.code = -signal.SIGKILL
-        return bool(message)
+        return code
 
     async def send_signal(self, signum: int) -> None:
         """Send a signal to the kernel and what it started."""

@@ -1,7 +1,4 @@
-"""What every figure is made of: one look, PNG bytes that repeat, and a text alternative.
-
-Text is drawn as it is written: a token may be a dollar sign, which would start a formula.
-"""
+"""What every figure is made of: one look, PNG bytes that repeat, and a text alternative."""
 
 import base64
 from collections.abc import Iterable, Sequence
@@ -46,7 +43,6 @@ STYLE = {
     "ytick.color": "0.45",
     "ytick.labelcolor": "0.1",
     "hatch.linewidth": 0.7,
-    "text.parse_math": False,
 }
 WHITESPACE = str.maketrans({" ": "␣", "\n": "↵", "\t": "⇥"})
 
@@ -80,9 +76,12 @@ def show(picture: Picture | Figure, alt: str) -> None:
         display_png(png_of(picture), alt, alt, key=key)
 
 
-def style() -> AbstractContextManager[None]:
-    """Our look on top of matplotlib's own, whatever the student has set; theirs comes back."""
-    return plt.style.context(["default", STYLE])
+def style(*, formulas: bool = True) -> AbstractContextManager[None]:
+    """Our look on top of matplotlib's own, whatever the student has set; theirs comes back.
+
+    Without formulas text is drawn as it is written: a token may be a dollar sign.
+    """
+    return plt.style.context(["default", {**STYLE, "text.parse_math": formulas}])
 
 
 def require(text: str, name: str) -> None:

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from autograde.student.canvas import Mask, Numbers, figure_of, labels_of, mask_of, numbers_of, style
+from autograde.student.pictures import Picture
 
 Limits = tuple[float, float]
 
@@ -24,8 +25,8 @@ SMALLEST_ANNOTATION = 5.5
 LINE = 11.0  # what a line of labels needs, in points
 
 
-@dataclass(frozen=True)
-class Heatmap:
+@dataclass(frozen=True, repr=False)
+class Heatmap(Picture):
     """A matrix as coloured cells; see `heatmap`."""
 
     numbers: Numbers
@@ -40,7 +41,7 @@ class Heatmap:
 
     def figure(self) -> Figure:
         """It alone, in a figure that pyplot does not know."""
-        with style():
+        with style(formulas=False):
             ax = _axes_for(self.rows, self.columns)
             self.on(ax)
         return figure_of(ax)
@@ -49,7 +50,7 @@ class Heatmap:
         """Draw it on these axes, beside what else their figure shows."""
         numbers, veil = self.numbers, self.veil
         n, m = numbers.shape
-        with style():
+        with style(formulas=False):
             colours, scale = _colours(numbers[~veil], self.limits)
             ax.pcolormesh(
                 np.ma.masked_array(numbers, mask=veil | ~np.isfinite(numbers)),
@@ -70,8 +71,8 @@ class Heatmap:
                 _bar(ax)
 
 
-@dataclass(frozen=True)
-class Panels:
+@dataclass(frozen=True, repr=False)
+class Panels(Picture):
     """Heatmaps side by side; see `panels`."""
 
     heatmaps: tuple[Heatmap, ...]
@@ -80,7 +81,7 @@ class Panels:
 
     def figure(self) -> Figure:
         maps, number = self.heatmaps, self.in_a_row
-        with style():
+        with style(formulas=False):
             figure = Figure(figsize=self.size, layout="constrained")
             grid = figure.add_gridspec(
                 -(-len(maps) // number),
@@ -148,7 +149,7 @@ def panels(*heatmaps: Heatmap, size: tuple[float, float], in_a_row: int | None =
     """
     if not heatmaps:
         raise ValueError("panels needs at least one heatmap, there is none")
-    return Panels(heatmaps, size, in_a_row or len(heatmaps))
+    return Panels(heatmaps, size, min(in_a_row or len(heatmaps), len(heatmaps)))
 
 
 def _axes_for(rows: list[str], columns: list[str]) -> Axes:

@@ -11,14 +11,15 @@ from matplotlib.text import Annotation, Text
 from torch import Tensor
 
 from autograde.student.canvas import Numbers, figure_of, labels_of, numbers_of, style
+from autograde.student.pictures import Picture
 
 BLUE, ORANGE = "#0072B2", "#F0A30A"
 STAR = "context vector: the sum of weight times value"
 GAPS = np.array([1.0, 9.0, 18.0, 30.0, 44.0])  # between a disc and its label, in points
 
 
-@dataclass(frozen=True)
-class QueryPicture:
+@dataclass(frozen=True, repr=False)
+class QueryPicture(Picture):
     """What one query attends to; see `attention_picture`."""
 
     weights: Numbers
@@ -29,7 +30,7 @@ class QueryPicture:
     widest: float | None
 
     def figure(self) -> Figure:
-        with style():
+        with style(formulas=False):
             height = max(3.6, 1.2 + 0.24 * len(self.weights))
             figure = Figure(figsize=(8.2, height), layout="constrained")
             left, right = figure.subplots(1, 2, width_ratios=(1, 1.35))

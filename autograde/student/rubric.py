@@ -182,12 +182,10 @@ class Rubric(Draws):
     def _own_random_state(self, line: str) -> Iterator[None]:
         """Seed torch for one line, and leave the student's own random state as it was."""
         seed = int(seeded(self._run.seed, self._exercise, line, "torch").integers(2**31))
-        on_gpu = device().type == "cuda"
-        with torch.random.fork_rng([device()] if on_gpu else []):
-            # torch.manual_seed would note where it was called from, for devices not in use, slowly
-            torch.default_generator.manual_seed(seed)
-            if on_gpu:
-                torch.cuda.manual_seed(seed)
+        # for devices not in use torch.manual_seed notes where it was called from, which is slow
+        manual_seed = torch.default_generator if device().type == "cpu" else torch
+        with torch.random.fork_rng([device()] if device().type == "cuda" else []):
+            manual_seed.manual_seed(seed)
             yield
 
     def _gradients(self, line: str, output: Any, leaves: list[Tensor]) -> list[Tensor | None]:

@@ -9,7 +9,7 @@ MIME = "application/vnd.attention-notebooks.recording+json"
 """The MIME type under which a recording leaves the kernel, base64 of `Recording.to_bytes`."""
 
 FIGURE_MIME = "application/vnd.attention-notebooks.figure"
-"""The MIME type under which a picture's key leaves the kernel, in place of a drawing."""
+"""The MIME type under which a picture's key leaves the kernel, beside a drawing or in its place."""
 
 REFUSALS = ("ValueError", "AssertionError")
 """The exceptions that count as a refusal of bad arguments."""

@@ -151,7 +151,7 @@ def figure(drawn: Locator) -> str:
     return str(picture.get_attribute("src"))
 
 
-DRAWS = "# draws the figure\npair ="
+DRAWS = "# draws the figure\nends ="
 
 
 def draw(page: Page) -> str:
