@@ -1,4 +1,4 @@
-"""Whole submissions of lesson 01 a second: walled, on one worker and on two, against nbgrader.
+"""Seconds a submission of lesson 01: walled, on one worker and on two, against nbgrader.
 
 All grade the same submissions on the same machine in the same run, of two classes: one with the
 reference's answers, one whose answers are variants, three in four right. What is timed is the way
@@ -66,7 +66,7 @@ def make_course(root: Path, kind: str) -> Lesson:
 
 
 def ours(lesson: Lesson, workers: int, *options: str) -> float:
-    """Seconds a submission of `autograde grade`, once every worker is warm."""
+    """Seconds a submission of `autograde grade`, in the last three quarters of the class."""
     with copy_of(lesson.root) as root:
         row = in_a_process(root, (lesson.name,), workers, *options)
     return 3600 / row["an hour"]

@@ -140,7 +140,7 @@ SAYS = {
         "[]",
     ),
     # whoever made a socket outside has the process number 0 here
-    "no socket from outside but its own five": (
+    "no socket from outside but its own": (
         "import os, socket, struct\nfound = []\n"
         "for n in os.listdir('/proc/self/fd'):\n"
         "    try: s = socket.socket(fileno=os.dup(int(n)))\n"

@@ -183,9 +183,9 @@ class Rubric(Draws):
         """Seed torch for one line, and leave the student's own random state as it was."""
         seed = int(seeded(self._run.seed, self._exercise, line, "torch").integers(2**31))
         # for devices not in use torch.manual_seed notes where it was called from, which is slow
-        manual_seed = torch.default_generator if device().type == "cpu" else torch
+        used = torch.default_generator if device().type == "cpu" else torch
         with torch.random.fork_rng([device()] if device().type == "cuda" else []):
-            manual_seed.manual_seed(seed)
+            used.manual_seed(seed)
             yield
 
     def _gradients(self, line: str, output: Any, leaves: list[Tensor]) -> list[Tensor | None]:
