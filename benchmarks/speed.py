@@ -10,7 +10,6 @@ default preprocessors. Then once more with the pages, which `autograde grade` al
 """
 
 import os
-import random
 import shutil
 import subprocess
 import sys
@@ -22,13 +21,10 @@ from statistics import median
 from tempfile import TemporaryDirectory
 
 import nbformat
-from whole_class import answers, copy_of, in_a_process
+from whole_class import Answered, answers, copy_of, in_a_process, make_course
 
-from autograde.authoring.build import build
 from autograde.authoring.sources import source_notebook
 from autograde.course import Lesson, lessons
-from autograde.grader.keys import keys_for
-from autograde.grader.seeds import seed_of
 from autograde.kernels import template
 from autograde.kernels.wall import missing
 
@@ -37,32 +33,17 @@ sys.path.insert(0, str(HERE / "examples"))
 from make_class import fill, reference_answers  # noqa: E402
 
 LESSON = "01_self_attention"
-STUDENTS = [f"student_{n:02}" for n in range(12)]
+SUBMISSIONS = 12
 OURS = {
     "one worker": (1, "--bare"),
     "two workers": (2, "--bare"),
     "one worker, with pages": (1,),
     "two workers, with pages": (2,),
 }
-KINDS = ("all right", "a quarter wrong")
-
-
-def make_course(root: Path, kind: str) -> Lesson:
-    """A course in which everyone handed in, each with a line of their own."""
-    shutil.copytree(HERE / "source", root / "source")
-    shutil.copy(HERE / "nbgrader_config.py", root)
-    lesson = lessons(root)[LESSON]
-    build(lesson)
-    rng = random.Random(5)  # noqa: S311 (a sample, no secret)
-    for student in STUDENTS:
-        all_right = kind == "all right"
-        nb = fill(lesson, reference_answers(lesson) if all_right else answers(lesson, rng))
-        nb.cells.append(nbformat.v4.new_code_cell(f"print('this is {student}')"))
-        folder = root / "submitted" / student / LESSON
-        folder.mkdir(parents=True)
-        nbformat.write(nb, folder / f"{lesson.notebook}.ipynb")
-        keys_for(lesson, seed_of(root, lesson.name, nb))
-    return lesson
+KINDS: dict[str, Answered] = {
+    "all right": lambda lesson, _: reference_answers(lesson),
+    "a quarter wrong": answers,
+}
 
 
 def ours(lesson: Lesson, workers: int, *options: str) -> float:
@@ -77,7 +58,7 @@ def nbgraders(lesson: Lesson, root: Path) -> float:
     command = [str(Path(sys.executable).with_name("nbgrader")), "autograde", LESSON, "--force"]
     began = time.perf_counter()
     subprocess.run(command, cwd=root, capture_output=True, check=True)
-    return (time.perf_counter() - began) / len(STUDENTS)
+    return (time.perf_counter() - began) / SUBMISSIONS
 
 
 def make_plain_course(lesson: Lesson, root: Path) -> None:
@@ -141,7 +122,7 @@ def _processes() -> Iterator[tuple[str, int]]:
 def measure(rounds: int, kind: str) -> dict[str, float]:
     """Median seconds of each way."""
     with TemporaryDirectory() as one, TemporaryDirectory() as two:
-        lesson = make_course(Path(one), kind)
+        (lesson,) = make_course(Path(one), (LESSON,), SUBMISSIONS, KINDS[kind])
         make_plain_course(lesson, Path(two))
         found: dict[str, list[float]] = {"nbgrader": [], **{name: [] for name in OURS}}
         for number in range(rounds):

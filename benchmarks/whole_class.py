@@ -60,13 +60,27 @@ sys.path.insert(0, str(HERE / "examples"))
 from make_class import fill  # noqa: E402
 
 T = TypeVar("T")
+Answered = Callable[[Lesson, random.Random], dict[str, str]]
+"""What a student answers: code for each exercise."""
 
 RIGHT = 0.75
 MB = 2**20
 COLUMNS = ("seconds", "an hour", "coordinator, ms each", "coordinator, MB", "workers, MB")
 
 
-def make_course(root: Path, names: tuple[str, ...], number: int) -> list[Lesson]:
+def answers(lesson: Lesson, rng: random.Random) -> dict[str, str]:
+    """For each exercise one of its variants, three in four right."""
+    found = {}
+    for exercise in lesson.exercises:
+        variants = read_variants(lesson, exercise)
+        kind = variants.right if rng.random() < RIGHT else variants.wrong
+        found[exercise.name] = rng.choice(kind).code
+    return found
+
+
+def make_course(
+    root: Path, names: tuple[str, ...], number: int, answered: Answered = answers
+) -> list[Lesson]:
     """A course with so many submissions, evenly over its lessons."""
     shutil.copytree(HERE / "source", root / "source")
     shutil.copy(HERE / "nbgrader_config.py", root)
@@ -78,21 +92,12 @@ def make_course(root: Path, names: tuple[str, ...], number: int) -> list[Lesson]
         lesson = wanted[n % len(wanted)]
         folder = root / "submitted" / f"student_{n // len(wanted):05}" / lesson.name
         folder.mkdir(parents=True)
-        nb = fill(lesson, answers(lesson, rng))
+        nb = fill(lesson, answered(lesson, rng))
         # each its own, else one result would do for all that are the same
         nb.cells.append(nbformat.v4.new_code_cell(f"print({n})"))
         nbformat.write(nb, folder / f"{lesson.notebook}.ipynb")
         keys_for(lesson, seed_of(root, lesson.name, nb))
     return wanted
-
-
-def answers(lesson: Lesson, rng: random.Random) -> dict[str, str]:
-    found = {}
-    for exercise in lesson.exercises:
-        variants = read_variants(lesson, exercise)
-        kind = variants.right if rng.random() < RIGHT else variants.wrong
-        found[exercise.name] = rng.choice(kind).code
-    return found
 
 
 def hand_in_again(root: Path, names: tuple[str, ...], number: int) -> None:

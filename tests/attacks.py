@@ -197,6 +197,32 @@ ATTACKS: dict[str, tuple[str, str]] = {
         FORGE + "OTHERS = ANOTHERS\nforge(lambda r: OTHERS[r.exercise])",
         "not those the reference was run on",
     ),
+    "asks_for_the_seed": (
+        "get_ipython().kernel._allow_stdin = True\nget_ipython().kernel.raw_input('the seed: ')",
+        "EOFError",
+    ),
+    "listens_for_the_seed": (
+        "heard = []\ndef hear(lines):\n    heard.append(''.join(lines))\n    return lines\n"
+        "get_ipython().input_transformers_cleanup.append(hear)\n"
+        "def attention_scores(q, k):\n    from autograde.student import grading\n"
+        "    seed = grading._graded().seed\n"
+        "    raise RuntimeError(f'heard {sum(str(seed) in cell for cell in heard)} of {len(heard)}')",
+        "RuntimeError: heard 0 of ",
+    ),
+    "asks_without_end": (
+        "import time\nkernel = get_ipython().kernel\n"
+        "who = kernel._get_shell_context_var(kernel._shell_parent_ident)\n"
+        "for _ in range(20_000):\n"
+        "    kernel.session.send(kernel.stdin_socket, 'input_request', {'prompt': '', 'password': False}, kernel.get_parent('shell'), ident=who)\n"
+        "time.sleep(5)",
+        "The kernel sent what cannot be read",
+    ),
+    "asks_in_a_way_nobody_can_read": (
+        "kernel = get_ipython().kernel\n"
+        "who = kernel._get_shell_context_var(kernel._shell_parent_ident)\n"
+        "kernel.stdin_socket.send_multipart([*who, b'<IDS|MSG>', b'unsigned', b'{', b'{', b'{', b'{'])",
+        "The kernel sent what cannot be read",
+    ),
     "names_the_references_figures": (
         "from autograde.student import canvas\nfrom autograde.verdict.recording import FIGURE_MIME\n"
         "for key in [*canvas._drawn_already, 'x' * 64]:\n"

@@ -3,12 +3,15 @@
 import shlex
 import stat
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from conftest import HERE
 
 UID = 61000
 SWITCH = ["setpriv", f"--reuid={UID}", f"--regid={UID}", "--clear-groups", "--"]
+STAY = ["setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin", "--"]
+"""Root as in most containers, who may not mount."""
 
 
 def places() -> list[Path]:
@@ -37,9 +40,6 @@ def opened(hold: Path) -> str:
     return " && ".join([*script, 'exec "$@"'])
 
 
-def command(hold: Path) -> list[str]:
-    """What to write before a command, so that an ordinary user runs it.
-
-    Only root can; where root may make a wall, root may mount.
-    """
-    return ["unshare", "--mount", "sh", "-c", opened(hold), "sh", *SWITCH]
+def command(hold: Path, switch: Sequence[str] = SWITCH) -> list[str]:
+    """What to write before a command, so that an ordinary user runs it. Only root can."""
+    return ["unshare", "--mount", "sh", "-c", opened(hold), "sh", *switch]

@@ -50,6 +50,16 @@ def test_of_a_course_it_gets_nothing(notebook: Path, mark: str) -> None:
     assert execute(notebook) == "student []\n"
 
 
+def test_papermill_starts_it(notebook: Path) -> None:
+    folder = notebook.parent
+    executed = folder / "executed.ipynb"
+    options = ("--kernel", NAME, "--cwd", str(folder))
+    result = python("papermill", *options, str(notebook), str(executed))
+    assert result.returncode == 0, result.stderr
+    (output,) = nbformat.read(executed, as_version=4).cells[0].outputs
+    assert output.text == "student ['executed.ipynb', 'notebook.ipynb']\n"
+
+
 def test_nbval_starts_it(notebook: Path) -> None:
     execute(notebook)
     pytest_of_it = ("-p", "no:cacheprovider", "-c", "/dev/null", "--rootdir", str(notebook.parent))

@@ -163,7 +163,7 @@ def test_grading_neither_writes_nor_reads_it(
     monkeypatch.setattr(standing, "remember", lambda *_: pytest.fail("written in grading"))
     monkeypatch.setattr(standing, "of_lesson", lambda *_: pytest.fail("read in grading"))
     monkeypatch.setattr(grading, "display", lambda data, raw: None)
-    monkeypatch.setattr(session, "_current", session.Session(7, grading.hand_over))
+    monkeypatch.setattr(session, "_current", lambda: session.Session(7, grading.hand_over))
     with pytest.raises(grading.RecordedNotJudged):
         cell(lambda x: x)
     monkeypatch.setattr(session, "_current", None)

@@ -1,6 +1,7 @@
 """The wall: what it stops, what it lets honest work do, and how its kernels live and die.
 
-Everything runs as whoever runs the tests, and, if that is root, as an ordinary user too.
+Everything runs as whoever runs the tests, and, if that is root who may mount, as an ordinary user
+too.
 """
 
 import ctypes
@@ -19,13 +20,16 @@ from typing import Any
 import ordinary_user
 import pytest
 from conftest import HERE
-from wall_attempts import KEPT_OUT, LANDLOCK, SAYS, TRY
+from wall_attempts import KEPT_OUT, LANDLOCK, NO_GROUP, SAYS, TRY
 
-from autograde.kernels.wall import missing
+from autograde.kernels import control_groups
+from autograde.kernels.control_groups import Group, divided, own_groups
+from autograde.kernels.inside.confine import Limits
+from autograde.kernels.wall import UNUSED_UIDS, may_mount, missing
 
 pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
 
-USERS = ["myself", "ordinary user"] if os.getuid() == 0 else ["myself"]
+USERS = ["myself", "ordinary user"] if os.getuid() == 0 and may_mount() else ["myself"]
 CREATE_RULES, ASK_VERSION = 444, 1
 """Of Landlock, from Linux' own header: asked here without the code that is tested."""
 ABSENT = (errno.ENOSYS, errno.EOPNOTSUPP)
@@ -131,7 +135,10 @@ def test_it_says(said: dict[str, str], name: str) -> None:
 LIVES = [
     "starts in its files", "is interrupted", "restarts", "shuts down when asked", "dies by exit",
     "dies by a signal", "leaves no process behind", "is ended for its memory",
-    "is ended for its processor time", "is stopped though it ignores signals",
+    "is ended for its processor time", "is interrupted for a cell's processor time",
+    "of no cell is not interrupted for its time",
+    "has a control group", "is ended for what its sockets hold", "of a killed run leaves no group",
+    "is stopped though it ignores signals",
     "outlives the interrupt of a cell", "has its own iopub", "draws what no other draws",
     "finds a new template", "dies with the template", "is gone when the run is killed",
 ]  # fmt: skip
@@ -144,5 +151,100 @@ def lived(user: list[str]) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("name", LIVES)
-def test_a_kernel(lived: dict[str, str], name: str) -> None:
+def test_a_kernel(lived: dict[str, str], user: list[str], name: str) -> None:
+    if lived[name] == NO_GROUP and not may_make_groups(user):
+        pytest.skip("this user may not make control groups here")
     assert lived[name] == "yes"
+
+
+@pytest.mark.skipif(len(USERS) == 1, reason="only root can become a root who may not mount")
+def test_root_of_a_container_has_a_wall(tmp_path: Path) -> None:
+    user = ordinary_user.command(tmp_path, ordinary_user.STAY)
+    lives = [
+        "starts in its files", "is interrupted", "restarts", "leaves no process behind",
+        "is ended for its memory", "finds a new template", "dies with the template",
+    ]  # fmt: skip
+    cells = {"who": "print(open('/proc/self/uid_map').read())"}
+    said = drive({"lives": lives, "cells": cells}, user)
+    assert {said[name] for name in lives} == {"yes"}
+    assert int(said["who"].split()[1]) in UNUSED_UIDS
+
+
+TRY_GROUPS = """
+new() { mkdir "$1/test-$$" && rmdir "$1/test-$$"; }
+own() { grep "$1" /proc/self/cgroup | cut -d: -f3; }
+new "/sys/fs/cgroup/memory$(own :memory:)" && exit
+place=/sys/fs/cgroup$(own ^0::)
+until grep -w memory "$place/cgroup.subtree_control"; do
+  place=$(dirname "$place"); [ -e "$place/cgroup.subtree_control" ] || exit 1
+done
+new "$place"
+"""
+"""Asked without the code that is tested."""
+
+
+def may_make_groups(user: list[str]) -> bool:
+    return not subprocess.run([*user, "sh", "-c", TRY_GROUPS], capture_output=True).returncode
+
+
+V1 = """\
+32 31 0:29 / /sys/fs/cgroup/cpu,cpuacct rw,relatime - cgroup cgroup rw,cpu,cpuacct
+35 31 0:32 / /sys/fs/cgroup/memory rw,relatime shared:7 - cgroup cgroup rw,memory
+41 31 0:38 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw
+"""
+V2 = "30 24 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n"
+IN_A_CONTAINER = "90 80 0:26 /docker/ab12 /sys/fs/cgroup ro master:4 - cgroup2 cgroup rw\n"
+
+
+@pytest.mark.parametrize(
+    ("mounts", "groups", "expected"),
+    [
+        (V1, "4:memory:/work/1\n2:cpu,cpuacct:/\n1:name=systemd:/\n0::/x\n", {
+            "memory": "/sys/fs/cgroup/memory/work/1", "cpu": "/sys/fs/cgroup/cpu,cpuacct",
+            "cpuacct": "/sys/fs/cgroup/cpu,cpuacct", "": "/sys/fs/cgroup/unified/x",
+        }),
+        (V2, "0::/user.slice/run-1.scope\n", {"": "/sys/fs/cgroup/user.slice/run-1.scope"}),
+        (IN_A_CONTAINER, "0::/docker/ab12/init\n", {"": "/sys/fs/cgroup/init"}),
+        (IN_A_CONTAINER, "0::/user.slice\n", {}),
+        ("", "0::/\n", {}),
+    ],
+)  # fmt: skip
+def test_its_control_groups_are_found(mounts: str, groups: str, expected: dict[str, str]) -> None:
+    assert {kind: str(place) for kind, place in own_groups(mounts, groups).items()} == expected
+
+
+def test_groups_are_made_where_they_can_be_limited(tmp_path: Path) -> None:
+    kinds = {"": "cpu memory pids", "a": "memory pids", "a/b": "", "a/b/c": "cpu"}
+    for place, text in kinds.items():
+        (tmp_path / place).mkdir(exist_ok=True)
+        (tmp_path / place / "cgroup.subtree_control").write_text(text + "\n")
+    assert divided(tmp_path / "a/b/c") == tmp_path / "a"
+    (tmp_path / "a" / "cgroup.subtree_control").write_text("memory")
+    assert divided(tmp_path / "a/b/c") == tmp_path
+    (tmp_path / "cgroup.subtree_control").write_text("")
+    assert divided(tmp_path / "a/b/c") is None
+
+
+def test_a_group_that_cannot_be_made_is_no_trouble(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(control_groups, "_places", lambda: (tmp_path / "gone",))
+    assert control_groups.make(Limits()) is None
+    assert not control_groups._left  # at the end of the process it is waited for
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "expected"),
+    [
+        ("memory.events", "low 0\noom 3\noom_kill 0\n", False),
+        ("memory.events", "low 0\noom 3\noom_kill 12\n", True),
+        ("memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 0\n", False),
+        ("memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 1\n", True),
+        ("pids.max", "128\n", False),
+    ],
+)
+def test_a_group_says_when_its_memory_ran_out(
+    tmp_path: Path, file: str, text: str, expected: bool
+) -> None:
+    (tmp_path / file).write_text(text)
+    assert Group((tmp_path,), os.getpid()).ran_out_of_memory() is expected

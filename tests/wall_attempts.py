@@ -13,6 +13,8 @@ def tried(*attempts):
             print("kept out:", type(error).__name__)
 """
 
+NO_GROUP = "no control group"
+"""What wall_driver.py says where it may not make one."""
 LANDLOCK = "files that only Landlock keeps it from"
 KEPT_OUT = {
     # the mounts let it: /proc is its own

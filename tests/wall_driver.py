@@ -3,7 +3,6 @@
 import asyncio
 import json
 import os
-import signal
 import subprocess
 import sys
 import tempfile
@@ -14,9 +13,17 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from autograde.kernels import template
+import psutil
+from wall_attempts import NO_GROUP
+
+from autograde.kernels import control_groups, template
 from autograde.kernels.inside.confine import Limits
-from autograde.kernels.private import walled_manager, why_it_died
+from autograde.kernels.private import (
+    cell_begins,
+    walled_manager,
+    why_it_died,
+    why_it_was_interrupted,
+)
 
 EMPTY = tempfile.mkdtemp()
 
@@ -166,6 +173,92 @@ async def is_ended_for_its_processor_time() -> bool:
         return await k.dead(30) and "processor" in why_it_died(k.manager)
 
 
+async def is_interrupted_for_the_processor_time_of_a_cell() -> bool:
+    async with kernel(limits=Limits(cell_cpu_seconds=1)) as k:
+        half = "import time\nwhile time.process_time() < {}: pass\nprint('through')"
+        for seconds in (0.6, 1.2, 1.8):  # together too much, but each is a cell
+            cell_begins(k.manager)
+            await asyncio.sleep(0.5)  # the watch has looked
+            if "through" not in await k.run(half.format(seconds)):
+                return False
+        if await why_it_was_interrupted(k.manager):
+            return False
+        cell_begins(k.manager)
+        said = await k.run("while True: pass")
+        why = await why_it_was_interrupted(k.manager)
+        cell_begins(k.manager)
+        goes_on = "6" in await k.run("print(6)") and not await why_it_was_interrupted(k.manager)
+        return "KeyboardInterrupt" in said and why.endswith("1 s of processor time") and goes_on
+
+
+async def of_no_cell_is_not_interrupted() -> bool:
+    """As other tools run it, who do not say where a cell begins."""
+    async with kernel(limits=Limits(cell_cpu_seconds=1)) as k:
+        said = await k.run("import time\nwhile time.process_time() < 2.5: pass\nprint('through')")
+        return "through" in said
+
+
+async def has_a_control_group() -> bool | str:
+    limits = Limits(processes=77)
+    async with kernel(limits=limits) as k:
+        group = k.manager.provisioner.kernel.group
+        if group is None:
+            return NO_GROUP
+        inside = [(folder / "cgroup.procs").read_text().split() for folder in group.folders]
+        files = (folder / "pids.max" for folder in group.folders)
+        most = [file.read_text().strip() for file in files if file.exists()]
+    for _ in range(100):
+        if not any(folder.exists() for folder in group.folders):
+            break
+        await asyncio.sleep(0.02)
+        control_groups.make(limits).remove()
+    gone = not any(folder.exists() for folder in group.folders)
+    return gone and most == ["77"] and all(len(processes) == 2 for processes in inside)
+
+
+async def is_ended_for_what_its_sockets_hold() -> bool | str:
+    """They are no process's memory, so the watch inside does not see them."""
+    limits = Limits(memory_bytes=1000 * 2**20, scratch_bytes=10 * 2**20)
+    async with kernel(limits=limits) as k:
+        if k.manager.provisioner.kernel.group is None:
+            return NO_GROUP
+        k.client.execute(
+            "import os, socket, time\n"
+            "for _ in range(40):\n"
+            "    if os.fork(): continue\n"
+            "    pairs = [socket.socketpair() for _ in range(70)]\n"
+            "    for end in (end for pair in pairs for end in pair):\n"
+            "        end.setblocking(False)\n"
+            "        try:\n"
+            "            while True: end.send(bytes(65536))\n"
+            "        except BlockingIOError: pass\n"
+            "    time.sleep(60)\n"
+            "time.sleep(60)"
+        )
+        return await k.dead() and "memory" in why_it_died(k.manager)
+
+
+async def of_a_killed_run_leaves_no_group() -> bool | str:
+    code = (
+        "from autograde.kernels import control_groups as c\n"
+        "from autograde.kernels.inside.confine import Limits\n"
+        "import os, signal\n"
+        "group = c.make(Limits())\n"
+        "print(*(group.folders if group else ()), flush=True)\n"
+    )
+    killed = run_python(code + "os.kill(os.getpid(), signal.SIGKILL)").stdout.split()
+    if not killed:
+        return NO_GROUP
+    there = all(map(os.path.exists, killed))
+    ended = run_python(code).stdout.split()
+    return there and len(ended) == len(killed) and not any(map(os.path.exists, killed + ended))
+
+
+def run_python(code: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
 async def is_stopped_though_it_ignores_signals() -> bool:
     async with kernel() as k:
         k.client.execute(
@@ -229,13 +322,9 @@ async def dies_with_the_template() -> bool:
 
 def end_template() -> None:
     """Kill the bubblewrap process that this process started."""
-    for child in subprocess.run(
-        ["ps", "-o", "pid=,comm=", "--ppid", str(os.getpid())],
-        capture_output=True, text=True, check=True,
-    ).stdout.splitlines():  # fmt: skip
-        number, name = child.split()
-        if name == "bwrap":
-            os.kill(int(number), signal.SIGKILL)
+    for child in psutil.Process().children():
+        if child.name() == "bwrap":
+            child.kill()
 
 
 async def is_gone_when_the_run_is_killed() -> bool:
@@ -263,7 +352,7 @@ async def is_gone_when_the_run_is_killed() -> bool:
     return False
 
 
-LIVES: dict[str, Callable[[], Awaitable[bool]]] = {
+LIVES: dict[str, Callable[[], Awaitable[bool | str]]] = {
     "starts in its files": starts_in_its_files,
     "is interrupted": is_interrupted,
     "restarts": restarts,
@@ -273,6 +362,11 @@ LIVES: dict[str, Callable[[], Awaitable[bool]]] = {
     "leaves no process behind": leaves_no_process_behind,
     "is ended for its memory": is_ended_for_its_memory,
     "is ended for its processor time": is_ended_for_its_processor_time,
+    "is interrupted for a cell's processor time": is_interrupted_for_the_processor_time_of_a_cell,
+    "of no cell is not interrupted for its time": of_no_cell_is_not_interrupted,
+    "has a control group": has_a_control_group,
+    "is ended for what its sockets hold": is_ended_for_what_its_sockets_hold,
+    "of a killed run leaves no group": of_a_killed_run_leaves_no_group,
     "is stopped though it ignores signals": is_stopped_though_it_ignores_signals,
     "outlives the interrupt of a cell": outlives_the_interrupt_of_a_cell,
     "has its own iopub": has_its_own_iopub,
@@ -288,7 +382,8 @@ def main() -> None:
     answers = {name: asyncio.run(one_cell(code)) for name, code in orders.get("cells", {}).items()}
     for name in orders.get("lives", []):
         try:
-            answers[name] = "yes" if asyncio.run(LIVES[name]()) else "no"
+            answer = asyncio.run(LIVES[name]())
+            answers[name] = answer if isinstance(answer, str) else "yes" if answer else "no"
         except Exception:
             answers[name] = traceback.format_exc()
     json.dump(answers, sys.stdout)

@@ -16,10 +16,15 @@ from nbformat import NotebookNode
 
 from autograde.course import CourseError, grade_id
 from autograde.grader.notebook_client import TIMED_OUT, GradingClient
-from autograde.kernels.private import open_manager, walled_manager, why_it_died
+from autograde.kernels.private import (
+    cell_begins,
+    open_manager,
+    walled_manager,
+    why_it_died,
+    why_it_was_interrupted,
+)
 
-SEED_CODE = "from autograde.student.grading import begin_grading; begin_grading({seed})"
-FIGURES_CODE = "from autograde.student.canvas import name_only; name_only({figures})"
+BEGIN_CODE = "from autograde.student.grading import begin_grading; begin_grading({figures})"
 
 
 @dataclass(frozen=True)
@@ -33,7 +38,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Told:
-    """What a kernel is told: which pictures not to draw, at first; the seed, when it is needed."""
+    """What a kernel is told: at first which pictures not to draw; the seed when it asks."""
 
     figures: tuple[str, ...]
     seed: int
@@ -60,8 +65,8 @@ def execute(
     """Run every cell of a submission, in a kernel and folder of its own.
 
     Pictures whose keys are in `figures` are named in the outputs, not drawn. The seed is told to
-    the kernel only when the first rubric cell is about to run. Without a wall the code can do
-    whatever the user can who runs this.
+    the kernel only when the first rubric in a rubric cell asks for it. Without a wall the code can
+    do whatever the user can who runs this.
 
     Raises:
         CourseError: no kernel could be started.
@@ -120,32 +125,33 @@ async def _run_cells(
 ) -> None:
     loop = asyncio.get_running_loop()
     end = loop.time() + limits.notebook_seconds
-    seeded = False
-    if told.figures:
-        client.tell(FIGURES_CODE.format(figures=told.figures))
-    for index in cells:
-        cell = executed.nb.cells[index]
-        if loop.time() > end:
-            executed.problem = (
-                f"The notebook ran longer than {limits.notebook_seconds} s. "
-                "The cells after that were not run."
-            )
-            return
-        if not seeded and (grade_id(cell) or "").startswith("test_"):
-            client.tell(SEED_CODE.format(seed=told.seed))
-            seeded = True
-        if problem := await _run_cell(client, executed, index):
-            executed.problem = f"{problem}. The cells after that were not run."
-            return
+    client.tell(BEGIN_CODE.format(figures=told.figures))
+    async with client.telling(str(told.seed)) as teller:
+        for index in cells:
+            if teller.done():
+                return
+            if loop.time() > end:
+                executed.problem = (
+                    f"The notebook ran longer than {limits.notebook_seconds} s. "
+                    "The cells after that were not run."
+                )
+                return
+            if problem := await _run_cell(client, executed, index):
+                executed.problem = f"{problem}. The cells after that were not run."
+                return
 
 
 async def _run_cell(client: GradingClient, executed: Executed, index: int) -> str:
     """Run a cell; what ended the kernel with it, if something did."""
     cell = executed.nb.cells[index]
     client.on_cell_executed = _timeout_noter(executed)
+    client.kernel.allow_stdin = (grade_id(cell) or "").startswith("test_")
     manager = client.km
+    cell_begins(manager)
     try:
         await client.async_execute_cell(cell, index)
+        if limit := await why_it_was_interrupted(manager):
+            executed.notes[index] = f"{limit} and was interrupted"
         if index in executed.notes and not await client.answers():
             return f"{_place(cell)} ran too long and did not stop when it was interrupted"
     except DeadKernelError:

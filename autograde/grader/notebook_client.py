@@ -3,6 +3,8 @@
 import asyncio
 import time
 from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from queue import Empty
 from typing import Any, cast
 
@@ -13,6 +15,8 @@ from nbformat import NotebookNode
 
 from autograde.verdict.recording import MIME
 
+NO_MORE_INPUT = "\x04"
+MAX_QUESTIONS = 50
 TIMED_OUT = "CellTimeoutError"
 OUTPUTS = ("stream", "display_data", "execute_result", "update_display_data", "error")
 RECORDING_BYTES = 64_000_000
@@ -48,6 +52,31 @@ class GradingClient(NotebookClient):
         """Have the kernel run a line of the grader's own; nothing waits for it."""
         self.kernel.execute(code, silent=True, store_history=False)
 
+    @asynccontextmanager
+    async def telling(self, secret: str) -> AsyncIterator["asyncio.Task[None]"]:
+        """Tell the kernel a secret when it first asks for input in a cell that may; the teller.
+
+        What the kernel sends is untrusted: if it cannot be read the teller ends, and the end of
+        this block raises what went wrong.
+        """
+        teller = asyncio.create_task(self._tell_when_asked(secret))
+        try:
+            yield teller
+        finally:
+            teller.cancel()
+            with suppress(asyncio.CancelledError):
+                await teller
+
+    async def _tell_when_asked(self, secret: str) -> None:
+        told = False
+        for _ in range(MAX_QUESTIONS):  # answers that nobody reads would fill the socket, and block
+            await self.kernel.get_stdin_msg()
+            tell = self.kernel.allow_stdin and not told
+            self.kernel.input(secret if tell else NO_MORE_INPUT)
+            told = told or tell
+        self.kernel.stdin_channel.stop()  # else what nobody reads any more fills the memory
+        raise ValueError("the kernel asks for input again and again")
+
     def process_message(
         self, msg: dict[str, Any], cell: NotebookNode, cell_index: int
     ) -> NotebookNode | None:
@@ -63,7 +92,8 @@ class GradingClient(NotebookClient):
     async def async_start_new_kernel_client(self) -> AsyncKernelClient:
         """Connect, and wait until the kernel answers and its output arrives, but no longer."""
         self.kc = cast(Any, self.km).client()
-        self.kernel.start_channels()
+        # messages on other channels would never be read
+        self.kernel.start_channels(hb=False, control=False)
         self.kernel.allow_stdin = False
         until = time.monotonic() + START_SECONDS
         while time.monotonic() < until:

@@ -36,11 +36,32 @@ def open_manager(folder: Path) -> AsyncKernelManager:
     return AsyncKernelManager(kernel_name=KERNEL, transport="ipc", ip=str(folder / "k"))
 
 
+def cell_begins(manager: object) -> None:
+    """Tell whoever watches a walled kernel that another cell begins."""
+    if provisioner := _walled(manager):
+        provisioner.next_cell()
+
+
+async def why_it_was_interrupted(manager: object) -> str:
+    """Which limit the cell was interrupted for behind the wall; nothing if it was for none."""
+    provisioner = _walled(manager)
+    if provisioner is None:
+        return ""
+    await provisioner.poll()
+    seconds = provisioner.limits.cell_cpu_seconds
+    return f"used more than {seconds} s of processor time" if provisioner.interrupted else ""
+
+
 def why_it_died(manager: object) -> str:
     """Which limit a walled kernel was ended for; nothing if it was for none, or has no wall."""
-    provisioner = getattr(manager, "provisioner", None)
-    if not isinstance(provisioner, WalledProvisioner) or not provisioner.reason:
+    provisioner = _walled(manager)
+    if provisioner is None or not provisioner.reason:
         return ""
     if provisioner.reason == MEMORY:
         return f"it used more than {provisioner.limits.memory_bytes // 2**20} MB of memory"
     return f"it used more than {provisioner.limits.cpu_seconds} s of processor time"
+
+
+def _walled(manager: object) -> WalledProvisioner | None:
+    provisioner = getattr(manager, "provisioner", None)
+    return provisioner if isinstance(provisioner, WalledProvisioner) else None

@@ -15,6 +15,7 @@ from jupyter_client.provisioning.provisioner_base import KernelProvisionerBase
 
 from autograde.kernels import template
 from autograde.kernels.inside.confine import Limits
+from autograde.kernels.inside.first import MEMORY, NEXT_CELL
 
 START_SECONDS = 120
 END_SECONDS = 10
@@ -26,18 +27,19 @@ COURSE_FILES = ("gradebook.db", "nbgrader_config.py", "source")
 
 
 class WalledProvisioner(KernelProvisionerBase):
-    """One kernel behind a wall. `line` is open as long as the kernel lives."""
+    """One kernel behind a wall. The line to it is open as long as it lives."""
 
     limits = Limits()
     prepares_another = False
-    line: socket.socket | None = None
+    kernel: template.Kernel | None = None
     folder: int | None = None
     code: int | None = None
     reason: str = ""
+    interrupted = False
 
     @property
     def has_process(self) -> bool:
-        return self.line is not None
+        return self.kernel is not None
 
     async def pre_launch(self, **kwargs: Any) -> dict[str, Any]:
         """Nothing of the kernelspec's command is used: the kernel is forked, not started."""
@@ -55,27 +57,29 @@ class WalledProvisioner(KernelProvisionerBase):
         environment = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
         self.code, self.reason = None, ""
         for attempt in range(ATTEMPTS):
-            self.line, key = self._ask(environment)
-            template.send_files(self.line, files)
-            self.line.setblocking(False)
-            if await self._ready(self.line):
+            self.kernel = kernel = self._ask(environment)
+            try:
+                template.send_files(kernel.line, files)
+            except BaseException:
+                self._hang_up()
+                raise
+            kernel.line.setblocking(False)
+            if await self._ready(kernel.line):
                 break
             # if the template died before there was a kernel, a new one is asked
             if attempt == ATTEMPTS - 1 or not template.replaceable():
                 raise RuntimeError(f"no kernel: {template.why_it_ended()}")
         address = f"/proc/{os.getpid()}/fd/{self.folder}/k"
-        info: Any = {**template.CONNECTION, "ip": address, "key": key.encode()}
+        info: Any = {**template.CONNECTION, "ip": address, "key": kernel.key.encode()}
         self.connection_info = info
         return self.connection_info
 
-    def _ask(self, environment: dict[str, str]) -> tuple[socket.socket, str]:
-        """A line to a new kernel, and its key: on a restart the old one, which clients know."""
+    def _ask(self, environment: dict[str, str]) -> template.Kernel:
+        """A new kernel; on a restart with the old key, which clients know."""
         if self.folder is not None:
             key = cast(KernelManager, self.parent).session.key.decode()
-            line, _ = template.ask(key, environment, self.limits)
-            return line, key
-        kernel = template.take(environment, self.limits, another=self.prepares_another)
-        return kernel.line, kernel.key
+            return template.ask(key, environment, self.limits)
+        return template.take(environment, self.limits, another=self.prepares_another)
 
     async def _ready(self, line: socket.socket) -> bool:
         """Wait until the kernel is ready, and take the folder with its sockets; False: it died."""
@@ -106,11 +110,11 @@ class WalledProvisioner(KernelProvisionerBase):
 
     async def poll(self) -> int | None:
         """The exit code of the kernel, negative for a signal; None while it lives."""
-        if self.line is None:
+        if self.kernel is None:
             return self.code if self.code is not None else 0
         while True:
             try:
-                message = self.line.recv(65536)
+                message = self.kernel.line.recv(65536)
             except BlockingIOError:
                 return None
             except OSError:
@@ -118,9 +122,14 @@ class WalledProvisioner(KernelProvisionerBase):
             if not message:
                 if self.code is None:
                     self.code = -signal.SIGKILL
+                group = self.kernel.group
+                killed = self.code == -signal.SIGKILL and not self.reason
+                if killed and group and group.ran_out_of_memory():
+                    self.reason = MEMORY
                 return self.code
             said = json.loads(message)
             self.code, self.reason = said.get("exit"), said.get("reason", "")
+            self.interrupted = self.interrupted or "interrupted" in said
 
     async def wait(self) -> int | None:
         """Wait until the kernel has ended."""
@@ -133,9 +142,17 @@ class WalledProvisioner(KernelProvisionerBase):
 
     async def send_signal(self, signum: int) -> None:
         """Send a signal to the kernel and what it started."""
-        if self.line is not None:
+        self._order(signum)
+
+    def next_cell(self) -> None:
+        """From now on processor time is another cell's."""
+        self.interrupted = False
+        self._order(NEXT_CELL)
+
+    def _order(self, number: int) -> None:
+        if self.kernel is not None:
             try:
-                self.line.send(bytes([signum]))
+                self.kernel.line.send(bytes([number]))
             except OSError:
                 return  # it has ended
 
@@ -159,9 +176,9 @@ class WalledProvisioner(KernelProvisionerBase):
             self.folder = None
 
     def _hang_up(self) -> None:
-        if self.line is not None:
-            self.line.close()
-            self.line = None
+        if self.kernel is not None:
+            self.kernel.close()
+            self.kernel = None
 
 
 def _is_course(folder: Path) -> bool:

@@ -8,13 +8,14 @@ import socket
 import tarfile
 import threading
 from collections.abc import Iterable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Any
 
-from autograde.kernels import wall
+from autograde.kernels import control_groups, wall
+from autograde.kernels.control_groups import Group
 from autograde.kernels.inside.confine import Limits
 from autograde.kernels.inside.enter import SOCKETS
 
@@ -63,8 +64,11 @@ class Template:
     def why_it_ended(self) -> str:
         return wall.last_line(self._errors)
 
-    def ask(self, request: dict[str, Any]) -> socket.socket:
+    def ask(self, request: dict[str, Any], doors: list[int]) -> socket.socket:
         """Ask for a kernel; the line to it.
+
+        Args:
+            doors: of the kernel's control group.
 
         Raises:
             OSError: the template has ended.
@@ -72,7 +76,7 @@ class Template:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             message = json.dumps(request).encode()
-            socket.send_fds(self._requests, [message], [theirs.fileno()])
+            socket.send_fds(self._requests, [message], [theirs.fileno(), *doors])
         return ours
 
     def close(self) -> None:
@@ -87,24 +91,6 @@ _template: Template | None = None
 _owner = 0
 
 
-def ask(key: str, environment: dict[str, str], limits: Limits) -> tuple[socket.socket, Template]:
-    """Ask this process's template for a kernel, and start or replace the template if need be.
-
-    The line to it, and who was asked. It waits for `send_files` on the line, then says there that
-    it is ready.
-    """
-    connection = {**CONNECTION, "ip": f"{SOCKETS}/k", "key": key}
-    request = {"connection": connection, "environment": environment, "limits": asdict(limits)}
-    asked = current()
-    try:
-        return asked.ask(request), asked
-    except OSError:  # it has died; a new one is asked once
-        if not replaceable():
-            raise
-        asked = current()
-        return asked.ask(request), asked
-
-
 @dataclass(frozen=True)
 class Kernel:
     """A kernel that was asked for: the line to it and the key that its messages are signed with."""
@@ -114,6 +100,40 @@ class Kernel:
     environment: dict[str, str]
     limits: Limits
     template: Template
+    group: Group | None
+
+    def close(self) -> None:
+        """Hang up; the kernel ends if it still lives."""
+        self.line.close()
+        if self.group is not None:
+            self.group.remove()
+
+
+def ask(key: str, environment: dict[str, str], limits: Limits) -> Kernel:
+    """Ask this process's template for a kernel, and start or replace the template if need be.
+
+    The kernel waits for `send_files` on the line, then says there that it is ready.
+    """
+    connection = {**CONNECTION, "ip": f"{SOCKETS}/k", "key": key}
+    request = {"connection": connection, "environment": environment, "limits": asdict(limits)}
+    asked = current()
+    group = control_groups.make(limits)
+    try:
+        with ExitStack() as opened:
+            doors = opened.enter_context(group.doors()) if group else []
+            try:
+                line = asked.ask(request, doors)
+            except OSError:  # it has died; a new one is asked once
+                if not replaceable():
+                    raise
+                # asked here and not later: by then this one may be dying, too
+                asked = current()
+                line = asked.ask(request, doors)
+    except BaseException:
+        if group:
+            group.remove()
+        raise
+    return Kernel(line, key, environment, limits, asked, group)
 
 
 _spare: Kernel | None = None
@@ -128,18 +148,13 @@ def take(environment: dict[str, str], limits: Limits, *, another: bool) -> Kerne
     global _spare
     with _spare_lock:
         spare, _spare = _spare, None
-        if spare is None or not _fits(spare, environment, limits):
-            spare = _prepare(environment, limits)
+        if spare is not None and not _fits(spare, environment, limits):
+            spare.close()
+            spare = None
+        spare = spare or ask(secrets.token_hex(32), environment, limits)
         if another:
-            _spare = _prepare(environment, limits)
+            _spare = ask(secrets.token_hex(32), environment, limits)
     return spare
-
-
-def _prepare(environment: dict[str, str], limits: Limits) -> Kernel:
-    key = secrets.token_hex(32)
-    # who was asked may be dying: asking for the current template here could start another one
-    line, asked = ask(key, environment, limits)
-    return Kernel(line, key, environment, limits, asked)
 
 
 def _fits(spare: Kernel, environment: dict[str, str], limits: Limits) -> bool:

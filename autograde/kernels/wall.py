@@ -28,6 +28,7 @@ OF_THE_SYSTEM = (
 )  # fmt: skip
 OF_AN_INTERPRETER = ("bin", "include", "lib", "lib64", "libexec", "pyvenv.cfg", "share")
 LINKS = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
+SYS_ADMIN = 21
 UNUSED_UIDS = range(61184, 65520)
 """What systemd keeps for services that need a user for a moment."""
 
@@ -49,6 +50,7 @@ INSTALL = (
     "it may make user namespaces, or use the project's Containerfile."
 )
 MOVE = "Put the Python environment elsewhere."
+READABLE = "A kernel is another user, who must be able to read that: put it elsewhere, or open it."
 
 
 class NoWall(Exception):
@@ -71,14 +73,23 @@ def start(descriptor: int, *options: str, errors: IO[bytes]) -> "subprocess.Pope
             file.seek(0)
             numbers.append(file.fileno())
             copies += [*_parents(place), "--perms", "0644", "--file", str(numbers[-1]), str(place)]
-        arguments = [str(descriptor), str(unprivileged_uid()), *options]
-        return subprocess.Popen(
-            _command(copies, arguments),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=errors,
-            pass_fds=numbers,
-        )
+        uid = unprivileged_uid()
+        # root in a container often may not mount, but become another user, who may in a namespace
+        other = os.getuid() == 0 and not may_mount()
+        command = _command(copies, [str(descriptor), str(uid), *options])
+        try:
+            return subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=errors,
+                pass_fds=numbers,
+                user=uid if other else None,
+                group=uid if other else None,
+                extra_groups=[] if other else None,
+            )
+        except OSError as error:
+            raise NoWall(f"bubblewrap cannot be started by this user: {error}") from error
 
 
 def _own_files() -> dict[Path, bytes]:
@@ -101,8 +112,8 @@ def _command(copies: list[str], arguments: list[str]) -> list[str]:
     options = ["--die-with-parent", "--new-session", "--clearenv", "--cap-drop", "ALL"]
     for kind in ("ipc", "pid", "net", "uts", "cgroup-try"):
         options += [f"--unshare-{kind}"]
-    if os.getuid() == 0:
-        # root needs no user namespace; the template uses these once, and is root no more
+    if os.getuid() == 0 and may_mount():
+        # no user namespace is needed; the template uses these once, and is root no more
         for capability in ("SYS_ADMIN", "SETUID", "SETGID"):
             options += ["--cap-add", f"CAP_{capability}"]
         options += ["--dir", "/proc"]
@@ -183,6 +194,13 @@ def _traces() -> list[Path]:
     return sorted({path for path in found if path.is_file()})
 
 
+def may_mount() -> bool:
+    """Whether this process has CAP_SYS_ADMIN, as root has outside of containers."""
+    status = Path("/proc/self/status").read_text()
+    (effective,) = (line for line in status.splitlines() if line.startswith("CapEff:"))
+    return bool(int(effective.split()[1], 16) >> SYS_ADMIN & 1)
+
+
 def unprivileged_uid() -> int:
     """A user id that owns nothing; another one for each template of root's, hardly used twice."""
     return UNUSED_UIDS[os.getpid() % len(UNUSED_UIDS)]
@@ -202,7 +220,9 @@ def missing() -> str:
             return str(error)
         if trial.wait() == 0:
             return ""
-        return f"bubblewrap cannot make a wall here: {last_line(errors)}. {INSTALL}"
+        problem = last_line(errors)
+        helps = READABLE if "source path" in problem else INSTALL
+        return f"bubblewrap cannot make a wall here: {problem}. {helps}"
 
 
 def last_line(errors: IO[bytes]) -> str:

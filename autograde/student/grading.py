@@ -1,9 +1,15 @@
 """In grading, a rubric cell hands its recording over and then fails on purpose."""
 
 import base64
+from collections.abc import Collection
+from functools import cache
+from typing import Any
 
+from IPython.core.error import StdinNotImplementedError
+from IPython.core.getipython import get_ipython
 from IPython.display import display
 
+from autograde.student.canvas import name_only
 from autograde.student.session import Session, begin
 from autograde.verdict.recording import MIME, Recording
 
@@ -15,9 +21,23 @@ class RecordedNotJudged(Exception):
         return [f"{type(self).__name__}: {self}"]
 
 
-def begin_grading(seed: int) -> None:
-    """From now on rubric cells draw from this seed and hand over what they record."""
-    begin(Session(seed, hand_over))
+def begin_grading(figures: Collection[str]) -> None:
+    """From now on rubric cells hand over what they record, and these pictures are only named.
+
+    The seed is not known yet: the first rubric to be opened asks the grader for it.
+    """
+    name_only(figures)
+    begin(_graded)
+
+
+@cache
+def _graded() -> Session:
+    shell: Any = get_ipython()
+    try:
+        seed = int(shell.kernel.raw_input("the seed: "))
+    except StdinNotImplementedError:
+        raise RuntimeError("in grading a rubric runs in the lesson's own cell only") from None
+    return Session(seed, hand_over)
 
 
 def hand_over(recording: Recording) -> None:

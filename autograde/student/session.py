@@ -19,7 +19,7 @@ class Session:
     double: bool = False
 
 
-_current: Session | None = None
+_current: Callable[[], Session] | None = None
 
 
 def current() -> Session:
@@ -31,7 +31,7 @@ def current() -> Session:
     from autograde.student import grading, practice
 
     if _current is not None:
-        return _current
+        return _current()
     finish = (
         grading.hand_over
         if os.environ.get("NBGRADER_EXECUTION") == "autograde"
@@ -40,8 +40,8 @@ def current() -> Session:
     return Session(PRACTICE_SEED, finish)
 
 
-def begin(session: Session) -> None:
-    """Make `session` the one in force for the rest of this process."""
+def begin(session: Callable[[], Session]) -> None:
+    """For the rest of this process the one in force is what `session` gives when it is needed."""
     global _current
     _current = session
 
@@ -51,8 +51,9 @@ def recording(seed: int, *, double: bool = False) -> Iterator[dict[str, Recordin
     """Within this block rubric cells only record; the recordings arrive in the dict."""
     global _current
     recordings: dict[str, Recording] = {}
+    session = Session(seed, lambda r: recordings.update({r.exercise: r}), double)
     before = _current
-    _current = Session(seed, lambda r: recordings.update({r.exercise: r}), double)
+    begin(lambda: session)
     try:
         yield recordings
     finally:

@@ -12,10 +12,14 @@ from autograde.kernels.inside import landlock, system
 
 @dataclass(frozen=True)
 class Limits:
-    """What one kernel may use, all its processes together where nothing else is said."""
+    """What one kernel may use, all its processes together where nothing else is said.
+
+    A cell that uses more than `cell_cpu_seconds` of processor time is interrupted.
+    """
 
     memory_bytes: int = 2 * 2**30
     cpu_seconds: int = 300
+    cell_cpu_seconds: int = 60
     processes: int = 128
     scratch_bytes: int = 256 * 2**20
     files_a_process: int = 256

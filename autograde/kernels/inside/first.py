@@ -5,11 +5,13 @@ kernel or when the grader hangs up. What a notebook leaves behind cannot outlive
 """
 
 import json
+import math
 import os
 import resource
 import select
 import signal
 import socket
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -23,6 +25,8 @@ PAGE = os.sysconf("SC_PAGE_SIZE")
 TICKS = os.sysconf("SC_CLK_TCK")
 MAX_DESCRIPTOR = 65536
 MEMORY, PROCESSOR = "memory", "processor time"
+NEXT_CELL = 0
+"""An order beside the numbers of signals: another cell begins."""
 
 
 def start(kernel: Callable[[Callable[[], None]], None]) -> tuple[int, str]:
@@ -83,16 +87,34 @@ def _look_after(line: socket.socket, kernel: int, limits: Limits) -> tuple[int, 
     poll = select.poll()
     poll.register(line, select.POLLIN)
     poll.register(wake, select.POLLIN)
+    look_at = 0.0
+    # the processor seconds before this cell, once they are known; nothing counts before the first
+    before: float | None = math.inf
     while True:
         ready = dict(poll.poll(WATCH_MS))
         if wake in ready:
             os.read(wake, 4096)
         if (code := _ended(kernel)) is not None:
             return code, ""
-        if line.fileno() in ready and not _obey(line, kernel):
-            return -signal.SIGKILL, ""
-        if reason := _too_much(limits):
-            return -signal.SIGKILL, reason
+        if line.fileno() in ready:
+            order = line.recv(1)
+            if order == bytes([NEXT_CELL]):
+                before = None
+            elif not _obey(order, kernel):
+                return -signal.SIGKILL, ""
+        if time.monotonic() < look_at:
+            continue
+        look_at = time.monotonic() + WATCH_MS / 1000
+        seconds, memory, processes = _used()
+        if seconds > limits.cpu_seconds:
+            return -signal.SIGKILL, PROCESSOR
+        if memory > limits.memory_bytes and sum(map(_share, processes)) > limits.memory_bytes:
+            return -signal.SIGKILL, MEMORY
+        before = seconds if before is None else before
+        if seconds - before > limits.cell_cpu_seconds:
+            before = seconds
+            _say(line, interrupted=True)
+            _signal(kernel, signal.SIGINT)
 
 
 def _ended(kernel: int) -> int | None:
@@ -108,18 +130,22 @@ def _ended(kernel: int) -> int | None:
             return None
 
 
-def _obey(line: socket.socket, kernel: int) -> bool:
-    """Pass a signal on to the kernel and what it started; False: end everything."""
-    order = line.recv(1)
+def _obey(order: bytes, kernel: int) -> bool:
+    """Pass a signal on; False: end everything."""
     if not order or order[0] == signal.SIGKILL:
         return False
-    with suppress(ProcessLookupError):
-        os.killpg(kernel, order[0])
+    _signal(kernel, order[0])
     return True
 
 
-def _too_much(limits: Limits) -> str:
-    """What all processes here use too much of together, or nothing."""
+def _signal(kernel: int, number: int) -> None:
+    """Send a signal to the kernel and what it started."""
+    with suppress(ProcessLookupError):
+        os.killpg(kernel, number)
+
+
+def _used() -> tuple[float, int, list[Path]]:
+    """Processor seconds and resident bytes of all processes but this one, and which they are."""
     memory, seconds = 0, sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])
     others = [path for path in Path("/proc").iterdir() if path.name.isdigit() and path.name != "1"]
     for process in others:
@@ -129,11 +155,7 @@ def _too_much(limits: Limits) -> str:
             continue  # it ended meanwhile
         seconds += sum(map(int, fields[11:15])) / TICKS
         memory += int(fields[21]) * PAGE
-    if seconds > limits.cpu_seconds:
-        return PROCESSOR
-    if memory > limits.memory_bytes and sum(map(_share, others)) > limits.memory_bytes:
-        return MEMORY
-    return ""
+    return seconds, memory, others
 
 
 def _share(process: Path) -> int:

@@ -2,8 +2,9 @@
 
     python -m autograde.kernels.inside.template SOCKET UID [try]
 
-SOCKET is the number of an open socket on which requests arrive, each with a descriptor: the line
-between the kernel and the grader. It ends when no grader is left at the other end.
+SOCKET is the number of an open socket on which requests arrive, each with descriptors: the line
+between the kernel and the grader, and the doors of the kernel's control group if it has one.
+It ends when no grader is left at the other end.
 With `try` it only looks whether a kernel could be walled here.
 """
 
@@ -20,6 +21,8 @@ from autograde.kernels.inside import enter, first, large_pages
 from autograde.kernels.inside.confine import Limits, confine
 
 MAX_REQUEST = 65536
+MAX_DESCRIPTORS = 3
+ITSELF = b"0"
 
 
 def main() -> None:
@@ -41,13 +44,13 @@ def main() -> None:
     large_pages.use()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     while True:
-        message, descriptors, _, _ = socket.recv_fds(requests, MAX_REQUEST, 1)
+        message, descriptors, _, _ = socket.recv_fds(requests, MAX_REQUEST, MAX_DESCRIPTORS)
         if not message:
             return
-        (descriptor,) = descriptors
         if os.fork() == 0:
-            _become_kernel(json.loads(message), descriptor, requests)
-        os.close(descriptor)
+            _become_kernel(json.loads(message), *descriptors, requests=requests)
+        for descriptor in descriptors:
+            os.close(descriptor)
 
 
 def _try_wall() -> None:
@@ -69,10 +72,15 @@ def _try_wall() -> None:
         sys.exit("a kernel cannot be given a wall of its own here")
 
 
-def _become_kernel(request: dict[str, Any], descriptor: int, requests: socket.socket) -> None:
+def _become_kernel(
+    request: dict[str, Any], number: int, *doors: int, requests: socket.socket
+) -> None:
     """In the child: leave the template's namespaces; the grandchild is first in the new ones."""
-    line = socket.socket(fileno=descriptor)
+    line = socket.socket(fileno=number)
     try:
+        for door in doors:
+            os.write(door, ITSELF)
+            os.close(door)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         requests.close()
         for stream in range(3):
