@@ -1,20 +1,20 @@
-"""Kill the coordinator of a class at random moments: what its gradebook is after one more run.
+"""Kill the coordinator of a class before each thing it writes: what one more run makes of that.
 
-    python tests/crash.py COURSE KILLS SEED
+    python tests/crash.py COURSE
 
 COURSE is a course that was graded undisturbed. In each trial a copy of it, in which nobody has been
-graded yet, is graded again by a process that is killed (SIGKILL) up to three times, and then by one
-that is not; there are as many trials as it takes for KILLS. Only the coordinator is real: jobs are
-not run, their results are those of COURSE. Prints counts as JSON.
+graded yet, is graded again by a process that kills itself (SIGKILL) before its nth change to the
+gradebook or to the course's files, and then by one that does not; n grows until nothing is left to
+kill. Only the coordinator is real: jobs are not run, their results are those of COURSE. Prints
+counts and differences as JSON.
 """
 
+import itertools
 import json
 import os
-import random
 import shutil
 import signal
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,21 +22,27 @@ from typing import Any
 
 from classes import LESSON, contents, forget
 from nbgrader.api import Gradebook
+from sqlalchemy import event
+from sqlalchemy.engine import Engine
 
+from autograde.authoring import sources
 from autograde.course import lessons
 from autograde.grader import grade, pages
 from autograde.grader.handed_in import submissions
 from autograde.grader.job import Job
 from autograde.kernels.wall import missing
 
-MOST_KILLS = 3
+STUDENTS = ("perfect", "not_json")
+"""One who was graded before and is run, one who is new and of whom nothing can be run."""
+WALL = not missing()
+CHANGES = ("os.mkdir", "os.remove", "os.rename", "shutil.rmtree")
+"""Python's own names of what a program does to files."""
 
 
 def run(root: Path, results: Path) -> None:
     """Grade the class, with results from elsewhere and pages that say next to nothing."""
 
     def run_job(job: Job) -> bytes:
-        time.sleep(0.02)
         return (results / job.key).read_bytes()
 
     def render(_root: str, _config: bytes, graded: bytes, *_: Any) -> tuple[bytes, bytes]:
@@ -45,30 +51,48 @@ def run(root: Path, results: Path) -> None:
     fakes: Any = grade
     fakes.Processes, fakes.run_job = ThreadPoolExecutor, run_job
     pages.render = render
+    sources.sync = lambda root: None  # reading all lessons takes longer than the rest
     found = submissions(root, [lessons(root)[LESSON]], None)
-    problems = [g for g in grade.grade_class(found, grade.How(2, not missing())) if g.failed]
+    problems = [g for g in grade.grade_class(found, grade.How(2, WALL)) if g.failed]
     if problems:
         raise SystemExit(str(problems))
 
 
-def in_a_process(root: Path, results: Path, seconds: float | None) -> bool:
-    """Whether it came to its end before it was killed."""
+def in_a_process(root: Path, results: Path, last: int = 0) -> bool:
+    """Grade; whether it came to its end before its change number `last`."""
     child = os.fork()
     if child == 0:
         try:
             os.chdir(root)
+            die_before(last, root)
             run(root, results)
         except BaseException as error:
             print(error, file=sys.stderr)
             os._exit(1)
         os._exit(0)
-    if seconds is not None:
-        time.sleep(seconds)
-        os.kill(child, signal.SIGKILL)
     status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     if status > 0:
         raise SystemExit(f"a run failed in {root}")
     return status == 0
+
+
+def die_before(last: int, root: Path) -> None:
+    """Have this process killed before its change number `last` to a gradebook or below a folder."""
+    numbers = itertools.count(1)
+
+    def change(*_: Any) -> None:
+        if next(numbers) == last:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def hear(name: str, facts: tuple[Any, ...]) -> None:
+        writes = name in CHANGES or (name == "open" and facts[2] & (os.O_WRONLY | os.O_RDWR))
+        if not writes or not str(facts[0]).startswith(f"{root}/"):
+            return
+        if name != "os.mkdir" or not os.path.exists(facts[0]):
+            change()
+
+    sys.addaudithook(hear)
+    event.listen(Engine, "commit", change)
 
 
 def give_by_hand(root: Path) -> None:
@@ -87,38 +111,29 @@ def files(root: Path) -> dict[str, bytes]:
     return {str(path.relative_to(root)): path.read_bytes() for path in paths}
 
 
-def main(course: Path, kills: int, seed: int) -> dict[str, int]:
-    rng = random.Random(seed)  # noqa: S311 (moments, no secrets)
-    counts = {"trials": 0, "kills": 0, "runs": 0, "differences": 0}
+def main(course: Path) -> dict[str, Any]:
+    results = course / ".autograde/done"
+    different = []
     with TemporaryDirectory() as scratch:
-        start = Path(scratch, "start")
+        start, whole, root = (Path(scratch, name) for name in ("start", "whole", "killed"))
         shutil.copytree(course, start)
+        for student in set(os.listdir(start / "submitted")) - set(STUDENTS):
+            shutil.rmtree(start / "submitted" / student)
         forget(start, results=True, keep="perfect")
         give_by_hand(start)
-        whole = Path(scratch, "whole")
         shutil.copytree(start, whole)
-        began = time.monotonic()
-        in_a_process(whole, course / ".autograde/done", None)
-        longest = time.monotonic() - began
-        expected, expected_files = contents(whole), files(whole)
-        while counts["kills"] < kills:
-            counts["trials"] += 1
-            root = Path(scratch, str(counts["trials"]))
+        in_a_process(whole, results)
+        expected = contents(whole), files(whole)
+        for last in itertools.count(1):
             shutil.copytree(start, root)
-            for _ in range(rng.randint(1, MOST_KILLS)):
-                moment = rng.uniform(0.05, 1) * longest
-                ended = in_a_process(root, course / ".autograde/done", moment)
-                counts["kills"] += not ended
-                counts["runs"] += 1
-                if ended:
-                    longest *= 0.8  # the first run was slower than those with warm caches
-                    break
-            in_a_process(root, course / ".autograde/done", None)
-            counts["runs"] += 1
-            counts["differences"] += contents(root) != expected or files(root) != expected_files
+            if in_a_process(root, results, last):
+                break
+            in_a_process(root, results)
+            if (contents(root), files(root)) != expected:
+                different.append(last)
             shutil.rmtree(root)
-    return counts
+    return {"kills": last - 1, "different": different}
 
 
 if __name__ == "__main__":
-    print(json.dumps(main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))))
+    print(json.dumps(main(Path(sys.argv[1]))))

@@ -26,7 +26,7 @@ from autograde.grader.job import Job, run_job
 from autograde.grader.judged import Judged, judge_result
 from autograde.grader.keys import keys_for
 from autograde.grader.processes import Processes, WorkerDied
-from autograde.grader.store import keep_result, stored_bytes
+from autograde.grader.store import keep_result, stored_bytes, sweep
 
 AHEAD = 3
 """How many submissions are at work for each worker: run, judged, on a page; none waits."""
@@ -72,6 +72,7 @@ def grade_class(
     root = submissions[0][1].root
     with guard.one_run(root), ExitStack() as opened:
         guard.require_room(root)
+        sweep(root)
         config = course_config(root)
         guard.copy_gradebook(root, CourseDirectory(config=config).db_url)
         gradebook = opened.enter_context(open_gradebook(config))

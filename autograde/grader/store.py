@@ -13,6 +13,8 @@ from pathlib import Path
 from autograde.grader.job import Result
 from autograde.grader.seeds import state_folder
 
+FRESH = ".fresh"
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -35,13 +37,20 @@ class Entry:
 def write_whole(path: Path, content: bytes) -> None:
     """Write a file so that it is there whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = path.with_name(f".{os.getpid()}.fresh")
+    fresh = path.with_name(f".{os.getpid()}{FRESH}")
     try:
         fresh.write_bytes(content)
         fresh.replace(path)
     except OSError:
         fresh.unlink(missing_ok=True)
         raise
+
+
+def sweep(root: Path) -> None:
+    """Remove what a killed run was writing; only while this run alone holds the course."""
+    for folder in ("done", "graded"):
+        for left in (state_folder(root) / folder).rglob(f".*{FRESH}"):
+            left.unlink()
 
 
 def stored_result(root: Path, key: str) -> Result | None:
