@@ -25,11 +25,11 @@ from wall_attempts import KEPT_OUT, LANDLOCK, NO_GROUP, SAYS, TRY
 from autograde.kernels import control_groups
 from autograde.kernels.control_groups import Group, divided, own_groups
 from autograde.kernels.inside.confine import Limits
-from autograde.kernels.wall import UNUSED_UIDS, may_mount, missing
+from autograde.kernels.wall import UNUSED_UIDS, missing, root_may_mount
 
 pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
 
-USERS = ["myself", "ordinary user"] if os.getuid() == 0 and may_mount() else ["myself"]
+USERS = ["myself", "ordinary user"] if root_may_mount() else ["myself"]
 CREATE_RULES, ASK_VERSION = 444, 1
 """Of Landlock, from Linux' own header: asked here without the code that is tested."""
 ABSENT = (errno.ENOSYS, errno.EOPNOTSUPP)
@@ -37,11 +37,15 @@ ABSENT = (errno.ENOSYS, errno.EOPNOTSUPP)
 
 
 @pytest.fixture(scope="module", params=USERS)
-def user(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+def user(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[list[str]]:
     """What to write before a command, so that this user runs it."""
     if request.param == "myself":
-        return []
-    return ordinary_user.command(tmp_path_factory.mktemp("hold"))
+        yield []
+        return
+    with ordinary_user.handed_over() as groups:
+        yield ordinary_user.command(tmp_path_factory.mktemp("hold"), groups=groups)
 
 
 def environment() -> dict[str, str]:
@@ -199,8 +203,8 @@ IN_A_CONTAINER = "90 80 0:26 /docker/ab12 /sys/fs/cgroup ro master:4 - cgroup2 c
 @pytest.mark.parametrize(
     ("mounts", "groups", "expected"),
     [
-        (V1, "4:memory:/work/1\n2:cpu,cpuacct:/\n1:name=systemd:/\n0::/x\n", {
-            "memory": "/sys/fs/cgroup/memory/work/1", "cpu": "/sys/fs/cgroup/cpu,cpuacct",
+        (V1, "4:memory:/batch/1\n2:cpu,cpuacct:/\n1:name=systemd:/\n0::/x\n", {
+            "memory": "/sys/fs/cgroup/memory/batch/1", "cpu": "/sys/fs/cgroup/cpu,cpuacct",
             "cpuacct": "/sys/fs/cgroup/cpu,cpuacct", "": "/sys/fs/cgroup/unified/x",
         }),
         (V2, "0::/user.slice/run-1.scope\n", {"": "/sys/fs/cgroup/user.slice/run-1.scope"}),

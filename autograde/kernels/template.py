@@ -126,7 +126,6 @@ def ask(key: str, environment: dict[str, str], limits: Limits) -> Kernel:
             except OSError:  # it has died; a new one is asked once
                 if not replaceable():
                     raise
-                # asked here and not later: by then this one may be dying, too
                 asked = current()
                 line = asked.ask(request, doors)
     except BaseException:

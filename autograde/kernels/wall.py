@@ -75,7 +75,7 @@ def start(descriptor: int, *options: str, errors: IO[bytes]) -> "subprocess.Pope
             copies += [*_parents(place), "--perms", "0644", "--file", str(numbers[-1]), str(place)]
         uid = unprivileged_uid()
         # root in a container often may not mount, but become another user, who may in a namespace
-        other = os.getuid() == 0 and not may_mount()
+        other = os.getuid() == 0 and not root_may_mount()
         command = _command(copies, [str(descriptor), str(uid), *options])
         try:
             return subprocess.Popen(
@@ -112,7 +112,7 @@ def _command(copies: list[str], arguments: list[str]) -> list[str]:
     options = ["--die-with-parent", "--new-session", "--clearenv", "--cap-drop", "ALL"]
     for kind in ("ipc", "pid", "net", "uts", "cgroup-try"):
         options += [f"--unshare-{kind}"]
-    if os.getuid() == 0 and may_mount():
+    if root_may_mount():
         # no user namespace is needed; the template uses these once, and is root no more
         for capability in ("SYS_ADMIN", "SETUID", "SETGID"):
             options += ["--cap-add", f"CAP_{capability}"]
@@ -194,11 +194,11 @@ def _traces() -> list[Path]:
     return sorted({path for path in found if path.is_file()})
 
 
-def may_mount() -> bool:
-    """Whether this process has CAP_SYS_ADMIN, as root has outside of containers."""
+def root_may_mount() -> bool:
+    """Whether this is root with CAP_SYS_ADMIN, as root is outside of containers."""
     status = Path("/proc/self/status").read_text()
     (effective,) = (line for line in status.splitlines() if line.startswith("CapEff:"))
-    return bool(int(effective.split()[1], 16) >> SYS_ADMIN & 1)
+    return os.getuid() == 0 and bool(int(effective.split()[1], 16) >> SYS_ADMIN & 1)
 
 
 def unprivileged_uid() -> int:

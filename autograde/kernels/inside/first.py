@@ -24,7 +24,7 @@ WATCH_MS = 200
 PAGE = os.sysconf("SC_PAGE_SIZE")
 TICKS = os.sysconf("SC_CLK_TCK")
 MAX_DESCRIPTOR = 65536
-MEMORY, PROCESSOR = "memory", "processor time"
+MEMORY, PROCESSOR, CELL = "memory", "processor time", "processor time of a cell"
 NEXT_CELL = 0
 """An order beside the numbers of signals: another cell begins."""
 
@@ -80,16 +80,9 @@ def _say(line: socket.socket, **message: Any) -> None:
 
 
 def _look_after(line: socket.socket, kernel: int, limits: Limits) -> tuple[int, str]:
-    wake, woken = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGCHLD, lambda *_: None)
-    signal.set_wakeup_fd(woken, warn_on_full_buffer=False)
-    poll = select.poll()
-    poll.register(line, select.POLLIN)
-    poll.register(wake, select.POLLIN)
-    look_at = 0.0
-    # the processor seconds before this cell, once they are known; nothing counts before the first
-    before: float | None = math.inf
+    """Until the kernel ends or must: its exit code, and what it used too much of if that is why."""
+    poll, wake = _poll(line)
+    watch = Watch(limits)
     while True:
         ready = dict(poll.poll(WATCH_MS))
         if wake in ready:
@@ -99,22 +92,58 @@ def _look_after(line: socket.socket, kernel: int, limits: Limits) -> tuple[int, 
         if line.fileno() in ready:
             order = line.recv(1)
             if order == bytes([NEXT_CELL]):
-                before = None
+                watch.next_cell()
             elif not _obey(order, kernel):
                 return -signal.SIGKILL, ""
-        if time.monotonic() < look_at:
-            continue
-        look_at = time.monotonic() + WATCH_MS / 1000
-        seconds, memory, processes = _used()
-        if seconds > limits.cpu_seconds:
-            return -signal.SIGKILL, PROCESSOR
-        if memory > limits.memory_bytes and sum(map(_share, processes)) > limits.memory_bytes:
-            return -signal.SIGKILL, MEMORY
-        before = seconds if before is None else before
-        if seconds - before > limits.cell_cpu_seconds:
-            before = seconds
+        reason = watch.look()
+        if reason == CELL:
             _say(line, interrupted=True)
             _signal(kernel, signal.SIGINT)
+        elif reason:
+            return -signal.SIGKILL, reason
+
+
+def _poll(line: socket.socket) -> tuple[select.poll, int]:
+    """What wakes for an order and when a child ends; the pipe that the latter is heard on."""
+    wake, woken = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(woken, warn_on_full_buffer=False)
+    poll = select.poll()
+    poll.register(line, select.POLLIN)
+    poll.register(wake, select.POLLIN)
+    return poll, wake
+
+
+class Watch:
+    """What all processes here use together, looked at from time to time."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self._next_look = 0.0
+        # processor seconds before this cell; before the first cell none is too many
+        self._before: float | None = math.inf
+
+    def next_cell(self) -> None:
+        """Another cell begins; what was used before it is known at the next look."""
+        self._before = None
+
+    def look(self) -> str:
+        """What is used too much of; nothing if all is well, or if it is not yet time to look."""
+        if time.monotonic() < self._next_look:
+            return ""
+        self._next_look = time.monotonic() + WATCH_MS / 1000
+        limits, (seconds, memory, processes) = self.limits, _used()
+        if seconds > limits.cpu_seconds:
+            return PROCESSOR
+        if memory > limits.memory_bytes and sum(map(_share, processes)) > limits.memory_bytes:
+            return MEMORY
+        if self._before is None:
+            self._before = seconds
+        if seconds - self._before > limits.cell_cpu_seconds:
+            self._before = seconds
+            return CELL
+        return ""
 
 
 def _ended(kernel: int) -> int | None:
