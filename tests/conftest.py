@@ -4,6 +4,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import chdir
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from traitlets.config import Config
 from autograde.cli import main
 from autograde.course import Lesson, lessons
 from autograde.student import session
-from autograde.verdict.key import Key, Wrong
+from autograde.verdict.key import Key, Wrong, pack_wrong
 from autograde.verdict.lines import outcomes_of
 from autograde.verdict.recording import Recording
 
@@ -94,7 +95,7 @@ def make_key(
         hints=("look", "look again"),
         expected=expected,
         tolerances=tuple(tolerances.get(line.kind, 0.0) for line in expected.lines),
-        wrong=(),
+        known=pack_wrong(()),
     )
     known = tuple(
         Wrong(
@@ -105,4 +106,4 @@ def make_key(
         )
         for name, answer in (wrong or {}).items()
     )
-    return Key(**{**vars(key), "wrong": known})
+    return replace(key, known=pack_wrong(known))

@@ -1,5 +1,6 @@
 """Practice: the answer at once, first the symptom, then the misconception."""
 
+import gzip
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,8 @@ from torch import Tensor
 
 from autograde.student import practice, session, standing
 from autograde.student.rubric import rubric
-from autograde.verdict.key import pack_keys
+from autograde.verdict.key import pack_keys, unpack_keys
+from autograde.verdict.packing import BadData, pack
 
 
 def cell(answer: Callable[..., Any]) -> None:
@@ -128,6 +130,12 @@ def test_a_notebook_of_another_version_is_named(shown: list[str]) -> None:
     tomorrow.call("a line of tomorrow", right, tomorrow.normal(5, 7))
     with pytest.raises(practice.RubricFailed, match="know no line “a line of tomorrow”"):
         tomorrow(lambda r: None)
+
+
+def test_keys_of_another_version_are_refused_by_name() -> None:
+    data = gzip.compress(pack([{"exercise": "it", "points": 1.0}]))
+    with pytest.raises(BadData, match="a key lacks 'needs'"):
+        unpack_keys(data)
 
 
 def test_a_notebook_alone_finds_its_practice_data_in_the_package(

@@ -14,7 +14,7 @@ from autograde.course_config import convert, course_config
 from autograde.student.practice import PRACTICE_FILE
 from autograde.verdict.compare import compare_values
 from autograde.verdict.key import unpack_keys
-from autograde.verdict.packing import Plain
+from autograde.verdict.packing import Plain, unpack
 from autograde.verdict.recording import FIGURE_MIME
 
 KEEP = "autograde.authoring.preprocessors.KeepVersion"
@@ -86,7 +86,8 @@ def _changes(new: Path, old: Path) -> list[str]:
 
 
 def _plain_keys(path: Path) -> Plain:
-    return [key.to_plain() for key in unpack_keys(path.read_bytes()).values()]
+    keys = unpack_keys(path.read_bytes()).values()
+    return [{**key.to_plain(), "known": unpack(key.known)} for key in keys]
 
 
 def _cell_changes(made: Path, committed: Path) -> list[str]:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from autograde import __version__
 from autograde.course import CURRICULUM, CourseError, Exercise, Lesson
 from autograde.grader import program
 from autograde.grader.variants import Variant, read_variants
-from autograde.verdict.key import Key, Wrong
+from autograde.verdict.key import Key, Wrong, pack_wrong
 from autograde.verdict.lines import outcomes_of
 from autograde.verdict.recording import Recording
 
@@ -84,12 +85,12 @@ def make_key(
         hints=variants.hints,
         expected=expected,
         tolerances=tuple(tolerances[line.name] for line in expected.lines),
-        wrong=(),
+        known=pack_wrong(()),
     )
     wrong = tuple(
         _wrong(variant, record(reference, variant, seed), key) for variant in variants.wrong
     )
-    return Key(**{**vars(key), "wrong": wrong})
+    return replace(key, known=pack_wrong(wrong))
 
 
 def record(reference: program.Program, variant: Variant, seed: int) -> Recording:

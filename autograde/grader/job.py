@@ -105,7 +105,8 @@ def run_job(job: Job) -> bytes:
         CourseError: this worker cannot run it as the coordinator wants it run.
     """
     require_same(job.version, job.wall)
-    nb = nbformat.v4.new_notebook(cells=[_cell(*cell) for cell in job.cells])
+    cells = [_cell(*cell) for cell in job.cells]
+    nb = nbformat.from_dict({"metadata": {}, "nbformat": 4, "nbformat_minor": 4, "cells": cells})
     began = time.monotonic()
     with TemporaryDirectory(prefix="job-") as folder:
         for name, content in job.files:
@@ -137,9 +138,16 @@ def require_same(version: str, wall: bool) -> None:
         raise CourseError(f"this worker has no wall: {problem}")
 
 
-def _cell(name: str, source: str) -> NotebookNode:
+def _cell(name: str, source: str) -> dict[str, Any]:
+    """What nbformat would make of a valid cell, which it would look at for a millisecond."""
     metadata = {"nbgrader": {"grade_id": name}} if name else {}
-    return NotebookNode(nbformat.v4.new_code_cell(source, metadata=metadata))
+    return {
+        "cell_type": "code",
+        "metadata": metadata,
+        "source": source,
+        "outputs": [],
+        "execution_count": None,
+    }
 
 
 def put_result(nb: NotebookNode, result: Result, note: dict[str, Any]) -> None:

@@ -2,8 +2,11 @@
 
 import gzip
 from dataclasses import dataclass
+from functools import cached_property
 
-from autograde.verdict.packing import Plain, pack, unpack
+import torch
+
+from autograde.verdict.packing import BadData, Plain, pack, unpack
 from autograde.verdict.recording import Outcome, Recording
 
 
@@ -21,7 +24,8 @@ class Wrong:
 class Key:
     """What one exercise is judged by, for one seed; data made by running the reference.
 
-    `needs` names earlier exercises that this one's lines may call.
+    `needs` names earlier exercises that this one's lines may call. `known` are the known wrong
+    answers as bytes: they are most of a key, and nobody looks at them while an answer is right.
     """
 
     exercise: str
@@ -30,19 +34,25 @@ class Key:
     hints: tuple[str, ...]
     expected: Recording
     tolerances: tuple[float, ...]
-    wrong: tuple[Wrong, ...]
+    known: bytes
+
+    @cached_property
+    def wrong(self) -> tuple[Wrong, ...]:
+        """The known wrong answers."""
+        return tuple(
+            Wrong(**{**wrong, "outcomes": tuple(Outcome(**o) for o in wrong["outcomes"])})
+            for wrong in unpack(self.known)
+        )
 
     def to_plain(self) -> Plain:
         return {
-            **vars(self),
+            "exercise": self.exercise,
+            "points": self.points,
             "needs": list(self.needs),
             "hints": list(self.hints),
             "expected": self.expected.to_plain(),
             "tolerances": list(self.tolerances),
-            "wrong": [
-                {**vars(wrong), "outcomes": [dict(vars(o)) for o in wrong.outcomes]}
-                for wrong in self.wrong
-            ],
+            "known": torch.frombuffer(bytearray(self.known), dtype=torch.uint8),
         }
 
     @classmethod
@@ -55,11 +65,13 @@ class Key:
             hints=tuple(plain["hints"]),
             expected=Recording.from_plain(plain["expected"]),
             tolerances=tuple(plain["tolerances"]),
-            wrong=tuple(
-                Wrong(**{**wrong, "outcomes": tuple(Outcome(**o) for o in wrong["outcomes"])})
-                for wrong in plain["wrong"]
-            ),
+            known=plain["known"].numpy().tobytes(),
         )
+
+
+def pack_wrong(wrong: tuple[Wrong, ...]) -> bytes:
+    """Known wrong answers as a key holds them."""
+    return pack([{**vars(w), "outcomes": [dict(vars(o)) for o in w.outcomes]} for w in wrong])
 
 
 def pack_keys(keys: dict[str, Key]) -> bytes:
@@ -71,6 +83,10 @@ def unpack_keys(data: bytes) -> dict[str, Key]:
     """The keys that `pack_keys` made bytes of; for files of this project alone.
 
     Raises:
-        BadData, OSError, EOFError: the bytes were cut short or changed.
+        BadData, OSError, EOFError: the bytes were cut short or changed, or are an older version's.
     """
-    return {plain["exercise"]: Key.from_plain(plain) for plain in unpack(gzip.decompress(data))}
+    plain = unpack(gzip.decompress(data))
+    try:
+        return {key["exercise"]: Key.from_plain(key) for key in plain}
+    except KeyError as error:
+        raise BadData(f"a key lacks {error}") from error
