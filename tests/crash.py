@@ -35,7 +35,7 @@ from autograde.kernels.wall import missing
 STUDENTS = ("perfect", "not_json")
 """One who was graded before and is run, one who is new and of whom nothing can be run."""
 WALL = not missing()
-CHANGES = ("os.mkdir", "os.remove", "os.rename", "shutil.rmtree")
+CHANGES = ("os.mkdir", "os.remove", "os.rename", "os.rmdir", "shutil.rmtree")
 """Python's own names of what a program does to files."""
 
 
@@ -86,7 +86,9 @@ def die_before(last: int, root: Path) -> None:
 
     def hear(name: str, facts: tuple[Any, ...]) -> None:
         writes = name in CHANGES or (name == "open" and facts[2] & (os.O_WRONLY | os.O_RDWR))
-        if not writes or not str(facts[0]).startswith(f"{root}/"):
+        # what a folder that is removed holds is named from that folder
+        from_a_folder = name in ("os.remove", "os.rmdir") and facts[1] != -1
+        if not writes or not (from_a_folder or str(facts[0]).startswith(f"{root}/")):
             return
         if name != "os.mkdir" or not os.path.exists(facts[0]):
             change()
@@ -120,6 +122,10 @@ def main(course: Path) -> dict[str, Any]:
         for student in set(os.listdir(start / "submitted")) - set(STUDENTS):
             shutil.rmtree(start / "submitted" / student)
         forget(start, results=True, keep="perfect")
+        for kind in ("autograded", "feedback"):  # of an earlier run; to be replaced
+            old = start / kind / "perfect" / LESSON
+            old.mkdir(parents=True)
+            (old / "old.txt").write_text("old")
         give_by_hand(start)
         shutil.copytree(start, whole)
         in_a_process(whole, results)

@@ -43,6 +43,18 @@ def opened(hold: Path) -> str:
     return " && ".join([*script, 'exec "$@"'])
 
 
+def _remove(group: Path, until: float) -> None:
+    """Linux wants it empty, and its last processes may be ending."""
+    while True:
+        try:
+            group.rmdir()
+            return
+        except OSError:
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.05)
+
+
 @contextmanager
 def handed_over() -> Iterator[list[Path]]:
     """Control groups that the ordinary user may divide, where version 1 lets root make them."""
@@ -56,11 +68,10 @@ def handed_over() -> Iterator[list[Path]]:
                 os.chown(place, UID, UID)
             groups.append(group)
     yield groups
-    time.sleep(0.5 if groups else 0)  # Linux wants them empty: the last processes are ending
+    until = time.monotonic() + 10
     for group in groups:
-        for left in group.glob("*/"):  # of a run that was killed: the next would remove it
-            left.rmdir()
-        group.rmdir()
+        for folder in (*group.glob("*/"), group):  # a killed run left one, as the last run here
+            _remove(folder, until)
 
 
 def command(hold: Path, switch: Sequence[str] = SWITCH, groups: Sequence[Path] = ()) -> list[str]:

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from nbgrader.converters import Autograde, GenerateFeedback
 from autograde.cli import main
 from autograde.course import Lesson, lessons
 from autograde.course_config import convert, course_config
+from autograde.grader import execute as execution
 from autograde.grader import expected, pages
 from autograde.grader import grade as grading
 from autograde.grader.desk import Desk
@@ -32,6 +34,8 @@ from autograde.grader.grade import Graded, How, grade_class
 from autograde.grader.handed_in import submissions
 from autograde.grader.job import Job
 from autograde.grader.store import read_entry
+from autograde.kernels.inside.confine import Limits as KernelLimits
+from autograde.kernels.private import walled_manager
 from autograde.kernels.wall import missing
 
 STUDENTS = ("perfect", "process_ended", "not_json", "untouched")
@@ -122,6 +126,48 @@ def test_a_notebook_has_its_time_on_the_clock(tmp_path: Path) -> None:
         executed.problem == "The notebook ran longer than 1 s. The cells after that were not run."
     )
     assert [bool(cell.outputs) for cell in executed.nb.cells] == [True, True, False, False]
+
+
+def cell(code: str, name: str = "") -> nbformat.NotebookNode:
+    metadata = {"nbgrader": {"grade_id": name}} if name else {}
+    return nbformat.v4.new_code_cell(code, metadata=metadata)
+
+
+ASK_OFTEN = """
+for _ in range(60):
+    try:
+        input()
+    except Exception as error:
+        said = type(error).__name__
+print(said)
+"""
+
+
+def test_who_asks_for_input_gets_an_error_at_once_and_the_seed_is_told_once(tmp_path: Path) -> None:
+    seed = "from autograde.student.session import current; print(current().seed)"
+    cells = [
+        cell(seed + ASK_OFTEN, "test_a"),
+        cell(ASK_OFTEN),
+        cell(ASK_OFTEN, "test_b"),
+        cell("1"),
+    ]
+    executed = execute(nbformat.v4.new_notebook(cells=cells), tmp_path, 7, wall=WALL)
+    assert (executed.problem, executed.notes) == ("", {})
+    said = ["".join(output.get("text", "") for output in cell.outputs) for cell in cells]
+    assert said[0].split() == ["7", "StdinNotImplementedError"]
+    assert said[1].split() == said[2].split() == ["StdinNotImplementedError"]
+    assert cells[3].outputs
+
+
+@pytest.mark.skipif(not WALL, reason="no wall here")
+def test_a_cell_has_its_processor_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    few = KernelLimits(cell_cpu_seconds=1)
+    monkeypatch.setattr(execution, "walled_manager", partial(walled_manager, few))
+    cells = [cell("print(1)"), cell("while True: pass"), cell("print(3)")]
+    executed = execute(nbformat.v4.new_notebook(cells=cells), tmp_path, 7)
+    assert executed.problem == ""
+    assert executed.notes == {1: "used more than 1 s of processor time and was interrupted"}
+    assert cells[2].outputs[0].text == "3\n"
 
 
 class Quick:

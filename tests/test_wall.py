@@ -177,7 +177,7 @@ def test_root_of_a_container_has_a_wall(tmp_path: Path) -> None:
 TRY_GROUPS = """
 new() { mkdir "$1/test-$$" && rmdir "$1/test-$$"; }
 own() { grep "$1" /proc/self/cgroup | cut -d: -f3; }
-new "/sys/fs/cgroup/memory$(own :memory:)" && exit
+new "/sys/fs/cgroup/memory$(own :memory:)" && new "/sys/fs/cgroup/pids$(own :pids:)" && exit
 place=/sys/fs/cgroup$(own ^0::)
 until grep -w memory "$place/cgroup.subtree_control"; do
   place=$(dirname "$place"); [ -e "$place/cgroup.subtree_control" ] || exit 1
@@ -232,6 +232,9 @@ def test_groups_are_made_where_they_can_be_limited(tmp_path: Path) -> None:
 def test_a_group_that_cannot_be_made_is_no_trouble(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(control_groups, "own_groups", lambda *_: {"memory": tmp_path / "gone"})
+    monkeypatch.setattr(control_groups, "_places", control_groups._places.__wrapped__)
+    assert control_groups.make(Limits()) is None
     monkeypatch.setattr(control_groups, "_places", lambda: (tmp_path / "gone",))
     assert control_groups.make(Limits()) is None
     assert not control_groups._left  # at the end of the process it is waited for

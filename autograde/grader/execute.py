@@ -129,7 +129,7 @@ async def _run_cells(
     async with client.telling(str(told.seed)) as teller:
         for index in cells:
             if teller.done():
-                return
+                teller.result()
             if loop.time() > end:
                 executed.problem = (
                     f"The notebook ran longer than {limits.notebook_seconds} s. "
@@ -145,7 +145,8 @@ async def _run_cell(client: GradingClient, executed: Executed, index: int) -> st
     """Run a cell; what ended the kernel with it, if something did."""
     cell = executed.nb.cells[index]
     client.on_cell_executed = _timeout_noter(executed)
-    client.kernel.allow_stdin = (grade_id(cell) or "").startswith("test_")
+    # a question of the student's own must fail at once, as it does in every other cell
+    client.kernel.allow_stdin = not client.told and (grade_id(cell) or "").startswith("test_")
     manager = client.km
     cell_begins(manager)
     try:

@@ -1,12 +1,12 @@
 """Answer keys for grading, computed once for each seed of a lesson and kept in the course."""
 
-import os
 from functools import lru_cache
 from pathlib import Path
 
 from autograde.course import Lesson
 from autograde.grader.expected import digest, make_keys
 from autograde.grader.seeds import POOL, state_folder
+from autograde.grader.store import write_whole
 from autograde.verdict.key import Key, pack_keys, unpack_keys
 from autograde.verdict.packing import BadData
 
@@ -18,11 +18,9 @@ def keys_for(lesson: Lesson, seed: int) -> dict[str, Key]:
         try:
             return _read(path)
         except (BadData, OSError, EOFError):
-            path.unlink()  # cut short when it was written; made again below
+            path.unlink(missing_ok=True)  # cut short, or an older version's; made again below
     keys = make_keys(lesson, seed)
-    fresh = path.with_suffix(f".{os.getpid()}")
-    fresh.write_bytes(pack_keys(keys))
-    fresh.replace(path)
+    write_whole(path, pack_keys(keys))
     return keys
 
 

@@ -43,6 +43,7 @@ class GradingClient(NotebookClient):
         self._limit = cell_output_bytes
         self._bytes: Counter[tuple[int, bool]] = Counter()
         self.flooded: set[int] = set()
+        self.told = False
 
     @property
     def kernel(self) -> AsyncKernelClient:
@@ -68,12 +69,11 @@ class GradingClient(NotebookClient):
                 await teller
 
     async def _tell_when_asked(self, secret: str) -> None:
-        told = False
         for _ in range(MAX_QUESTIONS):  # answers that nobody reads would fill the socket, and block
             await self.kernel.get_stdin_msg()
-            tell = self.kernel.allow_stdin and not told
+            tell = self.kernel.allow_stdin and not self.told
             self.kernel.input(secret if tell else NO_MORE_INPUT)
-            told = told or tell
+            self.told = self.told or tell
         self.kernel.stdin_channel.stop()  # else what nobody reads any more fills the memory
         raise ValueError("the kernel asks for input again and again")
 

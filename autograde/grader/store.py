@@ -47,7 +47,7 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 def sweep(root: Path) -> None:
-    """Remove what a killed run was writing; only while this run alone holds the course."""
+    """Remove results and entries that a killed run was writing; for who alone holds the course."""
     for folder in ("done", "graded"):
         for left in (state_folder(root) / folder).rglob(f".*{FRESH}"):
             left.unlink()

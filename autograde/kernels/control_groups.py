@@ -12,7 +12,7 @@ import secrets
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -64,8 +64,8 @@ def make(limits: Limits) -> Group | None:
     The files that a kernel may write lie in memory, so they count as well.
     """
     _remove_left()
-    places = _places()
     try:
+        places = _places()
         return _make(places, limits) if places else None
     except OSError:
         return None
@@ -81,7 +81,8 @@ def _places() -> tuple[Path, ...]:
     for folder in (folder for place in places for folder in place.iterdir()):
         maker = GROUP.fullmatch(folder.name)
         if maker and not Path("/proc", maker[1]).exists():  # its grader was killed
-            _left.add(folder)
+            with suppress(OSError):  # another user's, or its last processes are ending
+                folder.rmdir()
     return places if places and _can_be_entered(places) else ()
 
 

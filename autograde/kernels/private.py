@@ -49,7 +49,9 @@ async def why_it_was_interrupted(manager: object) -> str:
         return ""
     await provisioner.poll()
     seconds = provisioner.limits.cell_cpu_seconds
-    return f"used more than {seconds} s of processor time" if provisioner.interrupted else ""
+    if provisioner.interrupted != provisioner.cell:
+        return ""
+    return f"used more than {seconds} s of processor time"
 
 
 def why_it_died(manager: object) -> str:

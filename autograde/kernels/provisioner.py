@@ -35,7 +35,9 @@ class WalledProvisioner(KernelProvisionerBase):
     folder: int | None = None
     code: int | None = None
     reason: str = ""
-    interrupted = False
+    cell = 0
+    interrupted: int | None = None
+    """The number of the cell that was interrupted for its processor time."""
 
     @property
     def has_process(self) -> bool:
@@ -55,7 +57,7 @@ class WalledProvisioner(KernelProvisionerBase):
         folder = Path(kwargs.get("cwd") or Path.cwd())
         files = [] if _is_course(folder) else template.plain_files(folder)
         environment = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
-        self.code, self.reason = None, ""
+        self.code, self.reason, self.cell, self.interrupted = None, "", 0, None
         for attempt in range(ATTEMPTS):
             self.kernel = kernel = self._ask(environment)
             try:
@@ -129,7 +131,7 @@ class WalledProvisioner(KernelProvisionerBase):
                 return self.code
             said = json.loads(message)
             self.code, self.reason = said.get("exit"), said.get("reason", "")
-            self.interrupted = self.interrupted or "interrupted" in said
+            self.interrupted = said.get("interrupted", self.interrupted)
 
     async def wait(self) -> int | None:
         """Wait until the kernel has ended."""
@@ -146,7 +148,7 @@ class WalledProvisioner(KernelProvisionerBase):
 
     def next_cell(self) -> None:
         """From now on processor time is another cell's."""
-        self.interrupted = False
+        self.cell += 1
         self._order(NEXT_CELL)
 
     def _order(self, number: int) -> None:

@@ -196,9 +196,11 @@ def _traces() -> list[Path]:
 
 def root_may_mount() -> bool:
     """Whether this is root with CAP_SYS_ADMIN, as root is outside of containers."""
+    if os.getuid() != 0 or sys.platform != "linux":
+        return False
     status = Path("/proc/self/status").read_text()
     (effective,) = (line for line in status.splitlines() if line.startswith("CapEff:"))
-    return os.getuid() == 0 and bool(int(effective.split()[1], 16) >> SYS_ADMIN & 1)
+    return bool(int(effective.split()[1], 16) >> SYS_ADMIN & 1)
 
 
 def unprivileged_uid() -> int:

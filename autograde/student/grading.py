@@ -37,6 +37,7 @@ def _graded() -> Session:
         seed = int(shell.kernel.raw_input("the seed: "))
     except StdinNotImplementedError:
         raise RuntimeError("in grading a rubric runs in the lesson's own cell only") from None
+    shell.kernel._allow_stdin = False  # else an answer's own input() would wait for the grader
     return Session(seed, hand_over)
 
 

@@ -96,10 +96,10 @@ def _look_after(line: socket.socket, kernel: int, limits: Limits) -> tuple[int, 
             elif not _obey(order, kernel):
                 return -signal.SIGKILL, ""
         reason = watch.look()
-        if reason == CELL:
-            _say(line, interrupted=True)
+        if reason == CELL and not select.select([line], [], [], 0)[0]:  # the next may have begun
+            _say(line, interrupted=watch.cell)
             _signal(kernel, signal.SIGINT)
-        elif reason:
+        elif reason and reason != CELL:
             return -signal.SIGKILL, reason
 
 
@@ -120,12 +120,14 @@ class Watch:
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
+        self.cell = 0
         self._next_look = 0.0
         # processor seconds before this cell; before the first cell none is too many
         self._before: float | None = math.inf
 
     def next_cell(self) -> None:
         """Another cell begins; what was used before it is known at the next look."""
+        self.cell += 1
         self._before = None
 
     def look(self) -> str:
