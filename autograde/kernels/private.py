@@ -48,10 +48,9 @@ async def why_it_was_interrupted(manager: object) -> str:
     if provisioner is None:
         return ""
     await provisioner.poll()
-    seconds = provisioner.limits.cell_cpu_seconds
     if provisioner.interrupted != provisioner.cell:
         return ""
-    return f"used more than {seconds} s of processor time"
+    return f"used more than {provisioner.limits.cell_cpu_seconds} s of processor time"
 
 
 def why_it_died(manager: object) -> str:
