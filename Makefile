@@ -72,7 +72,7 @@ lock: python ## pin the newest versions that fit pyproject.toml; torch stays
 	@echo 'requirements.lock is new. Give environment.yml the same versions.'
 
 clean: ## remove the environment and the caches, never grades or submissions
-	@rm -rf .venv .venv-lock build *.egg-info .mypy_cache .ruff_cache .pytest_cache
+	@rm -rf .venv .venv-lock build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(READY): requirements.lock pyproject.toml

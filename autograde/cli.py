@@ -185,18 +185,21 @@ def grade(
 )
 def report(lessons: tuple[str, ...], anonymous: bool, folder: Path | None) -> None:
     """Write report/LESSON.html: what a class knows and does not know, on one page a lesson."""
+    from autograde.grader.classdata import NothingGraded
     from autograde.grader.report import write_report
 
-    wanted, written = chosen(lessons), 0
-    for lesson in wanted:
+    written = empty = failed = 0
+    for lesson in chosen(lessons):
         try:
             page = write_report(lesson, anonymous=anonymous, csv_folder=folder)
             written += 1
             print(f"{lesson.name}: {page}")
         except course.CourseError as error:
             print(f"{lesson.name}: {error}")
+            empty += isinstance(error, NothingGraded)
+            failed += not isinstance(error, NothingGraded)
     # of all lessons, some may not have been taught yet
-    sys.exit(0 if written == len(wanted) or (written and not lessons) else 1)
+    sys.exit(1 if failed or not written or (empty and lessons) else 0)
 
 
 FORMATS = ["csv", "canvas", "moodle", "gradescope"]

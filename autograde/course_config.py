@@ -3,6 +3,8 @@
 import io
 import logging
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from nbgrader.converters import BaseConverter
@@ -30,6 +32,14 @@ def course_config(root: Path) -> Config:
     return config
 
 
+@contextmanager
+def without_order_warnings() -> Iterator[None]:
+    """nbgrader 0.9 adds rows in an order that SQLAlchemy 2.1 warns about; they are right."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SAWarning)
+        yield
+
+
 def convert(converter: type[BaseConverter], config: Config) -> None:
     """Run one of nbgrader's converters.
 
@@ -42,9 +52,7 @@ def convert(converter: type[BaseConverter], config: Config) -> None:
     log.addHandler(logging.StreamHandler(text))
     running = converter(coursedir=CourseDirectory(config=config), config=config, log=log)
     try:
-        with warnings.catch_warnings():
-            # nbgrader 0.9 adds rows in an order that SQLAlchemy 2.1 warns about; they are right
-            warnings.simplefilter("ignore", SAWarning)
+        with without_order_warnings():
             running.start()
     except NbGraderException as error:
         logged = text.getvalue()

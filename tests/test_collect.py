@@ -48,7 +48,7 @@ submission_100:
     :email: no@example.org
   :created_at: 2026-02-02 13:30:00 +01:00
 submission_101: 7
-""".replace("{{", "{").replace("}}", "}")
+"""
 
 PATHS: dict[str, Found | None] = {
     f"doejane_123_4567_{NOTEBOOK_FILE}": Found("123", NOTEBOOK_FILE),
@@ -126,8 +126,12 @@ def test_moodles_worksheet_says_when(tmp_path: Path) -> None:
         "\ufeffIdentifier,Full name,Last modified (submission),Last modified (grade)\n"
         'Participant 12,Jane,"Monday, 2 March 2026, 10:30 PM",-\n'
         "Participant 13,Joe,-,-\n"
+        'Participant 14,Zoe,"Montag, 2. März 2026, 22:30",-\n'
     )
-    assert read_worksheet(tmp_path, "Europe/Berlin") == {"12": HANDED_IN}
+    assert read_worksheet(tmp_path, "Europe/Berlin") == (
+        {"12": HANDED_IN},
+        ["Montag, 2. März 2026, 22:30"],
+    )
 
 
 def link() -> bytes:

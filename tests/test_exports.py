@@ -102,14 +102,19 @@ def test_moodle_one_lesson_is_the_grading_worksheet(course: Path) -> None:
     assert "Feedback comments" not in head
 
 
-def test_moodle_several_lessons_are_columns(course: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_moodle_several_lessons_are_columns(
+    course: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     with Gradebook(f"sqlite:///{course}/gradebook.db", "attention") as gradebook:
         gradebook.update_or_create_assignment("01_self_attention")
     head, *rows = exported(course, "moodle", LESSON, "01_self_attention")
     assert head == ["First name", "Last name", "Username", "Email address",
                     LESSON, "01_self_attention"]  # fmt: skip
     assert next(row for row in rows if row[2] == "ada")[3:] == ["ada@example.org", "14.0", ""]
-    assert "No email address for 1234, bob, eve, zoe: in Moodle, map Username" in caplog.text
+    assert (
+        "No email address for 1234, bob, eve, zoe: in Moodle, map Username"
+        in capsys.readouterr().err
+    )
 
 
 def test_gradescope(course: Path) -> None:
@@ -148,6 +153,7 @@ def test_nbgraders_command_finds_the_exporter(course: Path) -> None:
     [
         (["--format", "canvas"], 0, "grades-canvas.csv"),
         (["--format", "csv", LESSON, "--to", "own.csv"], 0, "own.csv"),
+        (["--format", "csv"], 0, "reads like a formula: it is written with a '"),
         (["--format", "excel"], 2, "'excel' is not one of"),
         (["--format", "csv", "03"], 2, "there is no lesson '03'"),
         (["--format", "csv", "--to", "no/such/folder.csv"], 1, "No such file or directory"),

@@ -106,12 +106,29 @@ def test_the_command(
     assert (result.exit_code, said in result.output) == (code, True), result.output
 
 
-def test_a_broken_graded_notebook_is_named(small_class: Lesson, tmp_path: Path) -> None:
+def test_a_broken_graded_notebook_is_named(
+    small_class: Lesson, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     root = tmp_path / "course"
     shutil.copytree(small_class.root, root)
     (root / "autograded" / "ada" / small_class.name / "causal_mask.ipynb").write_text("{}")
-    with pytest.raises(CourseError, match=r"ada.*causal_mask.ipynb .*Grade it again"):
+    with pytest.raises(CourseError, match=r"ada.*causal_mask.ipynb .*--student ada --regrade"):
         read_class(replace(small_class, root=root))
+    monkeypatch.chdir(root)
+    assert CliRunner().invoke(main, ["report"]).exit_code == 1
+
+
+def test_a_damaged_gradebook_is_said(
+    small_class: Lesson, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "course"
+    shutil.copytree(small_class.root, root)
+    (root / "gradebook.db").write_bytes(b"no database at all" * 1000)
+    monkeypatch.chdir(root)
+    for command in (["report"], ["export", "--format", "csv"]):
+        result = CliRunner().invoke(main, command)
+        assert result.exit_code == 1
+        assert "cannot be used: file is not a database" in result.output
 
 
 PROBLEMS = {
@@ -122,7 +139,7 @@ PROBLEMS = {
     "The notebook ran longer than 300 s. The cells after that were not run.": "too long",
     "The kernel died in the cell that begins 'jane = 1': it used up the memory": "kernel died",
     "The cell that begins 'jane' ran too long and did not stop when it was interrupted": "a cell",
-    "The kernel could not be run: no jane": "could not be run",
+    "The kernel sent what cannot be read (ValueError: jane).": "could not be read",
     "The judge failed on causal_mask: look at the feedback.": "the judge failed",
     "something about jane": "another problem",
 }

@@ -20,6 +20,7 @@ from autograde.course import lessons
 from autograde.grader import desk, guard, handed_in, pages, store
 from autograde.grader import grade as grading
 from autograde.grader.job import Job, Result
+from autograde.grader.submission import parse_submission
 from autograde.kernels.wall import missing
 
 STUDENTS = ("perfect", "other")
@@ -276,3 +277,33 @@ def test_a_folder_that_is_a_link_is_not_followed(course: Path) -> None:
     read = handed_in.read_handed_in("other", lesson, ["causal_mask.py", "variants", "*.json"])
     assert list(read.files) == ["causal_mask.ipynb"]
     assert "was not handed in" in read.remark
+
+
+SIZES = {
+    ("causal_mask.ipynb", "data.bin"): ("", "Too large, so left out: data.bin."),
+    ("my own.ipynb", "data.bin"): (
+        "",
+        "The file was called my own.ipynb; it was graded as causal_mask.ipynb. "
+        "Too large, so left out: data.bin.",
+    ),
+    ("huge.ipynb",): ("The file has 1001 bytes, more than the 30000000 allowed.",) * 2,
+    ("a.txt", "b.txt", "c.txt", "causal_mask.ipynb"): ("", "Too large, so left out: c.txt."),
+}
+
+
+@pytest.mark.parametrize("names", SIZES)
+def test_what_is_too_large_is_named(
+    course: Path, monkeypatch: pytest.MonkeyPatch, names: tuple[str, ...]
+) -> None:
+    monkeypatch.setattr(handed_in, "MAX_FILE", 1000)
+    monkeypatch.setattr(handed_in, "MAX_TOGETHER", 2100)
+    folder = submitted(course).parent
+    submitted(course).unlink()
+    for name in names:
+        large = name in ("data.bin", "huge.ipynb")
+        content = b"x" * (1001 if large else 900) if "causal" not in name else b"{}"
+        (folder / name).write_bytes(b"{}" if name == "my own.ipynb" else content)
+    read = handed_in.read_handed_in("other", lessons(course)[LESSON], ["variants", "*.json"])
+    problem, remark = SIZES[names]
+    assert read.remark == remark
+    assert (problem or "JSON, but not") in parse_submission(read.notebook).problem

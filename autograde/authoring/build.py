@@ -29,7 +29,7 @@ def build(lesson: Lesson) -> None:
     Both are built aside and put in place together: a failed build changes neither.
 
     Raises:
-        CourseError: the lesson has faults; the message lists them all.
+        CourseError: the lesson has faults; the message lists them.
     """
     with TemporaryDirectory(dir=lesson.root, prefix=".build-") as folder:
         made = _build_into(lesson, Path(folder), db_url=None)

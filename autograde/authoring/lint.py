@@ -1,4 +1,4 @@
-"""What a lesson must keep to. All faults are collected and reported together."""
+"""What a lesson must keep to. Each look at it collects all faults that it finds."""
 
 import ast
 from collections import Counter

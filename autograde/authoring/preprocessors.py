@@ -11,8 +11,9 @@ from nbgrader.preprocessors import NbGraderPreprocessor
 
 from autograde.authoring import lint
 from autograde.authoring.sources import identify, source_notebook
-from autograde.course import CourseError, Lesson, find_root, lessons
+from autograde.course import CourseError, Lesson
 from autograde.grader.expected import make_keys
+from autograde.grader.preprocessors import lesson_of
 from autograde.grader.versions import keep
 from autograde.kernels.private import open_manager
 from autograde.student.practice import PRACTICE_FILE
@@ -23,11 +24,6 @@ UNSTEADY = "unsteady-output"
 """The tag of a cell whose output differs from run to run; it is not kept."""
 WIDGET = "application/vnd.jupyter.widget-view+json"
 CELL_SECONDS = 120
-
-
-def lesson_of(resources: dict[str, Any]) -> Lesson:
-    """The lesson that nbgrader is converting; it runs in the course's folder."""
-    return lessons(find_root(Path.cwd()))[resources["nbgrader"]["assignment"]]
 
 
 def practice_data(lesson: Lesson) -> bytes:
@@ -53,7 +49,7 @@ class LintSource(NbGraderPreprocessor):
 
     def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[Any, Any]:
         lesson = lesson_of(resources)
-        refuse(lesson, lint.lint_source(lesson, nb))
+        refuse(lesson, lint.lint_source(lesson, nb))  # what is next needs a source without faults
         refuse(lesson, lint.lint_variants(lesson) + lint.lint_stubs(lesson, nb))
         return nb, resources
 

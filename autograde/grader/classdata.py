@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from nbgrader.api import BaseCell, Grade, Gradebook
-from nbgrader.coursedir import CourseDirectory
 
 from autograde.course import CourseError, Lesson
 from autograde.course_config import course_config
+from autograde.grader.guard import open_gradebook
 from autograde.grader.saving import rows_of_class
 from autograde.grader.store import read_entry
 from autograde.grader.verdicts import NOTE, judged, read_verdicts
@@ -39,12 +39,15 @@ KINDS = {
     "The notebook ran longer": "the notebook ran too long",
     "ran too long and did not stop": "a cell ran too long and did not stop",
     "The kernel died": "the kernel died while the notebook ran",
-    "The kernel": "the kernel could not be run or read",
+    "The kernel sent": "what the kernel sent could not be read",
     "The judge failed": "the judge failed",
     "graded without its verdicts": "graded by an earlier version, without verdicts",
-    "not graded": "handed in, not graded",
 }
 """What a problem says, and its kind in words without anything of the student's in them."""
+
+
+class NothingGraded(CourseError):
+    """There is nothing yet to tell of a lesson."""
 
 
 @dataclass(frozen=True)
@@ -158,16 +161,16 @@ def read_class(lesson: Lesson) -> ClassData:
     """What the gradebook and the graded notebooks know of a lesson.
 
     Raises:
-        CourseError: nobody's submission of this lesson is graded, or a graded notebook is broken.
+        CourseError: a graded notebook or the gradebook is broken.
+        NothingGraded: nobody's submission of this lesson is graded.
     """
-    course = CourseDirectory(config=course_config(lesson.root))
-    with Gradebook(course.db_url, course.course_id) as gradebook:
+    with open_gradebook(course_config(lesson.root)) as gradebook:
         found = tuple(_submissions(lesson, gradebook))
     graded = {submission.student for submission in found}
     folders = sorted((lesson.root / "submitted").glob(f"*/{lesson.name}"))
     not_graded = tuple(path.parent.name for path in folders if path.parent.name not in graded)
     if not found:
-        raise CourseError(
+        raise NothingGraded(
             f"no submission of {lesson.name} is graded. Run: autograde grade {lesson.name}"
         )
     return ClassData(lesson, found, not_graded)
@@ -232,7 +235,7 @@ def _note(folder: Path, lesson: Lesson) -> dict[str, Any] | None:
         read_verdicts(note)
     except (ValueError, KeyError, TypeError) as error:
         raise CourseError(
-            f"{path} is no notebook that `autograde grade` wrote ({error!r}). "
-            f"Grade it again: autograde grade {lesson.name} --student {folder.parent.name}"
+            f"{path} is no notebook that `autograde grade` wrote ({error!r}). Grade it again: "
+            f"autograde grade {lesson.name} --student {folder.parent.name} --regrade"
         ) from error
     return note

@@ -136,19 +136,23 @@ def read_metadata(folder: Path) -> dict[PurePath, Any]:
     return found
 
 
-def read_worksheet(folder: Path, zone: str) -> dict[str, datetime]:
-    """When each participant handed in, from a grading worksheet of Moodle that lies in a folder."""
-    found = {}
+def read_worksheet(folder: Path, zone: str) -> tuple[dict[str, datetime], list[str]]:
+    """When each participant handed in, from a grading worksheet of Moodle that lies in a folder;
+    and the times in it that cannot be read, as those in another language than English."""
+    found, unread = {}, []
     for path in sorted(path for path in folder.glob("*.csv") if path.is_file()):
         with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
             for row in csv.DictReader(file):
                 number = re.search(r"\d+$", row.get("Identifier") or "")
                 time = row.get("Last modified (submission)") or ""
-                with suppress(ValueError, OverflowError):  # "-", or a language it does not know
-                    if number:
-                        local = dates.parse(time).replace(tzinfo=ZoneInfo(zone))
-                        found[number[0]] = _utc(local)
-    return found
+                if not number or time in ("", "-"):
+                    continue
+                try:
+                    local = dates.parse(time).replace(tzinfo=ZoneInfo(zone))
+                    found[number[0]] = _utc(local)
+                except (ValueError, OverflowError):
+                    unread.append(time)
+    return found, unread
 
 
 class SafeExtractor(ExtractorPlugin):
@@ -240,7 +244,14 @@ class LmsCollector(FileNameCollectorPlugin):
 
     @cached_property
     def _times(self) -> dict[str, datetime]:
-        return read_worksheet(self.folder, self.time_zone)
+        times, unread = read_worksheet(self.folder, self.time_zone)
+        if unread:
+            self.log.warning(
+                "%d times in Moodle's worksheet cannot be read, as %r: nobody among these counts "
+                "as late. Download the worksheet with Moodle in English",
+                len(unread), unread[0],
+            )  # fmt: skip
+        return times
 
     @cached_property
     def _known(self) -> dict[str, str]:

@@ -66,6 +66,7 @@ class Facts:
     """What is the same for every submission of a lesson in one run."""
 
     def __init__(self, lesson: Lesson, gradebook: Gradebook, config: Config, wall: bool) -> None:
+        self.lesson = lesson
         self.versions = versions(lesson, gradebook)
         self.known = saving.known(gradebook, lesson)
         deciding = [
@@ -98,7 +99,7 @@ class Desk:
         self._feedback = pages.converter(config)
         self._late = AssignLatePenalties(parent=self._autograde, config=config)
         self._late.init_plugin()
-        self._facts: dict[str, Facts] = {}
+        self._facts: Facts | None = None
 
     @cached_property
     def _pickled(self) -> bytes:
@@ -106,9 +107,9 @@ class Desk:
 
     def _of(self, lesson: Lesson) -> Facts:
         """Lessons are graded one after another, so the facts of one are enough to hold."""
-        if lesson.name not in self._facts:
-            self._facts[lesson.name] = Facts(lesson, self.gradebook, self.config, self.wall)
-        return self._facts[lesson.name]
+        if self._facts is None or self._facts.lesson != lesson:
+            self._facts = Facts(lesson, self.gradebook, self.config, self.wall)
+        return self._facts
 
     def look(self, student: str, lesson: Lesson, *, regrade: bool) -> Prepared | Page | None:
         """What is to do for a submission: all of it, its page alone, or nothing.

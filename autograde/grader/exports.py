@@ -4,6 +4,7 @@ What counts is the score less what lateness costs, never below 0. In the files f
 who handed nothing in has an empty cell, which is not a 0.
 """
 
+import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from nbgrader.api import Assignment, Gradebook, MissingEntry, Student, SubmittedAssignment
-from nbgrader.coursedir import CourseDirectory
 from nbgrader.plugins import ExportPlugin
 from traitlets import Dict
 
 from autograde.course import CourseError
 from autograde.course_config import course_config
+from autograde.grader.guard import open_gradebook
 from autograde.grader.spreadsheet import Cell, safe, write_table
 
 Table = tuple[list[str], list[list[Cell]]]
@@ -303,14 +304,15 @@ def export_grades(root: Path, kind: str, lessons: tuple[str, ...], file: Path | 
     """Export the grades of a course, as `nbgrader export` does; returns the file.
 
     Raises:
-        CourseError: the gradebook does not know a lesson, or there is none.
+        CourseError: the gradebook does not know a lesson, or cannot be read.
         OSError: the file cannot be written.
     """
     config = course_config(root)
-    course = CourseDirectory(config=config)
-    exporter = EXPORTERS[kind](config=config)
+    terminal = logging.Logger("export", logging.WARNING)  # nbgrader's command brings its own
+    terminal.addHandler(logging.StreamHandler())
+    exporter = EXPORTERS[kind](config=config, log=terminal)
     exporter.to = str(file or root / exporter.file)
     exporter.assignment = list(lessons)
-    with Gradebook(course.db_url, course.course_id) as gradebook:
+    with open_gradebook(config) as gradebook:
         exporter.export(gradebook)
     return Path(exporter.to)

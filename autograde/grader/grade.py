@@ -1,4 +1,4 @@
-"""Grade a class: submissions run on an executor; this process alone judges and saves."""
+"""Grade a class: executors run and judge submissions, this process alone saves."""
 
 import traceback
 from collections.abc import Callable, Iterator
@@ -6,14 +6,10 @@ from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
-from nbgrader.api import Gradebook
 from nbgrader.coursedir import CourseDirectory
-from sqlalchemy.engine import make_url
 from sqlalchemy.exc import DBAPIError
-from traitlets.config import Config
 
 from autograde.course import CourseError, Lesson
 from autograde.course_config import course_config
@@ -75,7 +71,7 @@ def grade_class(
         sweep(root)
         config = course_config(root)
         guard.copy_gradebook(root, CourseDirectory(config=config).db_url)
-        gradebook = opened.enter_context(open_gradebook(config))
+        gradebook = opened.enter_context(guard.open_gradebook(config))
         local = opened.enter_context(_ending(Processes(how.workers)))
         away: Executor = local
         number = how.workers
@@ -84,27 +80,6 @@ def grade_class(
         desk = Desk(root, config, gradebook, wall=how.wall)
         run = _Run(desk, local, away, AHEAD * max(number, how.workers), how.regrade)
         yield from run.all(submissions, stopped)
-
-
-@contextmanager
-def open_gradebook(config: Config) -> Iterator[Gradebook]:
-    """The course's gradebook.
-
-    Raises:
-        Stop: it cannot be opened, or what is done with it fails.
-    """
-    course = CourseDirectory(config=config)
-    try:
-        with Gradebook(course.db_url, course.course_id) as gradebook:
-            # each submission gets a session of its own, so that nothing in it is old; else every
-            # row would be read again after each of nbgrader's commits
-            gradebook.db.remove()
-            gradebook.db.configure(expire_on_commit=False)
-            yield gradebook
-    except DBAPIError as error:
-        where = make_url(course.db_url).render_as_string(hide_password=True)
-        copy = guard.last_copy(Path(course.root))
-        raise Stop(f"the gradebook {where} cannot be used: {error.orig}. {copy}") from error
 
 
 @contextmanager
@@ -261,7 +236,7 @@ def check_released(lessons: list[Lesson]) -> None:
             raise CourseError(
                 f"{lesson.name} is not built here. Run: autograde build {lesson.name}"
             )
-    with open_gradebook(course_config(lessons[0].root)) as gradebook:
+    with guard.open_gradebook(course_config(lessons[0].root)) as gradebook:
         known = {assignment.name for assignment in gradebook.assignments}
     for lesson in lessons:
         if lesson.name not in known:

@@ -1,4 +1,4 @@
-"""Before a class is graded: one run at a time, room on the disk, a gradebook that can be read."""
+"""One run at a time, room on the disk, a gradebook that can be read."""
 
 import errno
 import fcntl
@@ -10,7 +10,11 @@ from contextlib import closing, contextmanager
 from datetime import datetime
 from pathlib import Path
 
+from nbgrader.api import Gradebook
+from nbgrader.coursedir import CourseDirectory
 from sqlalchemy.engine import make_url
+from sqlalchemy.exc import DBAPIError
+from traitlets.config import Config
 
 from autograde.course import CourseError
 from autograde.grader.seeds import state_folder
@@ -109,6 +113,27 @@ def copy_gradebook(root: Path, db_url: str) -> Path | None:
     for old_copy in copies[: -(COPIES - 1)]:
         old_copy.unlink()
     return target
+
+
+@contextmanager
+def open_gradebook(config: Config) -> Iterator[Gradebook]:
+    """The course's gradebook.
+
+    Raises:
+        Stop: it cannot be opened, or what is done with it fails.
+    """
+    course = CourseDirectory(config=config)
+    try:
+        with Gradebook(course.db_url, course.course_id) as gradebook:
+            # each submission gets a session of its own, so that nothing in it is old; else every
+            # row would be read again after each of nbgrader's commits
+            gradebook.db.remove()
+            gradebook.db.configure(expire_on_commit=False)
+            yield gradebook
+    except DBAPIError as error:
+        where = make_url(course.db_url).render_as_string(hide_password=True)
+        copy = last_copy(Path(course.root))
+        raise Stop(f"the gradebook {where} cannot be used: {error.orig}. {copy}") from error
 
 
 def last_copy(root: Path) -> str:

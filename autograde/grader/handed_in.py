@@ -1,13 +1,14 @@
 """What students handed in: read into memory under the names nbgrader expects; nothing is moved."""
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from nbgrader.utils import find_all_files
 
 from autograde.course import CourseError, Lesson
-from autograde.grader.submission import NOT_HANDED_IN
+from autograde.grader.submission import NOT_HANDED_IN, too_large
 from autograde.kernels.template import plain_files
 
 MAX_FILE = 50_000_000
@@ -53,8 +54,9 @@ def submissions(root: Path, lessons: list[Lesson], student: str | None) -> list[
 def read_handed_in(student: str, lesson: Lesson, ignore: list[str]) -> HandedIn:
     """Read a submission's plain files, and the lesson's own over them, as nbgrader does.
 
-    A wrong file name is put right where only one notebook can be meant. Without a notebook, one
-    that says so takes its place, so that the submission is graded and gets its words.
+    A wrong file name is put right where only one notebook can be meant. Without a notebook, or when
+    it is too large to read, one that says so takes its place, so that the submission is graded and
+    gets its words.
 
     Args:
         ignore: nbgrader's `CourseDirectory.ignore`: what of the lesson's folder does not travel.
@@ -65,27 +67,32 @@ def read_handed_in(student: str, lesson: Lesson, ignore: list[str]) -> HandedIn:
     folder = lesson.root / "submitted" / student / lesson.name
     linked = folder.is_symlink() or folder.parent.is_symlink()  # to what another handed in, say
     paths = [] if linked else plain_files(folder)
-    small = {name: path for path, name in paths if path.stat().st_size <= MAX_FILE}
-    files, remark = _renamed(_up_to(small), lesson)
+    files, left_out = read_files(paths)
+    files, remark = _renamed(files, left_out, lesson)
     for path in map(Path, find_all_files(str(lesson.folder), [*ignore, "*.ipynb"])):
         files[str(path.relative_to(lesson.folder))] = path.read_bytes()
     return HandedIn(student, lesson, files, remark)
 
 
-def _up_to(paths: dict[str, Path]) -> dict[str, bytes]:
-    """The contents of the files, notebooks first, as long as they are not too large together."""
+def read_files(paths: Iterable[tuple[Path, str]]) -> tuple[dict[str, bytes], dict[str, int]]:
+    """The contents of files by name, and the sizes of those that are too large, alone or together
+    with those read before. Notebooks are read first."""
     files: dict[str, bytes] = {}
-    left = MAX_TOGETHER
-    for name in sorted(paths, key=lambda name: (not name.endswith(".ipynb"), name)):
-        content = paths[name].read_bytes()
-        left -= len(content)
-        if left < 0:
-            break
-        files[name] = content
-    return files
+    left_out: dict[str, int] = {}
+    room = MAX_TOGETHER
+    for path, name in sorted(paths, key=lambda file: (not file[1].endswith(".ipynb"), file[1])):
+        size = path.stat().st_size
+        if size > min(MAX_FILE, room):
+            left_out[name] = size
+        else:
+            files[name] = path.read_bytes()
+            room -= size
+    return files, left_out
 
 
-def _renamed(files: dict[str, bytes], lesson: Lesson) -> tuple[dict[str, bytes], str]:
+def _renamed(
+    files: dict[str, bytes], left_out: dict[str, int], lesson: Lesson
+) -> tuple[dict[str, bytes], str]:
     """The files, the notebook that is graded under its right name, and a remark on that."""
     right, remark = f"{lesson.notebook}.ipynb", ""
     others = [name for name in files if name.endswith(".ipynb") and "/" not in name]
@@ -98,5 +105,11 @@ def _renamed(files: dict[str, bytes], lesson: Lesson) -> tuple[dict[str, bytes],
     if right not in files:
         found = ", ".join(others) or "no notebook"
         remark = f"{right} was not handed in (found: {found})."
+        for name, size in left_out.items():
+            if name.endswith(".ipynb") and "/" not in name:
+                remark = too_large(size)
         files[right] = json.dumps({NOT_HANDED_IN: remark}).encode()
+    elif left_out:
+        said = f"Too large, so left out: {', '.join(left_out)}."
+        remark = f"{remark} {said}" if remark else said
     return files, remark

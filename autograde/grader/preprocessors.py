@@ -13,6 +13,7 @@ from traitlets import Bool
 from autograde.course import CourseError, Lesson, find_root, lessons
 from autograde.grader.figures import figures_of
 from autograde.grader.guard import one_run
+from autograde.grader.handed_in import read_files
 from autograde.grader.job import Result, make_job, put_result, run_job
 from autograde.grader.judging import judge_by
 from autograde.grader.keys import keys_for
@@ -29,7 +30,7 @@ from autograde.verdict.judge import Verdict
 
 
 def lesson_of(resources: dict[str, Any]) -> Lesson:
-    """The lesson that nbgrader is grading; it runs in the course's folder."""
+    """The lesson that nbgrader is at; it runs in the course's folder."""
     return lessons(find_root(Path.cwd()))[resources["nbgrader"]["assignment"]]
 
 
@@ -91,7 +92,9 @@ class Run(NbGraderPreprocessor):
         if note["problem"]:
             return nb, resources
         folder = Path(resources["metadata"]["path"])
-        files = {name: path.read_bytes() for path, name in plain_files(folder)}
+        files, left_out = read_files(plain_files(folder))
+        if left_out:
+            self.log.warning("Too large, so left out: %s", ", ".join(left_out))
         seed = seed_of(lesson.root, lesson.name, nb)
         job = make_job(nb, files, seed, wall=self.wall, figures=figures_of(lesson))
         result = stored_result(lesson.root, job.key) or Result.from_bytes(run_job(job))

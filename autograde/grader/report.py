@@ -76,7 +76,8 @@ def write_report(
     Returns the page.
 
     Raises:
-        CourseError: nobody's submission of this lesson is graded, or a graded notebook is broken.
+        CourseError: a graded notebook or the gradebook is broken.
+        NothingGraded: nobody's submission of this lesson is graded.
     """
     data = read_class(lesson)
     if anonymous:

@@ -1,7 +1,6 @@
 """The gradebook: what is saved of a verdict, and what is there already."""
 
 import hashlib
-import warnings
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -23,9 +22,9 @@ from nbgrader.api import (
 )
 from nbgrader.preprocessors import AssignLatePenalties
 from nbgrader.utils import compute_checksum, is_grade, is_solution, is_task
-from sqlalchemy.exc import SAWarning
 
 from autograde.course import Lesson, grade_id
+from autograde.course_config import without_order_warnings
 from autograde.grader.verdicts import NOTE
 from autograde.grader.written import keep_read, save_written
 from autograde.verdict.judge import Verdict
@@ -102,9 +101,7 @@ def save(
     student, lesson = place
     when = {} if timestamp is None else {"timestamp": timestamp}
     gradebook.update_or_create_student(student)
-    with warnings.catch_warnings():
-        # nbgrader 0.9 adds rows in an order that SQLAlchemy 2.1 warns about; they are right
-        warnings.simplefilter("ignore", SAWarning)
+    with without_order_warnings():
         submission = gradebook.update_or_create_submission(lesson.name, student, **when)
     rows = Rows(gradebook, place)
     save_scores(rows, *judged)
@@ -217,12 +214,7 @@ def known(gradebook: Gradebook, lesson: Lesson) -> dict[str, Known]:
     for who, _, _, name, comment in rows_of_class(gradebook, lesson, Comment, *comments):
         by_hand[who].append((name, comment))
     gradebook.db.remove()
-    return {
-        who: Known(
-            digest(sorted(scores[who])), digest(sorted(by_hand[who], key=repr)), extensions[who]
-        )
-        for who in scores
-    }
+    return {who: _known(scores[who], by_hand[who], extensions[who]) for who in scores}
 
 
 def known_of(saved: Saved) -> Known:

@@ -22,7 +22,8 @@ from rich.text import Text
 
 from autograde.course import Lesson
 from autograde.course_config import course_config
-from autograde.grader.grade import Graded, How, grade_class, open_gradebook
+from autograde.grader.grade import Graded, How, grade_class
+from autograde.grader.guard import open_gradebook
 from autograde.grader.written import waiting
 
 INTERRUPTED = 130

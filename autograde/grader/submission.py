@@ -44,6 +44,11 @@ def parse_submission(content: bytes) -> Submission:
         return Submission(nbformat.v4.new_notebook(), str(error))
 
 
+def too_large(size: int) -> str:
+    """What is said of a notebook of so many bytes."""
+    return f"The file has {size} bytes, more than the {MAX_BYTES} allowed."
+
+
 class _Unreadable(Exception):
     """Says what is wrong with the file."""
 
@@ -52,7 +57,7 @@ def _parse(data: bytes) -> NotebookNode:
     if not data:
         raise _Unreadable("The file is empty.")
     if len(data) > MAX_BYTES:
-        raise _Unreadable(f"The file has {len(data)} bytes, more than the {MAX_BYTES} allowed.")
+        raise _Unreadable(too_large(len(data)))
     try:
         content = json.loads(data.decode("utf-8"))
     except (ValueError, RecursionError) as error:
