@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from math import inf, isclose, isnan
+from math import inf, isclose, isfinite, isnan
 
 import torch
 from torch import Tensor
@@ -126,11 +126,14 @@ def tensor_distance(got: Tensor, expected: Tensor) -> float:
     got, expected = got.double(), expected.double()
     if torch.equal(got, expected):
         return 0.0
-    same = (got == expected) | (got.isnan() & expected.isnan())
     finite = expected[expected.isfinite()]
     scale = float(finite.abs().max()) if finite.numel() else 0.0
-    error = torch.where(same, 0.0, (got - expected).abs()) / (scale or 1.0)
+    error = torch.where(_same(got, expected), 0.0, (got - expected).abs()) / (scale or 1.0)
     return float(error.nan_to_num(nan=inf).max())
+
+
+def _same(got: Tensor, expected: Tensor) -> Tensor:
+    return (got == expected) | (got.isnan() & expected.isnan())
 
 
 def _name(tensor: Tensor) -> str:
@@ -161,12 +164,14 @@ def describe_tensors(got: Tensor, expected: Tensor) -> str:
     for described in (_describe_factor, _describe_sums, _describe_constant, _describe_order):
         if text := described(got, expected):
             return text
-    index = int((got - expected).abs().nan_to_num(nan=inf).argmax())
+    errors = torch.where(_same(got, expected), 0.0, (got - expected).abs()).nan_to_num(nan=inf)
+    index = int(errors.argmax())
     place, entry = _place(index, got), float(got.flatten()[index])
     if truth:
         return f"the entry at {place} is {bool(entry)} and should not be"
-    size = float((got - expected).abs().nan_to_num(nan=inf).max())
-    return f"the entry at {place} is {_entry(entry)}, off by {_size(size)}"
+    if not isfinite(entry):
+        return f"the entry at {place} is {_entry(entry)} and should not be"
+    return f"the entry at {place} is {_entry(entry)}, off by {_size(float(errors.max()))}"
 
 
 def _entry(number: float) -> str:
@@ -226,6 +231,7 @@ def _describe_order(got: Tensor, expected: Tensor) -> str:
         return "the numbers are right, but rows and columns are swapped"
     if got.ndim >= 2 and got.shape[-2] > 1 and _close(got, got[..., :1, :].expand_as(got)):
         return "every row is the same"
-    if _close(got.flatten().sort().values, expected.flatten().sort().values):
+    ordered = got.flatten().sort().values, expected.flatten().sort().values
+    if _close(*ordered) and not _close(got, expected):
         return "the numbers are right, but in the wrong places"
     return ""

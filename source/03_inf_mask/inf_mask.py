@@ -238,7 +238,8 @@ def _rubric(r):
 
     r.call("one sentence, scores of exactly 0 among them", mask_scores, r.normal(9, 9).round(), holes(9, 9))
     r.call("one mask for a batch of heads", mask_scores, r.normal(2, 3, 8, 8), holes(8, 8))
-    r.call("a mask for each sentence", mask_scores, r.normal(4, 3, 7, 7), holes(4, 1, 7, 7))
+    r.call("a mask for each sentence, a mask for each head", lambda *cases: [mask_scores(*case) for case in cases],
+           (r.normal(4, 3, 7, 7), holes(4, 1, 7, 7)), (r.normal(4, 3, 7, 7), holes(3, 7, 7)))
     r.call("as many heads as sentences", mask_scores, r.normal(3, 3, 6, 6), holes(3, 1, 6, 6))
     r.call("a batch of one sentence", mask_scores, r.normal(1, 7, 7), holes(7, 7))
     r.call("the same keys hidden for every query", mask_scores, r.normal(9, 9), holes(1, 9))
@@ -301,16 +302,15 @@ def _rubric(r):
         # the square root of d_k is a whole number where scores are large: no rounding to speak of
         return scores + visible + (hidden - visible) * torch.ones_like(scores).triu(diagonal=1)
 
-    r.call("one sentence, scores of exactly 0 among them", causal_weights, (2 * r.normal(8, 8)).round(), 3)
+    r.call("one sentence, scores of exactly 0 among them", causal_weights, (2 * r.normal(1, 8, 8)).round(), 3)
     r.call("a batch of heads", causal_weights, 2 * r.normal(2, 3, 8, 8), d_k=12)
     r.call("as many sentences as tokens", causal_weights, 2 * r.normal(7, 7, 7), 5)
-    r.call("a key of one number, scores near 100", causal_weights, 100 + r.normal(9, 9), 1)
-    r.call("hidden scores 20,000 above the visible", causal_weights, far_apart(r.normal(8, 8), -1e4, 1e4), 4)
+    r.call("hidden scores 20,000 above the visible, a key of one number", causal_weights, far_apart(r.normal(9, 9), -1e4, 1e4), 1)
     r.call("visible scores 20,000 above the hidden", causal_weights, far_apart(r.normal(9, 9), 1e4, -1e4), 4)
     r.call("scores scattered over ±10,000", causal_weights, 1e4 * r.uniform(3, 7, 7), 64)
     r.call("one token alone", causal_weights, r.normal(2, 1, 1), 6)
     r.call("many tokens, times values", lambda scores, values: causal_weights(scores, 9) @ values,
-           r.normal(40, 40), r.normal(40, 1))
+           r.normal(100, 100), r.normal(100, 1))
     r.call("float64, stored by columns", causal_weights, 1e4 + 2 * r.normal(9, 9, dtype=torch.float64).T, 7)
     r.gradient("lets gradients through, also where hidden scores are huge", causal_weights,
                far_apart(r.normal(2, 6, 6), 0, 1000), 9)
@@ -767,10 +767,11 @@ def _rubric(r):
     r.call("the same keys hidden for every query", masked_softmax, 2 * r.normal(4, 9, 9),
            (r.uniform(4, 1, 9) > 0) & one_visible(9)[4])
     r.call("one visible key in each row", masked_softmax, 2 * r.normal(8, 8), one_visible(8))
-    r.call("a mask for each sentence", masked_softmax, 2 * r.normal(4, 3, 7, 7), some_hidden(4, 1, 7, 7))
+    r.call("a mask for each sentence, a mask for each head", lambda *cases: [masked_softmax(*case) for case in cases],
+           (2 * r.normal(4, 3, 7, 7), some_hidden(4, 1, 7, 7)), (2 * r.normal(4, 3, 7, 7), some_hidden(3, 7, 7)))
     r.call("as many heads as sentences", masked_softmax, 2 * r.normal(3, 3, 6, 6), some_hidden(3, 1, 6, 6))
     r.call("all keys hidden for some queries: zeros", masked_softmax, 2 * r.normal(4, 9, 9), r.uniform(4, 9, 1) > 0)
-    r.call("everything hidden, or nothing", extremes, 2 * r.normal(2, 6, 6))
+    r.call("everything hidden, or nothing", extremes, 2 * r.normal(1, 2, 6, 6))
     r.call("hidden scores 20,000 above the visible, some rows hidden", masked_softmax,
            far_apart(r.normal(9, 9), rows, -1e4, 1e4), rows)
     r.call("visible scores scattered over ±10,000", masked_softmax,

@@ -928,10 +928,10 @@ def _rubric(r):
     r.call("layers that look ahead, and some that do not", outputs_of_zeros_too, r.normal(2, 7, 5), r.normal(4, 5))
     r.call("one token looks at one other", every_place, r.normal(3, 8, 4), r.normal(5, 4), 0.5,
            (0, 1), (1, 2), (3, 4), (6, 7), (0, 7), (1, r.integer(3, 6)))
-    r.call("one of forty tokens looks a little ahead", every_place, r.normal(2, 40, 4), r.normal(3, 4), 0.001, (19, r.integer(21, 38)))
+    r.call("one of forty tokens looks a little ahead", every_place, r.normal(8, 40, 12), r.normal(24, 12), 0.001, (19, r.integer(21, 38)))
     r.call("the same layer, asked again", asked_again, r.normal(2, 6, 5), r.normal(4, 5))
     r.call("the sentences of a batch", sentences, r.normal(3, 6, 4), r.normal(5, 4))
-    r.call("what is hard to see", hard_to_see, r.normal(2, 6, 5), r.normal(6, 5))
+    r.call("what is hard to see", hard_to_see, r.normal(8, 6, 12), r.normal(24, 12))
     r.call("large and small outputs", sizes, r.normal(5, 7, 4), r.normal(12, 4))
     r.call("judged as in eval()", as_in_eval, r.normal(2, 7, 4), r.normal(5, 4))
     r.call("a future of zeros, tokens that are all alike", zeros_or_alike, r.normal(2, 6, 4), r.normal(3, 4))

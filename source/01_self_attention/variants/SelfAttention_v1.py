@@ -796,3 +796,24 @@ class SelfAttention_v1(nn.Module):
     def forward(self, x):
         q, k, v = x @ self.W_query, x @ self.W_key, x @ self.W_value
         return context_vectors(attention_weights(attention_scores(q, k), k.shape[-1]), v)
+
+# %% [markdown]
+# ## wrong: not_stable
+#
+# **Misconception.** Inside a layer scores stay small, so the softmax needs no shift.
+#
+# **Hint.** Scores above 88 overflow in `exp`. Use `attention_weights`, or subtract the largest score of
+# each row first.
+
+# %%
+class SelfAttention_v1(nn.Module):
+    def __init__(self, d_in, d_out):
+        super().__init__()
+        self.W_query = nn.Parameter(torch.rand(d_in, d_out))
+        self.W_key = nn.Parameter(torch.rand(d_in, d_out))
+        self.W_value = nn.Parameter(torch.rand(d_in, d_out))
+
+    def forward(self, x):
+        queries, keys, values = x @ self.W_query, x @ self.W_key, x @ self.W_value
+        powers = (queries @ keys.T / keys.shape[-1] ** 0.5).exp()
+        return powers / powers.sum(dim=-1, keepdim=True) @ values

@@ -819,3 +819,44 @@ class SelfAttention_v2(nn.Module):
             for w in layers
         )
         return context_vectors(attention_weights(attention_scores(q, k), k.shape[-1]), v).to(x.dtype)
+
+# %% [markdown]
+# ## wrong: not_stable
+#
+# **Misconception.** Inside a layer scores stay small, so the softmax needs no shift.
+#
+# **Hint.** Scores above 88 overflow in `exp`. Use `attention_weights`, or subtract the largest score of
+# each row first.
+
+# %%
+class SelfAttention_v2(nn.Module):
+    def __init__(self, d_in, d_out, qkv_bias=False):
+        super().__init__()
+        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
+
+    def forward(self, x):
+        queries, keys, values = self.W_query(x), self.W_key(x), self.W_value(x)
+        powers = (queries @ keys.T / keys.shape[-1] ** 0.5).exp()
+        return powers / powers.sum(dim=-1, keepdim=True) @ values
+
+# %% [markdown]
+# ## wrong: values_start_as_ones
+#
+# **Misconception.** The values may start as anything; training will find them.
+#
+# **Hint.** Rows that start alike have gradients alike, and stay so. Leave the start to `nn.Linear`.
+
+# %%
+class SelfAttention_v2(nn.Module):
+    def __init__(self, d_in, d_out, qkv_bias=False):
+        super().__init__()
+        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
+        nn.init.ones_(self.W_value.weight)
+
+    def forward(self, x):
+        weights = attention_weights(attention_scores(self.W_query(x), self.W_key(x)), self.W_key.out_features)
+        return context_vectors(weights, self.W_value(x))

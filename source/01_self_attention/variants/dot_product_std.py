@@ -605,3 +605,17 @@ def dot_product_std(d_k, n_samples, generator):
     q = torch.randn(n_samples, d_k).normal_(generator=generator)
     k = torch.randn(n_samples, d_k).normal_(generator=generator)
     return (q * k).sum(dim=1).std().item()
+
+# %% [markdown]
+# ## wrong: spread_of_the_terms
+#
+# **Misconception.** The spread of a sum of `d_k` terms may be had from the spread of one term.
+#
+# **Hint.** That is what the figure below is to show. Measure the dot products themselves: add up each row
+# of `q * k` first.
+
+# %%
+def dot_product_std(d_k, n_samples, generator):
+    q = torch.randn(n_samples, d_k, generator=generator)
+    k = torch.randn(n_samples, d_k, generator=generator)
+    return ((q * k).std() * math.sqrt(d_k)).item()

@@ -769,3 +769,17 @@ def stable_softmax(x, dim=-1):
     narrow = x.float()
     powers = torch.exp(narrow - narrow.amax(dim=dim, keepdim=True))
     return (powers / powers.sum(dim=dim, keepdim=True)).to(x.dtype)
+
+# %% [markdown]
+# ## wrong: largest_of_all_matrices
+#
+# **Misconception.** With more than two dimensions the largest number of all will do.
+#
+# **Hint.** Another matrix of the batch may lie 20,000 below it, and its sum is then 0. Take the largest
+# along `dim`.
+
+# %%
+def stable_softmax(x, dim=-1):
+    largest = x.amax(dim, keepdim=True) if x.ndim <= 2 else x.max()
+    powers = torch.exp(x - largest)
+    return powers / powers.sum(dim, keepdim=True)

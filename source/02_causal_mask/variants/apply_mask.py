@@ -305,3 +305,14 @@ def apply_mask(weights, mask):
 # %%
 def apply_mask(weights, mask):
     return weights.float().masked_fill(mask == 0, 0.0).to(weights.dtype)
+
+# %% [markdown]
+# ## wrong: batch_of_one_dropped
+#
+# **Misconception.** A batch of one is no batch.
+#
+# **Hint.** The shape of the result is that of the weights, whatever the batch. Leave `squeeze` out.
+
+# %%
+def apply_mask(weights, mask):
+    return torch.where(mask == 0, 0.0, weights).squeeze(0)

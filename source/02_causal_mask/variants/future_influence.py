@@ -361,3 +361,16 @@ def future_influence(weights_fn, scores):
     future = torch.ones_like(scores).triu(diagonal=1) == 1
     changed = torch.where(future, (2 * torch.rand_like(scores) - 1) * math.sqrt(3), scores)
     return (weights_fn(changed) - weights_fn(scores)).abs()[~future].max().item()
+
+# %% [markdown]
+# ## wrong: next_token_left
+#
+# **Misconception.** The future of a token begins two tokens later.
+#
+# **Hint.** The next token is future as well. Replace all above the diagonal: `diagonal=1`.
+
+# %%
+def future_influence(weights_fn, scores):
+    future = torch.ones_like(scores).triu(diagonal=2) == 1
+    changed = torch.where(future, torch.randn_like(scores), scores)
+    return (weights_fn(scores) - weights_fn(changed)).tril().abs().max().item()

@@ -372,3 +372,16 @@ def tril_causal_weights(scores, d_k):
 def tril_causal_weights(scores, d_k):
     weights = torch.softmax(scores.float() / math.sqrt(d_k), dim=-1)
     return renormalise(weights.tril()).to(scores.dtype)
+
+# %% [markdown]
+# ## wrong: small_number_in_the_sum
+#
+# **Misconception.** A small number added to the sum keeps it from being 0, and changes nothing.
+#
+# **Hint.** Where a hidden score takes nearly all, the visible weights are as small as that number, and rows
+# no longer add up to 1. Treat only a sum of exactly 0 apart.
+
+# %%
+def tril_causal_weights(scores, d_k):
+    weights = torch.softmax(scores / math.sqrt(d_k), dim=-1).tril()
+    return weights / (weights.sum(dim=-1, keepdim=True) + 1e-9)

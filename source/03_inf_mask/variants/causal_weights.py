@@ -536,3 +536,30 @@ def causal_weights(scores, d_k):
 def causal_weights(scores, d_k):
     hidden = future_mask(scores.shape[-1]).to(scores.device)
     return torch.softmax(mask_scores(scores.float(), hidden) / math.sqrt(d_k), dim=-1).to(scores.dtype)
+
+# %% [markdown]
+# ## wrong: ten_thousand_below
+#
+# **Misconception.** Minus ten thousand is as good as minus infinity.
+#
+# **Hint.** A visible score may be as low as that; then the hidden ones count as much. Only minus infinity is
+# below every score.
+
+# %%
+def causal_weights(scores, d_k):
+    hidden = torch.ones_like(scores, dtype=torch.bool).triu(diagonal=1)
+    return torch.softmax((scores / math.sqrt(d_k)).masked_fill(hidden, -1e4), dim=-1)
+
+# %% [markdown]
+# ## wrong: one_token_left_as_it_is
+#
+# **Misconception.** One token alone has nobody to attend to, so nothing is to be done.
+#
+# **Hint.** It attends to itself, with a weight of 1. The general way gives that without a special case.
+
+# %%
+def causal_weights(scores, d_k):
+    if scores.shape[-1] == 1:
+        return scores
+    hidden = torch.ones_like(scores, dtype=torch.bool).triu(diagonal=1)
+    return torch.softmax(scores.masked_fill(hidden, float("-inf")) / math.sqrt(d_k), dim=-1)

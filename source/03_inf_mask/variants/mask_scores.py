@@ -476,3 +476,17 @@ def mask_scores(scores, mask):
 # %%
 def mask_scores(scores, mask):
     return scores.float().masked_fill(mask, float("-inf")).to(scores.dtype)
+
+# %% [markdown]
+# ## wrong: three_dimensions_are_sentences
+#
+# **Misconception.** A mask of three dimensions has one matrix for each sentence.
+#
+# **Hint.** It may have one for each head: broadcasting compares shapes from the right. Do not add a
+# dimension that nobody asked for.
+
+# %%
+def mask_scores(scores, mask):
+    if mask.ndim == 3 and scores.ndim == 4:
+        mask = mask.unsqueeze(1)
+    return scores.masked_fill(mask, float("-inf"))

@@ -601,3 +601,19 @@ def masked_softmax(scores, mask):
     empty = mask.all(dim=-1, keepdim=True)
     weights = torch.softmax(scores.float().masked_fill(mask & ~empty, float("-inf")), dim=-1)
     return weights.masked_fill(empty, 0.0).to(scores.dtype)
+
+# %% [markdown]
+# ## wrong: three_dimensions_are_sentences
+#
+# **Misconception.** A mask of three dimensions has one matrix for each sentence.
+#
+# **Hint.** It may have one for each head: broadcasting compares shapes from the right. Do not add a
+# dimension that nobody asked for.
+
+# %%
+def masked_softmax(scores, mask):
+    if mask.ndim == 3 and scores.ndim == 4:
+        mask = mask.unsqueeze(1)
+    hidden = scores.masked_fill(mask, float("-inf"))
+    empty = mask.expand_as(scores).all(dim=-1, keepdim=True)
+    return torch.softmax(hidden.masked_fill(empty, 0.0), dim=-1).masked_fill(mask, 0.0)
