@@ -82,7 +82,7 @@ $(READY): requirements.lock pyproject.toml
 	@.venv/bin/python $(PIP_INSTALL) -r requirements.lock
 	@.venv/bin/python $(PIP_INSTALL) --no-deps --no-build-isolation -e .
 	@.venv/bin/jupyter kernelspec install --log-level=ERROR --sys-prefix \
-		--name autograde-walled autograde/kernels/spec  # an editable install leaves it out
+		--name autograde-walled autograde/sandbox/spec  # an editable install leaves it out
 	@touch $@
 
 # Says what to do when this machine's Python cannot make the environment.

@@ -29,11 +29,11 @@ c.CourseDirectory.ignore = [
 c.ClearMarkScheme.enforce_metadata = False
 c.ClearSolutions.code_stub = {"python": "# YOUR CODE HERE\nraise NotImplementedError()"}
 c.GenerateAssignment.preprocessors = [
-    "autograde.authoring.preprocessors.Identify",
-    "autograde.authoring.preprocessors.LintSource",
+    "autograde.authoring.build_steps.Identify",
+    "autograde.authoring.build_steps.LintSource",
     "nbgrader.preprocessors.LockCells",
     "nbgrader.preprocessors.ClearSolutions",
-    "autograde.authoring.preprocessors.GiveCode",
+    "autograde.authoring.build_steps.GiveCode",
     "nbgrader.preprocessors.ClearOutput",
     "nbgrader.preprocessors.CheckCellMetadata",
     "nbgrader.preprocessors.ComputeChecksums",
@@ -41,51 +41,51 @@ c.GenerateAssignment.preprocessors = [
     "nbgrader.preprocessors.ClearMarkScheme",
     "nbgrader.preprocessors.ComputeChecksums",
     "nbgrader.preprocessors.CheckCellMetadata",
-    "autograde.authoring.preprocessors.LintStudent",
-    "autograde.authoring.preprocessors.AddPracticeData",
-    "autograde.authoring.preprocessors.KeepVersion",
+    "autograde.authoring.build_steps.LintStudent",
+    "autograde.authoring.build_steps.AddPracticeData",
+    "autograde.authoring.build_steps.KeepVersion",
 ]
 c.GenerateSolution.preprocessors = [
-    "autograde.authoring.preprocessors.Identify",
+    "autograde.authoring.build_steps.Identify",
     "nbgrader.preprocessors.LockCells",
     "nbgrader.preprocessors.ClearOutput",
-    "autograde.authoring.preprocessors.RunReference",
-    "autograde.authoring.preprocessors.AddPracticeData",
+    "autograde.authoring.build_steps.RunReference",
+    "autograde.authoring.build_steps.AddPracticeData",
 ]
 
 # What nbgrader reads in source/ is made from the lesson text, also in a fresh clone.
 sync(root)
 
-c.Autograde.exporter_class = "autograde.grader.preprocessors.SubmissionExporter"
+c.Autograde.exporter_class = "autograde.grading.nbgrader_steps.SubmissionExporter"
 c.Autograde.sanitize_preprocessors = [
-    "autograde.grader.preprocessors.Restore",
+    "autograde.grading.nbgrader_steps.Restore",
     "nbgrader.preprocessors.OverwriteKernelspec",
     "nbgrader.preprocessors.OverwriteCells",
     "nbgrader.preprocessors.CheckCellMetadata",
 ]
 c.Autograde.autograde_preprocessors = [
-    "autograde.grader.preprocessors.Run",
-    "autograde.grader.preprocessors.JudgeAndSave",
+    "autograde.grading.nbgrader_steps.Run",
+    "autograde.grading.nbgrader_steps.JudgeAndSave",
     "nbgrader.preprocessors.AssignLatePenalties",
     "nbgrader.preprocessors.CheckCellMetadata",
 ]
 c.GenerateFeedback.preprocessors = [
-    "autograde.grader.written.HandGrades",
+    "autograde.grading.written.HandGrades",
     "nbgrader.preprocessors.ClearMarkScheme",
     "nbconvert.preprocessors.CSSHTMLHeaderPreprocessor",
 ]
-c.GenerateFeedback.exporter_class = "autograde.grader.feedback.FeedbackExporter"
+c.GenerateFeedback.exporter_class = "autograde.grading.feedback.FeedbackExporter"
 
 # Lateness costs nothing unless you say so: "none", "zero" (no points left), or "percent" of the
 # score for each day that has begun. Within the hours of grace nothing is taken off.
-c.AssignLatePenalties.plugin_class = "autograde.grader.late.LatePolicy"
+c.AssignLatePenalties.plugin_class = "autograde.grading.late.LatePolicy"
 c.LatePolicy.penalty_method = "none"
 c.LatePolicy.percent_per_day = 10.0
 c.LatePolicy.grace_hours = 0.0
 
 # nbgrader export writes what nbgrader's own plug-in does, but no cell that a spreadsheet would run.
-c.ExportApp.plugin_class = "autograde.grader.exports.CsvExporter"
+c.ExportApp.plugin_class = "autograde.lms.exports.CsvExporter"
 
 # nbgrader zip_collect reads downloads of Canvas, Moodle and Gradescope as they are.
-c.ZipCollectApp.extractor_plugin = "autograde.grader.collect.SafeExtractor"
-c.ZipCollectApp.collector_plugin = "autograde.grader.collect.LmsCollector"
+c.ZipCollectApp.extractor_plugin = "autograde.lms.collect.SafeExtractor"
+c.ZipCollectApp.collector_plugin = "autograde.lms.collect.LmsCollector"

@@ -11,7 +11,7 @@ class WithPracticeData(build_py):
 
     def run(self) -> None:
         super().run()
-        place = Path(self.build_lib, "autograde", "student", "practice_data")
+        place = Path(self.build_lib, "autograde", "notebook", "practice_data")
         for file in sorted(Path("notebooks").glob("*/practice.safetensors.gz")):
             self.mkpath(str(place))
             self.copy_file(str(file), str(place / f"{file.parent.name}.safetensors.gz"))

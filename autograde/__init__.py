@@ -1,13 +1,13 @@
 """Teaching notebooks on attention, and the grader behind them.
 
-The folder says which code is in which zone of trust:
-
-student/    what a lesson imports; runs in the student's kernel
-verdict/    data in, data out; used on both sides
-kernels/    starts kernels and limits them; around untrusted code
-grader/     trusted: expected values, execution, judging, the gradebook, feedback
-working/    the student's commands on the working copy
+rubric/     what a rubric can ask, what it records, how that is judged and shown
+notebook/   what else a lesson imports: practice, progress, figures, widgets
+sandbox/    warm kernels behind a wall, for code that nobody trusts
+grading/    a submission's way from its bytes to the gradebook and its feedback
 authoring/  lesson text to notebooks, and the checks on both
+lms/        submissions from a learning management system, grades back to it
+report/     the class report
+workspace/  the student's own copy: lab, update, submit, self
 """
 
 __version__ = "0.1.0"

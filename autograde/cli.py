@@ -15,7 +15,7 @@ from rich.table import Table
 from autograde import course
 
 if TYPE_CHECKING:
-    from autograde.working.project import Project
+    from autograde.workspace.project import Project
 
 
 @click.group()
@@ -35,7 +35,7 @@ def chosen(names: tuple[str, ...]) -> list[course.Lesson]:
 
 def the_project() -> "Project":
     """The folder with lessons that this one belongs to; without one it is a usage error."""
-    from autograde.working.project import find_project
+    from autograde.workspace.project import find_project
 
     try:
         return find_project(Path.cwd())
@@ -153,10 +153,10 @@ def grade(
     no_wall: bool,
 ) -> None:
     """Grade submitted/ of this course into nbgrader's gradebook, and write feedback."""
-    from autograde.grader import grade as grading
-    from autograde.grader import handed_in, screen
-    from autograde.grader.guard import Stop
-    from autograde.grader.preprocessors import require_wall
+    from autograde.grading import grade as grading
+    from autograde.grading import handed_in, screen
+    from autograde.grading.guard import Stop
+    from autograde.grading.nbgrader_steps import require_wall
 
     wanted = chosen(lessons)
     root = wanted[0].root
@@ -185,8 +185,8 @@ def grade(
 )
 def report(lessons: tuple[str, ...], anonymous: bool, folder: Path | None) -> None:
     """Write report/LESSON.html: what a class knows and does not know, on one page a lesson."""
-    from autograde.grader.classdata import NothingGraded
-    from autograde.grader.report import write_report
+    from autograde.lms.classdata import NothingGraded
+    from autograde.report.class_report import write_report
 
     written = empty = failed = 0
     for lesson in chosen(lessons):
@@ -211,7 +211,7 @@ FORMATS = ["csv", "canvas", "moodle", "gradescope"]
 @click.option("--to", "file", type=click.Path(path_type=Path, dir_okay=False))
 def export(lessons: tuple[str, ...], kind: str, file: Path | None) -> None:
     """Write the grades of the gradebook to a file for another system."""
-    from autograde.grader.exports import export_grades
+    from autograde.lms.exports import export_grades
 
     chosen(lessons)  # a wrong name is a usage error
     with told():
@@ -222,8 +222,8 @@ def export(lessons: tuple[str, ...], kind: str, file: Path | None) -> None:
 @click.argument("options", nargs=-1, type=click.UNPROCESSED)
 def lab(options: tuple[str, ...]) -> None:
     """Open JupyterLab on your working copy of the lessons; OPTIONS go to JupyterLab."""
-    from autograde.working import lab as opening
-    from autograde.working.update import prepare
+    from autograde.workspace import lab as opening
+    from autograde.workspace.update import prepare
 
     project = the_project()
     with told():
@@ -240,8 +240,8 @@ def lab(options: tuple[str, ...]) -> None:
 @main.command()
 def update() -> None:
     """Bring new versions of the lessons into your working copy; what you wrote is kept."""
-    from autograde.working.lab import write_table
-    from autograde.working.update import update as bring
+    from autograde.workspace.lab import write_table
+    from autograde.workspace.update import update as bring
 
     project = the_project()
     with told():
@@ -257,7 +257,7 @@ def update() -> None:
 @main.command()
 def progress() -> None:
     """Say how far you are, lesson by lesson."""
-    from autograde.student.standing import of_course
+    from autograde.notebook.standing import of_course
 
     lessons = of_course(the_project().work)
     for lesson in lessons:
@@ -271,7 +271,7 @@ def progress() -> None:
 @click.option("--no-open", is_flag=True, help="Only write the page and say where it is.")
 def grade_self(notebook: Path, no_open: bool) -> None:
     """Grade a saved notebook of yours as grading will, and open the feedback page."""
-    from autograde.working.alone import grade_alone
+    from autograde.workspace.alone import grade_alone
 
     with told():
         graded = grade_alone(the_project(), notebook)
@@ -287,7 +287,7 @@ def grade_self(notebook: Path, no_open: bool) -> None:
 @click.option("--exchange", is_flag=True, help="Give them to nbgrader's exchange, not to a zip.")
 def submit(lessons: tuple[str, ...], yes: bool, exchange: bool) -> None:
     """Look at lessons, and pack them for your LMS; without a name, those you have begun."""
-    from autograde.working import submit as handing_in
+    from autograde.workspace import submit as handing_in
 
     project = the_project()
     try:

@@ -47,7 +47,7 @@ class Written:
 class Lesson:
     """One lesson. `root` is the course's folder.
 
-    `kept` is where an earlier version of it lies as a course does, see `grader/versions.py`.
+    `kept` is where an earlier version of it lies as a course does, see `grading/versions.py`.
     """
 
     root: Path

@@ -25,8 +25,8 @@ from whole_class import Answered, answers, copy_of, in_a_process, make_course
 
 from autograde.authoring.sources import source_notebook
 from autograde.course import Lesson, lessons
-from autograde.kernels import template
-from autograde.kernels.wall import missing
+from autograde.sandbox import template
+from autograde.sandbox.wall import missing
 
 HERE = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(HERE / "examples"))
@@ -87,7 +87,7 @@ def _one_kernel(code: str) -> Iterator[None]:
 
     from jupyter_client.blocking.client import BlockingKernelClient
 
-    from autograde.kernels.private import walled_manager
+    from autograde.sandbox.private import walled_manager
 
     manager = walled_manager()
     asyncio.run(manager.start_kernel(cwd="/var/empty"))
@@ -103,7 +103,7 @@ def _processes() -> Iterator[tuple[str, int]]:
     names = {2: "template, resident", 3: "kernel at work, private"}
     for path in Path("/proc").iterdir():
         try:
-            if b"autograde.kernels.inside" not in (path / "cmdline").read_bytes():
+            if b"autograde.sandbox.inside" not in (path / "cmdline").read_bytes():
                 continue
             if (path / "comm").read_text().startswith("bwrap"):
                 continue

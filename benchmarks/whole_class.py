@@ -44,16 +44,16 @@ from typing import Any, TypeVar, cast
 import nbformat
 
 from autograde.authoring.build import build
+from autograde.authoring.variants import read_variants
 from autograde.course import Lesson, choose
-from autograde.grader import grade, pages
-from autograde.grader.grade import How, grade_class
-from autograde.grader.handed_in import submissions
-from autograde.grader.judged import Judged, judge_result
-from autograde.grader.keys import keys_for
-from autograde.grader.pages import render
-from autograde.grader.seeds import seed_of
-from autograde.grader.variants import read_variants
-from autograde.kernels.wall import missing
+from autograde.grading import grade, pages
+from autograde.grading.grade import How, grade_class
+from autograde.grading.handed_in import submissions
+from autograde.grading.judged import Judged, judge_result
+from autograde.grading.keys import keys_for
+from autograde.grading.pages import render
+from autograde.grading.seeds import seed_of
+from autograde.sandbox.wall import missing
 
 HERE = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(HERE / "examples"))

@@ -11,8 +11,8 @@ from autograde.authoring.release import ENVIRONMENT, PACKAGE, release
 from autograde.cli import main
 from autograde.course import lessons
 from autograde.course_config import CONFIG
-from autograde.grader.report import write_report
-from autograde.kernels.wall import missing
+from autograde.report.class_report import write_report
+from autograde.sandbox.wall import missing
 
 HERE = Path(__file__).resolve().parent.parent
 SCRATCH = HERE / "demo-course"

@@ -13,8 +13,8 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
+from autograde.authoring.variants import read_variants
 from autograde.course import Exercise, Lesson, grade_id
-from autograde.grader.variants import read_variants
 
 SEED = 7
 

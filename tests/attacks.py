@@ -9,9 +9,9 @@ FORGE = """
 import base64, json, struct, torch
 from dataclasses import replace
 from IPython.display import display
-from autograde.student import grading
-from autograde.verdict.recording import MIME, Line, Outcome, Recording
-from autograde.verdict.packing import pack
+from autograde.rubric import hand_over as grading
+from autograde.rubric.recording import MIME, Line, Outcome, Recording
+from autograde.rubric.packing import pack
 
 def forge(make, mime=MIME, times=1):
     def hand_over(recording):
@@ -83,7 +83,7 @@ ATTACKS: dict[str, tuple[str, str]] = {
         "Not attempted",
     ),
     "patched_rubric": (
-        "from autograde.student import rubric as _; import sys\nm = sys.modules['autograde.student.rubric']\n"
+        "from autograde.notebook import rubric as _; import sys\nm = sys.modules['autograde.rubric.probes']\n"
         "for n in ('call', 'gradient', 'check', 'forward', 'backward', 'forbids', 'arguments'):\n"
         "    setattr(m.Rubric, n, lambda self, *a, **k: None)",
         "not reached",
@@ -97,7 +97,7 @@ ATTACKS: dict[str, tuple[str, str]] = {
         "the result is a bool, expected a Tensor",
     ),
     "patched_json_and_safetensors": (
-        "import json, safetensors.torch, autograde.verdict.packing as p\njson.dumps = lambda *a, **k: '{}'\n"
+        "import json, safetensors.torch, autograde.rubric.packing as p\njson.dumps = lambda *a, **k: '{}'\n"
         "p.save = lambda *a, **k: b'x' * 99",
         "The kernel sent what cannot be read",
     ),
@@ -106,7 +106,7 @@ ATTACKS: dict[str, tuple[str, str]] = {
         "The cells after that were not run",
     ),
     "patched_display": (
-        "import IPython.display, autograde.student.grading as g\ng.display = lambda *a, **k: None",
+        "import IPython.display, autograde.rubric.hand_over as g\ng.display = lambda *a, **k: None",
         "The rubric cell",
     ),
     "patched_formatters": (
@@ -204,7 +204,7 @@ ATTACKS: dict[str, tuple[str, str]] = {
     "listens_for_the_seed": (
         "heard = []\ndef hear(lines):\n    heard.append(''.join(lines))\n    return lines\n"
         "get_ipython().input_transformers_cleanup.append(hear)\n"
-        "def attention_scores(q, k):\n    from autograde.student import grading\n"
+        "def attention_scores(q, k):\n    from autograde.notebook import grading\n"
         "    seed = grading._graded().seed\n"
         "    raise RuntimeError(f'heard {sum(str(seed) in cell for cell in heard)} of {len(heard)}')",
         "RuntimeError: heard 0 of ",
@@ -224,7 +224,7 @@ ATTACKS: dict[str, tuple[str, str]] = {
         "The kernel sent what cannot be read",
     ),
     "names_the_references_figures": (
-        "from autograde.student import canvas\nfrom autograde.verdict.recording import FIGURE_MIME\n"
+        "from autograde.notebook import canvas\nfrom autograde.rubric.recording import FIGURE_MIME\n"
         "for key in [*canvas._drawn_already, 'x' * 64]:\n"
         "    display({FIGURE_MIME: key, 'text/plain': 'mine'}, raw=True)\n"
         "canvas.name_only([''])",
@@ -270,7 +270,7 @@ ATTACKS: dict[str, tuple[str, str]] = {
         "Permission denied",
     ),
     "writes_to_the_judge": (
-        "import autograde.verdict.judge as j\nopen(j.__file__, 'a').write('#')",
+        "import autograde.rubric.judge as j\nopen(j.__file__, 'a').write('#')",
         "Permission denied",
     ),
     # using up

@@ -14,8 +14,8 @@ from sqlalchemy import text
 
 from autograde.course import Lesson, lessons
 from autograde.course_config import convert, course_config
-from autograde.grader.grade import Graded, How, grade_class
-from autograde.kernels.wall import missing
+from autograde.grading.grade import Graded, How, grade_class
+from autograde.sandbox.wall import missing
 
 HERE = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(HERE / "examples"))

@@ -14,10 +14,10 @@ from traitlets.config import Config
 
 from autograde.cli import main
 from autograde.course import Lesson, lessons
-from autograde.student import session
-from autograde.verdict.key import Key, Wrong, pack_wrong
-from autograde.verdict.lines import outcomes_of
-from autograde.verdict.recording import Recording
+from autograde.rubric import session
+from autograde.rubric.key import Key, Wrong, pack_wrong
+from autograde.rubric.lines import outcomes_of
+from autograde.rubric.recording import Recording
 
 HERE = Path(__file__).resolve().parent.parent
 

@@ -27,10 +27,10 @@ from sqlalchemy.engine import Engine
 
 from autograde.authoring import sources
 from autograde.course import lessons
-from autograde.grader import grade, pages
-from autograde.grader.handed_in import submissions
-from autograde.grader.job import Job
-from autograde.kernels.wall import missing
+from autograde.grading import grade, pages
+from autograde.grading.handed_in import submissions
+from autograde.grading.job import Job
+from autograde.sandbox.wall import missing
 
 STUDENTS = ("perfect", "not_json")
 """One who was graded before and is run, one who is new and of whom nothing can be run."""

@@ -9,9 +9,9 @@ from conftest import run
 from nbformat import NotebookNode
 from nbgrader.api import Gradebook
 
+from autograde.authoring.variants import read_variants
 from autograde.course import Lesson
-from autograde.grader.variants import read_variants
-from autograde.kernels.wall import missing
+from autograde.sandbox.wall import missing
 
 NOTEBOOK = "causal_mask"
 

@@ -11,10 +11,10 @@ from pages import outline_of
 from working_copy import LESSON, answer_all, change, make_project, mine, released
 
 from autograde import cli
+from autograde.authoring.variants import read_variants
 from autograde.course import lessons
-from autograde.grader.variants import read_variants
-from autograde.working.alone import REMARK
-from autograde.working.project import Project
+from autograde.workspace.alone import REMARK
+from autograde.workspace.project import Project
 
 
 def run(project: Project, *arguments: str) -> Result:

@@ -16,12 +16,12 @@ from conftest import HERE
 from nbformat import NotebookNode
 from nbgrader.api import Gradebook
 
+from autograde.authoring import program
 from autograde.authoring.build import build
 from autograde.course import Lesson, grade_id, lessons
-from autograde.grader import program
-from autograde.grader.seeds import seed_of
-from autograde.kernels.wall import missing
-from autograde.student.session import PRACTICE_SEED
+from autograde.grading.seeds import seed_of
+from autograde.rubric.session import PRACTICE_SEED
+from autograde.sandbox.wall import missing
 
 sys.path.insert(0, str(HERE / "examples"))
 from make_class import fill, reference_answers

@@ -12,9 +12,9 @@ from conftest import HERE, run
 from autograde.authoring import check, lint
 from autograde.authoring.build import build
 from autograde.authoring.new import new
+from autograde.authoring.program import load
 from autograde.course import CURRICULUM, Lesson, lessons
-from autograde.grader.program import load
-from autograde.student.rubric import Rubric
+from autograde.rubric.probes import Rubric
 
 NAME = "07_my_lesson"
 TEXT, VARIANTS, TOLERANCES = "my_lesson.py", "variants/center_rows.py", "tolerances.json"

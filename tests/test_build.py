@@ -17,18 +17,17 @@ from nbformat import NotebookNode
 from nbgrader.api import Gradebook
 
 from autograde.authoring import build as building
-from autograde.authoring import lint
-from autograde.authoring.preprocessors import UNSTEADY
+from autograde.authoring import lint, program
+from autograde.authoring.build_steps import UNSTEADY
+from autograde.authoring.expected import make_keys
 from autograde.authoring.release import ENVIRONMENT, PACKAGE, release
 from autograde.authoring.sources import source_notebook, sync
 from autograde.cli import main
 from autograde.course import CourseError, Lesson, grade_id, lessons
-from autograde.grader import program
-from autograde.grader.expected import make_keys
-from autograde.student.session import PRACTICE_SEED
-from autograde.verdict.judge import judge
-from autograde.working.project import find_project
-from autograde.working.update import prepare
+from autograde.rubric.judge import judge
+from autograde.rubric.session import PRACTICE_SEED
+from autograde.workspace.project import find_project
+from autograde.workspace.update import prepare
 
 LESSON = "01_self_attention"
 

@@ -9,7 +9,7 @@ import nbformat
 import pytest
 from conftest import HERE
 
-from autograde.kernels.wall import missing
+from autograde.sandbox.wall import missing
 
 pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
 

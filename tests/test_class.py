@@ -19,9 +19,9 @@ from nbgrader.api import Gradebook
 from autograde.authoring.build import build
 from autograde.cli import main
 from autograde.course import lessons
-from autograde.grader.guard import one_run
-from autograde.grader.outputs import reduce_outputs
-from autograde.kernels.wall import missing
+from autograde.grading.guard import one_run
+from autograde.grading.outputs import reduce_outputs
+from autograde.sandbox.wall import missing
 
 sys.path.insert(0, str(HERE / "examples"))
 from make_class import CHANGES, FILES, make_class

@@ -25,8 +25,8 @@ from small_class import LESSON, NOTEBOOK, make_course
 
 from autograde.course import Lesson
 from autograde.course_config import course_config
-from autograde.grader.archives import BadArchive, Limits, check, unpack
-from autograde.grader.collect import Found, read_metadata, read_worksheet, recognise
+from autograde.lms.archives import BadArchive, Limits, check, unpack
+from autograde.lms.collect import Found, read_metadata, read_worksheet, recognise
 
 NOTEBOOK_FILE = f"{NOTEBOOK}.ipynb"
 HANDED_IN = datetime(2026, 3, 2, 21, 30)

@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from autograde.verdict.checks import CHECKS
-from autograde.verdict.readings import Reading, Unreadable, difference
+from autograde.rubric.checks import CHECKS
+from autograde.rubric.readings import Reading, Unreadable, difference
 
 CALLS, SHAPE, P = 200, (3, 4, 6), 0.45
 

@@ -15,12 +15,12 @@ import pytest
 from classes import LESSON, contents, know, make_course, scores
 
 from autograde.course import CourseError, lessons
-from autograde.grader import cluster, pages
-from autograde.grader import grade as grading
-from autograde.grader.grade import Graded, How, grade_class
-from autograde.grader.handed_in import submissions
-from autograde.grader.job import Job, Result
-from autograde.kernels.wall import missing
+from autograde.grading import cluster, pages
+from autograde.grading import grade as grading
+from autograde.grading.grade import Graded, How, grade_class
+from autograde.grading.handed_in import submissions
+from autograde.grading.job import Job, Result
+from autograde.sandbox.wall import missing
 
 STUDENTS = ("perfect", "process_ended", "not_json")
 WALL = not missing()

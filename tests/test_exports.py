@@ -21,8 +21,8 @@ from traitlets.config import Config
 from autograde.cli import main
 from autograde.course import CourseError, Lesson
 from autograde.course_config import course_config
-from autograde.grader.exports import EXPORTERS, export_grades
-from autograde.grader.late import LatePolicy, penalty
+from autograde.grading.late import LatePolicy, penalty
+from autograde.lms.exports import EXPORTERS, export_grades
 
 LESSON = "02_causal_mask"
 DAY = 86400.0
@@ -140,7 +140,7 @@ def test_titles_of_the_other_system(course: Path) -> None:
 def test_nbgraders_command_finds_the_exporter(course: Path) -> None:
     command = Path(sys.executable).with_name("nbgrader")
     result = subprocess.run(
-        [command, "export", "--exporter=autograde.grader.exports.GradescopeExporter",
+        [command, "export", "--exporter=autograde.lms.exports.GradescopeExporter",
          f"--to={course / 'n.csv'}"],
         cwd=course, capture_output=True, text=True, env=dict(os.environ),
     )  # fmt: skip

@@ -20,7 +20,7 @@ from nbclient import NotebookClient
 from PIL import Image
 from torch import Tensor
 
-from autograde.student import (
+from autograde.notebook import (
     attention_picture,
     canvas,
     explore,
@@ -29,7 +29,7 @@ from autograde.student import (
     panels,
     show,
 )
-from autograde.student.pictures import Picture
+from autograde.notebook.pictures import Picture
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 TOKENS = ["Your", "journey", "starts", "with", "one", "step"]
@@ -465,7 +465,7 @@ def test_explore_works_in_a_kernel_without_front_end() -> None:
         nbformat.v4.new_code_cell(source)
         for source in (
             "import torch\n"
-            "from autograde.student import explore, heatmap\n"
+            "from autograde.notebook import explore, heatmap\n"
             "sizes = []\n"
             "def draw(size):\n"
             "    sizes.append(size)\n"

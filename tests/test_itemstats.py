@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from autograde.grader.itemstats import FEWEST, item_statistics, point_biserial
+from autograde.report.itemstats import FEWEST, item_statistics, point_biserial
 
 RIGHT = [True] * 6 + [False] * 4
 REST = [9.0, 8.0, 8.0, 7.0, 6.0, 4.0, 5.0, 3.0, 2.0, 2.0]

@@ -8,10 +8,10 @@ import torch
 from conftest import make_key, record
 from torch import Tensor
 
-from autograde.student.rubric import rubric
-from autograde.verdict.compare import compare_values
-from autograde.verdict.judge import Verdict, judge
-from autograde.verdict.panel import advice, to_html, to_text
+from autograde.rubric.compare import compare_values
+from autograde.rubric.judge import Verdict, judge
+from autograde.rubric.panel import advice, to_html, to_text
+from autograde.rubric.probes import rubric
 
 
 def softmax_rubric(answer: Callable[..., Any]) -> None:

@@ -8,16 +8,16 @@ import torch
 from conftest import HERE
 from nbformat import NotebookNode
 
+from autograde.authoring import program
 from autograde.authoring.sources import source_notebook
 from autograde.course import Lesson, grade_id, lessons
-from autograde.grader import program
-from autograde.grader.judging import UNJUDGED, judge_notebook
-from autograde.grader.keys import make_keys
-from autograde.student.session import PRACTICE_SEED
-from autograde.verdict.checks import CHECKS
-from autograde.verdict.key import Key
-from autograde.verdict.recording import MIME
-from autograde.verdict.sources import answer_source, forbidden_uses
+from autograde.grading.judging import UNJUDGED, judge_notebook
+from autograde.grading.keys import make_keys
+from autograde.rubric.checks import CHECKS
+from autograde.rubric.forbidden import answer_source, forbidden_uses
+from autograde.rubric.key import Key
+from autograde.rubric.recording import MIME
+from autograde.rubric.session import PRACTICE_SEED
 
 DEEP = {
     "a long sum": "x = " + "+".join(["1"] * 200_000),

@@ -9,12 +9,12 @@ import pytest
 from conftest import HERE
 
 from autograde.authoring import check
+from autograde.authoring.expected import make_keys
+from autograde.authoring.program import load
 from autograde.course import Lesson, lessons
-from autograde.grader.expected import make_keys
-from autograde.grader.program import load
-from autograde.student.session import PRACTICE_SEED
-from autograde.verdict.judge import judge
-from autograde.verdict.lines import is_claim
+from autograde.rubric.judge import judge
+from autograde.rubric.lines import is_claim
+from autograde.rubric.session import PRACTICE_SEED
 
 LESSONS = lessons(HERE)
 EXERCISES = [

@@ -10,7 +10,7 @@ from nbformat import NotebookNode
 
 from autograde.authoring.sources import identify
 from autograde.course import grade_id
-from autograde.working.merge import GONE, LESSONS, YOURS, merge
+from autograde.workspace.merge import GONE, LESSONS, YOURS, merge
 
 Cells = list[NotebookNode]
 

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from autograde.verdict.module_checks import drops_weights, masks_the_future
-from autograde.verdict.readings import Unreadable, difference
+from autograde.rubric.module_checks import drops_weights, masks_the_future
+from autograde.rubric.readings import Unreadable, difference
 
 LOWER = torch.ones(5, 5).tril()
 INF = float("inf")

@@ -14,11 +14,11 @@ from conftest import HERE, run
 
 from autograde.authoring import new as making
 from autograde.authoring.release import ENVIRONMENT, PACKAGE
+from autograde.authoring.variants import read_variants
 from autograde.course import CURRICULUM, CourseError, Lesson, lessons
-from autograde.grader.variants import read_variants
-from autograde.grader.verdicts import read_verdicts
-from autograde.kernels.wall import missing
-from autograde.verdict.judge import Verdict
+from autograde.grading.verdicts import read_verdicts
+from autograde.rubric.judge import Verdict
+from autograde.sandbox.wall import missing
 
 NAME, EXERCISE = "07_my_lesson", "center_rows"
 NO_LESSONS = "# The lessons of a course that is about to begin.\n"

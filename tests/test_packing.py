@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.torch import save
 
-from autograde.verdict import packing
-from autograde.verdict.packing import BadData, pack, unpack
-from autograde.verdict.recording import Recording
+from autograde.rubric import packing
+from autograde.rubric.packing import BadData, pack, unpack
+from autograde.rubric.recording import Recording
 
 PLAIN = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),

@@ -20,12 +20,12 @@ from nbformat import NotebookNode
 from PIL import Image
 
 from autograde.course import Lesson
-from autograde.grader.figures import figures_of
-from autograde.grader.job import Result
-from autograde.grader.outputs import reduce_outputs
-from autograde.student import attention_picture, canvas, chart, explore, heatmap, panels, show
-from autograde.student.pictures import Picture, key_of
-from autograde.verdict.recording import FIGURE_MIME
+from autograde.grading.figures import figures_of
+from autograde.grading.job import Result
+from autograde.grading.outputs import reduce_outputs
+from autograde.notebook import attention_picture, canvas, chart, explore, heatmap, panels, show
+from autograde.notebook.pictures import Picture, key_of
+from autograde.rubric.recording import FIGURE_MIME
 
 WORDS = ["a", "b"]
 VALUES = torch.tensor([[0.25, 0.75], [-1.5, 3e-7]])
@@ -94,8 +94,8 @@ CHARTS = """
 import math
 import matplotlib.pyplot as plt
 from torch import nn
-from autograde.student import chart, heatmap
-from autograde.student.pictures import key_of
+from autograde.notebook import chart, heatmap
+from autograde.notebook.pictures import key_of
 limit = {limit}
 def height(x):
     return math.sqrt(x) * {factor}
@@ -156,8 +156,8 @@ def test_charts_of_other_numbers_have_other_keys(values: list, others: list) -> 
 
 LAMBDAS = """
 import functools
-from autograde.student import chart
-from autograde.student.pictures import key_of
+from autograde.notebook import chart
+from autograde.notebook.pictures import key_of
 def twice(draw):
     @functools.wraps(draw)
     def wrapper(x):

@@ -9,10 +9,11 @@ import pytest
 from conftest import make_key
 from torch import Tensor
 
-from autograde.student import practice, session, standing
-from autograde.student.rubric import rubric
-from autograde.verdict.key import pack_keys, unpack_keys
-from autograde.verdict.packing import BadData, pack
+from autograde.notebook import practice, standing
+from autograde.rubric import session
+from autograde.rubric.key import pack_keys, unpack_keys
+from autograde.rubric.packing import BadData, pack
+from autograde.rubric.probes import rubric
 
 
 def cell(answer: Callable[..., Any]) -> None:

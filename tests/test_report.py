@@ -13,7 +13,7 @@ from pages import Outline, outline_of
 from autograde import __version__
 from autograde.cli import main
 from autograde.course import CourseError, Lesson, Written
-from autograde.grader.classdata import (
+from autograde.lms.classdata import (
     EMPTY,
     SCORED,
     WAITING,
@@ -25,10 +25,10 @@ from autograde.grader.classdata import (
     read_class,
     without_names,
 )
-from autograde.grader.report import line_rows, render, tables, write_report
-from autograde.grader.spreadsheet import write_table
-from autograde.verdict.judge import LineVerdict, Verdict
-from autograde.verdict.key import Wrong
+from autograde.lms.spreadsheet import write_table
+from autograde.report.class_report import line_rows, render, tables, write_report
+from autograde.rubric.judge import LineVerdict, Verdict
+from autograde.rubric.key import Wrong
 
 STUDENTS = ("ada", "bob", "eve", "zoe", "kim")
 

@@ -9,11 +9,12 @@ import torch
 from conftest import make_key, record
 from torch import Tensor, nn
 
-from autograde.student import grading, session
-from autograde.student.rubric import ContractBroken, load, rubric, to_plain
-from autograde.verdict.judge import judge
-from autograde.verdict.recording import INTERRUPTED
-from autograde.verdict.sources import answer_source
+from autograde.rubric import hand_over as grading
+from autograde.rubric import session
+from autograde.rubric.forbidden import answer_source
+from autograde.rubric.judge import judge
+from autograde.rubric.probes import ContractBroken, load, rubric, to_plain
+from autograde.rubric.recording import INTERRUPTED
 
 
 def simple(answer: Callable[..., Any]) -> None:

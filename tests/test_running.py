@@ -22,21 +22,22 @@ from click.testing import CliRunner
 from nbgrader.api import Gradebook
 from nbgrader.converters import Autograde, GenerateFeedback
 
+from autograde.authoring import expected
 from autograde.cli import main
 from autograde.course import Lesson, lessons
 from autograde.course_config import convert, course_config
-from autograde.grader import execute as execution
-from autograde.grader import expected, pages
-from autograde.grader import grade as grading
-from autograde.grader.desk import Desk
-from autograde.grader.execute import Limits, execute
-from autograde.grader.grade import Graded, How, grade_class
-from autograde.grader.handed_in import submissions
-from autograde.grader.job import Job
-from autograde.grader.store import read_entry
-from autograde.kernels.inside.confine import Limits as KernelLimits
-from autograde.kernels.private import walled_manager
-from autograde.kernels.wall import missing
+from autograde.grading import execute as execution
+from autograde.grading import grade as grading
+from autograde.grading import pages
+from autograde.grading.desk import Desk
+from autograde.grading.execute import Limits, execute
+from autograde.grading.grade import Graded, How, grade_class
+from autograde.grading.handed_in import submissions
+from autograde.grading.job import Job
+from autograde.grading.store import read_entry
+from autograde.sandbox.inside.confine import Limits as KernelLimits
+from autograde.sandbox.private import walled_manager
+from autograde.sandbox.wall import missing
 
 STUDENTS = ("perfect", "process_ended", "not_json", "untouched")
 NOTEBOOK = "causal_mask"
@@ -144,7 +145,7 @@ print(said)
 
 
 def test_who_asks_for_input_gets_an_error_at_once_and_the_seed_is_told_once(tmp_path: Path) -> None:
-    seed = "from autograde.student.session import current; print(current().seed)"
+    seed = "from autograde.rubric.session import current; print(current().seed)"
     cells = [
         cell(seed + ASK_OFTEN, "test_a"),
         cell(ASK_OFTEN),

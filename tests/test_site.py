@@ -15,9 +15,9 @@ from pages import Outline, outline_of
 from autograde.authoring.lint import solution_lines
 from autograde.authoring.site import LEFT_OUT, build_site, lesson_page, render
 from autograde.authoring.sources import source_notebook
+from autograde.authoring.variants import read_variants
 from autograde.course import CourseError, Lesson, lessons
-from autograde.grader.variants import read_variants
-from autograde.student.practice import PRACTICE_FILE
+from autograde.notebook.practice import PRACTICE_FILE
 
 LESSONS = list(lessons(HERE).values())
 QUOTING = lessons(HERE)["05_causal_attention"]

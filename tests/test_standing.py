@@ -12,9 +12,11 @@ import pytest
 from conftest import HERE
 from pages import outline_of
 
-from autograde.student import grading, session, standing
-from autograde.student.rubric import rubric
-from autograde.student.standing import Standing, of_course, of_lesson, remember, to_html, to_text
+from autograde.notebook import standing
+from autograde.notebook.standing import Standing, of_course, of_lesson, remember, to_html, to_text
+from autograde.rubric import hand_over as grading
+from autograde.rubric import session
+from autograde.rubric.probes import rubric
 
 WORTH = {"f": 2.0, "g": 3.0}
 BROKEN = [

@@ -21,8 +21,8 @@ from nbformat import NotebookNode
 from working_copy import LESSON, NOTEBOOK, answer_all, answers, change, make_project, mine
 
 from autograde.cli import main
-from autograde.student import standing
-from autograde.working.project import Project
+from autograde.notebook import standing
+from autograde.workspace.project import Project
 
 Cells = dict[str, NotebookNode]
 

@@ -14,14 +14,14 @@ import yaml
 from conftest import HERE
 from nbgrader.api import Gradebook
 
+from autograde.authoring import program
+from autograde.authoring.expected import make_keys
 from autograde.authoring.sources import source_notebook
+from autograde.authoring.variants import read_variants
 from autograde.course import Lesson, lessons
-from autograde.grader import program
-from autograde.grader.expected import make_keys
-from autograde.grader.variants import read_variants
-from autograde.student.session import PRACTICE_SEED
-from autograde.verdict.judge import judge
-from autograde.verdict.panel import to_text
+from autograde.rubric.judge import judge
+from autograde.rubric.panel import to_text
+from autograde.rubric.session import PRACTICE_SEED
 
 BIN = Path(sys.executable).parent
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from autograde.student import trace
+from autograde.notebook import trace
 
 
 class Layer(nn.Module):

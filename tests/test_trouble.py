@@ -17,11 +17,11 @@ from click.testing import CliRunner
 
 from autograde.cli import main
 from autograde.course import lessons
-from autograde.grader import desk, guard, handed_in, pages, store
-from autograde.grader import grade as grading
-from autograde.grader.job import Job, Result
-from autograde.grader.submission import parse_submission
-from autograde.kernels.wall import missing
+from autograde.grading import desk, guard, handed_in, pages, store
+from autograde.grading import grade as grading
+from autograde.grading.job import Job, Result
+from autograde.grading.submission import parse_submission
+from autograde.sandbox.wall import missing
 
 STUDENTS = ("perfect", "other")
 NO_WALL = ["--no-wall"] if missing() else []

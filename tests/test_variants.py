@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from autograde.authoring.variants import read_variants
 from autograde.course import Lesson
-from autograde.grader.variants import read_variants
 
 FILE = """\
 # %% [markdown]

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from autograde.grader.spreadsheet import Cell, safe, write_table
-from autograde.grader.verdicts import graded_note, read_verdicts
-from autograde.verdict.judge import LineVerdict, Verdict
-from autograde.verdict.key import Wrong
-from autograde.verdict.recording import Outcome
+from autograde.grading.verdicts import graded_note, read_verdicts
+from autograde.lms.spreadsheet import Cell, safe, write_table
+from autograde.rubric.judge import LineVerdict, Verdict
+from autograde.rubric.key import Wrong
+from autograde.rubric.recording import Outcome
 
 LINES = (
     LineVerdict("one", True, 1.5),

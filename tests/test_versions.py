@@ -17,10 +17,10 @@ from nbgrader.converters import GenerateAssignment
 
 from autograde.course import CURRICULUM, CourseError, Lesson, grade_id, lessons
 from autograde.course_config import convert, course_config
-from autograde.grader import versions
-from autograde.grader.classdata import read_class
-from autograde.grader.report import render
-from autograde.grader.versions import require_newest, rules, version_of
+from autograde.grading import versions
+from autograde.grading.versions import require_newest, rules, version_of
+from autograde.lms.classdata import read_class
+from autograde.report.class_report import render
 
 HIDDEN = '    r.call("hidden nan", apply_mask, spoiled(8, 1 - triangle(8), nan), triangle(8))\n'
 

@@ -14,9 +14,9 @@ from working_copy import LESSON, NOTEBOOK, answer_all, change, make_project, min
 
 from autograde.cli import main
 from autograde.course import CourseError, lessons
-from autograde.student.practice import PRACTICE_FILE
-from autograde.working import lab, update
-from autograde.working.project import Project, find_project
+from autograde.notebook.practice import PRACTICE_FILE
+from autograde.workspace import lab, update
+from autograde.workspace.project import Project, find_project
 
 STUB = "# YOUR CODE HERE"
 

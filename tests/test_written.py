@@ -18,8 +18,8 @@ from autograde.authoring.build import build
 from autograde.authoring.sources import source_notebook
 from autograde.cli import main
 from autograde.course import CURRICULUM, Lesson, grade_id, lessons
-from autograde.grader.classdata import EMPTY, SCORED, WAITING, Answer, read_class
-from autograde.grader.written import waiting
+from autograde.grading.written import waiting
+from autograde.lms.classdata import EMPTY, SCORED, WAITING, Answer, read_class
 
 LESSON = "02_causal_mask"
 

@@ -69,7 +69,7 @@ import sys, torch
 tried(*(lambda p=p: open(p, 'w') for p in
         ('/x', '/usr/x', '/opt/x', '/etc/passwd', '/dev/x', '/ipc/x', '/proc/sys/kernel/hostname',
          '/scratch/x', '/var/x', '/proc/sys/user/max_user_namespaces', 'HOST_HOME/x',
-         '/opt/lesson/autograde/verdict/judge.py', torch.__file__, os.__file__, sys.executable)))
+         '/opt/lesson/autograde/rubric/judge.py', torch.__file__, os.__file__, sys.executable)))
 tried(lambda: os.remove('/ipc/k-1'), lambda: os.rename('/ipc/k-1', '/ipc/k-9'),
       lambda: os.chmod('/ipc', 0o777), lambda: os.mkdir('/dev/x'), lambda: os.mkdir('/home/x'))
 """,
@@ -161,7 +161,7 @@ SAYS = {
     ),
     "the installed package, and of it no more than it needs": (
         "import autograde, importlib.util\n"
-        "print(autograde.__file__, importlib.util.find_spec('autograde.grader'))",
+        "print(autograde.__file__, importlib.util.find_spec('autograde.grading'))",
         "/opt/lesson/autograde/__init__.py None",
     ),
     "a fork bomb": (

@@ -16,9 +16,9 @@ from typing import Any
 import psutil
 from wall_attempts import NO_GROUP
 
-from autograde.kernels import control_groups, template
-from autograde.kernels.inside.confine import Limits
-from autograde.kernels.private import (
+from autograde.sandbox import control_groups, template
+from autograde.sandbox.inside.confine import Limits
+from autograde.sandbox.private import (
     cell_begins,
     walled_manager,
     why_it_died,
@@ -240,8 +240,8 @@ async def is_ended_for_what_its_sockets_hold() -> bool | str:
 
 async def of_a_killed_run_leaves_no_group() -> bool | str:
     code = (
-        "from autograde.kernels import control_groups as c\n"
-        "from autograde.kernels.inside.confine import Limits\n"
+        "from autograde.sandbox import control_groups as c\n"
+        "from autograde.sandbox.inside.confine import Limits\n"
         "import os, signal\n"
         "group = c.make(Limits())\n"
         "print(*(group.folders if group else ()), flush=True)\n"

@@ -9,8 +9,8 @@ from conftest import HERE
 from nbformat import NotebookNode
 
 from autograde.course import grade_id, lessons
-from autograde.working.project import Project
-from autograde.working.update import prepare
+from autograde.workspace.project import Project
+from autograde.workspace.update import prepare
 
 LESSON, NOTEBOOK = "02_causal_mask", "causal_mask"
 

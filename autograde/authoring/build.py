@@ -11,13 +11,13 @@ from nbgrader.converters import GenerateAssignment, GenerateSolution
 from autograde.authoring.sources import sync
 from autograde.course import Lesson
 from autograde.course_config import convert, course_config
-from autograde.student.practice import PRACTICE_FILE
-from autograde.verdict.compare import compare_values
-from autograde.verdict.key import unpack_keys
-from autograde.verdict.packing import Plain, unpack
-from autograde.verdict.recording import FIGURE_MIME
+from autograde.notebook.practice import PRACTICE_FILE
+from autograde.rubric.compare import compare_values
+from autograde.rubric.key import unpack_keys
+from autograde.rubric.packing import Plain, unpack
+from autograde.rubric.recording import FIGURE_MIME
 
-KEEP = "autograde.authoring.preprocessors.KeepVersion"
+KEEP = "autograde.authoring.build_steps.KeepVersion"
 
 SAME_NUMBERS = 1e-4
 """How far practice data made on another machine may be from what is committed."""

@@ -14,15 +14,15 @@ from typing import Any
 
 from torch import Tensor
 
+from autograde.authoring import expected, program
+from autograde.authoring.variants import Variant, Variants, read_variants
 from autograde.course import Exercise, Lesson
-from autograde.grader import expected, program
-from autograde.grader.variants import Variant, Variants, read_variants
-from autograde.student.session import PRACTICE_SEED
-from autograde.verdict.judge import judge
-from autograde.verdict.key import Key, Wrong
-from autograde.verdict.lines import difference_of, is_claim
-from autograde.verdict.packing import Plain
-from autograde.verdict.recording import Line, Outcome
+from autograde.rubric.judge import judge
+from autograde.rubric.key import Key, Wrong
+from autograde.rubric.lines import difference_of, is_claim
+from autograde.rubric.packing import Plain
+from autograde.rubric.recording import Line, Outcome
+from autograde.rubric.session import PRACTICE_SEED
 
 MEASURED_SEEDS = range(1000, 1050)
 CHECKED_SEEDS = (PRACTICE_SEED, 1, 2, 3)

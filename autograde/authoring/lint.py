@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 from nbformat import NotebookNode
 
+from autograde.authoring import program
+from autograde.authoring.expected import make_keys
+from autograde.authoring.variants import Variants, read_variants
 from autograde.course import CURRICULUM, CourseError, Exercise, Lesson, Written, grade_id
-from autograde.grader import program
-from autograde.grader.expected import make_keys
-from autograde.grader.variants import Variants, read_variants
-from autograde.student.session import PRACTICE_SEED
-from autograde.verdict.judge import judge
-from autograde.verdict.key import Key
-from autograde.verdict.lines import difference_of
+from autograde.rubric.judge import judge
+from autograde.rubric.key import Key
+from autograde.rubric.lines import difference_of
+from autograde.rubric.session import PRACTICE_SEED
 
 BEGIN, END = "BEGIN SOLUTION", "END SOLUTION"
 GIVEN, END_GIVEN = "### BEGIN GIVEN", "### END GIVEN"

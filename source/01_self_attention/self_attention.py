@@ -46,7 +46,7 @@
 #   is one of the known mistakes, you are told which.
 # - Three things hold for every function and are checked for each: float64 in gives float64 out, gradients
 #   pass, and the arguments are left as they were.
-# - To see how far you are, run `from autograde.student import progress; progress()` in a cell of your own.
+# - To see how far you are, run `from autograde.notebook import progress; progress()` in a cell of your own.
 # - At the end choose *Restart Kernel and Run All*, save, and press *Validate*.
 #
 # *Opened alone, in a hosted notebook service?* Get the file `attention_notebooks-….whl` from where you got this lesson, put
@@ -60,7 +60,7 @@ import matplotlib.pyplot as plt
 import torch
 from torch import nn
 
-from autograde.student import attention_picture, beside, chart, explore, heatmap, hint, panels, show, table, why
+from autograde.notebook import attention_picture, beside, chart, explore, heatmap, hint, panels, show, table, why
 
 # "cuda" runs the lesson on a GPU
 device = torch.device(os.environ.get("AUTOGRADE_DEVICE", "cpu"))
@@ -147,7 +147,7 @@ def attention_scores(queries, keys):
 
 
 # %% nbgrader={"grade": true, "grade_id": "test_attention_scores", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-from autograde.student import rubric
+from autograde.notebook import rubric
 
 
 @rubric("attention_scores")
@@ -237,7 +237,7 @@ def stable_softmax(x, dim=-1):
 
 
 # %% nbgrader={"grade": true, "grade_id": "test_stable_softmax", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-from autograde.student import rubric
+from autograde.notebook import rubric
 
 
 @rubric("stable_softmax", forbids=["softmax", "softmin", "cross_entropy", "scaled_dot_product_attention"])
@@ -319,7 +319,7 @@ def dot_product_std(d_k, n_samples, generator):
 
 
 # %% nbgrader={"grade": true, "grade_id": "test_dot_product_std", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-from autograde.student import rubric
+from autograde.notebook import rubric
 
 
 @rubric("dot_product_std")
@@ -473,7 +473,7 @@ def attention_weights(scores, d_k):
 
 
 # %% nbgrader={"grade": true, "grade_id": "test_attention_weights", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-from autograde.student import rubric
+from autograde.notebook import rubric
 
 
 @rubric("attention_weights")
@@ -525,7 +525,7 @@ def context_vectors(weights, values):
 
 
 # %% nbgrader={"grade": true, "grade_id": "test_context_vectors", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-from autograde.student import rubric
+from autograde.notebook import rubric
 
 
 @rubric("context_vectors")
@@ -618,7 +618,7 @@ class SelfAttention_v1(nn.Module):
 
 
 # %% nbgrader={"grade": true, "grade_id": "test_SelfAttention_v1", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-from autograde.student import rubric
+from autograde.notebook import rubric
 
 
 @rubric("SelfAttention_v1")
@@ -711,7 +711,7 @@ class SelfAttention_v2(nn.Module):
 
 
 # %% nbgrader={"grade": true, "grade_id": "test_SelfAttention_v2", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-from autograde.student import rubric
+from autograde.notebook import rubric
 
 
 @rubric("SelfAttention_v2")
@@ -868,12 +868,12 @@ def match_weights(v1, v2):
 
 
 # %% nbgrader={"grade": true, "grade_id": "test_match_weights", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-from autograde.student import rubric
+from autograde.notebook import rubric
 
 
 @rubric("match_weights")
 def _rubric(r):
-    from autograde.student.rubric import load
+    from autograde.rubric.probes import load
     from builtins import getattr
 
     def drawn(d_in, d_out):

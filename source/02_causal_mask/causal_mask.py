@@ -51,7 +51,7 @@ import matplotlib.pyplot as plt
 import torch
 from torch import nn
 
-from autograde.student import beside, chart, explore, heatmap, hint, panels, progress, show, table, why
+from autograde.notebook import beside, chart, explore, heatmap, hint, panels, progress, show, table, why
 
 # "cuda" runs the lesson on a GPU
 device = torch.device(os.environ.get("AUTOGRADE_DEVICE", "cpu"))
@@ -139,7 +139,7 @@ def causal_mask(n):
 
 
 # %% nbgrader={"grade": true, "grade_id": "test_causal_mask", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-from autograde.student import rubric
+from autograde.notebook import rubric
 
 
 @rubric("causal_mask")
@@ -196,7 +196,7 @@ def apply_mask(weights, mask):
 
 
 # %% nbgrader={"grade": true, "grade_id": "test_apply_mask", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-from autograde.student import rubric
+from autograde.notebook import rubric
 
 
 @rubric("apply_mask")
@@ -259,7 +259,7 @@ def renormalise(weights):
 
 
 # %% nbgrader={"grade": true, "grade_id": "test_renormalise", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-from autograde.student import rubric
+from autograde.notebook import rubric
 
 
 @rubric("renormalise")
@@ -306,7 +306,7 @@ def tril_causal_weights(scores, d_k):
 
 
 # %% nbgrader={"grade": true, "grade_id": "test_tril_causal_weights", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-from autograde.student import rubric
+from autograde.notebook import rubric
 
 
 @rubric("tril_causal_weights")
@@ -386,7 +386,7 @@ def future_influence(weights_fn, scores):
 
 
 # %% nbgrader={"grade": true, "grade_id": "test_future_influence", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-from autograde.student import rubric
+from autograde.notebook import rubric
 
 
 @rubric("future_influence")
@@ -543,7 +543,7 @@ def break_tril():
 
 
 # %% nbgrader={"grade": true, "grade_id": "test_break_tril", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-from autograde.student import rubric
+from autograde.notebook import rubric
 
 
 @rubric("break_tril")

@@ -48,7 +48,7 @@ import matplotlib.pyplot as plt
 import torch
 from torch import nn
 
-from autograde.student import attention_picture, beside, chart, explore, heatmap, hint, panels, progress, show, table, why
+from autograde.notebook import attention_picture, beside, chart, explore, heatmap, hint, panels, progress, show, table, why
 
 # "cuda" runs the lesson on a GPU
 device = torch.device(os.environ.get("AUTOGRADE_DEVICE", "cpu"))
@@ -171,7 +171,7 @@ def future_mask(n):
 
 
 # %% nbgrader={"grade": true, "grade_id": "test_future_mask", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-from autograde.student import rubric
+from autograde.notebook import rubric
 
 
 @rubric("future_mask")
@@ -215,7 +215,7 @@ def mask_scores(scores, mask):
 
 
 # %% nbgrader={"grade": true, "grade_id": "test_mask_scores", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-from autograde.student import rubric
+from autograde.notebook import rubric
 
 
 @rubric("mask_scores")
@@ -293,7 +293,7 @@ def causal_weights(scores, d_k):
 
 
 # %% nbgrader={"grade": true, "grade_id": "test_causal_weights", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-from autograde.student import rubric
+from autograde.notebook import rubric
 
 
 @rubric("causal_weights")
@@ -440,7 +440,7 @@ def padding_and_causal(lengths, n):
 
 
 # %% nbgrader={"grade": true, "grade_id": "test_padding_and_causal", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-from autograde.student import rubric
+from autograde.notebook import rubric
 
 
 @rubric("padding_and_causal")
@@ -672,7 +672,7 @@ def fill_value(dtype):
 
 
 # %% nbgrader={"grade": true, "grade_id": "test_fill_value", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-from autograde.student import rubric
+from autograde.notebook import rubric
 
 
 @rubric("fill_value")
@@ -737,7 +737,7 @@ def masked_softmax(scores, mask):
 
 
 # %% nbgrader={"grade": true, "grade_id": "test_masked_softmax", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-from autograde.student import rubric
+from autograde.notebook import rubric
 
 
 @rubric("masked_softmax")

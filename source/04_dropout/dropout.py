@@ -48,7 +48,7 @@ import matplotlib.pyplot as plt
 import torch
 from torch import nn
 
-from autograde.student import beside, chart, explore, heatmap, hint, panels, progress, show, table, why
+from autograde.notebook import beside, chart, explore, heatmap, hint, panels, progress, show, table, why
 
 # "cuda" runs the lesson on a GPU
 device = torch.device(os.environ.get("AUTOGRADE_DEVICE", "cpu"))
@@ -219,7 +219,7 @@ def keep_mask(shape, p, generator=None):
 
 
 # %% nbgrader={"grade": true, "grade_id": "test_keep_mask", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-from autograde.student import rubric
+from autograde.notebook import rubric
 
 
 @rubric("keep_mask")
@@ -391,7 +391,7 @@ def inverted_dropout(x, p, training, generator=None):
 
 
 # %% nbgrader={"grade": true, "grade_id": "test_inverted_dropout", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-from autograde.student import rubric
+from autograde.notebook import rubric
 
 
 @rubric("inverted_dropout")
@@ -548,7 +548,7 @@ class Dropout(nn.Module):
 
 
 # %% nbgrader={"grade": true, "grade_id": "test_Dropout", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-from autograde.student import rubric
+from autograde.notebook import rubric
 
 
 @rubric("Dropout")
@@ -673,7 +673,7 @@ def attention_dropout(weights, p, training, generator=None):
 
 
 # %% nbgrader={"grade": true, "grade_id": "test_attention_dropout", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-from autograde.student import rubric
+from autograde.notebook import rubric
 
 
 @rubric("attention_dropout")
@@ -816,7 +816,7 @@ def mean_after_dropout(x, p, n_samples, generator=None):
 
 
 # %% nbgrader={"grade": true, "grade_id": "test_mean_after_dropout", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-from autograde.student import rubric
+from autograde.notebook import rubric
 
 
 @rubric("mean_after_dropout")

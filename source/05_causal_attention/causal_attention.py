@@ -50,7 +50,7 @@ import matplotlib.pyplot as plt
 import torch
 from torch import nn
 
-from autograde.student import attention_picture, beside, chart, explore, heatmap, hint, panels, progress, show, table, trace, why
+from autograde.notebook import attention_picture, beside, chart, explore, heatmap, hint, panels, progress, show, table, trace, why
 
 warnings.filterwarnings("ignore", message="The use of `x.T`")  # part 1 uses it all the same
 
@@ -258,7 +258,7 @@ def count_parameters(module):
 
 
 # %% nbgrader={"grade": true, "grade_id": "test_count_parameters", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-from autograde.student import rubric
+from autograde.notebook import rubric
 
 
 @rubric("count_parameters")
@@ -435,12 +435,12 @@ class CausalAttention(nn.Module):
 
 
 # %% nbgrader={"grade": true, "grade_id": "test_CausalAttention", "locked": true, "points": 8, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-from autograde.student import rubric
+from autograde.notebook import rubric
 
 
 @rubric("CausalAttention")
 def _rubric(r):
-    from autograde.student.rubric import ContractBroken
+    from autograde.rubric.probes import ContractBroken
     from builtins import RuntimeError, TypeError, getattr, isinstance, range, str, sum
 
     names = ("W_query", "W_key", "W_value")
@@ -735,7 +735,7 @@ def peeks(module, x):
 
 
 # %% nbgrader={"grade": true, "grade_id": "test_peeks", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-from autograde.student import rubric
+from autograde.notebook import rubric
 
 
 @rubric("peeks")

@@ -51,7 +51,7 @@ import matplotlib.pyplot as plt
 import torch
 from torch import nn
 
-from autograde.student import beside, chart, explore, heatmap, hint, panels, progress, show, table, why
+from autograde.notebook import beside, chart, explore, heatmap, hint, panels, progress, show, table, why
 
 # "cuda" runs the lesson on a GPU
 device = torch.device(os.environ.get("AUTOGRADE_DEVICE", "cpu"))
@@ -174,12 +174,12 @@ class MultiHeadAttentionWrapper(nn.Module):
 
 
 # %% nbgrader={"grade": true, "grade_id": "test_MultiHeadAttentionWrapper", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-from autograde.student import rubric
+from autograde.notebook import rubric
 
 
 @rubric("MultiHeadAttentionWrapper")
 def _rubric(r):
-    from autograde.student.rubric import load
+    from autograde.rubric.probes import load
     from builtins import isinstance, len, range, sorted, sum, type
 
     def drawn(d_in, d_out, heads, bias=False, **kind):
@@ -349,7 +349,7 @@ def split_heads(x, num_heads):
 
 
 # %% nbgrader={"grade": true, "grade_id": "test_split_heads", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-from autograde.student import rubric
+from autograde.notebook import rubric
 
 
 @rubric("split_heads")
@@ -435,7 +435,7 @@ def merge_heads(x):
 
 
 # %% nbgrader={"grade": true, "grade_id": "test_merge_heads", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-from autograde.student import rubric
+from autograde.notebook import rubric
 
 
 @rubric("merge_heads")
@@ -541,12 +541,12 @@ class MultiHeadAttention(nn.Module):
 
 
 # %% nbgrader={"grade": true, "grade_id": "test_MultiHeadAttention", "locked": true, "points": 8, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-from autograde.student import rubric
+from autograde.notebook import rubric
 
 
 @rubric("MultiHeadAttention")
 def _rubric(r):
-    from autograde.student.rubric import ContractBroken, load
+    from autograde.rubric.probes import ContractBroken, load
     from builtins import RuntimeError, TypeError, any, bool, dict, getattr, isinstance, len, range, str, sum
 
     names = ("W_query", "W_key", "W_value")
@@ -823,12 +823,12 @@ class RepairedMultiHeadAttention(nn.Module):
 
 
 # %% nbgrader={"grade": true, "grade_id": "test_fix_me", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-from autograde.student import rubric
+from autograde.notebook import rubric
 
 
 @rubric("fix_me")
 def _rubric(r):
-    from autograde.student.rubric import ContractBroken, load
+    from autograde.rubric.probes import ContractBroken, load
     from builtins import RuntimeError, TypeError, dict, isinstance, len, list, range, str, sum, tuple
 
     answer = RepairedMultiHeadAttention
@@ -982,12 +982,12 @@ def pack_heads(wrapper, mha):
 
 
 # %% nbgrader={"grade": true, "grade_id": "test_pack_heads", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-from autograde.student import rubric
+from autograde.notebook import rubric
 
 
 @rubric("pack_heads")
 def _rubric(r):
-    from autograde.student.rubric import load
+    from autograde.rubric.probes import load
     from builtins import float, len, range
 
     names = ("W_query", "W_key", "W_value")
@@ -1118,12 +1118,12 @@ def to_torch(mha):
 
 
 # %% nbgrader={"grade": true, "grade_id": "test_to_torch", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-from autograde.student import rubric
+from autograde.notebook import rubric
 
 
 @rubric("to_torch")
 def _rubric(r):
-    from autograde.student.rubric import load
+    from autograde.rubric.probes import load
     from builtins import isinstance, len
 
     names = ("W_query", "W_key", "W_value")

@@ -9,8 +9,8 @@ from pathlib import Path
 from classes import copy_course, generate
 from nbgrader.api import Gradebook
 
+from autograde.authoring.variants import Variant, read_variants
 from autograde.course import CURRICULUM, Exercise, Lesson, grade_id, lessons, read_text
-from autograde.grader.variants import Variant, read_variants
 
 LESSON, NOTEBOOK = "03_inf_mask", "inf_mask"
 QUESTION = "why_minus_infinity"

@@ -18,13 +18,13 @@ from nbformat import NotebookNode
 from playwright.sync_api import Browser, Page, expect
 
 from autograde.course import Lesson, lessons
-from autograde.grader.report import write_report
-from autograde.student import standing
-from autograde.student.practice import hint
-from autograde.student.standing import Standing
-from autograde.verdict.judge import HELD, LineVerdict, Verdict
-from autograde.verdict.key import Wrong
-from autograde.verdict.panel import advice, to_html, to_text
+from autograde.notebook import standing
+from autograde.notebook.practice import hint
+from autograde.notebook.standing import Standing
+from autograde.report.class_report import write_report
+from autograde.rubric.judge import HELD, LineVerdict, Verdict
+from autograde.rubric.key import Wrong
+from autograde.rubric.panel import advice, to_html, to_text
 from browser.conftest import Lab, lab, watch
 
 MENDED = {"serious", "critical"}

@@ -17,9 +17,9 @@ from conftest import HERE, run
 from nbgrader.api import Gradebook
 from playwright.sync_api import Browser, FrameLocator, Locator, expect
 
+from autograde.authoring.variants import read_variants
 from autograde.course import CURRICULUM, Lesson, lessons
-from autograde.grader.variants import read_variants
-from autograde.kernels.wall import missing
+from autograde.sandbox.wall import missing
 from browser.conftest import Lab, watch
 from browser.formgrader import (
     assignment,

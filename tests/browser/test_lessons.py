@@ -15,8 +15,8 @@ from working_copy import LESSON, NOTEBOOK, make_project
 
 from autograde.authoring.release import release
 from autograde.course import lessons
-from autograde.kernels.wall import missing
-from autograde.working.project import Project
+from autograde.sandbox.wall import missing
+from autograde.workspace.project import Project
 from browser import person, places
 from browser.conftest import Lab, lab, watch
 from browser.person import SLOW

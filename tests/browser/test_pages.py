@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from autograde.course import Lesson
-from autograde.grader.report import write_report
+from autograde.report.class_report import write_report
 from browser.conftest import Camera, watch
 
 FEEDBACK = "feedback/{}/02_causal_mask/causal_mask.html"

@@ -12,7 +12,7 @@ from nbgrader.api import Gradebook
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from autograde.course import Lesson
-from autograde.kernels.wall import missing
+from autograde.sandbox.wall import missing
 from browser import formgrader, person
 from browser.conftest import FAILED, Camera, Lab, Watched, lab, watch
 from browser.places import (

@@ -1,0 +1,115 @@
+"""Steps of nbgrader's own commands, so that Formgrader and `autograde build` do the same."""
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from nbclient import NotebookClient
+from nbformat import NotebookNode
+from nbgrader.api import Gradebook
+from nbgrader.preprocessors import NbGraderPreprocessor
+
+from autograde.authoring import lint
+from autograde.authoring.expected import make_keys
+from autograde.authoring.sources import identify, source_notebook
+from autograde.course import CourseError, Lesson
+from autograde.grading.nbgrader_steps import lesson_of
+from autograde.grading.versions import keep
+from autograde.notebook.practice import PRACTICE_FILE
+from autograde.rubric.key import pack_keys
+from autograde.rubric.session import PRACTICE_SEED
+from autograde.sandbox.private import open_manager
+
+UNSTEADY = "unsteady-output"
+"""The tag of a cell whose output differs from run to run; it is not kept."""
+WIDGET = "application/vnd.jupyter.widget-view+json"
+CELL_SECONDS = 120
+
+
+def practice_data(lesson: Lesson) -> bytes:
+    """The bytes of the practice file; the same lesson gives the same bytes."""
+    return pack_keys(make_keys(lesson, PRACTICE_SEED))
+
+
+def refuse(lesson: Lesson, faults: list[str]) -> None:
+    """Raises CourseError with every fault, if there is one."""
+    if faults:
+        raise CourseError("\n".join([f"{lesson.name} is refused:", *(f"- {f}" for f in faults)]))
+
+
+class Identify(NbGraderPreprocessor):
+    """Repeatable cell ids, and no metadata of the machine it was written on."""
+
+    def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[Any, Any]:
+        return identify(nb), resources
+
+
+class LintSource(NbGraderPreprocessor):
+    """Refuse a lesson whose source has faults."""
+
+    def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[Any, Any]:
+        lesson = lesson_of(resources)
+        refuse(lesson, lint.lint_source(lesson, nb))  # what is next needs a source without faults
+        refuse(lesson, lint.lint_variants(lesson) + lint.lint_stubs(lesson, nb))
+        return nb, resources
+
+
+class GiveCode(NbGraderPreprocessor):
+    """After ClearSolutions: code to be mended comes in place of the stub."""
+
+    def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[Any, Any]:
+        for cell in nb.cells:
+            cell.source = lint.give(cell.source)
+        return nb, resources
+
+
+class LintStudent(NbGraderPreprocessor):
+    """Refuse a student version in which a solution survives."""
+
+    def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[Any, Any]:
+        lesson = lesson_of(resources)
+        refuse(lesson, lint.lint_student(source_notebook(lesson), nb))
+        return nb, resources
+
+
+class AddPracticeData(NbGraderPreprocessor):
+    """Put the practice data beside the notebook."""
+
+    def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[Any, Any]:
+        resources["outputs"] = {PRACTICE_FILE: practice_data(lesson_of(resources))}
+        return nb, resources
+
+
+class KeepVersion(NbGraderPreprocessor):
+    """Keep what was built, so that work made from it can be graded when the lesson has changed."""
+
+    def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[Any, Any]:
+        with Gradebook(resources["nbgrader"]["db_url"]) as gradebook:
+            keep(lesson_of(resources), nb, gradebook)
+        return nb, resources
+
+
+class RunReference(NbGraderPreprocessor):
+    """Execute the reference in a folder with its practice data; refuse what goes wrong."""
+
+    def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[Any, Any]:
+        lesson = lesson_of(resources)
+        with TemporaryDirectory() as folder:
+            Path(folder, PRACTICE_FILE).write_bytes(practice_data(lesson))
+            NotebookClient(
+                nb,
+                km=open_manager(Path(folder)),
+                timeout=CELL_SECONDS,
+                coalesce_streams=True,  # how often a kernel flushes is chance
+                record_timing=False,
+                store_widget_state=False,
+                resources={"metadata": {"path": folder}},
+            ).execute(cleanup_kc=True)
+        for cell in nb.cells:
+            for output in cell.get("outputs", []):
+                output.get("data", {}).pop(WIDGET, None)
+        refuse(lesson, lint.lint_outputs(nb))
+        for cell in nb.cells:
+            if UNSTEADY in cell.metadata.get("tags", []):
+                cell.outputs = []
+        return identify(nb), resources

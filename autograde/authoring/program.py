@@ -1,0 +1,100 @@
+"""Run a lesson's own code, the reference or a variant in its place, and record its rubrics.
+
+Only for code of the course itself: it runs in this process.
+"""
+
+import linecache
+import re
+import warnings
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import Any
+
+from autograde.course import CourseError, Lesson, grade_id, read_text
+from autograde.rubric import session
+from autograde.rubric.recording import Recording
+
+DEFINED = re.compile(r"^(?:class|def)\s+(\w+)", re.MULTILINE)
+
+_numbers = count()
+
+
+@dataclass(frozen=True)
+class Program:
+    """What a lesson defines once its given cells and its solutions have run, and its rubrics."""
+
+    lesson: Lesson
+    names: dict[str, Any]
+    rubrics: dict[str, str]
+
+    def with_answer(self, code: str) -> "Program":
+        """The same lesson with other code in place of a solution.
+
+        Nothing runs of a cell with a syntax error, so that what it would define is missing.
+        """
+        names = dict(self.names)
+        try:
+            run(code, names)
+        except SyntaxError:
+            for name in DEFINED.findall(code):
+                names.pop(name, None)
+        return replace(self, names=names)
+
+    def record(self, exercise: str, seed: int, *, double: bool = False) -> Recording:
+        """What the rubric of an exercise records with this seed.
+
+        Raises:
+            CourseError: the lesson has no such rubric.
+        """
+        if exercise not in self.rubrics:
+            raise CourseError(f"{self.lesson.text.name} has no cell test_{exercise}")
+        with session.recording(seed, double=double) as recordings, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # wrong variants earn them, and they count for nothing
+            try:
+                run(self.rubrics[exercise], dict(self.names))
+            except Exception:
+                # a variant that breaks the rubric cell itself; the recording says what stopped it
+                if exercise not in recordings:
+                    raise
+        return recordings[exercise]
+
+
+def load(lesson: Lesson) -> Program:
+    """Run the lesson's locked cells and its solutions; the other cells only show things.
+
+    Raises:
+        CourseError: one of them fails, or a rubric is no Python; the message says which and why.
+    """
+    names: dict[str, Any] = {"__name__": lesson.name}
+    rubrics = {}
+    rubric_cells = {exercise.rubric_cell: exercise.name for exercise in lesson.exercises}
+    for cell in read_text(lesson).cells:
+        if cell.cell_type != "code" or (name := grade_id(cell)) is None:
+            continue
+        try:
+            if name in rubric_cells:
+                compile(cell.source, name, "exec")
+                rubrics[rubric_cells[name]] = cell.source
+            elif not cell.metadata["nbgrader"].get("grade"):  # else a rubric of another name
+                run(cell.source, names)
+        except Exception as error:
+            raise CourseError(f"{lesson.text.name}: the cell {name} {_why(error)}") from error
+    return Program(lesson, names, rubrics)
+
+
+def no_python(error: SyntaxError) -> str:
+    """Why the text of a cell cannot be read."""
+    return f"is no Python: {error.msg}, in its line {error.lineno}: {(error.text or '').strip()}"
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, SyntaxError):
+        return no_python(error)
+    return f"fails: {type(error).__name__}: {error}"
+
+
+def run(code: str, names: dict[str, Any]) -> None:
+    """Execute code of the course; `inspect.getsource` finds it afterwards, as in a notebook."""
+    file = f"<lesson {next(_numbers)}>"
+    linecache.cache[file] = (len(code), None, code.splitlines(keepends=True), file)
+    exec(compile(code, file, "exec"), names)  # noqa: S102 (the course's own code)

@@ -1,0 +1,126 @@
+"""From an executed notebook to verdicts: recordings are read as data, never run."""
+
+import base64
+import binascii
+from dataclasses import replace
+
+from nbformat import NotebookNode
+
+from autograde.course import Exercise, Lesson, grade_id
+from autograde.grading.figures import figures_of
+from autograde.grading.markup import sanitise_text
+from autograde.grading.outputs import reduce_outputs
+from autograde.grading.verdicts import NOTE, graded_note, judged
+from autograde.rubric.forbidden import answer_source
+from autograde.rubric.judge import Verdict, failed, judge
+from autograde.rubric.key import Key
+from autograde.rubric.packing import BadData
+from autograde.rubric.panel import advice, repair_first, to_html, to_text
+from autograde.rubric.recording import MIME, Recording
+
+UNJUDGED = "The grader failed on what this cell recorded; your teacher will look at it."
+
+
+def judge_by(
+    lesson: Lesson, nb: NotebookNode, released: NotebookNode, keys: dict[str, Key], seed: int
+) -> dict[str, Verdict]:
+    """Judge an executed notebook by the keys of a seed, and make it what pages may show: verdicts,
+    nothing that acts."""
+    note = nb.metadata[NOTE]
+    verdicts = judge_notebook(lesson, nb, keys, note["problem"], note["notes"])
+    unjudged = [v.exercise for v in verdicts.values() if UNJUDGED in v.note]
+    if unjudged and not note["problem"]:
+        note["problem"] = f"The judge failed on {', '.join(unjudged)}: look at the feedback."
+    note.update(graded_note(verdicts, seed))
+    reduce_outputs(nb, figures_of(lesson))
+    sanitise_text(nb, released)
+    show_verdicts(lesson, nb, verdicts)
+    return verdicts
+
+
+def judge_notebook(
+    lesson: Lesson,
+    nb: NotebookNode,
+    keys: dict[str, Key],
+    problem: str,
+    notes: dict[str, list[str]],
+) -> dict[str, Verdict]:
+    """The verdict on every exercise of a lesson.
+
+    Args:
+        nb: the executed notebook, outputs as they left the kernel.
+        problem: what kept the notebook from running to its end, or "".
+        notes: what was changed in a cell, or happened there, by grade_id.
+    """
+    cells = {name: cell for cell in nb.cells if (name := grade_id(cell))}
+    verdicts: dict[str, Verdict] = {}
+    for exercise in lesson.exercises:
+        verdict = _judge_alone(exercise, cells, keys[exercise.name], problem)
+        if not verdict.passed:
+            earlier = [name for name in exercise.needs if not verdicts[name].passed]
+            said = [verdict.note, *_around(exercise, cells, notes)]
+            if earlier and judged(verdict):
+                said.append(repair_first(earlier))
+                verdict = replace(verdict, misconception=None)  # it would be the earlier one's
+            verdict = replace(verdict, note="\n".join(text for text in said if text))
+        verdicts[exercise.name] = verdict
+    return verdicts
+
+
+def _judge_alone(
+    exercise: Exercise, cells: dict[str, NotebookNode], key: Key, problem: str
+) -> Verdict:
+    """The verdict on one exercise; a judge that fails on it keeps the others' points."""
+    try:
+        return _judge_cell(exercise, cells, key, problem)
+    except Exception as error:
+        return failed(key, f"{UNJUDGED} {type(error).__name__}: {error}")
+
+
+def _judge_cell(
+    exercise: Exercise, cells: dict[str, NotebookNode], key: Key, problem: str
+) -> Verdict:
+    outputs = cells[exercise.rubric_cell].get("outputs", [])
+    found = [output["data"][MIME] for output in outputs if MIME in output.get("data", {})]
+    if not found:
+        return failed(key, problem or _silence(outputs))
+    if len(found) > 1:
+        return failed(key, "The rubric cell handed over more than one recording; none counts.")
+    try:
+        recording = Recording.from_bytes(base64.b64decode(str(found[0]), validate=True))
+    except (BadData, binascii.Error, ValueError) as error:
+        return failed(key, f"What the rubric cell recorded cannot be read: {error}")
+    if recording.exercise != exercise.name:
+        return failed(key, "The rubric cell handed over the recording of another exercise.")
+    source = answer_source(cells[exercise.name].source, exercise.name)
+    return judge(recording, key, source)
+
+
+def _silence(outputs: list[NotebookNode]) -> str:
+    errors = [output for output in outputs if output.output_type == "error"]
+    if errors:
+        return f"The rubric cell ended with {errors[-1].ename}: {errors[-1].evalue}"
+    return "The rubric cell recorded nothing."
+
+
+def _around(
+    exercise: Exercise, cells: dict[str, NotebookNode], notes: dict[str, list[str]]
+) -> list[str]:
+    said = [f"Answer cell: {text}." for text in notes.get(exercise.name, [])]
+    said += [f"Rubric cell: {text}." for text in notes.get(exercise.rubric_cell, [])]
+    for output in cells[exercise.name].get("outputs", []):
+        if output.output_type == "error":
+            said.append(f"The answer cell raised {output.ename}: {output.evalue}")
+    return said
+
+
+def show_verdicts(lesson: Lesson, nb: NotebookNode, verdicts: dict[str, Verdict]) -> None:
+    """Put the verdict's panel in place of what each rubric cell displayed."""
+    cells = {name: cell for cell in nb.cells if (name := grade_id(cell))}
+    for exercise in lesson.exercises:
+        verdict = verdicts[exercise.name]
+        said = advice(verdict, named=True)
+        panel = {"text/plain": to_text(verdict, said), "text/html": to_html(verdict, said)}
+        cells[exercise.rubric_cell].outputs = [
+            NotebookNode(output_type="display_data", data=panel, metadata={})
+        ]

@@ -1,0 +1,116 @@
+"""Pictures of the class report: PNG as data addresses, readable in grey, each with its words."""
+
+import base64
+import io
+import math
+from dataclasses import dataclass
+from statistics import fmean, median
+
+import numpy as np
+import seaborn
+from matplotlib.axes import Axes
+from matplotlib.colors import ListedColormap
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+from matplotlib.ticker import MaxNLocator
+
+from autograde.lms.classdata import STATES, ClassData, Submission
+from autograde.rubric.panel import number
+
+COLOURS = ("#eef3f6", "#e6cb72", "#7c8994", "#4e180a")
+"""Of the states, in their order: from light to dark, so that they differ in grey as well."""
+
+MOST_NAMED = 40
+"""Up to so many students stand by name under the heatmap."""
+
+
+LONGEST_NAME = 42
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture as a data address, with the words that stand for it."""
+
+    address: str
+    words: str
+
+
+def distribution(scores: list[float], max_score: float) -> Picture:
+    """How many students have which score."""
+    step = max(1, math.ceil(max_score / 25))
+    edges = [*range(0, math.ceil(max_score) + step, step)]
+    figure = Figure(figsize=(8, 3.2))
+    axes = figure.subplots()
+    seaborn.histplot(scores, bins=edges, ax=axes, color="#2f6f8f", edgecolor="white")
+    axes.axvline(median(scores), color="black", linestyle="--", linewidth=1.2)
+    axes.annotate(
+        "median", (median(scores), 1), (0, 2), xycoords=("data", "axes fraction"),
+        textcoords="offset points", ha="center", fontsize=9,
+    )  # fmt: skip
+    axes.set(xlabel=f"score, of {number(max_score)}", ylabel="students", xlim=(0, edges[-1]))
+    axes.yaxis.set_major_locator(MaxNLocator(integer=True))
+    seaborn.despine(figure)
+    words = (
+        f"Histogram of {len(scores)} scores out of {number(max_score)}: from "
+        f"{number(min(scores))} to {number(max(scores))}, mean {number(fmean(scores))}, "
+        f"median {number(median(scores))}."
+    )
+    return Picture(_address(figure), words)
+
+
+def heatmap(data: ClassData, submissions: list[Submission]) -> Picture:
+    """Rubric lines by students, the students in the order given."""
+    lines = list(data.lines)
+    states = [[STATES.index(each.state(line)) for each in submissions] for line in lines]
+    few = len(submissions) <= MOST_NAMED
+    figure = Figure(layout="constrained", figsize=(9, 1.4 + 0.21 * len(lines)))
+    axes = figure.subplots()
+    seaborn.heatmap(
+        np.array(states), vmin=-0.5, vmax=3.5, cmap=ListedColormap(COLOURS), cbar=False, ax=axes,
+        linewidths=0.6 if few else 0, linecolor="white",
+        xticklabels=[each.student for each in submissions] if few else False,
+        yticklabels=[f"{_short(name)}  {i}" for i, (_, name) in enumerate(lines, start=1)],
+    )  # fmt: skip
+    axes.tick_params(labelsize=8.5, length=0)
+    axes.set_xlabel(f"{len(submissions)} students, the highest score on the left")
+    _name_exercises(axes, [exercise for exercise, _ in lines])
+    figure.legend(
+        handles=[Patch(facecolor=colour, edgecolor="black", label=state)
+                 for colour, state in zip(COLOURS, STATES, strict=True)],
+        loc="outside upper center", ncols=len(STATES), frameon=False, fontsize=9,
+    )  # fmt: skip
+    return Picture(_address(figure), _heatmap_words(lines, states, len(submissions)))
+
+
+def _short(name: str) -> str:
+    """A line's name as far as it fits beside the heatmap; the table has it whole."""
+    return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
+
+
+def _name_exercises(axes: Axes, exercises: list[str]) -> None:
+    """A rule above each exercise, and its name on the right."""
+    starts = [i for i, name in enumerate(exercises) if i == 0 or exercises[i - 1] != name]
+    for start, end in zip(starts, [*starts[1:], len(exercises)], strict=True):
+        axes.axhline(start, color="black", linewidth=0.8)
+        axes.annotate(
+            exercises[start], (1, (start + end) / 2), (5, 0), xycoords=("axes fraction", "data"),
+            textcoords="offset points", va="center", fontsize=8.5, fontweight="bold",
+            annotation_clip=False,
+        )  # fmt: skip
+
+
+def _heatmap_words(lines: list[tuple[str, str]], states: list[list[int]], students: int) -> str:
+    wrong = [row.count(STATES.index("wrong")) for row in states]
+    worst = sorted(range(len(lines)), key=lambda i: -wrong[i])[:3]
+    named = "; ".join(
+        f"“{lines[i][1]}” of {lines[i][0]} ({wrong[i]})" for i in worst if wrong[i] > 0
+    )
+    most = f"Most often wrong: {named}." if named else "No line was wrong."
+    return f"Heatmap of {len(lines)} rubric lines by {students} students. {most}"
+
+
+def _address(figure: Figure) -> str:
+    """The figure as PNG; its size in the page is set by the page."""
+    file = io.BytesIO()
+    figure.savefig(file, format="png", dpi=130, bbox_inches="tight")
+    return f"data:image/png;base64,{base64.b64encode(file.getvalue()).decode()}"

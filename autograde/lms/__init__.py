@@ -1,0 +1,1 @@
+"""To and from a learning management system: its downloads in, its grade files out."""

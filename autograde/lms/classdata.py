@@ -1,0 +1,241 @@
+"""What is known of a graded class: every submission's verdicts, scores, and what went wrong."""
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from nbgrader.api import BaseCell, Grade, Gradebook
+
+from autograde.course import CourseError, Lesson
+from autograde.course_config import course_config
+from autograde.grading.guard import open_gradebook
+from autograde.grading.saving import rows_of_class
+from autograde.grading.store import read_entry
+from autograde.grading.verdicts import NOTE, judged, read_verdicts
+from autograde.rubric.judge import LineVerdict, Verdict
+from autograde.rubric.key import Wrong
+
+Line = tuple[str, str]
+"""A rubric line: its exercise and its name."""
+
+RIGHT, HELD, BLANK, WRONG = "right", "held", "not judged", "wrong"
+STATES = (RIGHT, HELD, BLANK, WRONG)
+
+SCORED, WAITING, EMPTY = "scored", "waiting", "no answer"
+ANSWER_STATES = (SCORED, WAITING, EMPTY)
+"""Of an answer in words: somebody gave a score; somebody is to give one; there is none."""
+
+KINDS = {
+    "The notebook was not handed in": "no notebook was handed in",
+    "was not handed in (found": "no notebook of that name was handed in",
+    "The file is empty": "the file is empty",
+    "The file has": "the file is too large",
+    "The file is not JSON": "the file is not JSON",
+    "The file is JSON, but": "the file is no notebook",
+    "The file is no valid notebook": "the file is no valid notebook",
+    "The notebook ran longer": "the notebook ran too long",
+    "ran too long and did not stop": "a cell ran too long and did not stop",
+    "The kernel died": "the kernel died while the notebook ran",
+    "The kernel sent": "what the kernel sent could not be read",
+    "The judge failed": "the judge failed",
+    "graded without its verdicts": "graded by an earlier version, without verdicts",
+}
+"""What a problem says, and its kind in words without anything of the student's in them."""
+
+
+class NothingGraded(CourseError):
+    """There is nothing yet to tell of a lesson."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer in words: its score, and its state, one of `ANSWER_STATES`.
+
+    One that was scored and is another by now waits again; its score counts until then.
+    """
+
+    state: str
+    score: float
+
+
+@dataclass(frozen=True)
+class Submission:
+    """One graded submission. `score` is what counts, lateness taken off.
+
+    `earlier`: it was made from an earlier version of the lesson, and graded by that one.
+    """
+
+    student: str
+    score: float
+    penalty: float = 0.0
+    by_hand: float = 0.0
+    problem: str = ""
+    verdicts: dict[str, Verdict] | None = None
+    written: dict[str, Answer] = field(default_factory=dict)
+    version: str = "unknown"
+    seed: str = ""
+    walled: bool = True
+    earlier: bool = False
+    seconds: float | None = None
+
+    @property
+    def judged(self) -> bool:
+        """Whether the answers were judged: the notebook ran, and something was tried in it."""
+        return any(judged(verdict) for verdict in (self.verdicts or {}).values())
+
+    @property
+    def untouched(self) -> bool:
+        """Whether it was handed in, could be run, and no exercise was tried."""
+        return bool(self.verdicts) and not self.problem and not self.judged
+
+    def state(self, line: Line) -> str:
+        verdict = (self.verdicts or {}).get(line[0])
+        found = [each for each in verdict.lines if each.name == line[1]] if verdict else []
+        return line_state(verdict, found[0]) if verdict and found else BLANK
+
+
+@dataclass(frozen=True)
+class ClassData:
+    """A lesson's graded submissions, and the folders that are there but were not graded."""
+
+    lesson: Lesson
+    submissions: tuple[Submission, ...]
+    not_graded: tuple[str, ...] = ()
+
+    @property
+    def judged(self) -> tuple[Submission, ...]:
+        return tuple(each for each in self.submissions if each.judged)
+
+    @property
+    def lines(self) -> dict[Line, float]:
+        """Every rubric line and its points, exercises in the lesson's order."""
+        order = {exercise.name: i for i, exercise in enumerate(self.lesson.exercises)}
+        found: dict[Line, float] = {}
+        for submission in self.submissions:
+            for verdict in (submission.verdicts or {}).values():
+                for line in verdict.lines:
+                    found[verdict.exercise, line.name] = verdict.max_points / len(verdict.lines)
+        return dict(sorted(found.items(), key=lambda item: order.get(item[0][0], len(order))))
+
+
+def line_state(verdict: Verdict, line: LineVerdict) -> str:
+    """How a line came out; BLANK where nothing was tried or the notebook did not get that far."""
+    if not judged(verdict):
+        return BLANK
+    if line.passed:
+        return RIGHT
+    return HELD if line.held else WRONG
+
+
+def kind_of(problem: str) -> str:
+    """A problem's kind, which says nothing about whose it is."""
+    return next((kind for part, kind in KINDS.items() if part in problem), "another problem")
+
+
+def misconceptions(data: ClassData) -> list[tuple[str, Wrong, int]]:
+    """Each recognised misconception with its exercise and count, the commonest first."""
+    counts: Counter[tuple[str, Wrong]] = Counter(
+        (verdict.exercise, verdict.misconception)
+        for submission in data.submissions
+        for verdict in (submission.verdicts or {}).values()
+        if verdict.misconception is not None
+    )
+    return [(exercise, wrong, count) for (exercise, wrong), count in counts.most_common()]
+
+
+def without_names(data: ClassData) -> ClassData:
+    """The same class with numbers for students, by score, and kinds in place of problems."""
+    ranked = sorted(data.submissions, key=lambda each: -each.score)
+    numbered = tuple(
+        replace(each, student=f"student {number}", problem=each.problem and kind_of(each.problem))
+        for number, each in enumerate(ranked, start=1)
+    )
+    missing = tuple(f"submission {n}" for n, _ in enumerate(data.not_graded, start=1))
+    return ClassData(data.lesson, numbered, missing)
+
+
+def read_class(lesson: Lesson) -> ClassData:
+    """What the gradebook and the graded notebooks know of a lesson.
+
+    Raises:
+        CourseError: a graded notebook or the gradebook is broken.
+        NothingGraded: nobody's submission of this lesson is graded.
+    """
+    with open_gradebook(course_config(lesson.root)) as gradebook:
+        found = tuple(_submissions(lesson, gradebook))
+    graded = {submission.student for submission in found}
+    folders = sorted((lesson.root / "submitted").glob(f"*/{lesson.name}"))
+    not_graded = tuple(path.parent.name for path in folders if path.parent.name not in graded)
+    if not found:
+        raise NothingGraded(
+            f"no submission of {lesson.name} is graded. Run: autograde grade {lesson.name}"
+        )
+    return ClassData(lesson, found, not_graded)
+
+
+def _submissions(lesson: Lesson, gradebook: Gradebook) -> Iterator[Submission]:
+    if lesson.name not in {assignment.name for assignment in gradebook.assignments}:
+        return
+    grades = _grades(lesson, gradebook)
+    names = {written.name for written in lesson.written}
+    for saved in gradebook.assignment_submissions(lesson.name):
+        student = saved.student.id
+        note = _note(lesson.root / "autograded" / student / lesson.name, lesson)
+        if note is None:
+            continue
+        entry = read_entry(lesson.root, lesson.name, student)
+        penalty = saved.late_submission_penalty or 0.0
+        verdicts = read_verdicts(note)
+        yield Submission(
+            student=student,
+            score=max(0.0, saved.score - penalty),
+            penalty=penalty,
+            by_hand=sum(grade.max_score for grade in grades[student] if grade.needs_manual_grade),
+            problem=note["problem"] or ("" if verdicts else "graded without its verdicts"),
+            verdicts=verdicts,
+            written={
+                grade.name: _answer(grade) for grade in grades[student] if grade.name in names
+            },
+            version=note.get("version", "unknown"),
+            seed=note.get("seed", ""),
+            walled=note.get("wall", True),
+            earlier=note.get("earlier", False),
+            seconds=entry.seconds if entry else None,
+        )
+
+
+def _grades(lesson: Lesson, gradebook: Gradebook) -> dict[str, list[Any]]:
+    """The gradebook's grades of a lesson, by student, read at once."""
+    found: dict[str, list[Any]] = defaultdict(list)
+    columns = (
+        BaseCell.name, Grade.auto_score, Grade.manual_score, Grade.score, Grade.max_score,
+        Grade.needs_manual_grade,
+    )  # fmt: skip
+    for row in rows_of_class(gradebook, lesson, Grade, *columns):
+        found[row[0]].append(row)
+    return found
+
+
+def _answer(grade: Any) -> Answer:
+    if grade.needs_manual_grade:
+        return Answer(WAITING, float(grade.score))
+    return Answer(SCORED if grade.manual_score is not None else EMPTY, float(grade.score))
+
+
+def _note(folder: Path, lesson: Lesson) -> dict[str, Any] | None:
+    """The note that grading left in a graded notebook, or None where there is none."""
+    path = folder / f"{lesson.notebook}.ipynb"
+    if not path.is_file():
+        return None
+    try:
+        note: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))["metadata"][NOTE]
+        read_verdicts(note)
+    except (ValueError, KeyError, TypeError) as error:
+        raise CourseError(
+            f"{path} is no notebook that `autograde grade` wrote ({error!r}). Grade it again: "
+            f"autograde grade {lesson.name} --student {folder.parent.name} --regrade"
+        ) from error
+    return note

@@ -1,0 +1,273 @@
+r"""Collecting from downloads of Canvas, Moodle and Gradescope, by `nbgrader zip_collect`.
+
+What they look like:
+
+    Canvas      doejane_LATE_123_4567_causal_mask.ipynb          (canvas-lms, content_zipper.rb)
+                anon_aB3xY_4567_causal_mask.ipynb                where students are anonymous
+    Moodle      Jane Doe_123_assignsubmission_file/causal_mask.ipynb   (mod_assign, downloader.php)
+                Jane Doe_123_assignsubmission_file_causal_mask.ipynb   without folders, older ones
+    Gradescope  submission_99/causal_mask.ipynb, beside submission_metadata.yml with
+                :submitters: [{:sid:, :email:, :name:}] and :created_at:
+"""
+
+import csv
+import re
+import shutil
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from pathlib import Path, PurePath
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import yaml
+from dateutil import parser as dates
+from nbgrader.api import Gradebook, MissingEntry
+from nbgrader.plugins import ExtractorPlugin, FileNameCollectorPlugin
+from traitlets import Int, Unicode
+
+from autograde.lms.archives import UNPACKED, BadArchive, Limits, place_for, unpack
+
+CANVAS = re.compile(
+    r"(?:.*?_)??(?P<late>LATE_)?(?P<student>\d+|anon_[A-Za-z0-9]+)_\d+_(?P<file>.+)"
+)
+MOODLE = re.compile(r"[^_]*_(?P<student>\d+)_assignsubmission_(?P<kind>[a-z]+)(?:_(?P<file>.*))?")
+GRADESCOPE = re.compile(r"submission_\d+")
+OF_A_CLASS = re.compile(r"submissions( ?\(\d+\))?$")
+"""How Canvas ends the name of a whole class's archive; a course's numbers may stand before it."""
+
+METADATA = "submission_metadata.yml"
+
+PLAIN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,127}")
+"""Ids become names of folders."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """Whose a file is, and when it was handed in, if the download says so."""
+
+    student: str
+    file: str
+    handed_in: datetime | None = None
+    late: bool = False
+
+
+def recognise(
+    path: PurePath, metadata: dict[PurePath, Any], times: dict[str, datetime]
+) -> Found | None:
+    """Whose a file of a download is, by its path in there; None where nothing says so.
+
+    The system's own name comes first in a path; what stands after it is the student's, who could
+    write anything there.
+
+    Args:
+        metadata: what Gradescope's `submission_metadata.yml` says, by folder.
+        times: when each participant handed in, from Moodle's grading worksheet.
+    """
+    if path.name.startswith("."):
+        return None
+    for depth, part in enumerate(path.parts, start=1):
+        last = depth == len(path.parts)
+        if GRADESCOPE.fullmatch(part):
+            return _gradescope(metadata.get(PurePath(*path.parts[:depth])), path.name)
+        if found := MOODLE.fullmatch(part):
+            if found["kind"] != "file":
+                return None
+            file = found["file"] if last else path.name
+            return Found(found["student"], file, times.get(found["student"])) if file else None
+        if (last or is_unpacked(part)) and (found := CANVAS.fullmatch(part)):
+            file = found["file"] if last else path.name
+            return Found(found["student"], file, late=bool(found["late"]))
+        if part == "__MACOSX":
+            return None
+    return None
+
+
+def is_unpacked(part: str) -> bool:
+    return part.lower().endswith(f".zip{UNPACKED}")
+
+
+def is_students(path: PurePath) -> bool:
+    """Whether a path of a download leads into what one student handed in."""
+    return any(
+        GRADESCOPE.fullmatch(part)
+        or MOODLE.fullmatch(part)
+        or (is_unpacked(part) and CANVAS.fullmatch(part))
+        for part in path.parts
+    )
+
+
+def _gradescope(entry: Any, file: str) -> Found | None:
+    try:
+        first, handed_in = entry[":submitters"][0], entry.get(":created_at")
+        student = str(first.get(":sid") or first[":email"])
+    except (TypeError, LookupError, AttributeError):
+        return None
+    return Found(student, file, _utc(handed_in) if isinstance(handed_in, datetime) else None)
+
+
+def _utc(time: datetime) -> datetime:
+    """The same moment in UTC without saying so, which is what nbgrader keeps."""
+    return time.astimezone(UTC).replace(tzinfo=None) if time.tzinfo else time
+
+
+class _Loader(yaml.SafeLoader):
+    """Plain values alone; what is meant to be an object of some program is left out."""
+
+
+_Loader.add_multi_constructor("!", lambda loader, suffix, node: None)
+
+
+def read_metadata(folder: Path) -> dict[PurePath, Any]:
+    """What the `submission_metadata.yml` of each download says, by the folder it says it of.
+
+    One that cannot be read is left out, and so is one that a student handed in.
+    """
+    found: dict[PurePath, Any] = {}
+    for path in sorted(folder.rglob(METADATA)):
+        place = path.relative_to(folder)
+        if is_students(place):
+            continue
+        with suppress(yaml.YAMLError, ValueError, RecursionError):
+            content = yaml.load(path.read_text(encoding="utf-8"), _Loader)  # noqa: S506 (safe)
+            if isinstance(content, dict):
+                found |= {place.parent / str(name): entry for name, entry in content.items()}
+    return found
+
+
+def read_worksheet(folder: Path, zone: str) -> tuple[dict[str, datetime], list[str]]:
+    """When each participant handed in, from a grading worksheet of Moodle that lies in a folder;
+    and the times in it that cannot be read, as those in another language than English."""
+    found, unread = {}, []
+    for path in sorted(path for path in folder.glob("*.csv") if path.is_file()):
+        with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+            for row in csv.DictReader(file):
+                number = re.search(r"\d+$", row.get("Identifier") or "")
+                time = row.get("Last modified (submission)") or ""
+                if not number or time in ("", "-"):
+                    continue
+                try:
+                    local = dates.parse(time).replace(tzinfo=ZoneInfo(zone))
+                    found[number[0]] = _utc(local)
+                except (ValueError, OverflowError):
+                    unread.append(time)
+    return found, unread
+
+
+class SafeExtractor(ExtractorPlugin):
+    """Unpacks zip archives after a look at what is in them; refuses the bad ones by name."""
+
+    max_files = Int(Limits.files, help="Files that one archive may hold.").tag(config=True)
+    max_bytes = Int(Limits.bytes, help="Bytes that one archive may become.").tag(config=True)
+
+    def extract(self, archive_path: str, extracted_path: str) -> None:
+        """Unpack every archive into a folder of its name; when one is refused, nothing goes on."""
+        source, target, refused = Path(archive_path), Path(extracted_path), []
+        limits = Limits(files=self.max_files, bytes=self.max_bytes)
+        for path in sorted(source.rglob("*")):
+            place = target / path.relative_to(source)
+            if path.is_symlink():
+                refused.append(f"{path}: it is a link")
+            elif CANVAS.fullmatch(path.stem) and OF_A_CLASS.search(path.stem):
+                refused.append(f"{path}: that could be a student's file; call it download.zip")
+            elif path.suffix.lower() == ".zip":
+                try:
+                    unpacked = unpack(path, place_for(place), limits)
+                except BadArchive as error:
+                    refused.append(f"{path}: {error}")
+                    continue
+                self.log.info("Unpacked %d files of %s", len(unpacked.files), path)
+                for left in unpacked.left:
+                    self.log.warning("Left in %s: %s", path.name, left)
+            elif path.is_file():
+                place.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(path, place)
+        if refused:
+            self.parent.fail("Refused, so nothing was collected:\n" + "\n".join(refused))
+
+
+class LmsCollector(FileNameCollectorPlugin):
+    """Says whose a file is, in downloads of Canvas, Moodle and Gradescope alike.
+
+    A student whose `lms_user_id` in the gradebook is the id found goes by the gradebook's id. What
+    Canvas marks LATE, without a time, counts as handed in a second after the due date.
+    """
+
+    time_zone = Unicode(
+        "UTC", help="The time zone of the times in Moodle's worksheet, as Europe/Berlin."
+    ).tag(config=True)
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        app = self.parent
+        self.folder = Path(
+            app.coursedir.root,
+            app.collect_directory_structure.format(
+                downloaded=app.downloaded_directory,
+                assignment_id=app.coursedir.assignment_id,
+                collect_step=app.extracted_directory,
+            ),
+        )
+        self._seen: set[tuple[str, str]] = set()
+
+    def collect(self, submitted_file: str) -> dict[str, str] | None:
+        """Whose the file is, under which name and from when; None leaves it out, with a warning."""
+        path = Path(submitted_file)
+        if path.suffix not in self.valid_ext:
+            return None
+        place = path.relative_to(self.folder)
+        found = recognise(place, self._metadata, self._times)
+        if found is None:
+            return None
+        student = self._known.get(found.student, found.student)
+        if not PLAIN_ID.fullmatch(student):
+            self.log.warning("Left out %s: %r is no id of a student", place, student)
+            return None
+        if (student, found.file) in self._seen:
+            self.log.warning("Left out %s: %s handed in %s twice", place, student, found.file)
+            return None
+        self._seen.add((student, found.file))
+        time = found.handed_in or (self._just_late(place) if found.late else None)
+        when = {"timestamp": time.isoformat(" ", "seconds")} if time else {}
+        return {"student_id": student, "file_id": found.file, **when}
+
+    def _just_late(self, place: Path) -> datetime | None:
+        if self._due is None:
+            self.log.warning("%s is marked late, but the lesson has no due date", place)
+            return None
+        return self._due + timedelta(seconds=1)
+
+    @cached_property
+    def _metadata(self) -> dict[PurePath, Any]:
+        return read_metadata(self.folder)
+
+    @cached_property
+    def _times(self) -> dict[str, datetime]:
+        times, unread = read_worksheet(self.folder, self.time_zone)
+        if unread:
+            self.log.warning(
+                "%d times in Moodle's worksheet cannot be read, as %r: nobody among these counts "
+                "as late. Download the worksheet with Moodle in English",
+                len(unread), unread[0],
+            )  # fmt: skip
+        return times
+
+    @cached_property
+    def _known(self) -> dict[str, str]:
+        """The gradebook's ids by those of the other system."""
+        with self._gradebook() as gradebook:
+            return {str(s.lms_user_id): str(s.id) for s in gradebook.students if s.lms_user_id}
+
+    @cached_property
+    def _due(self) -> datetime | None:
+        with self._gradebook() as gradebook, suppress(MissingEntry):
+            due: datetime | None = gradebook.find_assignment(
+                self.parent.coursedir.assignment_id
+            ).duedate
+            return due
+        return None
+
+    def _gradebook(self) -> Gradebook:
+        course = self.parent.coursedir
+        return Gradebook(course.db_url, course.course_id)

@@ -1,0 +1,183 @@
+"""What every figure is made of: one look, PNG bytes that repeat, and a text alternative."""
+
+import base64
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
+from io import BytesIO
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+from IPython.display import display
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+from PIL import Image, ImageOps
+from torch import Tensor
+
+from autograde.notebook.pictures import Picture, key_of
+from autograde.rubric.recording import FIGURE_MIME
+
+Numbers = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+# Drawn at 144 dots an inch and shown at the 96 of a web page: sharp on laptop screens.
+DPI = 144
+SCREEN_DPI = 96
+EDGE = 9  # pixels of white around a figure
+WORD_GAP = 16  # pixels, more than between any two words
+
+STYLE = {
+    "figure.dpi": DPI,
+    "font.family": ["DejaVu Sans"],  # comes with matplotlib: the same letters on every machine
+    "font.size": 9.5,
+    "axes.titlesize": 11,
+    "axes.titlepad": 8,
+    "axes.labelsize": 9.5,
+    "axes.labelcolor": "0.25",
+    "axes.edgecolor": "0.45",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "xtick.color": "0.45",
+    "xtick.labelcolor": "0.1",
+    "ytick.color": "0.45",
+    "ytick.labelcolor": "0.1",
+    "hatch.linewidth": 0.7,
+}
+WHITESPACE = str.maketrans({" ": "␣", "\n": "↵", "\t": "⇥"})
+
+
+_drawn_already: frozenset[str] = frozenset()
+
+
+def name_only(keys: Iterable[str]) -> None:
+    """From now on pictures with these keys are named, not drawn: who reads the output has them."""
+    global _drawn_already
+    _drawn_already = frozenset(keys)
+
+
+def drawn_already(key: str) -> bool:
+    return key in _drawn_already
+
+
+def show(picture: Picture | Figure, alt: str) -> None:
+    """Display a picture as PNG, with `alt` for those who cannot see it.
+
+    A figure of pyplot's is closed.
+
+    Raises:
+        ValueError: alt says nothing.
+    """
+    require(alt, "alt")
+    key = key_of(picture)
+    if drawn_already(key):
+        display_name(key, alt, alt)
+    else:
+        display_png(png_of(picture), alt, alt, key=key)
+
+
+def style(*, formulas: bool = True) -> AbstractContextManager[None]:
+    """Our look on top of matplotlib's own, whatever the student has set; theirs comes back.
+
+    Without formulas text is drawn as it is written: a token may be a dollar sign.
+    """
+    return plt.style.context(["default", {**STYLE, "text.parse_math": formulas}])
+
+
+def require(text: str, name: str) -> None:
+    if not text.strip():
+        raise ValueError(f"{name} is empty; say what the figure shows")
+
+
+def png_of(picture: Picture | Figure) -> bytes:
+    """Render, then close. The same figure gives the same bytes on every run."""
+    with style():
+        figure = picture if isinstance(picture, Figure) else picture.figure()
+        pixels = _drawn(figure)
+    plt.close(figure)
+    # 256 colours are a third of the bytes, and the lossy part cannot be seen.
+    palette = pixels.quantize(256, dither=Image.Dither.NONE)
+    small = BytesIO()
+    palette.save(small, "png")
+    return small.getvalue()
+
+
+def _drawn(figure: Figure) -> Image.Image:
+    """The figure's pixels, cut down to what is drawn and a narrow white edge.
+
+    Drawing is slow, and savefig with a tight box draws twice. Here a second time is needed only
+    for what sticks out of its figure.
+    """
+    figure.set(facecolor="white", dpi=DPI)
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()  # type: ignore[no-untyped-call]
+    pixels = Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")  # type: ignore[no-untyped-call]
+    box = left, top, right, below = _ink(pixels)
+    # what is cut off reaches the border, except where the gap between two words lies there
+    if min(left, top, pixels.width - right, pixels.height - below) < WORD_GAP:
+        whole = figure.get_tightbbox()
+        width, height = figure.get_size_inches()
+        if min(whole.x0, whole.y0) < 0 or whole.x1 > width or whole.y1 > height:
+            raw = BytesIO()
+            canvas.print_figure(raw, dpi=DPI, bbox_inches=whole.padded(EDGE / DPI))
+            pixels = Image.open(raw).convert("RGB")
+            box = _ink(pixels)
+    return ImageOps.expand(pixels.crop(box), EDGE, "white")
+
+
+def _ink(pixels: Image.Image) -> tuple[int, int, int, int]:
+    """The box of what is not white."""
+    return ImageOps.invert(pixels).getbbox() or (0, 0, *pixels.size)
+
+
+def screen_width(png: bytes) -> int:
+    """The width a page should give this PNG; bytes 16 to 20 hold its pixels."""
+    return round(int.from_bytes(png[16:20], "big") * SCREEN_DPI / DPI)
+
+
+def display_name(key: str, alt: str, text: str) -> None:
+    """Display which picture it is, for one who has it drawn."""
+    display({FIGURE_MIME: key, "text/plain": text}, metadata={"image/png": {"alt": alt}}, raw=True)
+
+
+def display_png(
+    png: bytes, alt: str, text: str, *, key: str, widget: dict[str, Any] | None = None
+) -> None:
+    data = {"image/png": base64.b64encode(png).decode(), "text/plain": text}
+    about = {
+        "image/png": {"alt": alt, "width": screen_width(png)},
+        **({FIGURE_MIME: key} if key else {}),
+    }
+    display({**(widget or {}), **data}, metadata=about, raw=True)
+
+
+def numbers_of(values: Tensor, dimensions: int, name: str) -> Numbers:
+    if values.dim() != dimensions:
+        raise ValueError(f"{name} must have {dimensions} dimensions, not {tuple(values.shape)}")
+    array: Numbers = values.detach().cpu().double().numpy().copy()
+    return array
+
+
+def mask_of(hidden: Tensor | None, shape: tuple[int, int]) -> Mask:
+    if hidden is None:
+        return np.zeros(shape, bool)
+    if tuple(hidden.shape) != shape:
+        raise ValueError(f"hidden must be {shape} as the values are, not {tuple(hidden.shape)}")
+    mask: Mask = hidden.detach().cpu().bool().numpy().copy()
+    return mask
+
+
+def labels_of(given: Sequence[str] | None, n: int, name: str) -> list[str]:
+    """The labels, with whitespace made visible where a label is nothing else."""
+    if given is None:
+        return [str(i) for i in range(n)]
+    if len(given) != n:
+        raise ValueError(f"{name} must be {n} labels, not {len(given)}")
+    return [text if text.strip() else text.translate(WHITESPACE) for text in given]
+
+
+def figure_of(ax: Axes) -> Figure:
+    figure = ax.get_figure(root=True)
+    if figure is None:
+        raise ValueError("these axes belong to no figure")
+    return figure

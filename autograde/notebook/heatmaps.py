@@ -1,0 +1,257 @@
+"""Token heatmaps."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import Colormap, LinearSegmentedColormap, ListedColormap, Normalize
+from matplotlib.figure import Figure
+from torch import Tensor
+
+from autograde.notebook.canvas import (
+    Mask,
+    Numbers,
+    figure_of,
+    labels_of,
+    mask_of,
+    numbers_of,
+    style,
+)
+from autograde.notebook.pictures import Picture
+
+Limits = tuple[float, float]
+
+ONE_SIGN: Colormap = plt.get_cmap("cividis")
+# Blue, grey, orange; lightness rises all the way, so that the sign survives without colour.
+SIGNED: Colormap = LinearSegmentedColormap.from_list(
+    "signed", ["#08245c", "#3670b8", "#b0b3b8", "#f7b24a", "#fff0b0"]
+)
+MOST_ANNOTATED = 12
+SMALLEST_ANNOTATION = 5.5
+LINE = 11.0  # what a line of labels needs, in points
+
+
+@dataclass(frozen=True, repr=False)
+class Heatmap(Picture):
+    """A matrix as coloured cells; see `heatmap`."""
+
+    numbers: Numbers
+    rows: list[str]
+    columns: list[str]
+    veil: Mask
+    title: str
+    row_name: str
+    column_name: str
+    limits: Limits | None
+    bar: bool
+
+    def figure(self) -> Figure:
+        """It alone, in a figure that pyplot does not know."""
+        with style(formulas=False):
+            ax = _axes_for(self.rows, self.columns)
+            self.on(ax)
+        return figure_of(ax)
+
+    def on(self, ax: Axes) -> None:
+        """Draw it on these axes, beside what else their figure shows."""
+        numbers, veil = self.numbers, self.veil
+        n, m = numbers.shape
+        with style(formulas=False):
+            colours, scale = _colours(numbers[~veil], self.limits)
+            ax.pcolormesh(
+                np.ma.masked_array(numbers, mask=veil | ~np.isfinite(numbers)),
+                cmap=colours,
+                norm=scale,
+                linewidth=0.5 if max(n, m) <= MOST_ANNOTATED else 0,
+                edgecolor="white",
+            )
+            ax.set(xlim=(0, m), ylim=(n, 0), aspect="equal")
+            ax.spines[:].set_visible(False)
+            _hatch(ax, veil, "////", "0.62")
+            if not _annotate(ax, numbers, veil, lambda value: colours(scale(value))):
+                _hatch(ax, ~np.isfinite(numbers) & ~veil, "xxxx", "0.35")
+            _name_axes(ax, self.rows, self.columns)
+            ax.set(xlabel=self.column_name, ylabel=self.row_name)
+            ax.set_title(self.title, wrap=True, y=1)  # without y its place is searched for, slowly
+            if self.bar:
+                _bar(ax)
+
+
+@dataclass(frozen=True, repr=False)
+class Panels(Picture):
+    """Heatmaps side by side; see `panels`."""
+
+    heatmaps: tuple[Heatmap, ...]
+    size: tuple[float, float]
+    in_a_row: int
+
+    def figure(self) -> Figure:
+        maps, number = self.heatmaps, self.in_a_row
+        with style(formulas=False):
+            figure = Figure(figsize=self.size, layout="constrained")
+            grid = figure.add_gridspec(
+                -(-len(maps) // number),
+                number,
+                width_ratios=[len(each.columns) for each in maps[:number]],
+                height_ratios=[len(each.rows) for each in maps[::number]],
+            )
+            for i, each in enumerate(maps):
+                each.on(figure.add_subplot(grid[divmod(i, number)]))
+        return figure
+
+
+def heatmap(
+    values: Tensor,
+    rows: Sequence[str] | None,
+    columns: Sequence[str] | None,
+    *,
+    title: str,
+    row_name: str = "query",
+    column_name: str = "key",
+    hidden: Tensor | None = None,
+    limits: Limits | None = None,
+    bar: bool = True,
+) -> Heatmap:
+    """A matrix as coloured cells, each with its number where it fits.
+
+    Numbers of one sign go from dark to light; where both signs occur, 0 is grey, less is blue
+    and darker, more is orange and lighter. Infinities and nan have no colour.
+
+    Args:
+        values: (n, m).
+        rows: n labels, None for 0 to n - 1.
+        columns: m labels, None for 0 to m - 1.
+        hidden: (n, m), True for cells to hatch instead: a hidden cell is no small number.
+        limits: lowest and highest colour; give the same to heatmaps that are compared.
+        bar: whether the colour scale is drawn beside it.
+
+    Raises:
+        ValueError: a size does not fit the others.
+    """
+    numbers = numbers_of(values, 2, "values")
+    n, m = numbers.shape
+    return Heatmap(
+        numbers,
+        labels_of(rows, n, "rows"),
+        labels_of(columns, m, "columns"),
+        mask_of(hidden, (n, m)),
+        title,
+        row_name,
+        column_name,
+        limits,
+        bar,
+    )
+
+
+def panels(*heatmaps: Heatmap, size: tuple[float, float], in_a_row: int | None = None) -> Panels:
+    """Heatmaps in one picture, row by row; cells are about as large in all of them.
+
+    Args:
+        size: width and height of the picture in inches.
+        in_a_row: how many stand side by side, None for all.
+
+    Raises:
+        ValueError: there is none.
+    """
+    if not heatmaps:
+        raise ValueError("panels needs at least one heatmap, there is none")
+    return Panels(heatmaps, size, min(in_a_row or len(heatmaps), len(heatmaps)))
+
+
+def _axes_for(rows: list[str], columns: list[str]) -> Axes:
+    """Axes of their own; the cells are as large in every figure with as many of them."""
+    n, m = len(rows), len(columns)
+    cell = min(0.62, 5.0 / max(n, m))
+    left, right, below, above = 0.5 + 0.08 * max(map(len, rows)), 0.8, 0.8, 0.4
+    width, height = m * cell + left + right, n * cell + below + above
+    place = (left / width, below / height, m * cell / width, n * cell / height)
+    return Figure(figsize=(width, height)).add_axes(place)
+
+
+def _cell_points(ax: Axes, n: int, m: int) -> float:
+    """Roughly the side of a cell, in points; the final layout may not be known yet."""
+    box = ax.get_window_extent()
+    return float(min(box.width / m, box.height / n)) * 72 / figure_of(ax).dpi
+
+
+def _colours(visible: Numbers, limits: Limits | None) -> tuple[Colormap, Normalize]:
+    """The colour map and its ends: the limits, or else what the finite numbers span."""
+    finite = visible[np.isfinite(visible)]
+    if limits is None:
+        limits = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
+    low, high = limits
+    if low < 0 < high:
+        end = max(-low, high)
+        return SIGNED, Normalize(-end, end)
+    if low == high:
+        low, high = low - 0.5, high + 0.5
+    return ONE_SIGN, Normalize(low, high)
+
+
+def _hatch(ax: Axes, cells: Mask, pattern: str, colour: str) -> None:
+    if cells.any():
+        face = np.ma.masked_array(np.zeros(cells.shape), mask=~cells)
+        white = ListedColormap(["white"])
+        ax.pcolor(face, cmap=white, hatch=pattern, edgecolor=colour, linewidth=0)
+
+
+def _annotate(
+    ax: Axes, numbers: Numbers, veil: Mask, colour: Callable[[float], tuple[float, ...]]
+) -> bool:
+    """Write every visible number into its cell; False if they do not fit."""
+    texts = {(i, j): _short(numbers[i, j]) for i, j in np.argwhere(~veil)}
+    longest = max(map(len, texts.values()), default=1)
+    size = min(9.5, 1.35 * _cell_points(ax, *numbers.shape) / longest)
+    if max(numbers.shape) > MOST_ANNOTATED or size < SMALLEST_ANNOTATION:
+        return False
+    for (i, j), text in texts.items():
+        ink = _ink(colour(numbers[i, j])) if np.isfinite(numbers[i, j]) else "black"
+        ax.text(j + 0.5, i + 0.5, text, ha="center", va="center", size=size, color=ink)
+    return True
+
+
+def _short(value: float) -> str:
+    if not abs(value) >= 100:
+        return f"{value:z.2f}"
+    return f"{value:.0f}" if abs(value) < 1e5 else f"{value:.1e}"
+
+
+def _ink(background: tuple[float, ...]) -> str:
+    """Black or white, whichever has the higher contrast (WCAG): at least 4.5 to 1."""
+    channels = np.asarray(background[:3])
+    linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
+    return "black" if float(linear @ (0.2126, 0.7152, 0.0722)) > 0.179 else "white"
+
+
+def _across(labels: list[str]) -> float:
+    """Roughly the width of the widest label, in points."""
+    return 5.6 * max(map(len, labels)) + 3
+
+
+def _name_axes(ax: Axes, rows: list[str], columns: list[str]) -> None:
+    """Label the cells, every second or third one where they are too small for all."""
+    cell = _cell_points(ax, len(rows), len(columns))
+    step = int(np.ceil(LINE / cell))
+    ax.set_yticks(np.arange(0, len(rows), step) + 0.5, rows[::step], rotation=0)
+    # Words turn sideways before any is left out; short labels and indices stay upright.
+    across = _across(columns)
+    step = int(np.ceil((across if across < 2 * LINE + 1 else LINE) / cell))
+    slanted = across > step * cell
+    ax.set_xticks(
+        np.arange(0, len(columns), step) + 0.5,
+        columns[::step],
+        rotation=45 if slanted else 0,
+        ha="right" if slanted else "center",
+        rotation_mode="anchor" if slanted else None,
+    )
+    ax.tick_params(length=0, pad=3)
+
+
+def _bar(ax: Axes) -> None:
+    """The colour scale, exactly as high as the cells."""
+    inside = ax.inset_axes((1.03, 0, 0.045, 1))
+    bar = figure_of(ax).colorbar(ax.collections[0], cax=inside)
+    bar.outline.set_visible(False)
+    bar.ax.tick_params(length=2)

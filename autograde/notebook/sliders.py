@@ -1,0 +1,101 @@
+"""A figure with sliders that redraw it, and its first state where no widgets run."""
+
+import textwrap
+from collections.abc import Callable, Sequence
+from html import escape
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from autograde.notebook.canvas import (
+    display_name,
+    display_png,
+    drawn_already,
+    png_of,
+    require,
+    screen_width,
+)
+from autograde.notebook.pictures import Picture, key_of
+
+Draw = Callable[..., tuple[Picture | Figure, str]]
+LONGEST_LABEL = 18
+"""Characters; JupyterLab cuts off what is longer."""
+
+
+def explore(draw: Draw, /, *, alt: str, **choices: Sequence[str | float]) -> None:
+    """Display a figure with a slider for each choice; where no widgets run, its first state.
+
+    Args:
+        draw: called with one option of every choice by name; gives a picture and its description.
+        alt: what the figure is about, for those who cannot see it.
+        choices: the options of each slider, at least one.
+
+    Raises:
+        ValueError: alt says nothing, or there is nothing to choose.
+    """
+    if not choices or not all(len(options) for options in choices.values()):
+        raise ValueError(f"every choice needs options, there are {choices}")
+    require(alt, "alt")
+    picture, description = draw(**{name: options[0] for name, options in choices.items()})
+    require(description, "the description that draw returns")
+    key = key_of(picture)
+    if drawn_already(key):
+        display_name(key, alt, description)
+        return
+    png = png_of(picture)
+    display_png(png, alt, description, key=key, widget=_panel(draw, choices, png, description))
+
+
+def _panel(
+    draw: Draw,
+    choices: dict[str, Sequence[str | float]],
+    png: bytes,
+    description: str,
+) -> dict[str, Any]:
+    """Sliders above the picture above its description, as a MIME bundle."""
+    import ipywidgets as widgets
+
+    sliders = {name: _slider(name, options) for name, options in choices.items()}
+    picture = widgets.Image(value=png, format="png", width=screen_width(png))
+    picture.layout.max_width = "100%"
+    caption = widgets.HTML(_caption(description))
+
+    def redraw(_: object) -> None:
+        try:
+            drawn, said = draw(**{name: slider.value for name, slider in sliders.items()})
+            require(said, "the description that draw returns")
+            picture.value = png_of(drawn)
+            picture.width = screen_width(picture.value)
+        except Exception as error:  # a front end shows nobody what a slider's change raises
+            said = f"This could not be drawn: {type(error).__name__}: {error}"
+        caption.value = _caption(said)
+
+    for slider in sliders.values():
+        slider.observe(redraw, "value")
+    bundle: dict[str, Any] = widgets.VBox([*sliders.values(), picture, caption])._repr_mimebundle_()
+    return bundle
+
+
+def _slider(name: str, options: Sequence[str | float]) -> Any:
+    import ipywidgets as widgets
+
+    shown = zip(_labels(options), options, strict=True)
+    return widgets.SelectionSlider(
+        options=list(shown), description=name, style={"description_width": "initial"}
+    )
+
+
+def _labels(options: Sequence[str | float]) -> list[str]:
+    """What stands beside the slider; words that do not fit are left out, if all still differ."""
+    full = [f"{o:g}" if isinstance(o, float) else str(o) for o in options]
+    short = [
+        text
+        if len(text) <= LONGEST_LABEL
+        else textwrap.shorten(text, LONGEST_LABEL, placeholder=" …")
+        for text in full
+    ]
+    return short if len(set(short)) == len(set(full)) else full
+
+
+def _caption(text: str) -> str:
+    return f'<p style="max-width: 44em; line-height: 1.4">{escape(text)}</p>'

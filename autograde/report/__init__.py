@@ -1,0 +1,1 @@
+"""The class report: scores, misconceptions and rubric lines of a whole class."""

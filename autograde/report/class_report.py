@@ -1,0 +1,257 @@
+"""The class report: one HTML page for a lesson that needs nothing else, and the same as CSV."""
+
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean, median, pstdev
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from autograde.course import Lesson
+from autograde.grading.seeds import POOL
+from autograde.grading.used_pictures import Picture, distribution, heatmap
+from autograde.lms.classdata import (
+    ANSWER_STATES,
+    BLANK,
+    HELD,
+    RIGHT,
+    SCORED,
+    STATES,
+    WRONG,
+    ClassData,
+    Line,
+    Submission,
+    misconceptions,
+    read_class,
+    without_names,
+)
+from autograde.lms.spreadsheet import write_table
+from autograde.report.itemstats import FEWEST, ItemStatistics, item_statistics
+from autograde.rubric.panel import inline, number
+
+TEMPLATES = Path(__file__).parent
+LETTERS = {RIGHT: "R", HELD: "H", BLANK: "–", WRONG: "W"}  # noqa: RUF001
+
+
+@dataclass(frozen=True)
+class LineRow:
+    """A rubric line as the report shows it."""
+
+    number: int
+    exercise: str
+    name: str
+    counts: dict[str, int]
+    statistics: ItemStatistics
+
+
+@dataclass(frozen=True)
+class WrittenRow:
+    """A question to be answered in words: how many answers are in which state, and their scores.
+
+    `scores` are those that somebody gave.
+    """
+
+    name: str
+    points: float
+    counts: dict[str, int]
+    scores: tuple[float, ...]
+
+    @property
+    def mean(self) -> float | None:
+        return fmean(self.scores) if self.scores else None
+
+    @property
+    def by_score(self) -> list[tuple[float, int]]:
+        """How many answers were given each score, the highest first."""
+        return sorted(Counter(self.scores).items(), reverse=True)
+
+
+def write_report(
+    lesson: Lesson, *, anonymous: bool = False, csv_folder: Path | None = None
+) -> Path:
+    """Write report/LESSON.html, or LESSON-anonymous.html, and CSV files if told a folder for them.
+
+    Returns the page.
+
+    Raises:
+        CourseError: a graded notebook or the gradebook is broken.
+        NothingGraded: nobody's submission of this lesson is graded.
+    """
+    data = read_class(lesson)
+    if anonymous:
+        data = without_names(data)
+    name = f"{lesson.name}-anonymous" if anonymous else lesson.name
+    page = lesson.root / "report" / f"{name}.html"
+    page.parent.mkdir(exist_ok=True)
+    page.write_text(render(data, anonymous=anonymous), encoding="utf-8")
+    if csv_folder is not None:
+        csv_folder.mkdir(parents=True, exist_ok=True)
+        for table, (head, rows) in tables(data).items():
+            write_table(csv_folder / f"{name}-{table}.csv", head, rows)
+    return page
+
+
+def line_rows(data: ClassData) -> list[LineRow]:
+    """Every rubric line with its counts and statistics, over the judged submissions."""
+    lines, judged = data.lines, data.judged
+    states = [[each.state(line) for line in lines] for each in judged]
+    right = [[state == RIGHT for state in row] for row in states]
+    statistics = item_statistics(right, list(lines.values()))
+    return [
+        LineRow(i + 1, exercise, name, Counter(row[i] for row in states), statistics[i])
+        for i, (exercise, name) in enumerate(lines)
+    ]
+
+
+def written_rows(data: ClassData) -> list[WrittenRow]:
+    """Every question answered in words, over all submissions."""
+    rows = []
+    for question in data.lesson.written:
+        found = [each.written.get(question.name) for each in data.submissions]
+        answers = [answer for answer in found if answer is not None]
+        rows.append(
+            WrittenRow(
+                question.name,
+                question.points,
+                Counter(answer.state for answer in answers),
+                tuple(answer.score for answer in answers if answer.state == SCORED),
+            )
+        )
+    return rows
+
+
+def answer_text(submission: Submission, name: str) -> str:
+    """A student's written answer as a cell of a table: its score, or what state it is in."""
+    answer = submission.written.get(name)
+    if answer is None:
+        return ""
+    return number(answer.score) if answer.state == SCORED else answer.state
+
+
+def render(data: ClassData, *, anonymous: bool = False) -> str:
+    """The page as HTML; every text in it is escaped."""
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
+    environment.filters["number"] = number
+    environment.filters["inline"] = lambda text: Markup(inline(text))  # noqa: S704 (it escapes)
+    ranked = sorted(data.submissions, key=lambda each: -each.score)
+    scores = [each.score for each in ranked]
+    return environment.get_template("class_report.html.j2").render(
+        lesson=data.lesson,
+        anonymous=anonymous,
+        submissions=ranked,
+        scores=_score_facts(scores),
+        bins=_bins(scores, data.lesson.points),
+        score_picture=distribution(scores, data.lesson.points),
+        heatmap=_heatmap(data, ranked),
+        lines=line_rows(data),
+        written=written_rows(data),
+        answer_states=ANSWER_STATES,
+        answer_text=answer_text,
+        letters=[[LETTERS[each.state(line)] for line in data.lines] for each in ranked],
+        states=STATES,
+        legend=LETTERS,
+        fewest=FEWEST,
+        judged=len(data.judged),
+        misconceptions=misconceptions(data),
+        not_graded=data.not_graded,
+        how=_how(data),
+    )
+
+
+def _heatmap(data: ClassData, ranked: list[Submission]) -> Picture | None:
+    judged = [each for each in ranked if each.judged]
+    return heatmap(data, judged) if judged else None
+
+
+def _score_facts(scores: list[float]) -> dict[str, str]:
+    return {
+        "students": str(len(scores)),
+        "mean": number(fmean(scores)),
+        "median": number(median(scores)),
+        "standard deviation": number(pstdev(scores)),
+        "lowest": number(min(scores)),
+        "highest": number(max(scores)),
+    }
+
+
+def _bins(scores: list[float], max_score: float) -> list[tuple[str, int]]:
+    """How many students have at least so many tenths of the points."""
+    shares = Counter(min(9, int(10 * score / max_score)) for score in scores)
+    return [(f"{10 * i} to {10 * i + 10} %", shares[i]) for i in range(10)]
+
+
+def _how(data: ClassData) -> dict[str, Any]:
+    """What the submissions were graded with."""
+    graded = [each for each in data.submissions if each.verdicts]
+    seeds = {each.seed for each in graded}
+    times = sorted(each.seconds for each in graded if each.seconds is not None)
+    return {
+        "versions": Counter(each.version for each in data.submissions),
+        "seeds": [
+            (seed, len(scores := [each.score for each in graded if each.seed == seed]),
+             fmean(scores))
+            for seed in sorted(seeds)
+        ],
+        "pool": POOL,
+        "earlier": sum(each.earlier for each in data.submissions),
+        "walled": sum(each.walled for each in data.submissions),
+        "times": {"total": sum(times), "median": median(times), "longest": times[-1]}
+        if times else None,
+        "late": sum(each.penalty > 0 for each in data.submissions),
+        "by_hand": sum(each.by_hand > 0 for each in data.submissions),
+        "untouched": sum(each.untouched for each in data.submissions),
+    }  # fmt: skip
+
+
+def tables(data: ClassData) -> dict[str, tuple[list[str], list[list[Any]]]]:
+    """The report's tables for CSV files, by name: a head and rows."""
+    lines: list[Line] = list(data.lines)
+    questions = [question.name for question in data.lesson.written]
+    return {
+        "lines": (
+            ["number", "exercise", "line", *STATES, "students", "difficulty", "discrimination",
+             "discrimination is undefined because"],
+            [
+                [row.number, row.exercise, row.name, *(row.counts.get(s, 0) for s in STATES),
+                 row.statistics.students, _rounded(row.statistics.difficulty),
+                 _rounded(row.statistics.discrimination), row.statistics.undefined]
+                for row in line_rows(data)
+            ],
+        ),
+        "students": (
+            ["student", "score", "of", "taken off for lateness", "points to grade by hand",
+             "problem", "misconceptions",
+             *(f"{exercise}: {name}" for exercise, name in lines), *questions],
+            [
+                [each.student, each.score, data.lesson.points, each.penalty, each.by_hand,
+                 each.problem, ", ".join(_named(each)), *(each.state(line) for line in lines),
+                 *(answer_text(each, name) for name in questions)]
+                for each in data.submissions
+            ],
+        ),
+        "written": (
+            ["question", "points", *ANSWER_STATES, "mean of the scored"],
+            [[row.name, row.points, *(row.counts.get(s, 0) for s in ANSWER_STATES),
+              _rounded(row.mean)]
+             for row in written_rows(data)],
+        ),
+        "misconceptions": (
+            ["exercise", "variant", "students", "misconception", "hint"],
+            [[exercise, wrong.name, count, wrong.misconception, wrong.hint]
+             for exercise, wrong, count in misconceptions(data)],
+        ),
+    }  # fmt: skip
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 4)
+
+
+def _named(submission: Submission) -> list[str]:
+    verdicts = (submission.verdicts or {}).values()
+    return [f"{v.exercise}: {v.misconception.name}" for v in verdicts if v.misconception]

@@ -1,0 +1,259 @@
+"""Checks for random zeros: judged by their properties, never against another's draws.
+
+A limit is six standard errors. Where the largest of m numbers is read, the limit is raised so that
+all m together raise a false alarm about as rarely as one number does.
+"""
+
+from math import log, sqrt
+
+import torch
+from torch import Tensor
+
+from autograde.rubric.packing import Plain
+from autograde.rubric.readings import Check, Reading, Unreadable, share_of
+
+ROUNDING = 4e-6
+"""How far a kept entry may be from x / (1 - p), relative to it: some roundings of float32."""
+
+EXACT = 1e-9
+"""The same in float64, beside a factor that all entries share: what float32 rounds off is seen."""
+
+ENOUGH = 50
+"""Draws from which on the correlation of two places is normal enough to look for the largest."""
+NONE = 1e-6
+"""A variance below this, where 1 is wanted, is rounding."""
+
+
+def _largest_of(m: int) -> float:
+    """Limit of the largest of m standard normal numbers: m exp(-z²/2) = exp(-6²/2)."""
+    return sqrt(36 + 2 * log(m))
+
+
+def _tensor(value: Plain, name: str = "the result") -> Tensor:
+    if isinstance(value, dict) and set(value) == {"unrecordable"}:
+        raise Unreadable(f"{name} is {value['unrecordable']}, expected a tensor")
+    if not isinstance(value, Tensor):
+        raise Unreadable(f"{name} is a {type(value).__name__}, expected a tensor")
+    return value
+
+
+def _like(value: Plain, x: Tensor) -> Tensor:
+    """The result, when it has the shape and the type of x."""
+    y = _tensor(value)
+    if y.shape != x.shape:
+        raise Unreadable(f"the shape is {tuple(y.shape)}, expected {tuple(x.shape)}")
+    if y.dtype != x.dtype:
+        got, wanted = (str(t.dtype).removeprefix("torch.") for t in (y, x))
+        raise Unreadable(f"the result is {got}, expected {wanted}")
+    return y
+
+
+def _share(zeros: Tensor, p: float) -> Reading:
+    symptom = f"{float(zeros.double().mean()):.3f} of the entries are 0, p is {p:g}"
+    return share_of("the share of zeros", zeros, p, symptom)
+
+
+def drops_share(value: Plain, before: Plain) -> list[Reading]:
+    """Where entries are 0, a tensor of True and False for each of the arguments `p`."""
+    if not isinstance(value, list) or len(value) != len(before["p"]):
+        raise Unreadable("the result is not a list of tensors")
+    return [_share(_tensor(zeros), p) for zeros, p in zip(value, before["p"], strict=True)]
+
+
+def drops_independently(value: Plain, _before: Plain) -> list[Reading]:
+    """Where entries are 0, in many draws: (draws, ...). Whatever their share, they are independent.
+
+    Entries of one draw do not know of each other, the number of zeros scatters as it does for
+    independent entries, and one draw does not know of the others. A draw needs some 70 entries and
+    p near a half, so that no two draws are equal by chance.
+    """
+    zeros = _tensor(value).double()
+    share = float(zeros.mean())
+    if share in (0, 1):
+        raise Unreadable("every entry is always 0" if share else "no entry is ever 0")
+    draws = zeros.flatten(1)
+    same = 1 - len(torch.unique(draws, dim=0)) / len(draws)
+    repeats = Reading("the share of equal draws", same, 0, 1e-3, "calls give the same zeros again")
+    z = (zeros - share) / sqrt(share * (1 - share))
+    return [repeats, *_independent(z, "the number of zeros")]
+
+
+def _independent(z: Tensor, total: str) -> list[Reading]:
+    """Readings on numbers (draws, ...) of mean 0 and variance 1 that should be independent.
+
+    `total` names what the numbers of one draw add up to.
+    """
+    flat = z.flatten(1)  # (draws, n)
+    draws, n = flat.shape
+    fourth = float((flat**4).mean()) - 3  # excess kurtosis of one number
+    readings = [
+        _pairs(z, axis, name) for axis, name in _axes(z.ndim - 1).items() if z.shape[axis] > 1
+    ]
+    of_draws = flat.sum(dim=1).square() / n
+    spread = float(of_draws.mean())
+    told = f"{total} varies {sqrt(spread):.2g} times as much between calls as it should"
+    if spread < NONE:
+        told = f"{total} is the same at every call; it should vary"
+    readings.append(_variance(spread, 2 * draws / (2 + fourth / n), told))
+    of_places = flat.sum(dim=0).square() / draws
+    repeated = float(of_places.mean())
+    told = "calls depend on each other, or some places are dropped more often than others"
+    readings.append(_variance(repeated, 2 * n / (2 + fourth / draws), told))
+    next_one = float((flat[1:] * flat[:-1]).mean())
+    told = f"one call depends on the call before it (correlation {next_one:.2f})"
+    readings.append(Reading("the correlation", next_one, 0, 6 / sqrt((draws - 1) * n), told))
+    if n > 2:
+        readings.append(_worst_lag(flat))
+    if draws >= ENOUGH:
+        readings.append(_worst_pair(flat))
+    return readings
+
+
+def _variance(spread: float, freedom: float, told: str) -> Reading:
+    """A mean of `freedom` squares, wanted 1, by its cube root, which is nearly normal."""
+    error = sqrt(2 / (9 * freedom))
+    return Reading(
+        "the cube root of the variance", spread ** (1 / 3), 1 - error**2, 6 * error, told
+    )
+
+
+def _axes(number: int) -> dict[int, str]:
+    """The axes of matrices in a batch, from the last, and what entries along each share."""
+    names = ["entries of the same row", "entries of the same column"][:number]
+    named = {-1 - i: name for i, name in enumerate(names)}
+    if number == 1:
+        named = {-1: "the entries"}
+    return named | {-i: "the matrices of a batch" for i in range(3, number + 1)}
+
+
+def _pairs(z: Tensor, axis: int, name: str) -> Reading:
+    """The mean product of two entries that differ only in their place along this axis."""
+    size = z.shape[axis]
+    pairs = z.numel() * (size - 1) / 2
+    products = (z.sum(dim=axis).square() - z.square().sum(dim=axis)) / 2
+    correlation = float(products.sum()) / pairs
+    together = "are dropped together" if correlation > 0.5 else "are not independent"
+    told = f"{name} {together} (correlation {correlation:.2f})"
+    return Reading("the correlation", correlation, 0, 6 / sqrt(pairs), told)
+
+
+def _worst_lag(flat: Tensor) -> Reading:
+    """The largest correlation of the entries of a draw with those k places further on, in a circle.
+
+    Entries that repeat after some number of places give one correlation near 1.
+    """
+    draws, n = flat.shape
+    power = torch.fft.rfft(flat).abs().square()
+    correlations = torch.fft.irfft(power, n).mean(dim=0)[1 : (n + 1) // 2] / n
+    worst = int(correlations.abs().argmax())
+    told = (
+        f"two places depend on each other: entries {worst + 1} apart "
+        f"(correlation {float(correlations[worst]):.2f})"
+    )
+    limit = _largest_of(len(correlations)) / sqrt(draws * n)
+    return Reading("the largest correlation", float(correlations[worst].abs()), 0, limit, told)
+
+
+def _worst_pair(flat: Tensor) -> Reading:
+    """The largest correlation of any two places over the draws."""
+    draws, n = flat.shape
+    correlations = (flat.T @ flat / draws).fill_diagonal_(0)
+    worst = float(correlations.abs().max())
+    told = f"two places depend on each other (correlation {worst:.2f})"
+    limit = _largest_of(n * (n - 1) // 2) / sqrt(draws)
+    return Reading("the largest correlation", worst, 0, limit, told)
+
+
+def keeps_scaled(value: Plain, before: Plain) -> list[Reading]:
+    """A dropped copy of x: each entry 0 or x / (1 - p), some of each."""
+    x, p = before["x"], before["p"]
+    y = _like(value, x)
+    x, y = x.double().flatten(), y.double().flatten()
+    wanted = x / (1 - p)
+    if not y.isfinite().all():
+        raise Unreadable(f"{int((~y.isfinite()).sum())} of {y.numel()} entries are not finite")
+    if not (y != 0).any():
+        raise Unreadable("every entry is 0")
+    error = torch.where(y == 0, 0.0, (y - wanted).abs() / wanted.abs().clamp(min=1e-30))
+    factors = (y / x)[(y != 0) & (x != 0)]
+    factor = float(factors.median()) if len(factors) else 0.0
+    told = f"kept entries are {factor:.3g} times x, expected {1 / (1 - p):.3g}"
+    if abs(factor * (1 - p) - 1) < ROUNDING:
+        told = "some entries are neither 0 nor x / (1 - p)"
+    dropped = int(((y == 0) & (x != 0)).sum())
+    readings = [
+        Reading("the error of a kept entry", float(error.max()), 0, ROUNDING, told),
+        Reading("some entry is 0", dropped > 0, True, 0.1, "no entry is dropped"),
+    ]
+    if before["x"].dtype == torch.float64 and len(factors):
+        rounded = float((factors / factor - 1).abs().max()) if factor else 0.0
+        told = "kept entries are rounded as in float32, and should be float64"
+        readings.append(Reading("the error of a kept entry", rounded, 0, EXACT, told))
+    return readings
+
+
+def passes_gradients(value: Plain, before: Plain) -> list[Reading]:
+    """[y, gradient at x of the sum of y * direction], where each y is x times a random number.
+
+    That number is also the gradient: 0 where the entry was dropped.
+    """
+    x, direction = before["x"].double(), before["direction"].double()
+    if not isinstance(value, list) or len(value) != 2:
+        raise Unreadable("the result is not [output, gradient]")
+    if value[1] is None:
+        raise Unreadable("no gradient passes: the result is cut off from x")
+    y, gradient = (_like(item, before["x"]).double() for item in value)
+    if not gradient.isfinite().all():
+        raise Unreadable(
+            f"{int((~gradient.isfinite()).sum())} entries of the gradient are nan or infinite"
+        )
+    wanted = direction * y / x
+    error = float((gradient - wanted).abs().max() / wanted.abs().max().clamp(min=1e-30))
+    told = f"the gradient is not what each entry was multiplied by (off by {error:.2g})"
+    if float(gradient.abs().max()) == 0:
+        told = "the gradient is 0 everywhere"
+    return [
+        Reading("the error of the gradient", error, 0, 1e-5, told),
+        Reading("some entry is 0", bool((y == 0).any()), True, 0.1, "no entry is dropped"),
+    ]
+
+
+def scatters_as_a_mean(value: Plain, before: Plain) -> list[Reading]:
+    """Means of n dropped copies of x in many runs (runs, ...): near x, and scattered about it.
+
+    An entry of such a mean is x / ((1 - p) n) times the number of copies that kept it, so its
+    variance is x² p / ((1 - p) n).
+    """
+    x, p, n = before["x"], before["p"], before["n_samples"]
+    means = _tensor(value)
+    if means.ndim == 0 or means.shape[1:] != x.shape:
+        raise Unreadable(f"the shape is {tuple(means.shape[1:])}, expected {tuple(x.shape)}")
+    ratio = means.double() / x.double()
+    if not ratio.isfinite().all():
+        raise Unreadable(f"{int((~ratio.isfinite()).sum())} entries are not finite")
+    z = (ratio - 1) / sqrt(p / ((1 - p) * n))
+    fourth = (1 - 6 * p * (1 - p)) / (n * p * (1 - p))
+    kept = ratio * (1 - p) * n
+    size, spread = z.numel(), float(z.square().mean())
+    centre = f"the mean is {float(ratio.mean()):.3g} times x"
+    scatter = f"the mean scatters {sqrt(spread):.2g} times as much as that of {n} copies"
+    if spread < NONE:
+        scatter = "the mean does not scatter as that of random copies does"
+    parts = f"the result is not the mean of {n} copies, each 0 or x / (1 - p)"
+    readings = [
+        Reading("the mean", float(z.mean()), 0, 6 / sqrt(size), centre),
+        _variance(spread, 2 * size / (2 + fourth), scatter),
+        Reading("the parts", float((kept - kept.round()).abs().max()), 0, 0.05, parts),
+    ]
+    if spread >= NONE:
+        readings += _independent((z - z.mean()) / z.std(), "the sum of a mean's entries")
+    return readings
+
+
+ALL: tuple[Check, ...] = (
+    drops_share,
+    drops_independently,
+    keeps_scaled,
+    passes_gradients,
+    scatters_as_a_mean,
+)

@@ -1,0 +1,109 @@
+"""Checks for attention modules, of which parts are free or random; see `checks`."""
+
+from math import inf, sqrt
+
+import torch
+from torch import Tensor
+
+from autograde.rubric.packing import Plain
+from autograde.rubric.readings import Check, Reading, Unreadable, share_of
+
+
+def masks_the_future(value: Plain, before: Plain) -> list[Reading]:
+    """A mask saved for n tokens: one value for what may be seen, another for the future.
+
+    Its dtype, which value stands for what, whether queries are rows or columns, and leading
+    dimensions of size 1 are free.
+    """
+    (n,) = before
+    if not isinstance(value, Tensor):
+        held = "nothing" if value is None else f"a {type(value).__name__}, not a tensor,"
+        raise Unreadable(f"state_dict() holds {held} under the name mask")
+    if tuple(value.shape[-2:]) != (n, n) or value.numel() != n * n:
+        raise Unreadable(f"the mask has the shape {tuple(value.shape)}, expected ({n}, {n})")
+    mask = value.double().reshape(n, n)
+    found = _two_valued(mask) or _two_valued(mask.T)
+    symptom = "the mask does not have one value for the future and another for the rest"
+    return [Reading("the fault", float(not found), 0, 0.1, symptom)]
+
+
+def _two_valued(mask: Tensor) -> bool:
+    future = torch.ones_like(mask).triu(diagonal=1) == 1
+    hidden, seen = mask[future].unique(), mask[~future].unique()
+    return len(hidden) == len(seen) == 1 and bool(hidden != seen)
+
+
+def drops_weights(value: Plain, before: Plain) -> list[Reading]:
+    """Outputs of causal attention in training, made so that they show its weights after dropout.
+
+    The first n features of token t are 1 at t and 0 elsewhere, and the value layer copies
+    them to outputs 0 to n - 1 and again to n to 2n - 1. So output [b, t] is row t of the weights,
+    twice. Each weight must be 0 with probability p, on its own and anew in each call, or else be
+    divided by 1 - p. Limits of shares are six standard errors.
+
+    With several heads, their number is a fourth argument, and each has 2n outputs of that kind.
+    """
+    weights, x, p, heads = (*before, 1)[:4]
+    n = x.shape[1]
+    outputs = _stacked(value, (*x.shape[:2], heads * 2 * n)).unflatten(-1, (heads, 2 * n))
+    if outputs.isnan().any():
+        raise Unreadable("in training some outputs are nan")
+    outputs = outputs.transpose(2, 3)  # (calls, b, heads, n, 2n)
+    found, again = outputs[..., :n], outputs[..., n:]
+    seen = torch.ones(n, n, dtype=torch.bool).tril().expand_as(found)
+    kept = (found != 0) & seen
+    right = (_causal_weights(weights, x, heads) / (1 - p)).expand_as(found)
+    off = float((found / right - 1)[kept].abs().max()) if kept.any() else 0.0
+    future = float(found[~seen].abs().max()) + float(again[~seen].abs().max())
+    twice = float((found - again).abs().max())
+    readings = [
+        Reading("a hidden weight", future, 0, 1e-4, "hidden tokens get a weight in training"),
+        Reading(
+            "the difference", twice, 0, 1e-3,
+            "numbers of context vectors are dropped one by one; it is the weights that drop",
+        ),
+        Reading(
+            "the error of kept weights", off, 0, 1e-3,
+            "in training, kept weights are not the weights divided by 1 - p",
+        ),
+        share_of("the share of weights dropped", ~kept[seen], p),
+    ]  # fmt: skip
+    if any(reading.distance > 1 for reading in readings):
+        return readings  # how the weights are dropped would only hide it
+    neighbours = {
+        "two rows": (kept[..., 1:, :], kept[..., :-1, :], seen[..., :-1, :]),
+        "two columns": (kept[..., 1:], kept[..., :-1], seen[..., 1:]),
+        "two heads": (kept[:, :, 1:], kept[:, :, :-1], seen[:, :, 1:]),
+        "two sentences": (kept[:, 1:], kept[:, :-1], seen[:, 1:]),
+        "two calls": (kept[1:], kept[:-1], seen[1:]),
+    }
+    for where, (one, other, both) in neighbours.items():
+        if not both.any():
+            continue  # there is one head
+        agree = (one == other)[both]
+        name = f"the share of weights dropped or kept alike in {where}"
+        readings.append(share_of(name, agree, p * p + (1 - p) * (1 - p)))
+    return readings
+
+
+def _stacked(value: Plain, shape: tuple[int, ...]) -> Tensor:
+    if not isinstance(value, list) or not all(isinstance(item, Tensor) for item in value):
+        raise Unreadable("the result is not a list of tensors")
+    for item in value:
+        if tuple(item.shape) != shape:
+            raise Unreadable(f"the shape is {tuple(item.shape)}, expected {shape}")
+    return torch.stack([item.double() for item in value])
+
+
+def _causal_weights(weights: dict[str, Tensor], x: Tensor, heads: int) -> Tensor:
+    """The weights (b, heads, n, n) of causal attention without bias."""
+    queries, keys = (
+        (x.double() @ weights[name].double().T).unflatten(-1, (heads, -1)).transpose(1, 2)
+        for name in ("W_query.weight", "W_key.weight")
+    )
+    scores = queries @ keys.mT / sqrt(keys.shape[-1])
+    future = torch.ones(x.shape[1], x.shape[1]).triu(diagonal=1) == 1
+    return torch.softmax(scores.masked_fill(future, -inf), dim=-1)
+
+
+ALL: tuple[Check, ...] = (masks_the_future, drops_weights)

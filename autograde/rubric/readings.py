@@ -1,0 +1,51 @@
+"""What a check reads off an outcome: a number measured, the number wanted, and a limit."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import inf, isfinite, sqrt
+
+from torch import Tensor
+
+from autograde.rubric.compare import Difference
+from autograde.rubric.packing import Plain
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One number read off an outcome; it is right within `limit` of `wanted`.
+
+    `symptom` says what a student sees when it is not; without it the numbers are named.
+    """
+
+    what: str
+    value: float
+    wanted: float
+    limit: float
+    symptom: str = ""
+
+    @property
+    def distance(self) -> float:
+        if not isfinite(self.value):
+            return inf
+        return abs(self.value - self.wanted) / self.limit
+
+
+class Unreadable(Exception):
+    """The outcome has not the form that the check needs; the message says what it is."""
+
+
+Check = Callable[[Plain, Plain], list[Reading]]
+"""(outcome's value, arguments) -> readings; raises Unreadable."""
+
+
+def share_of(what: str, hits: Tensor, wanted: float, symptom: str = "") -> Reading:
+    """The share of True among independent entries; its limit is six standard errors."""
+    limit = 6 * sqrt(wanted * (1 - wanted) / hits.numel())
+    return Reading(what, float(hits.double().mean()), wanted, limit, symptom)
+
+
+def difference(readings: list[Reading]) -> Difference:
+    """The worst reading, in units of its limit."""
+    worst = max(readings, key=lambda reading: reading.distance)
+    named = f"{worst.what} is {worst.value:.3g}, not {worst.wanted:.3g}"
+    return Difference(worst.distance, worst.symptom or named)

@@ -1,0 +1,201 @@
+"""The first process of a kernel's namespace. When it ends, Linux ends every process in it.
+
+It starts the kernel, passes signals on, watches memory and processor time, and ends with the
+kernel or when the grader hangs up. What a notebook leaves behind cannot outlive it.
+"""
+
+import json
+import math
+import os
+import resource
+import select
+import signal
+import socket
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from autograde.sandbox.inside import enter, system
+from autograde.sandbox.inside.confine import Limits
+
+WATCH_MS = 200
+PAGE = os.sysconf("SC_PAGE_SIZE")
+TICKS = os.sysconf("SC_CLK_TCK")
+MAX_DESCRIPTOR = 65536
+MEMORY, PROCESSOR, CELL = "memory", "processor time", "processor time of a cell"
+NEXT_CELL = 0
+"""An order beside the numbers of signals: another cell begins."""
+
+
+def start(kernel: Callable[[Callable[[], None]], None]) -> tuple[int, str]:
+    """Fork the kernel and wait until its sockets exist; its process id, and why it failed."""
+    readable, writable = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.closerange(3, writable)
+        os.closerange(writable + 1, MAX_DESCRIPTOR)
+        try:
+            kernel(lambda: _say_ready(writable))
+        except BaseException as error:
+            os.write(writable, repr(error).encode())
+        os._exit(1)
+    os.close(writable)
+    with open(readable, "rb") as pipe:
+        said = pipe.read().decode(errors="replace")
+    if not said:
+        said = f"it ended as it started ({os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])})"
+    return child, "" if said == "+" else said
+
+
+def _say_ready(pipe: int) -> None:
+    os.write(pipe, b"+")
+    os.close(pipe)
+
+
+def serve(line: socket.socket, kernel: int, failed: str, limits: Limits) -> None:
+    """Wait for the notebook's files, say that the kernel is ready, look after it until it ends."""
+    if failed:
+        _say(line, failed=failed)
+        return
+    _, descriptors, _, _ = socket.recv_fds(line, 1, 1)
+    if not descriptors:
+        return  # the grader has no use for it
+    with open(descriptors[0], "rb") as files:
+        enter.unpack(files)
+    enter.lock_sockets()
+    system.drop_capabilities()
+    system.prctl(system.PR_SET_DUMPABLE, 0)
+    folder = os.open(enter.SOCKETS, os.O_PATH | os.O_DIRECTORY)
+    socket.send_fds(line, [json.dumps({"ready": True}).encode()], [folder])
+    os.close(folder)
+    code, reason = _look_after(line, kernel, limits)
+    _say(line, exit=code, reason=reason)
+
+
+def _say(line: socket.socket, **message: Any) -> None:
+    with suppress(OSError):  # the grader is gone, and soon this is too
+        line.send(json.dumps(message).encode())
+
+
+def _look_after(line: socket.socket, kernel: int, limits: Limits) -> tuple[int, str]:
+    """Until the kernel ends or must: its exit code, and what it used too much of if that is why."""
+    poll, wake = _poll(line)
+    watch = Watch(limits)
+    while True:
+        ready = dict(poll.poll(WATCH_MS))
+        if wake in ready:
+            os.read(wake, 4096)
+        if (code := _ended(kernel)) is not None:
+            return code, ""
+        if line.fileno() in ready:
+            order = line.recv(1)
+            if order == bytes([NEXT_CELL]):
+                watch.next_cell()
+            elif not _obey(order, kernel):
+                return -signal.SIGKILL, ""
+        reason = watch.look()
+        if reason == CELL and not select.select([line], [], [], 0)[0]:  # the next may have begun
+            _say(line, interrupted=watch.cell)
+            _signal(kernel, signal.SIGINT)
+        elif reason and reason != CELL:
+            return -signal.SIGKILL, reason
+
+
+def _poll(line: socket.socket) -> tuple[select.poll, int]:
+    """What wakes for an order and when a child ends; the pipe that the latter is heard on."""
+    wake, woken = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(woken, warn_on_full_buffer=False)
+    poll = select.poll()
+    poll.register(line, select.POLLIN)
+    poll.register(wake, select.POLLIN)
+    return poll, wake
+
+
+class Watch:
+    """What all processes here use together, looked at from time to time."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self.cell = 0
+        self._next_look = 0.0
+        # processor seconds before this cell; before the first cell none is too many
+        self._before: float | None = math.inf
+
+    def next_cell(self) -> None:
+        """Another cell begins; what was used before it is known at the next look."""
+        self.cell += 1
+        self._before = None
+
+    def look(self) -> str:
+        """What is used too much of; nothing if all is well, or if it is not yet time to look."""
+        if time.monotonic() < self._next_look:
+            return ""
+        self._next_look = time.monotonic() + WATCH_MS / 1000
+        limits, (seconds, memory, processes) = self.limits, _used()
+        if seconds > limits.cpu_seconds:
+            return PROCESSOR
+        if memory > limits.memory_bytes and sum(map(_share, processes)) > limits.memory_bytes:
+            return MEMORY
+        if self._before is None:
+            self._before = seconds
+        if seconds - self._before > limits.cell_cpu_seconds:
+            self._before = seconds
+            return CELL
+        return ""
+
+
+def _ended(kernel: int) -> int | None:
+    """Reap whoever ended; the exit code of the kernel if it did, negative for a signal."""
+    while True:
+        try:
+            child, status = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return -signal.SIGKILL
+        if child == kernel:
+            return os.waitstatus_to_exitcode(status)
+        if child == 0:
+            return None
+
+
+def _obey(order: bytes, kernel: int) -> bool:
+    """Pass a signal on; False: end everything."""
+    if not order or order[0] == signal.SIGKILL:
+        return False
+    _signal(kernel, order[0])
+    return True
+
+
+def _signal(kernel: int, number: int) -> None:
+    """Send a signal to the kernel and what it started."""
+    with suppress(ProcessLookupError):
+        os.killpg(kernel, number)
+
+
+def _used() -> tuple[float, int, list[Path]]:
+    """Processor seconds and resident bytes of all processes but this one, and which they are."""
+    memory, seconds = 0, sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])
+    others = [path for path in Path("/proc").iterdir() if path.name.isdigit() and path.name != "1"]
+    for process in others:
+        try:
+            fields = (process / "stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue  # it ended meanwhile
+        seconds += sum(map(int, fields[11:15])) / TICKS
+        memory += int(fields[21]) * PAGE
+    return seconds, memory, others
+
+
+def _share(process: Path) -> int:
+    """The memory of a process, what it shares with others divided among them."""
+    try:
+        lines = (process / "smaps_rollup").read_text().splitlines()
+    except OSError:  # it ended, or hides; then all that it maps counts
+        try:
+            return int((process / "statm").read_text().split()[1]) * PAGE
+        except OSError:
+            return 0
+    return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))

@@ -1,0 +1,60 @@
+"""The kernel itself: an ordinary ipykernel in a confined process with a fresh start."""
+
+import gc
+import json
+import os
+import random
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from ipykernel.kernelapp import IPKernelApp
+from IPython.core.pylabtools import activate_matplotlib
+from matplotlib_inline.backend_inline import configure_inline_support
+
+from autograde.sandbox.inside import enter
+from autograde.sandbox.inside.confine import Limits, confine
+
+TORCH_START = 67280421310721
+"""The seed that torch has in every new process."""
+CONNECTION = Path(enter.HOME, ".connection.json")
+
+
+def run(request: dict[str, Any], limits: Limits, ready: Callable[[], None]) -> None:
+    """Become a kernel; returns when it is shut down."""
+    os.setsid()
+    os.chdir(enter.HOME)
+    sys.path.insert(0, "")  # as in every kernel: modules beside the notebook
+    os.environ.update(request["environment"])
+    confine(limits)
+    _forget_random_state()
+    CONNECTION.write_text(json.dumps(request["connection"]))
+    app: Any = IPKernelApp.instance(
+        connection_file=str(CONNECTION), parent_handle=0, log_level=50, quiet=True
+    )
+    app.config.HistoryManager.hist_file = ":memory:"
+    app.config.IPythonKernel._execute_sleep = 0  # it flushes its output before it answers anyway
+    app.initialize([])
+    CONNECTION.unlink()
+    _show_figures(app.shell)
+    gc.enable()
+    ready()
+    app.start()
+    os._exit(0)
+
+
+def _show_figures(shell: Any) -> None:
+    """What importing pyplot does in a kernel; the template imported it, and is none."""
+    activate_matplotlib(os.environ["MPLBACKEND"])
+    configure: Any = configure_inline_support
+    configure(shell, os.environ["MPLBACKEND"])
+
+
+def _forget_random_state() -> None:
+    """As in a new process: torch has its usual seed, NumPy and Python have one from the system."""
+    torch.default_generator.manual_seed(TORCH_START)  # there is no other device here
+    np.random.seed()
+    random.seed()

@@ -1,0 +1,106 @@
+"""The warm template: one process, one thread, no secrets; forks a kernel for each request.
+
+    python -m autograde.sandbox.inside.template_server SOCKET UID [try]
+
+SOCKET is the number of an open socket on which requests arrive, each with descriptors: the line
+between the kernel and the grader, and the doors of the kernel's control group if it has one.
+It ends when no grader is left at the other end.
+With `try` it only looks whether a kernel could be walled here.
+"""
+
+import gc
+import json
+import os
+import signal
+import socket
+import sys
+import traceback
+from typing import Any
+
+from autograde.sandbox.inside import enter, first, large_pages
+from autograde.sandbox.inside.confine import Limits, confine
+
+MAX_REQUEST = 65536
+MAX_DESCRIPTORS = 3
+ITSELF = b"0"
+
+
+def main() -> None:
+    if os.getuid() == 0:
+        enter.become_nobody(int(sys.argv[2]))
+    _try_wall()
+    if "try" in sys.argv:
+        return
+    requests = socket.socket(fileno=int(sys.argv[1]))
+    from autograde.sandbox.inside import warm
+
+    warm.import_all()
+    warm.try_all()
+    if len(os.listdir("/proc/self/task")) > 1:
+        sys.exit("the template has more than one thread, so nothing can be forked from it")
+    gc.collect()
+    gc.disable()
+    gc.freeze()  # what is here now is never looked at again, so it stays shared
+    large_pages.use()
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    while True:
+        message, descriptors, _, _ = socket.recv_fds(requests, MAX_REQUEST, MAX_DESCRIPTORS)
+        if not message:
+            return
+        if os.fork() == 0:
+            _become_kernel(json.loads(message), *descriptors, requests=requests)
+        for descriptor in descriptors:
+            os.close(descriptor)
+
+
+def _try_wall() -> None:
+    """End with the reason when a kernel cannot be walled here."""
+    child = os.fork()
+    if child == 0:
+        try:
+            enter.leave()
+            if (inner := os.fork()) == 0:
+                enter.furnish(2**20)
+                enter.lock_sockets()
+                confine(Limits())
+                os._exit(0)
+            os._exit(os.waitstatus_to_exitcode(os.waitpid(inner, 0)[1]))
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+    if os.waitpid(child, 0)[1]:
+        sys.exit("a kernel cannot be given a wall of its own here")
+
+
+def _become_kernel(
+    request: dict[str, Any], number: int, *doors: int, requests: socket.socket
+) -> None:
+    """In the child: leave the template's namespaces; the grandchild is first in the new ones."""
+    line = socket.socket(fileno=number)
+    try:
+        for door in doors:
+            os.write(door, ITSELF)
+            os.close(door)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        requests.close()
+        for stream in range(3):
+            os.dup2(os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC), stream)
+        enter.leave()
+        if os.fork() != 0:
+            os._exit(0)
+        limits = Limits(**request["limits"])
+        enter.furnish(limits.scratch_bytes)
+        first.serve(line, *first.start(lambda ready: _kernel(request, limits, ready)), limits)
+    except BaseException as error:
+        line.send(json.dumps({"failed": repr(error)}).encode())
+    os._exit(0)
+
+
+def _kernel(request: dict[str, Any], limits: Limits, ready: Any) -> None:
+    from autograde.sandbox.inside import kernel
+
+    kernel.run(request, limits, ready)
+
+
+if __name__ == "__main__":
+    main()

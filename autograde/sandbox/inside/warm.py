@@ -1,0 +1,84 @@
+"""What a lesson uses, imported and tried once, so that each kernel need not."""
+
+import base64
+import importlib
+import os
+
+# what ipykernel and IPython import late, in their first seconds or at the first error
+LATE = (
+    "autograde.sandbox.inside.kernel", "encodings.utf_16_be", "faulthandler",
+    "ipykernel.debugger", "ipykernel.heartbeat", "ipykernel.iostream", "ipykernel.ipkernel",
+    "ipykernel.kernelapp", "ipykernel.parentpoller", "ipykernel.subshell_manager",
+    "ipykernel.zmqshell", "IPython.core.completerlib", "IPython.core.debugger",
+    "IPython.core.logger", "IPython.core.magics", "IPython.core.oinspect",
+    "IPython.core.pylabtools", "IPython.extensions.storemagic", "IPython.paths",
+    "ipywidgets", "jedi", "matplotlib_inline.backend_inline", "multiprocessing.util", "psutil",
+    "sqlite3", "stack_data", "tornado.platform.asyncio", "tqdm.auto", "zmq.asyncio",
+    "zmq.eventloop.zmqstream",
+)  # fmt: skip
+
+
+def import_all() -> None:
+    """Import what lessons and the kernel need."""
+    for name in LATE:
+        try:
+            importlib.import_module(name)
+        except ImportError:  # a later version may have dropped or moved it: then it is just slower
+            continue
+
+
+def try_all() -> None:
+    """Run each thing once that is slow the first time: torch, a figure, a recording."""
+    import torch
+
+    torch.set_num_threads(1)
+    _try_torch()
+    _try_figure()
+    _try_rubric()
+
+
+def _try_torch() -> None:
+    import torch
+    from torch import nn
+
+    layer = nn.Linear(4, 4)
+    x = torch.ones(2, 3, 4)
+    weights = torch.softmax(layer(x) @ layer(x).mT / 2, dim=-1)
+    weights = nn.functional.dropout(weights.masked_fill(torch.eye(3, dtype=torch.bool), 0.0), 0.1)
+    (weights @ x).sum().backward()
+    torch.optim.Adam(layer.parameters()).step()  # imports a few hundred modules at first
+    torch.testing.assert_close(x, x.clone())
+    repr(x)
+    repr(layer)
+
+
+def _try_figure() -> None:
+    import ipywidgets
+    import matplotlib.pyplot as plt
+    import torch
+    from IPython.core.pylabtools import print_figure
+
+    from autograde.notebook import heatmap
+    from autograde.notebook.canvas import png_of
+
+    figure, axes = plt.subplots(layout="constrained")
+    axes.set_title("warm $d_k$")
+    print_figure(figure)
+    plt.close("all")
+    png_of(heatmap(torch.eye(3) - 0.5, ["a", "b", "c"], None, title="warm", hidden=torch.eye(3)))
+    ipywidgets.SelectionSlider(options=["a"])
+
+
+def _try_rubric() -> None:
+    import torch
+
+    from autograde.rubric import session
+    from autograde.rubric.probes import rubric
+
+    with session.recording(1) as recordings, rubric("warm", forbids=["softmax"]) as r:
+        r.call("call", torch.relu, r.normal(2, 2))
+        r.gradient("gradient", torch.relu, r.normal(2, 2))
+        r.forward("module", torch.nn.Linear, (2, 2), {"weight": r.normal(2, 2)}, r.normal(2, 2))
+        r.forbids("forbids", os.path.join)
+        r.arguments("arguments")
+    base64.b64encode(recordings["warm"].to_bytes())

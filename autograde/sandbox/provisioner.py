@@ -1,0 +1,188 @@
+"""Walled kernels for jupyter_client: a kernel provisioner, chosen by the kernelspec's name."""
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import time
+from pathlib import Path
+from typing import Any, cast
+
+from jupyter_client.connect import KernelConnectionInfo
+from jupyter_client.manager import KernelManager
+from jupyter_client.provisioning.provisioner_base import KernelProvisionerBase
+
+from autograde.sandbox import template
+from autograde.sandbox.inside.confine import Limits
+from autograde.sandbox.inside.first import MEMORY, NEXT_CELL
+
+START_SECONDS = 120
+END_SECONDS = 10
+ATTEMPTS = 3
+PASSED_ON = ("NBGRADER_EXECUTION",)
+"""Of the environment, all that reaches a kernel."""
+COURSE_FILES = ("gradebook.db", "nbgrader_config.py", "source")
+"""Where these lie, nothing is copied to a kernel."""
+
+
+class WalledProvisioner(KernelProvisionerBase):
+    """One kernel behind a wall. The line to it is open as long as it lives."""
+
+    limits = Limits()
+    prepares_another = False
+    kernel: template.Kernel | None = None
+    folder: int | None = None
+    code: int | None = None
+    reason: str = ""
+    cell = 0
+    interrupted: int | None = None
+    """The number of the cell that was interrupted for its processor time."""
+
+    @property
+    def has_process(self) -> bool:
+        return self.kernel is not None
+
+    async def pre_launch(self, **kwargs: Any) -> dict[str, Any]:
+        """Nothing of the kernelspec's command is used: the kernel is forked, not started."""
+        kwargs = await super().pre_launch(**kwargs)
+        return {**kwargs, "cmd": []}
+
+    async def launch_kernel(self, cmd: list[str], **kwargs: Any) -> KernelConnectionInfo:
+        """Fork a kernel; it starts in a copy of the folder's plain files.
+
+        Raises:
+            RuntimeError: no kernel could be started; the message says why.
+        """
+        folder = Path(kwargs.get("cwd") or Path.cwd())
+        files = [] if _is_course(folder) else template.plain_files(folder)
+        environment = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
+        self.code, self.reason, self.cell, self.interrupted = None, "", 0, None
+        for attempt in range(ATTEMPTS):
+            self.kernel = kernel = self._ask(environment)
+            try:
+                template.send_files(kernel.line, files)
+            except BaseException:
+                self._hang_up()
+                raise
+            kernel.line.setblocking(False)
+            if await self._ready(kernel.line):
+                break
+            # if the template died before there was a kernel, a new one is asked
+            if attempt == ATTEMPTS - 1 or not template.replaceable():
+                raise RuntimeError(f"no kernel: {template.why_it_ended()}")
+        address = f"/proc/{os.getpid()}/fd/{self.folder}/k"
+        info: Any = {**template.CONNECTION, "ip": address, "key": kernel.key.encode()}
+        self.connection_info = info
+        return self.connection_info
+
+    def _ask(self, environment: dict[str, str]) -> template.Kernel:
+        """A new kernel; on a restart with the old key, which clients know."""
+        if self.folder is not None:
+            key = cast(KernelManager, self.parent).session.key.decode()
+            return template.ask(key, environment, self.limits)
+        return template.take(environment, self.limits, another=self.prepares_another)
+
+    async def _ready(self, line: socket.socket) -> bool:
+        """Wait until the kernel is ready, and take the folder with its sockets; False: it died."""
+        until = time.monotonic() + START_SECONDS
+        while True:
+            try:
+                message, descriptors, _, _ = socket.recv_fds(line, 65536, 1)
+                break
+            except BlockingIOError:
+                if time.monotonic() > until:
+                    self._hang_up()
+                    raise RuntimeError(f"no kernel after {START_SECONDS} s") from None
+                await asyncio.sleep(0.002)
+            except ConnectionResetError:
+                message, descriptors = b"", []
+                break
+        if not descriptors:
+            self._hang_up()
+            if message:
+                raise RuntimeError(f"no kernel: {json.loads(message).get('failed')}")
+            return False
+        if self.folder is None:
+            (self.folder,) = descriptors
+        else:  # after a restart the address stays, so that clients find the new sockets
+            os.dup2(descriptors[0], self.folder, inheritable=False)
+            os.close(descriptors[0])
+        return True
+
+    async def poll(self) -> int | None:
+        """The exit code of the kernel, negative for a signal; None while it lives."""
+        if self.kernel is None:
+            return self.code if self.code is not None else 0
+        while True:
+            try:
+                message = self.kernel.line.recv(65536)
+            except BlockingIOError:
+                return None
+            except OSError:
+                message = b""
+            if not message:
+                if self.code is None:
+                    self.code = -signal.SIGKILL
+                group = self.kernel.group
+                killed = self.code == -signal.SIGKILL and not self.reason
+                if killed and group and group.ran_out_of_memory():
+                    self.reason = MEMORY
+                return self.code
+            said = json.loads(message)
+            self.code, self.reason = said.get("exit"), said.get("reason", "")
+            self.interrupted = said.get("interrupted", self.interrupted)
+
+    async def wait(self) -> int | None:
+        """Wait until the kernel has ended."""
+        pause = 0.001
+        while (code := await self.poll()) is None:
+            await asyncio.sleep(pause)
+            pause = min(pause * 1.25, 0.1)  # most are gone within a few milliseconds
+        self._hang_up()
+        return code
+
+    async def send_signal(self, signum: int) -> None:
+        """Send a signal to the kernel and what it started."""
+        self._order(signum)
+
+    def next_cell(self) -> None:
+        """From now on processor time is another cell's."""
+        self.cell += 1
+        self._order(NEXT_CELL)
+
+    def _order(self, number: int) -> None:
+        if self.kernel is not None:
+            try:
+                self.kernel.line.send(bytes([number]))
+            except OSError:
+                return  # it has ended
+
+    async def kill(self, restart: bool = False) -> None:
+        """End the kernel and all that it left running."""
+        await self.send_signal(signal.SIGKILL)
+        try:
+            await asyncio.wait_for(self.wait(), END_SECONDS)
+        except TimeoutError:
+            self._hang_up()
+
+    async def terminate(self, restart: bool = False) -> None:
+        """Ask the kernel to end."""
+        await self.send_signal(signal.SIGTERM)
+
+    async def cleanup(self, restart: bool = False) -> None:
+        """Let go of the kernel's sockets; hanging up ends it if it still lives."""
+        self._hang_up()
+        if self.folder is not None and not restart:
+            os.close(self.folder)
+            self.folder = None
+
+    def _hang_up(self) -> None:
+        if self.kernel is not None:
+            self.kernel.close()
+            self.kernel = None
+
+
+def _is_course(folder: Path) -> bool:
+    """A course or a home folder: never what a kernel should get a copy of."""
+    return folder == Path.home() or any((folder / name).exists() for name in COURSE_FILES)

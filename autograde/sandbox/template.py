@@ -1,0 +1,230 @@
+"""The warm template of this process: started on demand, replaced when it died, gone at the end."""
+
+import atexit
+import json
+import os
+import secrets
+import socket
+import tarfile
+import threading
+from collections.abc import Iterable
+from contextlib import ExitStack, suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import IO, Any
+
+from autograde.sandbox import control_groups, wall
+from autograde.sandbox.control_groups import Group
+from autograde.sandbox.inside.confine import Limits
+from autograde.sandbox.inside.enter import SOCKETS
+
+CONNECTION = {
+    "transport": "ipc", "signature_scheme": "hmac-sha256",
+    "shell_port": 1, "iopub_port": 2, "stdin_port": 3, "hb_port": 4, "control_port": 5,
+}  # fmt: skip
+MAX_FILES_BYTES = 100_000_000
+
+
+class Template:
+    """One template. It ends when this process does, however that ends: its socket closes."""
+
+    def __init__(self) -> None:
+        self._errors: IO[bytes] = TemporaryFile()  # noqa: SIM115 (open as long as this)
+        self._requests, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._started = threading.Event()
+        # It is told to die with the thread that started it, so that thread stays with it.
+        self._keeper = threading.Thread(target=self._keep, args=(theirs,), daemon=True)
+        self._problem: BaseException | None = None
+        self._keeper.start()
+        self._started.wait()
+        if self._problem is not None:
+            raise self._problem
+
+    def _keep(self, theirs: socket.socket) -> None:
+        with theirs:
+            try:
+                process = wall.start(theirs.fileno(), errors=self._errors)
+            except BaseException as error:
+                self._problem = error
+                return
+            finally:
+                self._started.set()
+        process.wait()
+
+    @property
+    def alive(self) -> bool:
+        return self._keeper.is_alive()
+
+    def ended(self, within: float = 5.0) -> bool:
+        """Whether it has ended; one whose socket has closed is given a moment to."""
+        self._keeper.join(within)
+        return not self._keeper.is_alive()
+
+    def why_it_ended(self) -> str:
+        return wall.last_line(self._errors)
+
+    def ask(self, request: dict[str, Any], doors: list[int]) -> socket.socket:
+        """Ask for a kernel; the line to it.
+
+        Args:
+            doors: of the kernel's control group.
+
+        Raises:
+            OSError: the template has ended.
+        """
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            message = json.dumps(request).encode()
+            socket.send_fds(self._requests, [message], [theirs.fileno(), *doors])
+        return ours
+
+    def close(self) -> None:
+        """End the template, and every kernel with it."""
+        self._requests.close()
+        self._keeper.join(10)
+
+
+_lock = threading.Lock()
+_spare_lock = threading.Lock()
+_template: Template | None = None
+_owner = 0
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel that was asked for: the line to it and the key that its messages are signed with."""
+
+    line: socket.socket
+    key: str
+    environment: dict[str, str]
+    limits: Limits
+    template: Template
+    group: Group | None
+
+    def close(self) -> None:
+        """Hang up; the kernel ends if it still lives."""
+        self.line.close()
+        if self.group is not None:
+            self.group.remove()
+
+
+def ask(key: str, environment: dict[str, str], limits: Limits) -> Kernel:
+    """Ask this process's template for a kernel, and start or replace the template if need be.
+
+    The kernel waits for `send_files` on the line, then says there that it is ready.
+    """
+    connection = {**CONNECTION, "ip": f"{SOCKETS}/k", "key": key}
+    request = {"connection": connection, "environment": environment, "limits": asdict(limits)}
+    asked = current()
+    group = control_groups.make(limits)
+    try:
+        with ExitStack() as opened:
+            doors = opened.enter_context(group.doors()) if group else []
+            try:
+                line = asked.ask(request, doors)
+            except OSError:  # it has died; a new one is asked once
+                if not replaceable():
+                    raise
+                asked = current()
+                line = asked.ask(request, doors)
+    except BaseException:
+        if group:
+            group.remove()
+        raise
+    return Kernel(line, key, environment, limits, asked, group)
+
+
+_spare: Kernel | None = None
+
+
+def take(environment: dict[str, str], limits: Limits, *, another: bool) -> Kernel:
+    """A kernel: the one prepared before, if it fits, else a new one.
+
+    With `another` the next one is prepared already; it knows nothing but its key, and starts
+    while this one is at work.
+    """
+    global _spare
+    with _spare_lock:
+        spare, _spare = _spare, None
+        if spare is not None and not _fits(spare, environment, limits):
+            spare.close()
+            spare = None
+        spare = spare or ask(secrets.token_hex(32), environment, limits)
+        if another:
+            _spare = ask(secrets.token_hex(32), environment, limits)
+    return spare
+
+
+def _fits(spare: Kernel, environment: dict[str, str], limits: Limits) -> bool:
+    same = spare.environment == environment and spare.limits == limits
+    return same and spare.template is _template and _owner == os.getpid() and spare.template.alive
+
+
+def send_files(line: socket.socket, files: Iterable[tuple[Path, str]]) -> None:
+    """Send a kernel its files: paths, and the names they get in the folder where it starts."""
+    with TemporaryFile() as archive:
+        pack(files, archive)
+        archive.seek(0)
+        with suppress(BrokenPipeError, ConnectionResetError):  # what it says, or nothing, is read
+            socket.send_fds(line, [b"+"], [archive.fileno()])
+
+
+def current() -> Template:
+    """The template that is running, a new one if there is none."""
+    global _template, _owner
+    with _lock:
+        if _owner != os.getpid():  # after a fork the template is the parent's
+            _template, _owner = None, os.getpid()
+        if _template is None or not _template.alive:
+            _template = Template()
+        return _template
+
+
+def replaceable() -> bool:
+    """Whether asking again is worth it: there is no template, so the next one is new."""
+    return _template is None or _template.ended()
+
+
+def why_it_ended() -> str:
+    return _template.why_it_ended() if _template is not None else ""
+
+
+@atexit.register
+def close() -> None:
+    """End this process's template, if it has one."""
+    global _template, _spare
+    if _template is not None and _owner == os.getpid():
+        _template.close()
+    _template = _spare = None
+
+
+def pack(files: Iterable[tuple[Path, str]], archive: IO[bytes]) -> None:
+    """Write plain files into an archive: their content and name, nothing else about them.
+
+    Raises:
+        ValueError: they are too large together.
+    """
+    total = 0
+    with tarfile.open(fileobj=archive, mode="w") as tar:
+        for path, name in files:
+            with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+                member = tarfile.TarInfo(name)
+                member.size = os.fstat(file.fileno()).st_size
+                total += member.size
+                if total > MAX_FILES_BYTES:
+                    raise ValueError(f"the files are larger than {MAX_FILES_BYTES} bytes together")
+                tar.addfile(member, file)
+    archive.flush()
+
+
+def plain_files(folder: Path) -> list[tuple[Path, str]]:
+    """The plain, visible files below a folder and their names in it; no links, nothing hidden."""
+    found = []
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder)
+        hidden = any(part.startswith(".") for part in name.parts)
+        linked = any(parent.is_symlink() for parent in [path, *path.parents][: len(name.parts)])
+        if not hidden and not linked and path.is_file():
+            found.append((path, str(name)))
+    return found

@@ -1,0 +1,245 @@
+"""What a kernel may see: the bubblewrap command that the template is started with."""
+
+import os
+import platform
+import shutil
+import site
+import subprocess
+import sys
+from contextlib import ExitStack
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import IO
+
+from autograde.sandbox.inside.confine import MACHINES
+from autograde.sandbox.inside.enter import HOME, SOCKETS
+
+PACKAGE = Path(__file__).resolve().parent.parent
+PARTS = ("__init__.py", "rubric", "notebook", "sandbox/__init__.py", "sandbox/inside")
+"""Of this package, what a kernel needs; a copy of it is what the kernel sees."""
+INSIDE = "/opt/lesson"
+ENVIRONMENT_INSIDE = Path("/opt/environment")
+"""Where a kernel sees a virtual environment, wherever it lies, also in a course or below /tmp."""
+
+OF_THE_SYSTEM = (
+    "/usr", "/etc/alternatives", "/etc/fonts", "/etc/ld.so.cache", "/etc/localtime",
+    "/etc/mime.types", "/sys/devices/system/cpu",
+)  # fmt: skip
+OF_AN_INTERPRETER = ("bin", "include", "lib", "lib64", "libexec", "pyvenv.cfg", "share")
+LINKS = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
+SYS_ADMIN = 21
+UNUSED_UIDS = range(61184, 65520)
+"""What systemd keeps for services that need a user for a moment."""
+
+ENVIRONMENT = {
+    "HOME": HOME,
+    "USER": "student",
+    "LOGNAME": "student",
+    "LANG": "C.UTF-8",
+    "MPLBACKEND": "module://matplotlib_inline.backend_inline",
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "PYDEVD_DISABLE_FILE_VALIDATION": "1",
+    "PYTHONDONTWRITEBYTECODE": "1",
+    "PYTHONPATH": INSIDE,
+}
+
+INSTALL = (
+    "On Debian and Ubuntu: sudo apt-get install bubblewrap. In a container, start it so that "
+    "it may make user namespaces, or use the project's Containerfile."
+)
+MOVE = "Put the Python environment elsewhere."
+READABLE = "A kernel is another user, who must be able to read that: put it elsewhere, or open it."
+
+
+class NoWall(Exception):
+    """No kernel can be walled here; the message says what is missing and how to get it."""
+
+
+def start(descriptor: int, *options: str, errors: IO[bytes]) -> "subprocess.Popen[bytes]":
+    """Start the template behind the wall; the open descriptor is the line to it.
+
+    The files of its own bubblewrap reads from files without a name: none is left behind.
+
+    Raises:
+        NoWall: bubblewrap is not installed, or what is private lies where kernels can read.
+    """
+    with ExitStack() as opened:
+        numbers, copies = [descriptor], []
+        for place, content in _own_files().items():
+            file = opened.enter_context(TemporaryFile())
+            file.write(content)
+            file.seek(0)
+            numbers.append(file.fileno())
+            copies += [*_parents(place), "--perms", "0644", "--file", str(numbers[-1]), str(place)]
+        uid = unprivileged_uid()
+        # root in a container often may not mount, but become another user, who may in a namespace
+        other = os.getuid() == 0 and not root_may_mount()
+        command = _command(copies, [str(descriptor), str(uid), *options])
+        try:
+            return subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=errors,
+                pass_fds=numbers,
+                user=uid if other else None,
+                group=uid if other else None,
+                extra_groups=[] if other else None,
+            )
+        except OSError as error:
+            raise NoWall(f"bubblewrap cannot be started by this user: {error}") from error
+
+
+def _own_files() -> dict[Path, bytes]:
+    """What a kernel sees of this package, and who it is; nothing else of a checkout."""
+    files = {}
+    for part in PARTS:
+        path = PACKAGE / part
+        for file in [path] if path.is_file() else path.rglob("*.py"):
+            files[Path(INSIDE, PACKAGE.name, file.relative_to(PACKAGE))] = file.read_bytes()
+    files[Path("/etc/passwd")] = f"student:x:1000:1000::{HOME}:/bin/sh\n".encode()
+    files[Path("/etc/group")] = b"student:x:1000:\n"
+    return files
+
+
+def _command(copies: list[str], arguments: list[str]) -> list[str]:
+    """The bubblewrap command: what the template sees, and how it is started there."""
+    bubblewrap = shutil.which("bwrap")
+    if bubblewrap is None:
+        raise NoWall(f"bubblewrap is not installed. {INSTALL}")
+    options = ["--die-with-parent", "--new-session", "--clearenv", "--cap-drop", "ALL"]
+    for kind in ("ipc", "pid", "net", "uts", "cgroup-try"):
+        options += [f"--unshare-{kind}"]
+    if root_may_mount():
+        # no user namespace is needed; the template uses these once, and is root no more
+        for capability in ("SYS_ADMIN", "SETUID", "SETGID"):
+            options += ["--cap-add", f"CAP_{capability}"]
+        options += ["--dir", "/proc"]
+    else:
+        options += ["--unshare-user", "--proc", "/proc"]
+    for place, path in readable().items():
+        if place.is_relative_to("/tmp"):  # noqa: S108
+            raise NoWall(f"{path} lies in /tmp, and every kernel has a /tmp of its own. {MOVE}")
+        options += [*_parents(place), "--ro-bind", str(path), str(place)]
+    for link in map(Path, LINKS):
+        if link.is_symlink():
+            options += ["--symlink", os.readlink(link), str(link)]
+        elif link.is_dir():
+            options += ["--ro-bind", str(link), str(link)]
+    for path in _traces():
+        options += ["--ro-bind", "/dev/null", str(inside(path))]
+    options += copies
+    options += ["--dev", "/dev", "--dir", "/scratch", "--dir", SOCKETS]
+    for folder in ("/tmp", HOME):  # noqa: S108 (inside)
+        options += ["--perms", "1777", "--tmpfs", folder]
+    options += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/"]
+    for name, value in {**ENVIRONMENT, "PATH": _path()}.items():
+        options += ["--setenv", name, value]
+    python = [
+        str(inside(Path(sys.executable))),
+        "-P",
+        "-s",
+        "-m",
+        "autograde.sandbox.inside.template_server",
+    ]
+    return [bubblewrap, *options, "--", *python, *arguments]
+
+
+def _parents(path: Path) -> list[str]:
+    """Make the folders above a path, passable for everyone; else root's would be root's alone."""
+    options = []
+    for parent in reversed(path.parents[:-1]):
+        options += ["--perms", "0755", "--dir", str(parent)]
+    return options
+
+
+def inside(path: Path) -> Path:
+    """Where a kernel sees what lies at a path outside."""
+    if sys.prefix != sys.base_prefix and path.is_relative_to(sys.prefix):
+        return ENVIRONMENT_INSIDE / path.relative_to(sys.prefix)
+    return path
+
+
+def readable() -> dict[Path, Path]:
+    """The interpreter, its packages and the programs of the system: all that a kernel can read.
+
+    The keys are where the kernel sees them, the values where they are.
+    """
+    packages = [Path(path) for path in sys.path if Path(path).name.endswith("-packages")]
+    packages = [path for path in packages if str(path) != site.getusersitepackages()]
+    prefixes = {Path(sys.prefix), Path(sys.base_prefix), Path(sys.executable).resolve().parents[1]}
+    paths = [prefix / part for prefix in prefixes for part in OF_AN_INTERPRETER]
+    paths += [*packages, *map(Path, OF_THE_SYSTEM)]
+    places = {inside(path): path for path in paths if path.exists()}
+    outer: dict[Path, Path] = {}
+    for place in sorted(places, key=lambda place: len(place.parts)):
+        if not any(place.is_relative_to(other) for other in outer):
+            outer[place] = places[place]
+    return outer
+
+
+def _path() -> str:
+    return f"{inside(Path(sys.executable)).parent}:/usr/local/bin:/usr/bin:/bin"
+
+
+def _traces() -> list[Path]:
+    """Files that say where a checkout is that was installed in place."""
+    patterns = ("__editable__*", "*.egg-link", "*.dist-info/direct_url.json")
+    paths = readable().values()
+    folders = [path for path in paths if path.name.endswith("-packages")]
+    folders += [path for outer in paths for path in outer.glob("python3*/*-packages")]
+    found = (path for folder in folders for pattern in patterns for path in folder.glob(pattern))
+    return sorted({path for path in found if path.is_file()})
+
+
+def root_may_mount() -> bool:
+    """Whether this is root with CAP_SYS_ADMIN, as root is outside of containers."""
+    if os.getuid() != 0 or sys.platform != "linux":
+        return False
+    status = Path("/proc/self/status").read_text()
+    (effective,) = (line for line in status.splitlines() if line.startswith("CapEff:"))
+    return bool(int(effective.split()[1], 16) >> SYS_ADMIN & 1)
+
+
+def unprivileged_uid() -> int:
+    """A user id that owns nothing; another one for each template of root's, hardly used twice."""
+    return UNUSED_UIDS[os.getpid() % len(UNUSED_UIDS)]
+
+
+@cache
+def missing() -> str:
+    """Why no kernel can be walled here, and what helps; nothing when all is there."""
+    if sys.platform != "linux":
+        return "Walled kernels need Linux. Use a Linux machine, or the project's Containerfile."
+    if platform.machine() not in MACHINES:
+        return f"Walled kernels know {' and '.join(MACHINES)}, not {platform.machine()}."
+    with TemporaryFile() as errors, open(os.devnull) as nothing:
+        try:
+            trial = start(nothing.fileno(), "try", errors=errors)
+        except NoWall as error:
+            return str(error)
+        if trial.wait() == 0:
+            return ""
+        problem = last_line(errors)
+        helps = READABLE if "source path" in problem else INSTALL
+        return f"bubblewrap cannot make a wall here: {problem}. {helps}"
+
+
+def last_line(errors: IO[bytes]) -> str:
+    """The last line that a process wrote into this file."""
+    errors.seek(0)
+    lines = errors.read().decode(errors="replace").strip().splitlines()
+    return (lines or ["it said nothing"])[-1].rstrip(".")
+
+
+def exposed(course: Path) -> str:
+    """What of a course every kernel could read, because of where it lies; nothing if all is well.
+
+    An environment inside the course, as `make` makes it, is no more than its packages.
+    """
+    for path in map(Path.resolve, readable().values()):
+        if course.resolve().is_relative_to(path):
+            return f"The course {course} lies in {path}, which every kernel can read; move it."
+    return ""

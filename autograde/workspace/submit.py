@@ -1,0 +1,174 @@
+"""Hand in: look at the working copy first, then pack it for an LMS or give it to nbgrader."""
+
+import copy
+import re
+import subprocess
+import sys
+import zipfile
+from dataclasses import dataclass, field
+from datetime import datetime
+from io import BytesIO
+from pathlib import Path
+
+from nbformat import NotebookNode
+
+from autograde.course import CourseError, Lesson, grade_id
+from autograde.grading.store import write_whole
+from autograde.grading.submission import Submission, read_submission, restore
+from autograde.notebook import standing
+from autograde.workspace.project import Project, handed_out_for, read_lesson, same_version
+
+STUB = "raise NotImplementedError()"
+SAVED_LATER_SECONDS = 2
+"""A rubric that ran so much later than the notebook was saved ran on something else."""
+
+
+@dataclass
+class Checked:
+    """A lesson about to be handed in. `refused` says why it cannot be graded at all."""
+
+    lesson: str
+    path: Path
+    refused: str = ""
+    begun: bool = True
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def in_words(self) -> list[str]:
+        if self.refused:
+            return [f"{self.lesson}: cannot be graded: {self.refused}"]
+        saved = datetime.fromtimestamp(self.path.stat().st_mtime)
+        return [
+            f"{self.lesson}: {self.path}, saved {saved:%Y-%m-%d %H:%M:%S}",
+            *(f"  {warning}" for warning in self.warnings),
+        ]
+
+
+def choose(project: Project, names: tuple[str, ...]) -> list[Checked]:
+    """The named lessons, looked at; without names, those that the student has begun.
+
+    Raises:
+        CourseError: a name is unknown, or nothing was begun.
+    """
+    known = {path.parent.name: path for path in project.released()}
+    for name in names:
+        if name not in known:
+            raise CourseError(f"there is no lesson {name!r}; there are: {', '.join(known)}")
+    checked = [_check(project, known[name]) for name in names or known]
+    if not names:
+        checked = [each for each in checked if each.begun]
+    if not checked:
+        raise CourseError(f"nothing to hand in: no lesson in {project.work} was begun")
+    return checked
+
+
+def _check(project: Project, released: Path) -> Checked:
+    path = project.working(released)
+    checked = Checked(released.parent.name, path)
+    submission = read_submission(path)
+    if submission.problem:
+        checked.refused, checked.begun = submission.problem, path.exists()
+        return checked
+    try:
+        lesson, original, _ = read_lesson(project, handed_out_for(project, path, submission.nb))
+        same_version(lesson, submission.nb, original)
+    except CourseError as error:
+        checked.refused = str(error)
+        return checked
+    checked.begun, checked.warnings = look(lesson, submission.nb, original)
+    checked.warnings += _unsaved(project, lesson, submission.nb, path)
+    if _is_old(project, released):
+        checked.warnings.append("there is a newer version of the lesson: run autograde update")
+    return checked
+
+
+def _is_old(project: Project, released: Path) -> bool:
+    kept = project.handed_out(released.parent.name) / released.name
+    return kept.is_file() and kept.read_bytes() != released.read_bytes()
+
+
+def look(lesson: Lesson, nb: NotebookNode, original: NotebookNode) -> tuple[bool, list[str]]:
+    """Whether a notebook was begun, and what its student should know before it is handed in."""
+    mine = {name: cell for cell in nb.cells if (name := grade_id(cell))}
+    given = {name: cell for cell in original.cells if (name := grade_id(cell))}
+    said, begun = [], False
+    for exercise in lesson.exercises:
+        if exercise.name not in mine:
+            continue  # named below
+        answer, rubric = mine[exercise.name], mine.get(exercise.rubric_cell)
+        if answer.source == given[exercise.name].source:
+            said.append(f"{exercise.name}: not begun")
+            continue
+        begun = True
+        if STUB in answer.source:
+            said.append(f"{exercise.name}: not finished, `{STUB}` still stands there")
+        elif rubric is not None and (stale := _stale(answer, rubric)):
+            said.append(f"{exercise.name}: {stale}")
+    for written in lesson.written:
+        answer = mine.get(written.name)
+        if answer is not None and answer.source == given[written.name].source:
+            said.append(f"{written.name}: the question is not answered")
+        else:
+            begun = True
+    notes = restore(Submission(copy.deepcopy(nb)), original).notes
+    said += [f"{name}: {text}" for name, texts in notes.items() for text in _to_come(texts)]
+    return begun, said
+
+
+def _to_come(notes: list[str]) -> list[str]:
+    """What grading says that it did, as what it will do."""
+    return [re.sub(r"was (put|turned) back", r"will be \1 back", text) for text in notes]
+
+
+def _stale(answer: NotebookNode, rubric: NotebookNode) -> str:
+    """What the numbers beside the cells say of a rubric that did not see this answer."""
+    if answer.get("execution_count") is None:
+        return "the cell has not been run since it was changed, or its output was cleared"
+    if rubric.get("execution_count") is None:
+        return "its rubric has not been run"
+    if rubric.execution_count < answer.execution_count:
+        return "its rubric ran before the answer did"
+    return ""
+
+
+def _unsaved(project: Project, lesson: Lesson, nb: NotebookNode, path: Path) -> list[str]:
+    """What practice noted when a rubric ran, held against the file.
+
+    A rubric that ran after the notebook was saved ran on something that is not in the file. An
+    answer that had not run by then was changed since.
+    """
+    saved, said = path.stat().st_mtime, []
+    texts = {name: cell.source for cell in nb.cells if (name := grade_id(cell))}
+    for exercise in lesson.exercises:
+        place = project.work, lesson.name, exercise.name
+        record, ran = standing.record_file(*place), standing.ran(*place)
+        if record.is_file() and record.stat().st_mtime > saved + SAVED_LATER_SECONDS:
+            said.append(f"{exercise.name}: not saved since its rubric ran")
+        elif ran and standing.digest(texts.get(exercise.name, "")) not in ran:
+            said.append(f"{exercise.name}: changed after its rubric ran")
+    return said
+
+
+def pack(project: Project, checked: list[Checked]) -> Path:
+    """One zip for an LMS, each notebook in a folder with the lesson's name."""
+    content = BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
+        for each in checked:
+            archive.write(each.path, f"{each.lesson}/{each.path.name}")
+    name = checked[0].lesson if len(checked) == 1 else "lessons"
+    path = project.work / "hand_in" / f"{name}.zip"
+    write_whole(path, content.getvalue())
+    return path
+
+
+def exchange(project: Project, checked: list[Checked]) -> list[str]:
+    """Give each lesson to nbgrader's exchange, by nbgrader's own command; the lessons it refused.
+
+    Which exchange and which course is nbgrader's configuration.
+    """
+    refused = []
+    for each in checked:
+        command = [sys.executable, "-m", "nbgrader", "submit", each.lesson]
+        if subprocess.run(command, cwd=project.work, check=False).returncode:
+            refused.append(each.lesson)
+    return refused

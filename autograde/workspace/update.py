@@ -1,0 +1,176 @@
+"""The working copy: lessons put there, and brought to a new version without losing what was done.
+
+Killed at any moment, the next update goes on: what was handed out is noted last.
+"""
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+import nbformat
+
+from autograde.course import CourseError
+from autograde.grading.store import write_whole
+from autograde.grading.submission import parse_submission
+from autograde.notebook.standing import INDEX
+from autograde.workspace.merge import merge
+from autograde.workspace.project import Project
+
+BEFORE = "before_update"
+
+
+@dataclass(frozen=True)
+class Change:
+    """What became of one lesson, in words; `failed`: it was left as it is."""
+
+    lesson: str
+    said: str
+    failed: bool = False
+
+
+def prepare(project: Project) -> list[str]:
+    """Put lessons that the working copy lacks there; the names of those with a newer version.
+
+    Raises:
+        CourseError: a lesson of notebooks/ cannot be read.
+    """
+    newer = []
+    for released in project.released():
+        if not project.working(released).exists():
+            _hand_out(project, released)
+        elif _is_newer(project, released):
+            newer.append(released.parent.name)
+    write_index(project)
+    return newer
+
+
+def update(project: Project) -> list[Change]:
+    """Bring new versions of lessons into the working copy; what became of those that changed.
+
+    Raises:
+        CourseError: a lesson of notebooks/ cannot be read.
+    """
+    changes = [change for path in project.released() if (change := _update(project, path))]
+    write_index(project)
+    return changes
+
+
+def write_index(project: Project) -> None:
+    """Note which lessons there are and what their exercises are worth, for `progress`."""
+    worth = {
+        lesson.name: {exercise.name: exercise.points for exercise in lesson.exercises}
+        for _, lesson in project.lessons
+    }
+    write_whole(project.state / INDEX, json.dumps(worth, indent=1).encode())
+
+
+def _is_newer(project: Project, released: Path) -> bool:
+    handed_out = project.handed_out(released.parent.name)
+    return any(_content(handed_out / path.name) != path.read_bytes() for path in _files(released))
+
+
+def _files(released: Path) -> list[Path]:
+    """The files of a lesson, its notebook last."""
+    files = (path for path in released.parent.iterdir() if path.is_file())
+    return sorted(
+        (path for path in files if not path.name.startswith(".")),
+        key=lambda path: (path == released, path.name),
+    )
+
+
+def _content(path: Path) -> bytes | None:
+    return path.read_bytes() if path.is_file() else None
+
+
+def _hand_out(project: Project, released: Path) -> Change:
+    name = released.parent.name
+    for path in _files(released):
+        _replace(project, name, path, path.read_bytes())
+    _note(project, released)
+    return Change(name, "new")
+
+
+def _note(project: Project, released: Path) -> None:
+    for path in _files(released):
+        write_whole(project.handed_out(released.parent.name) / path.name, path.read_bytes())
+
+
+def _replace(project: Project, lesson: str, released: Path, content: bytes) -> Path | None:
+    """Write a file of the working copy; where the student's copy of the old one is, if they had
+    changed it."""
+    place = project.work / lesson / released.name
+    mine, copy = _content(place), None
+    if mine == content:
+        return None
+    if mine is not None and mine != _content(project.handed_out(lesson) / released.name):
+        copy = _place_for_copy(project.work / BEFORE / lesson, released)
+        write_whole(copy, mine)
+    write_whole(place, content)
+    return copy
+
+
+def _place_for_copy(folder: Path, released: Path) -> Path:
+    when = f"{datetime.now():%Y%m%d-%H%M%S}"
+    names = (f"{released.stem}-{when}{n}{released.suffix}" for n in ("", *map(str, range(2, 99))))
+    return next(folder / name for name in names if not (folder / name).exists())
+
+
+def _update(project: Project, released: Path) -> Change | None:
+    name, mine = released.parent.name, project.working(released)
+    if not mine.exists():
+        return _hand_out(project, released)
+    if not _is_newer(project, released):
+        _bring_back(project, released)
+        return None
+    old = _content(project.handed_out(name) / released.name)
+    if old is None:
+        if mine.read_bytes() == released.read_bytes():
+            return _hand_out(project, released)
+        return Change(name, _left(mine, "the version it was made from is not known"), failed=True)
+    try:
+        content, said = _merged(old, mine.read_bytes(), released)
+    except CourseError as error:
+        return Change(name, _left(mine, str(error)), failed=True)
+    for path in _files(released):
+        new = content if path == released else path.read_bytes()
+        if copy := _replace(project, name, path, new):
+            said += f"; your {path.name} as it was: {copy}"
+    _note(project, released)
+    return Change(name, said)
+
+
+def _bring_back(project: Project, released: Path) -> None:
+    """Files of the lesson that the student deleted come back."""
+    for path in _files(released):
+        if not (project.work / released.parent.name / path.name).exists():
+            _replace(project, released.parent.name, path, path.read_bytes())
+
+
+def _left(mine: Path, why: str) -> str:
+    return (
+        f"left as it is: {mine}: {why} Rename the file and run autograde update again; then you "
+        "get the lesson anew and can copy your answers over."
+    )
+
+
+def _merged(old: bytes, mine: bytes, released: Path) -> tuple[bytes, str]:
+    """The merged notebook's file, and what happened in words.
+
+    Raises:
+        CourseError: one of the three cannot be read.
+    """
+    new = released.read_bytes()
+    if mine == old or old == new:
+        return (new if mine == old else mine), "new version"
+    notebooks = []
+    for content in (old, mine, new):
+        parsed = parse_submission(content)
+        if parsed.problem:
+            raise CourseError(parsed.problem)
+        notebooks.append(parsed.nb)
+    merged = merge(*notebooks)
+    said = [f"new version of {len(merged.taken)} cells, your answers kept"]
+    if merged.conflicts:
+        said.append(f"changed by you and by the lesson, look there: {', '.join(merged.conflicts)}")
+    return (nbformat.writes(merged.nb) + "\n").encode("utf-8", "surrogatepass"), "; ".join(said)

@@ -1,0 +1,46 @@
+"""What each room may import, as one table."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).resolve().parent.parent / "autograde"
+BASE = {"course", "course_config"}
+MAY_IMPORT = {
+    "rubric": {"rubric"},
+    "notebook": {"notebook", "rubric"},
+    "sandbox": {"sandbox", "notebook", "rubric"},  # the template tries what a lesson uses
+    "grading": {"grading", "sandbox", "notebook", "rubric", "authoring", *BASE},
+    "authoring": {"authoring", "grading", "sandbox", "notebook", "rubric", *BASE},
+    "lms": {"lms", "grading", "rubric", *BASE},
+    "report": {"report", "lms", "grading", "rubric", *BASE},
+    "workspace": {"workspace", "notebook", "rubric", "course"},
+}
+
+
+def imported_rooms(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        names = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path} imports relatively"
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        for name in names:
+            if name.startswith("autograde.") and not name.startswith("autograde.__"):
+                yield name.split(".")[1]
+
+
+def test_every_room_has_a_row() -> None:
+    rooms = {path.name for path in PACKAGE.iterdir() if (path / "__init__.py").is_file()}
+    assert rooms == set(MAY_IMPORT)
+
+
+@pytest.mark.parametrize("room", MAY_IMPORT)
+def test_room_imports_only_what_it_may(room: str) -> None:
+    files = list((PACKAGE / room).rglob("*.py"))
+    assert len(files) > 1
+    for path in files:
+        assert set(imported_rooms(path)) <= MAY_IMPORT[room], path
