@@ -26,7 +26,7 @@ from autograde.sandbox.private import (
 
 BEGIN_CODE = (
     "from autograde.notebook.canvas import name_only; name_only({figures})\n"
-    "from autograde.rubric.hand_over import begin_grading; begin_grading()"
+    "from autograde.rubric.session import begin_grading; begin_grading()"
 )
 
 

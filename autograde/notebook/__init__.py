@@ -1,21 +1,19 @@
 """What a lesson imports. Runs in the student's kernel; never imports the grader."""
 
+from autograde.notebook.asking import case, hint, progress, why
 from autograde.notebook.canvas import show
 from autograde.notebook.heatmaps import heatmap, panels
 from autograde.notebook.pictures import chart
-from autograde.notebook.practice import hint, progress, why
 from autograde.notebook.query_picture import attention_picture
 from autograde.notebook.sliders import explore
-from autograde.notebook.stubs import explain_stubs
 from autograde.notebook.tables import beside, table
 from autograde.notebook.traces import trace
-from autograde.rubric.probes import rubric
-
-explain_stubs()
+from autograde.rubric.probes.lines import rubric
 
 __all__ = [
     "attention_picture",
     "beside",
+    "case",
     "chart",
     "explore",
     "heatmap",

@@ -1,26 +1,27 @@
-"""Practice: a rubric cell compares at once, with the practice data that came with the lesson."""
+"""Practice: a rubric cell is judged at once, by the practice data that came with the lesson."""
 
 import os
-from dataclasses import replace
 from functools import cache
 from importlib import resources
 from pathlib import Path
 
 from IPython.display import display
 
-from autograde.notebook import standing
+from autograde.notebook import runs, standing
 from autograde.rubric import session
 from autograde.rubric.judge import Verdict, judge
 from autograde.rubric.key import Key, unpack_keys
-from autograde.rubric.panel import advice, repair_first, to_html, to_text
-from autograde.rubric.recording import INTERRUPTED, Recording
+from autograde.rubric.panel import advice, box, inline, repair_first, to_html, to_text
+from autograde.rubric.recording import Recording
 
 PRACTICE_FILE = "practice.safetensors.gz"
 INSTALLED = "practice_data"
 """The folder of the installed package that holds every lesson's file, for a notebook alone."""
 
-_last: dict[str, Verdict] = {}
-_hints_shown: dict[str, int] = {}
+verdicts: dict[str, Verdict] = {}
+"""The last verdict on each exercise in this kernel, the newest last."""
+recordings: dict[str, Recording] = {}
+"""What those verdicts are on."""
 
 
 class RubricFailed(Exception):
@@ -32,12 +33,12 @@ class RubricFailed(Exception):
 
 @cache
 def keys(path: str) -> dict[str, Key]:
-    """The answer keys in a file of practice data, by exercise."""
+    """Return the keys in a file of practice data, by exercise."""
     return unpack_keys(Path(path).read_bytes())
 
 
 def lesson_keys(exercise: str | None = None) -> dict[str, Key]:
-    """The practice keys of the lesson in the current folder.
+    """Return the practice keys of the lesson in the current folder.
 
     Where the notebook is alone there, as in a hosted service, the installed package has them: of
     the lesson that has the exercise, or else of the one whose rubric ran last.
@@ -48,7 +49,7 @@ def lesson_keys(exercise: str | None = None) -> dict[str, Key]:
     beside = Path(PRACTICE_FILE).resolve()
     if beside.is_file():
         return keys(str(beside))
-    wanted = exercise or next(reversed(_last), None)
+    wanted = exercise or next(reversed(verdicts), None)
     found = [keys(str(path)) for path in _installed()]
     for lesson in found:
         if wanted in lesson:
@@ -56,8 +57,8 @@ def lesson_keys(exercise: str | None = None) -> dict[str, Key]:
     if found:
         return {name: key for lesson in found for name, key in lesson.items()}
     raise FileNotFoundError(
-        f"{beside} is missing. It comes with the lesson and belongs in the notebook's folder; "
-        "fetch the lesson again, or install the package that your teacher gives you."
+        f"{beside} is missing. It comes with the lesson and belongs in the notebook's folder. "
+        "Fetch the lesson again, or install the package that your teacher gives you."
     )
 
 
@@ -67,44 +68,64 @@ def _installed() -> list[Path]:
 
 
 def key_of(exercise: str) -> Key:
-    """The practice key of an exercise of the lesson in the current folder.
+    """Return the practice key of an exercise of the lesson in the current folder.
 
     Raises:
-        KeyError: the lesson has no such exercise; the message lists those it has.
+        KeyError: the lesson has no such exercise.
     """
-    known = lesson_keys(exercise)
-    if exercise not in known:
-        raise KeyError(f"no exercise is called {exercise!r}; there are {', '.join(known)}")
-    return known[exercise]
+    return lesson_keys(exercise)[exercise]
 
 
-def answer(recording: Recording) -> None:
+def answer(recorded: list[Recording]) -> None:
     """Show the verdict below the rubric cell.
 
-    The first failing run shows the symptoms alone, so that the student can think; the
-    misconception is named when the same one shows again, or by `why`.
+    The first failing run shows the symptoms alone, so that the student can think; a belief is
+    named when it shows again, or by `why`.
 
     Raises:
         RubricFailed: a line failed, so that nbgrader's Validate sees it.
     """
-    if recording.stopped == INTERRUPTED:
+    (recording,) = recorded
+    if recording.stopped is not None and recording.stopped.error == "KeyboardInterrupt":
         return
     key = key_of(recording.exercise)
     _same_version(recording, key)
-    verdict = judge(recording, key)
-    before = _last.get(recording.exercise)
-    if _unfinished(verdict):
-        verdict = replace(verdict, misconception=None)  # it would be that of the earlier exercise
-    named = before is not None and before.misconception == verdict.misconception
-    _last[recording.exercise] = verdict
+    run = runs.last_run_of(recording.exercise)
+    if run is not None and run.error:
+        _show_failed_run(recording.exercise, run)
+    verdict = judge(recording, key, trusted=True)
+    before = verdicts.pop(recording.exercise, None)
+    verdicts[recording.exercise], recordings[recording.exercise] = verdict, recording
+    named = before is not None and bool(verdict.beliefs) and before.beliefs == verdict.beliefs
     validating = os.environ.get("NBGRADER_EXECUTION") == "validate"
     standing.remember(verdict.exercise, verdict.points, keep=not validating)
-    said = advice(verdict, named=named) + _next_steps(verdict, named=named)
-    _show(verdict, said)
+    judged = (
+        []
+        if run is None or run.number is None
+        else [f"Judged: your cell as run in [{run.number}]."]
+    )
+    said = advice(verdict, named=named) + _next_steps(verdict, named=named) + judged
+    display({"text/plain": to_text(verdict, said), "text/html": to_html(verdict, said)}, raw=True)
     if not verdict.passed:
         # Validate shows the error alone, so there it says what the panel says
         in_full = to_text(verdict, said) if validating and verdict.attempted else ""
         raise RubricFailed(in_full or f"{recording.exercise}: {_count(verdict)}")
+
+
+def _show_failed_run(exercise: str, run: runs.Run) -> None:
+    """Show the error that ended the answer cell; raises RubricFailed, for nothing older counts."""
+    number = "" if run.number is None else f", run as [{run.number}],"
+    said = f"The cell of `{exercise}`{number} ended with an error, so nothing was judged:"
+    then = "Mend the cell, run it, then run this one again."
+    show(f"{exercise}: not judged", [said, f"`{run.error}`", then], "wrong")
+    raise RubricFailed(f"{exercise}: not judged, its cell ended with {run.error}")
+
+
+def show(title: str, paragraphs: list[str], kind: str = "idle") -> None:
+    """Display a panel of paragraphs below a title."""
+    body = "".join(f'<p style="margin:.5em 0 0">{inline(text)}</p>' for text in paragraphs)
+    text = "\n".join([title, *(paragraph.replace("`", "") for paragraph in paragraphs)])
+    display({"text/plain": text, "text/html": box(kind, title, body, "note")}, raw=True)
 
 
 def _same_version(recording: Recording, key: Key) -> None:
@@ -112,84 +133,51 @@ def _same_version(recording: Recording, key: Key) -> None:
     known = {line.name for line in key.expected.lines}
     if others := [line.name for line in recording.lines if line.name not in known]:
         raise RubricFailed(
-            f"{recording.exercise}: the practice data know no line “{others[0]}”. The notebook and "
-            "the practice data, or the installed package, are of different versions; get both anew"
+            f"{recording.exercise}: the practice data has no line “{others[0]}”. The notebook and "
+            "the practice data are of different versions. Fetch both again."
         )
 
 
 def _count(verdict: Verdict) -> str:
     if not verdict.attempted:
-        return "not attempted yet"
-    wrong = sum(not line.passed and not line.held for line in verdict.lines)
+        return "not written yet"
+    wrong = sum(not line.passed for line in verdict.lines)
     return f"{wrong} of {len(verdict.lines)} lines wrong; run the rubric cell to see which"
-
-
-def _show(verdict: Verdict, said: list[str]) -> None:
-    display({"text/plain": to_text(verdict, said), "text/html": to_html(verdict, said)}, raw=True)
 
 
 def _next_steps(verdict: Verdict, *, named: bool) -> list[str]:
     if verdict.passed:
         return [_so_far(verdict.exercise)]
     said = []
-    if verdict.attempted and (earlier := _unfinished(verdict)):
+    if verdict.attempted and (earlier := unfinished(verdict.exercise)):
         said.append(repair_first(earlier))
-    if verdict.misconception is not None and not named:
-        said.append(f'Ask why("{verdict.exercise}") for what seems to be behind it.')
-    another = "another" if named and verdict.misconception is not None else "a"
-    said.append(f'Ask hint("{verdict.exercise}") for {another} hint.')
+    if verdict.beliefs and not named:
+        said.append("Ask `why()` for what may be behind it, `hint()` for a hint.")
+    else:
+        said.append("Ask `hint()` for a hint.")
     return said
 
 
 def _so_far(exercise: str) -> str:
-    """The lesson's progress, in a sentence."""
+    """Return the lesson's progress in a sentence."""
     worth = {name: key.points for name, key in lesson_keys(exercise).items()}
     here = standing.of_lesson(worth)
-    then = f"Next: {here.next}." if here.next else "Save the notebook and press Validate."
+    then = f"Next: `{here.next}`." if here.next else "Save the notebook and press Validate."
     return f"This lesson: {here.in_words()}. {then}"
 
 
-def _unfinished(verdict: Verdict) -> list[str]:
-    earlier = key_of(verdict.exercise).needs
-    return [name for name in earlier if name in _last and not _last[name].passed]
+def unfinished(exercise: str) -> list[str]:
+    """Return the earlier exercises that this one builds on and that are not right."""
+    earlier = key_of(exercise).needs
+    return [name for name in earlier if name in verdicts and not verdicts[name].passed]
 
 
-def hint(exercise: str) -> None:
-    """Show the next hint of an exercise, one at a time; after the last, begin again."""
-    hints = key_of(exercise).hints
-    shown = _hints_shown.get(exercise, 0)
-    _hints_shown[exercise] = shown + 1
-    place = shown % len(hints)
-    print(f"Hint {place + 1} of {len(hints)}: {hints[place]}")
-
-
-def why(exercise: str) -> None:
-    """Say what seems to be behind the last failed run of an exercise's rubric."""
-    key_of(exercise)
-    verdict = _last.get(exercise)
-    if verdict is None:
-        print(f"Run the rubric cell of {exercise} first.")
-    elif verdict.passed:
-        print(f"{exercise} is right.")
-    elif verdict.misconception is None:
-        print("This is none of the known mistakes. Read the first wrong line, and try a hint.")
-    else:
-        print("\n".join(advice(verdict, named=True)))
-
-
-def progress() -> None:
-    """Show how far you are in this lesson and in the course."""
-    if not Path(PRACTICE_FILE).is_file() and not _last:
-        print("Run a rubric cell first.")
-        return
-    here = standing.of_lesson({name: key.points for name, key in lesson_keys().items()})
-    course = standing.of_course(Path.cwd().parent)
-    others = [lesson for lesson in course if lesson.lesson != here.lesson]
-    panel = {
-        "text/plain": standing.to_text(here, others),
-        "text/html": standing.to_html(here, others),
-    }
-    display(panel, raw=True)
+def unsolved() -> set[str]:
+    """Return the exercises of this lesson that are not known to be right."""
+    if not Path(PRACTICE_FILE).is_file() and not verdicts:
+        return set()
+    return {n for n in lesson_keys() if n not in verdicts or not verdicts[n].passed}
 
 
 session.practise(answer)
+runs.watch(unsolved)

@@ -17,7 +17,7 @@ from typing import Any
 
 from IPython.core.getipython import get_ipython
 
-from autograde.rubric.panel import STYLE, number
+from autograde.rubric.panel import BOX, COLOURS, number
 
 STATE = ".lessons"
 """The folder in a working copy that holds what `autograde update` and practice remember."""
@@ -158,11 +158,11 @@ PLAIN = "list-style:none;margin:.4em 0 0;padding:0"
 
 def to_html(here: Standing, course: list[Standing]) -> str:
     """The panel as HTML: no script, no address, every text escaped."""
-    colour = STYLE["idle" if here.next else "right"]
+    colour = COLOURS["idle" if here.next else "right"]
     rows = "".join(_row(here, name) for name in here.worth)
     others = "".join(f"<li>{escape(lesson.lesson)}: {lesson.in_words()}</li>" for lesson in course)
     return (
-        f'<div class="progress" style="{STYLE["panel"]};border-left-color:{colour}">'
+        f'<div class="progress" style="{BOX};border-left-color:{colour}">'
         f'<strong>This lesson: {here.in_words()}</strong><ul style="{PLAIN}">{rows}</ul>'
         + (f'<strong>Other lessons</strong><ul style="{PLAIN}">{others}</ul>' if course else "")
         + "</div>"
@@ -175,5 +175,5 @@ def _row(lesson: Standing, name: str) -> str:
     following = " <strong>(next)</strong>" if name == lesson.next else ""
     return (
         '<li style="margin:.15em 0"><span style="display:inline-block;width:6.5em;'
-        f'color:{STYLE[kind]};font-weight:bold">{mark} {state}</span>{escape(name)}{following}</li>'
+        f'color:{COLOURS[kind]};font-weight:bold">{mark} {state}</span>{escape(name)}{following}</li>'
     )

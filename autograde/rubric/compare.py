@@ -1,8 +1,8 @@
-"""How far apart two outcomes are, and what the difference looks like to a person."""
+"""How far apart two plain values are, and how the difference reads to a person."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from math import inf, isclose, isfinite, isnan
+from dataclasses import dataclass, replace
+from math import inf, isclose, isnan
 
 import torch
 from torch import Tensor
@@ -10,60 +10,65 @@ from torch import Tensor
 from autograde.rubric.packing import Plain
 from autograde.rubric.recording import Outcome
 
+SEEN = 1e-4
+"""An entry that is off by this much of the largest expected one is shown before smaller ones."""
+
 
 @dataclass(frozen=True)
 class Difference:
-    """`distance` is relative to the size of the expected value; `symptom` says what one sees."""
+    """The distance is relative to the size of what was expected.
+
+    `at` and `symptom` complete the call as a sentence: `future_mask(3)`, `[0, 0]`, "is True,
+    expected False". `note` is a sentence of its own.
+    """
 
     distance: float
     symptom: str = ""
+    at: str = ""
+    note: str = ""
 
 
 SAME = Difference(0.0)
 
 
+def differs(symptom: str, note: str = "") -> Difference:
+    """Return the difference of values that cannot be compared by number."""
+    return Difference(inf, symptom, note=note)
+
+
 def compare(got: Outcome, expected: Outcome) -> Difference:
-    """The difference between two outcomes; any two refusals are alike."""
+    """Return the difference between two outcomes; any two refusals are alike."""
     if expected.refused:
-        if got.refused:
-            return SAME
-        return Difference(inf, "accepted arguments that should be refused" + _instead(got))
+        return SAME if got.refused else differs("returns a result, expected a ValueError")
     if got.error is not None:
-        return Difference(inf, describe_error(got))
+        return differs(describe_error(got))
     return compare_values(got.value, expected.value)
 
 
 def describe_error(got: Outcome) -> str:
-    """What an exception looks like in a rubric: one line, never a traceback."""
+    """Return a predicate for an exception: one line, with the student's line, never a traceback."""
     if got.not_attempted:
-        return "not written yet"
-    if got.error == "AssertionError" and not got.message:
-        return "an assert in the answer failed"
-    if got.refused:
-        return f"refused valid arguments: {_shorten(got.message)}"
+        return "is not written yet"
     if got.error == "ContractBroken":
-        return got.message
-    return f"raised {got.error}: {_shorten(got.message)}"
+        return f"cannot be checked: {got.message}"
+    said = f": {shorten(got.message)}" if got.message else ""
+    return f"raises {got.error}{said}" + (f" (in {shorten(got.at, 90)})" if got.at else "")
 
 
-def _instead(got: Outcome) -> str:
-    return "" if got.error is None else f", but raised {got.error} instead of ValueError"
-
-
-def _shorten(text: str, limit: int = 160) -> str:
+def shorten(text: str, limit: int = 160) -> str:
+    """Return the text on one line, cut off at the limit."""
     text = " ".join(text.split())
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 def compare_values(got: Plain, expected: Plain) -> Difference:
-    """The difference between two plain values, item by item for containers."""
+    """Return the difference between two plain values, item by item for containers."""
     match expected:
         case Tensor():
             return _tensors(got, expected)
         case bool() | str() | None:
-            return (
-                SAME if type(got) is type(expected) and got == expected else _other(got, expected)
-            )
+            same = type(got) is type(expected) and got == expected
+            return SAME if same else _other(got, expected)
         case int():
             same = isinstance(got, int) and not isinstance(got, bool) and got == expected
             return SAME if same else _other(got, expected)
@@ -73,29 +78,54 @@ def compare_values(got: Plain, expected: Plain) -> Difference:
             if not isinstance(got, list | tuple):
                 return _other(got, expected)
             if len(got) != len(expected):
-                return Difference(inf, f"{len(got)} items, expected {len(expected)}")
-            return _worst(compare_values(g, e) for g, e in zip(got, expected, strict=True))
+                return differs(f"has {len(got)} items, expected {len(expected)}")
+            pairs = enumerate(zip(got, expected, strict=True))
+            return _worst(_inside(f"[{i}]", compare_values(g, e)) for i, (g, e) in pairs)
         case dict():
             if not isinstance(got, dict) or list(got) != list(expected):
                 return _other(got, expected)
-            return _worst(compare_values(got[key], expected[key]) for key in expected)
+            return _worst(_named(key, compare_values(got[key], expected[key])) for key in expected)
     raise TypeError(f"cannot compare with a {type(expected).__name__}")
+
+
+def apart(got: Plain, expected: Plain) -> Difference:
+    """Return the difference of two plain values, infinite when they cannot be compared."""
+    try:
+        return compare_values(got, expected)
+    except TypeError:
+        return differs("cannot be compared")
+
+
+def _inside(at: str, found: Difference) -> Difference:
+    return replace(found, at=at + found.at) if found.distance else found
+
+
+def _named(key: str, found: Difference) -> Difference:
+    return replace(found, at=f", {key}{found.at}") if found.distance else found
 
 
 def _worst(differences: Iterable[Difference]) -> Difference:
     return max(differences, key=lambda difference: difference.distance, default=SAME)
 
 
-def _kind(value: Plain) -> str:
-    if isinstance(value, dict) and set(value) == {"unrecordable"}:
-        return str(value["unrecordable"])
-    return "None" if value is None else f"a {type(value).__name__}"
+def kind_of(value: Plain) -> str:
+    """Return what a value is, in words."""
+    match value:
+        case {"unrecordable": what}:
+            return str(what)
+        case {"module": name, **_rest} | {"function": name, **_rest}:
+            return f"the {'module' if 'module' in value else 'function'} {name}"
+        case None:
+            return "None"
+        case Tensor():
+            return f"a tensor of shape {tuple(value.shape)}"
+    return "an int" if type(value) is int else f"a {type(value).__name__}"
 
 
 def _other(got: Plain, expected: Plain) -> Difference:
     if isinstance(expected, bool | int | str) and isinstance(got, bool | int | float | str):
-        return Difference(inf, f"got {_shorten(str(got))}, expected {_shorten(str(expected))}")
-    return Difference(inf, f"the result is {_kind(got)}, expected {_kind(expected)}")
+        return differs(f"is {shorten(repr(got))}, expected {shorten(repr(expected))}")
+    return differs(f"is {kind_of(got)}, expected {kind_of(expected)}")
 
 
 def _floats(got: Plain, expected: float) -> Difference:
@@ -104,134 +134,162 @@ def _floats(got: Plain, expected: float) -> Difference:
     if got == expected or (isnan(got) and isnan(expected)):
         return SAME
     distance = abs(got - expected) / max(abs(expected), 1e-12)
-    return Difference(inf if isnan(distance) else distance, f"got {got:.4g}")
+    one, other = numerals(got, expected)
+    return Difference(inf if isnan(distance) else distance, f"is {one}, expected {other}")
 
 
 def _tensors(got: Plain, expected: Tensor) -> Difference:
     if not isinstance(got, Tensor):
         return _other(got, expected)
     if got.shape != expected.shape:
-        return Difference(inf, _describe_shape(got, expected))
+        shapes = tuple(got.shape), tuple(expected.shape)
+        note = "The numbers are right." if _same_numbers(got, expected) else ""
+        return differs(f"has the shape {shapes[0]}, expected {shapes[1]}", note)
     if got.dtype != expected.dtype:
-        return Difference(inf, f"the result is {_name(got)}, expected {_name(expected)}")
+        names = (str(t.dtype).removeprefix("torch.") for t in (got, expected))
+        return differs("is a {} tensor, expected {}".format(*names))
     distance = tensor_distance(got, expected)
-    return SAME if distance == 0 else Difference(distance, describe_tensors(got, expected))
+    if distance == 0:
+        return SAME
+    place = first_difference(got, expected)
+    one, other = numerals(got[place].item(), expected[place].item())
+    at = str(list(place)) if place else ""
+    return Difference(distance, f"is {one}, expected {other}", at, pattern(got, expected))
 
 
 def tensor_distance(got: Tensor, expected: Tensor) -> float:
-    """The largest error of an entry, in units of the largest finite expected entry.
+    """Return the largest error of an entry, in units of the largest finite expected entry.
 
     nan and inf are equal to themselves and infinitely far from everything else.
     """
     got, expected = got.double(), expected.double()
     if torch.equal(got, expected):
         return 0.0
+    errors = _errors(got, expected)
+    largest = float(errors.max())
+    if largest == 0:
+        return 0.0
+    scale = _scale(expected)
+    return largest / scale if scale else inf
+
+
+def _scale(expected: Tensor) -> float:
     finite = expected[expected.isfinite()]
-    scale = float(finite.abs().max()) if finite.numel() else 0.0
-    error = torch.where(_same(got, expected), 0.0, (got - expected).abs()) / (scale or 1.0)
-    return float(error.nan_to_num(nan=inf).max())
+    return float(finite.abs().max()) if finite.numel() else 0.0
 
 
-def _same(got: Tensor, expected: Tensor) -> Tensor:
-    return (got == expected) | (got.isnan() & expected.isnan())
+def _errors(got: Tensor, expected: Tensor) -> Tensor:
+    same = (got == expected) | (got.isnan() & expected.isnan())
+    return torch.where(same, 0.0, (got - expected).abs()).nan_to_num(nan=inf)
 
 
-def _name(tensor: Tensor) -> str:
-    return str(tensor.dtype).removeprefix("torch.")
-
-
-def _shape(tensor: Tensor) -> str:
-    return str(tuple(tensor.shape))
-
-
-def _describe_shape(got: Tensor, expected: Tensor) -> str:
-    return f"the shape is {_shape(got)}, expected {_shape(expected)}"
-
-
-def describe_tensors(got: Tensor, expected: Tensor) -> str:
-    """The most telling symptom of a wrong tensor; names no expected entry."""
-    truth = got.dtype == torch.bool
+def first_difference(got: Tensor, expected: Tensor) -> tuple[int, ...]:
+    """Return the place of the first entry that is clearly off, or else of the one most off."""
     got, expected = got.double(), expected.double()
-    unwanted = ~got.isfinite() & expected.isfinite()
-    if unwanted.any():
-        what = "nan" if got[unwanted].isnan().any() else "inf"
-        return f"{int(unwanted.sum())} of {got.numel()} entries are {what}"
-    kept = got.isfinite() & ~expected.isfinite()
-    if kept.any():
-        return f"{int(kept.sum())} of {got.numel()} entries are finite and should not be"
-    if _close(got, torch.zeros_like(got)):
-        return "every entry is 0"
-    for described in (_describe_factor, _describe_sums, _describe_constant, _describe_order):
-        if text := described(got, expected):
+    errors = _errors(got, expected).flatten()
+    clear = errors > SEEN * max(_scale(expected), 1e-30)
+    flat = int(clear.int().argmax()) if clear.any() else int(errors.argmax())
+    return tuple(int(i) for i in torch.unravel_index(torch.tensor(flat), expected.shape))
+
+
+def wrong_entries(got: Tensor, expected: Tensor) -> Tensor:
+    """Return a bool tensor of the shape of both: True where an entry is off."""
+    got, expected = got.double(), expected.double()
+    return _errors(got, expected) > 1e-5 * max(_scale(expected), 1e-30)
+
+
+def numerals(got: float | bool, expected: float | bool) -> tuple[str, str]:
+    """Return two numbers as text, with as many digits as it takes to tell them apart."""
+    for digits in (4, 7, 12, 17):
+        texts = tuple(numeral(x, digits) for x in (got, expected))
+        if texts[0] != texts[1]:
+            break
+    return texts[0], texts[1]
+
+
+def numeral(x: float | bool, digits: int = 4) -> str:
+    """Return a number as text: four decimals, fewer for whole and for large numbers."""
+    if isinstance(x, bool | int):
+        return str(x)
+    if x == int(x) if abs(x) < 1e15 else False:
+        return str(int(x))
+    if isnan(x) or abs(x) == inf:
+        return str(x)
+    if 1e-3 <= abs(x) < 1e4:
+        return f"{x:.{digits}f}"
+    return f"{x:.{digits}g}"
+
+
+def pattern(got: Tensor, expected: Tensor) -> str:
+    """Return a sentence on what all the errors have in common, or ""."""
+    if got.dtype == torch.bool:
+        return (
+            "Every entry is the opposite of what was expected."
+            if torch.equal(got, ~expected)
+            else ""
+        )
+    got, expected = got.double(), expected.double()
+    broken = ~got.isfinite() & expected.isfinite()
+    if broken.any():
+        what = "nan" if got[broken].isnan().any() else "infinite"
+        return (
+            f"{int(broken.sum())} of {got.numel()} entries are {what}." if got.numel() > 1 else ""
+        )
+    for described in (_factor, _sums, _constant, _order):
+        if got.numel() > 1 and (text := described(got, expected)):
             return text
-    errors = torch.where(_same(got, expected), 0.0, (got - expected).abs()).nan_to_num(nan=inf)
-    index = int(errors.argmax())
-    place, entry = _place(index, got), float(got.flatten()[index])
-    if truth:
-        return f"the entry at {place} is {bool(entry)} and should not be"
-    if not isfinite(entry):
-        return f"the entry at {place} is {_entry(entry)} and should not be"
-    return f"the entry at {place} is {_entry(entry)}, off by {_size(float(errors.max()))}"
-
-
-def _entry(number: float) -> str:
-    """Four decimals, and no minus before a zero."""
-    text = f"{number:.4f}"
-    return "0.0000" if text == "-0.0000" else text
-
-
-def _size(number: float) -> str:
-    """Two digits that matter, and no power of ten where a person would write none."""
-    return f"{number:.2g}" if number < 100 or number >= 1e6 else f"{float(f'{number:.2g}'):,.0f}"
+    return ""
 
 
 def _close(a: Tensor, b: Tensor) -> bool:
     return a.shape == b.shape and tensor_distance(a, b) < 1e-4
 
 
-def _describe_factor(got: Tensor, expected: Tensor) -> str:
+def _same_numbers(got: Tensor, expected: Tensor) -> bool:
+    return got.numel() == expected.numel() and _close(got.flatten(), expected.flatten())
+
+
+def _factor(got: Tensor, expected: Tensor) -> str:
     norm = float((expected * expected).sum())
-    if norm == 0 or got.numel() == 1:  # one number is always some multiple of another
+    if norm == 0 or not isfinite_all(got, expected):
         return ""
     factor = float((got * expected).sum()) / norm
     if abs(factor - 1) > 1e-3 and factor != 0 and _close(got, factor * expected):
         if isclose(factor, -1, rel_tol=1e-3):
-            return "every entry has the wrong sign"
-        return f"every entry is {factor:.3g} times what it should be"
+            return "Every entry has the wrong sign."
+        return f"Every entry is {factor:.3g} times what was expected."
     return ""
 
 
-def _describe_sums(got: Tensor, expected: Tensor) -> str:
-    for dim, name in ((-1, "row"), (-2, "column")):
+def isfinite_all(*tensors: Tensor) -> bool:
+    """Return whether all entries of all tensors are finite."""
+    return all(bool(tensor.isfinite().all()) for tensor in tensors)
+
+
+def _sums(got: Tensor, expected: Tensor) -> str:
+    for dim, name in ((-1, "Row"), (-2, "Column")):
         if got.ndim < -dim:
             continue
         sums, ones = got.sum(dim), torch.ones_like(got.sum(dim))
         if _close(expected.sum(dim), ones) and (sums - 1).abs().max() > 0.005:
             worst = int((sums - 1).abs().argmax())
-            place = "" if sums.ndim == 0 else f" {_place(worst, sums)}"
-            return f"{name}{place} sums to {float(sums.flatten()[worst]):.2f}, not to 1"
+            place = [int(i) for i in torch.unravel_index(torch.tensor(worst), sums.shape)]
+            where = f" {place[0] if len(place) == 1 else place}" if place else ""
+            return f"{name}{where} sums to {float(sums.flatten()[worst]):.2f}, expected 1."
     return ""
 
 
-def _describe_constant(got: Tensor, expected: Tensor) -> str:
+def _constant(got: Tensor, expected: Tensor) -> str:
     first = got.flatten()[:1]
-    if got.numel() > 1 and bool((got == first).all()):
-        return f"every entry is {float(first):.4g}"
-    return ""
+    return f"Every entry is {numeral(float(first))}." if bool((got == first).all()) else ""
 
 
-def _place(flat: int, tensor: Tensor) -> str:
-    """Where the entry with this number is: 3 in a vector, [2, 3] in a matrix."""
-    place = [int(i) for i in torch.unravel_index(torch.tensor(flat), tensor.shape)]
-    return str(place[0] if len(place) == 1 else place)
-
-
-def _describe_order(got: Tensor, expected: Tensor) -> str:
+def _order(got: Tensor, expected: Tensor) -> str:
     if got.ndim >= 2 and _close(got, expected.mT):
-        return "the numbers are right, but rows and columns are swapped"
+        return "The numbers are right, but rows and columns are swapped."
     if got.ndim >= 2 and got.shape[-2] > 1 and _close(got, got[..., :1, :].expand_as(got)):
-        return "every row is the same"
+        return "Every row is the same."
     ordered = got.flatten().sort().values, expected.flatten().sort().values
     if _close(*ordered) and not _close(got, expected):
-        return "the numbers are right, but in the wrong places"
+        return "The numbers are right, but in the wrong places."
     return ""

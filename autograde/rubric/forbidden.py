@@ -62,14 +62,14 @@ def answer_source(cell: str, exercise: str) -> str:
     """
     try:
         body = ast.parse(cell).body
-        bindings = [node for node in body if exercise in _bound(node)]
+        bindings = [node for node in body if exercise in bound(node)]
         last = bindings[-1] if bindings else None
         return ast.unparse(last) if isinstance(last, ast.FunctionDef) else ""
     except UNREADABLE:
         return ""
 
 
-def _bound(node: ast.stmt) -> set[str]:
+def bound(node: ast.stmt) -> set[str]:
     """The names that a statement at the top of a cell binds, wherever in it."""
     stored = (inner for inner in ast.walk(node) if isinstance(inner, ast.Name))
     names = {inner.id for inner in stored if isinstance(inner.ctx, ast.Store)}

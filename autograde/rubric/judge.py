@@ -1,33 +1,40 @@
 """From a recording and a key to a verdict. Pure: the same for practice and for grading."""
 
-import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from autograde.rubric.compare import Difference
-from autograde.rubric.key import Key, Wrong
-from autograde.rubric.lines import alike, apart, difference_of, is_claim, outcomes_of
-from autograde.rubric.recording import INTERRUPTED, Line, Outcome, Recording
+from autograde.rubric.compare import Difference, apart
+from autograde.rubric.key import Key
+from autograde.rubric.kinds import KINDS, NOT_REACHED, outcomes_of
+from autograde.rubric.layout import Table, side_by_side
+from autograde.rubric.misconceptions import Belief, beliefs
+from autograde.rubric.recording import Case, Line, Outcome, Recording, Stop
 
 SAME_INPUTS = 1e-6
 """How far recorded arguments may be from the reference's, relative to their size."""
 
 BANNED = "The exercise is to do without what it forbids; with it, no line gives points."
-HELD = "not counted until a line of numbers is right"
+GUESSED = "counts only beside a right line that computes something"
+
+
+@dataclass(frozen=True)
+class Failure:
+    """The smallest failing case of a line: what was called, what came back, what was expected."""
+
+    sentence: str
+    call: str = ""
+    arguments: tuple[Table, ...] = ()
+    got: Table | None = None
+    expected: Table | None = None
 
 
 @dataclass(frozen=True)
 class LineVerdict:
-    """One rubric line: passed or not, its share of the points, and why it failed.
-
-    `held` is a line that is right but rests on the word of the student's process alone, while no
-    line of numbers is right.
-    """
+    """One rubric line: passed or not, the points it earned, and how it failed."""
 
     name: str
     passed: bool
     points: float
-    reason: str = ""
-    held: bool = False
+    failure: Failure | None = None
 
 
 @dataclass(frozen=True)
@@ -38,7 +45,7 @@ class Verdict:
     points: float
     max_points: float
     lines: tuple[LineVerdict, ...]
-    misconception: Wrong | None = None
+    beliefs: tuple[Belief, ...] = ()
     note: str = ""
     attempted: bool = True
 
@@ -47,31 +54,41 @@ class Verdict:
         return all(line.passed for line in self.lines)
 
 
-def judge(recording: Recording, key: Key, source: str | None = None) -> Verdict:
-    """The verdict on one exercise.
+def judge(
+    recording: Recording, key: Key, source: str | None = None, *, trusted: bool = False
+) -> Verdict:
+    """Return the verdict on one exercise.
 
     Args:
         recording: what the rubric cell recorded; untrusted in grading.
         key: the expected outcomes for the same seed.
         source: the submitted answer's text, which replaces what the kernel said of it.
+        trusted: nobody would forge it, so claims count by themselves; so it is in practice.
     """
     recorded = {line.name: line for line in recording.lines}
     if len(recorded) < len(recording.lines):
-        return failed(key, "The rubric recorded a line twice; nothing of it counts.")
+        return failed(key, "The rubric recorded a line twice, so none of it counts.")
     if other := _other_inputs(recorded, key):
         return failed(key, other)
-    outcomes = outcomes_of(recording, key, source)
-    if all(o.not_attempted for o in _answers(key, outcomes)):
-        return replace(failed(key, "Not attempted yet."), attempted=False)
-    differences = [
-        difference_of(line, outcome)
-        for line, outcome in zip(key.expected.lines, outcomes, strict=True)
+    outcomes = outcomes_of(recording, key.expected, source)
+    if _not_attempted(key, outcomes):
+        return Verdict(
+            key.exercise, 0.0, key.points, _unjudged(key), note="Not written yet.", attempted=False
+        )
+    found = [
+        _judge_line(*row) for row in zip(key.expected.lines, outcomes, key.tolerances, strict=True)
     ]
     banned = any(
-        line.kind == "forbids" and outcome.error is None and outcome.value
-        for line, outcome in zip(key.expected.lines, outcomes, strict=True)
+        line.kind == "forbids" and failure is not None
+        for line, failure in zip(key.expected.lines, found, strict=True)
     )
-    lines = _line_verdicts(key, differences, share=0.0 if banned else key.points / len(differences))
+    vouched = trusted or any(
+        failure is None and not claim for failure, claim in zip(found, key.claims, strict=True)
+    )
+    if not vouched:
+        guessed = Failure(GUESSED)
+        found = [failure or guessed for failure in found]
+    lines = _with_points(key, found, banned)
     if all(line.passed for line in lines):
         return Verdict(key.exercise, key.points, key.points, lines)
     return Verdict(
@@ -79,72 +96,84 @@ def judge(recording: Recording, key: Key, source: str | None = None) -> Verdict:
         points=round(sum(line.points for line in lines), 4),
         max_points=key.points,
         lines=lines,
-        misconception=recognise(outcomes, key),
-        note=BANNED if banned else _stopped(recording),
+        beliefs=beliefs(outcomes, found, key) if key.mistakes else (),
+        note=BANNED if banned else stop_in_words(recording.stopped),
     )
 
 
-def _line_verdicts(
-    key: Key, differences: list[Difference], share: float
-) -> tuple[LineVerdict, ...]:
-    rows = list(zip(key.expected.lines, differences, key.tolerances, strict=True))
-    vouched = any(d.distance <= tolerance and not is_claim(line) for line, d, tolerance in rows)
-    verdicts = []
-    for line, found, tolerance in rows:
+def _with_points(key: Key, found: list[Failure | None], banned: bool) -> tuple[LineVerdict, ...]:
+    whole = sum(line.weight for line in key.expected.lines)
+    return tuple(
+        LineVerdict(
+            line.name,
+            failure is None,
+            0.0 if banned or failure is not None else key.points * line.weight / whole,
+            failure,
+        )
+        for line, failure in zip(key.expected.lines, found, strict=True)
+    )
+
+
+def _judge_line(line: Line, outcomes: list[Outcome], tolerance: float) -> Failure | None:
+    """Return the first failing case, the smallest; None when the line is right."""
+    kind = KINDS[line.kind]
+    for case, outcome in zip(line.cases, outcomes, strict=True):
+        if outcome.error == NOT_REACHED:
+            return Failure("")
+        found = kind.compare(outcome, case)
         if found.distance > tolerance:
-            verdicts.append(LineVerdict(line.name, False, 0.0, found.symptom))
-        elif is_claim(line) and not vouched:
-            verdicts.append(LineVerdict(line.name, False, 0.0, HELD, held=True))
-        else:
-            verdicts.append(LineVerdict(line.name, True, share))
-    return tuple(verdicts)
+            return _failure(case, outcome, found)
+    return None
+
+
+def _failure(case: Case, outcome: Outcome, found: Difference) -> Failure:
+    sentence = f"`{case.call}`{found.at} {found.symptom}." if found.symptom else ""
+    sentence = " ".join(text for text in (sentence, found.note) if text)
+    got = expected = None
+    if outcome.error is None and case.outcome.error is None and found.symptom:
+        got, expected = side_by_side(outcome.value, case.outcome.value)
+    return Failure(sentence, case.call, (), got, expected)
 
 
 def failed(key: Key, note: str) -> Verdict:
-    """No points, for one reason that concerns every line."""
-    lines = tuple(LineVerdict(line.name, False, 0.0, "") for line in key.expected.lines)
-    return Verdict(key.exercise, 0.0, key.points, lines, note=note)
+    """Return a verdict without points, for one reason that concerns every line."""
+    return Verdict(key.exercise, 0.0, key.points, _unjudged(key), note=note)
 
 
-def _answers(key: Key, outcomes: list[Outcome]) -> list[Outcome]:
-    """The outcomes of the lines that call the answer."""
-    pairs = zip(key.expected.lines, outcomes, strict=True)
-    return [outcome for line, outcome in pairs if line.kind not in ("arguments", "forbids")]
+def _unjudged(key: Key) -> tuple[LineVerdict, ...]:
+    return tuple(LineVerdict(line.name, False, 0.0) for line in key.expected.lines)
 
 
-def _stopped(recording: Recording) -> str:
-    if recording.stopped is None:
+def _not_attempted(key: Key, outcomes: list[list[Outcome]]) -> bool:
+    calling = [
+        outcome
+        for line, found in zip(key.expected.lines, outcomes, strict=True)
+        if line.kind not in ("unchanged", "forbids")
+        for outcome in found
+    ]
+    return all(outcome.not_attempted for outcome in calling)
+
+
+def stop_in_words(stopped: Stop | None) -> str:
+    """Return a sentence on what ended a rubric early, or ""."""
+    if stopped is None:
         return ""
-    if missing := re.fullmatch(r"NameError: name '(\w+)' is not defined", recording.stopped):
-        return (
-            f"There is no `{missing[1]}` yet. Run the cell that defines it first, then this one. "
-            "If that cell ends in an error, Python names the line: mend it and run the cell again."
-        )
-    if recording.stopped == INTERRUPTED:
-        return "The rubric was stopped: a call ran too long."
-    return f"The rubric was stopped by {recording.stopped}"
+    if stopped.missing:
+        return f"Not checked: `{stopped.missing}` is not defined yet. Run the cell that defines it."
+    if stopped.error == "KeyboardInterrupt":
+        return "The rubric was interrupted: a call took too long."
+    return f"The rubric was stopped by {stopped.error}: {stopped.message}"
 
 
 def _other_inputs(recorded: dict[str, Line], key: Key) -> str:
     for expected in key.expected.lines:
         line = recorded.get(expected.name)
-        if line is not None and apart(line.before, expected.before).distance > SAME_INPUTS:
-            return (
-                f"The inputs of the line “{line.name}” are not those the reference was run on. "
-                "That is no fault of the answer itself: something in this notebook or environment, "
-                "a setting of torch perhaps, changes them. Restart the kernel and look for it."
-            )
+        for mine, case in zip(line.cases if line else (), expected.cases, strict=False):
+            if apart(mine.before, case.before).distance > SAME_INPUTS:
+                return (
+                    f"The inputs of the line “{line.name if line else ''}” are not those that the "
+                    "reference was run on. The answer itself is not at fault: something else in "
+                    "this notebook, perhaps a setting of torch, changes them. Restart the kernel, "
+                    "run all cells from the top, and look for it."
+                )
     return ""
-
-
-def recognise(outcomes: list[Outcome], key: Key) -> Wrong | None:
-    """The known wrong answer whose outcomes these are, if there is one."""
-    for wrong in key.wrong:
-        if all(
-            alike(line, got, known, tolerance)
-            for line, got, known, tolerance in zip(
-                key.expected.lines, outcomes, wrong.outcomes, key.tolerances, strict=True
-            )
-        ):
-            return wrong
-    return None

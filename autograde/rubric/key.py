@@ -1,31 +1,32 @@
-"""The answer key of an exercise: expected outcomes, tolerances, and known wrong outcomes."""
+"""The key of an exercise: what the reference does on one seed, and what known mistakes do."""
 
 import gzip
-from dataclasses import dataclass
-from functools import cached_property
-
-import torch
+from dataclasses import asdict, dataclass
 
 from autograde.rubric.packing import BadData, Plain, pack, unpack
-from autograde.rubric.recording import Outcome, Recording
+from autograde.rubric.recording import Outcome, Recording, read_outcome
 
 
 @dataclass(frozen=True)
-class Wrong:
-    """A known wrong answer: the misconception behind it, a hint, and its outcome on each line."""
+class Mistake:
+    """A known wrong answer: the belief behind it, a hint, and its outcomes on the lines it fails.
+
+    `failed` maps a line's place in the rubric to one outcome for each of its cases.
+    """
 
     name: str
-    misconception: str
+    belief: str
     hint: str
-    outcomes: tuple[Outcome, ...]
+    failed: dict[int, tuple[Outcome, ...]]
 
 
 @dataclass(frozen=True)
 class Key:
-    """What one exercise is judged by, for one seed; data made by running the reference.
+    """What one exercise is judged by, on one seed: data made by running the reference.
 
-    `needs` names earlier exercises that this one's lines may call. `known` are the known wrong
-    answers as bytes: they are most of a key, and nobody looks at them while an answer is right.
+    `needs` names earlier exercises that the lines may call. `tolerances` and `claims` have one
+    entry for each line; a claim counts in grading only beside a right line that is none.
+    `mistakes` are there on the practice seed alone.
     """
 
     exercise: str
@@ -34,15 +35,8 @@ class Key:
     hints: tuple[str, ...]
     expected: Recording
     tolerances: tuple[float, ...]
-    known: bytes
-
-    @cached_property
-    def wrong(self) -> tuple[Wrong, ...]:
-        """The known wrong answers."""
-        return tuple(
-            Wrong(**{**wrong, "outcomes": tuple(Outcome(**o) for o in wrong["outcomes"])})
-            for wrong in unpack(self.known)
-        )
+    claims: tuple[bool, ...]
+    mistakes: tuple[Mistake, ...] = ()
 
     def to_plain(self) -> Plain:
         return {
@@ -52,12 +46,13 @@ class Key:
             "hints": list(self.hints),
             "expected": self.expected.to_plain(),
             "tolerances": list(self.tolerances),
-            "known": torch.frombuffer(bytearray(self.known), dtype=torch.uint8),
+            "claims": list(self.claims),
+            "mistakes": [_mistake_to_plain(mistake) for mistake in self.mistakes],
         }
 
     @classmethod
     def from_plain(cls, plain: Plain) -> "Key":
-        """The key that `to_plain` described; for files of this project, not for untrusted ones."""
+        """Return the key that `to_plain` described; for files of this project alone."""
         return cls(
             exercise=plain["exercise"],
             points=plain["points"],
@@ -65,22 +60,28 @@ class Key:
             hints=tuple(plain["hints"]),
             expected=Recording.from_plain(plain["expected"]),
             tolerances=tuple(plain["tolerances"]),
-            known=plain["known"].numpy().tobytes(),
+            claims=tuple(plain["claims"]),
+            mistakes=tuple(_mistake_from_plain(mistake) for mistake in plain["mistakes"]),
         )
 
 
-def pack_wrong(wrong: tuple[Wrong, ...]) -> bytes:
-    """Known wrong answers as a key holds them."""
-    return pack([{**vars(w), "outcomes": [dict(vars(o)) for o in w.outcomes]} for w in wrong])
+def _mistake_to_plain(mistake: Mistake) -> Plain:
+    failed = {str(i): [asdict(o) for o in outcomes] for i, outcomes in mistake.failed.items()}
+    return {**vars(mistake), "failed": failed}
+
+
+def _mistake_from_plain(plain: Plain) -> Mistake:
+    failed = {int(i): tuple(map(read_outcome, found)) for i, found in plain["failed"].items()}
+    return Mistake(**{**plain, "failed": failed})
 
 
 def pack_keys(keys: dict[str, Key]) -> bytes:
-    """Answer keys as bytes; the same keys give the same bytes."""
+    """Return keys as bytes; the same keys give the same bytes."""
     return gzip.compress(pack([key.to_plain() for key in keys.values()]), mtime=0)
 
 
 def unpack_keys(data: bytes) -> dict[str, Key]:
-    """The keys that `pack_keys` made bytes of; for files of this project alone.
+    """Return the keys that `pack_keys` made bytes of, by exercise; for files of this project alone.
 
     Raises:
         BadData, OSError, EOFError: the bytes were cut short or changed, or are an older version's.

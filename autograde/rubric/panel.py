@@ -1,80 +1,189 @@
-"""A verdict as a panel: plain text for terminals and screen readers, HTML for notebooks."""
+"""A verdict as a panel: plain text for terminals and screen readers, HTML for notebooks.
+
+Colours are JupyterLab's own variables, so a panel follows its theme; outside JupyterLab the light
+fallbacks hold.
+"""
 
 import re
 from html import escape
 
-from autograde.rubric.judge import LineVerdict, Verdict
+from autograde.rubric.judge import Failure, LineVerdict, Verdict
+from autograde.rubric.layout import Table
 
-STYLE = {
-    "panel": "border:1px solid #b8b8b8;border-left-width:6px;border-radius:4px;padding:.6em .9em;"
-    "max-width:46em;color:#1b1b1b;background:#fff",
-    "right": "#1f6f8b",
-    "wrong": "#b5541c",
-    "idle": "#6b6b6b",
+COLOURS = {
+    "text": "var(--jp-content-font-color1, #1b1b1b)",
+    "page": "var(--jp-layout-color1, #fff)",
+    "edge": "var(--jp-border-color1, #b8b8b8)",
+    "right": "var(--jp-success-color0, #1b6e35)",
+    "wrong": "var(--jp-error-color0, #b3261e)",
+    "idle": "var(--jp-content-font-color2, #5f5f5f)",
+    "mark": "var(--jp-error-color3, #f9d4d0)",
 }
-MARK_WIDTH = "5.6em"
-"""Room for a mark and its word in any font; what follows begins there, on every line."""
+BOX = (
+    f"border:1px solid {COLOURS['edge']};border-left-width:6px;border-radius:4px;"
+    f"padding:.6em .9em;max-width:52em;color:{COLOURS['text']};background:{COLOURS['page']}"
+)
+MARK_WIDTH = "1.6em"
 
 
 def number(points: float) -> str:
-    """Points as people write them: 3, 2.5, 1.29."""
+    """Return points as people write them: 3, 2.5, 1.29."""
     return f"{points:.2f}".rstrip("0").rstrip(".")
 
 
 def headline(verdict: Verdict) -> str:
+    """Return the exercise and its points."""
     return f"{verdict.exercise}: {number(verdict.points)} of {number(verdict.max_points)} points"
 
 
 def advice(verdict: Verdict, *, named: bool) -> list[str]:
-    """What to say below the lines: the note, and the misconception where it is to be named."""
+    """Return the paragraphs below the lines: the note, and beliefs where they are to be named."""
     said = [verdict.note] if verdict.note else []
-    if verdict.misconception is not None and named:
-        said.append(
-            f"This is what comes out when one thinks: “{verdict.misconception.misconception}”"
-        )
-        said.append(f"Hint: {verdict.misconception.hint}")
+    for belief in verdict.beliefs if named else ():
+        said += [believed(belief.belief), f"Hint: {belief.hint}"]
     return said
 
 
+def believed(belief: str) -> str:
+    """Return the sentence that names a misconception."""
+    first, rest = belief[:1], belief[1:]
+    keep = re.match(r"`|[A-Z][A-Z\d_]|I\b|Python|PyTorch|\w+_\w+", belief)
+    return f"This result usually comes from assuming that {first if keep else first.lower()}{rest}"
+
+
 def repair_first(earlier: list[str]) -> str:
-    """Where to look first, when exercises that this one may build on are not right."""
-    return f"First repair {earlier[0]}; this exercise may build on it."
+    """Return where to look first, when exercises that this one builds on are not right."""
+    return f"Mend `{earlier[0]}` first; this exercise builds on it."
 
 
 def to_text(verdict: Verdict, said: list[str]) -> str:
-    """The panel as text; `said` are the paragraphs below the lines."""
+    """Return the panel as text; `said` are the paragraphs below the lines."""
     lines = [headline(verdict)]
-    if verdict.attempted:
-        for line in verdict.lines:
-            mark = "right" if line.passed else "held " if line.held else "WRONG"
-            lines.append(f"  {mark}  {line.name}" + (f": {line.reason}" if line.reason else ""))
-    return "\n".join([*lines, *said])
+    shown = _first_wrong(verdict)
+    for line in verdict.lines if _judged(verdict) else ():
+        lines.append(f"  {'right' if line.passed else 'WRONG'}  {line.name}")
+        if line is shown and line.failure:
+            lines += [f"         {text}" for text in _failure_text(line.failure)]
+    return "\n".join([*lines, *(plain(text) for text in said)])
+
+
+def _failure_text(failure: Failure) -> list[str]:
+    texts = [plain(failure.sentence)]
+    for name, table in (("came back", failure.got), ("expected", failure.expected)):
+        if table is not None and table.rows:
+            texts.append(f"{name} ({table.caption}), wrong entries marked *")
+            texts += _aligned(table)
+    return texts
+
+
+def _aligned(table: Table) -> list[str]:
+    marked = [
+        [entry + ("*" if (i, j) in table.wrong else " ") for j, entry in enumerate(row)]
+        for i, row in enumerate(table.rows)
+    ]
+    width = max(len(entry) for row in marked for entry in row)
+    return ["  " + " ".join(f"{entry:>{width}}" for entry in row) for row in marked]
+
+
+def plain(text: str) -> str:
+    """Return the text without the backticks around code."""
+    return text.replace("`", "")
+
+
+def _judged(verdict: Verdict) -> bool:
+    """Return whether lines were judged one by one, not all refused for one reason."""
+    return verdict.attempted and any(line.passed or line.failure for line in verdict.lines)
+
+
+def _first_wrong(verdict: Verdict) -> LineVerdict | None:
+    wrong = [line for line in verdict.lines if not line.passed]
+    return next((line for line in wrong if line.failure and line.failure.sentence), None)
 
 
 def to_html(verdict: Verdict, said: list[str]) -> str:
-    """The panel as HTML: no script, no address, every text escaped."""
-    colour = STYLE["right" if verdict.passed else "wrong" if verdict.attempted else "idle"]
-    rows = "".join(_row(line) for line in verdict.lines if verdict.attempted)
-    paragraphs = "".join(f'<p style="margin:.5em 0 0">{inline(text)}</p>' for text in said)
-    return (
-        f'<div class="rubric" style="{STYLE["panel"]};border-left-color:{colour}">'
-        f"<strong>{escape(headline(verdict))}</strong>"
-        f'<ul style="list-style:none;margin:.4em 0 0;padding:0">{rows}</ul>{paragraphs}</div>'
+    """Return the panel as HTML: no script, no address, every text escaped."""
+    paragraphs = [f'<p style="margin:.5em 0 0">{inline(text)}</p>' for text in said]
+    return box(
+        "right" if verdict.passed else "wrong" if verdict.attempted else "idle",
+        headline(verdict),
+        (_lines(verdict) if _judged(verdict) else "") + "".join(paragraphs),
+        "rubric",
     )
 
 
-def _row(line: LineVerdict) -> str:
-    mark, kind = ("✓ right", "right") if line.passed else ("✗ wrong", "wrong")
-    if line.held:
-        mark, kind = "· held", "idle"
-    reason = f"<br>{inline(line.reason)}" if line.reason else ""
+def box(kind: str, title: str, body: str, name: str) -> str:
+    """Return a panel: a title above a body of HTML, an edge in the colour of its kind."""
     return (
-        f'<li style="margin:.15em 0;padding-left:{MARK_WIDTH};text-indent:-{MARK_WIDTH}">'
-        f'<span style="display:inline-block;width:{MARK_WIDTH};text-indent:0;white-space:nowrap;'
-        f'color:{STYLE[kind]};font-weight:bold">{mark} </span>{escape(line.name)}{reason}</li>'
+        f'<div class="{name}" style="{BOX};border-left-color:{COLOURS[kind]}">'
+        f"<strong>{escape(title)}</strong>{body}</div>"
+    )
+
+
+def _lines(verdict: Verdict) -> str:
+    shown = _first_wrong(verdict)
+    right = [line for line in verdict.lines if line.passed]
+    wrong = [line for line in verdict.lines if not line.passed]
+    listed = [_row(line, opened=line is shown) for line in wrong if line is shown]
+    others = [_row(line, opened=True) for line in wrong if line is not shown]
+    if others:
+        more = (
+            "and 1 more wrong line" if len(others) == 1 else f"and {len(others)} more wrong lines"
+        )
+        listed.append(_folded(more, others) if shown else "".join(others))
+    if wrong and right:
+        listed.append(_folded(f"{len(right)} right", [_row(line, opened=False) for line in right]))
+    elif right:
+        listed += [_row(line, opened=False) for line in right]
+    return f'<ul style="list-style:none;margin:.4em 0 0;padding:0">{"".join(listed)}</ul>'
+
+
+def _folded(title: str, rows: list[str]) -> str:
+    inner = f'<ul style="list-style:none;margin:0;padding:0">{"".join(rows)}</ul>'
+    return f"<li><details><summary>{escape(title)}</summary>{inner}</details></li>"
+
+
+def _row(line: LineVerdict, *, opened: bool) -> str:
+    mark, word, kind = ("✓", "right", "right") if line.passed else ("✗", "wrong", "wrong")
+    reason = _failure_html(line.failure) if line.failure and opened else ""
+    return (
+        f'<li style="margin:.2em 0;padding-left:{MARK_WIDTH};text-indent:-{MARK_WIDTH}">'
+        f'<span role="img" aria-label="{word}" style="display:inline-block;width:{MARK_WIDTH};'
+        f'text-indent:0;color:{COLOURS[kind]};font-weight:bold">{mark}</span>'
+        f'<span style="text-indent:0">{escape(line.name)}</span>{reason}</li>'
+    )
+
+
+def _failure_html(failure: Failure) -> str:
+    tables = "".join(
+        _table_html(name, table)
+        for name, table in (("came back", failure.got), ("expected", failure.expected))
+        if table is not None and table.rows
+    )
+    both = f'<div style="display:flex;gap:1.5em;flex-wrap:wrap">{tables}</div>' if tables else ""
+    return f'<div style="text-indent:0;margin:.2em 0 .4em">{inline(failure.sentence)}{both}</div>'
+
+
+def _table_html(name: str, table: Table) -> str:
+    rows = "".join(
+        "<tr>" + "".join(_entry(e, (i, j) in table.wrong) for j, e in enumerate(row)) + "</tr>"
+        for i, row in enumerate(table.rows)
+    )
+    return (
+        '<table style="border-collapse:collapse;margin:.4em 0;font-size:90%">'
+        f'<caption style="text-align:left;color:{COLOURS["idle"]}">{name}, {escape(table.caption)}'
+        f"</caption><tbody>{rows}</tbody></table>"
+    )
+
+
+def _entry(text: str, wrong: bool) -> str:
+    look = f";background:{COLOURS['mark']};font-weight:bold" if wrong else ""
+    sign = "✗&nbsp;" if wrong else ""
+    return (
+        f'<td style="padding:.1em .45em;text-align:right;font-family:monospace;'
+        f'border:1px solid {COLOURS["edge"]};color:{COLOURS["text"]}{look}">{sign}{escape(text)}</td>'
     )
 
 
 def inline(text: str) -> str:
-    """Escaped text, with what stands between backticks as code."""
+    """Return escaped text, with what stands between backticks as code."""
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))

@@ -1,32 +1,50 @@
-"""How a rubric cell is being run: for practice, for grading, or to record the reference."""
+"""How rubric cells run: for practice, in grading, or to record the reference.
 
+In practice a rubric is recorded on one seed that everybody has. In grading it is recorded on the
+submission's own seed, for the points, and on the practice seed, to recognise a misconception.
+"""
+
+import base64
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
+from typing import Any
 
-from autograde.rubric.recording import Recording
+from IPython.core.error import StdinNotImplementedError
+from IPython.core.getipython import get_ipython
+from IPython.display import display
+
+from autograde.rubric.recording import MIME, Recording, pack_recordings
 
 PRACTICE_SEED = 20170612  # the day "Attention Is All You Need" appeared
 
 
+class RecordedNotJudged(Exception):
+    """Ends every rubric cell in grading, so that a grader without the judge gives no points."""
+
+    def _render_traceback_(self) -> list[str]:
+        return [f"{type(self).__name__}: {self}"]
+
+
 @dataclass(frozen=True)
 class Session:
-    """The seed of the inputs, and what happens with a finished recording."""
+    """The seeds to record a rubric on, and the function that gets the recordings."""
 
-    seed: int
-    finish: Callable[[Recording], None]
+    seeds: tuple[int, ...]
+    finish: Callable[[list[Recording]], None]
     double: bool = False
 
 
 _current: Callable[[], Session] | None = None
-_practise: Callable[[Recording], None] | None = None
+_practise: Callable[[list[Recording]], None] | None = None
 
 
-def practise(answer: Callable[[Recording], None]) -> None:
+def practise(finish: Callable[[list[Recording]], None]) -> None:
     """Say what a rubric cell does with its recording when nobody is grading."""
     global _practise
-    _practise = answer
+    _practise = finish
 
 
 def current() -> Session:
@@ -38,14 +56,12 @@ def current() -> Session:
     if _current is not None:
         return _current()
     if _practise is None or os.environ.get("NBGRADER_EXECUTION") == "autograde":
-        from autograde.rubric import hand_over
-
-        return Session(PRACTICE_SEED, hand_over.hand_over)
-    return Session(PRACTICE_SEED, _practise)
+        return Session((PRACTICE_SEED,), hand_over)
+    return Session((PRACTICE_SEED,), _practise)
 
 
 def begin(session: Callable[[], Session]) -> None:
-    """For the rest of this process the one in force is what `session` gives when it is needed."""
+    """Put a session in force for the rest of this process; it is asked for when a rubric opens."""
     global _current
     _current = session
 
@@ -55,10 +71,41 @@ def recording(seed: int, *, double: bool = False) -> Iterator[dict[str, Recordin
     """Within this block rubric cells only record; the recordings arrive in the dict."""
     global _current
     recordings: dict[str, Recording] = {}
-    session = Session(seed, lambda r: recordings.update({r.exercise: r}), double)
+    session = Session((seed,), lambda rs: recordings.update({r.exercise: r for r in rs}), double)
     before = _current
     begin(lambda: session)
     try:
         yield recordings
     finally:
         _current = before
+
+
+def begin_grading() -> None:
+    """From now on rubric cells hand over what they record.
+
+    The seed is not known yet: the first rubric to be opened asks the grader for it.
+    """
+    begin(_graded)
+
+
+@cache
+def _graded() -> Session:
+    shell: Any = get_ipython()
+    try:
+        seed = int(shell.kernel.raw_input("the seed: "))
+    except StdinNotImplementedError:
+        raise RuntimeError("in grading a rubric runs in the lesson's own cell only") from None
+    shell.kernel._allow_stdin = False  # else an answer's own input() would wait for the grader
+    return Session((seed, PRACTICE_SEED), hand_over)
+
+
+def hand_over(recordings: list[Recording]) -> None:
+    """Display recordings for the grader.
+
+    Raises:
+        RecordedNotJudged: always.
+    """
+    data = base64.b64encode(pack_recordings(recordings)).decode()
+    name = recordings[0].exercise
+    display({MIME: data, "text/plain": f"{name}: recorded"}, raw=True)
+    raise RecordedNotJudged(f"{name}: recorded, not judged")

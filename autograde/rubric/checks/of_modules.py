@@ -5,8 +5,8 @@ from math import inf, sqrt
 import torch
 from torch import Tensor
 
+from autograde.rubric.checks.readings import Check, Reading, Unreadable, share_of
 from autograde.rubric.packing import Plain
-from autograde.rubric.readings import Check, Reading, Unreadable, share_of
 
 
 def masks_the_future(value: Plain, before: Plain) -> list[Reading]:
@@ -16,6 +16,11 @@ def masks_the_future(value: Plain, before: Plain) -> list[Reading]:
     dimensions of size 1 are free.
     """
     (n,) = before
+    if not isinstance(value, dict) or set(value) != {"mask", "learned"}:
+        raise Unreadable("the record of the mask cannot be read")
+    if value["learned"]:
+        raise Unreadable("mask is in parameters(), so training would change it")
+    value = value["mask"]
     if not isinstance(value, Tensor):
         held = "nothing" if value is None else f"a {type(value).__name__}, not a tensor,"
         raise Unreadable(f"state_dict() holds {held} under the name mask")

@@ -9,14 +9,14 @@ from math import log, sqrt
 import torch
 from torch import Tensor
 
+from autograde.rubric.checks.readings import Check, Reading, Unreadable, share_of
 from autograde.rubric.packing import Plain
-from autograde.rubric.readings import Check, Reading, Unreadable, share_of
 
 ROUNDING = 4e-6
 """How far a kept entry may be from x / (1 - p), relative to it: some roundings of float32."""
 
-EXACT = 1e-9
-"""The same in float64, beside a factor that all entries share: what float32 rounds off is seen."""
+EXACT = 1e-12
+"""The same in float64."""
 
 ENOUGH = 50
 """Draws from which on the correlation of two places is normal enough to look for the largest."""
@@ -53,11 +53,16 @@ def _share(zeros: Tensor, p: float) -> Reading:
     return share_of("the share of zeros", zeros, p, symptom)
 
 
-def drops_share(value: Plain, before: Plain) -> list[Reading]:
-    """Where entries are 0, a tensor of True and False for each of the arguments `p`."""
-    if not isinstance(value, list) or len(value) != len(before["p"]):
-        raise Unreadable("the result is not a list of tensors")
-    return [_share(_tensor(zeros), p) for zeros, p in zip(value, before["p"], strict=True)]
+def share_of_zeros(value: Plain, before: Plain) -> list[Reading]:
+    """A mask (any shape) of which a share p is 0; before = (shape, p, ...)."""
+    return [_share(_tensor(value) == 0, before[1])]
+
+
+def zeros_and_ones(value: Plain, before: Plain) -> list[Reading]:
+    """A float32 mask of the shape asked for, with nothing but 0 and 1; before = (shape, p, ...)."""
+    mask = _like(value, torch.zeros(before[0]))
+    others = int(((mask != 0) & (mask != 1)).sum())
+    return [Reading("the number of entries that are neither 0 nor 1", others, 0, 0.1)]
 
 
 def drops_independently(value: Plain, _before: Plain) -> list[Reading]:
@@ -164,32 +169,26 @@ def _worst_pair(flat: Tensor) -> Reading:
     return Reading("the largest correlation", worst, 0, limit, told)
 
 
-def keeps_scaled(value: Plain, before: Plain) -> list[Reading]:
-    """A dropped copy of x: each entry 0 or x / (1 - p), some of each."""
-    x, p = before["x"], before["p"]
-    y = _like(value, x)
-    x, y = x.double().flatten(), y.double().flatten()
-    wanted = x / (1 - p)
+def dropped_copies(value: Plain, before: Plain) -> list[Reading]:
+    """Four dropped copies of x: 0 or x / (1 - p), a share p is 0; before = (x, p, ...)."""
+    x, p = before[:2]
+    if not isinstance(value, list) or not value:
+        raise Unreadable("the result is not a list of tensors")
+    copies = [_like(copy, x) for copy in value]
+    y = torch.stack(copies).double()  # (copies, ...)
+    wanted = x.double() / (1 - p)
     if not y.isfinite().all():
         raise Unreadable(f"{int((~y.isfinite()).sum())} of {y.numel()} entries are not finite")
     if not (y != 0).any():
         raise Unreadable("every entry is 0")
-    error = torch.where(y == 0, 0.0, (y - wanted).abs() / wanted.abs().clamp(min=1e-30))
-    factors = (y / x)[(y != 0) & (x != 0)]
-    factor = float(factors.median()) if len(factors) else 0.0
+    error = float(torch.where(y == 0, 0.0, (y - wanted).abs() / wanted.abs()).max())
+    factor = float((y / x.double())[y != 0].median())
     told = f"kept entries are {factor:.3g} times x, expected {1 / (1 - p):.3g}"
     if abs(factor * (1 - p) - 1) < ROUNDING:
         told = "some entries are neither 0 nor x / (1 - p)"
-    dropped = int(((y == 0) & (x != 0)).sum())
-    readings = [
-        Reading("the error of a kept entry", float(error.max()), 0, ROUNDING, told),
-        Reading("some entry is 0", dropped > 0, True, 0.1, "no entry is dropped"),
-    ]
-    if before["x"].dtype == torch.float64 and len(factors):
-        rounded = float((factors / factor - 1).abs().max()) if factor else 0.0
-        told = "kept entries are rounded as in float32, and should be float64"
-        readings.append(Reading("the error of a kept entry", rounded, 0, EXACT, told))
-    return readings
+    limit = ROUNDING if x.dtype == torch.float32 else EXACT
+    zeros = torch.stack([copy == 0 for copy in copies])
+    return [Reading("the error of a kept entry", error, 0, limit, told), _share(zeros, p)]
 
 
 def passes_gradients(value: Plain, before: Plain) -> list[Reading]:
@@ -197,12 +196,12 @@ def passes_gradients(value: Plain, before: Plain) -> list[Reading]:
 
     That number is also the gradient: 0 where the entry was dropped.
     """
-    x, direction = before["x"].double(), before["direction"].double()
+    x, direction = (tensor.double() for tensor in before)
     if not isinstance(value, list) or len(value) != 2:
         raise Unreadable("the result is not [output, gradient]")
     if value[1] is None:
         raise Unreadable("no gradient passes: the result is cut off from x")
-    y, gradient = (_like(item, before["x"]).double() for item in value)
+    y, gradient = (_like(item, before[0]).double() for item in value)
     if not gradient.isfinite().all():
         raise Unreadable(
             f"{int((~gradient.isfinite()).sum())} entries of the gradient are nan or infinite"
@@ -218,42 +217,10 @@ def passes_gradients(value: Plain, before: Plain) -> list[Reading]:
     ]
 
 
-def scatters_as_a_mean(value: Plain, before: Plain) -> list[Reading]:
-    """Means of n dropped copies of x in many runs (runs, ...): near x, and scattered about it.
-
-    An entry of such a mean is x / ((1 - p) n) times the number of copies that kept it, so its
-    variance is x² p / ((1 - p) n).
-    """
-    x, p, n = before["x"], before["p"], before["n_samples"]
-    means = _tensor(value)
-    if means.ndim == 0 or means.shape[1:] != x.shape:
-        raise Unreadable(f"the shape is {tuple(means.shape[1:])}, expected {tuple(x.shape)}")
-    ratio = means.double() / x.double()
-    if not ratio.isfinite().all():
-        raise Unreadable(f"{int((~ratio.isfinite()).sum())} entries are not finite")
-    z = (ratio - 1) / sqrt(p / ((1 - p) * n))
-    fourth = (1 - 6 * p * (1 - p)) / (n * p * (1 - p))
-    kept = ratio * (1 - p) * n
-    size, spread = z.numel(), float(z.square().mean())
-    centre = f"the mean is {float(ratio.mean()):.3g} times x"
-    scatter = f"the mean scatters {sqrt(spread):.2g} times as much as that of {n} copies"
-    if spread < NONE:
-        scatter = "the mean does not scatter as that of random copies does"
-    parts = f"the result is not the mean of {n} copies, each 0 or x / (1 - p)"
-    readings = [
-        Reading("the mean", float(z.mean()), 0, 6 / sqrt(size), centre),
-        _variance(spread, 2 * size / (2 + fourth), scatter),
-        Reading("the parts", float((kept - kept.round()).abs().max()), 0, 0.05, parts),
-    ]
-    if spread >= NONE:
-        readings += _independent((z - z.mean()) / z.std(), "the sum of a mean's entries")
-    return readings
-
-
 ALL: tuple[Check, ...] = (
-    drops_share,
+    share_of_zeros,
+    zeros_and_ones,
     drops_independently,
-    keeps_scaled,
+    dropped_copies,
     passes_gradients,
-    scatters_as_a_mean,
 )

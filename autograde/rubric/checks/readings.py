@@ -45,7 +45,8 @@ def share_of(what: str, hits: Tensor, wanted: float, symptom: str = "") -> Readi
 
 
 def difference(readings: list[Reading]) -> Difference:
-    """The worst reading, in units of its limit."""
+    """Return the worst reading, in units of its limit."""
     worst = max(readings, key=lambda reading: reading.distance)
-    named = f"{worst.what} is {worst.value:.3g}, not {worst.wanted:.3g}"
-    return Difference(worst.distance, worst.symptom or named)
+    named = f"{worst.what} is {worst.value:.3g}, expected {worst.wanted:.3g}"
+    text = worst.symptom or named
+    return Difference(worst.distance, note=f"{text[0].upper()}{text[1:]}.")

@@ -1,0 +1,122 @@
+"""What a student may ask for: a hint, what may be behind a mistake, a failing case, the progress."""
+
+import difflib
+from dataclasses import dataclass
+from pathlib import Path
+
+from IPython.display import display
+
+from autograde.notebook import practice, standing
+from autograde.rubric.kinds import KINDS, outcomes_of
+from autograde.rubric.packing import Plain
+from autograde.rubric.panel import advice
+
+_hints_shown: dict[str, int] = {}
+
+
+@dataclass(frozen=True)
+class FailingCase:
+    """One call of a rubric line: its arguments, what came back, and what was expected."""
+
+    call: str
+    arguments: Plain
+    result: Plain
+    expected: Plain
+
+
+def hint(exercise: str = "") -> None:
+    """Show the next hint of an exercise, one at a time; after the last, begin again.
+
+    Without a name it is the exercise whose rubric failed last.
+    """
+    if name := _exercise(exercise):
+        hints = practice.key_of(name).hints
+        shown = _hints_shown.get(name, 0)
+        _hints_shown[name] = shown + 1
+        place = shown % len(hints)
+        practice.show(f"{name}: hint {place + 1} of {len(hints)}", [hints[place]])
+
+
+def why(exercise: str = "") -> None:
+    """Say what may be behind the last failed run of an exercise's rubric."""
+    if not (name := _exercise(exercise)):
+        return
+    verdict = practice.verdicts.get(name)
+    if verdict is None:
+        said = ["Run its rubric cell first."]
+    elif verdict.passed:
+        said = ["It is right."]
+    elif earlier := practice.unfinished(name):
+        said = [f"Mend `{earlier[0]}` first; this exercise builds on it."]
+    else:
+        said = advice(verdict, named=True)
+        if not verdict.beliefs:
+            said.append(
+                "This is none of the mistakes that the course knows. Look at the first wrong line: "
+                "`case()` gives its arguments, its result and what was expected."
+            )
+    practice.show(f"{name}: why", said)
+
+
+def case(exercise: str = "", line: int | None = None) -> FailingCase | None:
+    """Return a case of a rubric line to play with: the smallest that fails.
+
+    Args:
+        exercise: without a name it is the exercise whose rubric failed last.
+        line: which line, counted from 1; without a number it is the first wrong one.
+    """
+    name = _exercise(exercise)
+    recording = practice.recordings.get(name)
+    if not name or recording is None:
+        if name:
+            practice.show(f"{name}: case", ["Run its rubric cell first."])
+        return None
+    key = practice.key_of(name)
+    found = outcomes_of(recording, key.expected)
+    verdict = practice.verdicts[name]
+    wrong = [i for i, each in enumerate(verdict.lines) if not each.passed]
+    place = line - 1 if line is not None else (wrong or [0])[0]
+    if not 0 <= place < len(found):
+        practice.show(f"{name}: case", [f"There is no line {line}; there are {len(found)}."])
+        return None
+    expected, tolerance = key.expected.lines[place], key.tolerances[place]
+    kind = KINDS[expected.kind]
+    pairs = list(zip(found[place], expected.cases, strict=True))
+    failing = [p for p in pairs if kind.compare(*p).distance > tolerance] or pairs
+    outcome, known = failing[0]
+    result = outcome.value if outcome.error is None else f"{outcome.error}: {outcome.message}"
+    return FailingCase(known.call, known.before, result, known.outcome.value)
+
+
+def progress() -> None:
+    """Show how far you are in this lesson and in the course."""
+    if not Path(practice.PRACTICE_FILE).is_file() and not practice.verdicts:
+        practice.show("Progress", ["Run a rubric cell first."])
+        return
+    worth = {name: key.points for name, key in practice.lesson_keys().items()}
+    here = standing.of_lesson(worth)
+    others = [
+        lesson for lesson in standing.of_course(Path.cwd().parent) if lesson.lesson != here.lesson
+    ]
+    panel = {
+        "text/plain": standing.to_text(here, others),
+        "text/html": standing.to_html(here, others),
+    }
+    display(panel, raw=True)
+
+
+def _exercise(name: str) -> str:
+    """Return an exercise's name; "" after saying that there is none of that name."""
+    if not name:
+        wrong = [n for n, verdict in practice.verdicts.items() if not verdict.passed]
+        if wrong or practice.verdicts:
+            return (wrong or list(practice.verdicts))[-1]
+        practice.show("Which exercise?", ['Run a rubric cell first, or name one: `hint("name")`.'])
+        return ""
+    known = practice.lesson_keys(name)
+    if name in known:
+        return name
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
+    meant = f"Did you mean `{near[0]}`?" if near else f"There are {', '.join(known)}."
+    practice.show(f"No exercise is called {name}", [meant])
+    return ""

@@ -1,0 +1,102 @@
+"""Which cells ran in this kernel, and how they ended.
+
+So a rubric can say which run of which answer it judged, and a cell that fails because an exercise
+before it is not right can say so in one line.
+"""
+
+import ast
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+from IPython.core.getipython import get_ipython
+
+from autograde.rubric.forbidden import UNREADABLE, bound
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of a cell: its number in brackets, its text, and the error that ended it, or ""."""
+
+    number: int | None
+    source: str
+    error: str
+
+
+_runs: list[Run] = []
+_waiting: dict[str, str] = {}
+"""Names that a cell would have defined, and the exercise that it waited for."""
+
+_unsolved: Callable[[], set[str]] = set
+
+
+def watch(unsolved: Callable[[], set[str]]) -> None:
+    """In a notebook, begin to note runs, and explain errors that an unsolved exercise causes."""
+    global _unsolved
+    _unsolved = unsolved
+    if (shell := get_ipython()) is not None:
+        shell.events.register("post_run_cell", _note)
+        shell.set_custom_exc((Exception,), _explain)
+
+
+def last_run_of(exercise: str) -> Run | None:
+    """Return the last run of a cell that defines the exercise, or would have."""
+    return next((run for run in reversed(_runs) if _defines(run.source, exercise)), None)
+
+
+def _note(result: Any) -> None:
+    error = result.error_before_exec or result.error_in_exec
+    said = "" if error is None else f"{type(error).__name__}: {error}"
+    _runs.append(Run(result.execution_count, result.info.raw_cell or "", said))
+
+
+def _defines(source: str, name: str) -> bool:
+    if name not in source:
+        return False
+    try:
+        return any(name in bound(node) for node in ast.parse(source).body)
+    except UNREADABLE:
+        return re.search(rf"^(def|class)\s+{name}\b", source, re.MULTILINE) is not None
+
+
+def _explain(
+    shell: Any,
+    kind: type[BaseException],
+    error: BaseException,
+    trace: TracebackType,
+    tb_offset: int | None = None,
+) -> None:
+    """Show an error; in one line, when the cell waits for an exercise."""
+    source = shell.history_manager.input_hist_raw[-1]
+    if exercise := _waits_for(source, error):
+        _waiting.update(dict.fromkeys(_names(source, ast.Store), exercise))
+        text = f"This cell waits for the exercise {exercise}, which is not right yet."
+        if isinstance(error, NotImplementedError):
+            text = f"This cell waits for the exercise {exercise}, which is not written yet."
+        error._render_traceback_ = lambda: [text]  # type: ignore[attr-defined]
+    shell.showtraceback((kind, error, trace), tb_offset=tb_offset)
+
+
+def _waits_for(source: str, error: BaseException) -> str:
+    """Return the exercise whose answer a failed cell uses and that is not right, or ""."""
+    unsolved = _unsolved()
+    if "@rubric(" in source or unsolved & _names(source, ast.Store):
+        return ""
+    missing = getattr(error, "name", None) if isinstance(error, NameError) else None
+    if missing in _waiting:
+        return _waiting[missing]
+    return min(unsolved & _names(source, ast.Load), default="", key=source.find)
+
+
+def _names(source: str, context: type[ast.expr_context]) -> set[str]:
+    """Return the names that a cell loads anywhere, or that its statements bind at the top."""
+    try:
+        tree = ast.parse(source)
+    except UNREADABLE:
+        return set()
+    if context is ast.Store:
+        return {name for node in tree.body for name in bound(node)}
+    names = (node for node in ast.walk(tree) if isinstance(node, ast.Name))
+    return {node.id for node in names if isinstance(node.ctx, context)}

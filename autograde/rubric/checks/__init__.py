@@ -1,0 +1,12 @@
+"""Checks of outcomes of which more than one is right.
+
+Each is a pure function from what was recorded to readings: a number measured, the number wanted,
+and the limit of their difference. The same functions serve practice and grading.
+"""
+
+from autograde.rubric.checks import of_dropout, of_modules, of_results
+from autograde.rubric.checks.readings import Check
+
+CHECKS: dict[str, Check] = {
+    check.__name__: check for check in (*of_results.ALL, *of_dropout.ALL, *of_modules.ALL)
+}

@@ -1,0 +1,231 @@
+"""The kinds of rubric lines: how each reads what was recorded, compares it, and recognises it.
+
+The names in `KINDS` are what a recorded line carries. A claim is a line that code in the student's
+process could get right without computing anything.
+"""
+
+from __future__ import annotations
+
+from dataclasses import astuple, dataclass
+from math import inf, isnan
+
+from torch import Tensor
+
+from autograde.rubric.checks import CHECKS
+from autograde.rubric.checks.readings import Check, Reading, Unreadable, difference
+from autograde.rubric.compare import SAME, Difference, apart, compare, describe_error, differs
+from autograde.rubric.forbidden import forbidden_uses
+from autograde.rubric.packing import Plain
+from autograde.rubric.recording import Case, Outcome, Recording
+
+FEW = 6
+"""Fewer yes-or-no answers, or small whole numbers, than this could be guessed."""
+
+
+@dataclass(frozen=True)
+class Around:
+    """The rest of what was handed in: all lines of the recording, and the answer's text."""
+
+    recording: Recording
+    source: str | None = None
+
+
+class Call:
+    """A result that is compared with the reference's."""
+
+    weight = 2.0
+    measured = True
+
+    def claims(self, cases: tuple[Case, ...]) -> bool:
+        """Return whether the expected outcomes could be guessed."""
+        return len(cases) < FEW and not any(_says_much(case.outcome) for case in cases)
+
+    def read(self, got: Outcome, expected: Case, around: Around) -> Outcome:
+        """Return the outcome as `compare` and `alike` understand it."""
+        return got
+
+    def compare(self, got: Outcome, expected: Case) -> Difference:
+        """Return how far an outcome is from what a case expects."""
+        return compare(got, expected.outcome)
+
+    def alike(self, got: Outcome, known: Outcome, tolerance: float) -> bool:
+        """Return whether two wrong outcomes are the same mistake."""
+        if got.error is not None or known.error is not None:
+            return got.error == known.error and got.message == known.message
+        return apart(got.value, known.value).distance <= max(tolerance, 1e-6)
+
+    def telling(self, outcome: Outcome) -> bool:
+        """Return whether an outcome is so particular that two alike have one cause."""
+        return outcome.error is None and _says_much(outcome)
+
+
+class Gradient(Call):
+    """Gradients, each named by what it belongs to."""
+
+    weight = 1.0
+
+    def compare(self, got: Outcome, expected: Case) -> Difference:
+        if got.error is not None:
+            return differs(describe_error(got))
+        if not isinstance(got.value, dict) or len(got.value) != len(expected.outcome.value):
+            return differs("has a record of gradients that cannot be read")
+        worst = SAME
+        pairs = zip(expected.outcome.value.items(), got.value.values(), strict=True)
+        for (name, right), value in pairs:
+            if value is None and right is not None:
+                return differs("", f"No gradient reaches {name}.")
+            found = apart(value, right)
+            if found.distance > worst.distance:
+                where = f"{name}.grad{found.at} {found.symptom}"
+                worst = Difference(found.distance, note=f"{where}. {found.note}".strip())
+        return worst
+
+
+class Refuses(Call):
+    """Bad arguments that must raise a ValueError."""
+
+    weight = 1.0
+    measured = False
+
+    def claims(self, cases: tuple[Case, ...]) -> bool:
+        return True
+
+    def compare(self, got: Outcome, expected: Case) -> Difference:
+        if got.error is not None:
+            return differs(describe_error(got))
+        if got.value == "refused":
+            return SAME
+        return differs(f"{got.value}, expected a ValueError")
+
+    def alike(self, got: Outcome, known: Outcome, tolerance: float) -> bool:
+        return got.error == known.error and got.value == known.value
+
+    def telling(self, outcome: Outcome) -> bool:
+        return False
+
+
+class Unchanged(Refuses):
+    """Arguments that must be after every call as they were before it."""
+
+    def read(self, got: Outcome, expected: Case, around: Around) -> Outcome:
+        changed = [
+            case.call
+            for line in around.recording.lines
+            for case in line.cases
+            if apart(case.after, case.before).distance > 0
+        ]
+        return Outcome(value=changed)
+
+    def compare(self, got: Outcome, expected: Case) -> Difference:
+        if not got.value:
+            return SAME
+        return differs("", f"`{got.value[0]}` changes its arguments.")
+
+    def alike(self, got: Outcome, known: Outcome, tolerance: float) -> bool:
+        return bool(got.value) == bool(known.value)
+
+
+class Forbids(Refuses):
+    """Functions that the exercise is to do without."""
+
+    def read(self, got: Outcome, expected: Case, around: Around) -> Outcome:
+        value = got.value
+        if around.source is not None and isinstance(value, dict):
+            value = {**value, "source": around.source}
+        return Outcome(value=forbidden_uses(value, list(expected.before)))
+
+    def compare(self, got: Outcome, expected: Case) -> Difference:
+        return differs("", f"The answer uses {', '.join(got.value)}.") if got.value else SAME
+
+    def alike(self, got: Outcome, known: Outcome, tolerance: float) -> bool:
+        return bool(got.value) == bool(known.value)
+
+
+class Checked(Call):
+    """A result of which more than one is right: a check reads numbers off it and their limits."""
+
+    def __init__(self, check: Check) -> None:
+        self.check = check
+        self.measured = False
+
+    def claims(self, cases: tuple[Case, ...]) -> bool:
+        return False
+
+    def read(self, got: Outcome, expected: Case, around: Around) -> Outcome:
+        if got.error is not None:
+            return got
+        try:
+            readings = self.check(got.value, expected.before)
+        except Unreadable as error:
+            return Outcome(error="ContractBroken", message=str(error))
+        except (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError) as error:
+            # in grading the value may be anything: a value that a check cannot read is not right
+            return Outcome(error="ContractBroken", message=f"the result cannot be read: {error}")
+        return Outcome(value=[list(astuple(reading)) for reading in readings])
+
+    def compare(self, got: Outcome, expected: Case) -> Difference:
+        if got.error is not None:
+            return differs(describe_error(got))
+        return difference([Reading(*reading) for reading in got.value])
+
+    def alike(self, got: Outcome, known: Outcome, tolerance: float) -> bool:
+        if got.error is not None or known.error is not None:
+            return got.error == known.error and got.message == known.message
+        return len(got.value) == len(known.value) and all(
+            a == b or abs(a - b) <= limit or (isnan(a) and isnan(b))
+            for (_, a, _, limit, _), (_, b, _, _, _) in zip(got.value, known.value, strict=True)
+        )
+
+    def telling(self, outcome: Outcome) -> bool:
+        return False
+
+
+def _says_much(outcome: Outcome) -> bool:
+    return not outcome.refused and _holds_numbers(outcome.value)
+
+
+def _holds_numbers(value: Plain) -> bool:
+    match value:
+        case None | bool() | str():
+            return False
+        case int():
+            return abs(value) >= 100
+        case float():
+            return abs(value) not in (0.0, 1.0, inf)
+        case list() | tuple():
+            return any(_holds_numbers(item) for item in value)
+        case dict():
+            return any(_holds_numbers(item) for item in value.values())
+        case Tensor():
+            return value.numel() >= FEW or bool(value.count_nonzero())
+    return True
+
+
+KINDS: dict[str, Call] = {
+    "call": Call(),
+    "gradient": Gradient(),
+    "refuses": Refuses(),
+    "unchanged": Unchanged(),
+    "forbids": Forbids(),
+    **{name: Checked(check) for name, check in CHECKS.items()},
+}
+
+NOT_REACHED = "NotReached"
+"""The error of a line that the rubric did not come to."""
+
+
+def outcomes_of(
+    recording: Recording, expected: Recording, source: str | None = None
+) -> list[list[Outcome]]:
+    """Return the outcomes of every case of every line, in order, as the line's kind reads them."""
+    around = Around(recording, source)
+    recorded = {line.name: line for line in recording.lines}
+    found = []
+    for line in expected.lines:
+        kind, got = KINDS[line.kind], recorded.get(line.name)
+        if got is None or len(got.cases) != len(line.cases):
+            found.append([Outcome(error=NOT_REACHED)] * len(line.cases))
+        else:
+            pairs = zip(got.cases, line.cases, strict=True)
+            found.append([kind.read(own.outcome, case, around) for own, case in pairs])
+    return found

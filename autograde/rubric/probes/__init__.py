@@ -1,0 +1,1 @@
+"""The probes of a rubric: one call is one line, one sentence of the contract."""

@@ -1,0 +1,69 @@
+"""Inputs drawn from a seed with NumPy: torch's stream differs between processors."""
+
+import hashlib
+import os
+
+import numpy as np
+import torch
+from torch import Tensor
+
+
+def device() -> torch.device:
+    """Return where lessons run: the device that AUTOGRADE_DEVICE names, or the CPU."""
+    return torch.device(os.environ.get("AUTOGRADE_DEVICE", "cpu"))
+
+
+def seeded(*parts: object) -> np.random.Generator:
+    """Return a generator of its own for these parts (seed, exercise, line, ...)."""
+    digest = hashlib.sha256(repr(parts).encode()).digest()
+    return np.random.default_rng(int.from_bytes(digest[:16], "little"))
+
+
+class Draws:
+    """Tensors and numbers drawn in order; the same seed and name give the same ones."""
+
+    def __init__(self, seed: int, name: str) -> None:
+        self._numbers = seeded(seed, name)
+
+    def normal(self, *shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
+        """Draw standard normal numbers."""
+        return torch.from_numpy(self._numbers.standard_normal(shape)).to(device(), dtype)
+
+    def uniform(self, *shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
+        """Draw numbers between -1 and 1."""
+        return torch.from_numpy(self._numbers.uniform(-1, 1, shape)).to(device(), dtype)
+
+    def nonzero(self, *shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
+        """Draw normal numbers moved away from 0, so that a 0 in a result is a dropped entry."""
+        x = self.normal(*shape, dtype=dtype)
+        return torch.where(x < 0, x - 0.5, x + 0.5)
+
+    def positive(self, *shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
+        """Draw numbers above 0.1."""
+        return 0.1 + self.normal(*shape, dtype=dtype).abs()
+
+    def signs(self, *shape: int) -> Tensor:
+        """Draw -1 and 1; the first two entries are one of each."""
+        signs = self.normal(*shape).sign().flatten()
+        signs[:2] = torch.tensor([1.0, -1.0])[: len(signs)]
+        return signs.view(shape)
+
+    def mask(self, *shape: int, empty_rows: bool = False) -> Tensor:
+        """Draw a bool mask (..., m), True = hidden; every row keeps two visible entries.
+
+        With `empty_rows` every third row, from the second on, is hidden altogether.
+        """
+        hidden = torch.from_numpy(self._numbers.uniform(size=shape) < 0.5)
+        keep = torch.from_numpy(self._numbers.uniform(size=shape)).argsort(dim=-1) < 2
+        hidden &= ~keep
+        if empty_rows:
+            hidden[..., 1::3, :] = True
+        return hidden.to(device())
+
+    def integer(self, low: int, high: int) -> int:
+        """Draw a whole number from low to high, both included."""
+        return int(self._numbers.integers(low, high, endpoint=True))
+
+    def probability(self, low: float, high: float) -> float:
+        """Draw a number from low to high with two decimals."""
+        return self.integer(round(100 * low), round(100 * high)) / 100

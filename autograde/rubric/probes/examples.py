@@ -1,0 +1,180 @@
+"""Functions and modules that rubrics hand to answers: a student could meet them all."""
+
+from collections.abc import Callable
+from math import inf, sqrt
+
+import torch
+from torch import Tensor, nn
+
+
+def renormalised(scores: Tensor) -> Tensor:
+    """Return causal weights (n, n): softmax, tril, each row divided by its sum."""
+    weights = torch.softmax(scores, dim=-1).tril()
+    return weights / weights.sum(dim=-1, keepdim=True)
+
+
+def not_renormalised(scores: Tensor) -> Tensor:
+    """Return softmax and tril alone, (n, n): each weight still depends on the future."""
+    return torch.softmax(scores, dim=-1).tril()
+
+
+def steep(scores: Tensor) -> Tensor:
+    """Return 1000 times the past scores (n, n): any change of them shows at once."""
+    return 1000 * scores.tril()
+
+
+def moving_by(change: Tensor, scores: Tensor) -> Callable[[Tensor], Tensor]:
+    """Return a function of scores (n, n) whose weights move by `change` once the scores differ."""
+
+    def weights(given: Tensor) -> Tensor:
+        return 8 + change * (given != scores).any()
+
+    return weights
+
+
+class Attention(nn.Module):
+    """One head (b, n, d) -> (b, n, d); `mask` is "causal", "none", "after softmax" or "past"."""
+
+    def __init__(self, d: int, mask: str) -> None:
+        super().__init__()
+        self.W_query, self.W_key, self.W_value = (nn.Linear(d, d, bias=False) for _ in range(3))
+        self.mask = mask
+
+    def forward(self, x: Tensor) -> Tensor:
+        scores = self.W_query(x) @ self.W_key(x).mT / sqrt(x.shape[-1])  # (b, n, n)
+        future = torch.ones_like(scores).triu(diagonal=1) == 1
+        if self.mask == "causal":
+            weights = torch.softmax(scores.masked_fill(future, -inf), dim=-1)
+        elif self.mask == "past":
+            weights = torch.softmax(scores.masked_fill(future.mT, -inf), dim=-1)
+        else:
+            weights = torch.softmax(scores, dim=-1)
+        if self.mask == "after softmax":
+            weights = weights.masked_fill(future, 0.0)
+        context: Tensor = weights @ self.W_value(x)  # (b, n, d)
+        return context
+
+
+class Convolution(nn.Module):
+    """A convolution over three tokens (b, n, d) -> (b, n, d), shifted into the past or centred."""
+
+    def __init__(self, d: int, causal: bool) -> None:
+        super().__init__()
+        self.conv = nn.Conv1d(d, d, 3)
+        self.causal = causal
+
+    def forward(self, x: Tensor) -> Tensor:
+        before_and_after = (2, 0) if self.causal else (1, 1)
+        output: Tensor = self.conv(nn.functional.pad(x.mT, before_and_after))  # (b, d, n)
+        return output.mT
+
+
+class Recurrent(nn.Module):
+    """A recurrent layer (b, n, d) -> (b, n, d) in one direction or in both."""
+
+    def __init__(self, d: int, both: bool) -> None:
+        super().__init__()
+        self.gru = nn.GRU(d, d // 2 if both else d, batch_first=True, bidirectional=both)
+
+    def forward(self, x: Tensor) -> Tensor:
+        output: Tensor = self.gru(x)[0]
+        return output
+
+
+class OneGlance(nn.Module):
+    """A linear layer whose token `at` also sees a little of token `to`."""
+
+    def __init__(self, d: int, at: int, to: int, share: float = 0.5) -> None:
+        super().__init__()
+        self.linear = nn.Linear(d, d)
+        self.at, self.to_, self.share = at, to, share
+
+    def forward(self, x: Tensor) -> Tensor:
+        glance = torch.zeros_like(x)
+        glance[:, self.at] = self.share * x[:, self.to_]
+        output: Tensor = self.linear(x + glance)
+        return output
+
+
+class Mixed(nn.Module):
+    """A linear layer that adds the sentence beside: token by token, or tokens that come later."""
+
+    def __init__(self, d: int, later: bool) -> None:
+        super().__init__()
+        self.linear = nn.Linear(d, d)
+        self.later = later
+
+    def forward(self, x: Tensor) -> Tensor:
+        beside = x.roll(1, dims=0)
+        output: Tensor = self.linear(x + (beside.flip(1) if self.later else beside))
+        return output
+
+
+class TrainingOnly(nn.Module):
+    """A linear layer with dropout that sees the next token in training only, or in eval() only."""
+
+    def __init__(self, d: int, training: bool) -> None:
+        super().__init__()
+        self.linear, self.dropout, self.mode = nn.Linear(d, d), nn.Dropout(0.5), training
+
+    def forward(self, x: Tensor) -> Tensor:
+        after = x.roll(-1, dims=1) if self.training is self.mode else 0
+        output: Tensor = self.linear(self.dropout(x) + after)
+        return output
+
+
+def masked_linear(n: int, m: int) -> nn.Module:
+    """Return a linear layer with two buffers."""
+    layer = nn.Linear(n, m)
+    layer.register_buffer("mask", torch.ones(m, m))
+    layer.register_buffer("ready", torch.ones(n), persistent=False)
+    return layer
+
+
+def half_frozen(n: int, m: int) -> nn.Module:
+    """Return two linear layers: of the first nothing is learned, of the second the weight."""
+    layers = nn.Sequential(nn.Linear(n, m), nn.Linear(m, n))
+    layers[0].requires_grad_(False)
+    layers[1].bias.requires_grad_(False)
+    return layers
+
+
+def tied(n: int, m: int) -> nn.Module:
+    """Return two linear layers that share one weight."""
+    layers = nn.Sequential(nn.Linear(n, m, bias=False), nn.Tanh(), nn.Linear(n, m))
+    layers[2].weight = layers[0].weight
+    return layers
+
+
+def odd_shapes(n: int, m: int) -> nn.Module:
+    """Return a module with parameters of no, three and one dimension, and modules in it."""
+    layer = nn.Module()
+    layer.scale = nn.Parameter(torch.ones(()))
+    layer.tensors = nn.ParameterList([torch.ones(2, n, m), torch.ones(m)])
+    layer.inner = nn.Sequential(nn.Sequential(nn.Linear(m, 2)), nn.Conv1d(n, m, 3))
+    return layer
+
+
+MODULES: dict[str, Callable[..., nn.Module]] = {
+    "linear": lambda n, m: nn.Linear(n, m),
+    "linear without bias": lambda n, m: nn.Linear(n, m, bias=False),
+    "two layers": lambda n, m: nn.Sequential(nn.Linear(n, m), nn.ReLU(), nn.Linear(m, n)),
+    "two layers of one size": lambda n: nn.Sequential(nn.Linear(n, n), nn.Linear(n, n)),
+    "odd shapes": odd_shapes,
+    "with buffers": masked_linear,
+    "half frozen": half_frozen,
+    "shared weight": tied,
+    "causal attention": lambda d: Attention(d, "causal"),
+    "attention without a mask": lambda d: Attention(d, "none"),
+    "mask after softmax": lambda d: Attention(d, "after softmax"),
+    "attention to the future": lambda d: Attention(d, "past"),
+    "causal convolution": lambda d: Convolution(d, causal=True),
+    "centred convolution": lambda d: Convolution(d, causal=False),
+    "recurrent": lambda d: Recurrent(d, both=False),
+    "recurrent in both directions": lambda d: Recurrent(d, both=True),
+    "one glance": OneGlance,
+    "sentences mixed": lambda d: Mixed(d, later=False),
+    "sentences mixed, later tokens": lambda d: Mixed(d, later=True),
+    "looks ahead in training": lambda d: TrainingOnly(d, training=True),
+    "looks ahead in eval()": lambda d: TrainingOnly(d, training=False),
+}

@@ -1,0 +1,244 @@
+"""The rubric: a public cell that calls an answer on drawn inputs and records what comes of it.
+
+Each method of `Rubric` is a probe. Its first argument is a sentence of the contract, the rest is
+what to call. docs/authoring.md teaches them; every docstring has an example.
+"""
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from autograde.rubric import session
+from autograde.rubric.packing import Plain
+from autograde.rubric.probes import examples
+from autograde.rubric.probes.copies import CopyProbe
+from autograde.rubric.probes.draws import device
+from autograde.rubric.probes.layers import LayerProbe
+from autograde.rubric.probes.plain import (
+    Args,
+    as_typed,
+    family,
+    map_floats,
+    parameter_names,
+    to_plain,
+)
+from autograde.rubric.probes.random_results import RandomProbes
+from autograde.rubric.recording import REFUSALS, Recording, Stop
+
+
+def rubric(
+    exercise: str, forbids: Sequence[str] = ()
+) -> Callable[[Callable[["Rubric"], None]], None]:
+    """Decorate the function that holds the lines of an exercise; it runs at once.
+
+        @rubric("attention_scores")
+        def _(r):
+            r.call("two queries, four keys", attention_scores, r.normal(2, 3), r.normal(4, 3))
+
+    Args:
+        forbids: endings of names of torch functions that the answer must do without.
+    """
+
+    def run(lines: Callable[["Rubric"], None]) -> None:
+        now = session.current()
+        recordings = []
+        interrupt = None
+        for seed in now.seeds:
+            r, stopped = Rubric(exercise, seed, double=now.double, forbids=forbids), None
+            try:
+                lines(r)
+            except KeyboardInterrupt as error:
+                stopped, interrupt = Stop("KeyboardInterrupt", ""), error
+            except Exception as error:
+                missing = getattr(error, "name", None) if isinstance(error, NameError) else None
+                stopped = Stop(type(error).__name__, str(error), missing or "")
+            recordings.append(Recording(exercise, tuple(r.lines), stopped))
+        now.finish(recordings)
+        if interrupt is not None:
+            raise interrupt
+
+    return run
+
+
+class Rubric(RandomProbes):
+    """The probes that a rubric cell calls."""
+
+    examples = examples
+
+    def call(self, line: str, answer: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
+        """Record what the answer returns for these arguments.
+
+        r.call("two queries, four keys", attention_scores, r.normal(2, 3), r.normal(4, 3))
+        """
+        self.record(line, "call", [(answer, args, kwargs)])
+
+    def each(self, line: str, answer: Callable[..., Any], *cases: Args) -> None:
+        """Record what the answer returns for each tuple of arguments, the smallest first.
+
+        r.each("any number of tokens", causal_mask, (1,), (3,), (r.integer(5, 40),))
+        """
+        self.record(line, "call", [(answer, case, {}) for case in cases])
+
+    def refuses(self, line: str, answer: Callable[..., Any], *cases: Args) -> None:
+        """Record for each tuple of arguments whether the answer raises a ValueError.
+
+        r.refuses("raises ValueError when n is below 1", causal_mask, (0,), (-3,))
+        """
+
+        def tried(*case: Any) -> str:
+            try:
+                answer(*case)
+            except NotImplementedError:
+                raise  # an untouched exercise refuses nothing
+            except Exception as error:
+                kind = family(error)
+                return "refused" if kind in REFUSALS else f"raises {kind}: {error}"
+            return "returns a result"
+
+        typed = [as_typed(answer, case, {}) for case in cases]
+        self.record(line, "refuses", [(tried, case, {}) for case in cases], typed)
+
+    def gradient(self, line: str, answer: Callable[..., Tensor], *args: Any, **kwargs: Any) -> None:
+        """Record the gradients at every float tensor among the arguments.
+
+        The scalar that is differentiated is the sum of the output times fixed random numbers.
+
+            r.gradient("lets gradients through", attention_scores, r.normal(2, 3), r.normal(4, 3))
+        """
+        leaves: list[Tensor] = []
+
+        def leaf(tensor: Tensor) -> Tensor:
+            leaves.append(tensor.detach().clone().requires_grad_())
+            return leaves[-1]
+
+        args, kwargs = map_floats(self.widened((args, kwargs)), leaf)
+        names = [
+            name
+            for name, value in [
+                *zip(parameter_names(answer, len(args)), args, strict=True),
+                *kwargs.items(),
+            ]
+            if isinstance(value, Tensor) and value.is_floating_point()
+        ]
+
+        def run(*args: Any, **kwargs: Any) -> dict[str, Tensor | None]:
+            found = self.gradients(line, answer(*args, **kwargs), leaves)
+            return dict(zip(names, found, strict=True))
+
+        self.record(line, "gradient", [(run, args, kwargs)], [as_typed(answer, args, kwargs)])
+
+    def check(self, line: str, check: str, answer: Callable[..., Any], *cases: Args) -> None:
+        """Record results of which more than one is right; the check of that name judges them.
+
+        r.check("a share p is 0", "share_of_zeros", keep_mask, ((90, 50), 0.2))
+        """
+        self.record(line, check, [(answer, case, {}) for case in cases])
+
+    def hears(
+        self,
+        line: str,
+        check: str,
+        answer: Callable[..., Any],
+        inner: Callable[..., Any],
+        *args: Any,
+    ) -> None:
+        """Record what the answer passes to the function that is its first argument; a check judges.
+
+        r.hears("changes the future alone", "changes_the_future", future_influence,
+                r.examples.renormalised, r.normal(80, 80))
+        """
+
+        def run(*args: Any) -> list[Any]:
+            heard: list[Any] = []
+
+            def listening(given: Any) -> Any:
+                heard.append(to_plain(given))
+                return inner(given)
+
+            answer(listening, *args)
+            return heard
+
+        self.record(line, check, [(run, args, {})], [as_typed(answer, (inner, *args), {})])
+
+    def layer(self, module: type[nn.Module], **sizes: Any) -> LayerProbe:
+        """Return a probe of a layer built with these sizes, in the order given.
+
+        layer = r.layer(SelfAttention_v2, d_in=3, d_out=2, qkv_bias=False)
+        layer.linear("W_query W_key W_value", "d_in -> d_out", bias="qkv_bias")
+        layer.outputs("one sentence", r.normal(6, 3))
+        """
+        return LayerProbe(self, module, sizes)
+
+    def copies(
+        self, answer: Callable[..., Any], *layers: LayerProbe, source: LayerProbe
+    ) -> CopyProbe:
+        """Return a probe of a function that copies one layer's weights into another.
+
+        copy = r.copies(match_weights, v1, v2, source=v2)
+        copy.outputs("v1 gives the output of v2", r.normal(6, 3))
+        """
+        return CopyProbe(self, answer, layers, source)
+
+    def built(self, module: type[nn.Module], *modes: bool) -> Callable[..., Any]:
+        """Return a function (x, *sizes) that builds a layer, sets its modes in turn, and calls it.
+
+        The layer is part of a model whose mode is set, as layers are.
+
+            r.each("x as it is after eval()", r.built(Dropout, False), (r.normal(3, 4), 0.5))
+        """
+
+        def call(x: Tensor, *sizes: Any) -> Any:
+            model = nn.Sequential(module(*sizes))
+            for training in modes:
+                model.train(training)
+            return model(x)
+
+        call.__name__ = module.__name__
+        return call
+
+    def module(self, name: str, *sizes: int) -> nn.Module:
+        """Return one of the modules of `examples`, with drawn weights.
+
+        r.each("buffers do not count", count_parameters, (r.module("masked_linear", 3, 4),))
+        """
+        made = examples.MODULES[name](*sizes).to(device())
+        with torch.no_grad():
+            for parameter in made.parameters():
+                parameter.copy_(self.normal(*parameter.shape) / max(1, parameter.shape[-1]) ** 0.5)
+        return made
+
+    def shuffled(self, *cases: Args) -> list[Args]:
+        """Return the cases in a drawn order, so that nobody knows which comes first.
+
+        r.each("tells them apart", peeks, *r.shuffled((open_layer, x), (causal_layer, x)))
+        """
+        return [cases[i] for i in self._numbers.permutation(len(cases))]
+
+    def forbids(self, line: str, answer: Callable[..., Any]) -> None:
+        """Record which forbidden functions the answer names, or called on the lines before.
+
+        r.forbids("is written from exp and sums", stable_softmax)
+        """
+
+        def run(*names: str) -> Plain:
+            return {"source": _source(answer), "ops": sorted(self.watch.found)}
+
+        self.record(line, "forbids", [(run, self.watch.names, {})], [""])
+
+    def unchanged(self, line: str) -> None:
+        """Record whether the calls of all lines so far left their arguments as they were.
+
+        r.unchanged("leaves its arguments as they were")
+        """
+        self.record(line, "unchanged", [(lambda: None, (), {})], [""])
+
+
+def _source(answer: Callable[..., Any]) -> str:
+    """Return the text of a function; nothing for what has none, as an object that can be called."""
+    try:
+        return inspect.getsource(answer) if inspect.isfunction(answer) else ""
+    except (OSError, TypeError):
+        return ""

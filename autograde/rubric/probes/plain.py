@@ -1,0 +1,142 @@
+"""Between live values and plain data, and from a call to the text that a person would type."""
+
+import inspect
+import linecache
+import traceback
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from autograde.rubric.packing import DTYPES, Plain
+from autograde.rubric.recording import Outcome
+
+MAX_ENTRIES = 1_000_000
+
+Args = tuple[Any, ...]
+
+
+class ContractBroken(Exception):
+    """An answer misses something that its contract names; the message is for the student."""
+
+
+def to_plain(value: Any) -> Plain:
+    """Return a copy of a value as plain data; what cannot be recorded is named by its type."""
+    match value:
+        case Tensor():
+            return _plain_tensor(value)
+        case None | bool() | str():
+            return value
+        case int():
+            return int(value)
+        case float():
+            return float(value)
+        case list():
+            return [to_plain(item) for item in value]
+        case tuple():
+            return tuple(to_plain(item) for item in value)
+        case dict():
+            return {str(key): to_plain(item) for key, item in value.items()}
+        case torch.Generator():
+            return {"generator": value.initial_seed()}
+        case nn.Module():
+            return _plain_module(value)
+    if callable(value):
+        return {"function": getattr(value, "__name__", "")}
+    return {"unrecordable": f"a {type(value).__name__}"}
+
+
+def _plain_module(module: nn.Module) -> Plain:
+    """Return what a module holds and how it is set, so that a change of it shows."""
+    return {
+        "module": type(module).__name__,
+        "state": to_plain(dict(module.state_dict())),
+        "training": [part.training for part in module.modules()],
+        "learns": [parameter.requires_grad for parameter in module.parameters()],
+    }
+
+
+def _plain_tensor(tensor: Tensor) -> Plain:
+    if tensor.numel() > MAX_ENTRIES:
+        return {"unrecordable": f"a tensor of shape {tuple(tensor.shape)}"}
+    if tensor.dtype not in DTYPES or tensor.layout != torch.strided or tensor.is_meta:
+        return {"unrecordable": f"a tensor of {tensor.dtype}, {tensor.layout}"}
+    return tensor.detach().cpu().clone()
+
+
+def map_floats(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
+    """Return the value with each float tensor in it changed."""
+    match value:
+        case Tensor() if value.is_floating_point():
+            return change(value)
+        case list() | tuple():
+            return type(value)(map_floats(item, change) for item in value)
+        case dict():
+            return {key: map_floats(item, change) for key, item in value.items()}
+    return value
+
+
+def tensors_in(value: Any) -> Iterator[Tensor]:
+    """Yield the tensors in a value, in order."""
+    match value:
+        case Tensor():
+            yield value
+        case list() | tuple():
+            for item in value:
+                yield from tensors_in(item)
+        case dict():
+            yield from tensors_in(list(value.values()))
+
+
+def as_typed(answer: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+    """Return a call as a person would type it: tensors by their parameter's name."""
+    names = parameter_names(answer, len(args))
+    shown = [_argument(value, name) for name, value in zip(names, args, strict=True)]
+    shown += [f"{name}={_argument(value, name)}" for name, value in kwargs.items()]
+    return f"{getattr(answer, '__name__', 'answer')}({', '.join(shown)})"
+
+
+def parameter_names(answer: Callable[..., Any], count: int) -> list[str]:
+    """Return the names of the first `count` parameters, made up where there are fewer."""
+    try:
+        names = [*inspect.signature(answer).parameters]
+    except (TypeError, ValueError):
+        names = []
+    return [*names, *(f"argument_{i + 1}" for i in range(len(names), count))][:count]
+
+
+def _argument(value: Any, name: str) -> str:
+    match value:
+        case Tensor():
+            return f"tensor({value.tolist()})" if value.numel() <= 3 else name
+        case None | bool() | int() | float() | str():
+            return repr(value)
+        case list() | tuple() if all(isinstance(item, int | float) for item in value):
+            return repr(value)
+        case nn.Module() | torch.Generator():
+            return name
+    return getattr(value, "__name__", name)
+
+
+def raised(error: Exception) -> Outcome:
+    """Return the outcome of a call that raised, with the line of the answer that did."""
+    return Outcome(error=family(error), message=str(error), at=_student_line(error))
+
+
+def family(error: Exception) -> str:
+    """Return the exception's name; a subclass of a refusal counts as its parent."""
+    for kind in (NotImplementedError, AssertionError, ValueError):
+        if isinstance(error, kind):
+            return kind.__name__
+    return type(error).__name__
+
+
+def _student_line(error: Exception) -> str:
+    """Return the innermost line that ran in a notebook's cell, or ""; such code has no file."""
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        if not Path(frame.filename).is_file() and not frame.filename.startswith("<frozen"):
+            text = linecache.getline(frame.filename, frame.lineno or 0).strip()
+            return f"line {frame.lineno}: {text}" if text else ""
+    return ""

@@ -1,0 +1,120 @@
+"""Probes of random results: judged by their statistics, never by another's draws."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from autograde.rubric.probes.draws import device
+from autograde.rubric.probes.plain import Args, as_typed
+from autograde.rubric.probes.recorder import Recorder
+
+
+class RandomProbes(Recorder):
+    """Lines on answers that draw."""
+
+    def sample(
+        self, line: str, check: str, answer: Callable[..., Any], *args: Any, times: int
+    ) -> None:
+        """Record many results of one call, a fresh generator as its last argument; a check judges.
+
+        r.sample("measurements scatter", "scatters_about_root", dot_product_std, 8, 400, times=600)
+        """
+        start = self.integer(1, 10**6)
+
+        def run(*args: Any) -> list[Any]:
+            return [answer(*_copied(args), _generator(start + i)) for i in range(times)]
+
+        self.record(line, check, [(run, args, {})], [as_typed(answer, args, {})])
+
+    def drops(
+        self, line: str, answer: Callable[..., Tensor], x: Tensor, p: float, *rest: Any
+    ) -> None:
+        """Record dropped copies of x: each entry 0 or x / (1 - p), a share p of them 0.
+
+        r.drops("drops a share p, divides the rest by 1 - p",
+                inverted_dropout, r.nonzero(9, 50), 0.3, True)
+        """
+
+        def run(x: Tensor, p: float, *rest: Any) -> list[Tensor]:
+            return [answer(x.clone(), p, *rest) for _ in range(4)]
+
+        self.record(
+            line,
+            "dropped_copies",
+            [(run, (x, p, *rest), {})],
+            [as_typed(answer, (x, p, *rest), {})],
+        )
+
+    def drops_independently(self, line: str, answer: Callable[..., Tensor], *args: Any) -> None:
+        """Record where 60 results are 0: each entry is dropped by itself, anew at each call.
+
+        r.drops_independently("drops each entry by itself, anew at each call",
+                              inverted_dropout, r.nonzero(6, 5, 10, 4), 0.5, True)
+        """
+
+        def run(*args: Any) -> Tensor:
+            return torch.stack([answer(*_copied(args)) == 0 for _ in range(60)])
+
+        self.record(line, "drops_independently", [(run, args, {})], [as_typed(answer, args, {})])
+
+    def drop_gradient(
+        self, line: str, answer: Callable[..., Tensor], x: Tensor, *args: Any
+    ) -> None:
+        """Record a dropped copy of x and the gradient at x: what each entry was multiplied by.
+
+        r.drop_gradient("gradients pass", inverted_dropout, r.nonzero(15, 16), 0.4, True)
+        """
+        direction = self.normal(*x.shape, dtype=x.dtype)
+
+        def run(x: Tensor, direction: Tensor) -> list[Tensor | None]:
+            leaf = x.clone().requires_grad_()
+            y = answer(1 * leaf, *args)  # an in-place answer changes the product, not the leaf
+            if not isinstance(y, Tensor) or not y.requires_grad:
+                return [y, None]
+            (y * direction).sum().backward()
+            return [y, leaf.grad]
+
+        self.record(
+            line,
+            "passes_gradients",
+            [(run, (x, direction), {})],
+            [as_typed(answer, (x, *args), {})],
+        )
+
+    def follows_generator(self, line: str, answer: Callable[..., Any], *args: Any) -> None:
+        """Record whether results depend on the generator alone, and on torch's own without one.
+
+        r.follows_generator("draws from its generator alone", keep_mask, (6, 7), 0.5)
+        """
+        one, two = self.integer(1, 10**6), self.integer(10**6 + 1, 10**7)
+
+        def result(own: int, generator: torch.Generator | None) -> Any:
+            torch.manual_seed(own)
+            return answer(*_copied(args), generator)
+
+        def run(*args: Any) -> dict[str, Any]:
+            used = _generator(one)
+            first, later = result(1, used), result(2, used)
+            torch.manual_seed(one)
+            state = torch.get_rng_state()
+            answer(*_copied(args), _generator(one))
+            kept = torch.equal(torch.get_rng_state(), state)
+            return {
+                "same state": [first, result(3, _generator(one))],
+                "other state": [first, later, result(1, _generator(two))],
+                "own, same state": [result(one, None), result(one, None)],
+                "own, other state": [result(one, None), result(two, None)],
+                "leaves torch's own state alone": kept,
+            }
+
+        self.record(line, "follows_generator", [(run, args, {})], [as_typed(answer, args, {})])
+
+
+def _generator(seed: int) -> torch.Generator:
+    return torch.Generator(device=device()).manual_seed(seed)
+
+
+def _copied(args: Args) -> Args:
+    return tuple(arg.clone() if isinstance(arg, Tensor) else arg for arg in args)

@@ -1,0 +1,109 @@
+"""Recording calls: each line's cases run one after another, whatever an answer raises."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.overrides import TorchFunctionMode
+
+from autograde.rubric.kinds import KINDS
+from autograde.rubric.probes.draws import Draws, device, seeded
+from autograde.rubric.probes.plain import (
+    Args,
+    ContractBroken,
+    as_typed,
+    map_floats,
+    raised,
+    tensors_in,
+    to_plain,
+)
+from autograde.rubric.recording import Case, Line, Outcome
+
+
+class Recorder(Draws):
+    """Records lines on one seed. Each stands alone: one that raises does not stop the next."""
+
+    def __init__(
+        self, exercise: str, seed: int, *, double: bool = False, forbids: Sequence[str] = ()
+    ) -> None:
+        super().__init__(seed, exercise)
+        self.exercise, self.seed, self.double = exercise, seed, double
+        self.lines: list[Line] = []
+        self.watch = Operations(forbids)
+
+    def record(
+        self,
+        line: str,
+        kind: str,
+        calls: Sequence[tuple[Callable[..., Any], Args, dict[str, Any]]],
+        typed: Sequence[str] = (),
+    ) -> None:
+        """Run the calls of a line and record their outcomes. Probes are written with this."""
+        cases = []
+        for number, (run, args, kwargs) in enumerate(calls):
+            args, kwargs = self.widened((args, kwargs))
+            text = typed[number] if typed else as_typed(run, args, kwargs)
+            before = to_plain((args, kwargs) if kwargs else args)
+            with self._own_random_state(f"{line} {number}" if number else line):
+                outcome = self._outcome(run, args, kwargs)
+            after = to_plain((args, kwargs) if kwargs else args)
+            cases.append(Case(text, before, after, outcome))
+        self.lines.append(Line(line, kind, tuple(cases), KINDS[kind].weight))
+
+    def _outcome(self, run: Callable[..., Any], args: Args, kwargs: dict[str, Any]) -> Outcome:
+        try:
+            with self.watch:
+                result = run(*args, **kwargs)
+            _check_device(result, args)
+            return Outcome(value=to_plain(result))
+        except Exception as error:  # whatever an answer raises is its outcome
+            return raised(error)
+
+    def gradients(self, line: str, output: Any, leaves: list[Tensor]) -> list[Tensor | None]:
+        """Return the gradients at the leaves of the sum of output times fixed random numbers."""
+        if not isinstance(output, Tensor):
+            raise ContractBroken(f"the result is a {type(output).__name__}, expected a tensor")
+        if not output.requires_grad:
+            raise ContractBroken("no gradient passes: the result is cut off from its inputs")
+        numbers = seeded(self.seed, self.exercise, line).standard_normal(output.numel())
+        direction = torch.from_numpy(numbers).to(output).view(output.shape)
+        return list(torch.autograd.grad((output * direction).sum(), leaves, allow_unused=True))
+
+    def widened(self, given: Any) -> Any:
+        """Return the same numbers in float64, when the rounding of float32 is being measured."""
+        return map_floats(given, Tensor.double) if self.double else given
+
+    @contextmanager
+    def _own_random_state(self, line: str) -> Iterator[None]:
+        """Seed torch for one call, and leave the student's own random state as it was."""
+        seed = int(seeded(self.seed, self.exercise, line, "torch").integers(2**31))
+        # for devices not in use torch.manual_seed notes where it was called from, which is slow
+        used = torch.default_generator if device().type == "cpu" else torch
+        with torch.random.fork_rng([device()] if device().type == "cuda" else []):
+            used.manual_seed(seed)
+            yield
+
+
+def _check_device(result: Any, given: Any) -> None:
+    """Raises ContractBroken when tensors went in on one device and came out on another."""
+    inputs = {tensor.device.type for tensor in tensors_in(given)}
+    outputs = {tensor.device.type for tensor in tensors_in(result)}
+    if inputs and not outputs <= inputs:
+        raise ContractBroken(f"the result is on {outputs.pop()}, the input on {inputs.pop()}")
+
+
+class Operations(TorchFunctionMode):
+    """Note the torch functions called inside it whose name ends with a forbidden one."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        super().__init__()
+        self.names = tuple(names)
+        self.found: set[str] = set()
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        name = getattr(func, "__name__", "")
+        if self.names and name.endswith(self.names):
+            self.found.add(f"torch's {name.strip('_')}")
+        return func(*args, **(kwargs or {}))

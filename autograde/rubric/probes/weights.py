@@ -1,0 +1,48 @@
+"""A layer's weights: drawn by the shapes of the contract, loaded by name."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from autograde.rubric.probes.plain import ContractBroken
+
+Weights = dict[str, Tensor]
+
+
+def load(module: nn.Module, weights: Mapping[str, Tensor]) -> nn.Module:
+    """Copy weights into a module's parameters by name; buffers are left alone.
+
+    Raises:
+        ContractBroken: a parameter is missing, has another shape, or is not float32 as it should.
+    """
+    parameters = dict(module.named_parameters(remove_duplicate=False))
+    for name, weight in weights.items():
+        if name not in parameters:
+            raise ContractBroken(f"there is no parameter called {name}")
+        if parameters[name].shape != weight.shape:
+            raise ContractBroken(
+                f"{name} has the shape {tuple(parameters[name].shape)}, "
+                f"expected {tuple(weight.shape)}"
+            )
+        if weight.dtype == torch.float32 != parameters[name].dtype:
+            raise ContractBroken(f"{name} is {parameters[name].dtype}, expected torch.float32")
+    some = next(iter(weights.values()))
+    module.to(some.device, some.dtype)
+    with torch.no_grad():
+        for name, weight in weights.items():
+            module.get_parameter(name).copy_(weight)
+    return module
+
+
+def size_of(word: str, known: Mapping[str, Any]) -> int:
+    """Return a size written as `d_out`, or as `3*d_out`."""
+    times, _, name = word.rpartition("*")
+    return int(times or 1) * int(known[name])
+
+
+def each_head(name: str, known: Mapping[str, Any]) -> list[str]:
+    if "*" not in name:
+        return [name]
+    return [name.replace("*", str(h)) for h in range(known["num_heads"])]
