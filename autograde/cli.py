@@ -121,6 +121,19 @@ def check(lessons: tuple[str, ...], measure: bool) -> None:
 
 
 @main.command()
+@click.argument("exercise")
+@click.argument("name")
+def variant(exercise: str, name: str) -> None:
+    """Print one variant of an exercise in full."""
+    from autograde.authoring.variants import find_variant
+
+    try:
+        print(find_variant(course.find_root(Path.cwd()), exercise, name).code, end="")
+    except course.CourseError as error:
+        raise click.UsageError(str(error)) from error
+
+
+@main.command()
 @click.argument("folder", type=click.Path(path_type=Path))
 @click.argument("lessons", nargs=-1)
 def release(folder: Path, lessons: tuple[str, ...]) -> None:

@@ -257,15 +257,14 @@ def test_linter_refuses_a_warning(lesson: Lesson) -> None:
 
 def test_linter_refuses_variants(course: Path) -> None:
     lesson = lessons(course)[LESSON]
-    path = lesson.folder / "variants" / "context_vectors.py"
+    path = lesson.folder / "variants" / "context_vectors.md"
     text = path.read_text()
     assert lint.lint_variants(lesson) == []
-    parts = re.split(r"(?=# %% \[markdown\]\n)", text)
-    right = [part for part in parts if "## right" in part][:1]
-    wrong = [part for part in parts if "## wrong" in part][:2]
-    wrong[0] = re.sub(r"\*\*Hint\.\*\*.*?\n\n", "\n\n", wrong[0], flags=re.S)
-    hints = "# %% [markdown]\n# # context_vectors\n#\n# 1. One.\n\n"
-    path.write_text(hints + "".join(right + wrong))
+    parts = re.split(r"(?=^## )", text, flags=re.M)
+    right = [part for part in parts if part.startswith("## right")]
+    wrong = [part for part in parts if part.startswith("## wrong")][:2]
+    wrong[0] = re.sub(r"^>.*\n", "", wrong[0], flags=re.M)
+    path.write_text("# context_vectors\n\n1. One.\n\n" + "".join(right + wrong))
     faults = "\n".join(lint.lint_variants(lesson))
     assert "context_vectors has 1 hints, it needs 2 or 3" in faults
     assert "lacks a misconception or a hint" in faults
@@ -274,7 +273,7 @@ def test_linter_refuses_variants(course: Path) -> None:
 
 def test_missing_tolerances_and_variants_are_told_together(course: Path) -> None:
     lesson = lessons(course)[LESSON]
-    (lesson.folder / "variants" / "match_weights.py").unlink()
+    (lesson.folder / "variants" / "match_weights.md").unlink()
     (lesson.folder / "tolerances.json").unlink()
     faults = "\n".join(lint.lint_variants(lesson))
     assert "match_weights has no variants" in faults

@@ -34,24 +34,6 @@ def test_every_variant_is_judged_as_it_should_be(lesson: Lesson, exercise: objec
     assert checked.wrong >= 4
 
 
-@pytest.mark.parametrize(
-    ("caught", "alone", "excused", "said"),
-    [
-        ({"a", "b"}, {"a", "b"}, {}, ""),
-        ({"a", "b"}, {"a"}, {"b": "follows from a"}, ""),
-        ({"a", "b"}, {"a"}, {}, "no wrong variant fails the line “b” alone"),
-        ({"a"}, {"a"}, {"a": "a reason"}, "said of “a”, which a wrong variant fails alone"),
-        ({"a"}, {"a"}, {"c": "a reason"}, "said of “c”, which is no line of the rubric"),
-    ],
-)
-def test_a_line_that_never_fails_alone_needs_a_reason(
-    caught: set[str], alone: set[str], excused: dict[str, str], said: str
-) -> None:
-    faults = check._together(caught, alone, excused)
-    assert said in "".join(faults)
-    assert len(faults) == bool(said)
-
-
 def printed(lesson: str) -> str:
     nb = nbformat.read(LESSONS[lesson].solution_notebook, as_version=4)
     outputs = [output for cell in nb.cells for output in cell.get("outputs", [])]

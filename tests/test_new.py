@@ -55,7 +55,7 @@ def test_it_has_a_figure_and_says_what_to_replace(made: Lesson) -> None:
     solution = nbformat.read(made.solution_notebook, as_version=4)
     outputs = [output for cell in solution.cells for output in cell.get("outputs", [])]
     assert any("image/png" in output.get("data", {}) for output in outputs)
-    for path in (made.text, *made.folder.glob("variants/*.py"), made.root / CURRICULUM):
+    for path in (made.text, *made.folder.glob("variants/*.md"), made.root / CURRICULUM):
         assert "REPLACE" in path.read_text()
         assert not re.search(r"{{|{%", path.read_text())
 

@@ -235,7 +235,7 @@ def handed_in_at(
 
 
 def other_hints(root: Path) -> None:
-    path = the_lesson(root).folder / "variants" / "causal_mask.py"
+    path = the_lesson(root).folder / "variants" / "causal_mask.md"
     path.write_text(path.read_text() + "\n")
 
 

@@ -1,51 +1,165 @@
-"""Variants as text: what the file beside a lesson says is read whole."""
+"""Variants as text: what the file beside a lesson says is read whole, and edits apply exactly."""
 
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from conftest import HERE, run
 
-from autograde.authoring.variants import read_variants
-from autograde.course import Lesson
+from autograde.authoring.edits import BadEdit, apply_edit
+from autograde.authoring.variants import Variants, read_variants
+from autograde.course import CourseError, Lesson
 
+EXERCISE = "attention_scores"
 FILE = """\
-# %% [markdown]
-# # attention_scores
-#
-# 1. One hint that goes on
-#    in a second line.
-# 2. Another.
+# attention_scores
 
-# %% [markdown]
-# ## wrong: a_variant
-#
-# **Misconception.** One belief,
-# in two lines.
-#
-# **Hint.** {hint}
+1. One hint that goes on
+   in a second line.
+2. Another.
 
-# %%
-def attention_scores():
-    pass
+## right: other_way_round
+The product, turned.
+```python
+def attention_scores(queries, keys):
+    ## a heading in code is a comment
+    return (keys @ queries.T).T
+```
+
+## wrong: not_turned
+> one belief,
+> in two lines.
+
+{hint}
+```diff other_way_round
+-    return (keys @ queries.T).T
++    return keys @ queries.T
+```
+
+## near miss: always_float32
+> every tensor is float32.
+
+Are they?
+```diff reference
+-    return queries @ keys.T
++    return (queries @ keys.T).float()
+```
 """
+OTHER_WAY_ROUND = """\
+def attention_scores(queries, keys):
+    ## a heading in code is a comment
+    return (keys @ queries.T).T
+"""
+
+
+def read(text: str, lesson: Lesson, tmp_path: Path) -> Variants:
+    """Read a variants file beside a copy of the lesson's text."""
+    moved = replace(lesson, root=tmp_path)
+    (moved.folder / "variants").mkdir(parents=True)
+    (moved.folder / "variants" / f"{EXERCISE}.md").write_text(text)
+    moved.text.write_text(lesson.text.read_text())
+    return read_variants(moved, moved.exercise(EXERCISE))
+
 
 HINTS = {
     "one line": ("It is so.", "It is so."),
-    "two lines": ("It is\n# so.", "It is so."),
-    "numbers at the beginning": ("A tenth is\n# 0. The rest\n# 1.", "A tenth is 0. The rest 1."),
-    "a line that begins with code": ("Use\n# `out_proj`.", "Use `out_proj`."),
-    "another paragraph": ("It is so.\n#\n# Not of the hint.", "It is so."),
+    "two lines": ("It is\nso.", "It is so."),
+    "numbers at the beginning": ("A tenth is\n0. The rest\n1.", "A tenth is 0. The rest 1."),
+    "a line that begins with code": ("Use\n`out_proj`.", "Use `out_proj`."),
+    "another paragraph": ("It is so.\n\nSee?", "It is so. See?"),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("written", "read"), HINTS.values(), ids=HINTS)
-def test_texts_of_variants_are_read_whole(
-    written: str, read: str, lesson: Lesson, tmp_path: Path
-) -> None:
-    moved = replace(lesson, root=tmp_path)
-    (moved.folder / "variants").mkdir(parents=True)
-    (moved.folder / "variants" / "attention_scores.py").write_text(FILE.format(hint=written))
-    found = read_variants(moved, moved.exercise("attention_scores"))
+@pytest.mark.parametrize(("written", "hint"), HINTS.values(), ids=HINTS)
+def test_texts_are_read_whole(written: str, hint: str, lesson: Lesson, tmp_path: Path) -> None:
+    found = read(FILE.format(hint=written), lesson, tmp_path)
     assert found.hints == ("One hint that goes on in a second line.", "Another.")
-    (wrong,) = found.wrong
-    assert (wrong.misconception, wrong.hint) == ("One belief, in two lines.", read)
+    (right,), (wrong, near) = found.right, found.wrong
+    assert (wrong.misconception, wrong.hint) == ("one belief, in two lines.", hint)
+    assert [v.kind for v in (right, wrong, near)] == ["right", "wrong", "near miss"]
+
+
+def test_answers_are_whole_and_edits_applied(lesson: Lesson, tmp_path: Path) -> None:
+    found = read(FILE.format(hint="Why?"), lesson, tmp_path)
+    right, wrong, near = found.variants
+    assert right.code == OTHER_WAY_ROUND
+    assert wrong.code == OTHER_WAY_ROUND.replace("(keys @ queries.T).T", "keys @ queries.T")
+    assert near.code.endswith("    return (queries @ keys.T).float()\n")
+    assert near.code.startswith("def attention_scores(queries, keys):\n")
+    assert "SOLUTION" not in near.code
+
+
+SLIPS = {
+    "a heading in other words": ("## right:", "## Right:", "found '## Right: other_way_round'"),
+    "text after the code": ("```\n\n## near", "```\nMore.\n## near", "found 'More.'"),
+    "no code": ("```diff reference", "reference", "found '## near miss: always_float32'"),
+    "no answer of that name": (
+        "```diff other_way_round", "```diff not_turned",
+        "attention_scores.md: not_turned edits not_turned, which is no right answer above it",
+    ),
+    "lines that are not there": (
+        "-    return queries @ keys.T\n", "-    return keys\n",
+        "always_float32 cannot edit reference: lines that occur 0 times in the answer:\n"
+        "        return keys",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("right", "wrong", "said"), SLIPS.values(), ids=SLIPS)
+def test_a_slip_is_named(right: str, wrong: str, said: str, lesson: Lesson, tmp_path: Path) -> None:
+    text = FILE.format(hint="Why?")
+    assert text.count(right) == 1
+    with pytest.raises(CourseError) as caught:
+        read(text.replace(right, wrong), lesson, tmp_path)
+    assert said in str(caught.value)
+
+
+ANSWER = "a\nb\n\n  c\nb\n  d\n"
+EDITS = {
+    "a line is changed": ("-a\n+x", "x\nb\n\n  c\nb\n  d\n"),
+    "a line is added after another": (" a\n+x", "a\nx\nb\n\n  c\nb\n  d\n"),
+    "what repeats is told apart by its neighbour": ("-b\n   d", "a\nb\n\n  c\n  d\n"),
+    "two places": ("-a\n@@\n-  d\n+  e", "b\n\n  c\nb\n  e\n"),
+    "an empty line stays": (" a\n-b\n\n-  c", "a\n\nb\n  d\n"),
+}
+
+
+@pytest.mark.parametrize(("edit", "result"), EDITS.values(), ids=EDITS)
+def test_an_edit_applies(edit: str, result: str) -> None:
+    assert apply_edit(ANSWER, edit) == result
+
+
+BAD_EDITS = {
+    "-b\n+x": "lines that occur 2 times in the answer:\n    b",
+    "-e": "lines that occur 0 times in the answer:\n    e",
+    "-  d\n@@\n-a": "the hunks are not in the order of the answer:\n    a",
+    " a\n b\n@@\n b\n \n": "the hunks are not in the order of the answer",
+    "+x": "a hunk that only adds lines needs a line beside them",
+    "a\n+x": "a line of a diff begins with a space, - or +:\n    a",
+}
+
+
+@pytest.mark.parametrize(("edit", "said"), BAD_EDITS.items())
+def test_an_edit_that_does_not_fit_is_refused(edit: str, said: str) -> None:
+    with pytest.raises(BadEdit, match="^" + said.replace("+", r"\+")):
+        apply_edit(ANSWER, edit)
+
+
+def test_a_variant_is_printed_in_full() -> None:
+    result = run(HERE, "variant", "causal_mask", "one_too_many")
+    assert result.exit_code == 0
+    assert result.output.startswith("def causal_mask(")
+
+
+MISSPELT = {
+    ("causal_mas", "one_too_many"): "no exercise causal_mas; did you mean causal_mask?",
+    ("causal_mask", "one_to_many"): "causal_mask has no variant one_to_many; did you mean one_too",
+    ("causal_mask", "zzz"): "causal_mask has no variant zzz; there are: ",
+}
+
+
+@pytest.mark.parametrize(("names", "said"), MISSPELT.items())
+def test_a_misspelt_name_is_answered_with_the_nearest(names: tuple[str, str], said: str) -> None:
+    result = run(HERE, "variant", *names)
+    assert result.exit_code == 2
+    assert said in result.output

@@ -6,7 +6,6 @@ variant, over many seeds, say how far right answers lie apart.
 
 import json
 import time
-from collections.abc import Mapping
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from math import floor, inf, isinf, log10
@@ -136,7 +135,6 @@ def check_exercise(job: tuple[Lesson, Exercise]) -> Checked:
     faults: list[str] = []
     margins: list[float] = [inf]
     caught: set[str] = set()
-    alone: set[str] = set()
     if len(variants.right) < FEWEST_RIGHT or len(variants.wrong) < FEWEST_WRONG:
         faults.append(
             f"{len(variants.right)} right and {len(variants.wrong)} wrong variants; before it is "
@@ -151,12 +149,10 @@ def check_exercise(job: tuple[Lesson, Exercise]) -> Checked:
         for wrong in key.wrong:
             failed, margin, least = _margin(wrong, key)
             caught |= failed
-            alone |= failed if len(failed) == 1 else set()
             margins.append(margin)
             if margin < least:
                 faults.append(f"wrong variant {wrong.name} {_misses(margin, least)} (seed {seed})")
     faults += [f"no wrong variant fails the line “{line}”" for line in sorted(lines - caught)]
-    faults += _together(caught, alone, variants.never_alone)
     return Checked(
         exercise=exercise.name,
         points=exercise.points,
@@ -175,27 +171,6 @@ def _failed_right(reference: program.Program, variant: Variant, seed: int, key: 
         f"right variant {variant.name} fails “{line.name}”: {line.reason} (seed {seed})"
         for line in verdict.lines
         if not line.passed
-    ]
-
-
-def _together(caught: set[str], alone: set[str], excused: Mapping[str, str]) -> list[str]:
-    """Faults of lines that fail only together with others, and of reasons given for no such line.
-
-    A line that nothing fails alone may be one with another, or test nothing of its own.
-    """
-    together = caught - alone
-    return [
-        *(
-            f"no wrong variant fails the line “{line}” alone: write one, join the line with "
-            "another, or give the reason as **Never alone.** beside the hints"
-            for line in sorted(together - set(excused))
-        ),
-        *(
-            f"**Never alone.** is said of “{line}”, which a wrong variant fails alone"
-            if line in alone
-            else f"**Never alone.** is said of “{line}”, which is no line of the rubric"
-            for line in sorted(set(excused) - together)
-        ),
     ]
 
 

@@ -32,7 +32,8 @@ def digest(lesson: Lesson) -> str:
     """Changes with anything that changes a lesson's keys: its text, variants, tolerances."""
     files = [
         lesson.home / CURRICULUM,
-        *sorted(lesson.folder.rglob("*.py")),
+        *sorted(lesson.folder.glob("*.py")),
+        *sorted(lesson.folder.glob("variants/*.md")),
         *sorted(lesson.folder.glob("*.json")),
     ]
     parts = [__version__.encode(), *(file.read_bytes() for file in files)]

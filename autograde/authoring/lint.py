@@ -106,7 +106,7 @@ def _lint_written(
         yield f"{written.question_cell} stands after its answer"
     if (
         f"test_{written.name}" in cells
-        or (lesson.folder / "variants" / f"{written.name}.py").exists()
+        or (lesson.folder / "variants" / f"{written.name}.md").exists()
     ):
         yield f"{written.name} is graded by hand, so it has neither a rubric nor variants"
     if answer is None or answer.cell_type != "markdown":

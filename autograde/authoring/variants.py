@@ -1,41 +1,61 @@
-"""Variants of an exercise: right answers written another way, and wrong ones with their reason."""
+"""Variants of an exercise: right answers written another way, wrong ones with the belief behind.
 
+They stand in one Markdown file an exercise; docs/authoring.md shows one.
+"""
+
+import difflib
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal, cast
 
-import jupytext
+from autograde.authoring.edits import BadEdit, apply_edit
+from autograde.course import CourseError, Exercise, Lesson, grade_id, lessons, read_text
 
-from autograde.course import CourseError, Exercise, Lesson
+Kind = Literal["right", "wrong", "near miss"]
 
-HEADING = re.compile(r"## (right|wrong): ([a-z0-9_]+)\s*$", re.MULTILINE)
 HINT = re.compile(r"^\d+\.\s+(.+)$", re.MULTILINE)
-NEVER_ALONE = re.compile(r"^\*\*Never alone\.\*\* “(.+?)”: (.+)$", re.MULTILINE)
+VARIANT = re.compile(
+    r"## (?P<kind>right|wrong|near miss): (?P<name>[a-z0-9_]+) *\n"
+    r"(?P<words>(?:(?!```|## ).*\n)*)"
+    r"```(?:python|diff (?P<base>\w+)) *\n(?P<code>(?:(?!```).*\n)*)```[ \n]*"
+)
+FORM = (
+    "'## right: name', '## wrong: name' or '## near miss: name' (small letters, digits and _), "
+    "its words, and one block that is ```python or ```diff NAME"
+)
+REFERENCE = "reference"
+"""The name by which a diff edits the lesson's own answer."""
+MARK = re.compile(r"^\s*### (?:BEGIN|END) SOLUTION$")
+GIVEN = re.compile(r"^### BEGIN GIVEN$.*?^### END GIVEN$\n?", re.MULTILINE | re.DOTALL)
 
 
 @dataclass(frozen=True)
 class Variant:
-    """One answer to an exercise; the two texts are there for wrong ones only."""
+    """One answer to an exercise; the two texts are there for wrong ones only.
+
+    A near miss is wrong in something beside the idea of the exercise.
+    """
 
     exercise: str
     name: str
-    right: bool
+    kind: Kind
     code: str
     misconception: str = ""
     hint: str = ""
 
+    @property
+    def right(self) -> bool:
+        return self.kind == "right"
+
 
 @dataclass(frozen=True)
 class Variants:
-    """The hints of an exercise and its variants, as one file beside the lesson holds them.
-
-    `never_alone` gives the reason for each rubric line that no wrong answer can fail alone.
-    """
+    """The hints of an exercise and its variants."""
 
     hints: tuple[str, ...]
     variants: tuple[Variant, ...]
-    never_alone: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def right(self) -> tuple[Variant, ...]:
@@ -43,18 +63,19 @@ class Variants:
 
     @property
     def wrong(self) -> tuple[Variant, ...]:
+        """The wrong variants, near misses among them."""
         return tuple(variant for variant in self.variants if not variant.right)
 
 
 def path_of(lesson: Lesson, exercise: Exercise) -> Path:
-    return lesson.folder / "variants" / f"{exercise.name}.py"
+    return lesson.folder / "variants" / f"{exercise.name}.md"
 
 
 def read_variants(lesson: Lesson, exercise: Exercise) -> Variants:
-    """Read `variants/EXERCISE.py`: a cell of hints, then pairs of a heading and a code cell.
+    """Read `variants/EXERCISE.md`: numbered hints, then variants, each an answer or an edit of one.
 
     Raises:
-        CourseError: the file is missing or a cell is not of that form; the message says which.
+        CourseError: the file is missing, a part of it has another form, or an edit does not apply.
     """
     path = path_of(lesson, exercise)
     if not path.is_file():
@@ -62,44 +83,84 @@ def read_variants(lesson: Lesson, exercise: Exercise) -> Variants:
             f"{exercise.name} has no variants: {path} is missing. It holds hints and right and "
             "wrong answers; docs/authoring.md shows one."
         )
-    cells = jupytext.read(path, fmt="py:percent").cells
-    if not cells or cells[0].cell_type != "markdown":
-        raise CourseError(f"{path}: the first cell must be Markdown with the hints as 1. 2. 3.")
-    about = _unwrapped(cells[0].source)
-    pairs = list(zip(cells[1::2], cells[2::2], strict=False))
-    if len(cells) % 2 == 0:
-        raise CourseError(f"{path}: every variant is one Markdown cell and one code cell")
-    return Variants(
-        hints=tuple(HINT.findall(about)),
-        variants=tuple(_variant(path, exercise, text, code) for text, code in pairs),
-        never_alone=dict(NEVER_ALONE.findall(about)),
-    )
+    about, heading, rest = path.read_text(encoding="utf-8").partition("\n## ")
+    answers: dict[str, str] = {}
+    variants = []
+    for found in _sections(path, heading.lstrip() + rest):
+        if found["base"] == REFERENCE and REFERENCE not in answers:
+            answers[REFERENCE] = _reference(lesson, exercise)
+        variant = _variant(path, exercise, found, answers)
+        if variant.right:
+            answers[variant.name] = variant.code
+        variants.append(variant)
+    hints = HINT.findall(re.sub(r"\n(?!\n|\d+\.)\s*", " ", about.strip()))
+    return Variants(hints=tuple(hints), variants=tuple(variants))
 
 
-def _variant(path: Path, exercise: Exercise, text: dict[str, str], code: dict[str, str]) -> Variant:
-    heading = HEADING.search(text["source"])
-    if text["cell_type"] != "markdown" or code["cell_type"] != "code" or heading is None:
-        raise CourseError(
-            f"{path}: expected '## right: name' or '## wrong: name' (small letters, digits and _) "
-            f"and a code cell, found {text['source'].splitlines()[:1]}"
-        )
-    right = heading[1] == "right"
-    return Variant(
-        exercise=exercise.name,
-        name=heading[2],
-        right=right,
-        code=code["source"],
-        misconception="" if right else _paragraph(text["source"], "Misconception"),
-        hint="" if right else _paragraph(text["source"], "Hint"),
-    )
+def find_variant(root: Path, exercise: str, name: str) -> Variant:
+    """Return the variant of this name.
+
+    Raises:
+        CourseError: there is no such exercise or variant; the message names the nearest.
+    """
+    places = {e.name: (lesson, e) for lesson in lessons(root).values() for e in lesson.exercises}
+    if exercise not in places:
+        raise CourseError(f"there is no exercise {exercise}; {_nearest(exercise, places)}")
+    known = {variant.name: variant for variant in read_variants(*places[exercise]).variants}
+    if name not in known:
+        raise CourseError(f"{exercise} has no variant {name}; {_nearest(name, known)}")
+    return known[name]
 
 
-def _unwrapped(text: str) -> str:
-    """Lines that continue a list item or a paragraph, joined to it."""
-    return re.sub(r"\n(?!\n|\d+\.|\*\*|#)\s*", " ", text)
+def _nearest(name: str, known: Iterable[str]) -> str:
+    if near := difflib.get_close_matches(name, list(known), n=1):
+        return f"did you mean {near[0]}?"
+    return f"there are: {', '.join(known)}"
 
 
-def _paragraph(text: str, title: str) -> str:
-    """The paragraph that begins with a bold title; a line of it may begin with a number."""
-    found = re.search(rf"\*\*{title}\.\*\*\s*(.+?)(?:\n\s*\n|\Z)", text, re.DOTALL)
-    return " ".join(found[1].split()) if found else ""
+def _sections(path: Path, text: str) -> Iterator[re.Match[str]]:
+    """Each variant's part of the text; nothing may be left between two of them."""
+    end = 0
+    while end < len(text):
+        found = VARIANT.match(text, end)
+        if found is None:
+            raise CourseError(f"{path}: expected {FORM}, found {text[end:].splitlines()[0]!r}")
+        yield found
+        end = found.end()
+
+
+def _variant(
+    path: Path, exercise: Exercise, found: re.Match[str], answers: dict[str, str]
+) -> Variant:
+    name, base, code = found["name"], found["base"], found["code"]
+    if base is not None:
+        if base not in answers:
+            raise CourseError(f"{path}: {name} edits {base}, which is no right answer above it")
+        try:
+            code = apply_edit(answers[base], code)
+        except BadEdit as error:
+            raise CourseError(f"{path}: {name} cannot edit {base}: {error}") from error
+    kind = cast(Kind, found["kind"])
+    if kind == "right":
+        return Variant(exercise.name, name, kind, code)
+    words = found["words"].splitlines()
+    belief = [line[1:] for line in words if line.startswith(">")]
+    hint = [line for line in words if not line.startswith(">")]
+    return Variant(exercise.name, name, kind, code, _joined(belief), _joined(hint))
+
+
+def _joined(lines: list[str]) -> str:
+    return " ".join(" ".join(lines).split())
+
+
+def _reference(lesson: Lesson, exercise: Exercise) -> str:
+    """The lesson's own answer without the marks around it, and without code given to be mended.
+
+    Raises:
+        CourseError: the lesson has no cell of this name.
+    """
+    for cell in read_text(lesson).cells:
+        if grade_id(cell) == exercise.name:
+            source = GIVEN.sub("", str(cell.source))
+            return "\n".join(line for line in source.split("\n") if not MARK.match(line)) + "\n"
+    raise CourseError(f"{lesson.text.name} has no cell {exercise.name}")

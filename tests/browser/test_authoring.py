@@ -19,9 +19,9 @@ from browser.formgrader import assignment, instructors_lab, opened
 from browser.person import SLOW, in_files
 
 PAGE = (HERE / "docs" / "authoring.md").read_text()
-BLOCK = re.compile(r"^```(\w+) ?([\w ]*)\n(.*?)^```$", re.M | re.S)
+BLOCK = re.compile(r"^(`{3,})(\w+) ?([\w ]*)\n(.*?)^\1$", re.M | re.S)
 PARTS = {
-    int(number): BLOCK.findall(text)
+    int(number): [tuple(found) for _, *found in BLOCK.findall(text)]
     for number, text in re.findall(r"^## (\d) (.*?)(?=^## |\Z)", PAGE, re.M | re.S)
 }
 LESSON, EXERCISE = "07_my_lesson", "row_ranges"
@@ -144,7 +144,7 @@ def the_text_holds(lesson: Lesson, before: NotebookNode) -> None:
 def test_parts_4_to_6_build_it(lesson: Lesson) -> None:
     curriculum = lesson.root / CURRICULUM
     curriculum.write_text(curriculum.read_text() + block("points"))
-    (lesson.folder / "variants" / f"{EXERCISE}.py").write_text(block("variants"))
+    (lesson.folder / "variants" / f"{EXERCISE}.md").write_text(block("variants"))
     do(lesson.root, 6)
     released = nbformat.read(lesson.released_notebook, as_version=4)
     answer = next(cell for cell in released.cells if grade_id(cell) == EXERCISE)
@@ -169,7 +169,7 @@ def test_part_7_shows_it_as_students_see_it(lesson: Lesson, server: Lab, browser
 
 
 def test_part_7_ends_with_a_lesson_that_passes(lesson: Lesson) -> None:
-    with (lesson.folder / "variants" / f"{EXERCISE}.py").open("a") as file:
+    with (lesson.folder / "variants" / f"{EXERCISE}.md").open("a") as file:
         file.write(block("more variants"))
     do(lesson.root, 7)
     assert [exercise.name for exercise in lessons(lesson.root)[LESSON].exercises] == [
