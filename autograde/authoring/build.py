@@ -8,19 +8,14 @@ import nbformat
 from nbformat import NotebookNode
 from nbgrader.converters import GenerateAssignment, GenerateSolution
 
+from autograde.authoring.same import other_practice
 from autograde.authoring.sources import sync
 from autograde.course import Lesson
 from autograde.course_config import convert, course_config
 from autograde.notebook.practice import PRACTICE_FILE
-from autograde.rubric.compare import compare_values
-from autograde.rubric.key import unpack_keys
-from autograde.rubric.packing import Plain, unpack
 from autograde.rubric.recording import FIGURE_MIME
 
 KEEP = "autograde.authoring.build_steps.KeepVersion"
-
-SAME_NUMBERS = 1e-4
-"""How far practice data made on another machine may be from what is committed."""
 
 
 def build(lesson: Lesson) -> None:
@@ -77,17 +72,10 @@ def _changes(new: Path, old: Path) -> list[str]:
         if not made.is_file() or not committed.is_file():
             changes.append(f"{committed}: {'missing' if made.is_file() else 'should not be there'}")
         elif name == PRACTICE_FILE:
-            difference = compare_values(_plain_keys(made), _plain_keys(committed))
-            if difference.distance > SAME_NUMBERS:
-                changes.append(f"{committed}: other practice data ({difference.symptom})")
+            changes += [f"{committed}: {change}" for change in other_practice(made, committed)]
         else:
             changes += [f"{committed}: {change}" for change in _cell_changes(made, committed)]
     return changes
-
-
-def _plain_keys(path: Path) -> Plain:
-    keys = unpack_keys(path.read_bytes()).values()
-    return [{**key.to_plain(), "known": unpack(key.known)} for key in keys]
 
 
 def _cell_changes(made: Path, committed: Path) -> list[str]:

@@ -10,14 +10,13 @@ from nbgrader.api import Gradebook
 from nbgrader.preprocessors import NbGraderPreprocessor
 
 from autograde.authoring import lint
-from autograde.authoring.expected import make_keys
+from autograde.authoring.expected import practice_keys
 from autograde.authoring.sources import identify, source_notebook
 from autograde.course import CourseError, Lesson
 from autograde.grading.nbgrader_steps import lesson_of
 from autograde.grading.versions import keep
 from autograde.notebook.practice import PRACTICE_FILE
 from autograde.rubric.key import pack_keys
-from autograde.rubric.session import PRACTICE_SEED
 from autograde.sandbox.private import open_manager
 
 UNSTEADY = "unsteady-output"
@@ -28,7 +27,7 @@ CELL_SECONDS = 120
 
 def practice_data(lesson: Lesson) -> bytes:
     """The bytes of the practice file; the same lesson gives the same bytes."""
-    return pack_keys(make_keys(lesson, PRACTICE_SEED))
+    return pack_keys(practice_keys(lesson))
 
 
 def refuse(lesson: Lesson, faults: list[str]) -> None:

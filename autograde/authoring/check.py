@@ -11,35 +11,47 @@ from dataclasses import dataclass
 from math import floor, inf, isinf, log10
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from autograde.authoring import expected, program
+from autograde.authoring.expected import Lines, Measured
 from autograde.authoring.variants import Variant, Variants, read_variants
 from autograde.course import Exercise, Lesson
+from autograde.rubric.compare import apart
 from autograde.rubric.judge import judge
-from autograde.rubric.key import Key, Wrong
-from autograde.rubric.lines import difference_of, is_claim
+from autograde.rubric.key import Key
+from autograde.rubric.kinds import KINDS, outcomes_of
+from autograde.rubric.kinds import Checked as CheckedKind
 from autograde.rubric.packing import Plain
-from autograde.rubric.recording import Line, Outcome
+from autograde.rubric.probes.plain import tensors_in
+from autograde.rubric.recording import Line, Outcome, Recording
 from autograde.rubric.session import PRACTICE_SEED
 
 MEASURED_SEEDS = range(1000, 1050)
 CHECKED_SEEDS = (PRACTICE_SEED, 1, 2, 3)
 FLOOR = 2e-6
 """The smallest tolerance: some ten roundings of float32."""
+FLOOR_DOUBLE = 1e-10
+"""The same for results in float64, far below a rounding of float32."""
 SAFETY = 10
 """Tolerance over measured spread, and the least margin of a wrong variant over the tolerance."""
 CHECK_MARGIN = 2
-"""The least margin on a `check` line, whose limit is already six standard errors."""
+"""The least margin on a line of a check, whose limit is already six standard errors."""
 FEWEST_RIGHT, FEWEST_WRONG = 2, 4
 """So many variants an exercise needs before it is given to students; a draft builds with fewer."""
 WIDEST = 1e-3
 """Right answers further apart than this do not agree."""
+MOST_EARNED = 0.5
+"""The share of the points that an answer may earn at most when it misses the idea."""
 
 
 @dataclass(frozen=True)
-class Checked:
-    """What `check` found for one exercise; `faults` is empty when all is well."""
+class Result:
+    """The findings on one exercise; `faults` is empty when all is well.
+
+    `earned` is for each wrong variant the largest share of the points that it got.
+    """
 
     exercise: str
     points: float
@@ -48,12 +60,13 @@ class Checked:
     wrong: int
     margin: float
     milliseconds: float
+    earned: dict[str, float]
     faults: tuple[str, ...]
 
 
-def measure(lesson: Lesson) -> dict[str, dict[str, float]]:
-    """Measure the tolerance of every line and write `tolerances.json` beside the lesson."""
-    with ProcessPoolExecutor() as pool:
+def measure(lesson: Lesson) -> dict[str, Lines]:
+    """Measure every line of a lesson and write `tolerances.json` beside it."""
+    with ProcessPoolExecutor(initializer=torch.set_num_threads, initargs=(1,)) as pool:
         measured = pool.map(_measure, [(lesson, exercise) for exercise in lesson.exercises])
         tolerances = dict(zip((e.name for e in lesson.exercises), measured, strict=True))
     text = json.dumps(tolerances, indent=2, ensure_ascii=False)
@@ -61,35 +74,57 @@ def measure(lesson: Lesson) -> dict[str, dict[str, float]]:
     return tolerances
 
 
-def check(lesson: Lesson) -> list[Checked]:
+def check(lesson: Lesson) -> list[Result]:
     """Judge every variant of a lesson on several seeds."""
-    with ProcessPoolExecutor() as pool:
+    with ProcessPoolExecutor(initializer=torch.set_num_threads, initargs=(1,)) as pool:
         return list(pool.map(check_exercise, [(lesson, exercise) for exercise in lesson.exercises]))
 
 
-def _measure(job: tuple[Lesson, Exercise]) -> dict[str, float]:
+def _measure(job: tuple[Lesson, Exercise]) -> Lines:
     lesson, exercise = job
     reference = program.load(lesson)
     variants = read_variants(lesson, exercise)
-    lines = reference.record(exercise.name, PRACTICE_SEED).lines
-    spread = {line.name: 0.0 for line in lines}
-    if any(_is_measured(line) for line in lines):
-        for seed in MEASURED_SEEDS:
-            for name, distance in _spread(reference, exercise, variants, seed).items():
-                spread[name] = max(spread[name], distance)
-    return {line.name: _tolerance(line, spread[line.name]) for line in lines}
+    first = reference.record(exercise.name, PRACTICE_SEED)
+    spread = {line.name: 0.0 for line in first.lines}
+    constant = {line.name: not isinstance(KINDS[line.kind], CheckedKind) for line in first.lines}
+    for seed in MEASURED_SEEDS:
+        wanted = reference.record(exercise.name, seed)
+        for line, other in zip(first.lines, wanted.lines, strict=True):
+            constant[line.name] &= _same_outcomes(line, other)
+        for name, distance in _spread(reference, exercise, variants, seed, wanted).items():
+            spread[name] = max(spread[name], distance)
+    return {
+        line.name: Measured(
+            tolerance=_tolerance(line, spread[line.name]), constant=constant[line.name]
+        )
+        for line in first.lines
+    }
 
 
-def _is_measured(line: Line) -> bool:
-    return line.kind in ("call", "gradient") and not is_claim(line)
+def _same_outcomes(line: Line, other: Line) -> bool:
+    """Return whether a line's outcomes are the same on another seed, whatever its inputs were."""
+    pairs = zip(line.cases, other.cases, strict=True)
+    return all(
+        a.outcome.error == b.outcome.error and apart(a.outcome.value, b.outcome.value).distance == 0
+        for a, b in pairs
+    )
 
 
 def _tolerance(line: Line, spread: float) -> float:
-    if line.kind == "check":
+    kind = KINDS[line.kind]
+    if isinstance(kind, CheckedKind):
         return 1.0
-    if not _is_measured(line):
+    if not kind.measured:
         return 0.0
-    return _round_up(max(SAFETY * min(spread, WIDEST), FLOOR))
+    floor_ = FLOOR_DOUBLE if _is_double(line) else FLOOR
+    return _round_up(max(SAFETY * min(spread, WIDEST), floor_))
+
+
+def _is_double(line: Line) -> bool:
+    """Return whether all numbers of a line's outcomes are in float64."""
+    dtypes = {t.dtype for case in line.cases for t in tensors_in(case.outcome.value)}
+    floats = {dtype for dtype in dtypes if dtype.is_floating_point}
+    return floats == {torch.float64}
 
 
 def _round_up(number: float) -> float:
@@ -100,17 +135,22 @@ def _round_up(number: float) -> float:
 
 
 def _spread(
-    reference: program.Program, exercise: Exercise, variants: Variants, seed: int
+    reference: program.Program,
+    exercise: Exercise,
+    variants: Variants,
+    seed: int,
+    wanted: Recording,
 ) -> dict[str, float]:
-    wanted = reference.record(exercise.name, seed)
+    """Return for each measured line how far right answers are from the reference, at most."""
     others = [reference.record(exercise.name, seed, double=True)]
     others += [expected.record(reference, variant, seed) for variant in variants.right]
     spread: dict[str, float] = {}
     for other in others:
         for line, same in zip(wanted.lines, other.lines, strict=True):
-            if _is_measured(line):
-                distance = difference_of(line, _as(same.outcome, line.outcome)).distance
-                spread[line.name] = max(spread.get(line.name, 0.0), distance)
+            kind = KINDS[line.kind]
+            for case, mine in zip(line.cases, same.cases, strict=True) if kind.measured else ():
+                found = kind.compare(_as(mine.outcome, case.outcome), case).distance
+                spread[line.name] = max(spread.get(line.name, 0.0), found)
     return spread
 
 
@@ -123,37 +163,50 @@ def _cast(value: Plain, like: Plain) -> Plain:
         return value.to(like.dtype)
     if isinstance(value, list | tuple) and isinstance(like, list | tuple):
         return [_cast(v, w) for v, w in zip(value, like, strict=True)]
+    if isinstance(value, dict) and isinstance(like, dict):
+        return {name: _cast(value.get(name), item) for name, item in like.items()}
     return value
 
 
-def check_exercise(job: tuple[Lesson, Exercise]) -> Checked:
+def check_exercise(job: tuple[Lesson, Exercise]) -> Result:
     """Judge every variant of one exercise on several seeds."""
     lesson, exercise = job
     reference = program.load(lesson)
     variants = read_variants(lesson, exercise)
-    tolerances = expected.read_tolerances(lesson).get(exercise.name, {})
+    measured = expected.read_tolerances(lesson).get(exercise.name, {})
     faults: list[str] = []
     margins: list[float] = [inf]
     caught: set[str] = set()
+    earned: dict[str, float] = {}
     if len(variants.right) < FEWEST_RIGHT or len(variants.wrong) < FEWEST_WRONG:
         faults.append(
             f"{len(variants.right)} right and {len(variants.wrong)} wrong variants; before it is "
             f"released it needs {FEWEST_RIGHT} and {FEWEST_WRONG}"
         )
-    lines: set[str] = set()
+    lines: tuple[Line, ...] = ()
     for seed in CHECKED_SEEDS:
-        key = expected.make_key(reference, exercise, seed, tolerances)
-        lines |= {line.name for line in key.expected.lines}
+        key = expected.right_key(reference, exercise, seed, measured)
+        lines = key.expected.lines
         for variant in variants.right:
             faults += _failed_right(reference, variant, seed, key)
-        for wrong in key.wrong:
-            failed, margin, least = _margin(wrong, key)
+        for wrong in variants.wrong:
+            recording = expected.record(reference, wrong, seed)
+            failed, margin, least = _margin(recording, key)
             caught |= failed
             margins.append(margin)
+            share = judge(recording, key, trusted=True).points / exercise.points
+            earned[wrong.name] = max(share, earned.get(wrong.name, 0.0))
             if margin < least:
                 faults.append(f"wrong variant {wrong.name} {_misses(margin, least)} (seed {seed})")
-    faults += [f"no wrong variant fails the line “{line}”" for line in sorted(lines - caught)]
-    return Checked(
+    names = [line.name for line in lines]
+    faults += [f"no wrong variant fails the line “{name}”" for name in names if name not in caught]
+    faults += [
+        f"wrong variant {wrong.name} earns {earned[wrong.name]:.0%} of the points; an answer that "
+        f"misses the idea earns at most {MOST_EARNED:.0%}, a near miss is marked as one"
+        for wrong in variants.wrong
+        if wrong.kind == "wrong" and earned[wrong.name] > MOST_EARNED
+    ]
+    return Result(
         exercise=exercise.name,
         points=exercise.points,
         lines=len(lines),
@@ -161,6 +214,7 @@ def check_exercise(job: tuple[Lesson, Exercise]) -> Checked:
         wrong=len(variants.wrong),
         margin=min(margins),
         milliseconds=_milliseconds(reference, exercise),
+        earned=earned,
         faults=tuple(faults),
     )
 
@@ -168,26 +222,29 @@ def check_exercise(job: tuple[Lesson, Exercise]) -> Checked:
 def _failed_right(reference: program.Program, variant: Variant, seed: int, key: Key) -> list[str]:
     verdict = judge(expected.record(reference, variant, seed), key)
     return [
-        f"right variant {variant.name} fails “{line.name}”: {line.reason} (seed {seed})"
+        f"right variant {variant.name} fails “{line.name}”: "
+        f"{line.failure.sentence if line.failure else verdict.note} (seed {seed})"
         for line in verdict.lines
         if not line.passed
     ]
 
 
-def _margin(wrong: Wrong, key: Key) -> tuple[set[str], float, float]:
-    """The lines a wrong variant fails; by how many tolerances it misses the clearest one; and
-    the least that this may be."""
+def _margin(recording: Recording, key: Key) -> tuple[set[str], float, float]:
+    """Return the lines a wrong variant fails; by how many tolerances it misses the clearest one;
+    and the least that this may be."""
     failed, margin, least = set(), 0.0, float(SAFETY)
-    for line, outcome, tolerance in zip(
-        key.expected.lines, wrong.outcomes, key.tolerances, strict=True
-    ):
-        distance = difference_of(line, outcome).distance
+    outcomes = outcomes_of(recording, key.expected)
+    for line, found, tolerance in zip(key.expected.lines, outcomes, key.tolerances, strict=True):
+        kind = KINDS[line.kind]
+        pairs = zip(found, line.cases, strict=True)
+        distance = max(kind.compare(outcome, case).distance for outcome, case in pairs)
         if distance <= tolerance:
             continue
         failed.add(line.name)
         times = inf if isinf(distance) else distance / max(tolerance, 1e-12)
         if times > margin:
-            margin, least = times, float(CHECK_MARGIN if line.kind == "check" else SAFETY)
+            margin = times
+            least = float(CHECK_MARGIN if isinstance(kind, CheckedKind) else SAFETY)
     return failed, margin, least
 
 
@@ -206,7 +263,7 @@ def _milliseconds(reference: program.Program, exercise: Exercise) -> float:
     return 1000 * (time.perf_counter() - start)
 
 
-def table_rows(results: list[Checked]) -> list[list[Any]]:
+def table_rows(results: list[Result]) -> list[list[Any]]:
     """The results as rows of a table."""
     return [
         [

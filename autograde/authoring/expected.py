@@ -1,31 +1,43 @@
-"""Answer keys: run the reference and the known wrong answers on one seed."""
+"""The key of an exercise: run the reference on a seed, and known mistakes on the practice seed."""
 
 import hashlib
 import json
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
+from typing import TypedDict
 
 from autograde import __version__
 from autograde.authoring import program
 from autograde.authoring.variants import Variant, read_variants
 from autograde.course import CURRICULUM, CourseError, Exercise, Lesson
-from autograde.rubric.key import Key, Wrong, pack_wrong
-from autograde.rubric.lines import outcomes_of
-from autograde.rubric.recording import Recording
+from autograde.rubric.key import Key, Mistake
+from autograde.rubric.kinds import KINDS, Checked, outcomes_of
+from autograde.rubric.recording import Line, Outcome, Recording
+from autograde.rubric.session import PRACTICE_SEED
+
+
+class Measured(TypedDict):
+    """What `autograde check --measure` found of one rubric line."""
+
+    tolerance: float
+    constant: bool
+
+
+Lines = dict[str, Measured]
 
 
 def tolerance_file(lesson: Lesson) -> Path:
     return lesson.folder / "tolerances.json"
 
 
-def read_tolerances(lesson: Lesson) -> dict[str, dict[str, float]]:
-    """The measured tolerance of each line, by exercise and line; see `autograde check`."""
+def read_tolerances(lesson: Lesson) -> dict[str, Lines]:
+    """Return what was measured of each line, by exercise and line; see `autograde check`."""
     path = tolerance_file(lesson)
     if not path.is_file():
         return {}
-    tolerances: dict[str, dict[str, float]] = json.loads(path.read_text(encoding="utf-8"))
-    return tolerances
+    measured: dict[str, Lines] = json.loads(path.read_text(encoding="utf-8"))
+    return measured
 
 
 def digest(lesson: Lesson) -> str:
@@ -40,24 +52,24 @@ def digest(lesson: Lesson) -> str:
     return hashlib.sha256(b"\0".join(parts)).hexdigest()
 
 
-def make_keys(lesson: Lesson, seed: int) -> dict[str, Key]:
-    """The answer keys of a lesson for one seed, by exercise.
+def practice_keys(lesson: Lesson) -> dict[str, Key]:
+    """Return the keys of a lesson on the practice seed, by exercise, with hints and mistakes.
 
     Raises:
         CourseError: an exercise has no variants or no measured tolerances, or its reference
             fails; the message names them all.
     """
-    return _make_keys(lesson, seed, digest(lesson))
+    return _practice_keys(lesson, digest(lesson))
 
 
 @lru_cache(maxsize=2)
-def _make_keys(lesson: Lesson, seed: int, _digest: str) -> dict[str, Key]:
-    reference, tolerances = program.load(lesson), read_tolerances(lesson)
+def _practice_keys(lesson: Lesson, _digest: str) -> dict[str, Key]:
+    reference, measured = program.load(lesson), read_tolerances(lesson)
     keys, faults = {}, []
     for exercise in lesson.exercises:
-        known = tolerances.get(exercise.name, {})
         try:
-            keys[exercise.name] = make_key(reference, exercise, seed, known)
+            lines = measured.get(exercise.name, {})
+            keys[exercise.name] = practice_key(reference, exercise, lines)
         except CourseError as error:
             faults.append(str(error))
     if faults:
@@ -65,37 +77,58 @@ def _make_keys(lesson: Lesson, seed: int, _digest: str) -> dict[str, Key]:
     return keys
 
 
-def make_key(
-    reference: program.Program, exercise: Exercise, seed: int, tolerances: dict[str, float]
-) -> Key:
-    """The answer key of one exercise for one seed."""
+def practice_key(reference: program.Program, exercise: Exercise, measured: Lines) -> Key:
+    """Return the key of one exercise on the practice seed, with hints and known mistakes."""
     variants = read_variants(reference.lesson, exercise)
+    key = right_key(reference, exercise, PRACTICE_SEED, measured)
+    mistakes = [
+        _mistake(variant, record(reference, variant, PRACTICE_SEED), key)
+        for variant in variants.wrong
+    ]
+    return replace(key, hints=variants.hints, mistakes=tuple(m for m in mistakes if m.belief))
+
+
+def right_key(reference: program.Program, exercise: Exercise, seed: int, measured: Lines) -> Key:
+    """Return the key of one exercise for one seed, from one run of the reference alone.
+
+    Raises:
+        CourseError: the reference fails, or a line was not measured.
+    """
     expected = reference.record(exercise.name, seed)
     if expected.stopped:
-        raise CourseError(f"the reference of {exercise.name} fails: {expected.stopped}")
-    missing = [line.name for line in expected.lines if line.name not in tolerances]
+        raise CourseError(
+            f"the reference of {exercise.name} fails: {expected.stopped.error}: "
+            f"{expected.stopped.message}"
+        )
+    missing = [line.name for line in expected.lines if line.name not in measured]
     if missing:
         raise CourseError(
             f"no tolerance was measured for {exercise.name}: {', '.join(missing)}. "
             f"Run: autograde check --measure {reference.lesson.name}"
         )
-    key = Key(
+    return Key(
         exercise=exercise.name,
         points=exercise.points,
         needs=exercise.needs,
-        hints=variants.hints,
-        expected=expected,
-        tolerances=tuple(tolerances[line.name] for line in expected.lines),
-        known=pack_wrong(()),
+        hints=(),
+        expected=replace(expected, lines=tuple(map(_without_examples, expected.lines))),
+        tolerances=tuple(measured[line.name]["tolerance"] for line in expected.lines),
+        claims=tuple(
+            measured[line.name]["constant"] or KINDS[line.kind].claims(line.cases)
+            for line in expected.lines
+        ),
     )
-    wrong = tuple(
-        _wrong(variant, record(reference, variant, seed), key) for variant in variants.wrong
-    )
-    return replace(key, known=pack_wrong(wrong))
+
+
+def _without_examples(line: Line) -> Line:
+    """Leave out the reference's own result where several are right: it would give one away."""
+    if not isinstance(KINDS[line.kind], Checked):
+        return line
+    return replace(line, cases=tuple(replace(case, outcome=Outcome()) for case in line.cases))
 
 
 def record(reference: program.Program, variant: Variant, seed: int) -> Recording:
-    """What the rubric records of a variant.
+    """Return what the rubric records of a variant.
 
     Raises:
         CourseError: its code fails before anything is called.
@@ -110,6 +143,16 @@ def record(reference: program.Program, variant: Variant, seed: int) -> Recording
     return answered.record(variant.exercise, seed)
 
 
-def _wrong(variant: Variant, recording: Recording, key: Key) -> Wrong:
-    outcomes = tuple(outcomes_of(recording, key))
-    return Wrong(variant.name, variant.misconception, variant.hint, outcomes)
+def _mistake(variant: Variant, recording: Recording, key: Key) -> Mistake:
+    outcomes = outcomes_of(recording, key.expected)
+    failed = {
+        i: tuple(found)
+        for i, (line, found, tolerance) in enumerate(
+            zip(key.expected.lines, outcomes, key.tolerances, strict=True)
+        )
+        if any(
+            KINDS[line.kind].compare(outcome, case).distance > tolerance
+            for outcome, case in zip(found, line.cases, strict=True)
+        )
+    }
+    return Mistake(variant.name, variant.misconception, variant.hint, failed)

@@ -7,12 +7,11 @@ from collections.abc import Iterator
 from nbformat import NotebookNode
 
 from autograde.authoring import program
-from autograde.authoring.expected import make_keys
+from autograde.authoring.expected import practice_keys
 from autograde.authoring.variants import Variants, read_variants
 from autograde.course import CURRICULUM, CourseError, Exercise, Lesson, Written, grade_id
 from autograde.rubric.judge import judge
 from autograde.rubric.key import Key
-from autograde.rubric.lines import difference_of
 from autograde.rubric.session import PRACTICE_SEED
 
 BEGIN, END = "BEGIN SOLUTION", "END SOLUTION"
@@ -20,6 +19,7 @@ GIVEN, END_GIVEN = "### BEGIN GIVEN", "### END GIVEN"
 SCHEME_BEGIN, SCHEME_END = "BEGIN MARK SCHEME", "END MARK SCHEME"
 STUB = ("# YOUR CODE HERE", "raise NotImplementedError()")
 WRITTEN_STUB = ("YOUR ANSWER HERE",)
+LONGEST_RUBRIC = 15
 
 
 def lint_source(lesson: Lesson, nb: NotebookNode) -> list[str]:
@@ -83,11 +83,8 @@ def _lint_exercise(
         yield f'{exercise.rubric_cell} does not open rubric("{exercise.name}")'
     if problem := _no_python(rubric.source):
         yield f"{exercise.rubric_cell} {problem}"
-    elif _leaks(rubric.source):
-        yield (
-            f"{exercise.rubric_cell} binds names that may be the student's; put its lines into "
-            f'one function: @rubric("{exercise.name}") def _rubric(r): …'
-        )
+    else:
+        yield from _lint_rubric(exercise, rubric.source)
     if "raises-exception" not in rubric.metadata.get("tags", []):
         yield f"{exercise.rubric_cell} needs the tag raises-exception, so that Run All goes on"
     if solution is not None and names.index(exercise.rubric_cell) < names.index(exercise.name):
@@ -130,16 +127,25 @@ def _no_python(source: str) -> str:
     return ""
 
 
-def _leaks(source: str) -> bool:
-    """Whether a rubric cell does more than to import and to define one decorated function."""
-    if not (body := ast.parse(source).body):
-        return False  # it opens no rubric, which is told already
-    *imports, lines = body
-    return not (
-        isinstance(lines, ast.FunctionDef)
-        and lines.name == "_rubric"
-        and all(isinstance(node, ast.ImportFrom) for node in imports)
-    )
+def _lint_rubric(exercise: Exercise, source: str) -> Iterator[str]:
+    """Faults of a rubric that is more than a list of calls: students read it as the contract."""
+    tree = ast.parse(source)
+    names = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
+    if len(tree.body) != 1 or names != ["_"]:
+        yield (
+            f"{exercise.rubric_cell} holds more than its lines; put them into one function: "
+            f'@rubric("{exercise.name}") def _(r): …'
+        )
+    heavy = (ast.Lambda, ast.ClassDef, ast.Import, ast.ImportFrom, ast.FunctionDef)
+    inside = [node for statement in tree.body for node in ast.walk(statement)]
+    if sum(isinstance(node, heavy) for node in inside) > len(names):
+        yield (
+            f"{exercise.rubric_cell} defines or imports something; what a line needs beside calls "
+            "is a probe of the package"
+        )
+    code = [line for line in source.splitlines() if line.strip() and line.strip()[0] != "#"]
+    if len(code) > LONGEST_RUBRIC:
+        yield f"{exercise.rubric_cell} has {len(code)} lines of code, at most {LONGEST_RUBRIC}"
 
 
 def solution_lines(source: str) -> list[str]:
@@ -265,7 +271,7 @@ def _place(cell: NotebookNode) -> str:
 def lint_variants(lesson: Lesson) -> list[str]:
     """Faults of hints, variants and rubric lines."""
     try:
-        keys = make_keys(lesson, PRACTICE_SEED)
+        keys = practice_keys(lesson)
     except CourseError as error:
         return str(error).splitlines()
     faults: list[str] = []
@@ -284,10 +290,10 @@ def _lint_variants(variants: Variants, key: Key) -> Iterator[str]:
     for wrong in variants.wrong:
         if not wrong.misconception or not wrong.hint:
             yield f"{name}: {wrong.name} lacks a misconception or a hint"
+    failed = {number for mistake in key.mistakes for number in mistake.failed}
     for number, line in enumerate(key.expected.lines):
-        outcomes = [wrong.outcomes[number] for wrong in key.wrong]
-        if all(difference_of(line, o).distance <= key.tolerances[number] for o in outcomes):
-            yield f"{name}: no wrong variant can fail the line “{line.name}”"
+        if number not in failed:
+            yield f"{name}: no wrong variant fails the line “{line.name}”"
 
 
 def lint_stubs(lesson: Lesson, nb: NotebookNode) -> list[str]:
@@ -295,13 +301,13 @@ def lint_stubs(lesson: Lesson, nb: NotebookNode) -> list[str]:
 
     Code that is given to be mended earns nothing as it is, and a note says what to do.
     """
-    reference, keys = program.load(lesson), make_keys(lesson, PRACTICE_SEED)
+    reference, keys = program.load(lesson), practice_keys(lesson)
     faults = []
     for exercise in lesson.exercises:
         cell = next(cell for cell in nb.cells if grade_id(cell) == exercise.name)
         stub = reference.with_answer(without_solution(cell.source))
         recording = stub.record(exercise.name, PRACTICE_SEED)
-        verdict = judge(recording, keys[exercise.name])
+        verdict = judge(recording, keys[exercise.name], trusted=True)
         if GIVEN in cell.source:
             if verdict.points or not verdict.note:
                 faults.append(f"{exercise.name}: the given code earns points, or nothing is said")

@@ -60,7 +60,7 @@ import matplotlib.pyplot as plt
 import torch
 from torch import nn
 
-from autograde.notebook import attention_picture, beside, chart, explore, heatmap, hint, panels, show, table, why
+from autograde.notebook import attention_picture, beside, chart, explore, heatmap, hint, panels, progress, rubric, show, table, why
 
 # "cuda" runs the lesson on a GPU
 device = torch.device(os.environ.get("AUTOGRADE_DEVICE", "cpu"))
@@ -146,23 +146,14 @@ def attention_scores(queries, keys):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_attention_scores", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-from autograde.notebook import rubric
-
-
+# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_attention_scores", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# The rubric of `attention_scores`: each line is a sentence of the contract. Open it to read what is asked.
 @rubric("attention_scores")
-def _rubric(r):
-    r.call("five queries, eight keys", attention_scores, r.normal(5, 7), r.normal(8, 7))
-    r.call("one query, one key", attention_scores, r.normal(1, 9), r.normal(1, 9))
-    r.call("keys of one number", attention_scores, r.normal(6, 1), r.normal(5, 1))
-    r.call("as many keys as numbers in a key", attention_scores, r.normal(9, 7), r.normal(7, 7))
-    r.call("as many queries as keys", attention_scores, r.normal(8, 5), r.normal(8, 5))
-    zero_sum = r.normal(6, 5, dtype=torch.float64)
-    zero_sum = 100 * (zero_sum - zero_sum.mean(dim=0))  # what float32 rounds off 10,000 is seen
-    r.call("large numbers in float64, stored by columns", attention_scores,
-           1e4 + r.normal(6, 8, dtype=torch.float64).T, zero_sum.T)
-    r.gradient("lets gradients through", attention_scores, r.normal(7, 6), r.normal(4, 6))
-    r.arguments("leaves its arguments as they were")
+def _(r):
+    r.each("entry [i, j] is query i · key j", attention_scores, (r.normal(2, 3), r.normal(4, 3)), (r.normal(7, 5), r.normal(7, 5)))
+    r.each("one query, one key, keys of one number", attention_scores, (r.normal(1, 4), r.normal(1, 4)), (r.normal(3, 1), r.normal(2, 1)))
+    r.call("as many keys as numbers in a key", attention_scores, r.normal(3, 4), r.normal(4, 4))
+    r.conventions(attention_scores, r.normal(3, 2), r.normal(4, 2))
 
 # %% [markdown]
 # Now your code draws the picture. Row i is query i, column j is key j. Look along the row of *step*:
@@ -236,30 +227,18 @@ def stable_softmax(x, dim=-1):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_stable_softmax", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-from autograde.notebook import rubric
-
-
+# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_stable_softmax", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# The rubric of `stable_softmax`: each line is a sentence of the contract. Open it to read what is asked.
 @rubric("stable_softmax", forbids=["softmax", "softmin", "cross_entropy", "scaled_dot_product_attention"])
-def _rubric(r):
-    far = 1e4 * r.normal(6).sign()
-    far[0], far[1] = 1e4, -1e4
-
-    whole = r.normal(9).round()
-    whole[4] = 0
-
-    r.call("one row of whole numbers", stable_softmax, whole)
-    r.call("a matrix, over its columns (dim=0)", stable_softmax, r.normal(8, 7), 0)
-    r.call("four dimensions, over the second (dim=1)", stable_softmax, 300 + 20 * r.normal(2, 7, 3, 5), dim=1)
-    r.call("numbers 20,000 apart in one row", stable_softmax, 1e4 * r.uniform(8))
-    r.call("rows 20,000 apart", stable_softmax, r.normal(6, 9) + far[:, None])
-    r.call("columns 20,000 apart (dim=-2), in float64", stable_softmax, r.normal(8, 6, dtype=torch.float64) + far, dim=-2)
-    r.call("three dimensions, over the middle one (dim=-2)", stable_softmax,
-           20 * r.normal(4, 8, 1) + far[:4, None, None] / 10, dim=-2)
-    r.call("a matrix stored by columns", stable_softmax, 3 * r.normal(8, 5).T, dim=1)
-    r.gradient("lets gradients through, also columns 20,000 apart", stable_softmax, r.normal(7, 6) + far, dim=-2)
+def _(r):
+    far = 1e4 * r.signs(6)
+    r.each("softmax over the last dimension", stable_softmax, (r.normal(3),), (2 * r.normal(4, 5),), (r.normal(2, 4, 3).mT,))
+    r.each("over any other dim", stable_softmax, (r.normal(3, 2), 0), (300 + 20 * r.normal(2, 7, 3, 5), 1), (3 * r.normal(4, 6, 5), -2))
+    r.each("no inf or nan when numbers of one row are 20,000 apart", stable_softmax, (far[:3],), (1e4 * r.uniform(8),))
+    r.each("right when whole rows are 20,000 apart", stable_softmax, (r.normal(6, 3) + far[:, None],), (r.normal(3, 6) + far, -2))
+    r.call("the same in three dimensions", stable_softmax, r.normal(6, 4, 3) + far[:, None, None], dim=1)
     r.forbids("is written from exp and sums", stable_softmax)
-    r.arguments("leaves its argument as it was")
+    r.conventions(stable_softmax, r.normal(4, 6) + far, -2)
 
 # %% [markdown]
 # Here is your softmax on the scores of the query *journey*, first divided by 4, then as they are,
@@ -318,57 +297,14 @@ def dot_product_std(d_k, n_samples, generator):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_dot_product_std", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-from autograde.notebook import rubric
-
-
+# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_dot_product_std", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# The rubric of `dot_product_std`: each line is a sentence of the contract. Open it to read what is asked.
 @rubric("dot_product_std")
-def _rubric(r):
-    from builtins import enumerate, float, isinstance, range, type
-
-    first, second = r.integer(1, 10**6), r.integer(10**6 + 1, 10**7)
-
-    def measure(d_k, n_samples, seed):
-        return dot_product_std(d_k, n_samples, torch.Generator().manual_seed(seed))
-
-    def float_measure(d_k, n_samples, seed):
-        return float(measure(d_k, n_samples, seed))
-
-    def two_measures(d_k, n_samples, seed):
-        return [float_measure(d_k, n_samples, seed), float_measure(d_k, n_samples, seed + 1)]
-
-    def with_global_seed(seed, generator):
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            return float(dot_product_std(5, 30, generator))
-
-    def one_state(seed):
-        used, fresh = torch.Generator().manual_seed(seed), torch.Generator().manual_seed(seed)
-        return [with_global_seed(i, generator) for i, generator in enumerate((used, fresh, used))]
-
-    def no_generator(*seeds):
-        return [with_global_seed(s, None) for s in seeds]
-
-    def keeps_state(seed):
-        state = torch.get_rng_state()
-        measure(4, 9, seed)
-        return torch.equal(torch.get_rng_state(), state)
-
-    def kind_of_result(seed):
-        result = measure(4, 9, seed)
-        return "float" if isinstance(result, float) else type(result).__name__
-
-    r.check("spread of keys with many numbers", "measures_std", two_measures,
-            d_k=r.integer(40, 90), n_samples=8000, seed=second)
-    r.check("keys with few numbers: measurements scatter about the spread", "scatters",
-            lambda d_k, n_samples, seed, repeats:
-                [float_measure(d_k, n_samples, seed + i) for i in range(repeats)],
-            d_k=r.integer(7, 9), n_samples=400, seed=first, repeats=600)
-    r.check("same generator state, same number", "follows_generator", one_state, first)
-    r.check("generator=None draws from torch's own", "follows_generator", no_generator, first, first, second)
-    r.call("two samples of one number are enough", lambda seed: 0 < float_measure(1, 2, seed) < float("inf"), second)
-    r.call("leaves PyTorch's own random state alone", keeps_state, first)
-    r.call("returns a Python float", kind_of_result, first)
+def _(r):
+    r.sample("is close to sqrt(d_k), and never the same number twice", "near_root", dot_product_std, r.integer(40, 90), 8000, times=2)
+    r.sample("scatters from run to run as a measurement does", "scatters_about_root", dot_product_std, r.integer(7, 9), 400, times=600)
+    r.sample("two samples are enough", "positive_floats", dot_product_std, 1, 2, times=3)
+    r.follows_generator("draws from its generator alone, from torch's own for None", dot_product_std, 5, 30)
 
 # %% tags=["raises-exception"]
 generator = torch.Generator().manual_seed(123)
@@ -472,22 +408,15 @@ def attention_weights(scores, d_k):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_attention_weights", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-from autograde.notebook import rubric
-
-
+# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_attention_weights", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# The rubric of `attention_weights`: each line is a sentence of the contract. Open it to read what is asked.
 @rubric("attention_weights")
-def _rubric(r):
-    r.call("five queries, eight keys", attention_weights, (2 * r.normal(5, 8)).round(), d_k=3)
-    r.call("as many queries as keys", attention_weights, 3 * r.normal(7, 7), 10)
-    r.call("one key alone", attention_weights, 2 * r.normal(6, 1), 4)
-    r.call("one query alone", attention_weights, 2 * r.normal(1, 6), 4)
-    r.call("a key of one number", attention_weights, r.normal(9, 7), 1)
-    r.call("large scores and large keys", attention_weights, 40 * r.normal(7, 9), 512)
-    r.call("scores in the thousands", attention_weights, 1e4 * r.uniform(8, 7), 5)
-    r.call("float64, stored by columns", attention_weights, 1e4 + 2 * r.normal(9, 6, dtype=torch.float64).T, 7)
-    r.gradient("lets gradients through", attention_weights, r.normal(4, 7), 6)
-    r.arguments("leaves its arguments as they were")
+def _(r):
+    r.each("softmax over the keys of scores / sqrt(d_k)", attention_weights, (2 * r.normal(2, 3), 4), (2 * r.normal(5, 8).round(), 3))
+    r.call("as many queries as keys", attention_weights, 3 * r.normal(6, 6), 10)
+    r.each("one key, one query, a key of one number", attention_weights, (r.normal(3, 1), 4), (r.normal(1, 4), 4), (r.normal(4, 3), 1))
+    r.each("large keys, scores in the thousands", attention_weights, (40 * r.normal(3, 4), 512), (1e4 * r.uniform(8, 7), 5))
+    r.conventions(attention_weights, 2 * r.normal(3, 4), 6)
 
 # %% tags=["raises-exception"]
 weights = attention_weights(scores, d_k=3)  # (6, 6)
@@ -524,23 +453,13 @@ def context_vectors(weights, values):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_context_vectors", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-from autograde.notebook import rubric
-
-
+# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_context_vectors", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# The rubric of `context_vectors`: each line is a sentence of the contract. Open it to read what is asked.
 @rubric("context_vectors")
-def _rubric(r):
-    shares = torch.softmax(r.normal(5, 8), dim=-1)
-    one_row = torch.softmax(r.normal(1, 6), dim=-1)
-    r.call("rows that add up to 1, also one alone", lambda *pairs: [context_vectors(*pair) for pair in pairs],
-           (shares, r.normal(8, 3)), (one_row, r.normal(6, 1)))
-    r.call("as many keys as numbers in a value", context_vectors, r.normal(7, 7).abs(), r.normal(7, 7))
-    r.call("rows that add up to something else", context_vectors, r.normal(9, 7), r.normal(7, 10))
-    zero_sum = r.normal(8, 6, dtype=torch.float64)
-    zero_sum = zero_sum - zero_sum.mean(dim=0)  # what float32 rounds off 10,000 is seen
-    r.call("float64, stored by columns", context_vectors, zero_sum.T, 1e4 + r.normal(5, 8, dtype=torch.float64).T)
-    r.gradient("lets gradients through", context_vectors, r.normal(4, 6), r.normal(6, 7))
-    r.arguments("leaves its arguments as they were")
+def _(r):
+    r.each("row i is the sum of the values, each times its weight", context_vectors, (r.normal(2, 3), r.normal(3, 4)), (r.normal(5, 5), r.normal(5, 5)))
+    r.call("one query, values of one number", context_vectors, r.normal(1, 4), r.normal(4, 1))
+    r.conventions(context_vectors, r.normal(2, 3), r.normal(3, 4))
 
 # %% tags=["raises-exception"]
 context = context_vectors(weights, inputs)  # (6, 3)
@@ -617,38 +536,17 @@ class SelfAttention_v1(nn.Module):
         ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_SelfAttention_v1", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-from autograde.notebook import rubric
-
-
+# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_SelfAttention_v1", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# The rubric of `SelfAttention_v1`: each line is a sentence of the contract. Open it to read what is asked.
 @rubric("SelfAttention_v1")
-def _rubric(r):
-    from builtins import sum
-
-    def drawn(d_in, d_out, **kind):
-        return {name: r.normal(d_in, d_out, **kind) for name in ("W_query", "W_key", "W_value")}
-
-    def fresh_matrices(d_in, d_out):
-        one, two = SelfAttention_v1(d_in, d_out), SelfAttention_v1(d_in, d_out)
-        return [one.W_query, one.W_key, one.W_value, two.W_query, two.W_key, two.W_value]
-
-    def zero_sum(d_in, d_out):  # what float32 rounds off 10,000 is seen
-        matrices = drawn(d_in, d_out, dtype=torch.float64)
-        return {name: matrix - matrix.mean(dim=0) for name, matrix in matrices.items()}
-
-    r.forward("three sentences, from 5 numbers to 3", SelfAttention_v1, (5, 3), drawn(5, 3),
-              r.normal(7, 5), r.normal(8, 5), r.normal(7, 5))
-    r.forward("after its matrices have changed", SelfAttention_v1, (4, 6), drawn(4, 6), r.normal(8, 4), then=drawn(4, 6))
-    r.forward("as many tokens as numbers, in and out", SelfAttention_v1, (7, 7), drawn(7, 7), 6 * r.normal(7, 7))
-    r.forward("one token alone, one number out", SelfAttention_v1, (6, 1), drawn(6, 1), r.normal(1, 6))
-    r.forward("float64, stored by columns", SelfAttention_v1, (6, 8), zero_sum(6, 8),
-              1e4 + r.normal(6, 9, dtype=torch.float64).T)
-    r.backward("all three matrices learn", SelfAttention_v1, (5, 4), drawn(5, 4), r.normal(7, 5))
-    r.check("starts from torch.rand, each matrix its own", "starts_uniform",
-            fresh_matrices, 40, 30)
-    r.call("learns three matrices and nothing else",
-           lambda: sum(p.numel() for p in SelfAttention_v1(5, 4).parameters() if p.requires_grad))
-    r.arguments("leaves its arguments as they were")
+def _(r):
+    layer = r.layer(SelfAttention_v1, d_in=3, d_out=2)
+    layer.parameters("W_query W_key W_value", "d_in d_out")
+    layer.outputs("gives the context vectors of any number of tokens", r.normal(2, 3), r.normal(1, 3), 2 * r.normal(6, 3))
+    layer.outputs("for any d_in and d_out", 2 * r.normal(5, 7), d_in=7, d_out=5)
+    layer.outputs("as many tokens as numbers, in and out", 2 * r.normal(4, 4), d_in=4, d_out=4)
+    layer.starts_uniform("its matrices start from torch.rand, each from its own", d_in=40, d_out=30)
+    layer.conventions(r.normal(6, 3))
 
 # %% tags=["raises-exception"]
 torch.manual_seed(123)
@@ -710,53 +608,17 @@ class SelfAttention_v2(nn.Module):
         ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_SelfAttention_v2", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-from autograde.notebook import rubric
-
-
+# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_SelfAttention_v2", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# The rubric of `SelfAttention_v2`: each line is a sentence of the contract. Open it to read what is asked.
 @rubric("SelfAttention_v2")
-def _rubric(r):
-    from builtins import getattr, isinstance, sum
-
-    names = ("W_query", "W_key", "W_value")
-
-    def drawn(d_in, d_out, bias=False, **kind):
-        weights = {f"{name}.weight": r.normal(d_out, d_in, **kind) for name in names}
-        biases = {f"{name}.bias": r.normal(d_out, **kind) for name in names if bias}
-        return weights | biases
-
-    def layers():
-        made = SelfAttention_v2(5, 4)
-        return [getattr(made, name) for name in names]
-
-    def learned():
-        made = [SelfAttention_v2(5, 4), SelfAttention_v2(5, 4, True)]
-        return [sum(p.numel() for p in m.parameters() if p.requires_grad) for m in made]
-
-    def same_starts():
-        first, second = layers(), layers()
-        pairs = [*zip(first, [*first[1:], first[0]]), *zip(first, second)]
-        return [torch.equal(one.weight, other.weight) for one, other in pairs]
-
-    def zero_sum(d_in, d_out):  # what float32 rounds off 10,000 is seen
-        weights = drawn(d_in, d_out, dtype=torch.float64)
-        return {name: weight - weight.mean(dim=1, keepdim=True) for name, weight in weights.items()}
-
-    r.forward("three sentences, from 5 numbers to 3", SelfAttention_v2, (5, 3), drawn(5, 3),
-              r.normal(7, 5), r.normal(8, 5), r.normal(7, 5))
-    r.forward("after its layers have changed", SelfAttention_v2, (4, 6), drawn(4, 6), r.normal(8, 4), then=drawn(4, 6))
-    r.forward("with a bias", SelfAttention_v2, (6, 4), drawn(6, 4, bias=True), r.normal(9, 6), qkv_bias=True)
-    r.forward("as many tokens as numbers, in and out", SelfAttention_v2, (7, 7), drawn(7, 7), 6 * r.normal(7, 7))
-    r.forward("one token alone, one number out", SelfAttention_v2, (6, 1), drawn(6, 1), r.normal(1, 6))
-    r.forward("float64, stored by columns", SelfAttention_v2, (6, 8), zero_sum(6, 8),
-              1e4 + r.normal(6, 9, dtype=torch.float64).T)
-    learning = drawn(5, 4, bias=True)
-    del learning["W_key.bias"]  # its gradient is zero but for rounding: the softmax does not see it
-    r.backward("all three layers learn", SelfAttention_v2, (5, 4, True), learning, r.normal(7, 5))
-    r.call("three layers to learn, a bias only if asked for", learned)
-    r.call("each layer starts from its own numbers", same_starts)
-    r.call("the layers are nn.Linear", lambda: [isinstance(layer, nn.Linear) for layer in layers()])
-    r.arguments("leaves its arguments as they were")
+def _(r):
+    layer = r.layer(SelfAttention_v2, d_in=3, d_out=2, qkv_bias=False)
+    layer.linear("W_query W_key W_value", "d_in -> d_out", bias="qkv_bias")
+    layer.outputs("gives the context vectors of any number of tokens", r.normal(2, 3), r.normal(1, 3), 2 * r.normal(6, 3))
+    layer.outputs("for any d_in and d_out, with a bias if asked for", 2 * r.normal(5, 7), d_in=7, d_out=5, qkv_bias=True)
+    layer.outputs("as many tokens as numbers, in and out", 2 * r.normal(4, 4), d_in=4, d_out=4)
+    layer.made_of("W_query, W_key and W_value are nn.Linear")
+    layer.conventions(r.normal(6, 3))
 
 # %% [markdown]
 # Two layers from two seeds, on the same sentence. First seed 789: scores, weights and context vectors.
@@ -867,61 +729,19 @@ def match_weights(v1, v2):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_match_weights", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-from autograde.notebook import rubric
-
-
+# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_match_weights", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# The rubric of `match_weights`: each line is a sentence of the contract. Open it to read what is asked.
 @rubric("match_weights")
-def _rubric(r):
-    from autograde.rubric.probes import load
-    from builtins import getattr
-
-    def drawn(d_in, d_out):
-        return {f"{name}.weight": r.normal(d_out, d_in) for name in ("W_query", "W_key", "W_value")}
-
-    def matched(weights):
-        d_out, d_in = weights["W_query.weight"].shape
-        v2 = load(SelfAttention_v2(d_in, d_out), weights)
-        v1 = SelfAttention_v1(d_in, d_out).to(v2.W_query.weight)
-        match_weights(v1, v2)
-        return v1, v2
-
-    # each of these begins with the output of v1, so that doing nothing is never right
-    def outputs(weights, x):
-        v1, v2 = matched(weights)
-        return [v1(x), v2(x), v2.training]
-
-    def after_change(weights, x, changed, seen):
-        pair = matched(weights)
-        before = pair[0](x)
-        with torch.no_grad():
-            for parameter in pair[changed].parameters():
-                parameter.mul_(-0.5)
-        return [before, pair[seen](x)]
-
-    def after_changes(weights, x, others, y):
-        return [*after_change(weights, x, changed=1, seen=0), *after_change(others, y, changed=0, seen=1)]
-
-    def with_other_matrices(weights, others, x):
-        v1, _ = matched(weights)
-        before = v1(x)
-        loaded = load(v1, {name.removesuffix(".weight"): other.T for name, other in others.items()})
-        return [before, loaded(x)]
-
-    def after_training(weights, x):
-        v1, v2 = matched(weights)
-        v2(x).square().sum().backward()
-        return [v1(x), *(getattr(v2, name).weight.grad for name in ("W_query", "W_key", "W_value"))]
-
-    r.call("v1 gives the output of v2, also when d_in equals d_out",
-           lambda *pairs: [matched(weights)[0](x) for weights, x in pairs],
-           (drawn(5, 3), r.normal(7, 5)), (drawn(6, 6), r.normal(8, 6)))
-    r.call("v2 is as it was", outputs, drawn(4, 7), r.normal(9, 4))
-    r.call("a later change of one does not reach the other", after_changes,
-           drawn(5, 1), r.normal(7, 5), drawn(4, 5), r.normal(8, 4))
-    r.call("v1 still computes with its own three matrices", with_other_matrices,
-           drawn(6, 3), drawn(6, 3), r.normal(7, 6))
-    r.call("v2 can still learn", after_training, drawn(3, 6), r.normal(9, 3))
+def _(r):
+    v1, v2 = r.layer(SelfAttention_v1, d_in=3, d_out=2), r.layer(SelfAttention_v2, d_in=3, d_out=2)
+    v1.parameters("W_query W_key W_value", "d_in d_out")
+    v2.linear("W_query W_key W_value", "d_in -> d_out")
+    copy = r.copies(match_weights, v1, v2, source=v2)
+    copy.outputs("v1 gives the output of v2", r.normal(2, 3), r.normal(6, 3))
+    copy.outputs("also when d_in and d_out are equal", 2 * r.normal(5, 4), d_in=4, d_out=4)
+    copy.shares_nothing("a later change of one does not reach the other", r.normal(5, 3))
+    copy.keeps_source("v2 is unchanged", r.normal(4, 3))
+    copy.learns("v1 still computes with matrices of its own, and they can learn", r.normal(5, 3))
 
 # %% tags=["raises-exception"]
 match_weights(attention_v1, attention_v2)

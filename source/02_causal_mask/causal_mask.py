@@ -51,7 +51,7 @@ import matplotlib.pyplot as plt
 import torch
 from torch import nn
 
-from autograde.notebook import beside, chart, explore, heatmap, hint, panels, progress, show, table, why
+from autograde.notebook import beside, chart, explore, heatmap, hint, panels, progress, rubric, show, table, why
 
 # "cuda" runs the lesson on a GPU
 device = torch.device(os.environ.get("AUTOGRADE_DEVICE", "cpu"))
@@ -138,21 +138,13 @@ def causal_mask(n):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_causal_mask", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-from autograde.notebook import rubric
-
-
+# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_causal_mask", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# The rubric of `causal_mask`: each line is a sentence of the contract. Open it to read what is asked.
 @rubric("causal_mask")
-def _rubric(r):
-    # a mask is no number that depends on drawn inputs, so it is applied to some
-    def masked(n, weights):
-        return causal_mask(n).to(weights.device) * weights
-
-    r.call("seven tokens", masked, 7, r.normal(7, 7))
-    r.call("many tokens and one, sums of rows", lambda *cases: [masked(n, weights).sum(dim=-1) for n, weights in cases],
-           (200, r.normal(200, 1)), (1, r.normal(1, 1)))
-    r.call("is float32, n by n", lambda *sizes: [torch.zeros_like(causal_mask(n)) for n in sizes], 5, 1)
-    r.refuses("n below 1", causal_mask, (1,), (0,), (-r.integer(1, 9),), (r.integer(2, 9),))
+def _(r):
+    r.each("float32 ones on and below the diagonal, zeros above", causal_mask, (2,), (3,), (r.integer(5, 40),), (r.integer(100, 200),))
+    r.call("one token", causal_mask, 1)
+    r.refuses("raises ValueError when n is below 1", causal_mask, (0,), (-r.integer(1, 9),))
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # draws the figure
@@ -195,38 +187,14 @@ def apply_mask(weights, mask):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_apply_mask", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-from autograde.notebook import rubric
-
-
+# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_apply_mask", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# The rubric of `apply_mask`: each line is a sentence of the contract. Open it to read what is asked.
 @rubric("apply_mask")
-def _rubric(r):
-    from builtins import float
-
-    def triangle(n):
-        return torch.ones(n, n, device=device).tril()
-
-    def holes(n):
-        return (r.uniform(n, n) > 0).float()
-
-    def spoiled(n, where, factor):
-        return torch.where(where == 1, factor * r.normal(n, n), r.normal(n, n))
-
-    nan, inf, diagonal = float("nan"), float("inf"), torch.eye(7, device=device)
-
-    def beyond_10_000(weights, mask):  # what float32 rounds off 10,000 is seen
-        shift = 1e4 * mask
-        return apply_mask(weights + 1e4, mask) - shift
-
-    r.call("one sentence, a mask that is no triangle", apply_mask, r.normal(1, 9, 9), holes(9))
-    r.call("a batch of heads", apply_mask, r.normal(2, 3, 7, 7), triangle(7))
-    r.call("hidden nan", apply_mask, spoiled(8, 1 - triangle(8), nan), triangle(8))
-    r.call("hidden infinities", apply_mask, spoiled(8, 1 - triangle(8), inf), triangle(8))
-    r.call("visible nan", apply_mask, spoiled(7, diagonal, nan), triangle(7))
-    r.call("visible infinities", apply_mask, spoiled(7, diagonal, inf), triangle(7))
-    r.call("float64, stored by columns", beyond_10_000, r.normal(9, 9, dtype=torch.float64).T, triangle(9))
-    r.gradient("lets gradients through", lambda weights: apply_mask(weights, triangle(5)), r.normal(3, 5, 5))
-    r.arguments("leaves its arguments as they were")
+def _(r):
+    holes = (r.uniform(5, 5) > 0).float()
+    r.each("hidden weights become 0, visible ones stay", apply_mask, (r.normal(3, 3), torch.ones(3, 3).tril()), (r.normal(5, 5), holes))
+    r.each("one mask for a batch, or for a batch of heads", apply_mask, (r.normal(2, 5, 5), holes), (r.normal(2, 3, 5, 5), holes))
+    r.conventions(apply_mask, r.normal(2, 5, 5), holes)
 
 # %% tags=["raises-exception"]
 weights = torch.softmax(scores_of(789) / math.sqrt(2), dim=-1)  # (6, 6)
@@ -258,32 +226,17 @@ def renormalise(weights):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_renormalise", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-from autograde.notebook import rubric
-
-
+# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_renormalise", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# The rubric of `renormalise`: each line is a sentence of the contract. Open it to read what is asked.
 @rubric("renormalise")
-def _rubric(r):
-    def positive(*shape, **kind):
-        return 0.1 + r.normal(*shape, **kind).abs()
-
-    def with_zero_rows(*shape):
-        weights = positive(*shape)
-        weights[..., 1::3, :] = 0
-        return weights
-
-    def last_digits(weights):  # weights of nearly 1: what they differ by, float32 rounds off
-        return 1e6 * (renormalise(weights) - 1 / weights.shape[-1])
-
-    r.call("one sentence, and one token alone", lambda *cases: [renormalise(weights) for weights in cases],
-           positive(7, 7), positive(1, 1))
-    r.call("a batch of heads", renormalise, positive(2, 3, 7, 7).tril())
-    r.call("rows of zeros", renormalise, with_zero_rows(3, 7, 7))
-    r.call("sums near 0.000001", renormalise, 1.2e-6 * torch.softmax(r.normal(7, 7), dim=-1))
-    r.call("sums far above 1", renormalise, 1e4 * positive(9, 9))
-    r.call("float64, stored by columns", last_digits, 1 + 1e-6 * r.normal(9, 9, dtype=torch.float64).T)
-    r.gradient("lets gradients through", renormalise, positive(2, 6, 6))
-    r.arguments("leaves its argument as it was")
+def _(r):
+    weights = r.positive(2, 5, 5)
+    weights[:, 1::3] = 0
+    r.each("every row is divided by its sum", renormalise, (r.positive(2, 2),), (r.positive(6, 6).tril(),), (r.positive(1, 1),))
+    r.call("a batch of heads", renormalise, r.positive(2, 3, 4, 4))
+    r.call("a row of zeros stays zeros, without nan", renormalise, weights)
+    r.each("sums of 0.000001 and of 10,000", renormalise, (1.2e-6 * torch.softmax(r.normal(3, 3), dim=-1),), (1e4 * r.positive(5, 5),))
+    r.conventions(renormalise, r.positive(2, 4, 4))
 
 # %% [markdown]
 # ### Exercise: `tril_causal_weights` (2 points)
@@ -305,28 +258,14 @@ def tril_causal_weights(scores, d_k):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_tril_causal_weights", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-from autograde.notebook import rubric
-
-
+# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_tril_causal_weights", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# The rubric of `tril_causal_weights`: each line is a sentence of the contract. Open it to read what is asked.
 @rubric("tril_causal_weights")
-def _rubric(r):
-    def huge(scores):
-        return torch.where(torch.ones_like(scores).triu(diagonal=4) == 1, 1e4, scores)
-
-    def little_left(scores):  # a hidden score takes nearly all, so the visible weights are small
-        return scores + 40 * torch.ones_like(scores).triu(diagonal=1)
-
-    r.call("one sentence, and one token alone", lambda *cases: [tril_causal_weights(*case) for case in cases],
-           (2 * r.normal(7, 7), 3), (r.normal(1, 2, 1, 1), 6))
-    r.call("a batch of heads", tril_causal_weights, 2 * r.normal(2, 3, 8, 8), 12)
-    r.call("as many sentences as tokens", tril_causal_weights, little_left(2 * r.normal(7, 7, 7)), 5)
-    r.call("a key of one number, scores near 100", tril_causal_weights, 100 + r.normal(9, 9), 1)
-    r.call("scores of exactly 0 among them", tril_causal_weights, r.normal(8, 8).round(), 2)
-    r.call("softmax first: a huge hidden score takes all", tril_causal_weights, huge(r.normal(7, 7)), 3)
-    r.call("float64, stored by columns", tril_causal_weights, 1e4 + 2 * r.normal(9, 9, dtype=torch.float64).T, 7)
-    r.gradient("lets gradients through", tril_causal_weights, r.normal(2, 6, 6), 4)
-    r.arguments("leaves its arguments as they were")
+def _(r):
+    r.each("softmax of the scaled scores, tril, renormalised", tril_causal_weights, (2 * r.normal(3, 3), 4), (2 * r.normal(7, 7).round(), 3))
+    r.each("a batch, a batch of heads", tril_causal_weights, (2 * r.normal(6, 6, 6), 5), (2 * r.normal(2, 3, 5, 5), 12))
+    r.each("one token, a key of one number", tril_causal_weights, (r.normal(2, 1, 1), 6), (r.normal(4, 4), 1))
+    r.conventions(tril_causal_weights, 2 * r.normal(2, 5, 5), 4)
 
 # %% tags=["raises-exception"]
 print("seed 789")
@@ -385,50 +324,19 @@ def future_influence(weights_fn, scores):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_future_influence", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-from autograde.notebook import rubric
-
-
+# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_future_influence", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# The rubric of `future_influence`: each line is a sentence of the contract. Open it to read what is asked.
 @rubric("future_influence")
-def _rubric(r):
-    from builtins import float, isinstance
-
-    def causal(scores):
-        weights = torch.softmax(scores, dim=-1).tril()
-        return weights / weights.sum(dim=-1, keepdim=True)
-
-    def leaky(scores):
-        return torch.softmax(scores, dim=-1).tril()
-
-    def steep(scores):
-        return 1000 * scores.tril()
-
-    def both(one, other):
-        return lambda scores: [float(future_influence(weights_fn, scores)) for weights_fn in (one, other)]
-
-    def measured(scores, change):
-        # weights that differ by `change` as soon as the scores differ
-        before = scores.clone()
-        return float(future_influence(lambda seen: 8 + change * (seen != before).any(), scores))
-
-    def up_and_down(scores, change):
-        return [measured(scores, change), measured(scores, -change)]
-
-    def received(scores):
-        seen = []
-        future_influence(lambda given: seen.append(given.detach().clone()) or causal(given), scores)
-        return seen
-
-    future = torch.full((9, 9), 9.0, device=device).triu(diagonal=1)
-    r.check("none when renormalised, some when not, in float64", "tells_apart", both(causal, leaky),
-            r.normal(8, 8, dtype=torch.float64))
-    r.call("the largest change, up or down", up_and_down, r.normal(9, 9), r.normal(9, 9).tril(-1))
-    r.call("the diagonal counts", measured, r.normal(9, 9), r.normal(9, 9).tril() + 9 * torch.eye(9, device=device))
-    r.call("weights above the diagonal do not count", measured, r.normal(9, 9), r.normal(9, 9).abs() + future)
-    r.check("only the future is changed", "tells_apart", both(steep, leaky), r.normal(9, 9))
-    r.check("to other standard normal numbers", "changes_the_future", received, r.normal(80, 80))
-    r.call("returns a Python float", lambda scores: isinstance(future_influence(leaky, scores), float), r.normal(6, 6))
-    r.arguments("leaves the scores as they were")
+def _(r):
+    scores, e = r.normal(6, 6), r.examples
+    past, future = r.normal(6, 6).tril(-1), torch.full((6, 6), 9.0).triu(diagonal=1)
+    r.check("at most 1e-6 when weights_fn is causal", "no_influence", future_influence, (e.renormalised, r.normal(8, 8)), (e.steep, r.normal(8, 8)))
+    r.check("at least 1e-3 when it only multiplies by the mask", "some_influence", future_influence, *(((e.not_renormalised, r.normal(8, 8)),) * 8))
+    r.each("the largest change counts, up or down", future_influence, (e.moving_by(past, scores), scores), (e.moving_by(-past, scores), scores))
+    r.call("the diagonal counts", future_influence, e.moving_by(past + (5 + r.positive(6)).diag(), scores), scores)
+    r.call("weights above the diagonal do not count", future_influence, e.moving_by(past + future, scores), scores)
+    r.hears("only scores above the diagonal change, to other random numbers", "changes_the_future", future_influence, e.renormalised, r.normal(40, 40))
+    r.unchanged("leaves the scores as they were")
 
 # %% tags=["raises-exception"]
 def softmax_alone(scores):
@@ -542,13 +450,11 @@ def break_tril():
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_break_tril", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-from autograde.notebook import rubric
-
-
+# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_break_tril", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# The rubric of `break_tril`: each line is a sentence of the contract. Open it to read what is asked.
 @rubric("break_tril")
-def _rubric(r):
-    r.check("finite float32 scores of 2 to 16 tokens; the tril way is off by 0.001", "breaks_tril", break_tril)
+def _(r):
+    r.check("finite float32 scores (n, n) on which the tril way is off by more than 0.001", "breaks_tril", break_tril, ())
 
 # %% tags=["raises-exception"]
 broken = break_tril().to(device)

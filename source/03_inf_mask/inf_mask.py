@@ -48,7 +48,7 @@ import matplotlib.pyplot as plt
 import torch
 from torch import nn
 
-from autograde.notebook import attention_picture, beside, chart, explore, heatmap, hint, panels, progress, show, table, why
+from autograde.notebook import attention_picture, beside, chart, explore, heatmap, hint, panels, progress, rubric, show, table, why
 
 # "cuda" runs the lesson on a GPU
 device = torch.device(os.environ.get("AUTOGRADE_DEVICE", "cpu"))
@@ -155,7 +155,7 @@ print("exp(-inf) =", torch.tensor(float("-inf")).exp().item())
 # query 2        F   F   F
 # ```
 #
-# ### Exercise: `future_mask` (2 points)
+# ### Exercise: `future_mask` (1 point)
 #
 # Return this mask for n tokens: bool, True strictly above the diagonal, on the CPU. For n below 1 raise a
 # `ValueError` that names n and its value.
@@ -170,21 +170,13 @@ def future_mask(n):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_future_mask", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-from autograde.notebook import rubric
-
-
+# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_future_mask", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# The rubric of `future_mask`: each line is a sentence of the contract. Open it to read what is asked.
 @rubric("future_mask")
-def _rubric(r):
-    # your mask puts a 9 into drawn scores; where a line is wrong, there is a 9 too many or one is missing
-    def filled(n, scores):
-        return torch.where(future_mask(n).to(scores.device) == 1, 9.0, scores)
-
-    r.call("seven tokens, and one alone", lambda *cases: [filled(n, scores) for n, scores in cases],
-           (7, r.normal(7, 7)), (1, r.normal(1, 1)), (7, r.normal(7, 7)))
-    r.call("many tokens, sums of rows", lambda n, scores: filled(n, scores).sum(dim=-1), 260, r.normal(260, 1))
-    r.call("is bool, n by n", lambda *sizes: [torch.zeros_like(future_mask(n)) for n in sizes], r.integer(5, 8), 1)
-    r.refuses("n below 1", future_mask, (1,), (0,), (-r.integer(1, 9),), (r.integer(2, 9),))
+def _(r):
+    r.each("bool, True strictly above the diagonal", future_mask, (2,), (3,), (r.integer(5, 40),), (r.integer(100, 200),))
+    r.call("one token", future_mask, 1)
+    r.refuses("raises ValueError when n is below 1", future_mask, (0,), (-r.integer(1, 9),))
 
 # %% tags=["raises-exception"]
 mask = future_mask(6).to(device)  # (6, 6)
@@ -214,40 +206,17 @@ def mask_scores(scores, mask):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_mask_scores", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-from autograde.notebook import rubric
-
-
+# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_mask_scores", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# The rubric of `mask_scores`: each line is a sentence of the contract. Open it to read what is asked.
 @rubric("mask_scores")
-def _rubric(r):
-    def holes(*shape):
-        return r.uniform(*shape) > 0
-
-    def some_hidden(n):
-        return holes(n, n) & (torch.eye(n, device=device) == 0)
-
-    def weights(scores, mask):
-        return torch.softmax(mask_scores(scores, mask), dim=-1)
-
-    def extremes(scores):
-        every, first = torch.ones(6, 6) == 1, torch.tensor([True, False])[:, None, None]
-        return [mask_scores(scores, mask.to(device)) for mask in (first, every, ~every)]
-
-    def beyond_10_000(scores, mask):  # what float32 rounds off 10,000 is seen
-        return mask_scores(scores + 1e4, mask) - 1e4
-
-    r.call("one sentence, scores of exactly 0 among them", mask_scores, r.normal(9, 9).round(), holes(9, 9))
-    r.call("one mask for a batch of heads", mask_scores, r.normal(2, 3, 8, 8), holes(8, 8))
-    r.call("a mask for each sentence, a mask for each head", lambda *cases: [mask_scores(*case) for case in cases],
-           (r.normal(4, 3, 7, 7), holes(4, 1, 7, 7)), (r.normal(4, 3, 7, 7), holes(3, 7, 7)))
-    r.call("as many heads as sentences", mask_scores, r.normal(3, 3, 6, 6), holes(3, 1, 6, 6))
-    r.call("a batch of one sentence", mask_scores, r.normal(1, 7, 7), holes(7, 7))
-    r.call("the same keys hidden for every query", mask_scores, r.normal(9, 9), holes(1, 9))
-    r.call("all keys hidden for some queries", mask_scores, r.normal(8, 8), holes(8, 1))
-    r.call("everything hidden, or nothing", extremes, r.normal(2, 6, 6))
-    r.call("scores near 10,000 in float64, stored by columns", beyond_10_000, r.normal(9, 9, dtype=torch.float64).T, holes(9, 9).T)
-    r.gradient("lets gradients through", weights, r.normal(3, 6, 6), some_hidden(6))
-    r.arguments("leaves its arguments as they were")
+def _(r):
+    rounded, x = r.normal(4, 4).round(), r.normal(2, 3, 4, 4)
+    r.each("-inf where the mask is True, the score elsewhere", mask_scores, (r.normal(3, 3), r.mask(3, 3)), (rounded, r.mask(4, 4)))
+    r.each("one mask for all sentences and heads", mask_scores, (r.normal(1, 5, 5), r.mask(5, 5)), (x, r.mask(4, 4)))
+    r.each("a mask for each sentence, a mask for each head", mask_scores, (x, r.mask(2, 1, 4, 4)), (x, r.mask(3, 4, 4)), (r.normal(3, 3, 4, 4), r.mask(3, 1, 4, 4)))
+    r.each("the same keys for every query, the same queries for every key", mask_scores, (r.normal(4, 6), r.mask(1, 6)), (r.normal(6, 4), r.mask(1, 6).mT))
+    r.each("nothing hidden, everything hidden", mask_scores, (r.normal(3, 3), torch.zeros(3, 3) == 1), (r.normal(3, 3), torch.ones(3, 3) == 1))
+    r.conventions(mask_scores, r.normal(3, 5, 5), r.mask(5, 5))
 
 # %% tags=["raises-exception"]
 masked = mask_scores(scores_of(789), mask)  # (6, 6)
@@ -292,29 +261,18 @@ def causal_weights(scores, d_k):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_causal_weights", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-from autograde.notebook import rubric
-
-
+# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_causal_weights", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# The rubric of `causal_weights`: each line is a sentence of the contract. Open it to read what is asked.
 @rubric("causal_weights")
-def _rubric(r):
-    def far_apart(scores, visible, hidden):
-        # the square root of d_k is a whole number where scores are large: no rounding to speak of
-        return scores + visible + (hidden - visible) * torch.ones_like(scores).triu(diagonal=1)
-
-    r.call("one sentence, scores of exactly 0 among them", causal_weights, (2 * r.normal(1, 8, 8)).round(), 3)
-    r.call("a batch of heads", causal_weights, 2 * r.normal(2, 3, 8, 8), d_k=12)
-    r.call("as many sentences as tokens", causal_weights, 2 * r.normal(7, 7, 7), 5)
-    r.call("hidden scores 20,000 above the visible, a key of one number", causal_weights, far_apart(r.normal(9, 9), -1e4, 1e4), 1)
-    r.call("visible scores 20,000 above the hidden", causal_weights, far_apart(r.normal(9, 9), 1e4, -1e4), 4)
+def _(r):
+    upper = torch.ones(6, 6).triu(diagonal=1)
+    r.each("the future masked, scaled by sqrt(d_k), softmax over keys", causal_weights, (2 * r.normal(3, 3), 4), (2 * r.normal(7, 7).round(), 3))
+    r.each("a batch, a batch of heads", causal_weights, (2 * r.normal(6, 6, 6), 5), (2 * r.normal(2, 3, 5, 5), 12))
+    r.each("one token, a key of one number", causal_weights, (r.normal(2, 1, 1), 6), (r.normal(4, 4), 1))
+    r.call("many tokens", causal_weights, r.normal(100, 100), 9)
+    r.each("hidden scores 20,000 above the visible, or below", causal_weights, (r.normal(6, 6) + 2e4 * upper - 1e4, 4), (r.normal(6, 6) - 2e4 * upper + 1e4, 4))
     r.call("scores scattered over ±10,000", causal_weights, 1e4 * r.uniform(3, 7, 7), 64)
-    r.call("one token alone", causal_weights, r.normal(2, 1, 1), 6)
-    r.call("many tokens, times values", lambda scores, values: causal_weights(scores, 9) @ values,
-           r.normal(100, 100), r.normal(100, 1))
-    r.call("float64, stored by columns", causal_weights, 1e4 + 2 * r.normal(9, 9, dtype=torch.float64).T, 7)
-    r.gradient("lets gradients through, also where hidden scores are huge", causal_weights,
-               far_apart(r.normal(2, 6, 6), 0, 1000), 9)
-    r.arguments("leaves its arguments as they were")
+    r.conventions(causal_weights, r.normal(2, 6, 6) + 1e3 * upper, 9)
 
 # %% tags=["raises-exception"]
 print("seed 789")
@@ -439,45 +397,17 @@ def padding_and_causal(lengths, n):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_padding_and_causal", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-from autograde.notebook import rubric
-
-
+# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_padding_and_causal", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# The rubric of `padding_and_causal`: each line is a sentence of the contract. Open it to read what is asked.
 @rubric("padding_and_causal")
-def _rubric(r):
-    from builtins import range
-
-    def drawn(b, n):
-        return [r.integer(1, n - 1) for _ in range(b)]
-
-    def tensor(lengths, dtype=torch.int64):
-        return torch.tensor(lengths, dtype=dtype, device=device)
-
-    # your mask puts a 9 into drawn scores; where a line is wrong, there is a 9 too many or one is missing
-    def filled(lengths, n, scores):
-        mask = padding_and_causal(lengths, n)
-        return scores.masked_fill(mask.to(scores.device) == 1, 9.0)
-
-    def kinds(*cases):
-        return [torch.zeros_like(padding_and_causal(lengths, n)).to(device) for lengths, n in cases]
-
-    def integers(*cases):
-        return [filled(*case) for case in cases]
-
-    r.call("four sentences, lengths in a list", filled, drawn(4, 7), 7, r.normal(4, 7, 7))
-    r.call("full length, and no token at all", filled, tensor([6, 0, 3, 0]), 6, r.normal(4, 6, 6))
-    r.call("as many sentences as tokens", filled, tensor(drawn(7, 7)), 7, r.normal(7, 7, 7))
-    r.call("more sentences than tokens", filled, tensor(drawn(11, 5)), 5, r.normal(11, 5, 5))
-    r.call("many tokens, sums of rows", lambda lengths, n, scores: filled(lengths, n, scores).sum(dim=-1),
-           tensor(drawn(2, 140)), 140, r.normal(2, 1, 140))
-    r.call("int32, every other number of a tensor, and uint8", integers,
-           (tensor(drawn(8, 6), torch.int32)[::2], 6, r.normal(4, 6, 6)),
-           (tensor([4, 0, 3], torch.uint8), 5, r.normal(3, 5, 5)))
-    r.call("is bool, (b, n, n)", kinds, (tensor(drawn(3, 6)), 6), (tensor(drawn(1, 5)), 5))
-    r.refuses("lengths outside 0 to n", padding_and_causal, (tensor([0, 4]), 5), ([3, 8, 1], 7),
-              ([4, -r.integer(1, 3)], 6), (tensor([2, 9]), 8), (tensor([-1, 2, 2]), 4), (tensor([5, 0]), 6),
-              ([4 + r.integer(1, 9)], 4))
-    r.arguments("leaves its arguments as they were")
+def _(r):
+    length = r.integer(2, 5)
+    r.each("hides the future, and keys at or past the length", padding_and_causal, ([2, 1], 3), ([1, length, 7, 3], 7), ([length], 6))
+    r.each("full length, and no token at all", padding_and_causal, ([4, 0], 4), ([6, 0, length, 0], 6))
+    r.each("as many sentences as tokens, or more", padding_and_causal, ([1, 3, 2], 3), ([length, 1, 4, 0, 5, 2, 3, 3], 5))
+    r.each("a tensor of lengths, int64, int32 or uint8", padding_and_causal, (torch.tensor([length, 3]), 6), (torch.tensor([4, 1, 0], dtype=torch.int32), 5), (torch.tensor([2, 4], dtype=torch.uint8), 5))
+    r.refuses("raises ValueError for a length above n or below 0", padding_and_causal, ([4 + length], 5), ([3, 8, 1], 7), (torch.tensor([2, -1]), 4))
+    r.unchanged("leaves its arguments as they were")
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # draws the figure
@@ -655,50 +585,12 @@ table(torch.tensor(shares), rows=[f"visible score {s:g}" for s in visible_scores
 # a fill of -10 hides nothing: six equal scores, and five sixths go to what should be hidden. If a finite number is
 # needed, take the lowest the type has, and only for rows with something visible.
 #
-# ### Exercise: `fill_value` (2 points)
-#
-# Return the most negative finite number of a floating dtype (float16, bfloat16, float32, float64) as a Python float.
-# Look up `torch.finfo`. For a dtype that is not floating, raise a `ValueError` that names it. Complex numbers are not
-# floating: they have no order.
-
-# %% nbgrader={"grade": false, "grade_id": "fill_value", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def fill_value(dtype):
-    """The most negative finite number of a floating dtype, as a float."""
-    ### BEGIN SOLUTION
-    if not dtype.is_floating_point:
-        raise ValueError(f"dtype must be a floating one, got {dtype}")
-    return torch.finfo(dtype).min
-    ### END SOLUTION
-
-
-# %% nbgrader={"grade": true, "grade_id": "test_fill_value", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-from autograde.notebook import rubric
-
-
-@rubric("fill_value")
-def _rubric(r):
-    from builtins import float, getattr, isinstance
-
-    def named(name):
-        return fill_value(getattr(torch, name))
-
-    def kind_and_weights(scores, mask):
-        kinds = [isinstance(named(name), float) for name in ("float16", "float64")]
-        return [kinds, torch.softmax(scores.masked_fill(mask, named("float32")), dim=-1)]
-
-    def hidden(n):
-        return (r.uniform(n, n) > 0) & (torch.eye(n, device=device) == 0)
-
-    for name in ("float16", "bfloat16", "float32", "float64"):
-        r.check(name, "most_negative", lambda name: float(named(name)), name)
-    r.call("is a Python float, and hides among scores near -10,000", kind_and_weights, r.normal(8, 8) - 1e4, hidden(8))
-    r.refuses("other dtypes", named, ("float32",), ("int64",), ("bool",), ("bfloat16",), ("complex64",), ("uint8",),
-              ("float64",), ("int32",))
+# `torch.finfo(dtype).min` is that number.
 
 # %% tags=["raises-exception"]
 for dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
-    print(f"{str(dtype):>14}  {fill_value(dtype):.5g}")
-lowest = torch.full((6, 6), fill_value(torch.float32), device=device)
+    print(f"{str(dtype):>14}  {torch.finfo(dtype).min:.5g}")
+lowest = torch.full((6, 6), torch.finfo(torch.float32).min, device=device)
 share = torch.softmax(torch.where(front_mask, lowest, scores_of(789, x)), dim=-1)
 print("the pad's row, filled with the lowest number:", [round(w, 2) for w in share[0].tolist()])
 
@@ -712,7 +604,7 @@ print("the pad's row, filled with the lowest number:", [round(w, 2) for w in sha
 # A query that may look at nothing should get nothing: a row of zeros, and a context vector of zeros. And no gradient
 # should come back to its scores.
 #
-# ### Exercise: `masked_softmax` (4 points, a challenge)
+# ### Exercise: `masked_softmax` (5 points, a challenge)
 #
 # ```
 # scores (..., n, n)      mask, bool, True = hidden      weights (..., n, n)
@@ -722,8 +614,8 @@ print("the pad's row, filled with the lowest number:", [round(w, 2) for w in sha
 # zeros. The gradient at every hidden score, in any row, is 0, not `nan`. The mask may have any shape `mask_scores`
 # takes; scores are as in `causal_weights`.
 #
-# A `nan` covered up at the end is met again on the way back. A fill stops it there; an added mask hands it on to the
-# scores. It is simplest when none arises.
+# Where a *visible* score is `nan`, the visible entries of its row are `nan` too: a guard must not hide a failure, so
+# `nan_to_num` at the end is no answer. It is simplest when no `nan` arises at all.
 
 # %% nbgrader={"grade": false, "grade_id": "masked_softmax", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def masked_softmax(scores, mask):
@@ -736,52 +628,20 @@ def masked_softmax(scores, mask):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_masked_softmax", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-from autograde.notebook import rubric
-
-
+# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_masked_softmax", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# The rubric of `masked_softmax`: each line is a sentence of the contract. Open it to read what is asked.
 @rubric("masked_softmax")
-def _rubric(r):
-    def some_hidden(*shape):  # two keys at least stay visible in each row
-        diagonal = torch.eye(shape[-1], device=device)
-        return (r.uniform(*shape) > 0) & (diagonal + diagonal.roll(1, dims=-1) == 0)
-
-    def with_empty_rows(*shape):
-        mask = some_hidden(*shape)
-        mask[..., 1::3, :] = True
-        return mask
-
-    def one_visible(n):
-        return torch.eye(n, device=device).roll(2, dims=-1) == 0
-
-    def far_apart(scores, mask, visible, hidden):
-        return scores + torch.where(mask, hidden, visible)
-
-    def extremes(scores):
-        every, first = torch.ones(6, 6) == 1, torch.tensor([True, False])[:, None, None]
-        return [masked_softmax(scores, mask.to(device)) for mask in (first, every, ~every)]
-
-    holes, rows, scattered = some_hidden(8, 8), with_empty_rows(9, 9), some_hidden(7, 7)
-    r.call("one sentence, scores of exactly 0 among them", masked_softmax, (2 * r.normal(9, 9)).round(), some_hidden(9, 9))
-    r.call("one mask for a batch of heads", masked_softmax, 2 * r.normal(2, 3, 8, 8), some_hidden(8, 8))
-    r.call("the same keys hidden for every query", masked_softmax, 2 * r.normal(4, 9, 9),
-           (r.uniform(4, 1, 9) > 0) & one_visible(9)[4])
-    r.call("one visible key in each row", masked_softmax, 2 * r.normal(8, 8), one_visible(8))
-    r.call("a mask for each sentence, a mask for each head", lambda *cases: [masked_softmax(*case) for case in cases],
-           (2 * r.normal(4, 3, 7, 7), some_hidden(4, 1, 7, 7)), (2 * r.normal(4, 3, 7, 7), some_hidden(3, 7, 7)))
-    r.call("as many heads as sentences", masked_softmax, 2 * r.normal(3, 3, 6, 6), some_hidden(3, 1, 6, 6))
-    r.call("all keys hidden for some queries: zeros", masked_softmax, 2 * r.normal(4, 9, 9), r.uniform(4, 9, 1) > 0)
-    r.call("everything hidden, or nothing", extremes, 2 * r.normal(1, 2, 6, 6))
-    r.call("hidden scores 20,000 above the visible, some rows hidden", masked_softmax,
-           far_apart(r.normal(9, 9), rows, -1e4, 1e4), rows)
-    r.call("visible scores scattered over ±10,000", masked_softmax,
-           torch.where(scattered, -1e4, 1e4 * r.uniform(3, 7, 7)), scattered)
-    r.call("float64, stored by columns", masked_softmax, 1e4 + 2 * r.normal(9, 9, dtype=torch.float64).T,
-           some_hidden(9, 9).mT.contiguous().mT)
-    r.gradient("lets gradients through, also where hidden scores are huge", masked_softmax,
-               far_apart(r.normal(8, 8), holes, 0, 200), holes)
-    r.gradient("no nan comes back to a hidden row", masked_softmax, r.normal(2, 7, 7), with_empty_rows(7, 7))
-    r.arguments("leaves its arguments as they were")
+def _(r):
+    hidden, x = r.mask(6, 6, empty_rows=True), 2 * r.normal(2, 3, 4, 4)
+    spoiled, future = r.normal(4, 4), torch.ones(4, 4).triu(diagonal=1) == 1
+    spoiled[r.integer(1, 2), 0] = float("nan")
+    r.each("softmax over the visible keys", masked_softmax, (2 * r.normal(3, 3).round(), r.mask(3, 3)), (2 * r.normal(8, 8), r.mask(8, 8)))
+    r.each("a mask for all, for each sentence, for each head", masked_softmax, (x, r.mask(4, 4)), (x, r.mask(2, 1, 4, 4)), (x, r.mask(3, 4, 4)), (2 * r.normal(3, 3, 4, 4), r.mask(3, 1, 4, 4)))
+    r.each("the same keys for every query, the same queries for every key", masked_softmax, (r.normal(4, 6), r.mask(1, 6)), (r.normal(2, 6, 4), r.mask(1, 6).mT))
+    r.each("a row with everything hidden gives zeros", masked_softmax, (r.normal(6, 6), hidden), (r.normal(2, 3), torch.ones(2, 3) == 1), (r.normal(2, 3), torch.zeros(2, 3) == 1))
+    r.each("hidden scores 20,000 above the visible, visible ones at ±10,000", masked_softmax, (r.normal(6, 6) + torch.where(hidden, 1e4, -1e4), hidden), (1e4 * r.uniform(3, 5, 5), r.mask(5, 5)))
+    r.call("a visible nan stays visible", r.visible(masked_softmax), spoiled, future)
+    r.conventions(masked_softmax, r.normal(6, 6) + 200 * hidden, hidden)
 
 # %% [markdown]
 # Now the small layer again, same sentence, same pad, with your softmax.

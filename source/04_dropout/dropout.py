@@ -48,7 +48,7 @@ import matplotlib.pyplot as plt
 import torch
 from torch import nn
 
-from autograde.notebook import beside, chart, explore, heatmap, hint, panels, progress, show, table, why
+from autograde.notebook import beside, chart, explore, heatmap, hint, panels, progress, rubric, show, table, why
 
 # "cuda" runs the lesson on a GPU
 device = torch.device(os.environ.get("AUTOGRADE_DEVICE", "cpu"))
@@ -218,64 +218,17 @@ def keep_mask(shape, p, generator=None):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_keep_mask", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-from autograde.notebook import rubric
-
-
+# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_keep_mask", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# The rubric of `keep_mask`: each line is a sentence of the contract. Open it to read what is asked.
 @rubric("keep_mask")
-def _rubric(r):
-    from builtins import enumerate, float, range, tuple
-
-    first, second = r.integer(1, 10**6), r.integer(10**6 + 1, 10**7)
-    small, middle, large = r.integer(10, 30) / 100, r.integer(40, 60) / 100, r.integer(70, 90) / 100
-
-    def generator(seed):
-        return torch.Generator().manual_seed(seed)
-
-    def not_0_or_1(*shapes):
-        masks = [keep_mask(shape, 0.5, generator(first)) for shape in shapes]
-        return [mask * (1 - mask) for mask in masks]
-
-    def zeros(p, shape, seed):
-        return [keep_mask(shape, q, generator(seed)) == 0 for q in p]
-
-    def draws(p, shape, calls, drawn):
-        return torch.stack([keep_mask(shape, p, drawn) == 0 for _ in range(calls)])
-
-    def sum_of_kept(numbers, seed, drawn):
-        torch.manual_seed(seed)
-        return float((keep_mask(tuple(numbers.shape), 0.5, drawn).to(numbers) * numbers).sum())
-
-    def one_state(numbers, seed):
-        used, fresh = generator(seed), generator(seed)
-        return [sum_of_kept(numbers, i, drawn) for i, drawn in enumerate((used, fresh, used))]
-
-    def no_generator(numbers, seeds):
-        return [sum_of_kept(numbers, seed, None) for seed in seeds]
-
-    def leaves_state(seed):
-        state = torch.get_rng_state()
-        keep_mask((5, 7), 0.5, generator(seed))
-        return torch.equal(torch.get_rng_state(), state)
-
-    r.call("float32, nothing but 0 and 1, of the shape asked for", not_0_or_1, (7,), (5, 8), (2, 3, 4, 6))
-    r.check("the share of zeros is p", "drops_share", zeros, p=[small, middle, large], shape=(200, 150), seed=first)
-    r.check("entries are dropped independently, anew at each call", "drops_independently",
-            lambda p, shape, calls, seed: draws(p, shape, calls, generator(seed)),
-            p=middle, shape=(6, 5, 10, 4), calls=60, seed=second)
-    r.check("an entry alone is dropped as well", "drops_share",
-            lambda p, shape, calls, seed: [draws(q, shape, calls, generator(seed)) for q in p],
-            p=[small, large], shape=(1, 1), calls=250, seed=second)
-    r.check("without a generator as well", "drops_independently",
-            lambda p, shape, calls: draws(p, shape, calls, None), p=middle, shape=(9, 8), calls=200)
-    r.call("p = 0 keeps all", lambda *ps: [keep_mask((30, 40), p, generator(first)) for p in ps], 0, 0.0)
-    r.call("p = 1 drops all", lambda *ps: [keep_mask((30, 40), p, generator(first)) for p in ps], 1, 1.0)
-    r.check("same generator state, same mask", "follows_generator", one_state, r.normal(8, 9), first)
-    r.check("generator=None draws from torch's own", "follows_generator", no_generator,
-            r.normal(8, 9), [first, first, second])
-    r.call("leaves PyTorch's own random state alone", leaves_state, first)
-    r.refuses("p outside 0 to 1", lambda p: keep_mask((3, 4), p), (-r.integer(1, 99) / 100,),
-              (1 + r.integer(1, 99) / 100,), (middle,), (0,), (1,), (2,))
+def _(r):
+    small, large = r.probability(0.1, 0.3), r.probability(0.7, 0.9)
+    r.check("float32, nothing but 0 and 1, of the shape asked for", "zeros_and_ones", keep_mask, ((5,), 0.5), ((2, 3, 4), small))
+    r.check("a share p of the entries is 0", "share_of_zeros", keep_mask, ((90, 50), small), ((90, 50), large), ((90, 50), 0.5))
+    r.drops_independently("each entry is drawn by itself, anew at each call", keep_mask, (6, 5, 10, 4), 0.5)
+    r.each("p = 0 keeps all, p = 1 drops all", keep_mask, ((2, 3), 0), ((20, 30), 0.0), ((2, 3), 1), ((20, 30), 1.0))
+    r.follows_generator("draws from its generator alone, from torch's own for None", keep_mask, (6, 7), 0.5)
+    r.refuses("raises ValueError when p is outside 0 to 1", keep_mask, ((3, 4), -small), ((3, 4), 1 + small), ((3, 4), 2))
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # draws the figure
@@ -390,88 +343,20 @@ def inverted_dropout(x, p, training, generator=None):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_inverted_dropout", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-from autograde.notebook import rubric
-
-
+# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_inverted_dropout", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# The rubric of `inverted_dropout`: each line is a sentence of the contract. Open it to read what is asked.
 @rubric("inverted_dropout")
-def _rubric(r):
-    from builtins import enumerate, float, range
-
-    first, second = r.integer(1, 10**6), r.integer(10**6 + 1, 10**7)
-    small, middle, large = r.integer(10, 30) / 100, r.integer(40, 60) / 100, r.integer(70, 90) / 100
-
-    def generator(seed):
-        return torch.Generator(device=device).manual_seed(seed)
-
-    def no_zeros(*shape, **kind):
-        x = r.normal(*shape, **kind)
-        return torch.where(x < 0, x - 0.5, x + 0.5)
-
-    def dropped(x, p, seed):
-        return inverted_dropout(x, p, True, generator(seed))
-
-    def zeros(x, p, seed):
-        return [dropped(x.clone(), q, seed) == 0 for q in p]
-
-    def draws(x, p, calls, drawn):
-        return torch.stack([inverted_dropout(x.clone(), p, True, drawn) == 0 for _ in range(calls)])
-
-    def with_gradient(x, p, direction, seed):
-        leaf = x.clone().requires_grad_()
-        y = dropped(1 * leaf, p, seed)
-        if not y.requires_grad:
-            return [y, None]
-        (y * direction).sum().backward()
-        return [y, leaf.grad]
-
-    def in_use(x, ps):
-        return [inverted_dropout(x.clone(), p, False, generator(first)) for p in ps]
-
-    def in_training(x, ps):
-        return [inverted_dropout(x.clone(), p, True, generator(first)) for p in ps]
-
-    def sum_of_kept(x, seed, drawn):
-        torch.manual_seed(seed)
-        return float(inverted_dropout(x.clone(), 0.5, True, drawn).sum())
-
-    def one_state(x, seed):
-        used, fresh = generator(seed), generator(seed)
-        return [sum_of_kept(x, i, drawn) for i, drawn in enumerate((used, fresh, used))]
-
-    def no_generator(x, seeds):
-        return [sum_of_kept(x, seed, None) for seed in seeds]
-
-    def leaves_state(x, seed):
-        torch.manual_seed(seed)
-        dropped(x, 0.5, seed)
-        after = torch.rand(5, device=device)
-        torch.manual_seed(seed)
-        return torch.equal(torch.rand(5, device=device), after)
-
-    r.check("a vector: entries are 0 or x / (1 - p)", "keeps_scaled", dropped, x=no_zeros(204), p=small, seed=first)
-    r.check("float64, stored by columns, another p", "keeps_scaled", dropped,
-            x=no_zeros(23, 31, dtype=torch.float64).T, p=large, seed=second)
-    r.check("the share of zeros is p", "drops_share", zeros, x=no_zeros(90, 50), p=[small, middle, large], seed=first)
-    r.check("entries are dropped independently, anew at each call", "drops_independently",
-            lambda x, p, calls, seed: draws(x, p, calls, generator(seed)),
-            x=no_zeros(6, 5, 10, 4), p=middle, calls=60, seed=second)
-    r.check("without a generator as well", "drops_independently",
-            lambda x, p, calls: draws(x, p, calls, None), x=no_zeros(9, 8), p=middle, calls=200)
-    r.call("x itself when not training", in_use, r.normal(5, 7), [small, large, 0, 1])
-    r.call("p = 0 drops nothing", in_training, r.normal(12, 17), [0, 0.0])
-    r.call("p = 1 gives zeros", in_training, r.normal(3, 8), [1, 1.0])
-    r.check("gradients: what each entry was multiplied by", "passes_gradients", with_gradient,
-            x=no_zeros(15, 16), p=middle, direction=r.normal(15, 16), seed=first)
-    r.gradient("gradients pass when not training", lambda x: inverted_dropout(x, middle, False), r.normal(6, 7))
-    r.check("same generator state, same zeros", "follows_generator", one_state, no_zeros(8, 9), first)
-    r.check("generator=None draws from torch's own", "follows_generator", no_generator,
-            no_zeros(8, 9), [first, first, second])
-    r.call("leaves PyTorch's own random state alone", leaves_state, r.normal(5, 7), first)
-    r.refuses("p outside 0 to 1, in either mode", lambda p, training: inverted_dropout(inputs, p, training),
-              (-r.integer(1, 99) / 100, True), (1 + r.integer(1, 99) / 100, True), (-0.1, False), (1.5, False),
-              (middle, True), (1, True), (0, True), (small, False))
-    r.arguments("leaves its arguments as they were")
+def _(r):
+    x, p = r.nonzero(3, 4), r.probability(0.1, 0.4)
+    r.drops("a share p is 0, the rest is x / (1 - p)", inverted_dropout, r.nonzero(40, 50), p, True)
+    r.drops("float64 in, float64 out, another p", inverted_dropout, r.nonzero(30, 40, dtype=torch.float64).T, 0.9 - p, True)
+    r.drops_independently("each entry is dropped by itself, anew at each call", inverted_dropout, r.nonzero(6, 5, 10, 4), 0.5, True)
+    r.each("equals x when not training", inverted_dropout, (x, p, False), (x, 1, False), (r.nonzero(2, 3, 4), 0.0, False))
+    r.each("p = 0 changes nothing, p = 1 gives zeros, not nan", inverted_dropout, (x, 0, True), (r.nonzero(9, 9), 0.0, True), (x, 1, True), (r.nonzero(9, 9), 1.0, True))
+    r.drop_gradient("the gradient is what each entry was multiplied by", inverted_dropout, r.nonzero(15, 16), 0.4, True)
+    r.follows_generator("draws from its generator alone, from torch's own for None", inverted_dropout, r.nonzero(6, 7), 0.5, True)
+    r.refuses("raises ValueError when p is outside 0 to 1, in either mode", inverted_dropout, (x, -p, True), (x, 1 + p, True), (x, -p, False), (x, 1 + p, False))
+    r.unchanged("leaves its arguments as they were")
 
 # %% [markdown]
 # Now the weights of the sentence. First as lesson 03 left them, then after `nn.Dropout(0.5)`.
@@ -547,89 +432,20 @@ class Dropout(nn.Module):
         ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_Dropout", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-from autograde.notebook import rubric
-
-
+# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_Dropout", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# The rubric of `Dropout`: each line is a sentence of the contract. Open it to read what is asked.
 @rubric("Dropout")
-def _rubric(r):
-    from builtins import len, list, range
-
-    small, middle, large = r.integer(10, 30) / 100, r.integer(40, 60) / 100, r.integer(70, 90) / 100
-
-    def no_zeros(*shape, **kind):
-        x = r.normal(*shape, **kind)
-        return torch.where(x < 0, x - 0.5, x + 0.5)
-
-    def zeros(x, p):
-        return [Dropout(q)(x.clone()) == 0 for q in p]
-
-    def draws(x, p, calls):
-        layers = Dropout(p), Dropout(p)
-        return torch.stack([layers[i % 2](x.clone()) == 0 for i in range(calls)])
-
-    def after_eval(x, ps):
-        outputs = []
-        for p in ps:
-            layer = Dropout(p)
-            layer.eval()
-            outputs.append(layer(x.clone()))
-            model = nn.Sequential(Dropout(p))
-            model.eval()
-            outputs.append(model(x.clone()))
-        return outputs
-
-    def beside_another(x, p):
-        layer, other = Dropout(p[0]), Dropout(p[0])
-        other.eval()
-        return [layer(x.clone()) == 0]
-
-    def after_train(x, p):
-        layer = Dropout(p[0])
-        layer.eval()
-        layer.train()
-        model = nn.Sequential(Dropout(p[1]))
-        model.eval()
-        model.train()
-        return [layer(x.clone()) == 0, model(x.clone()) == 0]
-
-    def without_gradients(x, p):
-        with torch.no_grad():
-            return zeros(x, p)
-
-    def with_gradient(x, p, direction):
-        leaf = x.clone().requires_grad_()
-        y = Dropout(p)(1 * leaf)
-        if not y.requires_grad:
-            return [y, None]
-        (y * direction).sum().backward()
-        return [y, leaf.grad]
-
-    def learned_and_saved(x):
-        layer = Dropout(0.5)
-        layer(x)
-        return [len(list(layer.parameters())), len(layer.state_dict())]
-
-    r.check("in training entries of a vector are 0 or x / (1 - p)", "keeps_scaled",
-            lambda x, p: Dropout(p)(x), x=no_zeros(204), p=small)
-    r.check("float64, stored by columns, another p", "keeps_scaled",
-            lambda x, p: Dropout(p)(x), x=no_zeros(23, 31, dtype=torch.float64).T, p=large)
-    r.check("entries are dropped independently, anew at each call", "drops_independently", draws,
-            x=no_zeros(6, 5, 10, 4), p=middle, calls=60)
-    r.call("after eval(), its own or a model's, x as it is", after_eval, r.normal(5, 7), [middle, 1])
-    r.check("after train(), its own or a model's, it drops again", "drops_share", after_train,
-            x=no_zeros(70, 40), p=[small, middle])
-    r.check("another layer in eval() makes no difference", "drops_share", beside_another, x=no_zeros(70, 40), p=[middle])
-    r.check("in training no_grad() makes no difference", "drops_share", without_gradients,
-            x=no_zeros(70, 40), p=[small, large])
-    r.call("p = 0 drops nothing", lambda x, ps: [Dropout(p)(x.clone()) for p in ps], r.normal(12, 17), [0, 0.0])
-    r.call("p = 1 gives zeros", lambda x, ps: [Dropout(p)(x.clone()) for p in ps], r.normal(3, 8), [1, 1.0])
-    r.check("gradients: what each entry was multiplied by", "passes_gradients", with_gradient,
-            x=no_zeros(15, 16), p=middle, direction=r.normal(15, 16))
-    r.call("nothing to learn, nothing to save", learned_and_saved, r.normal(4, 6))
-    r.refuses("p outside 0 to 1, on construction", Dropout, (-r.integer(1, 99) / 100,), (1 + r.integer(1, 99) / 100,),
-              (middle,), (0,), (1,), (2,))
-    r.arguments("leaves its argument as it was")
+def _(r):
+    x, p = r.nonzero(3, 4), r.probability(0.1, 0.4)
+    r.drops("in training a share p is 0, the rest is x / (1 - p)", r.built(Dropout), r.nonzero(40, 50), p)
+    r.drops_independently("a fresh mask at each call", r.built(Dropout), r.nonzero(6, 5, 10, 4), 0.5)
+    r.each("x as it is after eval()", r.built(Dropout, False), (x, p), (x, 1))
+    r.drops("drops again after train()", r.built(Dropout, False, True), r.nonzero(40, 50), p)
+    r.each("p = 0 changes nothing, p = 1 gives zeros", r.built(Dropout), (x, 0), (x, 1))
+    r.drop_gradient("the gradient is what each entry was multiplied by", r.built(Dropout), r.nonzero(15, 16), 0.4)
+    r.layer(Dropout, p=0.5).saves_nothing("nothing in parameters() or state_dict()", x)
+    r.refuses("raises ValueError when p is outside 0 to 1, on construction", Dropout, (-p,), (1 + p,), (2,))
+    r.unchanged("leaves its input as it was")
 
 # %% [markdown]
 # **Predict, then run.** `torch.no_grad()` is what one writes around code that only uses a model. Does a `Dropout` in
@@ -655,103 +471,8 @@ beside(my_guess, tuple("yes" if (y == 0).any() else "no" for y in (under_no_grad
 # In a head, dropout comes after the softmax: on the weights, before they meet the values. On scores it would be
 # something else: a score of 0 is an ordinary score, and after -inf the softmax makes the row add up to 1 again.
 #
-# ### Exercise: `attention_dropout` (2 points)
-#
-# ```
-# weights (..., n, n), p from 0 to 1, training      result (..., n, n)
-# ```
-#
-# Every entry of every query, head and sentence has a coin of its own. Kept weights are divided by 1 - p, and the rows
-# are **not** renormalised. p is valid here: no need to refuse.
-
-# %% nbgrader={"grade": false, "grade_id": "attention_dropout", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def attention_dropout(weights, p, training, generator=None):
-    """Dropout on attention weights, entry by entry: (..., n, n) -> (..., n, n)."""
-    ### BEGIN SOLUTION
-    return inverted_dropout(weights, p, training, generator)
-    ### END SOLUTION
-
-
-# %% nbgrader={"grade": true, "grade_id": "test_attention_dropout", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-from autograde.notebook import rubric
-
-
-@rubric("attention_dropout")
-def _rubric(r):
-    from builtins import enumerate, float, range
-
-    first, second = r.integer(1, 10**6), r.integer(10**6 + 1, 10**7)
-    small, middle, large = r.integer(10, 30) / 100, r.integer(40, 60) / 100, r.integer(70, 90) / 100
-
-    def generator(seed):
-        return torch.Generator(device=device).manual_seed(seed)
-
-    def softmax(*shape, **kind):
-        return torch.softmax(r.normal(*shape, **kind), dim=-1)
-
-    def causal(n, **kind):
-        scores = r.normal(2, 3, n, n, **kind)
-        hidden = torch.ones(n, n, device=device).triu(diagonal=1) == 1
-        return torch.softmax(scores.masked_fill(hidden, -float("inf")), dim=-1)
-
-    def dropped(x, p, seed):
-        return attention_dropout(x, p, True, generator(seed))
-
-    def zeros(x, p, seed):
-        return [dropped(x.clone(), q, seed) == 0 for q in p]
-
-    def draws(x, p, calls, drawn):
-        return torch.stack([attention_dropout(x.clone(), p, True, drawn) == 0 for _ in range(calls)])
-
-    def with_gradient(x, p, direction, seed):
-        leaf = x.clone().requires_grad_()
-        y = dropped(1 * leaf, p, seed)
-        if not y.requires_grad:
-            return [y, None]
-        (y * direction).sum().backward()
-        return [y, leaf.grad]
-
-    def in_use(x, ps):
-        return [attention_dropout(x.clone(), p, False, generator(first)) for p in ps]
-
-    def in_training(x, ps):
-        return [attention_dropout(x.clone(), p, True, generator(first)) for p in ps]
-
-    # each entry times a number of its own: rows that were divided by their sums would all add up to 1
-    def sum_of_kept(x, numbers, seed, drawn):
-        torch.manual_seed(seed)
-        return float((attention_dropout(x.clone(), 0.5, True, drawn) * numbers).sum())
-
-    def one_state(x, numbers, seed):
-        used, fresh = generator(seed), generator(seed)
-        return [sum_of_kept(x, numbers, i, drawn) for i, drawn in enumerate((used, fresh, used))]
-
-    def no_generator(x, numbers, seeds):
-        return [sum_of_kept(x, numbers, seed, None) for seed in seeds]
-
-    def leaves_state(x, seed):
-        torch.manual_seed(seed)
-        dropped(x, 0.5, seed)
-        after = torch.rand(5, device=device)
-        torch.manual_seed(seed)
-        return torch.equal(torch.rand(5, device=device), after)
-
-    r.check("one sentence, stored by columns: 0 or weight / (1 - p), not renormalised", "keeps_scaled", dropped,
-            x=softmax(21, 21).T, p=large, seed=first)
-    r.check("a batch of heads, causal, float64", "keeps_scaled", dropped,
-            x=causal(11, dtype=torch.float64), p=small, seed=second)
-    r.check("the share of zeros is p", "drops_share", zeros, x=softmax(4, 60, 60), p=[small, middle, large], seed=first)
-    r.check("each entry independently, in every sentence and head", "drops_independently",
-            lambda x, p, calls: draws(x, p, calls, None), x=softmax(5, 4, 8, 8), p=middle, calls=60)
-    r.call("the weights themselves when not training", in_use, softmax(2, 6, 6), [middle, 0, 1])
-    r.call("p = 0 and p = 1", in_training, softmax(2, 9, 9), [0, 1])
-    r.check("gradients: what each entry was multiplied by", "passes_gradients", with_gradient,
-            x=softmax(3, 9, 9), p=middle, direction=r.normal(3, 9, 9), seed=first)
-    r.check("same generator state, same zeros", "follows_generator", one_state, softmax(9, 9), r.normal(9, 9), first)
-    r.check("generator=None draws from torch's own", "follows_generator", no_generator,
-            softmax(9, 9), r.normal(9, 9), [first, first, second])
-    r.call("leaves PyTorch's own random state alone", leaves_state, softmax(6, 6), first)
-    r.arguments("leaves its arguments as they were")
+# `inverted_dropout` does it as it is: every entry of every query, head and sentence has a coin of its own, and the rows are
+# **not** renormalised.
 
 # %% [markdown]
 # Two sentences with two heads each, all weights 1/6, and your function. Each has zeros of its own.
@@ -759,7 +480,7 @@ def _rubric(r):
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # draws the figure
 even = torch.full((2, 2, 6, 6), 1 / 6)
-four = attention_dropout(even, 0.5, True, torch.Generator().manual_seed(5))
+four = inverted_dropout(even, 0.5, True, torch.Generator().manual_seed(5))
 maps = [
     heatmap(four[sentence, head], None, None, title=f"sentence {sentence}, head {head}", limits=(0, 1 / 3), bar=False)
     for sentence in range(2)
@@ -794,93 +515,38 @@ show(
 # price: with all six words the error is larger than before. p says how much of one you pay for the other. 0.5 is a
 # lot. The first GPT was trained with 0.1, and large models that see every text only once often use none.
 #
-# ## 6 The mean of many copies: a challenge
+# ## 6 How much it shakes: a challenge
 #
-# "Right on average" can be measured: drop the same x many times, and take the mean of the copies.
+# Dropout is noise. How large is it? Take one context vector, the sum of w · v over the keys. Each weight is kept with
+# probability 1 - p and then divided by 1 - p. So the factor of each term has mean 1 and variance p / (1 - p), and the
+# coins are independent: the variances of the terms add up.
 #
-# ### Exercise: `mean_after_dropout` (2 points)
+# ### Exercise: `spread_after_dropout` (4 points)
 #
 # ```
-# x, any shape, 0 ≤ p < 1, n_samples      mean of n_samples copies after dropout, same shape as x
+# weights (n, m), values (m, d), 0 ≤ p < 1      standard deviation of each entry of the context vectors (n, d)
 # ```
 #
-# Each copy has a mask of its own. The more copies, the nearer the mean comes to x; it scatters about x.
+# Return the exact standard deviation, sqrt(p / (1 - p) · Σ_j w_ij² v_jd²), without drawing anything.
 
-# %% nbgrader={"grade": false, "grade_id": "mean_after_dropout", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def mean_after_dropout(x, p, n_samples, generator=None):
-    """Mean of n_samples copies of x, each after dropout with a mask of its own: same shape as x."""
+# %% nbgrader={"grade": false, "grade_id": "spread_after_dropout", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def spread_after_dropout(weights, values, p):
+    """Standard deviation of weights after dropout times values: (n, m), (m, d) -> (n, d)."""
     ### BEGIN SOLUTION
-    copies = x.expand(n_samples, *x.shape)  # (n_samples, ...)
-    return inverted_dropout(copies, p, True, generator).mean(dim=0)
+    return (p / (1 - p) * weights.square() @ values.square()).sqrt()
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_mean_after_dropout", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-from autograde.notebook import rubric
-
-
-@rubric("mean_after_dropout")
-def _rubric(r):
-    from builtins import enumerate, float, range
-
-    first, second = r.integer(1, 10**6), r.integer(10**6 + 1, 10**7)
-    small, middle = r.integer(20, 35) / 100, r.integer(40, 60) / 100
-
-    def generator(seed):
-        return torch.Generator(device=device).manual_seed(seed)
-
-    def no_zeros(*shape, **kind):
-        x = r.normal(*shape, **kind)
-        return torch.where(x < 0, x - 0.5, x + 0.5)
-
-    def mean(x, p, n_samples, seed):
-        return mean_after_dropout(x, p, n_samples, generator(seed))
-
-    def means(x, p, n_samples, runs, drawn):
-        return torch.stack([mean_after_dropout(x.clone(), p, n_samples, drawn) for _ in range(runs)])
-
-    def with_gradient(x, p, n_samples, direction, seed):
-        leaf = x.clone().requires_grad_()
-        y = mean(1 * leaf, p, n_samples, seed)
-        if not y.requires_grad:
-            return [y, None]
-        (y * direction).sum().backward()
-        return [y, leaf.grad]
-
-    def total(x, seed, drawn):
-        torch.manual_seed(seed)
-        return float(mean_after_dropout(x.clone(), 0.5, 3, drawn).sum())
-
-    def one_state(x, seed):
-        used, fresh = generator(seed), generator(seed)
-        return [total(x, i, drawn) for i, drawn in enumerate((used, fresh, used))]
-
-    def no_generator(x, seeds):
-        return [total(x, seed, None) for seed in seeds]
-
-    def leaves_state(x, seed):
-        torch.manual_seed(seed)
-        mean(x, 0.5, 3, seed)
-        after = torch.rand(5, device=device)
-        torch.manual_seed(seed)
-        return torch.equal(torch.rand(5, device=device), after)
-
-    r.check("few copies: scatters about x as it should", "scatters_as_a_mean",
-            lambda x, p, n_samples, runs, seed: means(x, p, n_samples, runs, generator(seed)),
-            x=no_zeros(3, 5, 6), p=small, n_samples=r.integer(3, 6), runs=60, seed=second)
-    r.check("many copies: scatters less", "scatters_as_a_mean",
-            lambda x, p, n_samples, runs: means(x, p, n_samples, runs, None),
-            x=no_zeros(13, 17), p=middle, n_samples=r.integer(200, 300), runs=9)
-    r.check("one copy alone, float64, stored by columns: 0 or x / (1 - p)", "keeps_scaled",
-            lambda x, p, seed: mean(x, p, 1, seed), x=no_zeros(16, 23, dtype=torch.float64).T, p=middle, seed=first)
-    r.call("p = 0 gives x", mean, r.normal(5, 7), 0, 4, first)
-    r.check("lets gradients through", "passes_gradients", with_gradient,
-            x=no_zeros(15, 16), p=middle, n_samples=2, direction=r.normal(15, 16), seed=first)
-    r.check("same generator state, same mean", "follows_generator", one_state, no_zeros(8, 9), first)
-    r.check("generator=None draws from torch's own", "follows_generator", no_generator,
-            no_zeros(8, 9), [first, first, second])
-    r.call("leaves PyTorch's own random state alone", leaves_state, r.normal(5, 7), first)
-    r.arguments("leaves its argument as it was")
+# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_spread_after_dropout", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# The rubric of `spread_after_dropout`: each line is a sentence of the contract. Open it to read what is asked.
+@rubric("spread_after_dropout")
+def _(r):
+    weights, values, p = torch.softmax(r.normal(4, 6), dim=-1), r.normal(6, 3), r.probability(0.2, 0.8)
+    r.each("the standard deviation of each entry of the context vectors", spread_after_dropout, (torch.tensor([[0.2, 0.8]]), torch.tensor([[1.0], [2.0]]), 0.5), (weights, values, p))
+    r.call("as many queries as keys as numbers in a value", spread_after_dropout, torch.softmax(r.normal(4, 4), dim=-1), r.normal(4, 4), 0.1)
+    r.call("weights that do not sum to 1", spread_after_dropout, r.normal(3, 5), r.normal(5, 2), p)
+    r.call("zeros when p is 0", spread_after_dropout, weights, values, 0)
+    r.conventions(spread_after_dropout, r.normal(2, 3), r.normal(3, 4), p)
 
 # %% [markdown]
 # How far does such a mean scatter? Take one entry x. After dropout it is 0 with probability p and x / (1 - p)
@@ -899,32 +565,28 @@ def _rubric(r):
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # draws the figure
 generator = torch.Generator().manual_seed(123)
-sizes = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024]
-one_weight = torch.full((40,), 0.33)  # 40 means at once
-found = {n: mean_after_dropout(one_weight, 0.5, n, generator) for n in sizes}
-spread = [0.33 / math.sqrt(n) for n in sizes]
+one_row, some_values = torch.softmax(torch.randn(1, 6, generator=generator), dim=-1), torch.randn(6, 1, generator=generator)
+rates = [0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.8]
+drawn = [
+    torch.stack([inverted_dropout(one_row, p, True, generator) @ some_values for _ in range(2000)]).std().item() for p in rates
+]
+derived = [spread_after_dropout(one_row, some_values, p).item() for p in rates]
 
 
-def means_chart(spread, means):
+def spread_chart(rates, drawn, derived):
     figure, axes = plt.subplots(figsize=(6.5, 3.6))
-    sizes = list(means)
-    axes.fill_between(sizes, [0.33 - s for s in spread], [0.33 + s for s in spread], color="0.85",
-                      label="0.33 and one standard deviation")
-    axes.axhline(0.33, color="0.4", linestyle="--")
-    for n, values in means.items():
-        axes.plot([n] * 40, values.tolist(), ".", color="#1f6f8b", alpha=0.5, label="40 means of yours" if n == 1 else None)
-    axes.set_xscale("log", base=2)
-    axes.set_xticks(sizes, [str(n) for n in sizes])
-    axes.set(xlabel="copies", ylabel="mean after dropout", title="Right on average: the mean comes near x, slowly")
+    axes.plot(rates, derived, color="0.4", label="yours, derived")
+    axes.plot(rates, drawn, "o", color="#1f6f8b", label="2,000 draws")
+    axes.set_xlabel("p")
+    axes.set_ylabel("standard deviation of the context")
     axes.legend()
     return figure
 
 
 show(
-    chart(means_chart, spread, found),
-    "Means of dropped copies of 0.33 against the number of copies. With one copy they are 0 or 0.66. They close in on "
-    "0.33 with more copies, within a band that halves when the copies are four times as many. At 1024 copies nearly "
-    "all lie between 0.31 and 0.35.",
+    chart(spread_chart, rates, drawn, derived),
+    "A chart of the standard deviation of one entry of a context vector against p, from 0.05 to 0.8. The points, measured on "
+    "2,000 draws each, lie on the derived curve, which rises faster and faster.",
 )
 
 # %% [markdown]

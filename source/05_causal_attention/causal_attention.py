@@ -50,7 +50,7 @@ import matplotlib.pyplot as plt
 import torch
 from torch import nn
 
-from autograde.notebook import attention_picture, beside, chart, explore, heatmap, hint, panels, progress, show, table, trace, why
+from autograde.notebook import attention_picture, beside, chart, explore, heatmap, hint, panels, progress, rubric, show, table, trace, why
 
 warnings.filterwarnings("ignore", message="The use of `x.T`")  # part 1 uses it all the same
 
@@ -257,75 +257,17 @@ def count_parameters(module):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_count_parameters", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-from autograde.notebook import rubric
-
-
+# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_count_parameters", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# The rubric of `count_parameters`: each line is a sentence of the contract. Open it to read what is asked.
 @rubric("count_parameters")
-def _rubric(r):
-    from builtins import range
-
-    def counted(factor, *modules):
-        # a count is no number that depends on drawn inputs, so some are multiplied by it
-        return [[count, count * factor] for count in (count_parameters(module) for module in modules)]
-
-    def linear(n, m, bias=True):
-        return nn.Linear(n, m, bias=bias)
-
-    def of_linear_layers(factor, n, m):
-        same_numbers = nn.Sequential(linear(n, n), linear(n, n))
-        same_numbers[1].load_state_dict(same_numbers[0].state_dict())
-        return counted(factor, linear(n, m), linear(m, n, False), nn.Sequential(linear(n, n), nn.ReLU(), linear(n, n)), same_numbers)
-
-    def of_odd_shapes(factor, n, m):
-        layer = nn.Module()
-        layer.scale = nn.Parameter(torch.ones(()))
-        layer.tensors = nn.ParameterList([torch.ones(2, n, m), torch.ones(m)])
-        layer.inner = nn.Sequential(nn.Sequential(linear(m, 2)), nn.Conv1d(n, m, 3))
-        return counted(factor, layer, nn.ReLU())
-
-    def with_buffers(factor, n, m):
-        layer = linear(n, m)
-        layer.register_buffer("mask", torch.ones(m, m))
-        layer.register_buffer("ready", torch.ones(n), persistent=False)
-        return counted(factor, layer, nn.BatchNorm1d(n))
-
-    def frozen(factor, n, m):
-        half = nn.Sequential(linear(n, m), linear(m, n))
-        half[0].requires_grad_(False)
-        half[1].bias.requires_grad_(False)
-        bias_alone = linear(n, m)
-        bias_alone.weight.requires_grad_(False)
-        return counted(factor, half, linear(m, n).requires_grad_(False), bias_alone)
-
-    def shared(factor, n, m):
-        tied = nn.Sequential(linear(n, m, False), nn.Tanh(), linear(n, m))
-        tied[2].weight = tied[0].weight
-        again = linear(n, n)
-        return counted(factor, tied, nn.Sequential(again, nn.ReLU(), again))
-
-    def counted_again(factor, n, m):
-        layer = linear(n, m)
-        before = counted(factor, layer, layer)
-        layer.extra = nn.Parameter(torch.ones(m, 2))
-        half = linear(n, m).eval()
-        half.bias.requires_grad_(False)
-        count_parameters(half)
-        flags = [half.training, half.weight.requires_grad, half.bias.requires_grad]
-        return [before, counted(factor, layer), flags]
-
-    def of_any_kind(factor, n, m):
-        return counted(factor, linear(n, m).eval(), linear(n, m).double(), linear(m, n).half(),
-                       nn.Sequential(linear(n, m), linear(m, n)).to("meta"), nn.LayerNorm(n).to("meta"))
-
-    n, m = r.integer(3, 9), r.integer(11, 19)
-    r.call("linear layers, some of one size", of_linear_layers, r.normal(3), n, m)
-    r.call("modules in modules, parameters of any shape", of_odd_shapes, r.normal(3), n, m)
-    r.call("buffers do not count", with_buffers, r.normal(3), n, m)
-    r.call("frozen parameters do not count", frozen, r.normal(3), n, m)
-    r.call("a shared parameter counts once", shared, r.normal(3), n, m)
-    r.call("counted twice, then given one more", counted_again, r.normal(3), n, m)
-    r.call("in eval(), of other dtypes, without memory", of_any_kind, r.normal(3), n, m)
+def _(r):
+    n, m = r.integer(11, 19), r.integer(21, 29)
+    r.each("counts the numbers of every parameter", count_parameters, (r.module("linear", n, m),), (r.module("two layers", m, n),), (r.module("odd shapes", n, m),))
+    r.each("two layers of one size count twice, a shared weight once", count_parameters, (r.module("two layers of one size", n),), (r.module("shared weight", n, m),))
+    r.call("buffers do not count", count_parameters, r.module("with buffers", n, m))
+    r.call("frozen parameters do not count", count_parameters, r.module("half frozen", n, m))
+    r.call("a module without parameters has none", count_parameters, nn.ReLU())
+    r.unchanged("leaves the module as it was")
 
 # %% [markdown]
 # Your function on a few modules. The first is the three layers from above. The last has the size of one attention layer in
@@ -434,122 +376,23 @@ class CausalAttention(nn.Module):
         ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_CausalAttention", "locked": true, "points": 8, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-from autograde.notebook import rubric
-
-
+# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_CausalAttention", "locked": true, "points": 8, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# The rubric of `CausalAttention`: each line is a sentence of the contract. Open it to read what is asked.
 @rubric("CausalAttention")
-def _rubric(r):
-    from autograde.rubric.probes import ContractBroken
-    from builtins import RuntimeError, TypeError, getattr, isinstance, range, str, sum
-
-    names = ("W_query", "W_key", "W_value")
-
-    def drawn(d_in, d_out, bias=False, **kind):
-        weights = {f"{name}.weight": r.normal(d_out, d_in, **kind) for name in names}
-        biases = {f"{name}.bias": r.normal(d_out, **kind) for name in names if bias}
-        return weights | biases
-
-    def loud_at_the_ends(*shape):
-        x = r.normal(*shape)
-        x[:, 0] *= 60
-        x[:, -1] *= 100
-        return x
-
-    def holes(b, n, d_in):
-        x = r.normal(b, n, d_in)
-        x[0, 0], x[0, -2], x[1, 1:4], x[2] = 0, 0, 0, 0
-        return x
-
-    # The inputs are far from 0, the weights such that queries and keys do not see it, and values keep it.
-    # So what float64 knows and float32 does not is large in the result.
-    def far_from_zero(d_in, d_out):
-        weights = {name: w - w.mean(dim=1, keepdim=True) for name, w in drawn(d_in, d_out, dtype=torch.float64).items()}
-        return weights | {"W_value.weight": weights["W_value.weight"] + 1 / d_in}
-
-    def less_the_offset(layer, x):
-        return layer(x + 1e5) - 1e5
-
-    def in_eval(layer, x, other):
-        layer(x)
-        layer.eval()
-        return [layer(x), layer(other), layer(x)]
-
-    # with these weights and inputs the outputs are the weights, twice
-    n = 10
-    twice = torch.cat([torch.eye(n, device=device)] * 2)
-    showing = drawn(n + 3, 2 * n) | {"W_value.weight": torch.cat([twice, torch.zeros(2 * n, 3, device=device)], dim=1)}
-    shown = torch.cat([torch.eye(n, device=device).expand(4, n, n), r.normal(4, n, 3)], dim=-1)
-
-    def eight_times(layer, x, p):
-        return [layer(x) for _ in range(8)]
-
-    def changed_later(layer, x):
-        never = layer(x)
-        layer.dropout.p = 0.5
-        differ = not torch.equal(layer(x), layer(x))
-        layer.dropout.p = 0.0
-        return [never, f"with p = 0.5 two calls {'differ' if differ else 'agree'}", layer(x)]
-
-    def saved_mask(length):
-        return CausalAttention(4, 3, length, 0.1).state_dict().get("mask")
-
-    def moved(x):
-        layer = CausalAttention(4, 3, 6, 0.1).to("meta")
-        try:
-            layer(x.to("meta"))
-        except (RuntimeError, TypeError) as error:  # code that asks for numbers cannot run there, and is no fault
-            if "expected device" in str(error):
-                raise ContractBroken("after .to(device), forward uses a tensor that was left behind") from error
-        return f"the mask is on {layer.mask.device}"
-
-    def all_parameters():
-        made = CausalAttention(5, 4, 6, 0.1), CausalAttention(5, 4, 6, 0.1, True)
-        return [f"{sum(p.numel() for p in layer.parameters())} numbers in parameters()" for layer in made]
-
-    def kinds_of_layers():
-        made = CausalAttention(5, 4, 6, 0.1)
-        return [isinstance(getattr(made, name), nn.Linear) for name in names] + [isinstance(made.dropout, nn.Dropout)]
-
-    def same_starts():
-        one, two = CausalAttention(5, 4, 6, 0.1), CausalAttention(5, 4, 6, 0.1)
-        query, key, value = one.W_query.weight, one.W_key.weight, one.W_value.weight
-        pairs = (query, key), (key, value), (value, query), (query, two.W_query.weight)
-        return [torch.equal(a, b) for a, b in pairs]
-
-    def tried(length, x, training=True):
-        CausalAttention(4, 3, length, 0.0).to(device).train(training)(x)
-
-    # the only line of numbers on which a sentence is as long as the context
-    r.forward("two sentences, as long as the context", CausalAttention, (5, 3, 7, 0.0), drawn(5, 3), r.normal(2, 7, 5))
-    r.forward("shorter sentences, one token alone", CausalAttention, (4, 9, 8, 0.0), drawn(4, 9),
-              r.normal(3, 5, 4), r.normal(2, 1, 4), r.normal(3, 7, 4), r.normal(1, 6, 4))
-    r.forward("as many sentences as tokens as numbers", CausalAttention, (6, 6, 9, 0.0), drawn(6, 6), r.normal(6, 6, 6))
-    r.forward("tokens of zeros", CausalAttention, (4, 5, 9, 0.0), drawn(4, 5), holes(3, 7, 4))
-    r.forward("a hidden score far above the visible ones", CausalAttention, (4, 5, 9, 0.0), drawn(4, 5),
-              loud_at_the_ends(4, 8, 4))
-    r.forward("with a bias", CausalAttention, (6, 4, 9, 0.0), drawn(6, 4, bias=True), holes(3, 8, 6), qkv_bias=True)
-    r.forward("after its layers have changed", CausalAttention, (4, 6, 9, 0.0), drawn(4, 6), r.normal(2, 8, 4),
-              then=drawn(4, 6))
-    r.module("float64, stored by columns", CausalAttention, (6, 8, 9, 0.0), far_from_zero(6, 8), less_the_offset,
-             r.normal(3, 6, 7, dtype=torch.float64).mT)
-    # with p so small nothing is dropped, and yet the gradients go through dropout
-    r.backward("all three layers learn", CausalAttention, (5, 4, 8, 1e-12), drawn(5, 4), r.normal(3, 7, 5))
-    r.module("in eval() nothing is dropped", CausalAttention, (5, 4, 8, 0.6), drawn(5, 4), in_eval,
-             r.normal(3, 7, 5), r.normal(3, 7, 5))
-    r.module("in training weights are dropped", CausalAttention, (n + 3, 2 * n, n + 2, 0.3), showing,
-             eight_times, shown, 0.3, check="drops_weights")
-    r.module("dropout.p may be changed later", CausalAttention, (5, 4, 9, 0.0), drawn(5, 4), changed_later, r.normal(3, 7, 5))
-    r.check("the mask is saved", "masks_the_future", saved_mask, r.integer(5, 9))
-    r.call("the layer works where it is moved", moved, r.normal(2, 5, 4))
-    r.call("three layers to learn, a bias only if asked for", all_parameters)
-    r.call("the layers are nn.Linear and nn.Dropout", kinds_of_layers)
-    r.call("each layer starts from its own numbers", same_starts)
-    r.refuses("more tokens than context_length", tried, (6, r.normal(2, 5, 4)), (6, r.normal(2, 7, 4)),
-              (1, r.normal(3, 4, 4)), (2, r.normal(3, 1, 4)), (6, r.normal(2, 12, 4), False))
-    r.refuses("input that is not 3-D", tried, (6, r.normal(2, 5, 4)), (6, r.normal(5, 4)),
-              (6, r.normal(1, 2, 5, 4)), (6, r.normal(4), False))
-    r.arguments("leaves its arguments as they were")
+def _(r):
+    layer = r.layer(CausalAttention, d_in=4, d_out=6, context_length=8, dropout=0.0, qkv_bias=False)
+    layer.linear("W_query W_key W_value", "d_in -> d_out", bias="qkv_bias")
+    layer.outputs("sentences of any length up to the context", r.normal(1, 2, 4), r.normal(2, 8, 4), r.normal(3, 1, 4))
+    layer.outputs("as many sentences as tokens as numbers", r.normal(6, 6, 6), d_in=6)
+    layer.outputs("a token of zeros is input like any other; with a bias", r.normal(3, 7, 4) * (r.uniform(3, 7, 1) > 0), qkv_bias=True)
+    layer.first_token("the first token sees itself alone, however large the scores", 100 * r.normal(8, 6, 4))
+    layer.drops_weights("in training it drops weights, each by itself, in eval() none", p=0.3)
+    layer.rereads_dropout("dropout.p is read at each call", r.normal(3, 7, 4))
+    layer.keeps_mask("mask is a buffer: saved, not learned")
+    layer.moves("works after .to(device)", r.normal(2, 5, 4))
+    layer.refuses("raises ValueError for more tokens than context_length", r.normal(2, 9, 4), r.normal(1, 16, 4))
+    layer.refuses("raises ValueError for input that is not 3-D", r.normal(5, 4), r.normal(1, 2, 5, 4))
+    layer.conventions(r.normal(3, 7, 4), dropout=1e-12)
 
 # %% [markdown]
 # The known sentence twice in a batch, from the same seed as in part 1. Both sentences get the numbers that
@@ -734,215 +577,17 @@ def peeks(module, x):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_peeks", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-from autograde.notebook import rubric
-
-
+# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_peeks", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# The rubric of `peeks`: each line is a sentence of the contract. Open it to read what is asked.
 @rubric("peeks")
-def _rubric(r):
-    from builtins import float, getattr, isinstance, list, range
-
-    class Layer(nn.Module):
-        """Computes what it is told, with a linear layer and others beside it."""
-
-        def __init__(self, compute, weight, *parts):
-            super().__init__()
-            self.compute, self.parts = compute, nn.ModuleList(parts)
-            self.linear = nn.Linear(*weight.T.shape, bias=False).to(weight)
-            self.linear.weight.data.copy_(weight)
-
-        def forward(self, x):
-            return self.compute(self, x)
-
-    def mixing(weight, matrix, change=lambda x: x, size=1.0):
-        """Output t is the sum of matrix[t, s] · token s, through a linear layer."""
-        return Layer(lambda layer, x: size * layer.linear(matrix @ change(x)), weight)
-
-    def said(x, layers):
-        # a yes or no is no number that depends on drawn inputs, so it is put beside one
-        answers = [(name, peeks(layer, x), float(layer.linear.weight.detach().abs().sum())) for name, layer in layers.items()]
-        return [[f"{name}: {'yes' if answer else 'no'}", size if answer else -size] for name, answer, size in answers]
-
-    def one_place(n, t, s, weight, amount):
-        matrix = torch.eye(n, device=device, dtype=weight.dtype)
-        matrix[t, s] = amount
-        return mixing(weight, matrix)
-
-    def causal_or_not(x, weight):
-        n = x.shape[1]
-        past = torch.ones(n, n, device=device, dtype=x.dtype).tril()
-        return said(x, {"tokens alone": Layer(lambda layer, x: layer.linear(x), weight), "all before": mixing(weight, past),
-                        "all after": mixing(weight, past.T)})
-
-    def outputs_of_zeros_too(x, weight):
-        nothing = torch.zeros(x.shape[1], x.shape[1], device=device, dtype=x.dtype)
-        return [causal_or_not(x, weight), said(x, {"no token at all": mixing(weight, nothing)})]
-
-    def zeros_or_alike(x, weight):
-        def product(layer, x):
-            return layer.linear(torch.cat([x[:, :1] + x[:, 1:2] * x[:, -1:], x[:, 1:]], dim=1))
-
-        def length(layer, x):
-            return torch.cat([x[:, :-1] - x[:, 1:].abs(), x[:, -1:]], dim=1)  # outputs get smaller only
-
-        def slope(layer, x):
-            after = (x[..., :1] - x[..., 1:2]).roll(-1, dims=1)  # of the next token, its first number less its second
-            return layer.linear(torch.cat([x[:, :-1] + after[:, :-1], x[:, -1:]], dim=1))
-
-        def unlike(layer, x):
-            after = (x - x.flip(0)).roll(-1, dims=1)  # of the next tokens of two sentences
-            return layer.linear(torch.cat([x[:, :-1] + after[:, :-1], x[:, -1:]], dim=1))
-
-        zeros = torch.cat([x[:, :1], 0 * x[:, 1:]], dim=1)
-        return [causal_or_not(zeros, weight), causal_or_not(x[:, :1].repeat(1, x.shape[1], 1), weight),
-                said(zeros, {"a product of two later tokens": Layer(product, weight), "the size of the next token": Layer(length, weight),
-                             "a difference in the next token": Layer(slope, weight)}),
-                said(x[:1].repeat(2, 1, 1), {"a difference of two sentences": Layer(unlike, weight)})]
-
-    def from_seed_123(weight):
-        torch.manual_seed(123)
-        return causal_or_not(torch.randn(2, 6, 4).to(weight), weight)
-
-    def in_place(x, weight):
-        def handed_back(layer, x):
-            return x
-
-        def last_of_all(layer, x):
-            return x[:, -1:].expand_as(x)
-
-        def doubled(layer, x):
-            return layer.linear(x.mul_(2))
-
-        def swept(layer, x):
-            return layer.linear(x.add_(x.roll(-1, dims=1)))
-
-        names = {"hands x back": handed_back, "hands a view of the last token back": last_of_all, "doubles x in place": doubled, "adds the next token in place": swept}
-        return [said(x.clone(), {name: Layer(compute, weight)}) for name, compute in names.items()]
-
-    def every_place(x, weight, amount, *places):
-        n = x.shape[1]
-        return said(x, {f"token {t} looks at {s}": one_place(n, t, s, weight, amount) for t, s in places})
-
-    def sentences(x, weight):
-        def swapped(layer, x):
-            return layer.linear(x + x.flip(0))
-
-        def mean_of_batch(layer, x):
-            return layer.linear(x.mean(0, keepdim=True).expand_as(x).cumsum(1))
-
-        def last_sentence(layer, x):
-            ahead = x.roll(-1, dims=1)
-            return layer.linear(torch.cat([x[:-1], x[-1:] + ahead[-1:]]))
-
-        def mean_ahead(layer, x):
-            return layer.linear(x + x.mean(0, keepdim=True).flip(1))
-
-        def into_another(layer, x):
-            first = x[:1] + x[1:2].sum(0).flip(0)  # a batch of one has no second sentence
-            return layer.linear(torch.cat([first, x[1:]]))
-
-        return said(x, {"adds another sentence, token by token": Layer(swapped, weight),
-                        "adds all sentences up to a token": Layer(mean_of_batch, weight),
-                        "looks ahead in the last sentence only": Layer(last_sentence, weight),
-                        "looks ahead from the first sentence into the second": Layer(into_another, weight),
-                        "looks ahead at the mean of all sentences": Layer(mean_ahead, weight)})
-
-    def hard_to_see(x, weight):
-        n = x.shape[1]
-        everything = torch.ones(n, n, device=device, dtype=x.dtype)
-        normed = nn.functional.layer_norm
-
-        def both_signs(layer, x):
-            y = layer.linear(everything @ x)
-            return torch.cat([y, -y], dim=-1)
-
-        def last_feature(layer, x):
-            return torch.cat([layer.linear(x)[..., :-1], layer.linear(everything @ x)[..., -1:]], dim=-1)
-
-        return said(x, {"the mean of all tokens": mixing(weight, everything / n),
-                        "means and lengths put right": mixing(weight, everything, lambda x: normed(x, x.shape[-1:])),
-                        "signs put right": mixing(weight, everything, lambda x: x.abs()),
-                        "the last number of each token": mixing(weight, everything, lambda x: x[..., -1:].expand_as(x)),
-                        "each number with both signs": Layer(both_signs, weight),
-                        "in the last number of each output": Layer(last_feature, weight),
-                        "cut off from gradients": mixing(weight, everything, lambda x: x.detach()),
-                        "a little of the next token": one_place(n, 2, 3, weight, 0.05),
-                       "very little of the next token": one_place(n, 2, 3, weight, 0.0005)})
-
-    def asked_again(x, weight):
-        past = torch.ones(x.shape[1], x.shape[1], device=device, dtype=x.dtype).tril()
-        layer = mixing(weight, past)
-        before = said(x, {"as it was made": layer})
-        layer.compute = lambda layer, x: layer.linear(past.T @ x)
-        return [before, said(x, {"changed since": layer})]
-
-    def sizes(x, weight):
-        n = x.shape[1]
-        past = torch.ones(n, n, device=device, dtype=x.dtype).tril()
-        return said(x, {"large outputs": mixing(weight, past / n + 1e-8, size=1e6), "small outputs": mixing(weight, past.T, size=1e-6),
-                        "less than rounding": one_place(n, 1, 4, weight, 2e-6)})
-
-    def as_in_eval(x, weight):
-        def ahead(layer, x):
-            return layer.linear(x + x.roll(-1, dims=1))
-
-        def ahead_when(training):
-            return lambda layer, x: ahead(layer, x) if layer.training is training else layer.linear(x)
-
-        def dropped(layer, x):
-            return layer.linear(layer.parts[0](x))
-
-        return said(x, {"dropout": Layer(dropped, weight, nn.Dropout(0.5)),
-                        "looks ahead in training only": Layer(ahead_when(True), weight),
-                        "looks ahead in eval() only": Layer(ahead_when(False), weight)})
-
-    def modes_after(x, weight):
-        def alone(layer, x):
-            return layer.linear(x)
-
-        def ahead(layer, x):
-            return layer.linear(x + x.roll(-1, dims=1))
-
-        cases = {"in training": (True, ()), "in eval()": (False, ()), "one in eval()": (True, (2,)), "one in training": (False, (4,)),
-                 "its parts alone in training": (True, (0,)), "itself alone in training": (True, (1, 2, 3, 4, 5, 6, 7)),
-                 "a shared part alone in training": (False, (4,)), "its second place in training": (False, (6,))}
-        said = []
-        for name, (training, others) in cases.items():
-            for what, compute in (("", alone), (", looking ahead", ahead)):
-                inner = nn.Sequential(nn.Dropout(0.1), nn.ReLU())
-                layer = Layer(compute, weight, nn.Dropout(0.5), inner, nn.Sequential(inner[0]))  # one part, two places
-                parts = list(layer.train(training).modules())
-                for i in others:
-                    parts[i].training = not training
-                before = [(part.training, getattr(part, "p", None)) for part in parts]
-                peeks(layer, x)
-                after = [(part.training, getattr(part, "p", None)) for part in parts]
-                said.append(f"{name}{what}: {'as before' if after == before else 'changed'}")
-        return said
-
-    def kind_of_result(x, weight):
-        past = torch.ones(x.shape[1], x.shape[1], device=device).tril()
-        answers = [peeks(mixing(weight, matrix), x) for matrix in (past, past.T)]
-        return ["a bool" if isinstance(answer, bool) else "no bool" for answer in answers]
-
-    r.call("layers that look ahead, and some that do not", outputs_of_zeros_too, r.normal(2, 7, 5), r.normal(4, 5))
-    r.call("one token looks at one other", every_place, r.normal(3, 8, 4), r.normal(5, 4), 0.5,
-           (0, 1), (1, 2), (3, 4), (6, 7), (0, 7), (1, r.integer(3, 6)))
-    r.call("one of forty tokens looks a little ahead", every_place, r.normal(8, 40, 12), r.normal(24, 12), 0.001, (19, r.integer(21, 38)))
-    r.call("the same layer, asked again", asked_again, r.normal(2, 6, 5), r.normal(4, 5))
-    r.call("the sentences of a batch", sentences, r.normal(3, 6, 4), r.normal(5, 4))
-    r.call("what is hard to see", hard_to_see, r.normal(8, 6, 12), r.normal(24, 12))
-    r.call("large and small outputs", sizes, r.normal(5, 7, 4), r.normal(12, 4))
-    r.call("judged as in eval()", as_in_eval, r.normal(2, 7, 4), r.normal(5, 4))
-    r.call("a future of zeros, tokens that are all alike", zeros_or_alike, r.normal(2, 6, 4), r.normal(3, 4))
-    r.call("x from the lesson's own seed", from_seed_123, r.normal(3, 4))
-    r.call("modules that work in place, or hand x back", in_place, r.normal(2, 6, 4), r.normal(3, 4))
-    r.call("one token alone", causal_or_not, r.normal(2, 1, 4), r.normal(3, 4))
-    r.call("float64, stored by columns, one sentence", causal_or_not, r.normal(1, 4, 6, dtype=torch.float64).mT,
-           r.normal(3, 4, dtype=torch.float64))
-    r.call("every submodule keeps its mode", modes_after, r.normal(2, 5, 4), r.normal(3, 4))
-    r.call("returns a Python bool", kind_of_result, r.normal(2, 6, 4), r.normal(3, 4))
-    r.arguments("leaves x as it was")
+def _(r):
+    x, t = r.normal(3, 8, 4), r.integer(2, 5)
+    r.each("tells attention with a causal mask from other attention", peeks, *r.modules(x, *r.examples.ATTENTION))
+    r.each("convolutions, recurrent layers, sentences that are mixed", peeks, *r.modules(x, *r.examples.OTHERS))
+    r.each("one token that looks at one other", peeks, *((r.module("one glance", 4, at, to), x) for at, to in ((0, 1), (t, 7), (t, t - 1), (6, 7), (7, 0))))
+    r.each("as in eval(), with dropout in the layer", peeks, *r.modules(x, "looks ahead in training", "looks ahead in eval()"))
+    r.each("one token alone; a future of zeros", peeks, (r.module("attention without a mask", 4), x[:, :1]), (r.module("centred convolution", 4), 0 * x))
+    r.unchanged("every submodule keeps its mode, and x stays as it was")
 
 # %% [markdown]
 # Now test. The first layer is lesson 01's, which has no mask. The second has one, but its softmax was copied from code for one

@@ -51,7 +51,7 @@ import matplotlib.pyplot as plt
 import torch
 from torch import nn
 
-from autograde.notebook import beside, chart, explore, heatmap, hint, panels, progress, show, table, why
+from autograde.notebook import beside, chart, explore, heatmap, hint, panels, progress, rubric, show, table, why
 
 # "cuda" runs the lesson on a GPU
 device = torch.device(os.environ.get("AUTOGRADE_DEVICE", "cpu"))
@@ -173,85 +173,18 @@ class MultiHeadAttentionWrapper(nn.Module):
         ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_MultiHeadAttentionWrapper", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-from autograde.notebook import rubric
-
-
+# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_MultiHeadAttentionWrapper", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# The rubric of `MultiHeadAttentionWrapper`: each line is a sentence of the contract. Open it to read what is asked.
 @rubric("MultiHeadAttentionWrapper")
-def _rubric(r):
-    from autograde.rubric.probes import load
-    from builtins import isinstance, len, range, sorted, sum, type
-
-    def drawn(d_in, d_out, heads, bias=False, **kind):
-        names = [f"heads.{h}.{name}" for h in range(heads) for name in ("W_query", "W_key", "W_value")]
-        weights = {f"{name}.weight": 0.5 * r.normal(d_out, d_in, **kind) for name in names}
-        return weights | {f"{name}.bias": r.normal(d_out, **kind) for name in names if bias}
-
-    # The inputs are far from 0, the weights such that queries and keys do not see it, and values keep it.
-    # So what float64 knows and float32 does not is large in the result.
-    def far_from_zero(d_in, d_out, heads):
-        weights = {name: w - w.mean(dim=1, keepdim=True) for name, w in drawn(d_in, d_out, heads, dtype=torch.float64).items()}
-        return {name: w + (1 / d_in if "W_value" in name else 0) for name, w in weights.items()}
-
-    def less_the_offset(wrapper, x):
-        return wrapper(x + 1e5) - 1e5
-
-    def in_eval(weights, x, other):
-        wrapper = load(MultiHeadAttentionWrapper(5, 3, 8, 0.5, 2), weights).eval()
-        return [wrapper(x), wrapper(other), wrapper(x)]
-
-    # Token t has a 1 at its own place t, and each head hands that on, twice: the output is its weights.
-    def showing_weights(n, heads):
-        eye, size = torch.eye(n, device=device), 2 * n * heads
-        x = torch.cat([eye.expand(4, n, n), r.normal(4, n, 3)], dim=-1)  # (4, n, n + 3)
-        weights = {f"{name}.weight": 0.5 * r.normal(size, n + 3) for name in ("W_query", "W_key")}
-        return weights | {"W_value.weight": nn.functional.pad(eye.repeat(2 * heads, 1), (0, 3))}, x
-
-    def in_training(weights, x, p, heads):
-        n = x.shape[1]
-        cut = {name: weight.chunk(heads) for name, weight in weights.items()}
-        own = {f"heads.{h}.{name}": pieces[h] for name, pieces in cut.items() for h in range(heads)}
-        wrapper = load(MultiHeadAttentionWrapper(n + 3, 2 * n, n + 1, p, heads), own)
-        return [wrapper(x) for _ in range(4)]
-
-    def kinds():
-        def name(value, wanted, called):
-            return called if isinstance(value, wanted) else type(value).__name__
-
-        heads = MultiHeadAttentionWrapper(5, 3, 8, 0.1, 4).heads
-        each = " and ".join(sorted({name(head, CausalAttention, "CausalAttention") for head in heads}))
-        return f"{name(heads, nn.ModuleList, 'nn.ModuleList')} of {len(heads)} {each}"
-
-    def same_starts():
-        one, two = MultiHeadAttentionWrapper(5, 3, 8, 0.1, 2).heads
-        return [torch.equal(one.W_query.weight, two.W_query.weight), torch.equal(one.W_value.weight, two.W_value.weight)]
-
-    def learned():
-        return sum(p.numel() for p in MultiHeadAttentionWrapper(5, 3, 8, 0.1, 4).parameters() if p.requires_grad)
-
-    def run(x):
-        return MultiHeadAttentionWrapper(5, 3, 7, 0.0, 2).to(x)(x)
-
-    # the only line of numbers with more than two heads
-    r.forward("three heads, two sentences", MultiHeadAttentionWrapper, (5, 4, 9, 0.0, 3), drawn(5, 4, 3), r.normal(2, 7, 5))
-    r.forward("one head", MultiHeadAttentionWrapper, (6, 6, 8, 0.0, 1), drawn(6, 6, 1), r.normal(3, 5, 6))
-    r.forward("as many heads as sentences, tokens and numbers", MultiHeadAttentionWrapper, (2, 2, 4, 0.0, 2),
-              drawn(2, 2, 2), r.normal(2, 2, 2))
-    # the only line of numbers on which a sentence is as long as the context
-    r.forward("one token, and as many as the context allows", MultiHeadAttentionWrapper, (5, 2, 8, 0.0, 2), drawn(5, 2, 2),
-              r.normal(3, 1, 5), r.normal(2, 8, 5))
-    r.forward("with a bias", MultiHeadAttentionWrapper, (6, 3, 9, 0.0, 2), drawn(6, 3, 2, bias=True), r.normal(2, 7, 6),
-              qkv_bias=True)
-    r.module("float64, stored by columns", MultiHeadAttentionWrapper, (6, 5, 11, 0.0, 2), far_from_zero(6, 5, 2), less_the_offset,
-             r.normal(3, 6, 9, dtype=torch.float64).mT)
-    r.call("nothing is dropped in eval()", in_eval, drawn(5, 3, 2), r.normal(2, 7, 5), r.normal(2, 7, 5))
-    r.backward("every head learns", MultiHeadAttentionWrapper, (5, 4, 8, 0.0, 2), drawn(5, 4, 2), r.normal(3, 7, 5))
-    r.check("in training every head drops weights of its own", "drops_weights", in_training, *showing_weights(8, 2), 0.3, 2)
-    r.call("each head starts from its own numbers", same_starts)
-    r.call("heads is an nn.ModuleList of CausalAttention", kinds)
-    r.call("the heads' matrices to learn and nothing else", learned)
-    r.refuses("more tokens than the context", run, (r.normal(2, 6, 5),), (r.normal(2, 8, 5),), (r.normal(1, 3, 5),))
-    r.arguments("leaves its arguments as they were")
+def _(r):
+    layer = r.layer(MultiHeadAttentionWrapper, d_in=4, d_out=3, context_length=8, dropout=0.0, num_heads=2, qkv_bias=False)
+    layer.linear("heads.*.W_query heads.*.W_key heads.*.W_value", "d_in -> d_out", bias="qkv_bias")
+    layer.outputs("the heads' outputs side by side", r.normal(1, 2, 4), r.normal(2, 8, 4), r.normal(3, 1, 4))
+    layer.outputs("three heads, with a bias", r.normal(3, 5, 4), num_heads=3, qkv_bias=True)
+    layer.outputs("as many heads as sentences, tokens and numbers", r.normal(2, 2, 2), d_in=2, d_out=2)
+    layer.drops_weights("in training every head drops weights of its own, in eval() none", p=0.3)
+    layer.made_of("heads is an nn.ModuleList of CausalAttention", {"heads": nn.ModuleList, "heads.*": CausalAttention})
+    layer.conventions(r.normal(3, 7, 4))
 
 # %% tags=["raises-exception"]
 torch.manual_seed(123)
@@ -348,29 +281,15 @@ def split_heads(x, num_heads):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_split_heads", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-from autograde.notebook import rubric
-
-
+# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_split_heads", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# The rubric of `split_heads`: each line is a sentence of the contract. Open it to read what is asked.
 @rubric("split_heads")
-def _rubric(r):
-    def both(x, other, num_heads):
-        return [split_heads(x, num_heads), split_heads(other, num_heads)]
-
-    def less_the_offset(x, num_heads):  # an offset that leaves float32 few digits
-        return split_heads(x + 1e5, num_heads) - 1e5
-
-    r.call("three heads, two sentences, then two others", both, r.normal(2, 5, 12), r.normal(2, 5, 12), 3)
-    r.call("one head", split_heads, r.normal(3, 4, 7), 1)
-    r.call("heads of one number", split_heads, r.normal(2, 7, 5), 5)
-    r.call("as many heads as tokens and sentences", split_heads, r.normal(4, 4, 12), 4)
-    r.call("one token alone", split_heads, r.normal(3, 1, 8), 2)
-    r.call("one sentence alone, more heads than tokens", split_heads, r.normal(1, 3, 14), 7)
-    r.call("float64, stored by columns", less_the_offset, r.normal(2, 12, 7, dtype=torch.float64).mT, 4)
-    r.gradient("lets gradients through", split_heads, r.normal(2, 5, 6), 3)
-    r.refuses("d that num_heads does not divide", split_heads, (r.normal(2, 6, 10), 3), (r.normal(2, 6, 10), 4),
-              (r.normal(2, 6, 10), 5), (r.normal(2, 3, 4), 8), (r.normal(3, 10, 9), 3))
-    r.arguments("leaves its arguments as they were")
+def _(r):
+    r.each("head h gets its share of every token's features", split_heads, (r.normal(1, 2, 4), 2), (r.normal(2, 5, 12), 3))
+    r.each("one head, heads of one number", split_heads, (r.normal(3, 4, 5), 1), (r.normal(2, 7, 5), 5))
+    r.each("as many heads as tokens and sentences, one token alone", split_heads, (r.normal(4, 4, 12), 4), (r.normal(3, 1, 8), 2))
+    r.refuses("raises ValueError when num_heads does not divide d", split_heads, (r.normal(2, 6, 10), 3), (r.normal(2, 6, 10), 4), (r.normal(2, 3, 4), 8))
+    r.conventions(split_heads, r.normal(2, 3, 6), 3)
 
 # %% [markdown]
 # The transpose looks like a detail. `x.view(b, num_heads, n, d // num_heads)` has the right shape at once. Below, every entry
@@ -434,30 +353,15 @@ def merge_heads(x):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_merge_heads", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-from autograde.notebook import rubric
-
-
+# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_merge_heads", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# The rubric of `merge_heads`: each line is a sentence of the contract. Open it to read what is asked.
 @rubric("merge_heads")
-def _rubric(r):
-    def both(x, other):
-        return [merge_heads(x), merge_heads(other)]
-
-    def less_the_offset(x):  # an offset that leaves float32 few digits
-        return merge_heads(x + 1e5) - 1e5
-
-    r.call("three heads, two sentences, then two others", both, r.normal(2, 3, 5, 4), r.normal(2, 3, 5, 4))
-    r.call("one head", merge_heads, r.normal(3, 1, 4, 7))
-    r.call("heads of one number", merge_heads, r.normal(2, 5, 7, 1))
-    r.call("as many heads as tokens, numbers and sentences", merge_heads, r.normal(4, 4, 4, 4))
-    r.call("one token alone", merge_heads, r.normal(3, 2, 1, 4))
-    r.call("one sentence alone", merge_heads, r.normal(1, 3, 6, 2))
-    r.call("more heads than tokens", merge_heads, r.normal(2, 7, 3, 2))
-    r.call("heads that come from a transpose, or are stored by columns", both, r.normal(2, 5, 4, 3).transpose(1, 2),
-           r.normal(2, 3, 7, 6).mT)
-    r.call("float64", less_the_offset, r.normal(2, 3, 6, 7, dtype=torch.float64))
-    r.gradient("lets gradients through", merge_heads, r.normal(2, 3, 5, 2))
-    r.arguments("leaves its argument as it was")
+def _(r):
+    r.each("the inverse of split_heads", merge_heads, (r.normal(1, 2, 2, 2),), (r.normal(2, 3, 5, 4),))
+    r.each("one head, heads of one number", merge_heads, (r.normal(3, 1, 4, 5),), (r.normal(2, 5, 7, 1),))
+    r.each("as many heads as tokens and sentences, one token alone", merge_heads, (r.normal(4, 4, 4, 4),), (r.normal(3, 2, 1, 4),))
+    r.call("heads that come from a transpose", merge_heads, r.normal(2, 5, 4, 3).transpose(1, 2))
+    r.conventions(merge_heads, r.normal(2, 3, 4, 2))
 
 # %% tags=["raises-exception"]
 torch.manual_seed(123)
@@ -540,129 +444,23 @@ class MultiHeadAttention(nn.Module):
         ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_MultiHeadAttention", "locked": true, "points": 8, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-from autograde.notebook import rubric
-
-
+# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_MultiHeadAttention", "locked": true, "points": 8, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# The rubric of `MultiHeadAttention`: each line is a sentence of the contract. Open it to read what is asked.
 @rubric("MultiHeadAttention")
-def _rubric(r):
-    from autograde.rubric.probes import ContractBroken, load
-    from builtins import RuntimeError, TypeError, any, bool, dict, getattr, isinstance, len, range, str, sum
-
-    names = ("W_query", "W_key", "W_value")
-
-    def drawn(d_in, d_out, bias=False, **kind):
-        weights = {f"{name}.weight": 0.5 * r.normal(d_out, d_in, **kind) for name in names}
-        weights |= {f"{name}.bias": r.normal(d_out, **kind) for name in names if bias}
-        return weights | {"out_proj.weight": 0.5 * r.normal(d_out, d_out, **kind), "out_proj.bias": r.normal(d_out, **kind)}
-
-    # The inputs are far from 0, the weights such that queries and keys do not see it; values do, and out_proj takes it
-    # away again. So what float64 knows and float32 does not is large in the result.
-    def far_from_zero(d_in, d_out):
-        weights = drawn(d_in, d_out, dtype=torch.float64)
-        for name in names:
-            weights[f"{name}.weight"] -= weights[f"{name}.weight"].mean(dim=1, keepdim=True)
-        weights["W_value.weight"] += 1 / d_in
-        weights["out_proj.bias"] -= 1e5 * weights["out_proj.weight"].sum(dim=1)
-        return weights
-
-    def first_word(weights, x):
-        return load(MultiHeadAttention(5, 6, 9, 0.0, 3), weights)(100 * x)[:, 0]
-
-    def in_eval(weights, x, other):
-        mha = load(MultiHeadAttention(5, 6, 8, 0.5, 3), weights).eval()
-        return [mha(x), mha(other), mha(x)]
-
-    # Token t has a 1 at its own place t. Each head hands that on, twice, and out_proj changes nothing.
-    # So the output is the weights of every head after dropout, twice.
-    def showing_weights(n, heads):
-        eye, size = torch.eye(n, device=device), 2 * n * heads
-        x = torch.cat([eye.expand(4, n, n), r.normal(4, n, 3)], dim=-1)  # (4, n, n + 3)
-        weights = {f"{name}.weight": 0.5 * r.normal(size, n + 3) for name in ("W_query", "W_key")}
-        weights["W_value.weight"] = nn.functional.pad(eye.repeat(2 * heads, 1), (0, 3))
-        return weights | {"out_proj.weight": torch.eye(size, device=device), "out_proj.bias": torch.zeros(size, device=device)}, x
-
-    def in_training(mha, x, p, heads):
-        return [mha(x) for _ in range(4)]
-
-    def changed_later(mha, x):
-        never = mha(x)
-        mha.dropout.p = 0.5
-        differ = not torch.equal(mha(x), mha(x))
-        mha.dropout.p = 0.0
-        return [never, f"with p = 0.5 two calls {'differ' if differ else 'agree'}", mha(x)]
-
-    def layers():
-        mha = MultiHeadAttention(5, 6, 8, 0.1, 3)
-        return [isinstance(getattr(mha, name), nn.Linear) for name in (*names, "out_proj")]
-
-    def learned():
-        made = [MultiHeadAttention(5, 6, 8, 0.1, 3), MultiHeadAttention(5, 6, 8, 0.1, 3, True)]
-        return [sum(p.numel() for p in m.parameters() if p.requires_grad) for m in made]
-
-    def same_starts():
-        one, two = MultiHeadAttention(6, 6, 8, 0.1, 3), MultiHeadAttention(6, 6, 8, 0.1, 3)
-        starts = [*(getattr(one, name).weight for name in (*names, "out_proj")), two.W_query.weight]
-        return [torch.equal(starts[i], starts[j]) for i in range(5) for j in range(i)]
-
-    def hides_the_future(mask):
-        past = torch.ones(8, 8).tril() == 1
-        mask = torch.zeros(8, 8) if mask is None or mask.numel() != 64 else mask.detach().cpu().reshape(8, 8)
-        parts = [[m[past].unique(), m[~past].unique()] for m in (mask, mask.T)]  # rows may be queries or keys
-        return any(len(seen) == len(hidden) == 1 and bool(seen != hidden) for seen, hidden in parts)
-
-    def kept():
-        mha = MultiHeadAttention(5, 12, 8, 0.1, 3)
-        mask = dict(mha.named_buffers()).get("mask")
-        return [mha.num_heads, hides_the_future(mask), "mask" in mha.state_dict()]
-
-    def moved(x):
-        made = MultiHeadAttention(5, 12, 8, 0.1, 3).to("meta")
-        try:
-            made(x.to("meta"))
-        except (RuntimeError, TypeError) as error:  # code that asks for numbers cannot run there, and is no fault
-            if "expected device" in str(error):
-                raise ContractBroken("after .to(device), forward uses a tensor that was left behind") from error
-        return f"the mask is on {made.mask.device}"
-
-    def run(x):
-        return MultiHeadAttention(5, 6, 7, 0.0, 2).to(x)(x)
-
-    r.forward("three heads, two sentences, then shorter ones", MultiHeadAttention, (7, 12, 9, 0.0, 3), drawn(7, 12),
-              r.normal(2, 5, 7), r.normal(2, 3, 7))
-    r.forward("one head", MultiHeadAttention, (4, 6, 7, 0.0, 1), drawn(4, 6), r.normal(3, 5, 4))
-    r.forward("heads of one number", MultiHeadAttention, (5, 9, 8, 0.0, 9), drawn(5, 9), r.normal(2, 6, 5))
-    r.forward("as many numbers in as out, as many heads as tokens", MultiHeadAttention, (16, 16, 6, 0.0, 4), drawn(16, 16),
-              r.normal(4, 4, 16))
-    # the only line of numbers on which a sentence is as long as the context
-    r.forward("one token, and as many as the context allows", MultiHeadAttention, (5, 6, 7, 0.0, 2), drawn(5, 6),
-              r.normal(3, 1, 5), r.normal(2, 7, 5))
-    r.forward("tokens of zeros among them", MultiHeadAttention, (6, 8, 9, 0.0, 2), drawn(6, 8),
-              r.normal(2, 7, 6) * (r.uniform(2, 7, 1) > 0))
-    r.forward("with a bias", MultiHeadAttention, (6, 9, 8, 0.0, 3), drawn(6, 9, bias=True), r.normal(2, 7, 6), qkv_bias=True)
-    r.forward("after its layers have changed", MultiHeadAttention, (5, 8, 7, 0.0, 2), drawn(5, 8), r.normal(2, 6, 5),
-              then=drawn(5, 8))
-    r.call("huge scores: the first word still sees itself alone", first_word, drawn(5, 6), r.normal(8, 6, 5))
-    r.forward("large scores", MultiHeadAttention, (5, 6, 9, 0.0, 3), drawn(5, 6), 10 * r.normal(4, 7, 5))
-    r.forward("float64, stored by columns", MultiHeadAttention, (6, 10, 11, 0.0, 2), far_from_zero(6, 10),
-              r.normal(2, 6, 9, dtype=torch.float64).mT + 1e5)
-    r.backward("every layer learns", MultiHeadAttention, (5, 6, 8, 0.0, 3), drawn(5, 6), r.normal(2, 7, 5))
-    r.call("nothing is dropped in eval()", in_eval, drawn(5, 6), r.normal(2, 7, 5), r.normal(2, 7, 5))
-    weights, x = showing_weights(8, 4)
-    r.module("in training it drops weights, each by itself", MultiHeadAttention, (11, 64, 9, 0.4, 4), weights, in_training, x,
-             0.4, 4, check="drops_weights")
-    r.module("also when the share to drop is changed later", MultiHeadAttention, (5, 6, 9, 0.0, 3), drawn(5, 6), changed_later,
-             r.normal(3, 7, 5))
-    r.call("the layers are nn.Linear", layers)
-    r.call("four layers to learn, a bias on queries, keys and values only if asked for", learned)
-    r.call("each layer starts from its own numbers", same_starts)
-    r.call("keeps num_heads, and the mask as a buffer", kept)
-    r.call("the layer works where it is moved", moved, r.normal(2, 6, 5))
-    r.refuses("d_out that num_heads does not divide", lambda d_out, heads: MultiHeadAttention(5, d_out, 8, 0.0, heads),
-              (12, 3), (12, 5), (10, 4), (10, 5), (4, 8), (14, 7))
-    r.refuses("more tokens than the context, and x that is not 3-D", run, (r.normal(2, 6, 5),), (r.normal(2, 8, 5),),
-              (r.normal(1, 3, 5),), (r.normal(7, 5),), (r.normal(2, 2, 3, 5),), (r.normal(2, 15, 5),))
-    r.arguments("leaves its arguments as they were")
+def _(r):
+    layer = r.layer(MultiHeadAttention, d_in=4, d_out=6, context_length=8, dropout=0.0, num_heads=2, qkv_bias=False)
+    layer.linear("W_query W_key W_value", "d_in -> d_out", bias="qkv_bias")
+    layer.linear("out_proj", "d_out -> d_out", bias="always")
+    layer.outputs("two heads, sentences of any length up to the context", r.normal(1, 2, 4), r.normal(2, 8, 4), r.normal(3, 1, 4))
+    layer.outputs("as many heads as sentences, tokens and numbers in a head; with a bias", r.normal(4, 4, 16), d_in=16, d_out=16, num_heads=4, qkv_bias=True)
+    layer.first_token("the first token sees itself alone, however large the scores", 100 * r.normal(8, 6, 4))
+    layer.drops_weights("in training each head drops its own weights, in eval() none", p=0.4, num_heads=4)
+    layer.rereads_dropout("dropout.p is read at each call", r.normal(3, 7, 4))
+    layer.keeps_mask("keeps num_heads, and mask as a buffer that is saved", num_heads=2)
+    layer.moves("works after .to(device)", r.normal(2, 5, 4))
+    r.refuses("raises ValueError when num_heads does not divide d_out", MultiHeadAttention, (5, 10, 8, 0.0, 4), (5, 4, 8, 0.0, 8))
+    layer.refuses("raises ValueError for too many tokens, and for input that is not 3-D", r.normal(2, 9, 4), r.normal(5, 4), r.normal(1, 2, 5, 4))
+    layer.conventions(r.normal(3, 7, 4))
 
 # %% [markdown]
 # Move the slider: the same matrices, cut into more and more heads. Each gets fewer numbers to compare by, and finds another
@@ -822,115 +620,23 @@ class RepairedMultiHeadAttention(nn.Module):
 ### END GIVEN
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_fix_me", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-from autograde.notebook import rubric
-
-
+# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_fix_me", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# The rubric of `fix_me`: each line is a sentence of the contract. Open it to read what is asked.
 @rubric("fix_me")
-def _rubric(r):
-    from autograde.rubric.probes import ContractBroken, load
-    from builtins import RuntimeError, TypeError, dict, isinstance, len, list, range, str, sum, tuple
-
-    answer = RepairedMultiHeadAttention
-
-    def drawn(d_in, d_out, bias=False, **kind):
-        weights = {"qkv.weight": 0.5 * r.normal(3 * d_out, d_in, **kind)}
-        if bias:
-            weights["qkv.bias"] = r.normal(3 * d_out, **kind)
-        return weights | {"out_proj.weight": 0.5 * r.normal(d_out, d_out, **kind), "out_proj.bias": r.normal(d_out, **kind)}
-
-    def far_from_zero(d_in, d_out):  # as in the rubric of MultiHeadAttention
-        weights = drawn(d_in, d_out, dtype=torch.float64)
-        weights["qkv.weight"] -= weights["qkv.weight"].mean(dim=1, keepdim=True)
-        weights["qkv.weight"][2 * d_out :] += 1 / d_in
-        weights["out_proj.bias"] -= 1e5 * weights["out_proj.weight"].sum(dim=1)
-        return weights
-
-    def both(result):
-        if not (isinstance(result, (list, tuple)) and len(result) == 2):
-            raise ContractBroken("forward does not return two things: the output and the weights")
-        return result
-
-    def output(sizes, weights, *inputs, bias=False):
-        loaded = load(answer(*sizes, bias), weights)
-        return [both(loaded(x))[0] for x in inputs]
-
-    def attention(sizes, weights, *inputs):
-        loaded = load(answer(*sizes), weights)
-        return [both(loaded(x))[1] for x in inputs]
-
-    def first_word(weights, x):
-        return both(load(answer(5, 6, 9, 0.0, 3), weights)(100 * x))[0][:, 0]
-
-    def output_and_attention(sizes, weights, x):
-        return [*both(load(answer(*sizes), weights)(x))]
-
-    def in_eval(weights, x, other):
-        loaded = load(answer(5, 6, 8, 0.5, 3), weights).eval()
-        return [both(loaded(x)), both(loaded(other)), both(loaded(x))]
-
-    def slopes(x, **weights):
-        loaded = answer(5, 6, 8, 0.0, 3).to(x)
-        return both(torch.func.functional_call(loaded, weights, (x,)))[0]
-
-    def showing_weights(n, heads):  # as in the rubric of MultiHeadAttention
-        eye, size = torch.eye(n, device=device), 2 * n * heads
-        x = torch.cat([eye.expand(4, n, n), r.normal(4, n, 3)], dim=-1)  # (4, n, n + 3)
-        weights = {f"{name}.weight": 0.5 * r.normal(size, n + 3) for name in ("W_query", "W_key")}
-        return weights | {"W_value.weight": nn.functional.pad(eye.repeat(2 * heads, 1), (0, 3))}, x
-
-    def in_training(weights, x, p, heads):
-        size = len(weights["W_query.weight"])
-        fused = {"qkv.weight": torch.cat([weights["W_query.weight"], weights["W_key.weight"], weights["W_value.weight"]]),
-                 "out_proj.weight": torch.eye(size).to(x), "out_proj.bias": torch.zeros(size).to(x)}
-        loaded = load(answer(x.shape[-1], size, x.shape[1] + 1, p, heads), fused)
-        return [both(loaded(x))[0] for _ in range(4)]
-
-    def kept():
-        made = answer(5, 12, 8, 0.1, 3)
-        mask = dict(made.named_buffers()).get("mask")
-        layers = [isinstance(layer, nn.Linear) for layer in (made.qkv, made.out_proj)]
-        return [made.num_heads, mask is not None and mask.numel() == 64, "mask" in made.state_dict(), *layers]
-
-    def moved(x):
-        made = answer(5, 12, 8, 0.1, 3).to("meta")
-        try:
-            made(x.to("meta"))
-        except (RuntimeError, TypeError) as error:  # code that asks for numbers cannot run there, and is no fault
-            if "expected device" in str(error):
-                raise ContractBroken("after .to(device), forward uses a tensor that was left behind") from error
-        return f"the mask is on {made.mask.device}"
-
-    def learned():
-        return [sum(p.numel() for p in answer(5, 6, 8, 0.1, 3, bias).parameters() if p.requires_grad) for bias in (False, True)]
-
-    def run(x):
-        return answer(5, 6, 7, 0.0, 2).to(x)(x)
-
-    r.call("one head: the output and the weights", output_and_attention, (4, 6, 7, 0.0, 1), drawn(4, 6), r.normal(3, 5, 4))
-    r.call("three heads: the weights, which are those before dropout", attention, (5, 6, 8, 0.5, 3), drawn(5, 6), r.normal(2, 7, 5))
-    r.call("three heads: the output, then that of shorter sentences", output, (7, 12, 9, 0.0, 3), drawn(7, 12),
-           r.normal(2, 5, 7), r.normal(2, 3, 7))
-    r.call("as many numbers in as out, as many heads as tokens", output, (16, 16, 6, 0.0, 4), drawn(16, 16), r.normal(4, 4, 16))
-    # the only line of numbers on which a sentence is as long as the context
-    r.call("one token, and as many as the context allows", output, (5, 6, 7, 0.0, 2), drawn(5, 6),
-           r.normal(3, 1, 5), r.normal(2, 7, 5))
-    r.call("with a bias", output, (6, 9, 8, 0.0, 3), drawn(6, 9, bias=True), r.normal(2, 7, 6), bias=True)
-    r.call("huge scores: the first word still sees itself alone", first_word, drawn(5, 6), r.normal(8, 6, 5))
-    r.call("large scores", output, (5, 6, 9, 0.0, 3), drawn(5, 6), 10 * r.normal(4, 7, 5))
-    r.call("float64, stored by columns", output_and_attention, (6, 10, 11, 0.0, 5), far_from_zero(6, 10),
-           r.normal(2, 6, 9, dtype=torch.float64).mT + 1e5)
-    r.gradient("both layers learn", slopes, x=r.normal(2, 7, 5), **drawn(5, 6))
-    r.check("in training it drops weights, once, each by itself", "drops_weights", in_training, *showing_weights(8, 4), 0.4, 4)
-    r.call("nothing is dropped in eval()", in_eval, drawn(5, 6), r.normal(2, 7, 5), r.normal(2, 7, 5))
-    r.call("two layers to learn, a bias on qkv only if asked for", learned)
-    r.call("keeps num_heads, its layers, and the mask as a buffer", kept)
-    r.call("the layer works where it is moved", moved, r.normal(2, 6, 5))
-    r.refuses("d_out that num_heads does not divide", lambda d_out, heads: answer(5, d_out, 8, 0.0, heads),
-              (12, 3), (12, 5), (10, 4), (10, 5), (4, 8), (14, 7))
-    r.refuses("more tokens than the context, and x that is not 3-D", run, (r.normal(2, 6, 5),), (r.normal(2, 8, 5),),
-              (r.normal(1, 3, 5),), (r.normal(7, 5),), (r.normal(2, 2, 3, 5),), (r.normal(2, 15, 5),))
-    r.arguments("leaves its arguments as they were")
+def _(r):
+    layer = r.layer(RepairedMultiHeadAttention, d_in=4, d_out=6, context_length=8, dropout=0.0, num_heads=2, qkv_bias=False)
+    layer.linear("qkv", "d_in -> 3*d_out", bias="qkv_bias")
+    layer.linear("out_proj", "d_out -> d_out", bias="always")
+    layer.outputs("gives the output and the weights", r.normal(1, 2, 4), r.normal(2, 8, 4), r.normal(3, 1, 4))
+    layer.outputs("as many heads as sentences, tokens and numbers in a head; with a bias", r.normal(4, 4, 16), d_in=16, d_out=16, num_heads=4, qkv_bias=True)
+    layer.first_token("the first token sees itself alone, however large the scores", 100 * r.normal(8, 6, 4))
+    layer.drops_weights("in training each head drops its own weights, in eval() none", p=0.4, num_heads=4)
+    layer.weights_before_dropout("the weights it gives are those before dropout", r.normal(2, 5, 4), dropout=0.5)
+    layer.keeps_mask("keeps num_heads, and mask as a buffer that is saved", num_heads=2)
+    layer.moves("works after .to(device)", r.normal(2, 5, 4))
+    r.refuses("raises ValueError when num_heads does not divide d_out", RepairedMultiHeadAttention, (5, 10, 8, 0.0, 4), (5, 4, 8, 0.0, 8))
+    layer.refuses("raises ValueError for too many tokens, and for input that is not 3-D", r.normal(2, 9, 4), r.normal(5, 4))
+    layer.conventions(r.normal(3, 7, 4))
 
 # %% [markdown]
 # Now look at its second result. Each row adds up to 1, and no word looks at a later one.
@@ -981,99 +687,22 @@ def pack_heads(wrapper, mha):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_pack_heads", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-from autograde.notebook import rubric
-
-
+# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_pack_heads", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# The rubric of `pack_heads`: each line is a sentence of the contract. Open it to read what is asked.
 @rubric("pack_heads")
-def _rubric(r):
-    from autograde.rubric.probes import load
-    from builtins import float, len, range
-
-    names = ("W_query", "W_key", "W_value")
-
-    def drawn(d_in, d_out, heads, bias=False, **kind):
-        layers = [f"heads.{h}.{name}" for h in range(heads) for name in names]
-        weights = {f"{layer}.weight": 0.5 * r.normal(d_out, d_in, **kind) for layer in layers}
-        return weights | {f"{layer}.bias": r.normal(d_out, **kind) for layer in layers if bias}
-
-    def state_of(module):
-        parameters = [*module.parameters()]
-        return {
-            "dtype": [p.dtype for p in parameters],
-            "numbers": [p.tolist() for p in parameters],
-            "mode": [part.training for part in module.modules()],
-            "requires_grad": [p.requires_grad for p in parameters],
-        }
-
-    def compared(before, after):
-        return [f"the wrapper's {name} {'as before' if after[name] == before[name] else 'changed'}" for name in before]
-
-    def packed(weights, dropout=0.0, training=True):
-        d_out, d_in = weights["heads.0.W_query.weight"].shape
-        bias = "heads.0.W_query.bias" in weights
-        heads = len(weights) // (6 if bias else 3)
-        wrapper = load(MultiHeadAttentionWrapper(d_in, d_out, 9, dropout, heads, bias), weights)
-        wrapper.train(training).requires_grad_(training)
-        mha = MultiHeadAttention(d_in, heads * d_out, 9, dropout, heads, bias).to(wrapper.heads[0].W_query.weight)
-        before = state_of(wrapper)
-        pack_heads(wrapper, mha)
-        as_it_was = compared(before, state_of(wrapper))
-        return wrapper.eval(), mha.eval(), as_it_was
-
-    def output(weights, x, dropout=0.0):
-        return packed(weights, dropout)[1](x)
-
-    # The heads' matrices are far from 0, and the inputs such that they do not see it.
-    # So what float64 knows and float32 does not is large in the result.
-    def less_exact(weights, x):
-        return output({name: weight + 1e4 for name, weight in weights.items()}, x - x.mean(dim=-1, keepdim=True))
-
-    def kept(*cases):
-        return [packed(weights, training=training)[2] for training, weights in cases]
-
-    def halved(module):
-        with torch.no_grad():
-            for parameter in module.parameters():
-                parameter.mul_(-0.5)
-
-    def after_changes(*cases):
-        found, names = [], ("the wrapper", "mha")
-        for weights, x in cases:
-            for changed, seen in ((0, 1), (1, 0)):
-                pair = packed(weights)
-                before = pair[seen](x)
-                halved(pair[changed])
-                moved = float((pair[seen](x) - before).detach().abs().max()) > 1e-4  # rounding is far below, a change far above
-                found.append(f"{names[changed]} changed: {names[seen]} {'changes too' if moved else 'does not'}")
-        return found
-
-    def own_layers(weights, others, x):
-        mha = packed(weights)[1]
-        mha(x).square().sum().backward()
-        layers = [mha.W_query, mha.W_key, mha.W_value, mha.out_proj]
-        slopes = [*(layer.weight.grad for layer in layers), mha.out_proj.bias.grad]
-        return [slopes, load(mha, others)(x)]
-
-    def out_proj(weights, x):
-        mha = packed(weights)[1]
-        return [mha(x), mha.out_proj.weight, mha.out_proj.bias]
-
-    others = {f"{name}.weight": r.normal(6, 5) for name in names}
-    others |= {"out_proj.weight": r.normal(6, 6), "out_proj.bias": r.normal(6)}
-    # the only line with more than two heads
-    r.call("mha gives the output of the wrapper, three heads", output, drawn(5, 4, 3), r.normal(2, 7, 5))
-    r.call("one head", output, drawn(4, 6, 1), r.normal(2, 7, 4))
-    r.call("heads of one number", output, drawn(6, 1, 2), r.normal(2, 8, 6))
-    r.call("as many heads as numbers, in and out", output, drawn(2, 2, 2), r.normal(2, 7, 2))
-    r.call("with a bias", output, drawn(5, 3, 2, bias=True), r.normal(2, 7, 5))
-    r.call("both with dropout, in eval()", output, drawn(5, 3, 2), r.normal(2, 7, 5), dropout=0.5)
-    r.call("float64", less_exact, drawn(5, 3, 2, dtype=torch.float64), r.normal(2, 7, 5, dtype=torch.float64))
-    r.call("out_proj is the identity", out_proj, drawn(6, 3, 2), r.normal(2, 5, 6))
-    r.call("the wrapper is as it was", kept, (True, drawn(4, 3, 2)), (False, drawn(5, 2, 2, dtype=torch.float64)))
-    r.call("a later change of one does not reach the other", after_changes, (drawn(5, 2, 2, bias=True), r.normal(2, 7, 5)),
-           (drawn(4, 5, 1, bias=True), r.normal(2, 7, 4)))
-    r.call("mha computes with layers of its own, and they can learn", own_layers, drawn(5, 3, 2), others, r.normal(2, 7, 5))
+def _(r):
+    wrapper = r.layer(MultiHeadAttentionWrapper, d_in=4, d_out=2, context_length=8, dropout=0.0, num_heads=3, qkv_bias=False)
+    wrapper.linear("heads.*.W_query heads.*.W_key heads.*.W_value", "d_in -> d_out", bias="qkv_bias")
+    mha = r.layer(MultiHeadAttention, d_in=4, d_out=6, context_length=8, dropout=0.0, num_heads=3, qkv_bias=False)
+    mha.linear("W_query W_key W_value", "d_in -> d_out", bias="qkv_bias")
+    copy = r.copies(pack_heads, wrapper, mha, source=wrapper)
+    copy.outputs("mha gives the output of the wrapper", r.normal(1, 2, 4), r.normal(2, 7, 4))
+    copy.outputs("with a bias, and with dropout, both in eval()", r.normal(2, 5, 4), qkv_bias=True, dropout=0.5)
+    copy.outputs("float64", r.normal(2, 5, 4, dtype=torch.float64))
+    copy.gives("out_proj is the identity, its bias zero", r.normal(2, 3, 4), "out_proj.weight", "out_proj.bias")
+    copy.shares_nothing("a later change of one does not reach the other", r.normal(2, 5, 4), qkv_bias=True)
+    copy.keeps_source("the wrapper is unchanged", r.normal(2, 4, 4))
+    copy.learns("mha computes with layers of its own, and they can learn", r.normal(2, 5, 4))
 
 # %% tags=["raises-exception"]
 mha = MultiHeadAttention(d_in=3, d_out=4, context_length=6, dropout=0.0, num_heads=2).to(device)
@@ -1083,116 +712,6 @@ print("largest difference to the wrapper below 0.000001:", (mha(batch) - wrapper
 
 # %% [markdown]
 # That is the table of part 2, from another class.
-#
-# ### PyTorch's own
-#
-# PyTorch has the whole layer as well, `nn.MultiheadAttention`. It stacks once more: queries, keys and values share one matrix,
-# `in_proj_weight` of shape `(3 d, d)`, in this order. With `batch_first=True` it reads `(b, n, d)`. It returns a pair, output and
-# weights, and it wants the mask with every call. Its `bias` argument is one for all: either `in_proj_bias` **and** the bias
-# of its `out_proj` are there, or neither is. Yours always has the bias of `out_proj`; a bias that yours lacks
-# must change nothing there.
-#
-# ### Exercise: `to_torch` (3 points)
-#
-# Return an `nn.MultiheadAttention` with `batch_first=True` that gives the output of `mha` when it is called with a causal mask,
-# in `eval()`. `mha` is a `MultiHeadAttention` with `d_in` equal to `d_out`, with or without `qkv_bias`. The result has its dtype
-# and is on its device; it may share parameters with `mha`. Its dropout and mode are up to you. `mha` stays as it was, its mode,
-# dtype and `requires_grad` included.
-
-# %% nbgrader={"grade": false, "grade_id": "to_torch", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def to_torch(mha):
-    """PyTorch's own module with the numbers of mha."""
-    ### BEGIN SOLUTION
-    layers = [mha.W_query, mha.W_key, mha.W_value]
-    d = mha.out_proj.in_features
-    like = {"device": mha.out_proj.weight.device, "dtype": mha.out_proj.weight.dtype}
-    made = nn.MultiheadAttention(d, mha.num_heads, batch_first=True, **like)
-    with torch.no_grad():
-        made.in_proj_weight.copy_(torch.cat([layer.weight for layer in layers]))
-        made.in_proj_bias.zero_()
-        if mha.W_query.bias is not None:
-            made.in_proj_bias.copy_(torch.cat([layer.bias for layer in layers]))
-    made.out_proj.load_state_dict(mha.out_proj.state_dict())
-    return made
-    ### END SOLUTION
-
-
-# %% nbgrader={"grade": true, "grade_id": "test_to_torch", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-from autograde.notebook import rubric
-
-
-@rubric("to_torch")
-def _rubric(r):
-    from autograde.rubric.probes import load
-    from builtins import isinstance, len
-
-    names = ("W_query", "W_key", "W_value")
-
-    def drawn(d, bias=False, **kind):
-        weights = {f"{name}.weight": 0.5 * r.normal(d, d, **kind) for name in names}
-        weights |= {f"{name}.bias": r.normal(d, **kind) for name in names if bias}
-        return weights | {"out_proj.weight": 0.5 * r.normal(d, d, **kind), "out_proj.bias": r.normal(d, **kind)}
-
-    def state_of(module):
-        parameters = [*module.parameters()]
-        return {
-            "dtype": [p.dtype for p in parameters],
-            "numbers": [p.tolist() for p in parameters],
-            "mode": [part.training for part in module.modules()],
-            "requires_grad": [p.requires_grad for p in parameters],
-        }
-
-    def compared(before, after):
-        return [f"mha's {name} {'as before' if after[name] == before[name] else 'changed'}" for name in before]
-
-    def pair(weights, heads, dropout=0.0, training=True):
-        d = len(weights["out_proj.bias"])
-        mha = load(MultiHeadAttention(d, d, 9, dropout, heads, "W_query.bias" in weights), weights)
-        mha.train(training).requires_grad_(training)
-        before = state_of(mha)
-        made = to_torch(mha)
-        return made, compared(before, state_of(mha))
-
-    def call(module, x):
-        future = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool, device=x.device).triu(diagonal=1)
-        return module.eval()(x, x, x, attn_mask=future)[0]
-
-    def output(weights, heads, *inputs, dropout=0.0):
-        made, _ = pair(weights, heads, dropout)
-        return [call(made, x) for x in inputs]
-
-    def two_layers(weights, others, heads, *inputs):
-        made = [pair(numbers, heads)[0] for numbers in (weights, others)]
-        return [call(module, x) for module in made for x in inputs]
-
-    # The three matrices are far from 0, and the inputs such that they do not see it.
-    # So what float64 knows and float32 does not is large in the result.
-    def less_exact(weights, heads, x):
-        far = {f"{name}.weight": weights[f"{name}.weight"] + 1e4 for name in names}
-        return output(weights | far, heads, x - x.mean(dim=-1, keepdim=True))
-
-    def kept(heads, *cases):
-        return [pair(weights, heads, training=training)[1] for training, weights in cases]
-
-    def kinds():
-        made = to_torch(MultiHeadAttention(12, 12, 9, 0.1, 3).to(device))
-        return [isinstance(made, nn.MultiheadAttention), made.batch_first, made.embed_dim, made.num_heads]
-
-    r.call("three heads, two layers of the same sizes", two_layers, drawn(12), drawn(12), 3, r.normal(2, 7, 12),
-           r.normal(4, 4, 12), r.normal(2, 1, 12), r.normal(3, 9, 12))
-    r.call("one head", output, drawn(5), 1, r.normal(3, 6, 5))
-    r.call("with a bias", output, drawn(8, bias=True), 2, r.normal(2, 7, 8))
-    r.call("from a layer with dropout, in eval()", output, drawn(6), 3, r.normal(2, 7, 6), dropout=0.5)
-    r.call("float64, heads of one number", less_exact, drawn(6, dtype=torch.float64), 6, r.normal(2, 7, 6, dtype=torch.float64))
-    r.call("mha is as it was", kept, 3, (True, drawn(9)), (False, drawn(6, dtype=torch.float64)))
-    r.call("is an nn.MultiheadAttention, batch first, with as many heads", kinds)
-
-# %% tags=["raises-exception"]
-torch.manual_seed(123)
-ours = MultiHeadAttention(d_in=12, d_out=12, context_length=6, dropout=0.0, num_heads=3).to(device).eval()
-theirs = to_torch(ours).eval()
-x = torch.randn(2, 6, 12).to(device)
-print("the output differs by less than 0.00001:", (theirs(x, x, x, attn_mask=future)[0] - ours(x)).abs().max().item() < 1e-5)
 
 # %% [markdown]
 # ### True is not True

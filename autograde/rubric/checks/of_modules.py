@@ -39,7 +39,7 @@ def _two_valued(mask: Tensor) -> bool:
 
 
 def drops_weights(value: Plain, before: Plain) -> list[Reading]:
-    """Outputs of causal attention in training, made so that they show its weights after dropout.
+    """Outputs of causal attention that show its weights: several in training, the last in eval().
 
     The first n features of token t are 1 at t and 0 elsewhere, and the value layer copies
     them to outputs 0 to n - 1 and again to n to 2n - 1. So output [b, t] is row t of the weights,
@@ -52,12 +52,15 @@ def drops_weights(value: Plain, before: Plain) -> list[Reading]:
     n = x.shape[1]
     outputs = _stacked(value, (*x.shape[:2], heads * 2 * n)).unflatten(-1, (heads, 2 * n))
     if outputs.isnan().any():
-        raise Unreadable("in training some outputs are nan")
+        raise Unreadable("some outputs are nan")
     outputs = outputs.transpose(2, 3)  # (calls, b, heads, n, 2n)
+    whole = _causal_weights(weights, x, heads)
+    in_eval = float((outputs[-1, ..., :n] - whole).abs().max())
+    outputs = outputs[:-1]
     found, again = outputs[..., :n], outputs[..., n:]
     seen = torch.ones(n, n, dtype=torch.bool).tril().expand_as(found)
     kept = (found != 0) & seen
-    right = (_causal_weights(weights, x, heads) / (1 - p)).expand_as(found)
+    right = (whole / (1 - p)).expand_as(found)
     off = float((found / right - 1)[kept].abs().max()) if kept.any() else 0.0
     future = float(found[~seen].abs().max()) + float(again[~seen].abs().max())
     twice = float((found - again).abs().max())
@@ -72,6 +75,7 @@ def drops_weights(value: Plain, before: Plain) -> list[Reading]:
             "in training, kept weights are not the weights divided by 1 - p",
         ),
         share_of("the share of weights dropped", ~kept[seen], p),
+        Reading("the error in eval()", in_eval, 0, 1e-3, "in eval() the weights are not all there"),
     ]  # fmt: skip
     if any(reading.distance > 1 for reading in readings):
         return readings  # how the weights are dropped would only hide it

@@ -38,6 +38,18 @@ class CopyProbe:
 
         self._record(line, run, inputs, sizes)
 
+    def gives(self, line: str, x: Tensor, *names: str) -> None:
+        """Record the target's output and some of its weights after the copy.
+
+        copy.gives("out_proj is the identity", r.normal(2, 5, 4), "out_proj.weight")
+        """
+
+        def run(weights: Weights, x: Tensor) -> dict[str, Any]:
+            _, target = self._copied(weights, {})
+            return {"output": target.eval()(x), **{n: target.get_parameter(n) for n in names}}
+
+        self._record(line, run, (x,), {})
+
     def shares_nothing(self, line: str, x: Tensor, **sizes: Any) -> None:
         """Record the target's and the source's outputs after the other one has been changed.
 

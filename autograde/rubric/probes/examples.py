@@ -178,3 +178,18 @@ MODULES: dict[str, Callable[..., nn.Module]] = {
     "looks ahead in training": lambda d: TrainingOnly(d, training=True),
     "looks ahead in eval()": lambda d: TrainingOnly(d, training=False),
 }
+
+ATTENTION = (
+    "causal attention",
+    "attention without a mask",
+    "mask after softmax",
+    "attention to the future",
+)
+OTHERS = (
+    "causal convolution",
+    "centred convolution",
+    "recurrent",
+    "recurrent in both directions",
+    "sentences mixed",
+    "sentences mixed, later tokens",
+)

@@ -49,34 +49,31 @@ class LayerProbe:
         self._parts += [(name, shape, "always") for name in names.split()]
 
     def outputs(self, line: str, *inputs: Tensor, training: bool = True, **sizes: Any) -> None:
-        """Record the outputs for each input, the smallest first, all from one layer.
+        """Record the outputs for each input, the smallest first: one layer, each time other weights.
 
         layer.outputs("shorter sentences, one token alone", r.normal(1, 1, 4), r.normal(3, 5, 4))
         """
-        weights = self.drawn(line, inputs[0].dtype, **sizes)
         made: list[nn.Module] = []
 
         def run(weights: Weights, x: Tensor) -> Any:
             if not made:
-                made.append(load(self.build(**sizes), weights).train(training))
-            return made[0](x)
+                made.append(self.build(**sizes).train(training))
+            return load(made[0], weights)(x)
 
-        mode = "" if training else ".eval()"
-        self._record(line, "call", run, weights, inputs, f"{self.typed(**sizes)}{mode}(x)")
+        typed = f"{self.typed(**sizes)}{'' if training else '.eval()'}(x)"
+        weights = [self.drawn(f"{line} {i}", x.dtype, **sizes) for i, x in enumerate(inputs)]
+        calls = [(run, case, {}) for case in zip(weights, inputs, strict=True)]
+        self.r.record(line, "call", calls, [typed] * len(calls))
 
-    def reloads(self, line: str, x: Tensor, **sizes: Any) -> None:
-        """Record the output for x, and once more after other weights have been loaded.
+    def conventions(self, x: Tensor, **sizes: Any) -> None:
+        """Record the last three lines of a layer's rubric: float64, gradients, its input left alone.
 
-        layer.reloads("computes with its weights as they are now", r.normal(2, 5, 4))
+        layer.conventions(r.normal(2, 5, 4))
         """
-        weights, others = (self.drawn(f"{line} {i}", x.dtype, **sizes) for i in range(2))
-
-        def run(weights: list[Weights], x: Tensor) -> Any:
-            layer = load(self.build(**sizes), weights[0])
-            return [layer(x), load(layer, weights[1])(x)]
-
-        typed = f"layer = {self.typed(**sizes)}; [layer(x), layer(x)] with weights changed between"
-        self._record(line, "call", run, [weights, others], (x,), typed)
+        double = x.double().mT.contiguous().mT
+        self.outputs("float64 in, float64 out, after .double()", double, **sizes)
+        self.gradients("everything it holds learns", x, **sizes)
+        self.r.unchanged("leaves its input as it was")
 
     def first_token(self, line: str, x: Tensor, **sizes: Any) -> None:
         """Record the output at the first token, which sees itself alone, whatever the scores are.
@@ -107,9 +104,9 @@ class LayerProbe:
         self._record(line, "gradient", run, weights, (x,), f"{self.typed(**sizes)}(x)")
 
     def drops_weights(self, line: str, p: float, **sizes: Any) -> None:
-        """Record outputs in training made so that they show the attention weights after dropout.
+        """Record outputs, in training and in eval(), that show the attention weights after dropout.
 
-        layer.drops_weights("drops weights in training, each by itself", p=0.3)
+        layer.drops_weights("drops weights in training, each by itself, none in eval()", p=0.3)
         """
         n, heads = 10, int({**self.sizes, **sizes}.get("num_heads", 1))
         shared = "*" in self._parts[0][0]  # one layer a head: d_out is that of one head
@@ -122,9 +119,11 @@ class LayerProbe:
 
         def run(_seen: Weights, x: Tensor, *_: Any) -> list[Tensor]:
             layer = load(self.build(**sizes), weights)
-            return [first_of(layer(x)) for _ in range(8)]
+            dropped = [first_of(layer(x)) for _ in range(8)]
+            layer.eval()
+            return [*dropped, first_of(layer(x))]
 
-        typed = [f"{self.typed(**sizes)}(x), 8 times, in training"]
+        typed = [f"{self.typed(**sizes)}(x), 8 times in training, then in eval()"]
         self.r.record(line, "drops_weights", [(run, (seen, x, p, heads), {})], typed)
 
     def rereads_dropout(self, line: str, x: Tensor, **sizes: Any) -> None:
@@ -144,14 +143,17 @@ class LayerProbe:
 
         self._record(line, "call", run, weights, (x,), f"{self.typed(**sizes)}(x)")
 
-    def keeps_mask(self, line: str) -> None:
-        """Record whether `mask` is a buffer that is saved, and hides the future.
+    def keeps_mask(self, line: str, **attributes: Any) -> None:
+        """Record whether `mask` is a buffer that is saved and hides the future; also attributes.
 
-        layer.keeps_mask("mask is a buffer: saved, not learned")
+        layer.keeps_mask("keeps num_heads, and mask as a buffer that is saved", num_heads=2)
         """
 
         def run(n: int) -> dict[str, Any]:
             layer = self.build(context_length=n)
+            for name, value in attributes.items():
+                if getattr(layer, name, None) != value:
+                    raise ContractBroken(f"{name} is not kept as an attribute")
             learned = "mask" in dict(layer.named_parameters())
             return {"mask": layer.state_dict().get("mask"), "learned": learned}
 
@@ -192,18 +194,6 @@ class LayerProbe:
 
         self.r.record(line, "call", [(run, (), {})], [self.typed()])
 
-    def keeps(self, line: str, **attributes: Any) -> None:
-        """Record attributes by name.
-
-        layer.keeps("keeps num_heads as an attribute", num_heads=2)
-        """
-
-        def run() -> dict[str, Any]:
-            layer = self.build()
-            return {name: getattr(layer, name) for name in attributes}
-
-        self.r.record(line, "call", [(run, (), {})], [self.typed()])
-
     def saves_nothing(self, line: str, x: Tensor) -> None:
         """Record how many parameters and saved tensors a layer has after a call.
 
@@ -228,37 +218,6 @@ class LayerProbe:
             return load(self.build(**sizes), weights)(x)[1]
 
         self._record(line, "call", run, weights, (x,), f"{self.typed(**sizes)}(x)[1]")
-
-    def learns_only(self, line: str, bias: str = "") -> None:
-        """Record how many numbers the layer learns, also with a bias where a size asks for one.
-
-        layer.learns_only("learns three layers, with a bias only if asked", bias="qkv_bias")
-        """
-
-        def run(*_: int) -> list[int]:
-            made = [self.build(), *([self.build(**{bias: True})] if bias else [])]
-            return [sum(p.numel() for p in m.parameters() if p.requires_grad) for m in made]
-
-        self.r.record(line, "call", [(run, (), {})], [f"count_parameters({self.typed()})"])
-
-    def starts_apart(self, line: str) -> None:
-        """Record whether weights of equal shape start from numbers of their own, in every layer.
-
-        layer.starts_apart("each layer starts from its own numbers")
-        """
-
-        def run() -> list[bool]:
-            starts = [
-                p for m in (self.build(), self.build()) for p in _weights_of(m, self.drawn(line))
-            ]
-            return [
-                torch.equal(one, other)
-                for i, one in enumerate(starts)
-                for other in starts[i + 1 :]
-                if one.shape == other.shape
-            ]
-
-        self.r.record(line, "call", [(run, (), {})], [self.typed()])
 
     def starts_uniform(self, line: str, **sizes: Any) -> None:
         """Record the starting values of two new layers, which should be torch.rand's.

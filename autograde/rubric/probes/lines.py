@@ -102,7 +102,7 @@ class Rubric(RandomProbes):
         self.record(line, "refuses", [(tried, case, {}) for case in cases], typed)
 
     def gradient(self, line: str, answer: Callable[..., Tensor], *args: Any, **kwargs: Any) -> None:
-        """Record the gradients at every float tensor among the arguments.
+        """Record the gradients at every float tensor among the arguments that is no mask of 0 and 1.
 
         The scalar that is differentiated is the sum of the output times fixed random numbers.
 
@@ -111,6 +111,8 @@ class Rubric(RandomProbes):
         leaves: list[Tensor] = []
 
         def leaf(tensor: Tensor) -> Tensor:
+            if not _learns(tensor):
+                return tensor
             leaves.append(tensor.detach().clone().requires_grad_())
             return leaves[-1]
 
@@ -121,7 +123,7 @@ class Rubric(RandomProbes):
                 *zip(parameter_names(answer, len(args)), args, strict=True),
                 *kwargs.items(),
             ]
-            if isinstance(value, Tensor) and value.is_floating_point()
+            if isinstance(value, Tensor) and value.requires_grad
         ]
 
         def run(*args: Any, **kwargs: Any) -> dict[str, Tensor | None]:
@@ -163,6 +165,18 @@ class Rubric(RandomProbes):
 
         self.record(line, check, [(run, args, {})], [as_typed(answer, (inner, *args), {})])
 
+    def conventions(self, answer: Callable[..., Any], *args: Any) -> None:
+        """Record the last three lines of most rubrics: float64, gradients, arguments left alone.
+
+        r.conventions(attention_scores, r.normal(3, 2), r.normal(4, 2))
+        """
+        double = map_floats(
+            args, lambda x: x.double().mT.contiguous().mT if x.ndim > 1 else x.double()
+        )
+        self.call("float64 in, float64 out, for any layout in memory", answer, *double)
+        self.gradient("lets gradients through", answer, *args)
+        self.unchanged("leaves its arguments as they were")
+
     def layer(self, module: type[nn.Module], **sizes: Any) -> LayerProbe:
         """Return a probe of a layer built with these sizes, in the order given.
 
@@ -199,6 +213,18 @@ class Rubric(RandomProbes):
         call.__name__ = module.__name__
         return call
 
+    def visible(self, answer: Callable[..., Tensor]) -> Callable[..., Tensor]:
+        """Return a function (scores, mask) that gives the answer's result with 0 where hidden.
+
+        r.call("a visible nan stays visible", r.visible(masked_softmax), scores, mask)
+        """
+
+        def call(scores: Tensor, mask: Tensor) -> Tensor:
+            return answer(scores, mask).masked_fill(mask, 0.0)
+
+        call.__name__ = answer.__name__
+        return call
+
     def module(self, name: str, *sizes: int) -> nn.Module:
         """Return one of the modules of `examples`, with drawn weights.
 
@@ -207,15 +233,18 @@ class Rubric(RandomProbes):
         made = examples.MODULES[name](*sizes).to(device())
         with torch.no_grad():
             for parameter in made.parameters():
-                parameter.copy_(self.normal(*parameter.shape) / max(1, parameter.shape[-1]) ** 0.5)
+                parameter.copy_(
+                    self.normal(*parameter.shape) / max(1, 1, *parameter.shape[1:]) ** 0.5
+                )
         return made
 
-    def shuffled(self, *cases: Args) -> list[Args]:
-        """Return the cases in a drawn order, so that nobody knows which comes first.
+    def modules(self, x: Tensor, *names: str) -> list[Args]:
+        """Return a case (module, x) for each name, in a drawn order: nobody knows which is first.
 
-        r.each("tells them apart", peeks, *r.shuffled((open_layer, x), (causal_layer, x)))
+        r.each("tells them apart", peeks, *r.modules(x, "recurrent", "mask after softmax"))
         """
-        return [cases[i] for i in self._numbers.permutation(len(cases))]
+        drawn = [names[i] for i in self._numbers.permutation(len(names))]
+        return [(self.module(name, x.shape[-1]), x) for name in drawn]
 
     def forbids(self, line: str, answer: Callable[..., Any]) -> None:
         """Record which forbidden functions the answer names, or called on the lines before.
@@ -234,6 +263,10 @@ class Rubric(RandomProbes):
         r.unchanged("leaves its arguments as they were")
         """
         self.record(line, "unchanged", [(lambda: None, (), {})], [""])
+
+
+def _learns(tensor: Tensor) -> bool:
+    return not bool(((tensor == 0) | (tensor == 1)).all())
 
 
 def _source(answer: Callable[..., Any]) -> str:

@@ -3,6 +3,7 @@
 import base64
 import importlib
 import os
+from typing import Any
 
 # what ipykernel and IPython import late, in their first seconds or at the first error
 LATE = (
@@ -73,12 +74,18 @@ def _try_rubric() -> None:
     import torch
 
     from autograde.rubric import session
-    from autograde.rubric.probes import rubric
+    from autograde.rubric.probes.lines import rubric
+    from autograde.rubric.recording import pack_recordings
 
-    with session.recording(1) as recordings, rubric("warm", forbids=["softmax"]) as r:
-        r.call("call", torch.relu, r.normal(2, 2))
-        r.gradient("gradient", torch.relu, r.normal(2, 2))
-        r.forward("module", torch.nn.Linear, (2, 2), {"weight": r.normal(2, 2)}, r.normal(2, 2))
-        r.forbids("forbids", os.path.join)
-        r.arguments("arguments")
-    base64.b64encode(recordings["warm"].to_bytes())
+    with session.recording(1) as recordings:
+
+        @rubric("warm", forbids=["softmax"])
+        def _(r: Any) -> None:
+            r.call("call", torch.relu, r.normal(2, 2))
+            layer = r.layer(torch.nn.Linear, d_in=2, d_out=2)
+            layer.parameters("weight", "d_out d_in")
+            layer.moves("moves", r.normal(2, 2))
+            r.conventions(torch.relu, r.normal(2, 2))
+            r.forbids("forbids", os.path.join)
+
+    base64.b64encode(pack_recordings(list(recordings.values())))
