@@ -22,7 +22,7 @@ PAGE = (HERE / "docs" / "authoring.md").read_text()
 BLOCK = re.compile(r"^(`{3,})(\w+) ?([\w ]*)\n(.*?)^\1$", re.M | re.S)
 PARTS = {
     int(number): [tuple(found) for _, *found in BLOCK.findall(text)]
-    for number, text in re.findall(r"^## (\d) (.*?)(?=^## |\Z)", PAGE, re.M | re.S)
+    for number, text in re.findall(r"^## (\d) (.*?)(?=^## [A-Z\d]|\Z)", PAGE, re.M | re.S)
 }
 LESSON, EXERCISE = "07_my_lesson", "row_ranges"
 ADDED = ("question", "answer", "rubric")
