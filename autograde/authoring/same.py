@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from autograde.rubric.compare import apart
+from autograde.rubric.judge import SAME_INPUTS
 from autograde.rubric.key import Key, Mistake, unpack_keys
 from autograde.rubric.kinds import KINDS
 
@@ -29,7 +30,7 @@ def _changes(new: Key, old: Key) -> Iterator[str]:
     for line, other, tolerance in rows:
         kind = KINDS[line.kind]
         for case, committed in zip(line.cases, other.cases, strict=True):
-            if apart(case.before, committed.before).distance > 0:
+            if apart(case.before, committed.before).distance > SAME_INPUTS:
                 yield f"other inputs of “{line.name}” of {new.exercise}"
             elif kind.measured and kind.compare(case.outcome, committed).distance > tolerance:
                 yield f"another outcome of “{line.name}” of {new.exercise}"

@@ -1,4 +1,4 @@
-"""What a student may ask for: a hint, what may be behind a mistake, a failing case, the progress."""
+"""Questions of a student: a hint, what may be behind a mistake, a failing case, the progress."""
 
 import difflib
 from dataclasses import dataclass

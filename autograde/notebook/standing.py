@@ -175,5 +175,6 @@ def _row(lesson: Standing, name: str) -> str:
     following = " <strong>(next)</strong>" if name == lesson.next else ""
     return (
         '<li style="margin:.15em 0"><span style="display:inline-block;width:6.5em;'
-        f'color:{COLOURS[kind]};font-weight:bold">{mark} {state}</span>{escape(name)}{following}</li>'
+        f'color:{COLOURS[kind]};font-weight:bold">{mark} {state}</span>'
+        f"{escape(name)}{following}</li>"
     )

@@ -24,6 +24,7 @@ BOX = (
     f"padding:.6em .9em;max-width:52em;color:{COLOURS['text']};background:{COLOURS['page']}"
 )
 MARK_WIDTH = "1.6em"
+CELL = "padding:.1em .45em;text-align:right;font-family:monospace"
 
 
 def number(points: float) -> str:
@@ -178,10 +179,8 @@ def _table_html(name: str, table: Table) -> str:
 def _entry(text: str, wrong: bool) -> str:
     look = f";background:{COLOURS['mark']};font-weight:bold" if wrong else ""
     sign = "✗&nbsp;" if wrong else ""
-    return (
-        f'<td style="padding:.1em .45em;text-align:right;font-family:monospace;'
-        f'border:1px solid {COLOURS["edge"]};color:{COLOURS["text"]}{look}">{sign}{escape(text)}</td>'
-    )
+    style = f"{CELL};border:1px solid {COLOURS['edge']};color:{COLOURS['text']}{look}"
+    return f'<td style="{style}">{sign}{escape(text)}</td>'
 
 
 def inline(text: str) -> str:

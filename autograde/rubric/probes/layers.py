@@ -49,7 +49,7 @@ class LayerProbe:
         self._parts += [(name, shape, "always") for name in names.split()]
 
     def outputs(self, line: str, *inputs: Tensor, training: bool = True, **sizes: Any) -> None:
-        """Record the outputs for each input, the smallest first: one layer, each time other weights.
+        """Record the outputs for each input, smallest first: one layer, each time other weights.
 
         layer.outputs("shorter sentences, one token alone", r.normal(1, 1, 4), r.normal(3, 5, 4))
         """
@@ -62,11 +62,11 @@ class LayerProbe:
 
         typed = f"{self.typed(**sizes)}{'' if training else '.eval()'}(x)"
         weights = [self.drawn(f"{line} {i}", x.dtype, **sizes) for i, x in enumerate(inputs)]
-        calls = [(run, case, {}) for case in zip(weights, inputs, strict=True)]
-        self.r.record(line, "call", calls, [typed] * len(calls))
+        pairs = zip(weights, inputs, strict=True)
+        self.r.record(line, "call", [(run, pair, {}) for pair in pairs], [typed] * len(inputs))
 
     def conventions(self, x: Tensor, **sizes: Any) -> None:
-        """Record the last three lines of a layer's rubric: float64, gradients, its input left alone.
+        """Record three lines that most layers need: float64, gradients, its input left alone.
 
         layer.conventions(r.normal(2, 5, 4))
         """

@@ -102,7 +102,7 @@ class Rubric(RandomProbes):
         self.record(line, "refuses", [(tried, case, {}) for case in cases], typed)
 
     def gradient(self, line: str, answer: Callable[..., Tensor], *args: Any, **kwargs: Any) -> None:
-        """Record the gradients at every float tensor among the arguments that is no mask of 0 and 1.
+        """Record the gradients at every float tensor among the arguments but masks of 0 and 1.
 
         The scalar that is differentiated is the sum of the output times fixed random numbers.
 
@@ -256,13 +256,6 @@ class Rubric(RandomProbes):
             return {"source": _source(answer), "ops": sorted(self.watch.found)}
 
         self.record(line, "forbids", [(run, self.watch.names, {})], [""])
-
-    def unchanged(self, line: str) -> None:
-        """Record whether the calls of all lines so far left their arguments as they were.
-
-        r.unchanged("leaves its arguments as they were")
-        """
-        self.record(line, "unchanged", [(lambda: None, (), {})], [""])
 
 
 def _learns(tensor: Tensor) -> bool:

@@ -33,6 +33,13 @@ class Recorder(Draws):
         self.lines: list[Line] = []
         self.watch = Operations(forbids)
 
+    def unchanged(self, line: str) -> None:
+        """Record whether the calls of all lines so far left their arguments as they were.
+
+        r.unchanged("leaves its arguments as they were")
+        """
+        self.record(line, "unchanged", [(lambda: None, (), {})], [""])
+
     def record(
         self,
         line: str,
