@@ -153,8 +153,9 @@ def grade(
     no_wall: bool,
 ) -> None:
     """Grade submitted/ of this course into nbgrader's gradebook, and write feedback."""
-    from autograde.grading import grade as grading
-    from autograde.grading import handed_in, screen
+    from autograde import terminal as screen
+    from autograde.grading import batch as grading
+    from autograde.grading import handed_in
     from autograde.grading.guard import Stop
     from autograde.grading.nbgrader_steps import require_wall
 

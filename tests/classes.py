@@ -14,7 +14,7 @@ from sqlalchemy import text
 
 from autograde.course import Lesson, lessons
 from autograde.course_config import convert, course_config
-from autograde.grading.grade import Graded, How, grade_class
+from autograde.grading.batch import Graded, How, grade_class
 from autograde.sandbox.wall import missing
 
 HERE = Path(__file__).resolve().parent.parent

@@ -27,7 +27,8 @@ from sqlalchemy.engine import Engine
 
 from autograde.authoring import sources
 from autograde.course import lessons
-from autograde.grading import grade, pages
+from autograde.grading import batch as grade
+from autograde.grading import pages
 from autograde.grading.handed_in import submissions
 from autograde.grading.job import Job
 from autograde.sandbox.wall import missing

@@ -15,9 +15,9 @@ import pytest
 from classes import LESSON, contents, know, make_course, scores
 
 from autograde.course import CourseError, lessons
+from autograde.grading import batch as grading
 from autograde.grading import cluster, pages
-from autograde.grading import grade as grading
-from autograde.grading.grade import Graded, How, grade_class
+from autograde.grading.batch import Graded, How, grade_class
 from autograde.grading.handed_in import submissions
 from autograde.grading.job import Job, Result
 from autograde.sandbox.wall import missing

@@ -26,15 +26,15 @@ from autograde.authoring import expected
 from autograde.cli import main
 from autograde.course import Lesson, lessons
 from autograde.course_config import convert, course_config
-from autograde.grading import execute as execution
-from autograde.grading import grade as grading
+from autograde.grading import batch as grading
 from autograde.grading import pages
-from autograde.grading.desk import Desk
-from autograde.grading.execute import Limits, execute
-from autograde.grading.grade import Graded, How, grade_class
+from autograde.grading import run as execution
+from autograde.grading.batch import Graded, How, grade_class
+from autograde.grading.coordinator import Desk
 from autograde.grading.handed_in import submissions
 from autograde.grading.job import Job
-from autograde.grading.store import read_entry
+from autograde.grading.run import Limits, execute
+from autograde.grading.state import read_entry
 from autograde.sandbox.inside.confine import Limits as KernelLimits
 from autograde.sandbox.private import walled_manager
 from autograde.sandbox.wall import missing

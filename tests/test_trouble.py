@@ -17,8 +17,10 @@ from click.testing import CliRunner
 
 from autograde.cli import main
 from autograde.course import lessons
-from autograde.grading import desk, guard, handed_in, pages, store
-from autograde.grading import grade as grading
+from autograde.grading import batch as grading
+from autograde.grading import coordinator as desk
+from autograde.grading import guard, handed_in, pages
+from autograde.grading import state as store
 from autograde.grading.job import Job, Result
 from autograde.grading.submission import parse_submission
 from autograde.sandbox.wall import missing

@@ -8,7 +8,7 @@ from typing import Any, cast
 from autograde import __version__
 from autograde.course import CourseError
 from autograde.grading.job import require_same
-from autograde.grading.processes import ATTEMPTS
+from autograde.grading.workers import ATTEMPTS
 
 CONNECT_SECONDS = 20
 

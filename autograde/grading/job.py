@@ -16,7 +16,7 @@ from nbformat import NotebookNode
 
 from autograde import __version__
 from autograde.course import CourseError, grade_id
-from autograde.grading.execute import Limits, execute
+from autograde.grading.run import Limits, execute
 from autograde.sandbox.wall import missing
 
 TIMESTAMP = "timestamp.txt"

@@ -6,7 +6,7 @@ from pathlib import Path
 from autograde.authoring.expected import digest, make_keys
 from autograde.course import Lesson
 from autograde.grading.seeds import POOL, state_folder
-from autograde.grading.store import write_whole
+from autograde.grading.state import write_whole
 from autograde.rubric.key import Key, pack_keys, unpack_keys
 from autograde.rubric.packing import BadData
 

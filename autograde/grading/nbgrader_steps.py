@@ -12,14 +12,14 @@ from traitlets import Bool
 
 from autograde.course import CourseError, Lesson, find_root, lessons
 from autograde.grading.figures import figures_of
+from autograde.grading.gradebook import Rows, save_scores
 from autograde.grading.guard import one_run
 from autograde.grading.handed_in import read_files
 from autograde.grading.job import Result, make_job, put_result, run_job
 from autograde.grading.judging import judge_by
 from autograde.grading.keys import keys_for
-from autograde.grading.saving import Rows, save_scores
 from autograde.grading.seeds import seed_of
-from autograde.grading.store import stored_result
+from autograde.grading.state import stored_result
 from autograde.grading.submission import Submission, read_submission, restore
 from autograde.grading.verdicts import NOTE
 from autograde.grading.versions import require_newest

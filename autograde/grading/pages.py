@@ -17,7 +17,7 @@ from traitlets.config import Config
 from traitlets.utils.importstring import import_item
 
 from autograde.course import Lesson
-from autograde.grading.saving import Saved
+from autograde.grading.gradebook import Saved
 
 
 def converter(config: Config) -> GenerateFeedback:

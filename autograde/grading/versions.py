@@ -19,7 +19,7 @@ from nbgrader.api import Gradebook
 
 from autograde.authoring import expected
 from autograde.course import CURRICULUM, CourseError, Lesson, grade_id, lessons
-from autograde.grading.saving import LessonCells, digest, read_cells
+from autograde.grading.gradebook import LessonCells, digest, read_cells
 from autograde.grading.seeds import state_folder
 
 CELLS = "cells.json"

@@ -11,7 +11,6 @@ from markupsafe import Markup
 
 from autograde.course import Lesson
 from autograde.grading.seeds import POOL
-from autograde.grading.used_pictures import Picture, distribution, heatmap
 from autograde.lms.classdata import (
     ANSWER_STATES,
     BLANK,
@@ -28,6 +27,7 @@ from autograde.lms.classdata import (
     without_names,
 )
 from autograde.lms.spreadsheet import write_table
+from autograde.report.charts import Picture, distribution, heatmap
 from autograde.report.itemstats import FEWEST, ItemStatistics, item_statistics
 from autograde.rubric.panel import inline, number
 

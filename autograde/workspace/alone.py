@@ -10,7 +10,7 @@ from autograde.grading.feedback import feedback_page
 from autograde.grading.job import Result, make_job, put_result, run_job
 from autograde.grading.judging import judge_by
 from autograde.grading.nbgrader_steps import restored
-from autograde.grading.store import write_whole
+from autograde.grading.state import write_whole
 from autograde.grading.submission import read_submission
 from autograde.grading.verdicts import NOTE
 from autograde.rubric.judge import Verdict

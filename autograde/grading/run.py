@@ -15,7 +15,7 @@ from nbclient.exceptions import DeadKernelError
 from nbformat import NotebookNode
 
 from autograde.course import CourseError, grade_id
-from autograde.grading.notebook_client import TIMED_OUT, GradingClient
+from autograde.sandbox.notebook_client import TIMED_OUT, GradingClient
 from autograde.sandbox.private import (
     cell_begins,
     open_manager,

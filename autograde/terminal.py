@@ -22,7 +22,7 @@ from rich.text import Text
 
 from autograde.course import Lesson
 from autograde.course_config import course_config
-from autograde.grading.grade import Graded, How, grade_class
+from autograde.grading.batch import Graded, How, grade_class
 from autograde.grading.guard import open_gradebook
 from autograde.grading.written import waiting
 

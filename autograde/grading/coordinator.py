@@ -23,16 +23,17 @@ from traitlets.config import Config
 
 from autograde import __version__
 from autograde.course import CourseError, Lesson
-from autograde.grading import pages, saving
-from autograde.grading.execute import Limits
+from autograde.grading import gradebook as saving
+from autograde.grading import pages
 from autograde.grading.figures import figures_of
+from autograde.grading.gradebook import digest
 from autograde.grading.handed_in import HandedIn, read_handed_in
 from autograde.grading.job import TIMESTAMP, Job, make_job
 from autograde.grading.judged import Judged
 from autograde.grading.nbgrader_steps import restored
-from autograde.grading.saving import digest
+from autograde.grading.run import Limits
 from autograde.grading.seeds import course_secret, seed_of
-from autograde.grading.store import Entry, keep_entry, read_entry
+from autograde.grading.state import Entry, keep_entry, read_entry
 from autograde.grading.submission import parse_submission
 from autograde.grading.verdicts import NOTE, read_verdicts
 from autograde.grading.versions import version_of, versions

@@ -15,14 +15,14 @@ from autograde.course import CourseError, Lesson
 from autograde.course_config import course_config
 from autograde.grading import guard, pages
 from autograde.grading.cluster import cluster
-from autograde.grading.desk import Desk, Page, Prepared
+from autograde.grading.coordinator import Desk, Page, Prepared
 from autograde.grading.guard import Stop
 from autograde.grading.handed_in import HandedIn
 from autograde.grading.job import Job, run_job
 from autograde.grading.judged import Judged, judge_result
 from autograde.grading.keys import keys_for
-from autograde.grading.processes import Processes, WorkerDied
-from autograde.grading.store import keep_result, stored_bytes, sweep
+from autograde.grading.state import keep_result, stored_bytes, sweep
+from autograde.grading.workers import Processes, WorkerDied
 
 AHEAD = 3
 """How many submissions are at work for each worker: run, judged, on a page; none waits."""
