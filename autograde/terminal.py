@@ -17,14 +17,11 @@ from rich.progress import (
     TextColumn,
     TimeRemainingColumn,
 )
-from rich.table import Table
 from rich.text import Text
 
 from autograde.course import Lesson
-from autograde.course_config import course_config
-from autograde.grading.batch import Graded, How, grade_class
-from autograde.grading.guard import open_gradebook
-from autograde.grading.written import waiting
+from autograde.grading.batch import How, grade_class
+from autograde.grading.task import Done
 
 INTERRUPTED = 130
 
@@ -41,53 +38,71 @@ def grade(found: list[tuple[str, Lesson]], how: How) -> int:
     console = Console()
     counts: Counter[tuple[str, str]] = Counter()
     columns = (
-        TextColumn("grading"), BarColumn(), MofNCompleteColumn(), _Rate(),
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), _Rate(),
         TimeRemainingColumn(), TextColumn("left"),
     )  # fmt: skip
     with _ctrl_c() as stopped, Progress(*columns, console=console) as progress:
-        bar = progress.add_task("", total=len(found))
+        bar = progress.add_task("starting", total=len(found))
+
+        def say(step: str) -> None:
+            progress.update(bar, description=step)
+
         try:
-            for graded in grade_class(found, how, stopped):
-                counts[graded.lesson, _kind(graded)] += 1
-                if graded.problem:
-                    progress.print(_line(graded), soft_wrap=True, highlight=False)
+            for done in grade_class(found, how, stopped, say):
+                counts[done.lesson, _kind(done)] += 1
+                say(f"grading {done.lesson}")
+                if done.problem:
+                    progress.print(_line(done), soft_wrap=True, highlight=False)
                 progress.advance(bar)
         except KeyboardInterrupt:
             progress.stop()
-            console.print(_table(counts))
-            done = sum(counts.values())
-            print(f"stopped: {done} of {len(found)} are done. Run autograde grade again to go on.")
+            _summarise(found, counts)
+            number = sum(counts.values())
+            print(
+                f"stopped: {number} of {len(found)} are done. Run autograde grade again to go on."
+            )
             return INTERRUPTED
-    console.print(_table(counts))
+    _summarise(found, counts)
     if how.wall:
         print("wall:      every notebook ran behind a wall of its own")
     else:
         print("NO WALL: students' code ran as you and could reach what you can")
-    root = found[0][1].root
-    with open_gradebook(course_config(root)) as gradebook:
-        if by_hand := waiting(gradebook):
-            print(f"by hand:   {by_hand}")
-    print(f"feedback:  {root / 'feedback'}")
+    print(f"feedback:  {found[0][1].root / 'feedback'}")
     return 1 if any(kind == "not graded" for _, kind in counts) else 0
 
 
-def _kind(graded: Graded) -> str:
-    if graded.failed:
+def _kind(done: Done) -> str:
+    if done.failed:
         return "not graded"
-    return "unchanged" if graded.unchanged else "graded"
+    return "unchanged" if done.unchanged else "graded"
 
 
-def _line(graded: Graded) -> str:
-    head = "[bold]not graded:[/] " if graded.failed else ""
-    return f"{head}{escape(graded.student)} {graded.lesson}: {escape(graded.problem)}"
+def _line(done: Done) -> str:
+    head = "[bold]not graded:[/] " if done.failed else ""
+    return f"{head}{escape(done.student)} {done.lesson}: {escape(done.problem)}"
 
 
-def _table(counts: Counter[tuple[str, str]]) -> Table:
-    table = Table("lesson", "graded", "unchanged", "not graded")
-    for lesson in sorted({lesson for lesson, _ in counts}):
-        kinds = ("graded", "unchanged", "not graded")
-        table.add_row(lesson, *(str(counts[lesson, kind]) for kind in kinds))
-    return table
+def _summarise(found: list[tuple[str, Lesson]], counts: Counter[tuple[str, str]]) -> None:
+    """Print one line for each lesson."""
+    from autograde.course_config import course_config
+    from autograde.grading.gradebook import open_gradebook, standing
+
+    lessons = dict.fromkeys(lesson for _, lesson in found)
+    with open_gradebook(course_config(found[0][1].root)) as gradebook:
+        for lesson in lessons:
+            said = [
+                f"{counts[lesson.name, kind]} {kind}"
+                for kind in ("graded", "unchanged", "not graded")
+                if counts[lesson.name, kind]
+            ]
+            here = standing(gradebook, lesson)
+            if here.mean is not None:
+                said.append(f"mean {here.mean:.1f} of {here.points:g}")
+            if here.waiting:
+                answers = "answer waits" if here.waiting == 1 else "answers wait"
+                said.append(f"{here.waiting} {answers} in Formgrader")
+            said.append(f"report: autograde report {lesson.name}")
+            print(f"{lesson.name}: {', '.join(said)}")
 
 
 @contextmanager

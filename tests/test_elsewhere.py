@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
+from autograde.grading.job import Job, Result
 from classes import LESSON, contents, know, make_course, scores
 
 from autograde.course import CourseError, lessons
@@ -19,7 +20,6 @@ from autograde.grading import batch as grading
 from autograde.grading import cluster, pages
 from autograde.grading.batch import Graded, How, grade_class
 from autograde.grading.handed_in import submissions
-from autograde.grading.job import Job, Result
 from autograde.sandbox.wall import missing
 
 STUDENTS = ("perfect", "process_ended", "not_json")

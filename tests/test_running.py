@@ -17,6 +17,7 @@ from typing import Any
 
 import nbformat
 import pytest
+from autograde.grading.job import Job
 from classes import LESSON, contents, forget, grade, hand_in, make_course, scores
 from click.testing import CliRunner
 from nbgrader.api import Gradebook
@@ -32,7 +33,6 @@ from autograde.grading import run as execution
 from autograde.grading.batch import Graded, How, grade_class
 from autograde.grading.coordinator import Desk
 from autograde.grading.handed_in import submissions
-from autograde.grading.job import Job
 from autograde.grading.run import Limits, execute
 from autograde.grading.state import read_entry
 from autograde.sandbox.inside.confine import Limits as KernelLimits

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import nbformat
 import pytest
+from autograde.grading.job import Job, Result
 from classes import LESSON, contents, make_course, scores
 from click.testing import CliRunner
 
@@ -21,7 +22,6 @@ from autograde.grading import batch as grading
 from autograde.grading import coordinator as desk
 from autograde.grading import guard, handed_in, pages
 from autograde.grading import state as store
-from autograde.grading.job import Job, Result
 from autograde.grading.submission import parse_submission
 from autograde.sandbox.wall import missing
 

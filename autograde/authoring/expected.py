@@ -31,7 +31,7 @@ def read_tolerances(lesson: Lesson) -> dict[str, dict[str, float]]:
 def digest(lesson: Lesson) -> str:
     """Changes with anything that changes a lesson's keys: its text, variants, tolerances."""
     files = [
-        lesson.home / CURRICULUM,
+        lesson.root / CURRICULUM,
         *sorted(lesson.folder.rglob("*.py")),
         *sorted(lesson.folder.glob("*.json")),
     ]
@@ -67,8 +67,23 @@ def _make_keys(lesson: Lesson, seed: int, _digest: str) -> dict[str, Key]:
 def make_key(
     reference: program.Program, exercise: Exercise, seed: int, tolerances: dict[str, float]
 ) -> Key:
-    """The answer key of one exercise for one seed."""
+    """The answer key of one exercise for one seed, with hints and known wrong answers."""
     variants = read_variants(reference.lesson, exercise)
+    key = replace(right_key(reference, exercise, seed, tolerances), hints=variants.hints)
+    wrong = tuple(
+        _wrong(variant, record(reference, variant, seed), key) for variant in variants.wrong
+    )
+    return replace(key, known=pack_wrong(wrong))
+
+
+def right_key(
+    reference: program.Program, exercise: Exercise, seed: int, tolerances: dict[str, float]
+) -> Key:
+    """The answer key of one exercise for one seed, from one run of the reference alone.
+
+    Raises:
+        CourseError: the reference fails, or a tolerance was not measured.
+    """
     expected = reference.record(exercise.name, seed)
     if expected.stopped:
         raise CourseError(f"the reference of {exercise.name} fails: {expected.stopped}")
@@ -78,19 +93,15 @@ def make_key(
             f"no tolerance was measured for {exercise.name}: {', '.join(missing)}. "
             f"Run: autograde check --measure {reference.lesson.name}"
         )
-    key = Key(
+    return Key(
         exercise=exercise.name,
         points=exercise.points,
         needs=exercise.needs,
-        hints=variants.hints,
+        hints=(),
         expected=expected,
         tolerances=tuple(tolerances[line.name] for line in expected.lines),
         known=pack_wrong(()),
     )
-    wrong = tuple(
-        _wrong(variant, record(reference, variant, seed), key) for variant in variants.wrong
-    )
-    return replace(key, known=pack_wrong(wrong))
 
 
 def record(reference: program.Program, variant: Variant, seed: int) -> Recording:

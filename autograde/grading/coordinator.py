@@ -4,201 +4,180 @@ No other process touches the gradebook.
 """
 
 import json
-import pickle
 import shutil
-from dataclasses import asdict, dataclass, replace
+import traceback
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import nbformat
-from nbformat import NotebookNode
 from nbgrader.api import Gradebook
-from nbgrader.converters import Autograde, BaseConverter
+from nbgrader.converters import Autograde, BaseConverter, GenerateFeedback
 from nbgrader.coursedir import CourseDirectory
-from nbgrader.preprocessors import AssignLatePenalties, OverwriteCells
+from nbgrader.preprocessors import AssignLatePenalties
 from nbgrader.utils import parse_utc
+from sqlalchemy.exc import DBAPIError
 from traitlets.config import Config
 
 from autograde import __version__
 from autograde.course import CourseError, Lesson
-from autograde.grading import gradebook as saving
-from autograde.grading import pages
-from autograde.grading.figures import figures_of
+from autograde.grading import gradebook as book
+from autograde.grading import state, task, workers
 from autograde.grading.gradebook import digest
-from autograde.grading.handed_in import HandedIn, read_handed_in
-from autograde.grading.job import TIMESTAMP, Job, make_job
-from autograde.grading.judged import Judged
-from autograde.grading.nbgrader_steps import restored
-from autograde.grading.run import Limits
-from autograde.grading.seeds import course_secret, seed_of
-from autograde.grading.state import Entry, keep_entry, read_entry
-from autograde.grading.submission import parse_submission
-from autograde.grading.verdicts import NOTE, read_verdicts
-from autograde.grading.versions import version_of, versions
+from autograde.grading.handed_in import TIMESTAMP, HandedIn, read_handed_in
+from autograde.grading.limits import Limits
+from autograde.grading.state import (
+    Entry,
+    Stop,
+    course_secret,
+    keep_entry,
+    keep_ran,
+    read_entry,
+    read_ran,
+)
+from autograde.grading.task import Done, Graded, Marks, Task
+from autograde.grading.versions import Version, versions
+
+LOOK_SECONDS = 0.2
 
 
 @dataclass(frozen=True)
-class Prepared:
-    """A submission about to be run; `graded` is a digest of all that decides its scores.
+class Work:
+    """A submission at work: what was handed in, and a digest of all that decides its scores.
 
-    `version` is the lesson as it was when it was handed out, `restored` the submission's notebook
-    with that lesson's own cells put back.
+    Either the whole `task` is to be done, or a page is to be made of the graded `notebook` with
+    `marks`; then `entry` is true once the page is there.
     """
 
     handed_in: HandedIn
-    version: Lesson
     graded: str
-    restored: bytes
-    job: Job | None
+    task: Task | None = None
+    notebook: bytes = b""
+    marks: Marks = field(default_factory=Marks)
+    entry: Entry | None = None
 
 
-@dataclass(frozen=True)
-class Page:
-    """A feedback page about to be made, and the entry that is true once it is there."""
-
-    handed_in: HandedIn
-    entry: Entry
-    arguments: tuple[Any, ...]
-
-
-class Facts:
-    """What is the same for every submission of a lesson in one run."""
-
-    def __init__(self, lesson: Lesson, gradebook: Gradebook, config: Config, wall: bool) -> None:
-        self.lesson = lesson
-        self.versions = versions(lesson, gradebook)
-        self.known = saving.known(gradebook, lesson)
-        deciding = [
-            [version.digest for version in self.versions],
-            course_secret(lesson.root),
-            wall,
-            asdict(Limits()),
-            str(gradebook.find_assignment(lesson.name).duedate),
-            _settings(config),
-        ]
-        gradebook.db.remove()
-        self.digest = digest(deciding)
-
-
-def _settings(config: Config) -> str:
-    """nbgrader's configuration as text, apart from where the course lies."""
-    plain = {name: value for name, value in config.items() if name != "CourseDirectory"}
-    return json.dumps(
-        plain, sort_keys=True, default=lambda value: getattr(value, "__name__", str(type(value)))
-    )
-
-
-class Desk:
-    """The course while a class is graded: its configuration and the open gradebook."""
+class Coordinator:
+    """The course while it is graded: its configuration and the open gradebook."""
 
     def __init__(self, root: Path, config: Config, gradebook: Gradebook, *, wall: bool) -> None:
         self.root, self.config, self.gradebook, self.wall = root, config, gradebook, wall
         self._course = CourseDirectory(config=config)
-        self._autograde = Autograde(coursedir=self._course, config=config)
-        self._feedback = pages.converter(config)
-        self._late = AssignLatePenalties(parent=self._autograde, config=config)
-        self._late.init_plugin()
-        self._facts: Facts | None = None
+        self._secret = course_secret(root)
+        self._known: dict[Lesson, tuple[str, dict[str, Marks]]] = {}
 
     @cached_property
-    def _pickled(self) -> bytes:
-        return pickle.dumps(self.config)
+    def _autograde(self) -> Autograde:
+        return Autograde(coursedir=self._course, config=self.config)
 
-    def _of(self, lesson: Lesson) -> Facts:
-        """Lessons are graded one after another, so the facts of one are enough to hold."""
-        if self._facts is None or self._facts.lesson != lesson:
-            self._facts = Facts(lesson, self.gradebook, self.config, self.wall)
-        return self._facts
+    @cached_property
+    def _feedback(self) -> GenerateFeedback:
+        return GenerateFeedback(coursedir=self._course, config=self.config)
 
-    def look(self, student: str, lesson: Lesson, *, regrade: bool) -> Prepared | Page | None:
+    @cached_property
+    def _late(self) -> AssignLatePenalties:
+        late = AssignLatePenalties(parent=self._autograde, config=self.config)
+        late.init_plugin()
+        return late
+
+    def open(self, lesson: Lesson, versions: tuple[Version, ...]) -> None:
+        """Read what decides the scores of a lesson, and what the gradebook holds of them.
+
+        Raises:
+            CourseError: the gradebook does not know the lesson.
+        """
+        if lesson.name not in {assignment.name for assignment in self.gradebook.assignments}:
+            raise CourseError(
+                f"the gradebook does not know {lesson.name}. Run: autograde build {lesson.name}"
+            )
+        deciding = [
+            [version.digest for version in versions],
+            self._secret,
+            self.wall,
+            asdict(Limits()),
+            str(self.gradebook.find_assignment(lesson.name).duedate),
+            _settings(self.config),
+        ]
+        marks = book.marks_of_class(self.gradebook, lesson)
+        self._known[lesson] = digest(deciding), marks
+
+    def look(self, student: str, lesson: Lesson, *, regrade: bool) -> Work | None:
         """What is to do for a submission: all of it, its page alone, or nothing.
 
         Raises:
-            CourseError: it cannot be graded; the message says why.
             OSError: its files cannot be read.
         """
-        facts, handed_in = self._of(lesson), read_handed_in(student, lesson, self._course.ignore)
-        known = facts.known.get(student)
+        deciding, known = self._known[lesson]
+        marks = known.get(student)
+        handed_in = read_handed_in(student, lesson, self._course.ignore)
         contents = sorted((name, digest(content)) for name, content in handed_in.files.items())
-        graded = digest([facts.digest, known.extension if known else "None", contents])
+        graded = digest([deciding, marks.extension if marks else "None", contents])
         entry = read_entry(self.root, lesson.name, student)
         nb = self._place("autograded", handed_in) / f"{lesson.notebook}.ipynb"
         if (
             regrade
-            or known is None
+            or marks is None
             or entry is None
-            or (entry.graded, entry.scores) != (graded, known.scores)
+            or (entry.graded, entry.scores) != (graded, book.digest_of_scores(marks))
             or not nb.is_file()
         ):
-            return self._prepare(handed_in, facts, graded)
-        page = digest([graded, known.by_hand])
+            ran = b"" if regrade else read_ran(self.root, lesson.name, student)
+            task = Task(handed_in, self._secret, self.wall, marks or Marks(), ran)
+            return Work(handed_in, graded, task)
         html = self._place("feedback", handed_in) / f"{lesson.notebook}.html"
-        if entry.page == page and html.is_file():
+        if entry.page == digest([graded, book.digest_by_hand(marks)]) and html.is_file():
             return None
         # people gave scores or comments since
-        saving.penalise(self.gradebook, (student, lesson), self._late)
-        return self._page(handed_in, pages.as_bytes(nbformat.read(nb, as_version=4)), entry)
+        book.penalise(self.gradebook, (student, lesson), self._late)
+        return self._with_marks(Work(handed_in, graded, notebook=nb.read_bytes(), entry=entry))
 
-    def _prepare(self, handed_in: HandedIn, facts: Facts, graded: str) -> Prepared:
-        submission = parse_submission(handed_in.notebook)
-        version = version_of(submission.nb, facts.versions)
-        lesson = version.lesson
-        nb = restored(submission, version.released)
-        _overwrite(nb, version.cells, lesson)
-        nb.metadata[NOTE]["wall"] = self.wall
-        if lesson.kept is not None:
-            nb.metadata[NOTE]["earlier"] = True
-        if nb.metadata[NOTE]["problem"]:
-            return Prepared(handed_in, lesson, graded, pages.as_bytes(nb), None)
-        seed = seed_of(self.root, lesson.name, nb)
-        job = make_job(nb, handed_in.files, seed, wall=self.wall, figures=figures_of(lesson))
-        return Prepared(handed_in, lesson, graded, pages.as_bytes(nb), job)
-
-    def save(self, prepared: Prepared, judged: Judged) -> Page:
-        """Save a submission that was judged, and say what is to be on its page.
+    def save(self, work: Work, graded: Graded) -> Work:
+        """Save a submission that was graded: the work on its page, which may be done already.
 
         Raises:
             CourseError: its time stamp cannot be read.
             OSError, sqlalchemy.exc.DBAPIError: it cannot be written.
         """
-        handed_in, nb = prepared.handed_in, pages.from_bytes(judged.nb)
-        lesson, student, note = handed_in.lesson, handed_in.student, nb.metadata[NOTE]
+        handed_in = work.handed_in
+        place = handed_in.student, handed_in.lesson
         when = _when(handed_in)
-        verdicts = read_verdicts(note)
-        saving.save(self.gradebook, (student, lesson), when, (nb, verdicts), self._late)
+        if graded.ran:
+            keep_ran(self.root, handed_in.lesson.name, handed_in.student, graded.ran)
+        book.save(self.gradebook, place, when, graded.scores, self._late)
         entry = Entry(
-            graded=prepared.graded,
+            graded=work.graded,
             scores="",
             page="",
-            result=prepared.job.key if prepared.job else "",
-            problem=note["problem"] or _noticed(note["notes"]),
+            problem=graded.problem,
             walled=self.wall,
-            seconds=judged.seconds,
+            seconds=graded.seconds,
             version=__version__,
         )
-        return self._page(handed_in, judged.nb, entry)
+        return self._with_marks(replace(work, task=None, notebook=graded.notebook, entry=entry))
 
-    def _page(self, handed_in: HandedIn, graded: bytes, entry: Entry) -> Page:
-        """What the page is made from, and the entry as the gradebook is now."""
-        place = handed_in.student, handed_in.lesson
-        saved = saving.saved(self.gradebook, place)
-        self.gradebook.db.remove()
-        known = saving.known_of(saved)
-        entry = replace(entry, scores=known.scores, page=digest([entry.graded, known.by_hand]))
-        return Page(handed_in, entry, (str(self.root), self._pickled, graded, place, saved))
+    def _with_marks(self, work: Work) -> Work:
+        """The work with what its page shows, and with the entry as the gradebook is now."""
+        lesson, student, entry = work.handed_in.lesson, work.handed_in.student, work.entry
+        assert entry is not None  # noqa: S101 (for mypy)
+        marks = book.marks_of_class(self.gradebook, lesson, student)[student]
+        page = digest([entry.graded, book.digest_by_hand(marks)])
+        entry = replace(entry, scores=book.digest_of_scores(marks), page=page)
+        return replace(work, marks=marks, entry=entry)
 
-    def finish(self, page: Page, nb: bytes, html: bytes) -> None:
+    def finish(self, work: Work, html: bytes) -> None:
         """Write the graded notebook and its page, then note that the submission is done."""
-        handed_in = page.handed_in
-        lesson = handed_in.lesson
-        name, files = f"{lesson.notebook}.ipynb", handed_in.files
-        self._write(self._autograde, "autograded", handed_in, {**files, name: nb})
+        handed_in = work.handed_in
+        lesson, files = handed_in.lesson, handed_in.files
+        assert work.entry is not None  # noqa: S101 (for mypy)
+        graded = {**files, f"{lesson.notebook}.ipynb": work.notebook}
+        self._write(self._autograde, "autograded", handed_in, graded)
         others = {n: content for n, content in files.items() if not n.endswith(".ipynb")}
         page_name = f"{lesson.notebook}.html"
         self._write(self._feedback, "feedback", handed_in, {**others, page_name: html})
-        keep_entry(self.root, lesson.name, handed_in.student, page.entry)
+        keep_entry(self.root, lesson.name, handed_in.student, work.entry)
 
     def _place(self, kind: str, handed_in: HandedIn) -> Path:
         folder = getattr(self._course, f"{kind}_directory")
@@ -225,19 +204,107 @@ class Desk:
         step.set_permissions(handed_in.lesson.name, handed_in.student)
 
 
-def _noticed(notes: dict[str, list[str]]) -> str:
-    """What happened in single cells, in one line."""
-    return "; ".join(f"{cell} {text}" for cell, said in notes.items() for text in said)
+class Run:
+    """One run over a class: what is at work, and where."""
+
+    def __init__(
+        self, coordinator: Coordinator, executor: Executor, share: workers.Share, regrade: bool
+    ) -> None:
+        self.coordinator, self.executor, self.share = coordinator, executor, share
+        self.regrade = regrade
+        self.shared: dict[Lesson, Any] = {}
+        self.working: dict[Future[Any], Work] = {}
+
+    def all(
+        self, submissions: list[tuple[str, Lesson]], ahead: int, stopped: Callable[[], bool]
+    ) -> Iterator[Done]:
+        todo = iter(submissions)
+        left = True
+        while (left or self.working) and not stopped():
+            while left and len(self.working) < ahead and not stopped():
+                if submission := next(todo, None):
+                    yield from self._try(*submission, self._begin, *submission)
+                else:
+                    left = False
+            finished, _ = wait(self.working, LOOK_SECONDS, FIRST_COMPLETED)
+            yield from self._take(finished)
+        if left or self.working:
+            yield from self._take({future for future in self.working if future.done()})
+            raise KeyboardInterrupt
+
+    def _take(self, finished: set[Future[Any]]) -> Iterator[Done]:
+        for future in finished:
+            work = self.working.pop(future)
+            place = work.handed_in.student, work.handed_in.lesson
+            yield from self._try(*place, self._go_on, work, future)
+
+    def _try(
+        self, student: str, lesson: Lesson, step: Callable[..., Done | None], *arguments: Any
+    ) -> Iterator[Done]:
+        """Do a step; a submission that it fails on is named, and the others go on."""
+        try:
+            done = step(*arguments)
+        except (Stop, DBAPIError):
+            raise
+        except (CourseError, workers.WorkerDied) as error:
+            done = Done(student, lesson.name, str(error), failed=True)
+        except OSError as error:
+            if error.errno in state.FULL:
+                raise Stop(state.why_disk(self.coordinator.root, error)) from error
+            done = Done(student, lesson.name, f"{error.filename}: {error.strerror}", failed=True)
+        except Exception as error:  # the grader's own fault, and no reason to leave the others
+            done = Done(student, lesson.name, self._own_fault(error), failed=True)
+        if done is not None:
+            yield done
+
+    def _own_fault(self, error: Exception) -> str:
+        log = self.coordinator.root / ".autograde" / "grading.log"
+        with log.open("a", encoding="utf-8") as file:
+            traceback.print_exception(error, file=file)
+        self.coordinator.gradebook.db.rollback()
+        return f"the grader failed: {type(error).__name__}: {error} (all of it: {log})"
+
+    def _begin(self, student: str, lesson: Lesson) -> Done | None:
+        if lesson not in self.shared:
+            found = versions(lesson)
+            self.coordinator.open(lesson, found)
+            self.shared[lesson] = self.share(found)
+        work = self.coordinator.look(student, lesson, regrade=self.regrade)
+        if work is None:
+            return Done(student, lesson.name, unchanged=True)
+        if work.task is None:
+            self._make_page(work)
+        else:
+            future = self.executor.submit(task.grade, work.task, self.shared[lesson])
+            self.working[future] = work
+        return None
+
+    def _go_on(self, work: Work, future: Future[Any]) -> Done | None:
+        """Save what a worker made: a graded submission, or a page that was made anew."""
+        made = future.result()
+        if isinstance(made, Graded):
+            work = self.coordinator.save(work, made)
+            if work.marks != made.marks:  # as when it is late: the page is to show that
+                self._make_page(work)
+                return None
+            made = made.page
+        self.coordinator.finish(work, made)
+        handed_in, entry = work.handed_in, work.entry
+        problem = (entry.problem if entry else "") or handed_in.remark
+        return Done(handed_in.student, handed_in.lesson.name, problem)
+
+    def _make_page(self, work: Work) -> None:
+        name = work.handed_in.lesson.notebook
+        future = self.executor.submit(task.page, work.notebook, name, work.marks)
+        self.working[future] = work
 
 
-def _overwrite(nb: NotebookNode, cells: saving.LessonCells, lesson: Lesson) -> None:
-    """nbgrader's OverwriteKernelspec and OverwriteCells, without asking the gradebook each time."""
-    if cells.kernelspec is not None:
-        nb.metadata["kernelspec"] = json.loads(cells.kernelspec)
-    step = OverwriteCells()
-    step.gradebook, step.notebook_id, step.assignment_id = cells, lesson.notebook, lesson.name
-    for index, cell in enumerate(nb.cells):
-        nb.cells[index], _ = step.preprocess_cell(cell, {}, index)
+def _settings(config: Config) -> str:
+    """nbgrader's configuration as text, apart from where the course lies."""
+    plain = {name: value for name, value in config.items() if name != "CourseDirectory"}
+    return json.dumps(
+        plain, sort_keys=True, default=lambda value: getattr(value, "__name__", str(type(value)))
+    )
 
 
 def _when(handed_in: HandedIn) -> datetime | None:

@@ -1,130 +1,182 @@
-"""The gradebook: what is saved of a verdict, and what is there already."""
+"""The gradebook, nbgrader's database: opened and copied, what is saved, what it holds."""
 
 import hashlib
-from collections import defaultdict
-from collections.abc import Iterable
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from types import SimpleNamespace
+from datetime import datetime
+from pathlib import Path
+from statistics import fmean
 from typing import Any
 
-from nbformat import NotebookNode
 from nbgrader.api import (
     BaseCell,
     Comment,
     Grade,
     Gradebook,
-    MissingEntry,
     Notebook,
     Student,
     SubmittedAssignment,
     SubmittedNotebook,
 )
+from nbgrader.coursedir import CourseDirectory
 from nbgrader.preprocessors import AssignLatePenalties
-from nbgrader.utils import compute_checksum, is_grade, is_solution, is_task
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import DBAPIError
+from traitlets.config import Config
 
-from autograde.course import Lesson, grade_id
+from autograde.course import Lesson
 from autograde.course_config import without_order_warnings
-from autograde.grading.verdicts import NOTE
-from autograde.grading.written import keep_read, save_written
-from autograde.rubric.judge import Verdict
+from autograde.grading.state import Stop, state_folder
+from autograde.grading.task import Marks, Scores
 
-GRADE = (Grade.score, Grade.max_score, Grade.auto_score, Grade.manual_score, Grade.extra_credit)
-COMMENT = (Comment.comment, Comment.manual_comment)
+COPIES = 5
+"""How many copies of the gradebook are kept."""
 
-
-class Rows:
-    """The rows of one submitted notebook, read at once, to be changed."""
-
-    def __init__(self, gradebook: Gradebook, place: tuple[str, Lesson]) -> None:
-        student, lesson = self.place = place
-        self.notebook: SubmittedNotebook = gradebook.find_submission_notebook(
-            lesson.notebook, lesson.name, student
-        )
-        self.grades = self._by_cell(gradebook, Grade)
-        self.comments = self._by_cell(gradebook, Comment)
-
-    def _by_cell(self, gradebook: Gradebook, kind: Any) -> dict[str, Any]:
-        rows = gradebook.db.query(BaseCell.name, kind).join(kind, kind.cell_id == BaseCell.id)
-        return dict(rows.filter(kind.notebook_id == self.notebook.id).all())
+Place = tuple[str, Lesson]
+"""A student and a lesson."""
 
 
-def save_scores(rows: Rows, nb: NotebookNode, verdicts: dict[str, Verdict]) -> None:
-    """Write the scores and automatic comments of one judged notebook; the caller commits.
+def copy_gradebook(root: Path, config: Config) -> Path | None:
+    """Copy an SQLite gradebook and look whether it is sound; other databases have their own ways.
 
-    nbgrader commits cell by cell. Here a killed run leaves all of a notebook or nothing.
+    Raises:
+        Stop: the gradebook is damaged, or cannot be copied.
     """
-    for cell in nb.cells:
-        name = grade_id(cell) or ""
-        if is_grade(cell):
-            verdict = verdicts.get(name.removeprefix("test_"))
-            if verdict is not None:
-                _save_score(rows.grades[name], verdict)
-            else:
-                restored = name in nb.metadata[NOTE]["notes"]
-                save_written(rows.place, rows.grades[name], cell, restored=restored)
-        if is_solution(cell) or is_task(cell):
-            untouched = cell.metadata.nbgrader.get("checksum") == compute_checksum(cell)
-            rows.comments[name].auto_comment = (
-                "No response." if untouched and not is_task(cell) else None
-            )
+    url = make_url(CourseDirectory(config=config).db_url)
+    if url.get_backend_name() != "sqlite" or not url.database:
+        return None
+    gradebook, folder = Path(url.database), state_folder(root) / "gradebooks"
+    copies = sorted(folder.glob("gradebook-*.db"))
+    target = folder / f"gradebook-{datetime.now():%Y%m%d-%H%M%S-%f}.db"
+    fresh = folder / "copying"
+    try:
+        folder.mkdir(exist_ok=True)
+        fresh.unlink(missing_ok=True)
+        # not read-only: what a killed run left half written is rolled back when it is opened
+        address = f"{gradebook.resolve().as_uri()}?mode=rw"
+        with (
+            closing(sqlite3.connect(address, uri=True)) as old,
+            closing(sqlite3.connect(fresh)) as new,
+        ):
+            old.backup(new)
+            (verdict,) = new.execute("PRAGMA quick_check(1)").fetchone()
+        if verdict != "ok":
+            raise sqlite3.DatabaseError(verdict)
+        fresh.replace(target)
+    except sqlite3.OperationalError as error:
+        fresh.unlink(missing_ok=True)
+        raise Stop(f"{gradebook} cannot be copied to {folder}: {error}") from error
+    except sqlite3.DatabaseError as error:
+        fresh.unlink(missing_ok=True)
+        raise Stop(f"the gradebook {gradebook} is damaged: {error}. {last_copy(root)}") from error
+    for old_copy in copies[: -(COPIES - 1)]:
+        old_copy.unlink()
+    return target
 
 
-def _save_score(grade: Grade, verdict: Verdict) -> None:
-    """A score given by hand stays; it wants a second look where the automatic one moved.
+@contextmanager
+def open_gradebook(config: Config) -> Iterator[Gradebook]:
+    """The course's gradebook.
 
-    Who has looked says so in Formgrader; until then the wish stays, also when a run is repeated.
+    Raises:
+        Stop: it cannot be opened, or what is done with it fails.
     """
-    changed = grade.auto_score != verdict.points
-    grade.auto_score = verdict.points
-    if grade.manual_score is None:
-        grade.needs_manual_grade = False
-    else:
-        grade.needs_manual_grade = bool(changed or grade.needs_manual_grade)
+    course = CourseDirectory(config=config)
+    try:
+        with Gradebook(course.db_url, course.course_id) as gradebook:
+            # each submission gets a session of its own, so that nothing in it is old; else every
+            # row would be read again after each of nbgrader's commits
+            gradebook.db.remove()
+            gradebook.db.configure(expire_on_commit=False)
+            yield gradebook
+    except DBAPIError as error:
+        where = make_url(course.db_url).render_as_string(hide_password=True)
+        copy = last_copy(Path(course.root))
+        raise Stop(f"the gradebook {where} cannot be used: {error.orig}. {copy}") from error
+
+
+def last_copy(root: Path) -> str:
+    """Where the newest copy of the gradebook is, in words."""
+    copies = sorted((state_folder(root) / "gradebooks").glob("gradebook-*.db"))
+    if not copies:
+        return "There is no copy of it."
+    return f"The last copy, from before the last run, is {copies[-1]}."
 
 
 def save(
     gradebook: Gradebook,
-    place: tuple[str, Lesson],
+    place: Place,
     timestamp: datetime | None,
-    judged: tuple[NotebookNode, dict[str, Verdict]],
+    scores: Scores,
     late: AssignLatePenalties,
 ) -> None:
     """Save one submission, as nbgrader's autograde does: student, time, scores, lateness.
 
     Args:
-        place: the student and the lesson.
         timestamp: when it was handed in, if that is known.
-        judged: the notebook and the verdicts on it.
         late: nbgrader's step for late submissions, with the course's policy.
     """
     student, lesson = place
     when = {} if timestamp is None else {"timestamp": timestamp}
     gradebook.update_or_create_student(student)
     with without_order_warnings():
-        submission = gradebook.update_or_create_submission(lesson.name, student, **when)
-    rows = Rows(gradebook, place)
-    save_scores(rows, *judged)
-    _penalise(gradebook, submission, rows.notebook, late)
-    gradebook.db.commit()
-    keep_read(place, judged[0])
+        gradebook.update_or_create_submission(lesson.name, student, **when)
+    save_scores(gradebook, place, scores)
+    penalise(gradebook, place, late)
+    note_written(place, scores)
     gradebook.db.remove()  # else the session would keep the whole class in memory
 
 
-def penalise(gradebook: Gradebook, place: tuple[str, Lesson], late: AssignLatePenalties) -> None:
-    """Save what lateness costs a score that people have changed since it was saved."""
+def save_scores(gradebook: Gradebook, place: Place, scores: Scores) -> None:
+    """Write the scores and automatic comments of one notebook; the caller commits.
+
+    nbgrader commits cell by cell. Here a killed run leaves all of a notebook or nothing.
+
+    A score given by hand stays. It wants a second look where the automatic one moved or the answer
+    in words is another by now. Keep that request until a teacher marks it as seen in Formgrader.
+    """
+    notebook = _notebook(gradebook, place)
+    grades, comments = (_by_cell(gradebook, notebook, kind) for kind in (Grade, Comment))
+    for name, score in scores.automatic.items():
+        grade = grades[name]
+        changed = grade.auto_score != score
+        if name in scores.written:
+            changed = _last_written(place, name) != scores.written[name]
+        grade.auto_score = score
+        if grade.manual_score is None:
+            grade.needs_manual_grade = score is None
+        else:
+            grade.needs_manual_grade = bool(changed or grade.needs_manual_grade)
+    for name, comment in scores.comments.items():
+        comments[name].auto_comment = comment
+
+
+def note_written(place: Place, scores: Scores) -> None:
+    """Note which written answers the gradebook has now; after the commit, so that a run that is
+    killed before it asks for the second look again."""
+    for name, digest_ in scores.written.items():
+        path = _written(place, name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(digest_)
+
+
+def _last_written(place: Place, name: str) -> str:
+    path = _written(place, name)
+    return path.read_text() if path.is_file() else ""
+
+
+def _written(place: Place, name: str) -> Path:
+    student, lesson = place
+    return state_folder(lesson.root) / "written" / student / lesson.name / name
+
+
+def penalise(gradebook: Gradebook, place: Place, late: AssignLatePenalties) -> None:
+    """Save what lateness costs the score as it is now, and commit."""
     student, lesson = place
     submission = gradebook.find_submission(lesson.name, student)
-    _penalise(gradebook, submission, Rows(gradebook, place).notebook, late)
-    gradebook.db.commit()
-
-
-def _penalise(
-    gradebook: Gradebook,
-    submission: SubmittedAssignment,
-    notebook: SubmittedNotebook,
-    late: AssignLatePenalties,
-) -> None:
+    notebook = _notebook(gradebook, place)
     notebook.late_submission_penalty = None
     if submission.total_seconds_late > 0:
         gradebook.db.flush()
@@ -134,107 +186,49 @@ def _penalise(
         )
         if penalty is not None:
             notebook.late_submission_penalty = late._check_late_penalty(notebook, penalty)
+    gradebook.db.commit()
 
 
-@dataclass(frozen=True)
-class Saved:
-    """What the gradebook holds of one notebook, as plain values: for its page, made elsewhere.
-
-    It answers what nbgrader's GetGrades asks a gradebook.
-    """
-
-    score: float
-    max_score: float
-    penalty: float | None
-    extension: timedelta | None
-    grades: dict[str, SimpleNamespace]
-    comments: dict[str, SimpleNamespace]
-
-    def find_grade(
-        self, name: str, notebook: str, assignment: str, student: str
-    ) -> SimpleNamespace:
-        return self.grades[name]
-
-    def find_comment(
-        self, name: str, notebook: str, assignment: str, student: str
-    ) -> SimpleNamespace:
-        return self.comments[name]
-
-
-def saved(gradebook: Gradebook, place: tuple[str, Lesson]) -> Saved:
-    """What the gradebook holds of a student's notebook."""
+def _notebook(gradebook: Gradebook, place: Place) -> SubmittedNotebook:
     student, lesson = place
-    facts = (
-        SubmittedNotebook.id, SubmittedNotebook.score, SubmittedNotebook.max_score,
-        SubmittedNotebook.late_submission_penalty, SubmittedAssignment.extension,
-    )  # fmt: skip
-    number, score, max_score, penalty, extension = (
-        gradebook.db.query(*facts)
-        .join(SubmittedAssignment, SubmittedAssignment.id == SubmittedNotebook.assignment_id)
-        .join(Student, Student.id == SubmittedAssignment.student_id)
-        .join(Notebook, Notebook.id == SubmittedNotebook.notebook_id)
-        .filter(Student.id == student, Notebook.name == lesson.notebook)
-        .filter(SubmittedAssignment.assignment.has(name=lesson.name))
-        .one()
-    )
-    found = [
-        {
-            row.name: SimpleNamespace(**row._mapping)
-            for row in gradebook.db.query(BaseCell.name, *columns)
-            .join(kind, kind.cell_id == BaseCell.id)
-            .filter(kind.notebook_id == number)
-        }
-        for kind, columns in ((Grade, GRADE), (Comment, COMMENT))
-    ]
-    return Saved(score, max_score, penalty, extension, *found)
+    return gradebook.find_submission_notebook(lesson.notebook, lesson.name, student)
 
 
-@dataclass(frozen=True)
-class Known:
-    """Digests of what the gradebook holds of a submission: automatic scores, what people gave."""
-
-    scores: str
-    by_hand: str
-    extension: str
+def _by_cell(gradebook: Gradebook, notebook: SubmittedNotebook, kind: Any) -> dict[str, Any]:
+    rows = gradebook.db.query(BaseCell.name, kind).join(kind, kind.cell_id == BaseCell.id)
+    return dict(rows.filter(kind.notebook_id == notebook.id).all())
 
 
-def known(gradebook: Gradebook, lesson: Lesson) -> dict[str, Known]:
-    """What the gradebook holds of a lesson's submissions, by student."""
-    scores: dict[str, list[Any]] = defaultdict(list)
-    by_hand: dict[str, list[Any]] = defaultdict(list)
-    extensions: dict[str, str] = {}
+def marks_of_class(
+    gradebook: Gradebook, lesson: Lesson, student: str | None = None
+) -> dict[str, Marks]:
+    """What the gradebook holds of a lesson's submissions, or of one, by student."""
+    found: dict[str, Marks] = {}
     grades = (BaseCell.name, Grade.auto_score, Grade.manual_score, Grade.extra_credit)
-    for who, extension, penalty, name, auto, manual, extra in rows_of_class(
-        gradebook, lesson, Grade, *grades
-    ):
-        scores[who].append((name, _number(auto)))
-        by_hand[who].append((name, _number(manual), _number(extra), _number(penalty)))
-        extensions[who] = str(extension)
-    comments = (BaseCell.name, Comment.manual_comment)
-    for who, _, _, name, comment in rows_of_class(gradebook, lesson, Comment, *comments):
-        by_hand[who].append((name, comment))
+    rows = rows_of_class(gradebook, lesson, Grade, *grades, Grade.max_score)
+    for who, extension, penalty, name, auto, manual, extra, points in _only(rows, student):
+        marks = found.setdefault(who, Marks(penalty=penalty, extension=str(extension)))
+        marks.automatic[name] = auto
+        marks.by_hand[name] = manual, extra
+        marks.points[name] = float(points)
+    comments = (BaseCell.name, Comment.auto_comment, Comment.manual_comment)
+    rows = rows_of_class(gradebook, lesson, Comment, *comments)
+    for who, _, _, name, comment, by_hand in _only(rows, student):
+        if who in found:
+            found[who].comments[name] = comment
+            found[who].comments_by_hand[name] = by_hand
     gradebook.db.remove()
-    return {who: _known(scores[who], by_hand[who], extensions[who]) for who in scores}
+    return found
 
 
-def known_of(saved: Saved) -> Known:
-    """The same of one submission, whose rows are read already."""
-    penalty = _number(saved.penalty)
-    by_hand: list[Any] = [(name, row.manual_comment) for name, row in saved.comments.items()]
-    scores = [(name, _number(grade.auto_score)) for name, grade in saved.grades.items()]
-    for name, grade in saved.grades.items():
-        by_hand.append((name, _number(grade.manual_score), _number(grade.extra_credit), penalty))
-    return _known(scores, by_hand, str(saved.extension))
+def _only(rows: Any, student: str | None) -> Any:
+    return rows if student is None else rows.filter(Student.id == student)
 
 
-def _known(scores: list[Any], by_hand: list[Any], extension: str) -> Known:
-    return Known(digest(sorted(scores)), digest(sorted(by_hand, key=repr)), extension)
-
-
-def rows_of_class(gradebook: Gradebook, lesson: Lesson, kind: Any, *columns: Any) -> Iterable[Any]:
+def rows_of_class(gradebook: Gradebook, lesson: Lesson, kind: Any, *columns: Any) -> Any:
     """Columns of every grade or comment of a lesson, after the student, extension and penalty."""
     facts = (Student.id, SubmittedAssignment.extension, SubmittedNotebook.late_submission_penalty)
-    rows: Iterable[Any] = (
+    return (
         gradebook.db.query(*facts, *columns)
         .select_from(kind)
         .join(BaseCell, BaseCell.id == kind.cell_id)
@@ -245,7 +239,18 @@ def rows_of_class(gradebook: Gradebook, lesson: Lesson, kind: Any, *columns: Any
         .filter(Notebook.name == lesson.notebook)
         .filter(SubmittedAssignment.assignment.has(name=lesson.name))
     )
-    return rows
+
+
+def digest_of_scores(marks: Marks) -> str:
+    """A digest of the automatic scores."""
+    return digest(sorted((name, _number(score)) for name, score in marks.automatic.items()))
+
+
+def digest_by_hand(marks: Marks) -> str:
+    """A digest of what people gave, and of what lateness cost."""
+    given = {name: tuple(map(_number, by_hand)) for name, by_hand in marks.by_hand.items()}
+    facts = [sorted(given.items()), sorted(marks.comments_by_hand.items()), _number(marks.penalty)]
+    return digest(facts)
 
 
 def _number(value: float | None) -> str:
@@ -257,42 +262,18 @@ def digest(facts: Any) -> str:
     return hashlib.sha256(repr(facts).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def read_cells(gradebook: Gradebook, lesson: Lesson) -> dict[str, Any]:
-    """What the gradebook holds of a lesson's own cells, as plain data."""
-    notebook = gradebook.find_notebook(lesson.notebook, lesson.name)
-    facts = ("cell_type", "locked", "source", "checksum")
-    found = {
-        "kernelspec": notebook.kernelspec,
-        "source": {
-            cell.name: {name: getattr(cell, name) for name in facts}
-            for cell in notebook.source_cells
-        },
-        "points": {
-            cell.name: cell.max_score for cell in (*notebook.grade_cells, *notebook.task_cells)
-        },
-    }
-    gradebook.db.remove()
-    return found
+@dataclass(frozen=True)
+class Standing:
+    """A lesson in the gradebook: its points, the mean of its scores, answers to grade by hand."""
+
+    points: float
+    mean: float | None
+    waiting: int
 
 
-class LessonCells:
-    """What nbgrader's OverwriteCells asks the gradebook about a lesson, read before."""
-
-    def __init__(self, cells: dict[str, Any]) -> None:
-        self.kernelspec: str | None = cells["kernelspec"]
-        self._source = {name: SimpleNamespace(**cell) for name, cell in cells["source"].items()}
-        self._graded = {
-            name: SimpleNamespace(max_score=points) for name, points in cells["points"].items()
-        }
-
-    def find_source_cell(self, name: str, notebook: str, assignment: str) -> SimpleNamespace:
-        return self._find(self._source, name)
-
-    def find_graded_cell(self, name: str, notebook: str, assignment: str) -> SimpleNamespace:
-        return self._find(self._graded, name)
-
-    @staticmethod
-    def _find(cells: dict[str, SimpleNamespace], name: str) -> SimpleNamespace:
-        if name not in cells:
-            raise MissingEntry(f"No such cell: {name}")
-        return cells[name]
+def standing(gradebook: Gradebook, lesson: Lesson) -> Standing:
+    """How a lesson stands in the gradebook."""
+    scores = [marks.total() for marks in marks_of_class(gradebook, lesson).values()]
+    rows = rows_of_class(gradebook, lesson, Grade, Grade.id)
+    waiting = int(rows.filter(Grade.needs_manual_grade).count())
+    return Standing(lesson.points, fmean(scores) if scores else None, waiting)

@@ -1,37 +1,43 @@
-"""What a run has finished, kept in the course so that the next run goes on from there.
+"""What grading keeps in the course's folder `.autograde/`: lock, secret, what was run and graded.
 
-`.autograde/done/KEY` holds the result of a job, under a digest of all that decides it.
-`.autograde/graded/LESSON/STUDENT.json` says what a submission was last graded by. Each file is
-put in place whole: a killed run leaves either the old one or the new one.
+`ran/LESSON/STUDENT` holds what the last run of a submission gave, `graded/LESSON/STUDENT.json`
+what it was last graded by. Each file is put in place whole: a killed run leaves either the old one
+or the new one.
 """
 
+import errno
+import fcntl
+import hashlib
+import hmac
 import json
 import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
+from datetime import datetime
 from pathlib import Path
 
-from autograde.grading.job import Result
-from autograde.grading.seeds import state_folder
+from nbformat import NotebookNode
 
+from autograde.course import CourseError
+
+LEAST_FREE_BYTES = 50_000_000
+FULL = (errno.ENOSPC, errno.EDQUOT)
+GO_ON = "What was finished is kept: run autograde grade again to go on."
 FRESH = ".fresh"
 
 
-@dataclass(frozen=True)
-class Entry:
-    """How a submission was graded.
+class Stop(CourseError):
+    """Nothing more can be graded, whatever the submission; the message says why."""
 
-    `graded` is a digest of all that decided its scores, `scores` of the automatic scores that
-    were saved, `page` of all that is on its feedback page, and `result` the key of what ran.
-    """
 
-    graded: str
-    scores: str
-    page: str
-    result: str
-    problem: str
-    walled: bool
-    seconds: float
-    version: str
+def state_folder(root: Path) -> Path:
+    """The folder for what is grading's own."""
+    folder = root / ".autograde"
+    folder.mkdir(exist_ok=True)
+    return folder
 
 
 def write_whole(path: Path, content: bytes) -> None:
@@ -46,37 +52,91 @@ def write_whole(path: Path, content: bytes) -> None:
         raise
 
 
-def sweep(root: Path) -> None:
-    """Remove results and entries that a killed run was writing; for who alone holds the course."""
-    for folder in ("done", "graded"):
-        for left in (state_folder(root) / folder).rglob(f".*{FRESH}"):
-            left.unlink()
+@contextmanager
+def one_run(root: Path) -> Iterator[None]:
+    """Hold the course for this run; it is let go when the process ends, however it does.
 
-
-def stored_result(root: Path, key: str) -> Result | None:
-    """The result kept under a key; nothing if there is none or it cannot be read."""
-    kept = stored_bytes(root, key)
-    return Result.readable(kept) if kept else None
-
-
-def stored_bytes(root: Path, key: str) -> bytes:
-    """The same as bytes, which may be cut short; none if there is no file."""
+    Raises:
+        Stop: another run holds it, or nothing can be written in the course.
+    """
     try:
-        return _done(root, key).read_bytes()
-    except OSError:
-        return b""
+        path = state_folder(root) / "lock"
+        file = open(path, "a+", encoding="utf-8")  # noqa: SIM115 (closed below)
+    except OSError as error:
+        raise Stop(f"cannot write in the course {root}: {error.strerror}") from error
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.seek(0)
+            raise Stop(
+                f"{root} is being graded already, by {file.read().strip() or 'another process'}. "
+                "Wait until that is done."
+            ) from None
+        file.truncate(0)
+        file.write(f"process {os.getpid()} since {datetime.now():%Y-%m-%d %H:%M:%S}")
+        file.flush()
+        yield
 
 
-def keep_result(root: Path, key: str, result: bytes) -> None:
-    write_whole(_done(root, key), result)
+def require_room(root: Path) -> None:
+    """Raises Stop when the disk is (nearly) full or nothing can be written in the course."""
+    free = shutil.disk_usage(root).free
+    if free < LEAST_FREE_BYTES:
+        raise Stop(
+            f"{free / 1e6:.0f} MB are free on the disk of {root}; grading needs "
+            f"{LEAST_FREE_BYTES / 1e6:.0f} MB at least. Make room first. {GO_ON}"
+        )
+    for folder in (root, *(root / name for name in ("autograded", "feedback"))):
+        if folder.exists() and not os.access(folder, os.W_OK):
+            raise Stop(f"cannot write in {folder}: grading changes it")
 
 
-def forget_result(root: Path, key: str) -> None:
-    _done(root, key).unlink(missing_ok=True)
+def why_disk(root: Path, error: OSError) -> str:
+    """What an error of the file system means for whoever grades."""
+    if error.errno in FULL:
+        return f"the disk is full ({error.filename or root}). Make room. {GO_ON}"
+    return f"{error.filename or root}: {error.strerror}. {GO_ON}"
 
 
-def _done(root: Path, key: str) -> Path:
-    return state_folder(root) / "done" / key
+def course_secret(root: Path) -> bytes:
+    """The course's secret, made on first use and readable by its owner alone."""
+    path = state_folder(root) / "secret"
+    if not path.is_file():
+        fresh = path.with_name(f"secret.{os.getpid()}")
+        fresh.touch(mode=0o600)
+        fresh.write_text(secrets.token_hex(32))
+        with suppress(FileExistsError):  # another process was first; then its secret counts
+            os.link(fresh, path)
+        fresh.unlink()
+    return bytes.fromhex(path.read_text())
+
+
+def seed_of(secret: bytes, lesson: str, nb: NotebookNode) -> int:
+    """The seed of a restored submission, by its code: a regrade gets the same.
+
+    Text does not count: nbgrader puts marking schemes into it on the way.
+    """
+    code = "\0".join(cell.source for cell in nb.cells if cell.cell_type == "code")
+    text = f"{lesson}\0{code}".encode("utf-8", "surrogatepass")
+    return int.from_bytes(hmac.digest(secret, text, hashlib.sha256)[:7], "big")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """How a submission was graded.
+
+    `graded` is a digest of all that decided its scores, `scores` of the automatic scores that
+    were saved, `page` of all that is on its feedback page.
+    """
+
+    graded: str
+    scores: str
+    page: str
+    problem: str
+    walled: bool
+    seconds: float
+    version: str
 
 
 def read_entry(root: Path, lesson: str, student: str) -> Entry | None:
@@ -88,12 +148,31 @@ def read_entry(root: Path, lesson: str, student: str) -> Entry | None:
 
 
 def keep_entry(root: Path, lesson: str, student: str, entry: Entry) -> None:
-    """Keep it; the result that the submission had before it was changed goes."""
-    before = read_entry(root, lesson, student)
     write_whole(_entry(root, lesson, student), json.dumps(asdict(entry)).encode())
-    if before is not None and before.result not in ("", entry.result):
-        forget_result(root, before.result)
+
+
+def read_ran(root: Path, lesson: str, student: str) -> bytes:
+    """What the last run of a submission gave, which may be cut short; empty if it never ran."""
+    try:
+        return _ran(root, lesson, student).read_bytes()
+    except OSError:
+        return b""
+
+
+def keep_ran(root: Path, lesson: str, student: str, ran: bytes) -> None:
+    write_whole(_ran(root, lesson, student), ran)
+
+
+def sweep(root: Path) -> None:
+    """Remove what a killed run was writing; only for the process that holds the course."""
+    for folder in ("ran", "graded"):
+        for left in (state_folder(root) / folder).rglob(f".*{FRESH}"):
+            left.unlink()
 
 
 def _entry(root: Path, lesson: str, student: str) -> Path:
     return state_folder(root) / "graded" / lesson / f"{student}.json"
+
+
+def _ran(root: Path, lesson: str, student: str) -> Path:
+    return state_folder(root) / "ran" / lesson / student

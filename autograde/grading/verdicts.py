@@ -1,11 +1,24 @@
-"""The verdicts on a submission, kept as plain data in the metadata of its graded notebook."""
+"""From an executed notebook to verdicts: recordings are read as data, never run.
 
+The verdicts are kept as plain data in the metadata of the graded notebook.
+"""
+
+import base64
+import binascii
 import hashlib
+from dataclasses import replace
 from typing import Any
 
+from nbformat import NotebookNode
+
 from autograde import __version__
-from autograde.rubric.judge import LineVerdict, Verdict
-from autograde.rubric.key import Wrong
+from autograde.course import Exercise, Lesson, grade_id
+from autograde.rubric.forbidden import answer_source
+from autograde.rubric.judge import LineVerdict, Verdict, failed, judge
+from autograde.rubric.key import Key, Wrong
+from autograde.rubric.packing import BadData
+from autograde.rubric.panel import advice, repair_first, to_html, to_text
+from autograde.rubric.recording import MIME, Recording
 
 Plain = dict[str, Any]
 
@@ -14,6 +27,97 @@ NOTE = "autograde"
 
 WRONG = ("name", "misconception", "hint")
 """What is kept of a known wrong answer: its words, not its outcomes."""
+
+
+UNJUDGED = "The grader failed on what this cell recorded; your teacher will look at it."
+
+
+def judge_notebook(
+    lesson: Lesson,
+    nb: NotebookNode,
+    keys: dict[str, Key],
+    problem: str,
+    notes: dict[str, list[str]],
+) -> dict[str, Verdict]:
+    """The verdict on every exercise of a lesson.
+
+    Args:
+        nb: the executed notebook, outputs as they left the kernel.
+        problem: what kept the notebook from running to its end, or "".
+        notes: what was changed in a cell, or happened there, by grade_id.
+    """
+    cells = {name: cell for cell in nb.cells if (name := grade_id(cell))}
+    verdicts: dict[str, Verdict] = {}
+    for exercise in lesson.exercises:
+        verdict = _judge_alone(exercise, cells, keys[exercise.name], problem)
+        if not verdict.passed:
+            earlier = [name for name in exercise.needs if not verdicts[name].passed]
+            said = [verdict.note, *_around(exercise, cells, notes)]
+            if earlier and judged(verdict):
+                said.append(repair_first(earlier))
+                verdict = replace(verdict, misconception=None)  # it would be the earlier one's
+            verdict = replace(verdict, note="\n".join(text for text in said if text))
+        verdicts[exercise.name] = verdict
+    return verdicts
+
+
+def _judge_alone(
+    exercise: Exercise, cells: dict[str, NotebookNode], key: Key, problem: str
+) -> Verdict:
+    """The verdict on one exercise; a judge that fails on it keeps the others' points."""
+    try:
+        return _judge_cell(exercise, cells, key, problem)
+    except Exception as error:
+        return failed(key, f"{UNJUDGED} {type(error).__name__}: {error}")
+
+
+def _judge_cell(
+    exercise: Exercise, cells: dict[str, NotebookNode], key: Key, problem: str
+) -> Verdict:
+    outputs = cells[exercise.rubric_cell].get("outputs", [])
+    found = [output["data"][MIME] for output in outputs if MIME in output.get("data", {})]
+    if not found:
+        return failed(key, problem or _silence(outputs))
+    if len(found) > 1:
+        return failed(key, "The rubric cell handed over more than one recording; none counts.")
+    try:
+        recording = Recording.from_bytes(base64.b64decode(str(found[0]), validate=True))
+    except (BadData, binascii.Error, ValueError) as error:
+        return failed(key, f"What the rubric cell recorded cannot be read: {error}")
+    if recording.exercise != exercise.name:
+        return failed(key, "The rubric cell handed over the recording of another exercise.")
+    source = answer_source(cells[exercise.name].source, exercise.name)
+    return judge(recording, key, source)
+
+
+def _silence(outputs: list[NotebookNode]) -> str:
+    errors = [output for output in outputs if output.output_type == "error"]
+    if errors:
+        return f"The rubric cell ended with {errors[-1].ename}: {errors[-1].evalue}"
+    return "The rubric cell recorded nothing."
+
+
+def _around(
+    exercise: Exercise, cells: dict[str, NotebookNode], notes: dict[str, list[str]]
+) -> list[str]:
+    said = [f"Answer cell: {text}." for text in notes.get(exercise.name, [])]
+    said += [f"Rubric cell: {text}." for text in notes.get(exercise.rubric_cell, [])]
+    for output in cells[exercise.name].get("outputs", []):
+        if output.output_type == "error":
+            said.append(f"The answer cell raised {output.ename}: {output.evalue}")
+    return said
+
+
+def show_verdicts(lesson: Lesson, nb: NotebookNode, verdicts: dict[str, Verdict]) -> None:
+    """Put the verdict's panel in place of what each rubric cell displayed."""
+    cells = {name: cell for cell in nb.cells if (name := grade_id(cell))}
+    for exercise in lesson.exercises:
+        verdict = verdicts[exercise.name]
+        said = advice(verdict, named=True)
+        panel = {"text/plain": to_text(verdict, said), "text/html": to_html(verdict, said)}
+        cells[exercise.rubric_cell].outputs = [
+            NotebookNode(output_type="display_data", data=panel, metadata={})
+        ]
 
 
 def graded_note(verdicts: dict[str, Verdict], seed: int) -> Plain:

@@ -11,8 +11,7 @@ from nbgrader.api import BaseCell, Grade, Gradebook
 
 from autograde.course import CourseError, Lesson
 from autograde.course_config import course_config
-from autograde.grading.gradebook import rows_of_class
-from autograde.grading.guard import open_gradebook
+from autograde.grading.gradebook import open_gradebook, rows_of_class
 from autograde.grading.state import read_entry
 from autograde.grading.verdicts import NOTE, judged, read_verdicts
 from autograde.rubric.judge import LineVerdict, Verdict

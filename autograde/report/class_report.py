@@ -10,7 +10,6 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from autograde.course import Lesson
-from autograde.grading.seeds import POOL
 from autograde.lms.classdata import (
     ANSWER_STATES,
     BLANK,
@@ -188,16 +187,9 @@ def _bins(scores: list[float], max_score: float) -> list[tuple[str, int]]:
 def _how(data: ClassData) -> dict[str, Any]:
     """What the submissions were graded with."""
     graded = [each for each in data.submissions if each.verdicts]
-    seeds = {each.seed for each in graded}
     times = sorted(each.seconds for each in graded if each.seconds is not None)
     return {
         "versions": Counter(each.version for each in data.submissions),
-        "seeds": [
-            (seed, len(scores := [each.score for each in graded if each.seed == seed]),
-             fmean(scores))
-            for seed in sorted(seeds)
-        ],
-        "pool": POOL,
         "earlier": sum(each.earlier for each in data.submissions),
         "walled": sum(each.walled for each in data.submissions),
         "times": {"total": sum(times), "median": median(times), "longest": times[-1]}
