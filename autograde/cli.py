@@ -169,7 +169,7 @@ def grade(
     with told():
         if how.wall and not scheduler:
             require_wall(root)
-        sys.exit(terminal.grade(found, how))
+        sys.exit(terminal.grade(found, how, whole=student is None))
 
 
 @main.command()

@@ -4,6 +4,7 @@ import signal
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from statistics import fmean
 from types import FrameType
 
 from rich.console import Console
@@ -21,9 +22,12 @@ from rich.text import Text
 
 from autograde.course import Lesson
 from autograde.grading.batch import How, grade_class
+from autograde.grading.state import INPUTS, OUTPUTS, fingerprint, keep_settled, settled
 from autograde.grading.task import Done
 
 INTERRUPTED = 130
+GRADED, UNCHANGED, FAILED = "graded", "unchanged", "not graded"
+NO_WALL = "NO WALL: students' code ran as you and could reach what you can\n"
 
 
 class _Rate(ProgressColumn):
@@ -33,15 +37,46 @@ class _Rate(ProgressColumn):
         return Text(f"{task.speed * 60:.0f}/min" if task.speed else "")
 
 
-def grade(found: list[tuple[str, Lesson]], how: How) -> int:
-    """Grade, and show how it goes; the exit code."""
-    console = Console()
+def grade(found: list[tuple[str, Lesson]], how: How, *, whole: bool) -> int:
+    """Grade, and show how it goes; the exit code.
+
+    Args:
+        whole: these are all submissions of their lessons.
+    """
+    root, lessons = found[0][1].root, list(dict.fromkeys(lesson for _, lesson in found))
+    names = [lesson.name for lesson in lessons]
+    before = fingerprint(root, names, INPUTS)
+    asked: list[object] = [names, how.wall]
+    whole = whole and not how.regrade
+    if whole and (said := settled(root, asked, [before, fingerprint(root, names, OUTPUTS)])):
+        print(f"nothing has changed since the last run\n{said}")
+        return 0
+    counts, stopped = _run(found, how)
+    said, up_to_date = _summary(lessons, counts)
+    said += "wall:      every notebook ran behind a wall of its own\n" if how.wall else NO_WALL
+    said += f"feedback:  {root / 'feedback'}"
+    print(said)
+    if stopped:
+        print(
+            f"stopped: {sum(counts.values())} of {len(found)} are done. "
+            "Run autograde grade again to go on."
+        )
+        return INTERRUPTED
+    failed = any(kind == FAILED for _, kind in counts)
+    if whole and up_to_date and not failed:
+        keep_settled(root, asked, [before, up_to_date], said)
+    return 1 if failed else 0
+
+
+def _run(found: list[tuple[str, Lesson]], how: How) -> tuple[Counter[tuple[str, str]], bool]:
+    """How many submissions of each lesson are done, by what became of them; whether Ctrl-C ended
+    it."""
     counts: Counter[tuple[str, str]] = Counter()
     columns = (
         TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), _Rate(),
         TimeRemainingColumn(), TextColumn("left"),
     )  # fmt: skip
-    with _ctrl_c() as stopped, Progress(*columns, console=console) as progress:
+    with _ctrl_c() as stopped, Progress(*columns, console=Console()) as progress:
         bar = progress.add_task("starting", total=len(found))
 
         def say(step: str) -> None:
@@ -55,26 +90,14 @@ def grade(found: list[tuple[str, Lesson]], how: How) -> int:
                     progress.print(_line(done), soft_wrap=True, highlight=False)
                 progress.advance(bar)
         except KeyboardInterrupt:
-            progress.stop()
-            _summarise(found, counts)
-            number = sum(counts.values())
-            print(
-                f"stopped: {number} of {len(found)} are done. Run autograde grade again to go on."
-            )
-            return INTERRUPTED
-    _summarise(found, counts)
-    if how.wall:
-        print("wall:      every notebook ran behind a wall of its own")
-    else:
-        print("NO WALL: students' code ran as you and could reach what you can")
-    print(f"feedback:  {found[0][1].root / 'feedback'}")
-    return 1 if any(kind == "not graded" for _, kind in counts) else 0
+            return counts, True
+    return counts, False
 
 
 def _kind(done: Done) -> str:
     if done.failed:
-        return "not graded"
-    return "unchanged" if done.unchanged else "graded"
+        return FAILED
+    return UNCHANGED if done.unchanged else GRADED
 
 
 def _line(done: Done) -> str:
@@ -82,27 +105,29 @@ def _line(done: Done) -> str:
     return f"{head}{escape(done.student)} {done.lesson}: {escape(done.problem)}"
 
 
-def _summarise(found: list[tuple[str, Lesson]], counts: Counter[tuple[str, str]]) -> None:
-    """Print one line for each lesson."""
+def _summary(lessons: list[Lesson], counts: Counter[tuple[str, str]]) -> tuple[str, str]:
+    """One line for each lesson; and a fingerprint of the outputs, if they show what the gradebook
+    holds."""
     from autograde.course_config import course_config
-    from autograde.grading.gradebook import open_gradebook, standing
+    from autograde.grading.coordinator import shown
+    from autograde.grading.gradebook import marks_of_class, open_gradebook, waiting
 
-    lessons = dict.fromkeys(lesson for _, lesson in found)
-    with open_gradebook(course_config(found[0][1].root)) as gradebook:
+    root, said, all_shown = lessons[0].root, "", True
+    outputs = fingerprint(root, [lesson.name for lesson in lessons], OUTPUTS)
+    with open_gradebook(course_config(root)) as gradebook:
         for lesson in lessons:
-            said = [
-                f"{counts[lesson.name, kind]} {kind}"
-                for kind in ("graded", "unchanged", "not graded")
-                if counts[lesson.name, kind]
-            ]
-            here = standing(gradebook, lesson)
-            if here.mean is not None:
-                said.append(f"mean {here.mean:.1f} of {here.points:g}")
-            if here.waiting:
-                answers = "answer waits" if here.waiting == 1 else "answers wait"
-                said.append(f"{here.waiting} {answers} in Formgrader")
-            said.append(f"report: autograde report {lesson.name}")
-            print(f"{lesson.name}: {', '.join(said)}")
+            kinds = (GRADED, UNCHANGED, FAILED)
+            facts = [f"{n} {kind}" for kind in kinds if (n := counts[lesson.name, kind])]
+            marks = marks_of_class(gradebook, lesson)
+            if marks:
+                mean = fmean(each.total() for each in marks.values())
+                facts.append(f"mean {mean:.1f} of {lesson.points:g}")
+            if number := waiting(gradebook, lesson):
+                facts.append(f"{number} to be graded by hand in Formgrader")
+            facts.append(f"report: autograde report {lesson.name}")
+            said += f"{lesson.name}: {', '.join(facts)}\n"
+            all_shown = all_shown and shown(root, lesson, marks)
+    return said, outputs if all_shown else ""
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from autograde.authoring.build import build
 from autograde.authoring.sources import source_notebook
 from autograde.cli import main
 from autograde.course import CURRICULUM, Lesson, grade_id, lessons
-from autograde.grading.gradebook import standing
+from autograde.grading.gradebook import waiting
 from autograde.lms.classdata import EMPTY, SCORED, WAITING, Answer, read_class
 
 LESSON = "02_causal_mask"
@@ -104,7 +104,7 @@ def score_of(lesson: Lesson, student: str) -> float:
 
 def by_hand_of(lesson: Lesson) -> int:
     with Gradebook(f"sqlite:///{lesson.root}/gradebook.db", "attention") as gradebook:
-        return standing(gradebook, lesson).waiting
+        return waiting(gradebook, lesson)
 
 
 def in_report(lesson: Lesson, student: str) -> Answer:

@@ -19,11 +19,13 @@ from nbgrader.converters import Autograde, BaseConverter, GenerateFeedback
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.preprocessors import AssignLatePenalties
 from nbgrader.utils import parse_utc
+from sqlalchemy.engine import make_url
 from sqlalchemy.exc import DBAPIError
 from traitlets.config import Config
 
 from autograde import __version__
 from autograde.course import CourseError, Lesson
+from autograde.course_config import course_config
 from autograde.grading import gradebook as book
 from autograde.grading import state, task, workers
 from autograde.grading.gradebook import digest
@@ -128,7 +130,7 @@ class Coordinator:
             task = Task(handed_in, self._secret, self.wall, marks or Marks(), ran)
             return Work(handed_in, graded, task)
         html = self._place("feedback", handed_in) / f"{lesson.notebook}.html"
-        if entry.page == digest([graded, book.digest_by_hand(marks)]) and html.is_file():
+        if entry.page == _page_digest(graded, marks) and html.is_file():
             return None
         # people gave scores or comments since
         book.penalise(self.gradebook, (student, lesson), self._late)
@@ -163,7 +165,7 @@ class Coordinator:
         lesson, student, entry = work.handed_in.lesson, work.handed_in.student, work.entry
         assert entry is not None  # noqa: S101 (for mypy)
         marks = book.marks_of_class(self.gradebook, lesson, student)[student]
-        page = digest([entry.graded, book.digest_by_hand(marks)])
+        page = _page_digest(entry.graded, marks)
         entry = replace(entry, scores=book.digest_of_scores(marks), page=page)
         return replace(work, marks=marks, entry=entry)
 
@@ -297,6 +299,22 @@ class Run:
         name = work.handed_in.lesson.notebook
         future = self.executor.submit(task.page, work.notebook, name, work.marks)
         self.working[future] = work
+
+
+def shown(root: Path, lesson: Lesson, known: dict[str, Marks]) -> bool:
+    """Whether the page of each submission shows what the gradebook of the course holds."""
+    course = CourseDirectory(config=course_config(root))
+    usual = make_url(course.db_url).database == str(root / "gradebook.db")
+    entries = {student: read_entry(root, lesson.name, student) for student in known}
+    return usual and all(
+        entry is None or entry.page == _page_digest(entry.graded, known[student])
+        for student, entry in entries.items()
+    )
+
+
+def _page_digest(graded: str, marks: Marks) -> str:
+    """A digest of all that is on a page."""
+    return digest([graded, book.digest_by_hand(marks)])
 
 
 def _settings(config: Config) -> str:

@@ -4,10 +4,8 @@ import hashlib
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 from nbgrader.api import (
@@ -262,18 +260,7 @@ def digest(facts: Any) -> str:
     return hashlib.sha256(repr(facts).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-@dataclass(frozen=True)
-class Standing:
-    """A lesson in the gradebook: its points, the mean of its scores, answers to grade by hand."""
-
-    points: float
-    mean: float | None
-    waiting: int
-
-
-def standing(gradebook: Gradebook, lesson: Lesson) -> Standing:
-    """How a lesson stands in the gradebook."""
-    scores = [marks.total() for marks in marks_of_class(gradebook, lesson).values()]
+def waiting(gradebook: Gradebook, lesson: Lesson) -> int:
+    """How many answers of a lesson are still to be graded by hand."""
     rows = rows_of_class(gradebook, lesson, Grade, Grade.id)
-    waiting = int(rows.filter(Grade.needs_manual_grade).count())
-    return Standing(lesson.points, fmean(scores) if scores else None, waiting)
+    return int(rows.filter(Grade.needs_manual_grade).count())

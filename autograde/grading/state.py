@@ -21,6 +21,7 @@ from pathlib import Path
 
 from nbformat import NotebookNode
 
+from autograde import __version__
 from autograde.course import CourseError
 
 LEAST_FREE_BYTES = 50_000_000
@@ -176,3 +177,46 @@ def _entry(root: Path, lesson: str, student: str) -> Path:
 
 def _ran(root: Path, lesson: str, student: str) -> Path:
     return state_folder(root) / "ran" / lesson / student
+
+
+INPUTS = (
+    "nbgrader_config.py", "source/curriculum.toml", ".autograde/secret",
+    "source/{}", "notebooks/{}", "solutions/{}", "submitted/*/{}",
+)  # fmt: skip
+OUTPUTS = ("gradebook.db", "autograded/*/{}", "feedback/*/{}", ".autograde/graded/{}")
+
+
+def fingerprint(root: Path, lessons: list[str], patterns: tuple[str, ...]) -> str:
+    """A digest of names, sizes and times of files: it stays while nobody writes to them."""
+    found = set()
+    for place in {p for name in lessons for text in patterns for p in root.glob(text.format(name))}:
+        for path in [place, *place.rglob("*")]:
+            # the notebooks in source/ are made from the text beside them
+            if not path.is_dir() and (path.suffix != ".ipynb" or "source" not in path.parts):
+                facts = path.lstat()
+                found.add((str(path), facts.st_size, facts.st_mtime_ns))
+    return hashlib.sha256(json.dumps([__version__, sorted(found)]).encode()).hexdigest()
+
+
+def settled(root: Path, how: list[object], now: list[str]) -> str:
+    """What was said at the end of the last run, if nothing has been written since; else nothing.
+
+    Args:
+        how: what was asked for.
+        now: fingerprints of inputs and outputs.
+    """
+    try:
+        kept = json.loads(_settled(root).read_bytes())
+        return str(kept["said"]) if [kept["how"], kept["files"]] == [how, now] else ""
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+
+
+def keep_settled(root: Path, how: list[object], now: list[str], said: str) -> None:
+    """Note that a run has left nothing to do, and what it said."""
+    kept = {"how": how, "files": now, "said": said}
+    write_whole(_settled(root), json.dumps(kept).encode())
+
+
+def _settled(root: Path) -> Path:
+    return root / ".autograde" / "settled.json"

@@ -1,17 +1,25 @@
 """What a lesson imports. Runs in the student's kernel; never imports the grader."""
 
 from autograde.notebook.canvas import show
+from autograde.notebook.demonstrations import skip_demonstrations
 from autograde.notebook.heatmaps import heatmap, panels
 from autograde.notebook.pictures import chart
 from autograde.notebook.practice import hint, progress, why
 from autograde.notebook.query_picture import attention_picture
 from autograde.notebook.sliders import explore
-from autograde.notebook.stubs import explain_stubs
+from autograde.notebook.stubs import explain_errors
 from autograde.notebook.tables import beside, table
 from autograde.notebook.traces import trace
 from autograde.rubric.probes import rubric
 
-explain_stubs()
+
+def prepare_kernel() -> None:
+    """Have this kernel explain errors of lessons in one line, and skip what grading skips."""
+    explain_errors()
+    skip_demonstrations()
+
+
+prepare_kernel()
 
 __all__ = [
     "attention_picture",
