@@ -70,7 +70,7 @@ c.Autograde.autograde_preprocessors = [
     "nbgrader.preprocessors.CheckCellMetadata",
 ]
 c.GenerateFeedback.preprocessors = [
-    "autograde.grading.written.HandGrades",
+    "autograde.grading.nbgrader_steps.HandGrades",
     "nbgrader.preprocessors.ClearMarkScheme",
     "nbconvert.preprocessors.CSSHTMLHeaderPreprocessor",
 ]
@@ -78,7 +78,7 @@ c.GenerateFeedback.exporter_class = "autograde.grading.feedback.FeedbackExporter
 
 # Lateness costs nothing unless you say so: "none", "zero" (no points left), or "percent" of the
 # score for each day that has begun. Within the hours of grace nothing is taken off.
-c.AssignLatePenalties.plugin_class = "autograde.grading.late.LatePolicy"
+c.AssignLatePenalties.plugin_class = "autograde.grading.nbgrader_steps.LatePolicy"
 c.LatePolicy.penalty_method = "none"
 c.LatePolicy.percent_per_day = 10.0
 c.LatePolicy.grace_hours = 0.0

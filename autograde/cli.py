@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from rich.console import Console
-from rich.table import Table
 
 from autograde import course
 
@@ -98,6 +96,9 @@ def build(lessons: tuple[str, ...], check: bool) -> None:
 @click.option("--measure", is_flag=True, help="Measure the tolerances anew first.")
 def check(lessons: tuple[str, ...], measure: bool) -> None:
     """The grader's own test: judge every variant, right and wrong."""
+    from rich.console import Console
+    from rich.table import Table
+
     from autograde.authoring import check as checking
 
     faults = 0
@@ -166,28 +167,22 @@ def grade(
     no_wall: bool,
 ) -> None:
     """Grade submitted/ of this course into nbgrader's gradebook, and write feedback."""
-    from autograde.grading import grade as grading
-    from autograde.grading import handed_in, screen
-    from autograde.grading.guard import Stop
-    from autograde.grading.nbgrader_steps import require_wall
+    from autograde import terminal
+    from autograde.grading.batch import How, require_wall
+    from autograde.grading.handed_in import submissions
 
     wanted = chosen(lessons)
     root = wanted[0].root
     try:
-        grading.check_released(wanted)
-        found = handed_in.submissions(root, wanted, student)
-    except Stop as error:
-        raise click.ClickException(str(error)) from error
+        found = submissions(root, wanted, student)
     except course.CourseError as error:
         raise click.UsageError(str(error)) from error
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    how = grading.How(workers or cores or 1, not no_wall, regrade, scheduler)
-    try:
+    how = How(workers or cores or 1, not no_wall, regrade, scheduler)
+    with told():
         if how.wall and not scheduler:
             require_wall(root)
-        sys.exit(screen.grade(found, how))
-    except course.CourseError as error:
-        raise click.ClickException(str(error)) from error
+        sys.exit(terminal.grade(found, how, whole=student is None))
 
 
 @main.command()

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import jupytext
 from nbformat import NotebookNode
 
 CURRICULUM = Path("source", "curriculum.toml")
@@ -45,10 +44,7 @@ class Written:
 
 @dataclass(frozen=True)
 class Lesson:
-    """One lesson. `root` is the course's folder.
-
-    `kept` is where an earlier version of it lies as a course does, see `grading/versions.py`.
-    """
+    """One lesson. `root` is the course's folder."""
 
     root: Path
     name: str
@@ -58,7 +54,6 @@ class Lesson:
     minutes: int
     exercises: tuple[Exercise, ...]
     written: tuple[Written, ...] = ()
-    kept: Path | None = None
 
     @property
     def numbered_title(self) -> str:
@@ -67,13 +62,8 @@ class Lesson:
         return f"{number} {self.title}" if number.isdigit() else self.title
 
     @property
-    def home(self) -> Path:
-        """The folder in which it is written and built."""
-        return self.kept or self.root
-
-    @property
     def folder(self) -> Path:
-        return self.home / "source" / self.name
+        return self.root / "source" / self.name
 
     @property
     def text(self) -> Path:
@@ -87,7 +77,12 @@ class Lesson:
 
     @property
     def released_notebook(self) -> Path:
-        return self.home / "notebooks" / self.name / f"{self.notebook}.ipynb"
+        return self.root / "notebooks" / self.name / f"{self.notebook}.ipynb"
+
+    @property
+    def practice_file(self) -> Path:
+        """The answer keys of the practice seed, beside the notebook that students get."""
+        return self.released_notebook.parent / "practice.safetensors.gz"
 
     @property
     def solution_notebook(self) -> Path:
@@ -172,7 +167,14 @@ def read_text(lesson: Lesson) -> NotebookNode:
     """
     if not lesson.text.is_file():
         raise CourseError(f"the lesson {lesson.name} has no text: {lesson.text} is missing")
-    return NotebookNode(jupytext.read(lesson.text, fmt="py:percent"))
+    return parse_text(lesson.text.read_text(encoding="utf-8"))
+
+
+def parse_text(text: str) -> NotebookNode:
+    """A lesson's percent text as a notebook."""
+    import jupytext  # as slow to import as all the rest; commands that only look do without
+
+    return NotebookNode(jupytext.reads(text, fmt="py:percent"))
 
 
 def grade_id(cell: NotebookNode) -> str | None:

@@ -46,8 +46,9 @@ import nbformat
 from autograde.authoring.build import build
 from autograde.authoring.variants import read_variants
 from autograde.course import Lesson, choose
-from autograde.grading import grade, pages
-from autograde.grading.grade import How, grade_class
+from autograde.grading import batch as grade
+from autograde.grading import pages
+from autograde.grading.batch import How, grade_class
 from autograde.grading.handed_in import submissions
 from autograde.grading.judged import Judged, judge_result
 from autograde.grading.keys import keys_for

@@ -14,7 +14,8 @@ from sqlalchemy import text
 
 from autograde.course import Lesson, lessons
 from autograde.course_config import convert, course_config
-from autograde.grading.grade import Graded, How, grade_class
+from autograde.grading.batch import How, grade_class
+from autograde.grading.task import Done
 from autograde.sandbox.wall import missing
 
 HERE = Path(__file__).resolve().parent.parent
@@ -88,7 +89,7 @@ def forget(root: Path, *, results: bool = False, keep: str = "") -> None:
     for name in ("autograded", "feedback", ".autograde/graded"):
         shutil.rmtree(root / name)
     if results:
-        shutil.rmtree(root / ".autograde" / "done")
+        shutil.rmtree(root / ".autograde" / "ran")
     with Gradebook(f"sqlite:///{root}/gradebook.db", "attention") as gradebook:
         for student in {student.id for student in gradebook.students} - {keep}:
             gradebook.remove_student(student)
@@ -101,10 +102,10 @@ def grade(root: Path, *options: str, **more: Any) -> subprocess.CompletedProcess
     return subprocess.run(command, cwd=root, capture_output=True, text=True, **more)
 
 
-def grade_one(lesson: Lesson, student: str) -> Graded:
+def grade_one(lesson: Lesson, student: str) -> Done:
     """Grade one submission in this process's way, walled where that is possible."""
-    (graded,) = grade_class([(student, lesson)], How(1, wall=not missing()))
-    return graded
+    (done,) = grade_class([(student, lesson)], How(1, wall=not missing()))
+    return done
 
 
 ROWS = {

@@ -19,7 +19,7 @@ from nbgrader.api import Gradebook
 from autograde.authoring import program
 from autograde.authoring.build import build
 from autograde.course import Lesson, grade_id, lessons
-from autograde.grading.seeds import seed_of
+from autograde.grading.state import course_secret, seed_of
 from autograde.rubric.session import PRACTICE_SEED
 from autograde.sandbox.wall import missing
 
@@ -89,7 +89,7 @@ def hand_in(lesson: Lesson, places: dict[str, str]) -> None:
     right = fill(lesson, reference_answers(lesson))
     for student in HONEST:
         nbformat.write(right, _place(lesson, student))
-    honest = seed_of(lesson.root, LESSON, right)
+    honest = seed_of(course_secret(lesson.root), LESSON, right)
     places |= {
         "RECORDINGS": _recordings(lesson, PRACTICE_SEED),
         "ANOTHERS": _recordings(lesson, honest),
@@ -97,11 +97,7 @@ def hand_in(lesson: Lesson, places: dict[str, str]) -> None:
     for student, (code, _) in ATTACKS.items():
         for name, value in places.items():
             code = code.replace(name, value)
-        nb = _attack(lesson, code)
-        while seed_of(lesson.root, LESSON, nb) == honest:  # one in sixteen; then it would be theirs
-            code += "\n#"
-            nb = _attack(lesson, code)
-        nbformat.write(nb, _place(lesson, student))
+        nbformat.write(_attack(lesson, code), _place(lesson, student))
     _strange_files(lesson, right)
 
 

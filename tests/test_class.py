@@ -19,8 +19,8 @@ from nbgrader.api import Gradebook
 from autograde.authoring.build import build
 from autograde.cli import main
 from autograde.course import lessons
-from autograde.grading.guard import one_run
 from autograde.grading.outputs import reduce_outputs
+from autograde.grading.state import one_run
 from autograde.sandbox.wall import missing
 
 sys.path.insert(0, str(HERE / "examples"))

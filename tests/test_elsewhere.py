@@ -15,11 +15,11 @@ import pytest
 from classes import LESSON, contents, know, make_course, scores
 
 from autograde.course import CourseError, lessons
-from autograde.grading import cluster, pages
-from autograde.grading import grade as grading
-from autograde.grading.grade import Graded, How, grade_class
+from autograde.grading import feedback, pipeline, workers
+from autograde.grading.batch import How, grade_class
 from autograde.grading.handed_in import submissions
-from autograde.grading.job import Job, Result
+from autograde.grading.run import Job, Ran
+from autograde.grading.task import Done
 from autograde.sandbox.wall import missing
 
 STUDENTS = ("perfect", "process_ended", "not_json")
@@ -53,13 +53,13 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def course(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A class whose pages say nothing; they are made in this process."""
-    monkeypatch.setattr(grading, "Processes", ThreadPoolExecutor)
-    monkeypatch.setattr(pages, "render", lambda _root, _config, nb, *_: (nb, b"a page"))
+    monkeypatch.setattr(workers, "Processes", ThreadPoolExecutor)
+    monkeypatch.setattr(feedback, "page", lambda notebook, name, marks: b"a page")
     shutil.copytree(made, tmp_path / "course")
     return tmp_path / "course"
 
 
-def run(root: Path, **how: Any) -> list[Graded]:
+def run(root: Path, **how: Any) -> list[Done]:
     found = submissions(root, [lessons(root)[LESSON]], None)
     return list(grade_class(found, How(1, wall=WALL, **how)))
 
@@ -97,7 +97,7 @@ def test_a_cluster_gives_the_scores_that_processes_give(course: Path, scheduler:
 def test_a_cluster_that_is_not_there_is_named(
     course: Path, monkeypatch: pytest.MonkeyPatch, address: str, message: str
 ) -> None:
-    monkeypatch.setattr(cluster, "CONNECT_SECONDS", 1)
+    monkeypatch.setattr(workers, "CONNECT_SECONDS", 1)
     with pytest.raises(CourseError, match=message):
         run(course, scheduler=address)
     assert scores(course) == {}
@@ -141,12 +141,12 @@ def test_a_gradebook_in_postgresql_holds_the_same(
 ) -> None:
     ran: list[str] = []
 
-    def run_job(job: Job) -> bytes:
+    def run_job(job: Job) -> Ran:
         ran.append(job.key)
         nothing = {"outputs": [], "execution_count": 1}
-        return Result([nothing] * len(job.cells), "", {}, 0.1).to_bytes()
+        return Ran(job.key, [nothing] * len(job.cells), "", {}, 0.1)
 
-    monkeypatch.setattr(grading, "run_job", run_job)
+    monkeypatch.setattr(pipeline, "run_job", run_job)
     run(course)
     expected = contents(course)
     with (course / "nbgrader_config.py").open("a") as config:

@@ -17,7 +17,7 @@ from small_class import LESSON, NOTEBOOK
 
 from autograde.course import Lesson
 from autograde.course_config import convert, course_config
-from autograde.grading.feedback_page import page_of
+from autograde.grading.feedback import page_of
 
 STUDENTS = ("ada", "bob", "zoe", "eve")
 

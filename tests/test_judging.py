@@ -9,10 +9,10 @@ from conftest import HERE
 from nbformat import NotebookNode
 
 from autograde.authoring import program
+from autograde.authoring.expected import make_keys
 from autograde.authoring.sources import source_notebook
 from autograde.course import Lesson, grade_id, lessons
-from autograde.grading.judging import UNJUDGED, judge_notebook
-from autograde.grading.keys import make_keys
+from autograde.grading.verdicts import UNJUDGED, judge_notebook
 from autograde.rubric.checks import CHECKS
 from autograde.rubric.forbidden import answer_source, forbidden_uses
 from autograde.rubric.key import Key

@@ -20,9 +20,9 @@ from nbformat import NotebookNode
 from PIL import Image
 
 from autograde.course import Lesson
-from autograde.grading.figures import figures_of
-from autograde.grading.job import Result
 from autograde.grading.outputs import reduce_outputs
+from autograde.grading.run import Ran, figures_of
+from autograde.grading.versions import versions
 from autograde.notebook import attention_picture, canvas, chart, explore, heatmap, panels, show
 from autograde.notebook.pictures import Picture, key_of
 from autograde.rubric.recording import FIGURE_MIME
@@ -294,7 +294,7 @@ def test_sliders_whose_first_picture_is_drawn_already_are_not_made(sign: int, na
 
 @pytest.fixture
 def drawn(lesson: Lesson) -> tuple[str, NotebookNode]:
-    return next(iter(figures_of(lesson).items()))
+    return next(iter(figures_of(versions(lesson)[0]).items()))
 
 
 def test_a_name_counts_once_in_a_cell(drawn: tuple[str, NotebookNode]) -> None:
@@ -353,20 +353,22 @@ def test_right_answers_show_the_references_pictures_and_wrong_ones_their_own(
     reference = pngs(small_class.solution_notebook)
     graded = small_class.root / "autograded"
     ada, bob = (pngs(next((graded / name).rglob("*.ipynb"))) for name in ("ada", "bob"))
-    assert len(reference) == len(ada) == len(bob) == len(figures_of(small_class))
+    assert len(reference) == len(ada) == len(bob) == len(figures_of(versions(small_class)[0]))
     assert ada == reference
     assert bob != reference
     assert all(Image.open(BytesIO(png)).width > 100 for png in bob)
-    kept = (small_class.root / ".autograde" / "done").rglob("*")
-    results = [Result.from_bytes(path.read_bytes()) for path in kept if path.is_file()]
+    kept = (small_class.root / ".autograde" / "ran").rglob("*")
+    results = [Ran.from_bytes(path.read_bytes()) for path in kept if path.is_file()]
     drawn = [
         sum("image/png" in output.get("data", {}) for cell in r.cells for output in cell["outputs"])
         for r in results
+        if r
     ]
     assert 0 in drawn, "who has all right draws nothing"
     assert max(drawn) > 0
 
 
-def test_a_lesson_without_solution_draws_all(lesson: Lesson, tmp_path: Path) -> None:
-    assert len(figures_of(lesson)) == 10
-    assert figures_of(replace(lesson, root=tmp_path)) == {}
+def test_a_lesson_without_solution_draws_all(lesson: Lesson) -> None:
+    version = versions(lesson)[0]
+    assert len(figures_of(version)) == 10
+    assert figures_of(replace(version, digest="another", solution=b"")) == {}

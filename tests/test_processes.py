@@ -12,14 +12,14 @@ from pathlib import Path
 import jobs
 import pytest
 
-from autograde.grading import processes
-from autograde.grading.processes import Processes, WorkerDied
+from autograde.grading import workers as processes
+from autograde.grading.workers import Processes, WorkerDied
 
 COORDINATOR = """
 import sys
 sys.path.insert(0, {here!r})
 import jobs
-from autograde.grading.processes import Processes
+from autograde.grading.workers import Processes
 if __name__ == "__main__":
     future = Processes(1).submit(jobs.note_and_wait, {mark!r})
     future.exception()

@@ -10,6 +10,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -22,19 +23,17 @@ from click.testing import CliRunner
 from nbgrader.api import Gradebook
 from nbgrader.converters import Autograde, GenerateFeedback
 
-from autograde.authoring import expected
 from autograde.cli import main
 from autograde.course import Lesson, lessons
 from autograde.course_config import convert, course_config
-from autograde.grading import execute as execution
-from autograde.grading import grade as grading
-from autograde.grading import pages
-from autograde.grading.desk import Desk
-from autograde.grading.execute import Limits, execute
-from autograde.grading.grade import Graded, How, grade_class
+from autograde.grading import feedback, pipeline, versions, workers
+from autograde.grading import run as execution
+from autograde.grading.batch import How, grade_class
+from autograde.grading.coordinator import Coordinator
 from autograde.grading.handed_in import submissions
-from autograde.grading.job import Job
-from autograde.grading.store import read_entry
+from autograde.grading.limits import Limits
+from autograde.grading.run import Job, Ran, execute
+from autograde.grading.task import Done
 from autograde.sandbox.inside.confine import Limits as KernelLimits
 from autograde.sandbox.private import walled_manager
 from autograde.sandbox.wall import missing
@@ -174,43 +173,44 @@ def test_a_cell_has_its_processor_time(tmp_path: Path, monkeypatch: pytest.Monke
 class Quick:
     """A run whose jobs have run before, and whose pages say nothing; it counts what is done."""
 
-    def __init__(self, results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.results, self.done = results, Counter[str]()
-        save = Desk.save
+    def __init__(self, ran: dict[str, Ran], monkeypatch: pytest.MonkeyPatch) -> None:
+        self.ran, self.done = ran, Counter[str]()
+        save = Coordinator.save
 
         def counted(*arguments: Any) -> Any:
             self.done["saved"] += 1
             return save(*arguments)
 
-        monkeypatch.setattr(grading, "Processes", ThreadPoolExecutor)
-        monkeypatch.setattr(grading, "run_job", self.run_job)
-        monkeypatch.setattr(pages, "render", self.render)
-        monkeypatch.setattr(Desk, "save", counted)
+        monkeypatch.setattr(workers, "Processes", ThreadPoolExecutor)
+        monkeypatch.setattr(pipeline, "warm", lambda wall: None)
+        monkeypatch.setattr(pipeline, "run_job", self.run_job)
+        monkeypatch.setattr(Coordinator, "save", counted)
+        monkeypatch.setattr(Coordinator, "finish", self.finish_counted(Coordinator.finish))
+        monkeypatch.setattr(feedback, "page", lambda notebook, name, marks: b"a page")
 
-    def run_job(self, job: Job) -> bytes:
+    def finish_counted(self, finish: Callable[..., None]) -> Callable[..., None]:
+        def counted(*arguments: Any) -> None:
+            self.done["pages"] += 1
+            finish(*arguments)
+
+        return counted
+
+    def run_job(self, job: Job) -> Ran:
         self.done["run"] += 1
-        path = self.results / job.key
         # what was not handed in before is taken for the perfect answers
-        return (path if path.is_file() else self.results / "perfect").read_bytes()
+        return replace(self.ran.get(job.key, self.ran["perfect"]), key=job.key)
 
-    def render(self, _root: str, _config: bytes, nb: bytes, *_: Any) -> tuple[bytes, bytes]:
-        self.done["pages"] += 1
-        return nb, b"a page"
-
-    def __call__(self, root: Path, **how: Any) -> list[Graded]:
+    def __call__(self, root: Path, **how: Any) -> list[Done]:
         self.done.clear()
         found = submissions(root, [the_lesson(root)], None)
         return list(grade_class(found, How(1, wall=WALL, **how)))
 
 
 @pytest.fixture
-def quick(graded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Quick:
-    results = tmp_path / "results"
-    shutil.copytree(graded / ".autograde" / "done", results)
-    entry = read_entry(graded, LESSON, "perfect")
-    assert entry is not None
-    shutil.copy(results / entry.result, results / "perfect")
-    return Quick(results, monkeypatch)
+def quick(graded: Path, monkeypatch: pytest.MonkeyPatch) -> Quick:
+    kept = {path.name: path.read_bytes() for path in (graded / ".autograde/ran" / LESSON).iterdir()}
+    ran = {student: found for student, data in kept.items() if (found := Ran.from_bytes(data))}
+    return Quick({**{each.key: each for each in ran.values()}, **ran}, monkeypatch)
 
 
 def nothing(root: Path) -> None:
@@ -234,8 +234,8 @@ def handed_in_at(
     (root / "submitted" / student / LESSON / "timestamp.txt").write_text(when)
 
 
-def other_hints(root: Path) -> None:
-    path = the_lesson(root).folder / "variants" / "causal_mask.md"
+def other_tolerances(root: Path) -> None:
+    path = the_lesson(root).folder / "tolerances.json"
     path.write_text(path.read_text() + "\n")
 
 
@@ -286,9 +286,9 @@ def no_notebook(root: Path) -> None:
         (nothing, 0, 0, 0),
         (other_code, 1, 1, 1),
         (other_text, 0, 1, 1),
-        (mended, 0, 1, 1),
+        (mended, 1, 1, 1),
         (handed_in_at, 0, 1, 1),
-        (other_hints, 0, 4, 4),
+        (other_tolerances, 0, 4, 4),
         (other_seed, 3, 4, 4),
         (due, 0, 4, 4),
         (longer, 0, 1, 1),
@@ -312,7 +312,7 @@ def test_only_what_changed_is_graded_again(
 def test_another_version_of_the_package_grades_all_anew(
     course: Path, quick: Quick, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(expected, "__version__", "99")
+    monkeypatch.setattr(versions, "__version__", "99")
     quick(course)
     assert quick.done["saved"] == 4
 
@@ -382,20 +382,20 @@ def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(
 
     begun: list[Job] = []
 
-    def interrupted(job: Job) -> bytes:
+    def interrupted(job: Job) -> Ran:
         begun.append(job)
         if len(begun) == 2:  # one thread runs them, so the first is done
             os.kill(os.getpid(), signal.SIGINT)
         return run_job(job)
 
     command = ["grade", LESSON, "--workers", "1", *([] if WALL else ["--no-wall"])]
-    monkeypatch.setattr(grading, "run_job", interrupted)
+    monkeypatch.setattr(pipeline, "run_job", interrupted)
     result = CliRunner().invoke(main, command)
     assert result.exit_code == 130
     assert "Run autograde grade again to go on" in result.output
-    assert any((course / ".autograde" / "done").iterdir())
+    assert any((course / ".autograde" / "ran").iterdir())
     assert contents(course) != contents(graded)
-    monkeypatch.setattr(grading, "run_job", run_job)
+    monkeypatch.setattr(pipeline, "run_job", run_job)
     result = CliRunner().invoke(main, command)
     assert result.exit_code == 0
     assert contents(course) == contents(graded)

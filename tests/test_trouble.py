@@ -17,9 +17,8 @@ from click.testing import CliRunner
 
 from autograde.cli import main
 from autograde.course import lessons
-from autograde.grading import desk, guard, handed_in, pages, store
-from autograde.grading import grade as grading
-from autograde.grading.job import Job, Result
+from autograde.grading import coordinator, feedback, handed_in, pipeline, state, workers
+from autograde.grading.run import Job, Ran
 from autograde.grading.submission import parse_submission
 from autograde.sandbox.wall import missing
 
@@ -30,13 +29,14 @@ NO_WALL = ["--no-wall"] if missing() else []
 def fakes(patch: pytest.MonkeyPatch) -> None:
     """Nothing is really run: every job ends with nothing recorded, and every page says nothing."""
 
-    def run_job(job: Job) -> bytes:
+    def run_job(job: Job) -> Ran:
         nothing = {"outputs": [], "execution_count": 1}
-        return Result([nothing] * len(job.cells), "", {}, 0.1).to_bytes()
+        return Ran(job.key, [nothing] * len(job.cells), "", {}, 0.1)
 
-    patch.setattr(grading, "Processes", ThreadPoolExecutor)
-    patch.setattr(grading, "run_job", run_job)
-    patch.setattr(pages, "render", lambda _root, _config, nb, *_: (nb, b"a page"))
+    patch.setattr(workers, "Processes", ThreadPoolExecutor)
+    patch.setattr(pipeline, "warm", lambda wall: None)
+    patch.setattr(pipeline, "run_job", run_job)
+    patch.setattr(feedback, "page", lambda notebook, name, marks: b"a page")
 
 
 @pytest.fixture(scope="module")
@@ -54,12 +54,12 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def clean(undisturbed: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same course before it, but with its answer keys, which take long to make."""
+    """The same course before it."""
     root = tmp_path_factory.mktemp("clean") / "course"
     shutil.copytree(undisturbed, root)
     (copy,) = (root / ".autograde" / "gradebooks").iterdir()
     copy.replace(root / "gradebook.db")
-    for name in ("autograded", "feedback", ".autograde/done", ".autograde/graded"):
+    for name in ("autograded", "feedback", ".autograde/ran", ".autograde/graded"):
         shutil.rmtree(root / name)
     return root
 
@@ -141,7 +141,7 @@ def test_a_submission_that_cannot_be_graded_is_named_and_the_others_are_graded(
 
 
 def test_the_second_of_two_runs_at_once_refuses(course: Path) -> None:
-    with guard.one_run(course):
+    with state.one_run(course):
         code, said = graded()
     assert code == 1
     assert f"is being graded already, by process {os.getpid()} since 20" in said
@@ -211,12 +211,12 @@ class Place(NamedTuple):
 @pytest.mark.parametrize(
     "place",
     [
-        Place(store, "write_whole", 0),
-        Place(store, "write_whole", 1),
-        Place(store, "write_whole", 3),
-        Place(desk.Desk, "_write", 0),
-        Place(desk.Desk, "_write", 1),
-        Place(desk.Desk, "_write", 3),
+        Place(state, "write_whole", 0),
+        Place(state, "write_whole", 1),
+        Place(state, "write_whole", 3),
+        Place(coordinator.Coordinator, "_write", 0),
+        Place(coordinator.Coordinator, "_write", 1),
+        Place(coordinator.Coordinator, "_write", 3),
     ],
     ids=lambda place: f"{place.name} {place.after}",
 )
@@ -254,14 +254,14 @@ def test_a_read_only_course_is_refused(clean: Path) -> None:
 def test_a_fault_of_the_grader_costs_one_submission(
     course: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = desk.parse_submission
+    real = pipeline.parse_submission
 
     def parse(content: bytes) -> Any:
         if b"this is other" in content:
             raise ZeroDivisionError("nobody thought of it")
         return real(content)
 
-    monkeypatch.setattr(desk, "parse_submission", parse)
+    monkeypatch.setattr(pipeline, "parse_submission", parse)
     code, said = graded()
     assert code == 1
     assert "not graded: other" in said

@@ -1,24 +1,27 @@
 """A lesson built again while students hold the earlier version: by which rubric each is graded."""
 
-import json
 import os
 import shutil
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import classes
 import nbformat
 import pytest
 from classes import LESSON, grade_one
-from nbgrader.api import Gradebook
 from nbgrader.converters import GenerateAssignment
 
 from autograde.course import CURRICULUM, CourseError, Lesson, grade_id, lessons
 from autograde.course_config import convert, course_config
-from autograde.grading import versions
-from autograde.grading.versions import require_newest, rules, version_of
+from autograde.grading.versions import (
+    Version,
+    notebook,
+    require_newest,
+    rules,
+    version_of,
+    versions,
+)
 from autograde.lms.classdata import read_class
 from autograde.report.class_report import render
 
@@ -54,11 +57,6 @@ def lesson(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lesson:
     return made
 
 
-def among(lesson: Lesson) -> list[versions.Version]:
-    with Gradebook(f"sqlite:///{lesson.root}/gradebook.db", "attention") as gradebook:
-        return versions.versions(lesson, gradebook)
-
-
 def lines_of(lesson: Lesson, student: str) -> set[str]:
     data = read_class(lesson)
     found = next(each for each in data.submissions if each.student == student)
@@ -81,9 +79,8 @@ def test_each_is_graded_by_the_rubric_of_its_version(lesson: Lesson) -> None:
 
     # nbgrader's own commands put the newest cells in, so they refuse the earlier version
     path = lesson.root / "submitted" / "early" / LESSON / f"{lesson.notebook}.ipynb"
-    newest = nbformat.read(lesson.released_notebook, as_version=4)
     with pytest.raises(CourseError, match=r"rubric of apply_mask .*autograde grade 02_causal_mask"):
-        require_newest(lesson, nbformat.read(path, as_version=4), newest)
+        require_newest(versions(lesson)[0], nbformat.read(path, as_version=4))
 
 
 def other_points(lesson: Lesson) -> Lesson:
@@ -124,28 +121,33 @@ def test_the_newest_of_builds_with_the_same_rubric_counts(lesson: Lesson) -> Non
     build_again(lesson, lesson.text, "one sentence", "one sentence")
     (kept,) = (lesson.root / ".autograde" / "released" / LESSON).iterdir()
     assert (kept / "source" / LESSON / "tolerances.json").read_text().endswith("\n\n")
-    assert [each.lesson.kept for each in among(lesson)] == [None]
+    assert [each.kept for each in versions(lesson)] == [False]
 
 
 def test_a_version_is_kept_without_what_is_not_needed(lesson: Lesson) -> None:
     before = rules(nbformat.read(lesson.released_notebook, as_version=4))
     lesson = without_a_line(lesson)
-    now, earlier = among(lesson)
+    now, earlier = versions(lesson)
     assert now.lesson == lesson
-    assert earlier.rules == before != now.rules
-    assert earlier.lesson == replace(lesson, kept=earlier.lesson.kept)
-    assert HIDDEN in earlier.lesson.text.read_text()
-    assert (earlier.lesson.folder / "variants").is_dir()
-    names = {path.name for path in earlier.lesson.home.rglob("*")}
-    assert not {name for name in names if name.endswith((".db", ".gz", ".pyc"))}
-    cells = json.loads((earlier.lesson.home / "cells.json").read_text())
-    assert cells["points"]["test_apply_mask"] == 2
+    assert rules(notebook(earlier)) == before != rules(notebook(now))
+    assert earlier.kept
+    assert HIDDEN in earlier.text.decode()
+    assert now.solution == earlier.solution  # its pictures are as good
+    names = {path.name for path in earlier.lesson.root.rglob("*") if path.is_file()}
+    assert names == {
+        "curriculum.toml",
+        "causal_mask.py",
+        "tolerances.json",
+        "causal_mask.ipynb",
+        "practice.safetensors.gz",
+    }
 
 
 def test_a_rubric_cell_that_was_deleted_says_nothing_of_the_version(lesson: Lesson) -> None:
     lesson = without_a_line(lesson)
-    now, earlier = among(lesson)
-    nb = nbformat.from_dict(earlier.released)
+    found: tuple[Version, ...] = versions(lesson)
+    now, earlier = found
+    nb = nbformat.from_dict(notebook(earlier))
     nb.cells = [cell for cell in nb.cells if grade_id(cell) != "test_apply_mask"]
-    assert version_of(nb, [now, earlier]) is now
-    assert version_of(earlier.released, [now, earlier]) is earlier
+    assert version_of(nb, found) is now
+    assert version_of(notebook(earlier), found) is earlier

@@ -18,7 +18,7 @@ from autograde.authoring.build import build
 from autograde.authoring.sources import source_notebook
 from autograde.cli import main
 from autograde.course import CURRICULUM, Lesson, grade_id, lessons
-from autograde.grading.written import waiting
+from autograde.grading.gradebook import waiting
 from autograde.lms.classdata import EMPTY, SCORED, WAITING, Answer, read_class
 
 LESSON = "02_causal_mask"
@@ -102,9 +102,9 @@ def score_of(lesson: Lesson, student: str) -> float:
         return float(gradebook.find_submission(lesson.name, student).score)
 
 
-def by_hand_of(lesson: Lesson) -> str:
+def by_hand_of(lesson: Lesson) -> int:
     with Gradebook(f"sqlite:///{lesson.root}/gradebook.db", "attention") as gradebook:
-        return waiting(gradebook)
+        return waiting(gradebook, lesson)
 
 
 def in_report(lesson: Lesson, student: str) -> Answer:
@@ -137,7 +137,7 @@ def test_students_get_the_question_without_its_scheme_and_answer(lesson: Lesson)
 def test_graded_by_hand_once_and_again_only_when_the_answer_changed(lesson: Lesson) -> None:
     hand_in(lesson, "ada", answered("Because of the product."))
     assert not grade_one(lesson, "ada").problem
-    assert (score_of(lesson, "ada"), by_hand_of(lesson)) == (0, "1 answer waits in Formgrader")
+    assert (score_of(lesson, "ada"), by_hand_of(lesson)) == (0, 1)
     assert row_of(lesson, "ada") == [None, None, True]
     assert in_report(lesson, "ada") == Answer(WAITING, 0)
     assert "Answers worth 2 points are graded by hand, and are not graded yet." in page(
@@ -150,7 +150,7 @@ def test_graded_by_hand_once_and_again_only_when_the_answer_changed(lesson: Less
 
     row_of(lesson, "ada", by_hand)
     assert not grade_one(lesson, "ada").problem
-    assert (score_of(lesson, "ada"), by_hand_of(lesson)) == (1.5, "")
+    assert (score_of(lesson, "ada"), by_hand_of(lesson)) == (1.5, 0)
     assert row_of(lesson, "ada") == [None, 1.5, False]
     assert in_report(lesson, "ada") == Answer(SCORED, 1.5)
     assert "Graded by hand:</strong> 1.5 of 2 points" in page(lesson, "ada")
@@ -159,7 +159,7 @@ def test_graded_by_hand_once_and_again_only_when_the_answer_changed(lesson: Less
     hand_in(lesson, "ada", answered("Because of the product of two numbers."))
     for _ in range(2):  # until somebody looks
         grade_one(lesson, "ada")
-        assert by_hand_of(lesson) == "1 answer waits in Formgrader"
+        assert by_hand_of(lesson) == 1
         assert row_of(lesson, "ada") == [None, 1.5, True]
     assert in_report(lesson, "ada") == Answer(WAITING, 1.5)
 

@@ -6,7 +6,6 @@ from typing import Any
 
 from nbclient import NotebookClient
 from nbformat import NotebookNode
-from nbgrader.api import Gradebook
 from nbgrader.preprocessors import NbGraderPreprocessor
 
 from autograde.authoring import lint
@@ -83,8 +82,8 @@ class KeepVersion(NbGraderPreprocessor):
     """Keep what was built, so that work made from it can be graded when the lesson has changed."""
 
     def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[Any, Any]:
-        with Gradebook(resources["nbgrader"]["db_url"]) as gradebook:
-            keep(lesson_of(resources), nb, gradebook)
+        practice = resources.get("outputs", {}).get(PRACTICE_FILE, b"")
+        keep(lesson_of(resources), nb, practice)
         return nb, resources
 
 

@@ -43,7 +43,7 @@ def read_tolerances(lesson: Lesson) -> dict[str, Lines]:
 def digest(lesson: Lesson) -> str:
     """Changes with anything that changes a lesson's keys: its text, variants, tolerances."""
     files = [
-        lesson.home / CURRICULUM,
+        lesson.root / CURRICULUM,
         *sorted(lesson.folder.glob("*.py")),
         *sorted(lesson.folder.glob("variants/*.md")),
         *sorted(lesson.folder.glob("*.json")),

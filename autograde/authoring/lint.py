@@ -10,6 +10,7 @@ from autograde.authoring import program
 from autograde.authoring.expected import practice_keys
 from autograde.authoring.variants import Variants, read_variants
 from autograde.course import CURRICULUM, CourseError, Exercise, Lesson, Written, grade_id
+from autograde.notebook.demonstrations import bound_names, is_demonstration, needed_names
 from autograde.rubric.judge import judge
 from autograde.rubric.key import Key
 from autograde.rubric.session import PRACTICE_SEED
@@ -47,7 +48,26 @@ def lint_source(lesson: Lesson, nb: NotebookNode) -> list[str]:
             faults.append(
                 f"cell {number} holds a marking scheme, but no question of the curriculum"
             )
-    return faults
+    return faults + list(_lint_demonstrations(nb))
+
+
+def _lint_demonstrations(nb: NotebookNode) -> Iterator[str]:
+    """Faults of cells that are skipped in grading."""
+    code = [cell for cell in nb.cells if cell.cell_type == "code" and not _no_python(cell.source)]
+    named = [cell for cell in code if grade_id(cell)]
+    for cell in code:
+        if not is_demonstration(cell.source):
+            continue
+        if grade_id(cell):
+            yield f"{grade_id(cell)} is a demonstration, but grading needs it; take the name away"
+            continue
+        made = bound_names(cell.source)
+        for other in named:
+            if needed := sorted(made & needed_names(other.source)):
+                yield (
+                    f"{grade_id(other)} needs {', '.join(needed)} of {_place(cell)}, which is a "
+                    "demonstration and not run in grading"
+                )
 
 
 def _unnamed(nb: NotebookNode) -> Iterator[str]:

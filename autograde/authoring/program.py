@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any
 
+from nbformat import NotebookNode
+
 from autograde.course import CourseError, Lesson, grade_id, read_text
 from autograde.rubric import session
 from autograde.rubric.recording import Recording
@@ -59,8 +61,11 @@ class Program:
         return recordings[exercise]
 
 
-def load(lesson: Lesson) -> Program:
+def load(lesson: Lesson, text: NotebookNode | None = None) -> Program:
     """Run the lesson's locked cells and its solutions; the other cells only show things.
+
+    Args:
+        text: the lesson's text as a notebook; read from the course if it is left out.
 
     Raises:
         CourseError: one of them fails, or a rubric is no Python; the message says which and why.
@@ -68,7 +73,7 @@ def load(lesson: Lesson) -> Program:
     names: dict[str, Any] = {"__name__": lesson.name}
     rubrics = {}
     rubric_cells = {exercise.rubric_cell: exercise.name for exercise in lesson.exercises}
-    for cell in read_text(lesson).cells:
+    for cell in (text or read_text(lesson)).cells:
         if cell.cell_type != "code" or (name := grade_id(cell)) is None:
             continue
         try:

@@ -1,15 +1,18 @@
 """What students handed in: read into memory under the names nbgrader expects; nothing is moved."""
 
 import json
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from pathlib import Path
-
-from nbgrader.utils import find_all_files
 
 from autograde.course import CourseError, Lesson
 from autograde.grading.submission import NOT_HANDED_IN, too_large
 from autograde.sandbox.template import plain_files
+
+TIMESTAMP = "timestamp.txt"
+"""The file in which nbgrader keeps when something was handed in."""
 
 MAX_FILE = 50_000_000
 MAX_TOGETHER = 100_000_000
@@ -113,3 +116,16 @@ def _renamed(
         said = f"Too large, so left out: {', '.join(left_out)}."
         remark = f"{remark} {said}" if remark else said
     return files, remark
+
+
+def find_all_files(folder: str, ignore: list[str]) -> list[str]:
+    """The files below a folder, as nbgrader finds them: nothing whose name or folder is ignored."""
+    found = []
+    for place, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if not _ignored(name, ignore)]
+        found += [os.path.join(place, name) for name in names if not _ignored(name, ignore)]
+    return found
+
+
+def _ignored(name: str, ignore: list[str]) -> bool:
+    return any(fnmatch(name, pattern) for pattern in ignore)

@@ -1,32 +1,29 @@
-"""Steps of `nbgrader autograde` on this course: restore, run, judge and save."""
+"""Adapters: grading's steps as steps of nbgrader's own commands, and nbgrader's plug-ins."""
 
+import math
 from pathlib import Path
 from typing import Any
 
-import nbformat
 from nbconvert.exporters import NotebookExporter
 from nbformat import NotebookNode
 from nbgrader.api import Gradebook
-from nbgrader.preprocessors import NbGraderPreprocessor
-from traitlets import Bool
+from nbgrader.plugins import LateSubmissionPlugin
+from nbgrader.preprocessors import GetGrades, NbGraderPreprocessor
+from traitlets import Bool, Enum, Float
 
-from autograde.course import CourseError, Lesson, find_root, lessons
-from autograde.grading.figures import figures_of
-from autograde.grading.guard import one_run
+from autograde.course import Lesson, find_root, grade_id, lessons
+from autograde.grading import pipeline
+from autograde.grading.batch import require_wall
+from autograde.grading.gradebook import note_written, save_scores
 from autograde.grading.handed_in import read_files
-from autograde.grading.job import Result, make_job, put_result, run_job
-from autograde.grading.judging import judge_by
-from autograde.grading.keys import keys_for
-from autograde.grading.saving import Rows, save_scores
-from autograde.grading.seeds import seed_of
-from autograde.grading.store import stored_result
-from autograde.grading.submission import Submission, read_submission, restore
+from autograde.grading.run import figures_of
+from autograde.grading.state import course_secret, keep_ran, one_run, read_ran, seed_of
+from autograde.grading.submission import Submission, read_submission
 from autograde.grading.verdicts import NOTE
-from autograde.grading.versions import require_newest
-from autograde.grading.written import keep_read
-from autograde.rubric.judge import Verdict
+from autograde.grading.versions import Version, notebook, require_newest, versions
 from autograde.sandbox.template import plain_files
-from autograde.sandbox.wall import exposed, missing
+
+DAY = 24 * 60 * 60
 
 
 def lesson_of(resources: dict[str, Any]) -> Lesson:
@@ -34,14 +31,9 @@ def lesson_of(resources: dict[str, Any]) -> Lesson:
     return lessons(find_root(Path.cwd()))[resources["nbgrader"]["assignment"]]
 
 
-def require_wall(root: Path) -> None:
-    """Raises CourseError when students' code cannot be kept away from this course."""
-    problem = missing() or exposed(root)
-    if problem:
-        raise CourseError(
-            f"{problem}\nWithout a wall students' code can do whatever you can. "
-            "If you trust it, grade with --no-wall (nbgrader: --Run.wall=False)."
-        )
+def newest(resources: dict[str, Any]) -> Version:
+    """The lesson as it is built now."""
+    return versions(lesson_of(resources))[0]
 
 
 class SubmissionExporter(NotebookExporter):
@@ -58,21 +50,13 @@ class SubmissionExporter(NotebookExporter):
         return output
 
 
-def restored(submission: Submission, released: NotebookNode) -> NotebookNode:
-    """The submission with the lesson's own cells put back, and a note on what was wrong with it."""
-    submission = restore(submission, released)
-    submission.nb.metadata[NOTE] = {"problem": submission.problem, "notes": submission.notes}
-    return submission.nb
-
-
 class Restore(NbGraderPreprocessor):
     """Put back the cells that are the lesson's own, from the version that was released."""
 
     def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[Any, Any]:
-        lesson = lesson_of(resources)
-        released = nbformat.read(lesson.released_notebook, as_version=4)
-        require_newest(lesson, nb, released)
-        return restored(Submission(nb, resources["problem"]), released), resources
+        version = newest(resources)
+        require_newest(version, nb)
+        return pipeline.restore(Submission(nb, resources["problem"]), notebook(version)), resources
 
 
 class Run(NbGraderPreprocessor):
@@ -84,40 +68,87 @@ class Run(NbGraderPreprocessor):
     wall = Bool(True, help="Run students' code behind a wall, or not at all.").tag(config=True)
 
     def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[Any, Any]:
-        lesson = lesson_of(resources)
+        version, student = newest(resources), resources["nbgrader"]["student"]
+        root, name = version.lesson.root, version.lesson.name
         if self.wall:
-            require_wall(lesson.root)
-        note = nb.metadata[NOTE]
-        note["wall"] = bool(self.wall)
-        if note["problem"]:
-            return nb, resources
-        folder = Path(resources["metadata"]["path"])
-        files, left_out = read_files(plain_files(folder))
+            require_wall(root)
+        nb.metadata[NOTE]["wall"] = bool(self.wall)
+        files, left_out = read_files(plain_files(Path(resources["metadata"]["path"])))
         if left_out:
             self.log.warning("Too large, so left out: %s", ", ".join(left_out))
-        seed = seed_of(lesson.root, lesson.name, nb)
-        job = make_job(nb, files, seed, wall=self.wall, figures=figures_of(lesson))
-        result = stored_result(lesson.root, job.key) or Result.from_bytes(run_job(job))
-        put_result(nb, result, note)
+        ran = pipeline.run(
+            nb,
+            files,
+            seed_of(course_secret(root), name, nb),
+            wall=bool(self.wall),
+            figures=figures_of(version),
+            before=read_ran(root, name, student),
+        )
+        if ran:
+            keep_ran(root, name, student, ran.to_bytes())
         return nb, resources
-
-
-def judge_and_show(lesson: Lesson, nb: NotebookNode, released: NotebookNode) -> dict[str, Verdict]:
-    """Judge an executed notebook by the keys of its seed, and make it what pages may show."""
-    seed = seed_of(lesson.root, lesson.name, nb)
-    return judge_by(lesson, nb, released, keys_for(lesson, seed), seed)
 
 
 class JudgeAndSave(NbGraderPreprocessor):
     """Judge the recordings and write the scores into the gradebook, if no other run does."""
 
     def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[Any, Any]:
-        lesson = lesson_of(resources)
-        released = nbformat.read(lesson.released_notebook, as_version=4)
-        verdicts = judge_and_show(lesson, nb, released)
-        place = resources["nbgrader"]
+        version, place = newest(resources), resources["nbgrader"]
+        lesson, released = version.lesson, notebook(version)
+        seed = seed_of(course_secret(lesson.root), lesson.name, nb)
+        verdicts = pipeline.judge(
+            lesson, nb, pipeline.keys_of(version, seed), pipeline.practice_of(version), seed
+        )
+        pipeline.sanitise(lesson, nb, released, figures_of(version), verdicts)
+        scores = pipeline.scores_of(nb, released, verdicts)
+        who = place["student"], lesson
         with one_run(lesson.root), Gradebook(place["db_url"]) as gradebook:
-            save_scores(Rows(gradebook, (place["student"], lesson)), nb, verdicts)
+            save_scores(gradebook, who, scores)
             gradebook.db.commit()
-        keep_read((place["student"], lesson), nb)
+        note_written(who, scores)
         return nb, resources
+
+
+class HandGrades(GetGrades):
+    """Scores and comments for the feedback page, and which answers nobody has graded yet."""
+
+    def _get_score(self, cell: NotebookNode, resources: dict[str, Any]) -> None:
+        super()._get_score(cell, resources)
+        grade = self.gradebook.find_grade(
+            grade_id(cell), self.notebook_id, self.assignment_id, self.student_id
+        )
+        if grade.manual_score is None and grade.auto_score is None:
+            cell.metadata.nbgrader["score"] = None  # the gradebook counts it as 0
+
+
+def late_penalty(score: float, late: float, percent_per_day: float) -> float:
+    """What is taken off a score; every day that has begun counts, and no score falls below 0.
+
+    Args:
+        late: seconds after the due date, an extension included in that.
+    """
+    return score * min(1.0, math.ceil(late / DAY) * percent_per_day / 100)
+
+
+class LatePolicy(LateSubmissionPlugin):
+    """Takes nothing off, everything, or a percentage of the score for each day.
+
+    Within the hours of grace nothing is taken off; after them the days count from the due date.
+    """
+
+    penalty_method = Enum(
+        ("none", "zero", "percent"), default_value="none", help="What lateness costs."
+    ).tag(config=True)
+    percent_per_day = Float(
+        10.0, help="Percent of the score for each day that has begun, with 'percent'."
+    ).tag(config=True)
+    grace_hours = Float(0.0, help="So many hours late is not late yet.").tag(config=True)
+
+    def late_submission_penalty(
+        self, student_id: str, score: float, total_seconds_late: float
+    ) -> float | None:
+        if self.penalty_method == "none" or total_seconds_late <= self.grace_hours * 3600:
+            return None
+        if self.penalty_method == "zero":
+            return score
+        return late_penalty(score, total_seconds_late, self.percent_per_day)

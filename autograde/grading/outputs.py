@@ -4,8 +4,10 @@ import re
 
 from nbformat import NotebookNode
 
-from autograde.grading.figures import Figures
 from autograde.rubric.recording import FIGURE_MIME
+
+Figures = dict[str, NotebookNode]
+"""Pictures as outputs, by the key of what they show."""
 
 BASE64 = re.compile(r"[A-Za-z0-9+/=\s]*")
 MAX_TEXT = 20_000

@@ -1,23 +1,140 @@
-"""The verdicts on a submission, kept as plain data in the metadata of its graded notebook."""
+"""From an executed notebook to verdicts: recordings are read as data, never run.
 
+The verdicts are kept as plain data in the metadata of the graded notebook.
+"""
+
+import base64
+import binascii
 import hashlib
+from dataclasses import asdict, replace
 from typing import Any
 
+from nbformat import NotebookNode
+
 from autograde import __version__
-from autograde.rubric.judge import LineVerdict, Verdict
-from autograde.rubric.key import Wrong
+from autograde.course import Exercise, Lesson, grade_id
+from autograde.rubric.forbidden import answer_source
+from autograde.rubric.judge import Failure, LineVerdict, Verdict, failed, judge
+from autograde.rubric.key import Key
+from autograde.rubric.layout import Table
+from autograde.rubric.misconceptions import Belief
+from autograde.rubric.packing import BadData
+from autograde.rubric.panel import advice, repair_first, to_html, to_text
+from autograde.rubric.recording import MIME, unpack_recordings
 
 Plain = dict[str, Any]
 
 NOTE = "autograde"
 """Where a notebook's metadata carries the problem and the notes from step to step."""
 
-WRONG = ("name", "misconception", "hint")
-"""What is kept of a known wrong answer: its words, not its outcomes."""
+UNJUDGED = "The grader failed on what this cell recorded; your teacher will look at it."
+
+
+def judge_notebook(
+    lesson: Lesson,
+    nb: NotebookNode,
+    keys: dict[str, Key],
+    practice: dict[str, Key],
+    problem: str,
+    notes: dict[str, list[str]],
+) -> dict[str, Verdict]:
+    """Return the verdict on every exercise of a lesson.
+
+    Args:
+        nb: the executed notebook, outputs as they left the kernel.
+        keys: by exercise, for the submission's own seed; they decide the points.
+        practice: by exercise, for the practice seed; a misconception is recognised with them.
+        problem: what kept the notebook from running to its end, or "".
+        notes: what was changed in a cell, or happened there, by grade_id.
+    """
+    cells = {name: cell for cell in nb.cells if (name := grade_id(cell))}
+    verdicts: dict[str, Verdict] = {}
+    for exercise in lesson.exercises:
+        name = exercise.name
+        verdict = _judge_alone(exercise, cells, keys[name], practice.get(name), problem)
+        if not verdict.passed:
+            earlier = [name for name in exercise.needs if not verdicts[name].passed]
+            said = [verdict.note, *_around(exercise, cells, notes)]
+            if earlier and judged(verdict):
+                said.append(repair_first(earlier))
+                verdict = replace(verdict, beliefs=())  # they would be the earlier one's
+            verdict = replace(verdict, note="\n".join(text for text in said if text))
+        verdicts[name] = verdict
+    return verdicts
+
+
+def _judge_alone(
+    exercise: Exercise,
+    cells: dict[str, NotebookNode],
+    key: Key,
+    practice: Key | None,
+    problem: str,
+) -> Verdict:
+    """Return the verdict on one exercise; a judge that fails on it keeps the others' points."""
+    try:
+        return _judge_cell(exercise, cells, key, practice, problem)
+    except Exception as error:
+        return failed(key, f"{UNJUDGED} {type(error).__name__}: {error}")
+
+
+def _judge_cell(
+    exercise: Exercise,
+    cells: dict[str, NotebookNode],
+    key: Key,
+    practice: Key | None,
+    problem: str,
+) -> Verdict:
+    outputs = cells[exercise.rubric_cell].get("outputs", [])
+    found = [output["data"][MIME] for output in outputs if MIME in output.get("data", {})]
+    if not found:
+        return failed(key, problem or _silence(outputs))
+    if len(found) > 1:
+        return failed(key, "The rubric cell handed over more than one recording; none counts.")
+    try:
+        recordings = unpack_recordings(base64.b64decode(str(found[0]), validate=True))
+    except (BadData, binascii.Error, ValueError) as error:
+        return failed(key, f"What the rubric cell recorded cannot be read: {error}")
+    if not recordings or {recording.exercise for recording in recordings} != {exercise.name}:
+        return failed(key, "The rubric cell handed over the recording of another exercise.")
+    source = answer_source(cells[exercise.name].source, exercise.name)
+    verdict = judge(recordings[0], key, source)
+    if verdict.passed or not judged(verdict) or practice is None or len(recordings) < 2:
+        return verdict
+    return replace(verdict, beliefs=judge(recordings[1], practice, source, trusted=True).beliefs)
+
+
+def _silence(outputs: list[NotebookNode]) -> str:
+    errors = [output for output in outputs if output.output_type == "error"]
+    if errors:
+        return f"The rubric cell ended with {errors[-1].ename}: {errors[-1].evalue}"
+    return "The rubric cell recorded nothing."
+
+
+def _around(
+    exercise: Exercise, cells: dict[str, NotebookNode], notes: dict[str, list[str]]
+) -> list[str]:
+    said = [f"Answer cell: {text}." for text in notes.get(exercise.name, [])]
+    said += [f"Rubric cell: {text}." for text in notes.get(exercise.rubric_cell, [])]
+    for output in cells[exercise.name].get("outputs", []):
+        if output.output_type == "error":
+            said.append(f"The answer cell raised {output.ename}: {output.evalue}")
+    return said
+
+
+def show_verdicts(lesson: Lesson, nb: NotebookNode, verdicts: dict[str, Verdict]) -> None:
+    """Put the verdict's panel in place of what each rubric cell displayed."""
+    cells = {name: cell for cell in nb.cells if (name := grade_id(cell))}
+    for exercise in lesson.exercises:
+        verdict = verdicts[exercise.name]
+        said = advice(verdict, named=True)
+        panel = {"text/plain": to_text(verdict, said), "text/html": to_html(verdict, said)}
+        cells[exercise.rubric_cell].outputs = [
+            NotebookNode(output_type="display_data", data=panel, metadata={})
+        ]
 
 
 def graded_note(verdicts: dict[str, Verdict], seed: int) -> Plain:
-    """What a graded notebook carries for feedback and report: JSON, without any expected value.
+    """Return what a graded notebook carries for feedback and report, as JSON.
 
     The seed is named by a short digest, from which it cannot be had.
     """
@@ -34,27 +151,37 @@ def read_verdicts(note: Plain) -> dict[str, Verdict]:
 
 
 def judged(verdict: Verdict) -> bool:
-    """Whether the lines were judged one by one, not all refused for one reason."""
-    return verdict.attempted and any(
-        line.passed or line.held or line.reason for line in verdict.lines
-    )
+    """Return whether the lines were judged one by one, not all refused for one reason."""
+    return verdict.attempted and any(line.passed or line.failure for line in verdict.lines)
 
 
 def _to_plain(verdict: Verdict) -> Plain:
-    wrong = verdict.misconception
-    return {
-        **vars(verdict),
-        "lines": [vars(line) for line in verdict.lines],
-        "misconception": wrong and {name: vars(wrong)[name] for name in WRONG},
-    }
+    plain: Plain = asdict(verdict)
+    return plain
 
 
 def _from_plain(plain: Plain) -> Verdict:
-    wrong = plain["misconception"]
     return Verdict(
         **{
             **plain,
-            "lines": tuple(LineVerdict(**line) for line in plain["lines"]),
-            "misconception": Wrong(**wrong, outcomes=()) if wrong else None,
+            "lines": tuple(_line(line) for line in plain["lines"]),
+            "beliefs": tuple(
+                Belief(**{**each, "lines": tuple(each["lines"])}) for each in plain["beliefs"]
+            ),
         }
     )
+
+
+def _line(plain: Plain) -> LineVerdict:
+    failure = plain["failure"]
+    if failure is not None:
+        tables = {name: _table(failure[name]) for name in ("got", "expected")}
+        failure = Failure(**{**failure, **tables})
+    return LineVerdict(**{**plain, "failure": failure})
+
+
+def _table(plain: Plain | None) -> Table | None:
+    if plain is None:
+        return None
+    rows, wrong = (tuple(map(tuple, plain[name])) for name in ("rows", "wrong"))
+    return Table(plain["caption"], rows, wrong)

@@ -1,39 +1,108 @@
-"""Which version of a lesson a submission was made from, and versions kept to grade it by.
+"""The versions of a lesson that this course has built, each with all that grading by it needs.
 
 nbgrader writes a checksum into each rubric cell when a lesson is built. Each build is kept under
-`.autograde/released/LESSON/DIGEST`, by the checksums of its rubric cells: text, variants,
-tolerances, curriculum, built notebook, and what the gradebook held of its cells. Of builds with the
-same rubric the last one is kept.
+`.autograde/released/LESSON/DIGEST`, by the checksums of its rubric cells, as a small course of its
+own: curriculum, text, tolerances, built notebook, practice data. Of builds with the same rubric
+the last one is kept.
 """
 
 import json
 import shutil
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, field
+from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import nbformat
 from nbformat import NotebookNode
-from nbgrader.api import Gradebook
 
-from autograde.authoring import expected
+from autograde import __version__
 from autograde.course import CURRICULUM, CourseError, Lesson, grade_id, lessons
-from autograde.grading.saving import LessonCells, digest, read_cells
-from autograde.grading.seeds import state_folder
+from autograde.grading.state import state_folder
 
-CELLS = "cells.json"
+TOLERANCES = "tolerances.json"
 
 
 @dataclass(frozen=True)
 class Version:
-    """A lesson as it was built once: `rules` are the checksums of its rubric cells."""
+    """A lesson as it was built once, as plain data that can be sent to another machine.
+
+    `practice` and `solution` may be empty: recognising a misconception needs the first, leaving
+    out known pictures the second.
+    """
 
     lesson: Lesson
-    released: NotebookNode
-    cells: LessonCells
-    rules: dict[str, str]
     digest: str
+    text: bytes = field(compare=False, repr=False)
+    tolerances: bytes = field(compare=False, repr=False)
+    released: bytes = field(compare=False, repr=False)
+    practice: bytes = field(compare=False, repr=False)
+    solution: bytes = field(compare=False, repr=False)
+    kept: bool = False
+
+
+def versions(lesson: Lesson) -> tuple[Version, ...]:
+    """The version that is built now, then the earlier ones that are kept.
+
+    Raises:
+        CourseError: the lesson is not built here.
+    """
+    now = _read(lesson, lesson.solution_notebook)
+    found = [now]
+    for path in sorted(_kept(lesson).glob(f"*/{CURRICULUM}")):
+        home = path.parent.parent
+        if home.name != _number(notebook(now)):
+            found.append(_read(lessons(home)[lesson.name], lesson.solution_notebook, kept=True))
+    return tuple(found)
+
+
+def keep(lesson: Lesson, nb: NotebookNode, practice: bytes) -> None:
+    """Keep a version that was built now: it is there whole or not at all."""
+    target = _kept(lesson) / _number(nb)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=state_folder(lesson.root), prefix=".keep-") as folder:
+        home = Path(folder, "version")
+        tolerances = lesson.folder / TOLERANCES
+        files = {
+            lesson.text: lesson.text.read_bytes(),
+            lesson.root / CURRICULUM: (lesson.root / CURRICULUM).read_bytes(),
+            lesson.released_notebook: nbformat.writes(nb).encode(),
+            lesson.practice_file: practice,
+            tolerances: tolerances.read_bytes() if tolerances.is_file() else b"{}",
+        }
+        for path, content in files.items():
+            copy = home / path.relative_to(lesson.root)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_bytes(content)
+        shutil.rmtree(target, ignore_errors=True)
+        home.rename(target)
+
+
+def _read(lesson: Lesson, solution: Path, *, kept: bool = False) -> Version:
+    if not lesson.released_notebook.is_file():
+        raise CourseError(f"{lesson.name} is not built here. Run: autograde build {lesson.name}")
+    if not lesson.text.is_file():
+        raise CourseError(f"the lesson {lesson.name} has no text: {lesson.text} is missing")
+    places = {
+        "text": lesson.text,
+        "tolerances": lesson.folder / TOLERANCES,
+        "released": lesson.released_notebook,
+        "practice": lesson.practice_file,
+        "solution": solution,
+    }
+    files = {name: path.read_bytes() if path.is_file() else b"" for name, path in places.items()}
+    facts = {**asdict(lesson), "root": "", "version": __version__}
+    digest = sha256(json.dumps(facts, sort_keys=True).encode())
+    for content in files.values():
+        digest.update(sha256(content).digest())
+    return Version(lesson, digest.hexdigest(), kept=kept, **files)
+
+
+@lru_cache(maxsize=16)
+def notebook(version: Version) -> NotebookNode:
+    """The notebook that students got."""
+    return NotebookNode(nbformat.v4.reads(version.released.decode()))
 
 
 def rules(nb: NotebookNode) -> dict[str, str]:
@@ -50,35 +119,7 @@ def rules(nb: NotebookNode) -> dict[str, str]:
     return {name: str(kind["checksum"]) for name, kind in kinds.items() if kind.get("checksum")}
 
 
-def keep(lesson: Lesson, nb: NotebookNode, gradebook: Gradebook) -> None:
-    """Keep a version that was built now; its cells are in the gradebook already."""
-    number = sha256(json.dumps(rules(nb), sort_keys=True).encode()).hexdigest()[:16]
-    target = _kept(lesson) / number
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(dir=state_folder(lesson.root), prefix=".keep-") as folder:
-        fresh = replace(lesson, kept=Path(folder, "version"))
-        unwanted = shutil.ignore_patterns("__pycache__", ".ipynb_checkpoints", "*.ipynb")
-        shutil.copytree(lesson.folder, fresh.folder, ignore=unwanted)
-        shutil.copy(lesson.home / CURRICULUM, fresh.home / CURRICULUM)
-        fresh.released_notebook.parent.mkdir(parents=True)
-        nbformat.write(nb, fresh.released_notebook)
-        (fresh.home / CELLS).write_text(json.dumps(read_cells(gradebook, lesson)))
-        shutil.rmtree(target, ignore_errors=True)
-        fresh.home.rename(target)
-
-
-def versions(lesson: Lesson, gradebook: Gradebook) -> list[Version]:
-    """The version that is built now, then those that are kept."""
-    found = [_version(lesson, LessonCells(read_cells(gradebook, lesson)))]
-    for path in sorted(_kept(lesson).glob(f"*/{CELLS}")):
-        kept = replace(lessons(path.parent)[lesson.name], root=lesson.root, kept=path.parent)
-        version = _version(kept, LessonCells(json.loads(path.read_text())))
-        if version.rules != found[0].rules:
-            found.append(version)
-    return found
-
-
-def version_of(nb: NotebookNode, among: list[Version]) -> Version:
+def version_of(nb: NotebookNode, among: tuple[Version, ...]) -> Version:
     """The version that a submission was made from, by the checksums in it.
 
     Raises:
@@ -86,7 +127,7 @@ def version_of(nb: NotebookNode, among: list[Version]) -> Version:
             are in the gradebook.
     """
     now, then = among[0], rules(nb)
-    found = next((each for each in among if then.items() <= each.rules.items()), None)
+    found = next((each for each in among if then.items() <= rules(notebook(each)).items()), None)
     if found is None:
         raise CourseError(_unknown(now, then))
     if changed := sorted(_worth(found.lesson).items() ^ _worth(now.lesson).items()):
@@ -100,7 +141,7 @@ def version_of(nb: NotebookNode, among: list[Version]) -> Version:
     return found
 
 
-def require_newest(lesson: Lesson, submitted: NotebookNode, released: NotebookNode) -> None:
+def require_newest(now: Version, submitted: NotebookNode) -> None:
     """Refuse to grade work done under one rubric by another one.
 
     nbgrader's own commands put the newest cells into what they grade, so they can do no other.
@@ -108,11 +149,11 @@ def require_newest(lesson: Lesson, submitted: NotebookNode, released: NotebookNo
     Raises:
         CourseError: rubric cells were changed after the student got the lesson; it names them.
     """
-    now, then = rules(released), rules(submitted)
-    if not then.items() <= now.items():
+    then, name = rules(submitted), now.lesson.name
+    if not then.items() <= rules(notebook(now)).items():
         raise CourseError(
-            f"made from another version of {lesson.name}: since it was handed out, the rubric of "
-            f"{_changed(now, then)} was changed. Grade it with: autograde grade {lesson.name}"
+            f"made from another version of {name}: since it was handed out, the rubric of "
+            f"{_changed(now, then)} was changed. Grade it with: autograde grade {name}"
         )
 
 
@@ -126,14 +167,15 @@ def _unknown(now: Version, then: dict[str, str]) -> str:
     name = now.lesson.name
     return (
         f"made from another version of {name}: since it was handed out, the rubric of "
-        f"{_changed(now.rules, then)} was changed, and that version was not built in this course "
+        f"{_changed(now, then)} was changed, and that version was not built in this course "
         f"({_kept(now.lesson)} has what was). Hand out the newest version, or "
         f"{_OTHER_WAY.format(name=name)}"
     )
 
 
-def _changed(now: dict[str, str], then: dict[str, str]) -> str:
-    others = sorted(name for name, checksum in then.items() if now.get(name) != checksum)
+def _changed(now: Version, then: dict[str, str]) -> str:
+    current = rules(notebook(now))
+    others = sorted(name for name, checksum in then.items() if current.get(name) != checksum)
     return ", ".join(name.removeprefix("test_") for name in others)
 
 
@@ -142,12 +184,9 @@ def _worth(lesson: Lesson) -> dict[str, float]:
     return by_rubric | {written.name: written.points for written in lesson.written}
 
 
-def _version(lesson: Lesson, cells: LessonCells) -> Version:
-    content = lesson.released_notebook.read_bytes()
-    nb = NotebookNode(nbformat.reads(content.decode(), as_version=4))
-    facts = digest([content, expected.digest(lesson)])
-    return Version(lesson, nb, cells, rules(nb), facts)
+def _number(nb: NotebookNode) -> str:
+    return sha256(json.dumps(rules(nb), sort_keys=True).encode()).hexdigest()[:16]
 
 
 def _kept(lesson: Lesson) -> Path:
-    return state_folder(lesson.root) / "released" / lesson.name
+    return lesson.root / ".autograde" / "released" / lesson.name

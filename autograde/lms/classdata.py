@@ -11,18 +11,17 @@ from nbgrader.api import BaseCell, Grade, Gradebook
 
 from autograde.course import CourseError, Lesson
 from autograde.course_config import course_config
-from autograde.grading.guard import open_gradebook
-from autograde.grading.saving import rows_of_class
-from autograde.grading.store import read_entry
+from autograde.grading.gradebook import open_gradebook, rows_of_class
+from autograde.grading.state import read_entry
 from autograde.grading.verdicts import NOTE, judged, read_verdicts
 from autograde.rubric.judge import LineVerdict, Verdict
-from autograde.rubric.key import Wrong
+from autograde.rubric.misconceptions import Belief
 
 Line = tuple[str, str]
 """A rubric line: its exercise and its name."""
 
-RIGHT, HELD, BLANK, WRONG = "right", "held", "not judged", "wrong"
-STATES = (RIGHT, HELD, BLANK, WRONG)
+RIGHT, BLANK, WRONG = "right", "not judged", "wrong"
+STATES = (RIGHT, BLANK, WRONG)
 
 SCORED, WAITING, EMPTY = "scored", "waiting", "no answer"
 ANSWER_STATES = (SCORED, WAITING, EMPTY)
@@ -117,7 +116,7 @@ class ClassData:
         for submission in self.submissions:
             for verdict in (submission.verdicts or {}).values():
                 for line in verdict.lines:
-                    found[verdict.exercise, line.name] = verdict.max_points / len(verdict.lines)
+                    found[verdict.exercise, line.name] = line.worth
         return dict(sorted(found.items(), key=lambda item: order.get(item[0][0], len(order))))
 
 
@@ -127,7 +126,7 @@ def line_state(verdict: Verdict, line: LineVerdict) -> str:
         return BLANK
     if line.passed:
         return RIGHT
-    return HELD if line.held else WRONG
+    return WRONG
 
 
 def kind_of(problem: str) -> str:
@@ -135,15 +134,16 @@ def kind_of(problem: str) -> str:
     return next((kind for part, kind in KINDS.items() if part in problem), "another problem")
 
 
-def misconceptions(data: ClassData) -> list[tuple[str, Wrong, int]]:
-    """Each recognised misconception with its exercise and count, the commonest first."""
-    counts: Counter[tuple[str, Wrong]] = Counter(
-        (verdict.exercise, verdict.misconception)
-        for submission in data.submissions
-        for verdict in (submission.verdicts or {}).values()
-        if verdict.misconception is not None
-    )
-    return [(exercise, wrong, count) for (exercise, wrong), count in counts.most_common()]
+def misconceptions(data: ClassData) -> list[tuple[str, Belief, int]]:
+    """Return each recognised misconception with its exercise and count, the commonest first."""
+    counts: Counter[tuple[str, str]] = Counter()
+    words: dict[tuple[str, str], Belief] = {}
+    for submission in data.submissions:
+        for verdict in (submission.verdicts or {}).values():
+            for belief in verdict.beliefs:
+                counts[verdict.exercise, belief.name] += 1
+                words[verdict.exercise, belief.name] = belief
+    return [(place[0], words[place], count) for place, count in counts.most_common()]
 
 
 def without_names(data: ClassData) -> ClassData:

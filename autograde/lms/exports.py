@@ -17,7 +17,7 @@ from traitlets import Dict
 
 from autograde.course import CourseError
 from autograde.course_config import course_config
-from autograde.grading.guard import open_gradebook
+from autograde.grading.gradebook import open_gradebook
 from autograde.lms.spreadsheet import Cell, safe, write_table
 
 Table = tuple[list[str], list[list[Cell]]]

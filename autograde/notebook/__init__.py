@@ -2,13 +2,25 @@
 
 from autograde.notebook.asking import case, hint, progress, why
 from autograde.notebook.canvas import show
+from autograde.notebook.demonstrations import skip_demonstrations
 from autograde.notebook.heatmaps import heatmap, panels
 from autograde.notebook.pictures import chart
+from autograde.notebook.practice import unsolved
 from autograde.notebook.query_picture import attention_picture
+from autograde.notebook.runs import watch
 from autograde.notebook.sliders import explore
 from autograde.notebook.tables import beside, table
 from autograde.notebook.traces import trace
 from autograde.rubric.probes.lines import rubric
+
+
+def prepare_kernel() -> None:
+    """Have this kernel note its runs, explain a lesson's errors, and skip what grading skips."""
+    watch(unsolved)
+    skip_demonstrations()
+
+
+prepare_kernel()
 
 __all__ = [
     "attention_picture",

@@ -180,4 +180,3 @@ def unsolved() -> set[str]:
 
 
 session.practise(answer)
-runs.watch(unsolved)

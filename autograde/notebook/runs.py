@@ -13,6 +13,7 @@ from typing import Any
 
 from IPython.core.getipython import get_ipython
 
+from autograde.notebook.demonstrations import missing_because_skipped
 from autograde.rubric.forbidden import UNREADABLE, bound
 
 
@@ -70,13 +71,19 @@ def _explain(
 ) -> None:
     """Show an error; in one line, when the cell waits for an exercise."""
     source = shell.history_manager.input_hist_raw[-1]
-    if exercise := _waits_for(source, error):
+    if skipped := missing_because_skipped(getattr(error, "name", None)):
+        _in_one_line(error, skipped)
+    elif exercise := _waits_for(source, error):
         _waiting.update(dict.fromkeys(_names(source, ast.Store), exercise))
         text = f"This cell waits for the exercise {exercise}, which is not right yet."
         if isinstance(error, NotImplementedError):
             text = f"This cell waits for the exercise {exercise}, which is not written yet."
-        error._render_traceback_ = lambda: [text]  # type: ignore[attr-defined]
+        _in_one_line(error, text)
     shell.showtraceback((kind, error, trace), tb_offset=tb_offset)
+
+
+def _in_one_line(error: BaseException, text: str) -> None:
+    error._render_traceback_ = lambda: [text]  # type: ignore[attr-defined]
 
 
 def _waits_for(source: str, error: BaseException) -> str:

@@ -10,12 +10,9 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from autograde.course import Lesson
-from autograde.grading.seeds import POOL
-from autograde.grading.used_pictures import Picture, distribution, heatmap
 from autograde.lms.classdata import (
     ANSWER_STATES,
     BLANK,
-    HELD,
     RIGHT,
     SCORED,
     STATES,
@@ -28,11 +25,12 @@ from autograde.lms.classdata import (
     without_names,
 )
 from autograde.lms.spreadsheet import write_table
+from autograde.report.charts import Picture, distribution, heatmap
 from autograde.report.itemstats import FEWEST, ItemStatistics, item_statistics
 from autograde.rubric.panel import inline, number
 
 TEMPLATES = Path(__file__).parent
-LETTERS = {RIGHT: "R", HELD: "H", BLANK: "–", WRONG: "W"}  # noqa: RUF001
+LETTERS = {RIGHT: "R", BLANK: "–", WRONG: "W"}  # noqa: RUF001
 
 
 @dataclass(frozen=True)
@@ -188,16 +186,9 @@ def _bins(scores: list[float], max_score: float) -> list[tuple[str, int]]:
 def _how(data: ClassData) -> dict[str, Any]:
     """What the submissions were graded with."""
     graded = [each for each in data.submissions if each.verdicts]
-    seeds = {each.seed for each in graded}
     times = sorted(each.seconds for each in graded if each.seconds is not None)
     return {
         "versions": Counter(each.version for each in data.submissions),
-        "seeds": [
-            (seed, len(scores := [each.score for each in graded if each.seed == seed]),
-             fmean(scores))
-            for seed in sorted(seeds)
-        ],
-        "pool": POOL,
         "earlier": sum(each.earlier for each in data.submissions),
         "walled": sum(each.walled for each in data.submissions),
         "times": {"total": sum(times), "median": median(times), "longest": times[-1]}
@@ -242,7 +233,7 @@ def tables(data: ClassData) -> dict[str, tuple[list[str], list[list[Any]]]]:
         ),
         "misconceptions": (
             ["exercise", "variant", "students", "misconception", "hint"],
-            [[exercise, wrong.name, count, wrong.misconception, wrong.hint]
+            [[exercise, wrong.name, count, wrong.belief, wrong.hint]
              for exercise, wrong, count in misconceptions(data)],
         ),
     }  # fmt: skip
@@ -254,4 +245,4 @@ def _rounded(value: float | None) -> float | None:
 
 def _named(submission: Submission) -> list[str]:
     verdicts = (submission.verdicts or {}).values()
-    return [f"{v.exercise}: {v.misconception.name}" for v in verdicts if v.misconception]
+    return [f"{v.exercise}: {belief.name}" for v in verdicts for belief in v.beliefs]

@@ -22,18 +22,18 @@ class Failure:
 
     sentence: str
     call: str = ""
-    arguments: tuple[Table, ...] = ()
     got: Table | None = None
     expected: Table | None = None
 
 
 @dataclass(frozen=True)
 class LineVerdict:
-    """One rubric line: passed or not, the points it earned, and how it failed."""
+    """One rubric line: passed or not, the points it earned of those it is worth, how it failed."""
 
     name: str
     passed: bool
     points: float
+    worth: float
     failure: Failure | None = None
 
 
@@ -102,16 +102,17 @@ def judge(
 
 
 def _with_points(key: Key, found: list[Failure | None], banned: bool) -> tuple[LineVerdict, ...]:
-    whole = sum(line.weight for line in key.expected.lines)
+    rows = zip(key.expected.lines, found, _worth(key), strict=True)
     return tuple(
-        LineVerdict(
-            line.name,
-            failure is None,
-            0.0 if banned or failure is not None else key.points * line.weight / whole,
-            failure,
-        )
-        for line, failure in zip(key.expected.lines, found, strict=True)
+        LineVerdict(line.name, f is None, 0.0 if banned or f is not None else worth, worth, f)
+        for line, f, worth in rows
     )
+
+
+def _worth(key: Key) -> list[float]:
+    """Return the points that each line is worth: its share by weight."""
+    whole = sum(line.weight for line in key.expected.lines)
+    return [key.points * line.weight / whole for line in key.expected.lines]
 
 
 def _judge_line(line: Line, outcomes: list[Outcome], tolerance: float) -> Failure | None:
@@ -132,7 +133,7 @@ def _failure(case: Case, outcome: Outcome, found: Difference) -> Failure:
     got = expected = None
     if outcome.error is None and case.outcome.error is None and found.symptom:
         got, expected = side_by_side(outcome.value, case.outcome.value)
-    return Failure(sentence, case.call, (), got, expected)
+    return Failure(sentence, case.call, got, expected)
 
 
 def failed(key: Key, note: str) -> Verdict:
@@ -141,7 +142,8 @@ def failed(key: Key, note: str) -> Verdict:
 
 
 def _unjudged(key: Key) -> tuple[LineVerdict, ...]:
-    return tuple(LineVerdict(line.name, False, 0.0) for line in key.expected.lines)
+    rows = zip(key.expected.lines, _worth(key), strict=True)
+    return tuple(LineVerdict(line.name, False, 0.0, worth) for line, worth in rows)
 
 
 def _not_attempted(key: Key, outcomes: list[list[Outcome]]) -> bool:

@@ -107,7 +107,7 @@ def to_html(verdict: Verdict, said: list[str]) -> str:
     return box(
         "right" if verdict.passed else "wrong" if verdict.attempted else "idle",
         headline(verdict),
-        (_lines(verdict) if _judged(verdict) else "") + "".join(paragraphs),
+        (lines_html(verdict) if _judged(verdict) else "") + "".join(paragraphs),
         "rubric",
     )
 
@@ -120,7 +120,8 @@ def box(kind: str, title: str, body: str, name: str) -> str:
     )
 
 
-def _lines(verdict: Verdict) -> str:
+def lines_html(verdict: Verdict) -> str:
+    """Return the lines as a list: the first wrong one open, the others folded."""
     shown = _first_wrong(verdict)
     right = [line for line in verdict.lines if line.passed]
     wrong = [line for line in verdict.lines if not line.passed]

@@ -3,15 +3,11 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from nbformat import NotebookNode
-
-from autograde.course import CourseError, Lesson, grade_id
-from autograde.grading.feedback import feedback_page
-from autograde.grading.job import Result, make_job, put_result, run_job
-from autograde.grading.judging import judge_by
-from autograde.grading.nbgrader_steps import restored
-from autograde.grading.store import write_whole
+from autograde.course import CourseError, Lesson
+from autograde.grading import feedback, pipeline
+from autograde.grading.state import write_whole
 from autograde.grading.submission import read_submission
+from autograde.grading.task import Marks
 from autograde.grading.verdicts import NOTE
 from autograde.rubric.judge import Verdict
 from autograde.rubric.panel import headline
@@ -50,24 +46,13 @@ def grade_alone(project: Project, path: Path) -> Graded:
         raise CourseError(f"{path} cannot be graded: {submission.problem}")
     lesson, released, keys = read_lesson(project, handed_out_for(project, path, submission.nb))
     same_version(lesson, submission.nb, released)
-    nb = restored(submission, released)
-    note = nb.metadata[NOTE]
-    note["remark"] = REMARK
+    nb = pipeline.restore(submission, released)
+    nb.metadata[NOTE]["remark"] = REMARK
     files = {name: file.read_bytes() for file, name in plain_files(path.parent)}
-    job = make_job(nb, files, PRACTICE_SEED, wall=False)
-    put_result(nb, Result.from_bytes(run_job(job)), note)
-    verdicts = judge_by(lesson, nb, released, keys, PRACTICE_SEED)
-    _put_scores(nb, verdicts)
-    score = sum(verdict.points for verdict in verdicts.values())
+    pipeline.run(nb, files, PRACTICE_SEED, wall=False, figures={})
+    verdicts = pipeline.judge(lesson, nb, keys, keys, PRACTICE_SEED)
+    pipeline.sanitise(lesson, nb, released, {}, verdicts)
+    marks = Marks().graded_again(pipeline.scores_of(nb, released, verdicts))
     page = project.work / "feedback" / lesson.name / f"{lesson.notebook}.html"
-    html = feedback_page(nb, lesson.notebook, score, lesson.points)
-    write_whole(page, html.encode("utf-8", "xmlcharrefreplace"))
+    write_whole(page, feedback.page(pipeline.to_file(nb), lesson.notebook, marks))
     return Graded(lesson, verdicts, page)
-
-
-def _put_scores(nb: NotebookNode, verdicts: dict[str, Verdict]) -> None:
-    """Scores where nbgrader puts them for the page; a written answer has none yet."""
-    for cell in nb.cells:
-        if cell.metadata.get("nbgrader", {}).get("grade"):
-            verdict = verdicts.get((grade_id(cell) or "").removeprefix("test_"))
-            cell.metadata.nbgrader["score"] = verdict.points if verdict else None

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 from urllib.parse import quote
 
-from autograde.grading.store import write_whole
+from autograde.grading.state import write_whole
 from autograde.rubric.panel import number
 from autograde.workspace.project import Project
 

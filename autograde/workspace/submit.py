@@ -13,7 +13,7 @@ from pathlib import Path
 from nbformat import NotebookNode
 
 from autograde.course import CourseError, Lesson, grade_id
-from autograde.grading.store import write_whole
+from autograde.grading.state import write_whole
 from autograde.grading.submission import Submission, read_submission, restore
 from autograde.notebook import standing
 from autograde.workspace.project import Project, handed_out_for, read_lesson, same_version

@@ -11,7 +11,7 @@ from pathlib import Path
 import nbformat
 
 from autograde.course import CourseError
-from autograde.grading.store import write_whole
+from autograde.grading.state import write_whole
 from autograde.grading.submission import parse_submission
 from autograde.notebook.standing import INDEX
 from autograde.workspace.merge import merge

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
@@ -25,6 +25,12 @@ class CopyProbe:
     ) -> None:
         self.r, self.answer, self.layers = r, answer, layers
         self._from = layers.index(source)
+
+    @property
+    def idea(self) -> Self:
+        """Say that the next line holds the idea of the exercise; see `Recorder.idea`."""
+        _ = self.r.idea
+        return self
 
     def outputs(self, line: str, *inputs: Tensor, **sizes: Any) -> None:
         """Record the output of the target after the copy; both layers in eval().

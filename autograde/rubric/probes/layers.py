@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
@@ -26,6 +26,12 @@ class LayerProbe:
         self.r, self.module, self.sizes = r, module, dict(sizes)
         self._parts: list[tuple[str, str, str]] = []  # parameter, its shape, the size it hangs on
         self._linear: list[str] = []
+
+    @property
+    def idea(self) -> Self:
+        """Say that the next line holds the idea of the exercise; see `Recorder.idea`."""
+        _ = self.r.idea
+        return self
 
     def linear(self, names: str, shape: str, bias: str = "") -> None:
         """Say which nn.Linear layers there are; `bias` is a size that is True, or "always".

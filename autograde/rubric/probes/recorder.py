@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Self
 
 import torch
 from torch import Tensor
@@ -21,6 +21,9 @@ from autograde.rubric.probes.plain import (
 )
 from autograde.rubric.recording import Case, Line, Outcome
 
+IDEA = 5.0
+"""A line that holds the idea of its exercise weighs so many times what others of its kind do."""
+
 
 class Recorder(Draws):
     """Records lines on one seed. Each stands alone: one that raises does not stop the next."""
@@ -32,6 +35,16 @@ class Recorder(Draws):
         self.exercise, self.seed, self.double = exercise, seed, double
         self.lines: list[Line] = []
         self.watch = Operations(forbids)
+        self._factor = 1.0
+
+    @property
+    def idea(self) -> Self:
+        """Say that the next line holds the idea of the exercise: it carries most of the points.
+
+        r.idea.call("entry [i, j] is query i · key j", attention_scores, q, k)
+        """
+        self._factor = IDEA
+        return self
 
     def unchanged(self, line: str) -> None:
         """Record whether the calls of all lines so far left their arguments as they were.
@@ -57,7 +70,8 @@ class Recorder(Draws):
                 outcome = self._outcome(run, args, kwargs)
             after = to_plain((args, kwargs) if kwargs else args)
             cases.append(Case(text, before, after, outcome))
-        self.lines.append(Line(line, kind, tuple(cases), KINDS[kind].weight))
+        self.lines.append(Line(line, kind, tuple(cases), KINDS[kind].weight * self._factor))
+        self._factor = 1.0
 
     def _outcome(self, run: Callable[..., Any], args: Args, kwargs: dict[str, Any]) -> Outcome:
         try:

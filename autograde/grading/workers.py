@@ -1,22 +1,80 @@
-"""Worker processes on this machine, of which one may die without harm to the others' work."""
+"""Where work is done: processes of this machine, or a Dask cluster.
+
+Either is an `Executor`. Work travels as bytes; no file system is shared with a cluster.
+"""
 
 import os
 import queue
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
 from concurrent.futures import TimeoutError as TooLong
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from multiprocessing import connection, get_context, parent_process
-from typing import Any
+from typing import Any, cast
+
+from autograde import __version__
+from autograde.course import CourseError
+from autograde.grading import task
 
 ATTEMPTS = 2
 LONGEST_SECONDS = 600
 """No job takes longer: a notebook may take 300 s, its kernel's start 120 s. One that does hangs."""
 
+CONNECT_SECONDS = 20
+PRELOADED = ["autograde.grading.pipeline", "autograde.notebook"]
+"""What every worker needs: imported once, by the process that workers are forked from."""
+
+Share = Callable[[Any], Any]
+"""Takes what many pieces of work need, and gives what is to be passed in its place."""
+
 _Job = tuple[Future[Any], Callable[[], Any]]
+
+
+@contextmanager
+def on_this_machine(number: int, wall: bool) -> Iterator[tuple[Executor, Share, int]]:
+    """Processes that warm up at once; they end with this block, at once if it fails."""
+    processes = Processes(number)
+    for _ in range(number):
+        processes.submit(task.warm, wall)
+    try:
+        yield processes, lambda shared: shared, number
+    except BaseException:
+        processes.shutdown(cancel_futures=True)
+        raise
+    processes.shutdown()
+
+
+@contextmanager
+def on_cluster(address: str, wall: bool) -> Iterator[tuple[Executor, Share, int]]:
+    """The executor of a Dask cluster, and how much it does at once.
+
+    Raises:
+        CourseError: `distributed` is not installed, nobody answers there, no worker is connected,
+            or one of them would grade by other rules.
+    """
+    try:
+        import distributed
+    except ImportError as error:
+        raise CourseError(
+            "--scheduler needs Dask: pip install 'attention-notebooks[cluster]'"
+        ) from error
+    try:
+        client = cast(Any, distributed).Client(address, timeout=CONNECT_SECONDS)
+    except (OSError, ValueError) as error:
+        raise CourseError(f"no Dask scheduler answers at {address}: {error}") from error
+    with client:
+        threads = client.nthreads()
+        if not threads:
+            raise CourseError(f"the scheduler at {address} has no workers")
+        client.run(task.require_same, __version__, wall)
+
+        def share(shared: Any) -> Any:
+            return client.scatter([shared], broadcast=True)[0]
+
+        yield client.get_executor(pure=False, retries=ATTEMPTS - 1), share, sum(threads.values())
 
 
 class WorkerDied(Exception):
@@ -99,7 +157,8 @@ class _Worker:
 
     def _started(self) -> ProcessPoolExecutor:
         if self._pool is None:
-            context = get_context("spawn")
+            context = get_context("forkserver")
+            context.set_forkserver_preload(PRELOADED)
             pool = ProcessPoolExecutor(1, mp_context=context, initializer=_settle_in)
             self._pid = pool.submit(os.getpid).result(LONGEST_SECONDS)
             self._pool = pool

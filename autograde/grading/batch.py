@@ -1,0 +1,75 @@
+"""Grade many submissions: workers do each from bytes to page, this process alone saves."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from autograde.course import CourseError, Lesson
+from autograde.grading import state, workers
+from autograde.grading.task import Done
+from autograde.sandbox.wall import exposed, missing
+
+AHEAD = 2
+"""How many submissions are with each worker: one at work, the next waiting."""
+
+
+@dataclass(frozen=True)
+class How:
+    """How a class is graded: behind a wall, all of it anew, on how many processes or on what."""
+
+    workers: int
+    wall: bool = True
+    regrade: bool = False
+    scheduler: str = ""
+
+
+def grade_class(
+    submissions: list[tuple[str, Lesson]],
+    how: How,
+    stopped: Callable[[], bool] = lambda: False,
+    say: Callable[[str], None] = lambda step: None,
+) -> Iterator[Done]:
+    """Grade submissions of one course, in the order in which they are done.
+
+    Killed at any moment, the next call goes on from what is stored. When `stopped()` says so,
+    what runs is ended, and what is done is saved. `say` is told what is going on before the first
+    submission is done.
+
+    Raises:
+        Stop: nothing (more) can be graded, whatever the submission.
+        CourseError: the cluster cannot be used, or nbgrader's configuration is missing.
+    """
+    root = submissions[0][1].root
+    with state.one_run(root):
+        state.require_room(root)
+        state.sweep(root)
+        number = min(how.workers, len(submissions))
+        if how.scheduler:
+            places = workers.on_cluster(how.scheduler, how.wall)
+        else:
+            places = workers.on_this_machine(number, how.wall)
+        with places as (executor, share, number):
+            say("starting workers")
+            # nbgrader takes a second to import, in which the workers start
+            from autograde.course_config import course_config
+            from autograde.grading import gradebook as book
+            from autograde.grading.coordinator import Coordinator, Run
+
+            say("reading the gradebook")
+            config = course_config(root)
+            book.copy_gradebook(root, config)
+            with book.open_gradebook(config) as gradebook:
+                say("first submissions")
+                coordinator = Coordinator(root, config, gradebook, wall=how.wall)
+                run = Run(coordinator, executor, share, how.regrade)
+                yield from run.all(submissions, AHEAD * number, stopped)
+
+
+def require_wall(root: Path) -> None:
+    """Raises CourseError when students' code cannot be kept away from this course."""
+    problem = missing() or exposed(root)
+    if problem:
+        raise CourseError(
+            f"{problem}\nWithout a wall students' code can do whatever you can. "
+            "If you trust it, grade with --no-wall (nbgrader: --Run.wall=False)."
+        )

@@ -1,0 +1,266 @@
+"""The gradebook, nbgrader's database: opened and copied, what is saved, what it holds."""
+
+import hashlib
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from nbgrader.api import (
+    BaseCell,
+    Comment,
+    Grade,
+    Gradebook,
+    Notebook,
+    Student,
+    SubmittedAssignment,
+    SubmittedNotebook,
+)
+from nbgrader.coursedir import CourseDirectory
+from nbgrader.preprocessors import AssignLatePenalties
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import DBAPIError
+from traitlets.config import Config
+
+from autograde.course import Lesson
+from autograde.course_config import without_order_warnings
+from autograde.grading.state import Stop, state_folder
+from autograde.grading.task import Marks, Scores
+
+COPIES = 5
+"""How many copies of the gradebook are kept."""
+
+Place = tuple[str, Lesson]
+"""A student and a lesson."""
+
+
+def copy_gradebook(root: Path, config: Config) -> Path | None:
+    """Copy an SQLite gradebook and look whether it is sound; other databases have their own ways.
+
+    Raises:
+        Stop: the gradebook is damaged, or cannot be copied.
+    """
+    url = make_url(CourseDirectory(config=config).db_url)
+    if url.get_backend_name() != "sqlite" or not url.database:
+        return None
+    gradebook, folder = Path(url.database), state_folder(root) / "gradebooks"
+    copies = sorted(folder.glob("gradebook-*.db"))
+    target = folder / f"gradebook-{datetime.now():%Y%m%d-%H%M%S-%f}.db"
+    fresh = folder / "copying"
+    try:
+        folder.mkdir(exist_ok=True)
+        fresh.unlink(missing_ok=True)
+        # not read-only: what a killed run left half written is rolled back when it is opened
+        address = f"{gradebook.resolve().as_uri()}?mode=rw"
+        with (
+            closing(sqlite3.connect(address, uri=True)) as old,
+            closing(sqlite3.connect(fresh)) as new,
+        ):
+            old.backup(new)
+            (verdict,) = new.execute("PRAGMA quick_check(1)").fetchone()
+        if verdict != "ok":
+            raise sqlite3.DatabaseError(verdict)
+        fresh.replace(target)
+    except sqlite3.OperationalError as error:
+        fresh.unlink(missing_ok=True)
+        raise Stop(f"{gradebook} cannot be copied to {folder}: {error}") from error
+    except sqlite3.DatabaseError as error:
+        fresh.unlink(missing_ok=True)
+        raise Stop(f"the gradebook {gradebook} is damaged: {error}. {last_copy(root)}") from error
+    for old_copy in copies[: -(COPIES - 1)]:
+        old_copy.unlink()
+    return target
+
+
+@contextmanager
+def open_gradebook(config: Config) -> Iterator[Gradebook]:
+    """The course's gradebook.
+
+    Raises:
+        Stop: it cannot be opened, or what is done with it fails.
+    """
+    course = CourseDirectory(config=config)
+    try:
+        with Gradebook(course.db_url, course.course_id) as gradebook:
+            # each submission gets a session of its own, so that nothing in it is old; else every
+            # row would be read again after each of nbgrader's commits
+            gradebook.db.remove()
+            gradebook.db.configure(expire_on_commit=False)
+            yield gradebook
+    except DBAPIError as error:
+        where = make_url(course.db_url).render_as_string(hide_password=True)
+        copy = last_copy(Path(course.root))
+        raise Stop(f"the gradebook {where} cannot be used: {error.orig}. {copy}") from error
+
+
+def last_copy(root: Path) -> str:
+    """Where the newest copy of the gradebook is, in words."""
+    copies = sorted((state_folder(root) / "gradebooks").glob("gradebook-*.db"))
+    if not copies:
+        return "There is no copy of it."
+    return f"The last copy, from before the last run, is {copies[-1]}."
+
+
+def save(
+    gradebook: Gradebook,
+    place: Place,
+    timestamp: datetime | None,
+    scores: Scores,
+    late: AssignLatePenalties,
+) -> None:
+    """Save one submission, as nbgrader's autograde does: student, time, scores, lateness.
+
+    Args:
+        timestamp: when it was handed in, if that is known.
+        late: nbgrader's step for late submissions, with the course's policy.
+    """
+    student, lesson = place
+    when = {} if timestamp is None else {"timestamp": timestamp}
+    gradebook.update_or_create_student(student)
+    with without_order_warnings():
+        gradebook.update_or_create_submission(lesson.name, student, **when)
+    save_scores(gradebook, place, scores)
+    penalise(gradebook, place, late)
+    note_written(place, scores)
+    gradebook.db.remove()  # else the session would keep the whole class in memory
+
+
+def save_scores(gradebook: Gradebook, place: Place, scores: Scores) -> None:
+    """Write the scores and automatic comments of one notebook; the caller commits.
+
+    nbgrader commits cell by cell. Here a killed run leaves all of a notebook or nothing.
+
+    A score given by hand stays. It wants a second look where the automatic one moved or the answer
+    in words is another by now. Keep that request until a teacher marks it as seen in Formgrader.
+    """
+    notebook = _notebook(gradebook, place)
+    grades, comments = (_by_cell(gradebook, notebook, kind) for kind in (Grade, Comment))
+    for name, score in scores.automatic.items():
+        grade = grades[name]
+        changed = grade.auto_score != score
+        if name in scores.written:
+            changed = _last_written(place, name) != scores.written[name]
+        grade.auto_score = score
+        if grade.manual_score is None:
+            grade.needs_manual_grade = score is None
+        else:
+            grade.needs_manual_grade = bool(changed or grade.needs_manual_grade)
+    for name, comment in scores.comments.items():
+        comments[name].auto_comment = comment
+
+
+def note_written(place: Place, scores: Scores) -> None:
+    """Note which written answers the gradebook has now; after the commit, so that a run that is
+    killed before it asks for the second look again."""
+    for name, digest_ in scores.written.items():
+        path = _written(place, name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(digest_)
+
+
+def _last_written(place: Place, name: str) -> str:
+    path = _written(place, name)
+    return path.read_text() if path.is_file() else ""
+
+
+def _written(place: Place, name: str) -> Path:
+    student, lesson = place
+    return state_folder(lesson.root) / "written" / student / lesson.name / name
+
+
+def penalise(gradebook: Gradebook, place: Place, late: AssignLatePenalties) -> None:
+    """Save what lateness costs the score as it is now, and commit."""
+    student, lesson = place
+    submission = gradebook.find_submission(lesson.name, student)
+    notebook = _notebook(gradebook, place)
+    notebook.late_submission_penalty = None
+    if submission.total_seconds_late > 0:
+        gradebook.db.flush()
+        gradebook.db.refresh(notebook)
+        penalty = late.plugin_inst.late_submission_penalty(
+            submission.student_id, notebook.score, submission.total_seconds_late
+        )
+        if penalty is not None:
+            notebook.late_submission_penalty = late._check_late_penalty(notebook, penalty)
+    gradebook.db.commit()
+
+
+def _notebook(gradebook: Gradebook, place: Place) -> SubmittedNotebook:
+    student, lesson = place
+    return gradebook.find_submission_notebook(lesson.notebook, lesson.name, student)
+
+
+def _by_cell(gradebook: Gradebook, notebook: SubmittedNotebook, kind: Any) -> dict[str, Any]:
+    rows = gradebook.db.query(BaseCell.name, kind).join(kind, kind.cell_id == BaseCell.id)
+    return dict(rows.filter(kind.notebook_id == notebook.id).all())
+
+
+def marks_of_class(
+    gradebook: Gradebook, lesson: Lesson, student: str | None = None
+) -> dict[str, Marks]:
+    """What the gradebook holds of a lesson's submissions, or of one, by student."""
+    found: dict[str, Marks] = {}
+    grades = (BaseCell.name, Grade.auto_score, Grade.manual_score, Grade.extra_credit)
+    rows = rows_of_class(gradebook, lesson, Grade, *grades, Grade.max_score)
+    for who, extension, penalty, name, auto, manual, extra, points in _only(rows, student):
+        marks = found.setdefault(who, Marks(penalty=penalty, extension=str(extension)))
+        marks.automatic[name] = auto
+        marks.by_hand[name] = manual, extra
+        marks.points[name] = float(points)
+    comments = (BaseCell.name, Comment.auto_comment, Comment.manual_comment)
+    rows = rows_of_class(gradebook, lesson, Comment, *comments)
+    for who, _, _, name, comment, by_hand in _only(rows, student):
+        if who in found:
+            found[who].comments[name] = comment
+            found[who].comments_by_hand[name] = by_hand
+    gradebook.db.remove()
+    return found
+
+
+def _only(rows: Any, student: str | None) -> Any:
+    return rows if student is None else rows.filter(Student.id == student)
+
+
+def rows_of_class(gradebook: Gradebook, lesson: Lesson, kind: Any, *columns: Any) -> Any:
+    """Columns of every grade or comment of a lesson, after the student, extension and penalty."""
+    facts = (Student.id, SubmittedAssignment.extension, SubmittedNotebook.late_submission_penalty)
+    return (
+        gradebook.db.query(*facts, *columns)
+        .select_from(kind)
+        .join(BaseCell, BaseCell.id == kind.cell_id)
+        .join(SubmittedNotebook, SubmittedNotebook.id == kind.notebook_id)
+        .join(Notebook, Notebook.id == SubmittedNotebook.notebook_id)
+        .join(SubmittedAssignment, SubmittedAssignment.id == SubmittedNotebook.assignment_id)
+        .join(Student, Student.id == SubmittedAssignment.student_id)
+        .filter(Notebook.name == lesson.notebook)
+        .filter(SubmittedAssignment.assignment.has(name=lesson.name))
+    )
+
+
+def digest_of_scores(marks: Marks) -> str:
+    """A digest of the automatic scores."""
+    return digest(sorted((name, _number(score)) for name, score in marks.automatic.items()))
+
+
+def digest_by_hand(marks: Marks) -> str:
+    """A digest of what people gave, and of what lateness cost."""
+    given = {name: tuple(map(_number, by_hand)) for name, by_hand in marks.by_hand.items()}
+    facts = [sorted(given.items()), sorted(marks.comments_by_hand.items()), _number(marks.penalty)]
+    return digest(facts)
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{float(value):.6f}"
+
+
+def digest(facts: Any) -> str:
+    """A digest of facts that print the same when they are the same."""
+    return hashlib.sha256(repr(facts).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def waiting(gradebook: Gradebook, lesson: Lesson) -> int:
+    """How many answers of a lesson are still to be graded by hand."""
+    rows = rows_of_class(gradebook, lesson, Grade, Grade.id)
+    return int(rows.filter(Grade.needs_manual_grade).count())

@@ -1,0 +1,232 @@
+"""One submission, top to bottom: restore, run, judge, sanitise, page.
+
+A worker does all of it, here or on another machine; the coordinator only saves what comes back.
+nbgrader's own commands and `autograde self` call the same steps.
+"""
+
+import hashlib
+import json
+from functools import lru_cache
+
+import nbformat
+import torch
+from nbformat import NotebookNode
+
+from autograde import __version__
+from autograde.authoring import expected, program
+from autograde.course import CourseError, Lesson, grade_id, parse_text
+from autograde.grading import feedback
+from autograde.grading.markup import sanitise_text
+from autograde.grading.outputs import Figures, reduce_outputs
+from autograde.grading.run import Ran, figures_of, make_job, put_outputs, run_job
+from autograde.grading.state import seed_of
+from autograde.grading.submission import Submission, parse_submission
+from autograde.grading.submission import restore as put_back
+from autograde.grading.task import Graded, Scores, Task
+from autograde.grading.verdicts import NOTE, UNJUDGED, graded_note, judge_notebook, show_verdicts
+from autograde.grading.versions import Version, notebook, version_of
+from autograde.rubric.judge import Verdict
+from autograde.rubric.key import Key, unpack_keys
+from autograde.sandbox import template
+from autograde.sandbox.wall import missing
+
+
+def grade(task: Task, versions: tuple[Version, ...]) -> Graded:
+    """Grade a submission, made from one of these versions of its lesson.
+
+    Raises:
+        CourseError: this process may not grade it, it was made from no such version, the reference
+            fails, or no kernel can be started.
+    """
+    require_same(task.package, task.wall)
+    torch.set_num_threads(1)  # as many processes as cores compute already
+    submission = parse_submission(task.handed_in.notebook)
+    version = version_of(submission.nb, versions)
+    lesson, released, figures = version.lesson, notebook(version), figures_of(version)
+
+    nb = restore(submission, released)
+    nb.metadata[NOTE]["wall"] = task.wall
+    if version.kept:
+        nb.metadata[NOTE]["earlier"] = True
+    seed = seed_of(task.secret, lesson.name, nb)
+    ran = run(nb, task.handed_in.files, seed, wall=task.wall, figures=figures, before=task.ran)
+    verdicts = judge(lesson, nb, keys_of(version, seed), practice_of(version), seed)
+    sanitise(lesson, nb, released, figures, verdicts)
+
+    scores = scores_of(nb, released, verdicts)
+    marks = task.marks.graded_again(scores)
+    put_schemes(nb, version)
+    file = to_file(nb)
+    note = nb.metadata[NOTE]
+    return Graded(
+        notebook=file,
+        scores=scores,
+        marks=marks,
+        page=feedback.page(file, lesson.notebook, marks),
+        ran=ran.to_bytes() if ran else b"",
+        problem=note["problem"] or _noticed(note["notes"]),
+        seconds=ran.seconds if ran else 0.0,
+    )
+
+
+def restore(submission: Submission, released: NotebookNode) -> NotebookNode:
+    """The submission with the lesson's own cells put back, and a note on what was wrong with it."""
+    submission = put_back(submission, released)
+    submission.nb.metadata[NOTE] = {"problem": submission.problem, "notes": submission.notes}
+    return submission.nb
+
+
+def run(
+    nb: NotebookNode,
+    files: dict[str, bytes],
+    seed: int,
+    *,
+    wall: bool,
+    figures: Figures,
+    before: bytes = b"",
+) -> Ran | None:
+    """Run a restored notebook and put the outputs into it; None if there is nothing to run.
+
+    Args:
+        files: what was handed in beside it.
+        before: what the last run gave, which is taken if it was a run of the same.
+    """
+    note = nb.metadata[NOTE]
+    if note["problem"]:
+        return None
+    job = make_job(nb, files, seed, wall=wall, figures=figures)
+    ran = Ran.from_bytes(before) if before else None
+    if ran is None or ran.key != job.key:
+        ran = run_job(job)
+    put_outputs(nb, ran, note)
+    return ran
+
+
+@lru_cache(maxsize=8)
+def _reference(version: Version) -> program.Program:
+    """The lesson's own answers, loaded once in a process."""
+    return program.load(version.lesson, parse_text(version.text.decode()))
+
+
+def keys_of(version: Version, seed: int) -> dict[str, Key]:
+    """The answer keys of one seed, by exercise, from one run of the reference.
+
+    Raises:
+        CourseError: the reference fails, or tolerances were not measured.
+    """
+    reference, tolerances = _reference(version), json.loads(version.tolerances or b"{}")
+    return {
+        exercise.name: expected.right_key(
+            reference, exercise, seed, tolerances.get(exercise.name, {})
+        )
+        for exercise in version.lesson.exercises
+    }
+
+
+def judge(
+    lesson: Lesson,
+    nb: NotebookNode,
+    keys: dict[str, Key],
+    practice: dict[str, Key],
+    seed: int,
+) -> dict[str, Verdict]:
+    """The verdicts on an executed notebook, by exercise; the notebook keeps them in its note.
+
+    A misconception is recognised from a second recording, on the practice seed, by the practice
+    data of the lesson; it never decides points.
+    """
+    note = nb.metadata[NOTE]
+    verdicts = judge_notebook(lesson, nb, keys, practice, note["problem"], note["notes"])
+    unjudged = [v.exercise for v in verdicts.values() if UNJUDGED in v.note]
+    if unjudged and not note["problem"]:
+        note["problem"] = f"The judge failed on {', '.join(unjudged)}: look at the feedback."
+    note.update(graded_note(verdicts, seed))
+    return verdicts
+
+
+@lru_cache(maxsize=8)
+def practice_of(version: Version) -> dict[str, Key]:
+    """Return the keys of the practice seed, with known mistakes; none where they were not kept."""
+    return unpack_keys(version.practice) if version.practice else {}
+
+
+def sanitise(
+    lesson: Lesson,
+    nb: NotebookNode,
+    released: NotebookNode,
+    figures: Figures,
+    verdicts: dict[str, Verdict],
+) -> None:
+    """Make a judged notebook what pages may show: verdicts, text, pictures, nothing that acts."""
+    reduce_outputs(nb, figures)
+    sanitise_text(nb, released)
+    show_verdicts(lesson, nb, verdicts)
+
+
+def scores_of(nb: NotebookNode, released: NotebookNode, verdicts: dict[str, Verdict]) -> Scores:
+    """What is to be saved of a judged notebook.
+
+    A written answer waits for a person, unless it was left as it was handed out or emptied.
+    """
+    given = {grade_id(cell): cell.source for cell in released.cells}
+    automatic: dict[str, float | None] = {}
+    points, written, comments = {}, {}, {}
+    for cell in nb.cells:
+        kind, name = cell.metadata.get("nbgrader", {}), grade_id(cell) or ""
+        untouched = cell.source == given.get(name)
+        if kind.get("grade"):
+            verdict = verdicts.get(name.removeprefix("test_"))
+            points[name] = float(kind["points"])
+            if verdict is None:
+                put_there_again = name in nb.metadata[NOTE]["notes"]
+                empty = untouched or (not cell.source.strip() and not put_there_again)
+                automatic[name] = 0.0 if empty else None
+                written[name] = _digest(cell.source)
+            else:
+                automatic[name] = verdict.points
+        if kind.get("solution"):
+            comments[name] = feedback.NO_ANSWER if untouched else None
+    return Scores(automatic, points, written, comments)
+
+
+def put_schemes(nb: NotebookNode, version: Version) -> None:
+    """Give the questions their marking schemes, which graders see and students do not."""
+    questions = {written.question_cell for written in version.lesson.written}
+    if not questions:
+        return
+    with_scheme = {grade_id(c): c.source for c in parse_text(version.text.decode()).cells}
+    for cell in nb.cells:
+        if (name := grade_id(cell)) in questions:
+            cell.source = with_scheme[name]
+
+
+def to_file(nb: NotebookNode) -> bytes:
+    """The notebook as its file, as nbgrader writes it."""
+    text: str = nbformat.writes(nb)
+    return f"{text}\n".encode("utf-8", "surrogatepass")
+
+
+def require_same(package: str, wall: bool) -> None:
+    """Raises CourseError when this process would grade by other rules than the coordinator."""
+    if package != __version__:
+        raise CourseError(
+            f"this worker has version {__version__} of attention-notebooks, the coordinator "
+            f"{package}; give all of them the same"
+        )
+    if wall and (problem := missing()):
+        raise CourseError(f"this worker has no wall: {problem}")
+
+
+def warm(wall: bool) -> None:
+    """Start the template of the kernels, which warms up while the coordinator reads."""
+    if wall:
+        template.current()
+
+
+def _noticed(notes: dict[str, list[str]]) -> str:
+    """What happened in single cells, in one line."""
+    return "; ".join(f"{cell} {text}" for cell, said in notes.items() for text in said)
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,0 +1,222 @@
+"""What grading keeps in the course's folder `.autograde/`: lock, secret, what was run and graded.
+
+`ran/LESSON/STUDENT` holds what the last run of a submission gave, `graded/LESSON/STUDENT.json`
+what it was last graded by. Each file is put in place whole: a killed run leaves either the old one
+or the new one.
+"""
+
+import errno
+import fcntl
+import hashlib
+import hmac
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from pathlib import Path
+
+from nbformat import NotebookNode
+
+from autograde import __version__
+from autograde.course import CourseError
+
+LEAST_FREE_BYTES = 50_000_000
+FULL = (errno.ENOSPC, errno.EDQUOT)
+GO_ON = "What was finished is kept: run autograde grade again to go on."
+FRESH = ".fresh"
+
+
+class Stop(CourseError):
+    """Nothing more can be graded, whatever the submission; the message says why."""
+
+
+def state_folder(root: Path) -> Path:
+    """The folder for what is grading's own."""
+    folder = root / ".autograde"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file so that it is there whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = path.with_name(f".{os.getpid()}{FRESH}")
+    try:
+        fresh.write_bytes(content)
+        fresh.replace(path)
+    except OSError:
+        fresh.unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def one_run(root: Path) -> Iterator[None]:
+    """Hold the course for this run; it is let go when the process ends, however it does.
+
+    Raises:
+        Stop: another run holds it, or nothing can be written in the course.
+    """
+    try:
+        path = state_folder(root) / "lock"
+        file = open(path, "a+", encoding="utf-8")  # noqa: SIM115 (closed below)
+    except OSError as error:
+        raise Stop(f"cannot write in the course {root}: {error.strerror}") from error
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.seek(0)
+            raise Stop(
+                f"{root} is being graded already, by {file.read().strip() or 'another process'}. "
+                "Wait until that is done."
+            ) from None
+        file.truncate(0)
+        file.write(f"process {os.getpid()} since {datetime.now():%Y-%m-%d %H:%M:%S}")
+        file.flush()
+        yield
+
+
+def require_room(root: Path) -> None:
+    """Raises Stop when the disk is (nearly) full or nothing can be written in the course."""
+    free = shutil.disk_usage(root).free
+    if free < LEAST_FREE_BYTES:
+        raise Stop(
+            f"{free / 1e6:.0f} MB are free on the disk of {root}; grading needs "
+            f"{LEAST_FREE_BYTES / 1e6:.0f} MB at least. Make room first. {GO_ON}"
+        )
+    for folder in (root, *(root / name for name in ("autograded", "feedback"))):
+        if folder.exists() and not os.access(folder, os.W_OK):
+            raise Stop(f"cannot write in {folder}: grading changes it")
+
+
+def why_disk(root: Path, error: OSError) -> str:
+    """What an error of the file system means for whoever grades."""
+    if error.errno in FULL:
+        return f"the disk is full ({error.filename or root}). Make room. {GO_ON}"
+    return f"{error.filename or root}: {error.strerror}. {GO_ON}"
+
+
+def course_secret(root: Path) -> bytes:
+    """The course's secret, made on first use and readable by its owner alone."""
+    path = state_folder(root) / "secret"
+    if not path.is_file():
+        fresh = path.with_name(f"secret.{os.getpid()}")
+        fresh.touch(mode=0o600)
+        fresh.write_text(secrets.token_hex(32))
+        with suppress(FileExistsError):  # another process was first; then its secret counts
+            os.link(fresh, path)
+        fresh.unlink()
+    return bytes.fromhex(path.read_text())
+
+
+def seed_of(secret: bytes, lesson: str, nb: NotebookNode) -> int:
+    """The seed of a restored submission, by its code: a regrade gets the same.
+
+    Text does not count: nbgrader puts marking schemes into it on the way.
+    """
+    code = "\0".join(cell.source for cell in nb.cells if cell.cell_type == "code")
+    text = f"{lesson}\0{code}".encode("utf-8", "surrogatepass")
+    return int.from_bytes(hmac.digest(secret, text, hashlib.sha256)[:7], "big")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """How a submission was graded.
+
+    `graded` is a digest of all that decided its scores, `scores` of the automatic scores that
+    were saved, `page` of all that is on its feedback page.
+    """
+
+    graded: str
+    scores: str
+    page: str
+    problem: str
+    walled: bool
+    seconds: float
+    version: str
+
+
+def read_entry(root: Path, lesson: str, student: str) -> Entry | None:
+    """How a submission was last graded; nothing if it never was or that cannot be read."""
+    try:
+        return Entry(**json.loads(_entry(root, lesson, student).read_bytes()))
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def keep_entry(root: Path, lesson: str, student: str, entry: Entry) -> None:
+    write_whole(_entry(root, lesson, student), json.dumps(asdict(entry)).encode())
+
+
+def read_ran(root: Path, lesson: str, student: str) -> bytes:
+    """What the last run of a submission gave, which may be cut short; empty if it never ran."""
+    try:
+        return _ran(root, lesson, student).read_bytes()
+    except OSError:
+        return b""
+
+
+def keep_ran(root: Path, lesson: str, student: str, ran: bytes) -> None:
+    write_whole(_ran(root, lesson, student), ran)
+
+
+def sweep(root: Path) -> None:
+    """Remove what a killed run was writing; only for the process that holds the course."""
+    for folder in ("ran", "graded"):
+        for left in (state_folder(root) / folder).rglob(f".*{FRESH}"):
+            left.unlink()
+
+
+def _entry(root: Path, lesson: str, student: str) -> Path:
+    return state_folder(root) / "graded" / lesson / f"{student}.json"
+
+
+def _ran(root: Path, lesson: str, student: str) -> Path:
+    return state_folder(root) / "ran" / lesson / student
+
+
+INPUTS = (
+    "nbgrader_config.py", "source/curriculum.toml", ".autograde/secret",
+    "source/{}", "notebooks/{}", "solutions/{}", "submitted/*/{}",
+)  # fmt: skip
+OUTPUTS = ("gradebook.db", "autograded/*/{}", "feedback/*/{}", ".autograde/graded/{}")
+
+
+def fingerprint(root: Path, lessons: list[str], patterns: tuple[str, ...]) -> str:
+    """A digest of names, sizes and times of files: it stays while nobody writes to them."""
+    found = set()
+    for place in {p for name in lessons for text in patterns for p in root.glob(text.format(name))}:
+        for path in [place, *place.rglob("*")]:
+            # the notebooks in source/ are made from the text beside them
+            if not path.is_dir() and (path.suffix != ".ipynb" or "source" not in path.parts):
+                facts = path.lstat()
+                found.add((str(path), facts.st_size, facts.st_mtime_ns))
+    return hashlib.sha256(json.dumps([__version__, sorted(found)]).encode()).hexdigest()
+
+
+def settled(root: Path, how: list[object], now: list[str]) -> str:
+    """What was said at the end of the last run, if nothing has been written since; else nothing.
+
+    Args:
+        how: what was asked for.
+        now: fingerprints of inputs and outputs.
+    """
+    try:
+        kept = json.loads(_settled(root).read_bytes())
+        return str(kept["said"]) if [kept["how"], kept["files"]] == [how, now] else ""
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+
+
+def keep_settled(root: Path, how: list[object], now: list[str], said: str) -> None:
+    """Note that a run has left nothing to do, and what it said."""
+    kept = {"how": how, "files": now, "said": said}
+    write_whole(_settled(root), json.dumps(kept).encode())
+
+
+def _settled(root: Path) -> Path:
+    return root / ".autograde" / "settled.json"

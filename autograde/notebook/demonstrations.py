@@ -1,0 +1,75 @@
+"""Demonstrations: cells that are run by students, and skipped in grading and by Validate.
+
+The first line of such a cell is `# demonstration`, with or without words after a colon. A kernel
+sees a cell's text and not its tags, so the text has to say it.
+"""
+
+import os
+import re
+import symtable
+from collections.abc import Iterator
+from typing import Any
+
+from IPython.core.getipython import get_ipython
+
+FIRST_LINE = re.compile(r"# demonstration(:.*)?$")
+SKIPPED = "A demonstration: it is not run in grading."
+
+_skipped: set[str] = set()
+
+
+def skip_demonstrations() -> None:
+    """In a notebook that nbgrader runs, replace each demonstration by a line that says so."""
+    shell: Any = get_ipython()
+    if shell is not None and os.environ.get("NBGRADER_EXECUTION"):
+        shell.input_transformers_cleanup.append(_without_demonstration)
+
+
+def is_demonstration(source: str) -> bool:
+    return bool(FIRST_LINE.match(source.partition("\n")[0].rstrip()))
+
+
+def bound_names(source: str) -> set[str]:
+    """The names that a cell binds for the cells after it.
+
+    Raises:
+        SyntaxError: the cell is no Python.
+    """
+    symbols = symtable.symtable(source, "cell", "exec").get_symbols()
+    return {s.get_name() for s in symbols if s.is_assigned() or s.is_imported() or s.is_namespace()}
+
+
+def needed_names(source: str) -> set[str]:
+    """The names that a cell takes from the cells before it, its functions included.
+
+    Raises:
+        SyntaxError: the cell is no Python.
+    """
+    module = symtable.symtable(source, "cell", "exec")
+    used = {s.get_name() for s in module.get_symbols() if s.is_referenced()}
+    for table in _inner(module):
+        used |= {s.get_name() for s in table.get_symbols() if s.is_global()}
+    return used - bound_names(source)
+
+
+def _inner(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
+    for child in table.get_children():
+        yield child
+        yield from _inner(child)
+
+
+def _without_demonstration(lines: list[str]) -> list[str]:
+    if not lines or not is_demonstration(lines[0]):
+        return lines
+    try:
+        _skipped.update(bound_names("".join(lines)))
+    except SyntaxError:
+        return lines  # a student's own, which fails by itself
+    return [f"print({SKIPPED!r})\n"]
+
+
+def missing_because_skipped(name: str | None) -> str:
+    """Return why a name is missing, when a skipped demonstration would have bound it; else ""."""
+    if name not in _skipped:
+        return ""
+    return f"{name} comes from a demonstration, and demonstrations are not run in grading."

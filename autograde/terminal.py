@@ -1,0 +1,149 @@
+"""A class being graded, on the terminal: a bar, a line for each problem, a summary."""
+
+import signal
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from statistics import fmean
+from types import FrameType
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TextColumn,
+    TimeRemainingColumn,
+)
+from rich.text import Text
+
+from autograde.course import Lesson
+from autograde.grading.batch import How, grade_class
+from autograde.grading.state import INPUTS, OUTPUTS, fingerprint, keep_settled, settled
+from autograde.grading.task import Done
+
+INTERRUPTED = 130
+GRADED, UNCHANGED, FAILED = "graded", "unchanged", "not graded"
+NO_WALL = "NO WALL: students' code ran as you and could reach what you can\n"
+
+
+class _Rate(ProgressColumn):
+    """Submissions a minute."""
+
+    def render(self, task: Task) -> Text:
+        return Text(f"{task.speed * 60:.0f}/min" if task.speed else "")
+
+
+def grade(found: list[tuple[str, Lesson]], how: How, *, whole: bool) -> int:
+    """Grade, and show how it goes; the exit code.
+
+    Args:
+        whole: these are all submissions of their lessons.
+    """
+    root, lessons = found[0][1].root, list(dict.fromkeys(lesson for _, lesson in found))
+    names = [lesson.name for lesson in lessons]
+    before = fingerprint(root, names, INPUTS)
+    asked: list[object] = [names, how.wall]
+    whole = whole and not how.regrade
+    if whole and (said := settled(root, asked, [before, fingerprint(root, names, OUTPUTS)])):
+        print(f"nothing has changed since the last run\n{said}")
+        return 0
+    counts, stopped = _run(found, how)
+    said, up_to_date = _summary(lessons, counts)
+    said += "wall:      every notebook ran behind a wall of its own\n" if how.wall else NO_WALL
+    said += f"feedback:  {root / 'feedback'}"
+    print(said)
+    if stopped:
+        print(
+            f"stopped: {sum(counts.values())} of {len(found)} are done. "
+            "Run autograde grade again to go on."
+        )
+        return INTERRUPTED
+    failed = any(kind == FAILED for _, kind in counts)
+    if whole and up_to_date and not failed:
+        keep_settled(root, asked, [before, up_to_date], said)
+    return 1 if failed else 0
+
+
+def _run(found: list[tuple[str, Lesson]], how: How) -> tuple[Counter[tuple[str, str]], bool]:
+    """How many submissions of each lesson are done, by what became of them; whether Ctrl-C ended
+    it."""
+    counts: Counter[tuple[str, str]] = Counter()
+    columns = (
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), _Rate(),
+        TimeRemainingColumn(), TextColumn("left"),
+    )  # fmt: skip
+    with _ctrl_c() as stopped, Progress(*columns, console=Console()) as progress:
+        bar = progress.add_task("starting", total=len(found))
+
+        def say(step: str) -> None:
+            progress.update(bar, description=step)
+
+        try:
+            for done in grade_class(found, how, stopped, say):
+                counts[done.lesson, _kind(done)] += 1
+                say(f"grading {done.lesson}")
+                if done.problem:
+                    progress.print(_line(done), soft_wrap=True, highlight=False)
+                progress.advance(bar)
+        except KeyboardInterrupt:
+            return counts, True
+    return counts, False
+
+
+def _kind(done: Done) -> str:
+    if done.failed:
+        return FAILED
+    return UNCHANGED if done.unchanged else GRADED
+
+
+def _line(done: Done) -> str:
+    head = "[bold]not graded:[/] " if done.failed else ""
+    return f"{head}{escape(done.student)} {done.lesson}: {escape(done.problem)}"
+
+
+def _summary(lessons: list[Lesson], counts: Counter[tuple[str, str]]) -> tuple[str, str]:
+    """One line for each lesson; and a fingerprint of the outputs, if they show what the gradebook
+    holds."""
+    from autograde.course_config import course_config
+    from autograde.grading.coordinator import shown
+    from autograde.grading.gradebook import marks_of_class, open_gradebook, waiting
+
+    root, said, all_shown = lessons[0].root, "", True
+    outputs = fingerprint(root, [lesson.name for lesson in lessons], OUTPUTS)
+    with open_gradebook(course_config(root)) as gradebook:
+        for lesson in lessons:
+            kinds = (GRADED, UNCHANGED, FAILED)
+            facts = [f"{n} {kind}" for kind in kinds if (n := counts[lesson.name, kind])]
+            marks = marks_of_class(gradebook, lesson)
+            if marks:
+                mean = fmean(each.total() for each in marks.values())
+                facts.append(f"mean {mean:.1f} of {lesson.points:g}")
+            if number := waiting(gradebook, lesson):
+                facts.append(f"{number} to be graded by hand in Formgrader")
+            facts.append(f"report: autograde report {lesson.name}")
+            said += f"{lesson.name}: {', '.join(facts)}\n"
+            all_shown = all_shown and shown(root, lesson, marks)
+    return said, outputs if all_shown else ""
+
+
+@contextmanager
+def _ctrl_c() -> Iterator[Callable[[], bool]]:
+    """Whether somebody wants it to stop; whoever asks a second time gets it at once."""
+    wishes: list[int] = []
+
+    def wish(number: int, frame: FrameType | None) -> None:
+        if wishes:
+            raise KeyboardInterrupt
+        wishes.append(number)
+
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = {number: signal.signal(number, wish) for number in numbers}
+    try:
+        yield lambda: bool(wishes)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

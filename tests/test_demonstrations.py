@@ -1,0 +1,93 @@
+"""Demonstrations: run by students, skipped in grading and by Validate."""
+
+from pathlib import Path
+
+import nbformat
+import pytest
+from conftest import HERE
+from nbformat import NotebookNode
+from nbgrader.validator import Validator
+
+from autograde.authoring import lint
+from autograde.authoring.sources import source_notebook
+from autograde.course import lessons
+from autograde.grading.run import execute
+from autograde.notebook.demonstrations import SKIPPED, bound_names, is_demonstration, needed_names
+from autograde.sandbox.wall import missing
+
+SETUP = "from autograde.notebook import show"
+TRAINING = "# demonstration: a minute of training\nlosses = [3, 2, 1]\nraise RuntimeError('it ran')"
+
+
+def code(source: str, **kind: object) -> NotebookNode:
+    cell = nbformat.v4.new_code_cell(source)
+    if kind:
+        cell.metadata["nbgrader"] = {"schema_version": 3, "task": False, **kind}
+    return cell
+
+
+@pytest.mark.parametrize("walled", [False, True])
+def test_grading_skips_it_and_a_cell_that_needs_it_says_so_in_one_line(
+    tmp_path: Path, walled: bool
+) -> None:
+    if walled and missing():
+        pytest.skip(missing())
+    cells = [
+        code(SETUP),
+        code(TRAINING),
+        code("print(losses)"),
+        code("print(other)"),
+        code("1 + 1"),
+    ]
+    execute(nbformat.v4.new_notebook(cells=cells), tmp_path, 7, wall=walled)
+    assert cells[1].outputs[0].text == f"{SKIPPED}\n"
+    (error,) = cells[2].outputs
+    assert error.traceback == [
+        "losses comes from a demonstration, and demonstrations are not run in grading"
+    ]
+    assert len(cells[3].outputs[0].traceback) > 1
+    assert cells[4].outputs[0].data["text/plain"] == "2"
+
+
+def test_validate_skips_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = "assert 'losses' not in globals()"
+    test = code(asked, grade=True, grade_id="test_it", locked=True, points=1, solution=False)
+    nb = nbformat.v4.new_notebook(cells=[code(SETUP), code(TRAINING), test])
+    nb.metadata["kernelspec"] = {"name": "python3", "display_name": "", "language": "python"}
+    nbformat.write(nb, tmp_path / "it.ipynb")
+    monkeypatch.chdir(tmp_path)
+    assert Validator(ignore_checksums=True).validate("it.ipynb") == {}
+
+
+@pytest.mark.parametrize(
+    ("source", "is_one"),
+    [
+        ("# demonstration", True),
+        ("# demonstration: slow", True),
+        ("# demonstrations of masks", False),
+        ("x = 1\n# demonstration", False),
+    ],
+)
+def test_the_first_line_alone_makes_one(source: str, is_one: bool) -> None:
+    assert is_demonstration(source) == is_one
+
+
+def test_names_that_a_cell_makes_and_needs() -> None:
+    source = "import torch as t\nfor i in range(n): total = i\ndef f(x):\n    return g(x) + t.e"
+    assert bound_names(source) == {"t", "i", "total", "f"}
+    assert needed_names(source) == {"range", "n", "g"}
+
+
+def in_lesson(cell: NotebookNode) -> list[str]:
+    lesson = lessons(HERE)["02_causal_mask"]
+    nb = source_notebook(lesson)
+    nb.cells.append(cell)
+    return lint.lint_source(lesson, nb)
+
+
+def test_the_linter_refuses_it_where_grading_needs_it() -> None:
+    assert in_lesson(code(TRAINING)) == []
+    (fault,) = in_lesson(code(TRAINING, grade_id="setup_more", grade=False, solution=False))
+    assert "setup_more is a demonstration, but grading needs it" in fault
+    faults = in_lesson(code("# demonstration\ntorch = None"))
+    assert any("needs torch of the cell 'torch = None'" in fault for fault in faults)
