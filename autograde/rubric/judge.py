@@ -97,7 +97,7 @@ def judge(
         max_points=key.points,
         lines=lines,
         beliefs=beliefs(outcomes, found, key) if key.mistakes else (),
-        note=BANNED if banned else stop_in_words(recording.stopped),
+        note=BANNED if banned else stop_in_words(recording.stopped) or _incomplete(outcomes),
     )
 
 
@@ -154,6 +154,11 @@ def _not_attempted(key: Key, outcomes: list[list[Outcome]]) -> bool:
         for outcome in found
     ]
     return all(outcome.not_attempted for outcome in calling)
+
+
+def _incomplete(outcomes: list[list[Outcome]]) -> str:
+    missing = any(outcome.error == NOT_REACHED for found in outcomes for outcome in found)
+    return "The rubric did not record every line." if missing else ""
 
 
 def stop_in_words(stopped: Stop | None) -> str:
