@@ -42,6 +42,10 @@ from tempfile import TemporaryDirectory
 from typing import Any, TypeVar, cast
 
 import nbformat
+from autograde.grading.judged import Judged, judge_result
+from autograde.grading.keys import keys_for
+from autograde.grading.pages import render
+from autograde.grading.seeds import seed_of
 
 from autograde.authoring.build import build
 from autograde.authoring.variants import read_variants
@@ -50,10 +54,6 @@ from autograde.grading import batch as grade
 from autograde.grading import pages
 from autograde.grading.batch import How, grade_class
 from autograde.grading.handed_in import submissions
-from autograde.grading.judged import Judged, judge_result
-from autograde.grading.keys import keys_for
-from autograde.grading.pages import render
-from autograde.grading.seeds import seed_of
 from autograde.sandbox.wall import missing
 
 HERE = Path(__file__).resolve().parent.parent

@@ -39,8 +39,8 @@ FILES = {
     "a_device": "was not handed in",
     "a_huge_file": "bytes, more than the 30000000 allowed",
     "a_deep_file": "The file is not JSON",
-    "another_kernel": "Not attempted",
-    "script_in_text": "Not attempted",
+    "another_kernel": "Not written yet",
+    "script_in_text": "Not written yet",
 }
 """Submissions that are strange as files, and words that their feedback must hold."""
 

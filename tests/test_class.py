@@ -41,9 +41,9 @@ SCORES = {
 }  # fmt: skip
 
 WORDS = {
-    "unfinished_untouched": "Not attempted yet.",
+    "unfinished_untouched": "Not written yet.",
     "syntax_error": "The answer cell raised SyntaxError",
-    "endless_loop": "The rubric was stopped: a call ran too long.",
+    "endless_loop": "The rubric was interrupted: a call took too long.",
     "process_ended": "The kernel died in the cell that begins 'import os'",
     "out_of_memory": "The kernel died in the cell that begins 'import os, signal'",
     "megabytes_of_output": "printed more than 8 MB",

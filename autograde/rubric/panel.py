@@ -170,11 +170,12 @@ def _table_html(name: str, table: Table) -> str:
         "<tr>" + "".join(_entry(e, (i, j) in table.wrong) for j, e in enumerate(row)) + "</tr>"
         for i, row in enumerate(table.rows)
     )
-    return (
-        '<table style="border-collapse:collapse;margin:.4em 0;font-size:90%">'
-        f'<caption style="text-align:left;color:{COLOURS["idle"]}">{name}, {escape(table.caption)}'
-        f"</caption><tbody>{rows}</tbody></table>"
+    head = (
+        f'<thead><tr><th scope="col" colspan="{len(table.rows[0])}" style="text-align:left;'
+        f'font-weight:normal;color:{COLOURS["idle"]}">{name}, {escape(table.caption)}</th></tr></thead>'
     )
+    style = "border-collapse:collapse;margin:.4em 0;font-size:90%"
+    return f'<table style="{style}">{head}<tbody>{rows}</tbody></table>'
 
 
 def _entry(text: str, wrong: bool) -> str:
