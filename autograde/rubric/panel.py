@@ -170,12 +170,11 @@ def _table_html(name: str, table: Table) -> str:
         "<tr>" + "".join(_entry(e, (i, j) in table.wrong) for j, e in enumerate(row)) + "</tr>"
         for i, row in enumerate(table.rows)
     )
-    head = (
-        f'<thead><tr><th scope="col" colspan="{len(table.rows[0])}" style="text-align:left;'
-        f'font-weight:normal;color:{COLOURS["idle"]}">{name}, {escape(table.caption)}</th></tr></thead>'
-    )
+    look = f"text-align:left;font-weight:normal;color:{COLOURS['idle']}"
+    title = f"{name}, {escape(table.caption)}"
+    head = f'<th scope="col" colspan="{len(table.rows[0])}" style="{look}">{title}</th>'
     style = "border-collapse:collapse;margin:.4em 0;font-size:90%"
-    return f'<table style="{style}">{head}<tbody>{rows}</tbody></table>'
+    return f'<table style="{style}"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
 
 
 def _entry(text: str, wrong: bool) -> str:
