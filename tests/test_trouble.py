@@ -17,7 +17,7 @@ from click.testing import CliRunner
 
 from autograde.cli import main
 from autograde.course import lessons
-from autograde.grading import coordinator, feedback, handed_in, pipeline, state, workers
+from autograde.grading import coordinator, feedback, handed_in, pipeline, state, task, workers
 from autograde.grading.run import Job, Ran
 from autograde.grading.submission import parse_submission
 from autograde.sandbox.wall import missing
@@ -34,7 +34,7 @@ def fakes(patch: pytest.MonkeyPatch) -> None:
         return Ran(job.key, [nothing] * len(job.cells), "", {}, 0.1)
 
     patch.setattr(workers, "Processes", ThreadPoolExecutor)
-    patch.setattr(pipeline, "warm", lambda wall: None)
+    patch.setattr(task, "warm", lambda wall: None)
     patch.setattr(pipeline, "run_job", run_job)
     patch.setattr(feedback, "page", lambda notebook, name, marks: b"a page")
 
