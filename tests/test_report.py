@@ -58,7 +58,8 @@ def test_the_page_says_what_the_class_shows(small_class: Lesson) -> None:
     assert page.headings[0] == (1, "Class report: The causal mask")
     for text in (
         "The file is not JSON", "Handed in, not graded.", "1 were handed in untouched",
-        "undefined: fewer than 10 students", "Psychometrika", "inputs drawn for it alone", __version__,
+        "undefined: fewer than 10 students", "Psychometrika", __version__,
+        "inputs drawn for it alone",
     ):  # fmt: skip
         assert text in page.text
 

@@ -160,7 +160,7 @@ def test_a_run_that_would_change_nothing_says_so_at_once(course: Path) -> None:
     assert graded()[0] == 0
     assert "nothing has changed" in graded()[1]
     (course / "submitted" / "other" / LESSON / "notes.txt").write_text("more")
-    code, said = graded()
+    _, said = graded()
     assert "nothing has changed" not in said
     assert "1 graded, 1 unchanged" in said
     (course / "feedback" / "other" / LESSON / "causal_mask.html").unlink()
