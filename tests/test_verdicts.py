@@ -4,8 +4,10 @@ import csv
 import json
 from pathlib import Path
 
+import nbformat
 import pytest
 
+from autograde.grading.state import seed_of
 from autograde.grading.verdicts import graded_note, read_verdicts
 from autograde.lms.spreadsheet import Cell, safe, write_table
 from autograde.rubric.judge import Failure, LineVerdict, Verdict
@@ -35,6 +37,20 @@ def test_the_seed_has_a_name_that_is_not_the_seed() -> None:
     names = {graded_note({}, seed)["seed"] for seed in range(16)}
     assert len(names) == 16
     assert all(len(name) == 6 for name in names)
+
+
+def test_every_submission_has_a_seed_of_its_own_and_keeps_it() -> None:
+    def seed(*sources: str, text: str = "") -> int:
+        cells = [nbformat.v4.new_code_cell(source) for source in sources]
+        cells.append(nbformat.v4.new_markdown_cell(text))
+        return seed_of(b"secret", "lesson", nbformat.v4.new_notebook(cells=cells))
+
+    assert len({seed(f"print({n})") for n in range(100)}) == 100
+    assert seed("1", text="a") == seed("1", text="b")
+    assert seed("1", "2") != seed("1\n2")
+    nothing = nbformat.v4.new_notebook()
+    assert seed_of(b"secret", "a", nothing) != seed_of(b"another", "a", nothing)
+    assert seed_of(b"secret", "a", nothing) != seed_of(b"secret", "b", nothing)
 
 
 def test_a_notebook_graded_without_verdicts_has_none() -> None:
