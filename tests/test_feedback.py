@@ -50,7 +50,6 @@ def test_a_wrong_line_has_its_reason(small_class: Lesson) -> None:
     assert re.search(r"✗ wrong seven tokens \S+", said)
 
 
-@pytest.mark.xfail(reason="no rubric hands over a second recording, on the practice seed, yet")
 def test_a_misconception_has_its_hint(small_class: Lesson) -> None:
     said = words(small_class, "bob")
     assert "This is what comes out when one thinks: “diagonal=1 means: with the diagonal.”" in said
