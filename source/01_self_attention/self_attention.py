@@ -152,7 +152,7 @@ def attention_scores(queries, keys):
 def _(r):
     r.each("entry [i, j] is query i · key j", attention_scores, (r.normal(2, 3), r.normal(4, 3)), (r.normal(7, 5), r.normal(7, 5)))
     r.each("one query, one key, keys of one number", attention_scores, (r.normal(1, 4), r.normal(1, 4)), (r.normal(3, 1), r.normal(2, 1)))
-    r.call("as many keys as numbers in a key", attention_scores, r.normal(3, 4), r.normal(4, 4))
+    r.call("as many keys as numbers in a key, large scores", attention_scores, 9 * r.normal(3, 4), 9 * r.normal(4, 4))
     r.conventions(attention_scores, r.normal(3, 2), r.normal(4, 2))
 
 # %% [markdown]
@@ -232,13 +232,12 @@ def stable_softmax(x, dim=-1):
 @rubric("stable_softmax", forbids=["softmax", "softmin", "cross_entropy", "scaled_dot_product_attention"])
 def _(r):
     far = 1e4 * r.signs(6)
-    r.each("softmax over the last dimension", stable_softmax, (r.normal(3),), (2 * r.normal(4, 5),), (r.normal(2, 4, 3).mT,))
-    r.each("over any other dim", stable_softmax, (r.normal(3, 2), 0), (300 + 20 * r.normal(2, 7, 3, 5), 1), (3 * r.normal(4, 6, 5), -2))
-    r.each("no inf or nan when numbers of one row are 20,000 apart", stable_softmax, (far[:3],), (1e4 * r.uniform(8),))
-    r.each("right when whole rows are 20,000 apart", stable_softmax, (r.normal(6, 3) + far[:, None],), (r.normal(3, 6) + far, -2))
-    r.call("the same in three dimensions", stable_softmax, r.normal(6, 4, 3) + far[:, None, None], dim=1)
+    r.each("softmax over the last dimension", stable_softmax, (r.normal(3),), (2 * r.normal(4, 5).round(),), (r.normal(2, 4, 3).mT,))
+    r.each("over any other dim", stable_softmax, (r.normal(3, 2), 0), (100 + 9 * r.normal(2, 7, 3, 5), 1), (3 * r.normal(4, 6, 5), -2))
+    rows = (r.normal(6, 3) + far[:, None],), (r.normal(3, 6) + far, -2), (r.normal(6, 4, 3) + far[:, None, None], 1)
+    r.idea.each("no inf or nan for numbers of ±10,000, in one row or from row to row", stable_softmax, (far[:3],), (1e4 * r.uniform(8),), *rows)
     r.forbids("is written from exp and sums", stable_softmax)
-    r.conventions(stable_softmax, r.normal(4, 6) + far, -2)
+    r.conventions(stable_softmax, r.normal(4, 6) + 200 * r.signs(6), -2)
 
 # %% [markdown]
 # Here is your softmax on the scores of the query *journey*, first divided by 4, then as they are,
@@ -739,7 +738,7 @@ def _(r):
     copy = r.copies(match_weights, v1, v2, source=v2)
     copy.outputs("v1 gives the output of v2", r.normal(2, 3), r.normal(6, 3))
     copy.outputs("also when d_in and d_out are equal", 2 * r.normal(5, 4), d_in=4, d_out=4)
-    copy.shares_nothing("a later change of one does not reach the other", r.normal(5, 3))
+    copy.idea.shares_nothing("a later change of one does not reach the other", r.normal(5, 3))
     copy.keeps_source("v2 is unchanged", r.normal(4, 3))
     copy.learns("v1 still computes with matrices of its own, and they can learn", r.normal(5, 3))
 
