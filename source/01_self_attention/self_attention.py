@@ -301,7 +301,7 @@ def dot_product_std(d_k, n_samples, generator):
 @rubric("dot_product_std")
 def _(r):
     r.sample("is close to sqrt(d_k), and never the same number twice", "near_root", dot_product_std, r.integer(40, 90), 8000, times=2)
-    r.sample("scatters from run to run as a measurement does", "scatters_about_root", dot_product_std, r.integer(7, 9), 400, times=600)
+    r.idea.sample("scatters from run to run as a measurement does", "scatters_about_root", dot_product_std, r.integer(7, 9), 400, times=600)
     r.sample("two samples are enough", "positive_floats", dot_product_std, 1, 2, times=3)
     r.follows_generator("draws from its generator alone, from torch's own for None", dot_product_std, 5, 30)
 
@@ -542,7 +542,7 @@ def _(r):
     layer = r.layer(SelfAttention_v1, d_in=3, d_out=2)
     layer.parameters("W_query W_key W_value", "d_in d_out")
     layer.outputs("gives the context vectors of any number of tokens", r.normal(2, 3), r.normal(1, 3), 2 * r.normal(6, 3))
-    layer.outputs("for any d_in and d_out", 2 * r.normal(5, 7), d_in=7, d_out=5)
+    layer.idea.outputs("for any d_in and d_out", 2 * r.normal(6, 7), d_in=7, d_out=5)
     layer.outputs("as many tokens as numbers, in and out", 2 * r.normal(4, 4), d_in=4, d_out=4)
     layer.starts_uniform("its matrices start from torch.rand, each from its own", d_in=40, d_out=30)
     layer.conventions(r.normal(6, 3))
@@ -614,7 +614,7 @@ def _(r):
     layer = r.layer(SelfAttention_v2, d_in=3, d_out=2, qkv_bias=False)
     layer.linear("W_query W_key W_value", "d_in -> d_out", bias="qkv_bias")
     layer.outputs("gives the context vectors of any number of tokens", r.normal(2, 3), r.normal(1, 3), 2 * r.normal(6, 3))
-    layer.outputs("for any d_in and d_out, with a bias if asked for", 2 * r.normal(5, 7), d_in=7, d_out=5, qkv_bias=True)
+    layer.idea.outputs("for any d_in and d_out, with a bias if asked for", 2 * r.normal(6, 7), d_in=7, d_out=5, qkv_bias=True)
     layer.outputs("as many tokens as numbers, in and out", 2 * r.normal(4, 4), d_in=4, d_out=4)
     layer.made_of("W_query, W_key and W_value are nn.Linear")
     layer.conventions(r.normal(6, 3))
