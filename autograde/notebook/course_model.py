@@ -4,7 +4,8 @@ The model reads <end> before the first word of a story, so every list of words t
 begins with that. `begin` makes such a list.
 """
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Sequence
 from copy import deepcopy
 from importlib import resources
 
@@ -17,21 +18,26 @@ from autograde.notebook.language import END, VOCABULARY, Story, decode, encode
 from autograde.notebook.tiny_gpt import TinyGPT
 from autograde.notebook.training import pairs
 
-CONTEXT = 48
-LAYERS, HEADS, WIDTH = 2, 4, 48
 
-
-def new_model(num_heads: int = HEADS) -> TinyGPT:
+def new_model(num_heads: int = 4) -> TinyGPT:
     """Return an untrained model of the course's size."""
-    return TinyGPT(len(VOCABULARY), WIDTH, CONTEXT, num_heads, LAYERS, dropout=0.0)
+    return TinyGPT(len(VOCABULARY), 48, 48, num_heads, num_layers=2, dropout=0.0)
 
 
-def course_model() -> TinyGPT:
-    """Return the trained model, in eval()."""
-    weights = resources.files("autograde.notebook").joinpath("model", "weights.safetensors")
-    model = new_model()
-    model.load_state_dict(load(weights.read_bytes()))
+def course_model(num_heads: int = 4) -> TinyGPT:
+    """Return the trained model with 4 heads a layer, or the one with 1; in eval(), on the CPU."""
+    files = resources.files("autograde.notebook").joinpath("model")
+    weights = load(files.joinpath(f"heads_{num_heads}.safetensors").read_bytes())
+    model = new_model(num_heads)
+    model.load_state_dict({name: weight.float() for name, weight in weights.items()})
     return model.eval()
+
+
+def without_mask(model: TinyGPT) -> TinyGPT:
+    """Let each word of the model see the words after it too, and return the model."""
+    for block in model.layers():
+        block.attention.mask.zero_()
+    return model
 
 
 def begin(text: str) -> list[str]:
@@ -40,19 +46,9 @@ def begin(text: str) -> list[str]:
 
 
 @torch.no_grad()
-def attention_maps(model: TinyGPT, tokens: Tensor) -> Tensor:
-    """Return every weight of every head: (b, n) -> (layers, b, heads, n, n)."""
-    x = model.embed(tokens)  # (b, n, d)
-    maps = []
-    for block in model.blocks:
-        maps.append(block.attention.weights(block.norm1(x)))  # (b, heads, n, n)
-        x = block(x)  # (b, n, d)
-    return torch.stack(maps)
-
-
 def attention_of(model: TinyGPT, words: Sequence[str]) -> Tensor:
     """Return what each head looks at in one sentence: n words -> (layers, heads, n, n)."""
-    return attention_maps(model, torch.tensor([encode(words)]))[:, 0]
+    return model.attention_weights(torch.tensor([encode(words)]))[:, 0]
 
 
 @torch.no_grad()
@@ -81,34 +77,52 @@ def answers(model: torch.nn.Module, told: Sequence[Story]) -> dict[str, float]:
     return {kind: sum(good) / len(good) for kind, good in results.items()}
 
 
+@torch.no_grad()
+def excess(model: torch.nn.Module, told: Sequence[Story]) -> float:
+    """Return how far the model's loss is above the lowest possible, in nats for each word.
+
+    It is exact: the mean over all words of KL(language || model), with no luck of which word came.
+    """
+    logs = model(pairs(told)[0]).log_softmax(dim=-1)  # (b, n, v)
+    total = 0.0
+    for row, story in enumerate(told):
+        for t, chances in enumerate(story.chances[:-1]):
+            own = logs[row, t, encode(chances)].tolist()
+            total += sum(
+                chance * (math.log(chance) - log)
+                for chance, log in zip(chances.values(), own, strict=True)
+            )
+    return total / sum(len(story.words) for story in told)
+
+
+@torch.no_grad()
 def jobs(model: TinyGPT, told: Sequence[Story]) -> dict[str, dict[str, Tensor]]:
     """Measure what each head looks at, over all places where a word depends on another.
 
     For each job: the mean weight on the `own` word and on the `other` person's, both
-    (layers, heads), and `uniform`, the weight of one that looks at everything alike, ().
+    (layers, heads), and `uniform`, the weight of one that looks at everything alike, (). There is
+    no `other` where one person is alone in the story.
     """
-    maps = attention_maps(model, pairs(told)[0]).transpose(0, 1)  # (b, layers, heads, n, n)
+    maps = model.attention_weights(pairs(told)[0]).transpose(0, 1)  # (b, layers, heads, n, n)
     found: dict[str, list[tuple[int, Link]]] = {}
     for row, story in enumerate(told):
         for link in story.notes.links:
             found.setdefault(link.job, []).append((row, link))
     # <end> stands first, so the word at position t of the story is token t + 1.
-    return {
-        job: {
-            "own": _mean(maps[row, :, :, link.at + 1, link.own + 1] for row, link in links),
-            "other": _mean(
-                maps[row, :, :, link.at + 1, link.other + 1]
-                for row, link in links
-                if link.other is not None
-            ),
-            "uniform": _mean(torch.tensor(1 / (link.at + 2)) for _, link in links),
+    results = {}
+    for job, links in found.items():
+        own = [maps[row, :, :, link.at + 1, link.own + 1] for row, link in links]
+        other = [
+            maps[row, :, :, link.at + 1, link.other + 1]
+            for row, link in links
+            if link.other is not None
+        ]
+        uniform = [torch.tensor(1 / (link.at + 2)) for _, link in links]
+        named = {"own": own, "other": other, "uniform": uniform}
+        results[job] = {
+            name: torch.stack(weights).mean(dim=0) for name, weights in named.items() if weights
         }
-        for job, links in found.items()
-    }
-
-
-def _mean(tensors: Iterable[Tensor]) -> Tensor:
-    return torch.stack(list(tensors)).mean(dim=0)
+    return results
 
 
 @torch.no_grad()
@@ -118,7 +132,7 @@ def without_head(model: TinyGPT, layer: int, head: int) -> TinyGPT:
     out_proj reads the numbers of head h in columns h * size to (h + 1) * size; there it gets zeros.
     """
     copy = deepcopy(model)
-    attention = copy.blocks[layer].attention
+    attention = copy.layers()[layer].attention
     columns = attention.out_proj.weight.unflatten(1, (attention.num_heads, -1))  # (d, h, d/h)
     columns[:, head] = 0
     return copy

@@ -1,7 +1,7 @@
 """The grammar of the course's small language: stories in which every question has an answer.
 
-    Anna has a red ball . Tom has two blue books . he reads them upstairs . she is outside .
-    what does Tom do ? he reads his blue books upstairs . where is Anna ? she is outside . <end>
+    Anna has a red ball . Tom has two blue books . he reads them upstairs . she's outside .
+    what does Tom do ? he reads his blue books . where is Anna ? she's outside . <end>
 
     Mia is in the shop . she sees a bat . is it alive ? no . who is she ? Mia . <end>
 
@@ -39,7 +39,7 @@ Person = dict[str, Word]
 
 @dataclass(frozen=True)
 class Lexicon:
-    """The words that a story chooses from."""
+    """The words that a story chooses from. There are as many girls as boys."""
 
     girls: tuple[str, ...] = ("Anna", "Mia", "Lucy")
     boys: tuple[str, ...] = ("Tom", "Ben", "Max")
@@ -88,7 +88,9 @@ class Notes:
 
     def meet(self, name: Word) -> Person:
         she, her = ("she", "her") if name in self.lexicon.girls else ("he", "his")
-        self.people.append({"name": name, "she": Word(she), "her": Word(her)})
+        self.people.append(
+            {"name": name, "she": Word(she), "she's": Word(f"{she}'s"), "her": Word(her)}
+        )
         return self.people[-1]
 
     def taken(self, part: str) -> list[str]:
@@ -139,7 +141,7 @@ def tell(notes: Notes) -> Telling:
 
 
 def belongings(notes: Notes, first: Person) -> Telling:
-    """[Anna has] a red ball . Tom has two blue books . he reads them upstairs . she is outside ."""
+    """[Anna has] a red ball . Tom has two blue books . he reads them upstairs . she's outside ."""
     yield from possession(notes, first)
     names = notes.lexicon.boys if first["she"] == "she" else notes.lexicon.girls
     (word,) = yield from say({first["she"]: 0.1} | {name: 0.9 / len(names) for name in names})
@@ -157,8 +159,8 @@ def belongings(notes: Notes, first: Person) -> Telling:
 
 
 def openings(who: Person) -> dict[str, float]:
-    """Return the words that may begin a sentence about where someone is."""
-    return {who["she"]: 0.6, who["name"]: 0.4}
+    """Return the words that may begin a sentence about what someone does, or where they are."""
+    return {who["she"]: 0.8, who["she's"]: 0.2}
 
 
 def possession(notes: Notes, who: Person) -> Telling:
@@ -176,12 +178,10 @@ def possession(notes: Notes, who: Person) -> Telling:
 
 
 def action(notes: Notes, who: Person, word: Word) -> Telling:
-    """[she] kicks it outside . Or, after a name: [Anna] is outside ."""
-    if word == who["name"]:
-        yield from say("is")
-    else:
+    """[she] kicks it outside . Or: [she's] outside ."""
+    if word == who["she"]:
         notes.link("she: own thing", word, who, "thing")
-        yield from say(f"{who['verb']} {who['it']}")
+        (who["act"], _) = yield from say(f"{who['verb']} {who['it']}")
     free = [place for place in notes.lexicon.places if place not in notes.taken("place")]
     who["place"] = yield from one_of(free)
     yield from say(".")
@@ -191,7 +191,7 @@ def sighting(notes: Notes, who: Person) -> Telling:
     """[Mia is] in the shop . she sees a bat that is old ."""
     lexicon = notes.lexicon
     yield from say("in the")
-    who["place"] = yield from one_of(lexicon.wild + lexicon.rooms)
+    (who["place"],) = yield from say(dict.fromkeys(lexicon.wild + lexicon.rooms, 1.0))
     yield from say(f". {who['she']} sees a")
     (seen,) = yield from say({"bat": 1.0, "cat": 1.0, "lamp": 1.0})
     who["seen"] = seen
@@ -234,7 +234,7 @@ def questions_about(who: Person) -> list[Question]:
         Question("who", f"who is {who['she']} ?", who, say_who),
         Question("where", f"where is {who['name']} ?", who, say_where),
     ]
-    if "verb" in who:
+    if "act" in who:
         found.append(Question("what", f"what does {who['name']} do ?", who, say_what))
     if "alive" in who:
         found.append(Question("alive", "is it alive ?", who, say_alive))
@@ -248,23 +248,23 @@ def say_who(notes: Notes, who: Person, mark: Word) -> Generator[Chances, Word, l
 
 
 def say_where(notes: Notes, who: Person, mark: Word) -> Generator[Chances, Word, list[Word]]:
-    """she is outside . Or: she is in the shop ."""
-    words = yield from say(f"{who['she']} is" + " in the" * ("seen" in who))
-    notes.link("she is: own place", words[-1], who, "place")
+    """she's outside . Or: she's in the shop ."""
+    words = yield from say(who["she's"] + " in the" * ("seen" in who))
+    notes.link(
+        "in the: own place" if "seen" in who else "she's: own place", words[-1], who, "place"
+    )
     return (yield from say(f"{who['place']} ."))
 
 
 def say_what(notes: Notes, who: Person, mark: Word) -> Generator[Chances, Word, list[Word]]:
-    """she kicks her red ball outside ."""
+    """she kicks her red ball ."""
     (she,) = yield from say(who["she"])
     notes.link("answer, she: own thing", she, who, "thing")
     _, her = yield from say(f"{who['verb']} {who['her']}")
     notes.link("answer, her: own colour", her, who, "colour")
     (colour,) = yield from say(who["colour"])
     notes.link("answer, colour: own thing", colour, who, "thing")
-    (thing,) = yield from say(who["thing"])
-    notes.link("answer, thing: own place", thing, who, "place")
-    return (yield from say(f"{who['place']} ."))
+    return (yield from say(f"{who['thing']} ."))
 
 
 def say_alive(notes: Notes, who: Person, mark: Word) -> Generator[Chances, Word, list[Word]]:

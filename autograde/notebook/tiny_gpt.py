@@ -5,6 +5,7 @@ and v the number of words.
 """
 
 import math
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -37,7 +38,9 @@ class MultiHeadAttention(nn.Module):
         self.register_buffer("mask", future, persistent=False)  # True: hidden
 
     def split(self, x: Tensor) -> Tensor:
-        return x.unflatten(-1, (self.num_heads, -1)).transpose(1, 2)  # (b, n, d) -> (b, h, n, d/h)
+        """Give each head its part of every token: (b, n, d) -> (b, h, n, d/h)."""
+        parts: Tensor = x.unflatten(-1, (self.num_heads, -1))  # (b, n, h, d/h)
+        return parts.transpose(1, 2)
 
     def weights(self, x: Tensor) -> Tensor:
         """Return how much each token looks at each other one, for each head: (b, h, n, n)."""
@@ -48,10 +51,13 @@ class MultiHeadAttention(nn.Module):
 
     def heads(self, x: Tensor) -> Tensor:
         """Return what each head hands on: (b, h, n, d/h)."""
-        return self.dropout(self.weights(x)) @ self.split(self.W_value(x))
+        weights: Tensor = self.dropout(self.weights(x))  # (b, h, n, n)
+        return weights @ self.split(self.W_value(x))
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.out_proj(self.heads(x).transpose(1, 2).flatten(2))  # (b, n, d)
+        merged = self.heads(x).transpose(1, 2).flatten(2)  # (b, n, d)
+        out: Tensor = self.out_proj(merged)  # (b, n, d)
+        return out
 
 
 class FeedForward(nn.Module):
@@ -64,7 +70,8 @@ class FeedForward(nn.Module):
         )
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.layers(x)
+        out: Tensor = self.layers(x)  # (b, n, d) -> (b, n, 4d) -> (b, n, d)
+        return out
 
 
 class TransformerBlock(nn.Module):
@@ -79,7 +86,8 @@ class TransformerBlock(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         x = x + self.attention(self.norm1(x))  # (b, n, d)
-        return x + self.feed_forward(self.norm2(x))  # (b, n, d)
+        x = x + self.feed_forward(self.norm2(x))  # (b, n, d)
+        return x
 
 
 class TinyGPT(nn.Module):
@@ -98,22 +106,36 @@ class TinyGPT(nn.Module):
         self.context_length = context_length
         self.token_embedding = nn.Embedding(vocab_size, d_model)
         self.position_embedding = nn.Embedding(context_length, d_model)
-        self.blocks = nn.Sequential(
-            *(
-                TransformerBlock(d_model, context_length, num_heads, dropout)
-                for _ in range(num_layers)
-            )
+        self.blocks = nn.ModuleList(
+            TransformerBlock(d_model, context_length, num_heads, dropout) for _ in range(num_layers)
         )
         self.norm = nn.LayerNorm(d_model)
         self.head = nn.Linear(d_model, vocab_size, bias=False)
 
+    def layers(self) -> list[TransformerBlock]:
+        """Return the blocks, first to last."""
+        return [cast(TransformerBlock, block) for block in self.blocks]
+
     def embed(self, tokens: Tensor) -> Tensor:
-        """Return each token's vector plus its position's: (b, n) -> (b, n, d)."""
+        """Return each token's vector plus that of its position: (b, n) -> (b, n, d)."""
         n = tokens.shape[1]
         if n > self.context_length:
             raise ValueError(f"at most {self.context_length} tokens fit, got {n}")
-        return self.token_embedding(tokens) + self.position_embedding.weight[:n]
+        x: Tensor = self.token_embedding(tokens) + self.position_embedding.weight[:n]  # (b, n, d)
+        return x
 
     def forward(self, tokens: Tensor) -> Tensor:
-        x = self.blocks(self.embed(tokens))  # (b, n, d)
-        return self.head(self.norm(x))  # (b, n, v)
+        x = self.embed(tokens)  # (b, n, d)
+        for block in self.blocks:
+            x = block(x)  # (b, n, d)
+        scores: Tensor = self.head(self.norm(x))  # (b, n, v)
+        return scores
+
+    def attention_weights(self, tokens: Tensor) -> Tensor:
+        """Return what each head of each layer looks at: (b, n) -> (layers, b, h, n, n)."""
+        x = self.embed(tokens)  # (b, n, d)
+        weights = []
+        for block in self.layers():
+            weights.append(block.attention.weights(block.norm1(x)))  # (b, h, n, n)
+            x = block(x)  # (b, n, d)
+        return torch.stack(weights)

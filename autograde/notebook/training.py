@@ -38,8 +38,8 @@ def train(
     inputs: Tensor,
     targets: Tensor,
     steps: int,
-    lr: float = 4e-3,
-    batch: int = 64,
+    lr: float = 3e-3,
+    batch: int = 32,
     seed: int = 0,
 ) -> Iterator[float]:
     """Train for some steps of AdamW on batches drawn by chance; yield the loss before each.
