@@ -27,7 +27,7 @@ from autograde.notebook.training import loss_of, pairs, train
 FOLDER = Path(autograde.notebook.__file__).parent / "model"
 CARD = json.loads((FOLDER / "card.json").read_text(encoding="utf-8"))
 TOLD = stories(**CARD["held_out"])
-BALL = "Anna has a red ball . Tom has two blue books . he reads them upstairs . she kicks it"
+BALL = "Anna has a ball . Tom has two books . he reads them upstairs . she kicks it"
 
 each_model = pytest.mark.parametrize("num_heads", [4, 1])
 """Another processor changes the sixth digit of a result; the tolerances leave room for that."""

@@ -22,29 +22,27 @@ from autograde.notebook.language import (
 SMALL = Lexicon(
     girls=("Anna",),
     boys=("Tom",),
-    colours=("red",),
     things=("ball", "book"),
     verbs=("kicks", "reads"),
     places=("inside", "outside"),
 )
 TWO = (
-    "Anna has a red ball . Tom has two blue books . he reads them upstairs . she kicks it outside ."
-    " what does Tom do ? he reads his blue books . where is Anna ? she's outside . <end>"
+    "Anna has a ball . Tom has two books . he reads them upstairs . she kicks it outside ."
+    " what does Tom do ? he reads his books upstairs . where is Anna ? she's outside . <end>"
 )
 BAT = "Mia is in the shop . she sees a bat . is it alive ? no . who is she ? Mia . <end>"
 
 
 def test_a_seed_gives_the_same_stories_on_every_machine() -> None:
-    hat, kites = stories(2, seed=0)
-    assert str(hat) == (
-        "Max has a blue hat . Lucy has a green kite . he wears it outside . she's downstairs . "
-        "who is she ? Lucy . where is Lucy ? she's downstairs . <end>"
+    book, bat = stories(2, seed=0)
+    assert str(book) == (
+        "Max has a book . Mia has a hat . she's upstairs . he reads it downstairs . what does Max do ? "
+        "he reads his book downstairs . where is Mia ? she's upstairs . <end>"
     )
-    assert str(kites) == (
-        "Tom has two blue kites . he flies them inside . what does Tom do ? "
-        "he flies his blue kites . where is Tom ? he's inside . <end>"
+    assert str(bat) == (
+        "Lucy is in the barn . she sees a bat . who is she ? Lucy . is it alive ? yes . <end>"
     )
-    assert str(stories(1, seed=1)[0]) != str(hat)
+    assert str(stories(1, seed=1)[0]) != str(book)
 
 
 @pytest.mark.parametrize("text", [TWO, BAT])
@@ -72,8 +70,8 @@ def test_every_link_joins_the_words_that_depend_on_each_other() -> None:
         ("she: own thing", "he", "books", "ball"),
         ("she: own thing", "she", "ball", "books"),
         ("answer, she: own thing", "he", "books", "ball"),
-        ("answer, her: own colour", "his", "blue", "red"),
-        ("answer, colour: own thing", "blue", "books", "ball"),
+        ("answer, her: own thing", "his", "books", "ball"),
+        ("answer, thing: own place", "books", "upstairs", "outside"),
         ("she's: own place", "she's", "outside", "upstairs"),
     ]
     (bat, alive, _) = read(BAT.split()).notes.links
@@ -94,7 +92,7 @@ def test_chances_add_up_to_one_at_every_word() -> None:
     [
         TWO.replace("he reads them", "he reads it"),
         TWO.replace("she kicks", "she reads"),
-        TWO.replace("his blue books", "his red books"),
+        TWO.replace("his books", "his book"),
         TWO.replace("she's outside", "she's upstairs"),
         BAT.replace("no", "yes"),
         f"{BAT} Mia",
@@ -113,8 +111,8 @@ def test_the_beginning_of_a_story_is_grammatical() -> None:
 
 def test_the_entropy_is_known() -> None:
     nats, length = entropy()
-    assert (nats, length) == (pytest.approx(15.33107, abs=1e-5), pytest.approx(36.23470, abs=1e-5))
-    assert floor() == pytest.approx(0.42310, abs=1e-5)
+    assert (nats, length) == (pytest.approx(13.22390, abs=1e-5), pytest.approx(34.07094, abs=1e-5))
+    assert floor() == pytest.approx(0.38813, abs=1e-5)
 
 
 def test_the_entropy_is_the_mean_surprise_of_stories() -> None:

@@ -1,7 +1,7 @@
 """The grammar of the course's small language: stories in which every question has an answer.
 
-    Anna has a red ball . Tom has two blue books . he reads them upstairs . she's outside .
-    what does Tom do ? he reads his blue books . where is Anna ? she's outside . <end>
+    Anna has a ball . Tom has two books . he reads them upstairs . she's outside .
+    what does Tom do ? he reads his books upstairs . where is Anna ? she's outside . <end>
 
     Mia is in the shop . she sees a bat . is it alive ? no . who is she ? Mia . <end>
 
@@ -34,7 +34,7 @@ class Word(str):
 
 Telling = Generator[Chances, Word, None]
 Person = dict[str, Word]
-"""What is known of one person, each part by the word that said so: name, colour, place, …"""
+"""What is known of one person, each part by the word that said so: name, thing, place, …"""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,6 @@ class Lexicon:
 
     girls: tuple[str, ...] = ("Anna", "Mia", "Lucy")
     boys: tuple[str, ...] = ("Tom", "Ben", "Max")
-    colours: tuple[str, ...] = ("red", "blue", "green", "yellow")
     things: tuple[str, ...] = ("ball", "book", "hat", "cake", "kite")
     verbs: tuple[str, ...] = ("kicks", "reads", "wears", "eats", "flies")  # one for each thing
     places: tuple[str, ...] = ("inside", "outside", "upstairs", "downstairs")
@@ -141,7 +140,7 @@ def tell(notes: Notes) -> Telling:
 
 
 def belongings(notes: Notes, first: Person) -> Telling:
-    """[Anna has] a red ball . Tom has two blue books . he reads them upstairs . she's outside ."""
+    """[Anna has] a ball . Tom has two books . he reads them upstairs . she's outside ."""
     yield from possession(notes, first)
     names = notes.lexicon.boys if first["she"] == "she" else notes.lexicon.girls
     (word,) = yield from say({first["she"]: 0.1} | {name: 0.9 / len(names) for name in names})
@@ -164,10 +163,9 @@ def openings(who: Person) -> dict[str, float]:
 
 
 def possession(notes: Notes, who: Person) -> Telling:
-    """[Anna has] a red ball . Two people have different things."""
+    """[Anna has] a ball . Two people have different things."""
     (number,) = yield from say({"a": 0.5, "two": 0.5})
     it, plural = ("it", "") if number == "a" else ("them", "s")
-    who["colour"] = yield from one_of(notes.lexicon.colours)
     verbs = dict(zip(notes.lexicon.things, notes.lexicon.verbs, strict=True))
     free = {
         thing + plural: verb for thing, verb in verbs.items() if verb not in notes.taken("verb")
@@ -257,14 +255,14 @@ def say_where(notes: Notes, who: Person, mark: Word) -> Generator[Chances, Word,
 
 
 def say_what(notes: Notes, who: Person, mark: Word) -> Generator[Chances, Word, list[Word]]:
-    """she kicks her red ball ."""
+    """she kicks her ball outside ."""
     (she,) = yield from say(who["she"])
     notes.link("answer, she: own thing", she, who, "thing")
     _, her = yield from say(f"{who['verb']} {who['her']}")
-    notes.link("answer, her: own colour", her, who, "colour")
-    (colour,) = yield from say(who["colour"])
-    notes.link("answer, colour: own thing", colour, who, "thing")
-    return (yield from say(f"{who['thing']} ."))
+    notes.link("answer, her: own thing", her, who, "thing")
+    (thing,) = yield from say(who["thing"])
+    notes.link("answer, thing: own place", thing, who, "place")
+    return (yield from say(f"{who['place']} ."))
 
 
 def say_alive(notes: Notes, who: Person, mark: Word) -> Generator[Chances, Word, list[Word]]:

@@ -19,7 +19,7 @@ FULL = Lexicon()
 END = "<end>"
 # fmt: off
 VOCABULARY = [
-    *FULL.girls, *FULL.boys, *FULL.colours, *FULL.things, *(f"{thing}s" for thing in FULL.things),
+    *FULL.girls, *FULL.boys, *FULL.things, *(f"{thing}s" for thing in FULL.things),
     *FULL.verbs, *FULL.places, *FULL.wild, *FULL.rooms,
     "bat", "cat", "lamp", "alive", "sleeps", "old", "heavy", "yes", "no",
     "she", "he", "she's", "he's", "her", "his", "it", "them", "a", "two", "the",
