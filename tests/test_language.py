@@ -28,19 +28,20 @@ SMALL = Lexicon(
 )
 TWO = (
     "Anna has a ball . Tom has two books . he reads them upstairs . she kicks it outside ."
-    " what does Tom do ? he reads his books upstairs . where is Anna ? she's outside . <end>"
+    " what does Tom do ? he reads his books . where is Anna ? she's outside . <end>"
 )
 BAT = "Mia is in the shop . she sees a bat . is it alive ? no . who is she ? Mia . <end>"
 
 
 def test_a_seed_gives_the_same_stories_on_every_machine() -> None:
-    book, bat = stories(2, seed=0)
+    book, hats = stories(2, seed=0)
     assert str(book) == (
-        "Max has a book . Mia has a hat . she's upstairs . he reads it downstairs . what does Max do ? "
-        "he reads his book downstairs . where is Mia ? she's upstairs . <end>"
+        "Max has a book . Mia has a hat . she's upstairs . he's outside . where is Mia ? "
+        "she's upstairs . where is Max ? he's outside . <end>"
     )
-    assert str(bat) == (
-        "Lucy is in the barn . she sees a bat . who is she ? Lucy . is it alive ? yes . <end>"
+    assert str(hats) == (
+        "Max has two hats . Lucy has two cakes . he's downstairs . she eats them outside . "
+        "what does Lucy do ? she eats her cakes . where is Lucy ? she's outside . <end>"
     )
     assert str(stories(1, seed=1)[0]) != str(book)
 
@@ -71,7 +72,6 @@ def test_every_link_joins_the_words_that_depend_on_each_other() -> None:
         ("she: own thing", "she", "ball", "books"),
         ("answer, she: own thing", "he", "books", "ball"),
         ("answer, her: own thing", "his", "books", "ball"),
-        ("answer, thing: own place", "books", "upstairs", "outside"),
         ("she's: own place", "she's", "outside", "upstairs"),
     ]
     (bat, alive, _) = read(BAT.split()).notes.links
@@ -111,8 +111,8 @@ def test_the_beginning_of_a_story_is_grammatical() -> None:
 
 def test_the_entropy_is_known() -> None:
     nats, length = entropy()
-    assert (nats, length) == (pytest.approx(13.22390, abs=1e-5), pytest.approx(34.07094, abs=1e-5))
-    assert floor() == pytest.approx(0.38813, abs=1e-5)
+    assert (nats, length) == (pytest.approx(13.34697, abs=1e-5), pytest.approx(32.39510, abs=1e-5))
+    assert floor() == pytest.approx(0.41201, abs=1e-5)
 
 
 def test_the_entropy_is_the_mean_surprise_of_stories() -> None:
