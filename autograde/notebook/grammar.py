@@ -12,6 +12,7 @@ a new story is made, or somebody else's text, when one is read. `language` has b
 
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, field
+from functools import cache
 
 Chances = dict[str, float]
 """The words that may come next, and their probabilities."""
@@ -24,6 +25,7 @@ class Alike(Chances):
 class Word(str):
     """A word that knows its position in the story; -1 until it is said."""
 
+    __slots__ = ("at",)
     at: int
 
     def __new__(cls, text: str, at: int = -1) -> "Word":
@@ -33,6 +35,9 @@ class Word(str):
 
 
 Telling = Generator[Chances, Word, None]
+"""A part of a story, told word by word."""
+Phrase = Generator[Chances, Word, list[Word]]
+"""A part of a sentence. Returns its words."""
 Person = dict[str, Word]
 """What is known of one person, each part by the word that said so: name, thing, place, …"""
 
@@ -56,12 +61,12 @@ QUESTIONS = {"what": 2.0, "where": 2.0, "who": 1.0, "alive": 2.0}
 
 @dataclass(frozen=True)
 class Link:
-    """The word after `at` depends on the word at `own`.
+    """What comes after the word at `at` depends on the word at `own`.
 
     `other` is the word that plays the same part for the other person, None where there is none.
     """
 
-    job: str
+    job: str  # "she: own thing"
     at: int
     own: int
     other: int | None
@@ -86,6 +91,7 @@ class Notes:
     answers: list[Answer] = field(default_factory=list)
 
     def meet(self, name: Word) -> Person:
+        """Note a new person."""
         she, her = ("she", "her") if name in self.lexicon.girls else ("he", "his")
         self.people.append(
             {"name": name, "she": Word(she), "she's": Word(f"{she}'s"), "her": Word(her)}
@@ -93,9 +99,11 @@ class Notes:
         return self.people[-1]
 
     def taken(self, part: str) -> list[str]:
+        """Return what the people so far have for this part."""
         return [person[part] for person in self.people if part in person]
 
     def link(self, job: str, at: Word, who: Person, part: str) -> None:
+        """Note that what follows `at` depends on this part of a person."""
         others = [person[part].at for person in self.people if person is not who and part in person]
         self.links.append(Link(job, at.at, who[part].at, others[0] if others else None))
 
@@ -109,21 +117,29 @@ def one_of(words: Iterable[str]) -> Generator[Chances, Word, Word]:
     return (yield Alike.fromkeys(words, 1 / len(words)))
 
 
-def say(phrases: str | dict[str, float]) -> Generator[Chances, Word, list[Word]]:
+def say(phrases: str | dict[str, float]) -> Phrase:
     """Say a phrase, or one of several with these weights. No phrase may begin another."""
-    if isinstance(phrases, str):
-        phrases = {phrases: 1.0}
-    left = [(phrase.split(), weight) for phrase, weight in phrases.items() if weight > 0]
     said: list[Word] = []
+    if isinstance(phrases, str):
+        for word in phrases.split():
+            said.append((yield certain(word)))
+        return said
+    left = [(phrase.split(), weight) for phrase, weight in phrases.items()]
     while len(said) < len(left[0][0]):
-        total = sum(weight for _, weight in left)
-        chances: Chances = {}
+        chances = dict.fromkeys((words[len(said)] for words, _ in left), 0.0)
         for words, weight in left:
-            chances[words[len(said)]] = chances.get(words[len(said)], 0.0) + weight / total
-        chosen = yield chances
+            chances[words[len(said)]] += weight
+        total = sum(chances.values())
+        chosen = yield {word: weight / total for word, weight in chances.items()}
         left = [(words, weight) for words, weight in left if words[len(said)] == chosen]
         said.append(chosen)
     return said
+
+
+@cache
+def certain(word: str) -> Chances:
+    """Return the chances of a word that must come next. One dict serves all stories."""
+    return {word: 1.0}
 
 
 # The stories.
@@ -158,7 +174,11 @@ def belongings(notes: Notes, first: Person) -> Telling:
 
 
 def openings(who: Person) -> dict[str, float]:
-    """Return the words that may begin a sentence about what someone does, or where they are."""
+    """Return the words that may begin a sentence about what someone does, or where they are.
+
+    A model reads she's as one word, so it knows there whose place comes next. With "she is", it
+    often never learned to look for the right one.
+    """
     return {who["she"]: 0.6, who["she's"]: 0.4}
 
 
@@ -213,7 +233,7 @@ class Question:
     kind: str
     text: str
     who: Person
-    answer: Callable[[Notes, Person, Word], Generator[Chances, Word, list[Word]]]
+    answer: Callable[[Notes, Person, Word], Phrase]
 
 
 def questions(notes: Notes) -> Telling:
@@ -239,22 +259,21 @@ def questions_about(who: Person) -> list[Question]:
     return found
 
 
-def say_who(notes: Notes, who: Person, mark: Word) -> Generator[Chances, Word, list[Word]]:
+def say_who(notes: Notes, who: Person, mark: Word) -> Phrase:
     """Mia ."""
     notes.link("who is she ?: her name", mark, who, "name")
     return (yield from say(f"{who['name']} ."))
 
 
-def say_where(notes: Notes, who: Person, mark: Word) -> Generator[Chances, Word, list[Word]]:
+def say_where(notes: Notes, who: Person, mark: Word) -> Phrase:
     """she's outside . Or: she's in the shop ."""
     words = yield from say(who["she's"] + " in the" * ("seen" in who))
-    notes.link(
-        "in the: own place" if "seen" in who else "she's: own place", words[-1], who, "place"
-    )
+    job = "in the: own place" if "seen" in who else "she's: own place"
+    notes.link(job, words[-1], who, "place")
     return (yield from say(f"{who['place']} ."))
 
 
-def say_what(notes: Notes, who: Person, mark: Word) -> Generator[Chances, Word, list[Word]]:
+def say_what(notes: Notes, who: Person, mark: Word) -> Phrase:
     """she kicks her ball ."""
     (she,) = yield from say(who["she"])
     notes.link("answer, she: own thing", she, who, "thing")
@@ -263,7 +282,7 @@ def say_what(notes: Notes, who: Person, mark: Word) -> Generator[Chances, Word, 
     return (yield from say(f"{who['thing']} ."))
 
 
-def say_alive(notes: Notes, who: Person, mark: Word) -> Generator[Chances, Word, list[Word]]:
+def say_alive(notes: Notes, who: Person, mark: Word) -> Phrase:
     """yes ."""
     notes.link("is it alive ?: what was seen", mark, who, "seen")
     return (yield from say(f"{who['alive']} ."))
