@@ -72,11 +72,13 @@ def test_every_link_joins_the_words_that_depend_on_each_other() -> None:
         ("she: own thing", "she", "ball", "books"),
         ("answer, she: own thing", "he", "books", "ball"),
         ("answer, her: own thing", "his", "books", "ball"),
+        ("answer, her: own it or them", "his", "them", "it"),
         ("she's: own place", "she's", "outside", "upstairs"),
     ]
-    (bat, alive, _) = read(BAT.split()).notes.links
+    (bat, alive, place, _) = read(BAT.split()).notes.links
     assert (bat.at, bat.own, bat.other) == (9, 4, None)  # from bat to shop
     assert (alive.at, alive.own) == (14, 9)  # from the question mark to bat
+    assert (place.at, place.own) == (14, 4)  # and to shop
 
 
 def test_chances_add_up_to_one_at_every_word() -> None:

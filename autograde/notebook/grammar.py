@@ -105,7 +105,8 @@ class Notes:
     def link(self, job: str, at: Word, who: Person, part: str) -> None:
         """Note that what follows `at` depends on this part of a person."""
         others = [person[part].at for person in self.people if person is not who and part in person]
-        self.links.append(Link(job, at.at, who[part].at, others[0] if others else None))
+        said = [position for position in others if position >= 0]
+        self.links.append(Link(job, at.at, who[part].at, said[0] if said else None))
 
 
 # Two ways to say something. Both return what was chosen.
@@ -199,7 +200,7 @@ def action(notes: Notes, who: Person, word: Word) -> Telling:
     """[she] kicks it outside . Or: [she's] outside ."""
     if word == who["she"]:
         notes.link("she: own thing", word, who, "thing")
-        (who["act"], _) = yield from say(f"{who['verb']} {who['it']}")
+        who["act"], who["it"] = yield from say(f"{who['verb']} {who['it']}")
     free = [place for place in notes.lexicon.places if place not in notes.taken("place")]
     who["place"] = yield from one_of(free)
     yield from say(".")
@@ -279,10 +280,13 @@ def say_what(notes: Notes, who: Person, mark: Word) -> Phrase:
     notes.link("answer, she: own thing", she, who, "thing")
     _, her = yield from say(f"{who['verb']} {who['her']}")
     notes.link("answer, her: own thing", her, who, "thing")
+    notes.link("answer, her: own it or them", her, who, "it")
     return (yield from say(f"{who['thing']} ."))
 
 
 def say_alive(notes: Notes, who: Person, mark: Word) -> Phrase:
     """yes ."""
     notes.link("is it alive ?: what was seen", mark, who, "seen")
+    if who["seen"] == "bat":
+        notes.link("is it alive ?: the bat's place", mark, who, "place")
     return (yield from say(f"{who['alive']} ."))

@@ -13,7 +13,7 @@ PADDING = -100
 
 
 def pairs(told: Sequence[Story]) -> tuple[Tensor, Tensor]:
-    """Return inputs and targets, both (b, n): each word of a story is to be told from those before.
+    """Return inputs and targets, both (b, n); each word of a story is a target for those before it.
 
     <end> stands before the first word. After the last, inputs go on with <end>, targets with
     PADDING.
