@@ -3,7 +3,7 @@
     Anna has a ball . Tom has two books . he reads them upstairs . she's outside .
     what does Tom do ? he reads his books . where is Anna ? she's outside . <end>
 
-    Mia is in the shop . she sees a bat . is it alive ? no . who is she ? Mia . <end>
+    Mia is in the shop . she sees a bat fall . is it alive ? no . who is she ? Mia . <end>
 
 `tell` tells a story one word at a time. At each step it yields the words that may come next, with
 their probabilities, and is sent the one that was chosen. It does not know who chooses: chance, when
@@ -207,7 +207,7 @@ def action(notes: Notes, who: Person, word: Word) -> Telling:
 
 
 def sighting(notes: Notes, who: Person) -> Telling:
-    """[Mia is] in the shop . she sees a bat that is old ."""
+    """[Mia is] in the shop . she sees a bat fall ."""
     lexicon = notes.lexicon
     yield from say("in the")
     (who["place"],) = yield from say(dict.fromkeys(lexicon.wild + lexicon.rooms, 1.0))
@@ -218,9 +218,9 @@ def sighting(notes: Notes, who: Person) -> Telling:
         notes.link("bat: its place", seen, who, "place")
     lives = seen == "cat" or (seen == "bat" and who["place"] in lexicon.wild)
     who["alive"] = Word("yes" if lives else "no")
-    (more,) = yield from say({".": 0.6, "that": 0.4})
-    if more == "that":
-        yield from say({"sleeps": 0.5, "eats": 0.5} if lives else {"is old": 0.5, "is heavy": 0.5})
+    fates = ("sleep", "eat") if lives else ("fall", "break")
+    (fate,) = yield from say({".": 0.5} | dict.fromkeys(fates, 0.25))
+    if fate != ".":
         yield from say(".")
 
 

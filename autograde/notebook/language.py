@@ -21,9 +21,9 @@ END = "<end>"
 VOCABULARY = [
     *FULL.girls, *FULL.boys, *FULL.things, *(f"{thing}s" for thing in FULL.things),
     *FULL.verbs, *FULL.places, *FULL.wild, *FULL.rooms,
-    "bat", "cat", "lamp", "alive", "sleeps", "old", "heavy", "yes", "no",
+    "bat", "cat", "lamp", "sleep", "eat", "fall", "break", "alive", "yes", "no",
     "she", "he", "she's", "he's", "her", "his", "it", "them", "a", "two", "the",
-    "has", "is", "in", "sees", "that", "does", "do", "what", "where", "who", ".", "?", END,
+    "has", "is", "in", "sees", "does", "do", "what", "where", "who", ".", "?", END,
 ]
 # fmt: on
 IDS = {word: number for number, word in enumerate(VOCABULARY)}
