@@ -210,7 +210,7 @@ def sighting(notes: Notes, who: Person) -> Telling:
     """[Mia is] in the shop . she sees a bat fall ."""
     lexicon = notes.lexicon
     yield from say("in the")
-    (who["place"],) = yield from say(dict.fromkeys(lexicon.wild + lexicon.rooms, 1.0))
+    who["place"] = yield from one_of(lexicon.wild + lexicon.rooms)
     yield from say(f". {who['she']} sees a")
     (seen,) = yield from say({"bat": 1.0, "cat": 1.0, "lamp": 1.0})
     who["seen"] = seen
