@@ -63,7 +63,6 @@ def test_the_model_is_as_good_as_the_course_says() -> None:
     card = CARD["models"]["heads_4"]
     assert min(card["answers"].values()) > 0.99
     assert card["excess"] < 0.01
-    assert sum(run["answers"]["all"] >= 0.95 for run in CARD["seeds"]) >= 4
 
 
 def test_the_card_is_of_this_language() -> None:
