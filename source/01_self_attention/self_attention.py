@@ -152,7 +152,7 @@ def attention_scores(queries, keys):
 def _(r):
     r.each("entry [i, j] is query i · key j", attention_scores, (r.normal(2, 3), r.normal(4, 3)), (r.normal(7, 5), r.normal(7, 5)))
     r.each("one query, one key, keys of one number", attention_scores, (r.normal(1, 4), r.normal(1, 4)), (r.normal(3, 1), r.normal(2, 1)))
-    r.call("as many keys as numbers in a key", attention_scores, r.normal(3, 4), r.normal(4, 4))
+    r.call("as many keys as numbers in a key, large scores", attention_scores, 9 * r.normal(3, 4), 9 * r.normal(4, 4))
     r.conventions(attention_scores, r.normal(3, 2), r.normal(4, 2))
 
 # %% [markdown]
@@ -232,13 +232,12 @@ def stable_softmax(x, dim=-1):
 @rubric("stable_softmax", forbids=["softmax", "softmin", "cross_entropy", "scaled_dot_product_attention"])
 def _(r):
     far = 1e4 * r.signs(6)
-    r.each("softmax over the last dimension", stable_softmax, (r.normal(3),), (2 * r.normal(4, 5),), (r.normal(2, 4, 3).mT,))
-    r.each("over any other dim", stable_softmax, (r.normal(3, 2), 0), (300 + 20 * r.normal(2, 7, 3, 5), 1), (3 * r.normal(4, 6, 5), -2))
-    r.each("no inf or nan when numbers of one row are 20,000 apart", stable_softmax, (far[:3],), (1e4 * r.uniform(8),))
-    r.each("right when whole rows are 20,000 apart", stable_softmax, (r.normal(6, 3) + far[:, None],), (r.normal(3, 6) + far, -2))
-    r.call("the same in three dimensions", stable_softmax, r.normal(6, 4, 3) + far[:, None, None], dim=1)
+    r.each("softmax over the last dimension", stable_softmax, (r.normal(3),), (2 * r.normal(4, 5).round(),), (r.normal(2, 4, 3).mT,))
+    r.each("over any other dim", stable_softmax, (r.normal(3, 2), 0), (100 + 9 * r.normal(2, 7, 3, 5), 1), (3 * r.normal(4, 6, 5), -2))
+    rows = (r.normal(6, 3) + far[:, None],), (r.normal(3, 6) + far, -2), (r.normal(6, 4, 3) + far[:, None, None], 1)
+    r.idea.each("no inf or nan for numbers of ±10,000, in one row or from row to row", stable_softmax, (far[:3],), (1e4 * r.uniform(8),), *rows)
     r.forbids("is written from exp and sums", stable_softmax)
-    r.conventions(stable_softmax, r.normal(4, 6) + far, -2)
+    r.conventions(stable_softmax, r.normal(4, 6) + 200 * r.signs(6), -2)
 
 # %% [markdown]
 # Here is your softmax on the scores of the query *journey*, first divided by 4, then as they are,
@@ -302,7 +301,7 @@ def dot_product_std(d_k, n_samples, generator):
 @rubric("dot_product_std")
 def _(r):
     r.sample("is close to sqrt(d_k), and never the same number twice", "near_root", dot_product_std, r.integer(40, 90), 8000, times=2)
-    r.sample("scatters from run to run as a measurement does", "scatters_about_root", dot_product_std, r.integer(7, 9), 400, times=600)
+    r.idea.sample("scatters from run to run as a measurement does", "scatters_about_root", dot_product_std, r.integer(7, 9), 400, times=600)
     r.sample("two samples are enough", "positive_floats", dot_product_std, 1, 2, times=3)
     r.follows_generator("draws from its generator alone, from torch's own for None", dot_product_std, 5, 30)
 
@@ -543,7 +542,7 @@ def _(r):
     layer = r.layer(SelfAttention_v1, d_in=3, d_out=2)
     layer.parameters("W_query W_key W_value", "d_in d_out")
     layer.outputs("gives the context vectors of any number of tokens", r.normal(2, 3), r.normal(1, 3), 2 * r.normal(6, 3))
-    layer.outputs("for any d_in and d_out", 2 * r.normal(5, 7), d_in=7, d_out=5)
+    layer.idea.outputs("for any d_in and d_out", 2 * r.normal(6, 7), d_in=7, d_out=5)
     layer.outputs("as many tokens as numbers, in and out", 2 * r.normal(4, 4), d_in=4, d_out=4)
     layer.starts_uniform("its matrices start from torch.rand, each from its own", d_in=40, d_out=30)
     layer.conventions(r.normal(6, 3))
@@ -615,7 +614,7 @@ def _(r):
     layer = r.layer(SelfAttention_v2, d_in=3, d_out=2, qkv_bias=False)
     layer.linear("W_query W_key W_value", "d_in -> d_out", bias="qkv_bias")
     layer.outputs("gives the context vectors of any number of tokens", r.normal(2, 3), r.normal(1, 3), 2 * r.normal(6, 3))
-    layer.outputs("for any d_in and d_out, with a bias if asked for", 2 * r.normal(5, 7), d_in=7, d_out=5, qkv_bias=True)
+    layer.idea.outputs("for any d_in and d_out, with a bias if asked for", 2 * r.normal(6, 7), d_in=7, d_out=5, qkv_bias=True)
     layer.outputs("as many tokens as numbers, in and out", 2 * r.normal(4, 4), d_in=4, d_out=4)
     layer.made_of("W_query, W_key and W_value are nn.Linear")
     layer.conventions(r.normal(6, 3))
@@ -739,7 +738,7 @@ def _(r):
     copy = r.copies(match_weights, v1, v2, source=v2)
     copy.outputs("v1 gives the output of v2", r.normal(2, 3), r.normal(6, 3))
     copy.outputs("also when d_in and d_out are equal", 2 * r.normal(5, 4), d_in=4, d_out=4)
-    copy.shares_nothing("a later change of one does not reach the other", r.normal(5, 3))
+    copy.idea.shares_nothing("a later change of one does not reach the other", r.normal(5, 3))
     copy.keeps_source("v2 is unchanged", r.normal(4, 3))
     copy.learns("v1 still computes with matrices of its own, and they can learn", r.normal(5, 3))
 
