@@ -262,11 +262,11 @@ def count_parameters(module):
 @rubric("count_parameters")
 def _(r):
     n, m = r.integer(11, 19), r.integer(21, 29)
-    r.each("counts the numbers of every parameter", count_parameters, (r.module("linear", n, m),), (r.module("two layers", m, n),), (r.module("odd shapes", n, m),))
-    r.each("two layers of one size count twice, a shared weight once", count_parameters, (r.module("two layers of one size", n),), (r.module("shared weight", n, m),))
-    r.call("buffers do not count", count_parameters, r.module("with buffers", n, m))
-    r.call("frozen parameters do not count", count_parameters, r.module("half frozen", n, m))
-    r.call("a module without parameters has none", count_parameters, nn.ReLU())
+    layers = r.module("two layers", m, n)
+    r.each("counts the numbers of every parameter, in train() and eval()", count_parameters, (r.module("linear", n, m).eval(),), (layers,), (r.module("odd shapes", n, m),))
+    layers[0].requires_grad_(False)
+    r.idea.each("buffers and frozen parameters do not count, a shared weight counts once", count_parameters, (r.module("with buffers", n, m),), (r.module("half frozen", n, m),), (layers,), (r.module("shared weight", n, m),))
+    r.each("two layers of one size count twice, a module that learns nothing is 0", count_parameters, (r.module("two layers of one size", n),), (nn.ReLU(),))
     r.unchanged("leaves the module as it was")
 
 # %% [markdown]
@@ -383,8 +383,8 @@ def _(r):
     layer = r.layer(CausalAttention, d_in=4, d_out=6, context_length=8, dropout=0.0, qkv_bias=False)
     layer.linear("W_query W_key W_value", "d_in -> d_out", bias="qkv_bias")
     layer.outputs("sentences of any length up to the context", r.normal(1, 2, 4), r.normal(2, 8, 4), r.normal(3, 1, 4))
-    layer.outputs("as many sentences as tokens as numbers", r.normal(6, 6, 6), d_in=6)
-    layer.outputs("a token of zeros is input like any other; with a bias", r.normal(3, 7, 4) * (r.uniform(3, 7, 1) > 0), qkv_bias=True)
+    layer.outputs("as many sentences as tokens as numbers; with a bias", r.normal(6, 6, 6), d_in=6, qkv_bias=True)
+    layer.outputs("a token of zeros is input like any other", r.normal(3, 7, 4) * (r.uniform(3, 7, 1) > 0))
     layer.first_token("the first token sees itself alone, however large the scores", 100 * r.normal(8, 6, 4))
     layer.drops_weights("in training it drops weights, each by itself, in eval() none", p=0.3)
     layer.rereads_dropout("dropout.p is read at each call", r.normal(3, 7, 4))
@@ -581,12 +581,15 @@ def peeks(module, x):
 # The rubric of `peeks`: each line is a sentence of the contract. Open it to read what is asked.
 @rubric("peeks")
 def _(r):
-    x, t = r.normal(3, 8, 4), r.integer(2, 5)
+    x, t = r.normal(3, 12, 4), r.integer(3, 8)
+    quiet, partly = r.module("attention without a mask", 4), r.module("recurrent", 4)
+    quiet.W_value.weight.data *= 1e-6
+    partly.gru.eval()
     r.each("tells attention with a causal mask from other attention", peeks, *r.modules(x, *r.examples.ATTENTION))
     r.each("convolutions, recurrent layers, sentences that are mixed", peeks, *r.modules(x, *r.examples.OTHERS))
-    r.each("one token that looks at one other", peeks, *((r.module("one glance", 4, at, to), x) for at, to in ((0, 1), (t, 7), (t, t - 1), (6, 7), (7, 0))))
+    r.idea.each("one token that looks at one other", peeks, *((r.module("one glance", 4, at, to), x) for at, to in ((0, 1), (t, 11), (t, t + 2), (t, t - 1), (10, 11), (11, 0))))
     r.each("as in eval(), with dropout in the layer", peeks, *r.modules(x, "looks ahead in training", "looks ahead in eval()"))
-    r.each("one token alone; a future of zeros", peeks, (r.module("attention without a mask", 4), x[:, :1]), (r.module("centred convolution", 4), 0 * x))
+    r.each("small outputs; float64; one token alone; a future of zeros", peeks, (quiet, x), (partly.double(), x.double()), (quiet, x[:, :1]), (r.module("centred convolution", 4), 0 * x))
     r.unchanged("every submodule keeps its mode, and x stays as it was")
 
 # %% [markdown]

@@ -181,8 +181,9 @@ def _(r):
     layer.linear("heads.*.W_query heads.*.W_key heads.*.W_value", "d_in -> d_out", bias="qkv_bias")
     layer.outputs("the heads' outputs side by side", r.normal(1, 2, 4), r.normal(2, 8, 4), r.normal(3, 1, 4))
     layer.outputs("three heads, with a bias", r.normal(3, 5, 4), num_heads=3, qkv_bias=True)
-    layer.outputs("as many heads as sentences, tokens and numbers", r.normal(2, 2, 2), d_in=2, d_out=2)
+    layer.outputs("as many heads as sentences, tokens and numbers", r.normal(2, 2, 4), d_out=2)
     layer.drops_weights("in training every head drops weights of its own, in eval() none", p=0.3)
+    layer.refuses("raises ValueError for more tokens than context_length", r.normal(2, 9, 4))
     layer.made_of("heads is an nn.ModuleList of CausalAttention", {"heads": nn.ModuleList, "heads.*": CausalAttention})
     layer.conventions(r.normal(3, 7, 4))
 
@@ -285,11 +286,11 @@ def split_heads(x, num_heads):
 # The rubric of `split_heads`: each line is a sentence of the contract. Open it to read what is asked.
 @rubric("split_heads")
 def _(r):
-    r.each("head h gets its share of every token's features", split_heads, (r.normal(1, 2, 4), 2), (r.normal(2, 5, 12), 3))
+    r.idea.each("head h gets its share of every token's features", split_heads, (r.normal(1, 2, 4), 2), (r.normal(2, 5, 12), 3), (r.normal(2, 5, 12), 3))
     r.each("one head, heads of one number", split_heads, (r.normal(3, 4, 5), 1), (r.normal(2, 7, 5), 5))
     r.each("as many heads as tokens and sentences, one token alone", split_heads, (r.normal(4, 4, 12), 4), (r.normal(3, 1, 8), 2))
     r.refuses("raises ValueError when num_heads does not divide d", split_heads, (r.normal(2, 6, 10), 3), (r.normal(2, 6, 10), 4), (r.normal(2, 3, 4), 8))
-    r.conventions(split_heads, r.normal(2, 3, 6), 3)
+    r.conventions(split_heads, r.normal(2, 3, 6, dtype=torch.float64), 3)
 
 # %% [markdown]
 # The transpose looks like a detail. `x.view(b, num_heads, n, d // num_heads)` has the right shape at once. Below, every entry
@@ -357,11 +358,11 @@ def merge_heads(x):
 # The rubric of `merge_heads`: each line is a sentence of the contract. Open it to read what is asked.
 @rubric("merge_heads")
 def _(r):
-    r.each("the inverse of split_heads", merge_heads, (r.normal(1, 2, 2, 2),), (r.normal(2, 3, 5, 4),))
-    r.each("one head, heads of one number", merge_heads, (r.normal(3, 1, 4, 5),), (r.normal(2, 5, 7, 1),))
+    r.idea.each("the inverse of split_heads", merge_heads, (r.normal(1, 2, 2, 2),), (r.normal(2, 3, 5, 4),), (r.normal(2, 3, 5, 4),))
+    r.each("one head, heads of one number, more heads than tokens", merge_heads, (r.normal(3, 1, 4, 5),), (r.normal(2, 5, 7, 1),), (r.normal(2, 6, 3, 2),))
     r.each("as many heads as tokens and sentences, one token alone", merge_heads, (r.normal(4, 4, 4, 4),), (r.normal(3, 2, 1, 4),))
     r.call("heads that come from a transpose", merge_heads, r.normal(2, 5, 4, 3).transpose(1, 2))
-    r.conventions(merge_heads, r.normal(2, 3, 4, 2))
+    r.conventions(merge_heads, r.normal(2, 3, 4, 2, dtype=torch.float64))
 
 # %% tags=["raises-exception"]
 torch.manual_seed(123)
@@ -451,7 +452,7 @@ def _(r):
     layer = r.layer(MultiHeadAttention, d_in=4, d_out=6, context_length=8, dropout=0.0, num_heads=2, qkv_bias=False)
     layer.linear("W_query W_key W_value", "d_in -> d_out", bias="qkv_bias")
     layer.linear("out_proj", "d_out -> d_out", bias="always")
-    layer.outputs("two heads, sentences of any length up to the context", r.normal(1, 2, 4), r.normal(2, 8, 4), r.normal(3, 1, 4))
+    layer.outputs("two heads, sentences of any length, a token of zeros among them", r.normal(1, 2, 4), r.normal(2, 8, 4), r.normal(3, 1, 4), r.normal(3, 7, 4) * (r.uniform(3, 7, 1) > 0))
     layer.outputs("as many heads as sentences, tokens and numbers in a head; with a bias", r.normal(4, 4, 16), d_in=16, d_out=16, num_heads=4, qkv_bias=True)
     layer.first_token("the first token sees itself alone, however large the scores", 100 * r.normal(8, 6, 4))
     layer.drops_weights("in training each head drops its own weights, in eval() none", p=0.4, num_heads=4)
@@ -599,23 +600,21 @@ class RepairedMultiHeadAttention(nn.Module):
 #         self.qkv = nn.Linear(d_in, 3 * d_out, bias=qkv_bias)
 #         self.out_proj = nn.Linear(d_out, d_out)
 #         self.dropout = nn.Dropout(dropout)
-#         past = torch.ones(context_length, context_length, dtype=torch.bool).tril()
-#         self.register_buffer("mask", past)
+#         future = torch.ones(context_length, context_length, dtype=torch.bool).triu(diagonal=1)
+#         self.register_buffer("mask", future)
 #
-#     def forward(self, x)
+#     def forward(self, x):
 #         if x.ndim != 3 or x.shape[1] > self.context_length:
 #             raise ValueError(f"x must be (b, n, d_in), n up to {self.context_length}, got {tuple(x.shape)}")
 #         n = x.shape[1]
 #         queries, keys, values = (  # (b, heads, n, d_head) each
 #             part.unflatten(-1, (self.num_heads, -1)).transpose(1, 2) for part in self.qkv(x).chunk(3, dim=-1)
 #         )
-#         hidden = self.mask[:num_tokens, :num_tokens]
+#         hidden = self.mask[-n:, :n]
 #         scores = queries @ keys.transpose(2, 3) / math.sqrt(self.out_proj.in_features)
-#         weights = torch.softmax(scores.masked_fill(hidden, -math.inf), dim=-1)
-#         dropped = self.dropout(weights)
-#         weights = torch.softmax(weights.masked_fill(hidden, -math.inf), dim=-1)
-#         dropped = self.dropout(weights)
-#         context = (dropped @ values).transpose(1, 2).flatten(2)  # (b, n, d_out)
+#         weights = torch.softmax(scores.masked_fill(hidden, -math.inf), dim=2)
+#         dropped = nn.functional.dropout(weights, self.dropout.p)
+#         context = (dropped @ values).reshape(*x.shape[:2], -1)  # (b, n, d_out)
 #         return self.out_proj(context), weights
 ### END GIVEN
 
@@ -627,13 +626,13 @@ def _(r):
     layer = r.layer(RepairedMultiHeadAttention, d_in=4, d_out=6, context_length=8, dropout=0.0, num_heads=2, qkv_bias=False)
     layer.linear("qkv", "d_in -> 3*d_out", bias="qkv_bias")
     layer.linear("out_proj", "d_out -> d_out", bias="always")
-    layer.outputs("gives the output and the weights", r.normal(1, 2, 4), r.normal(2, 8, 4), r.normal(3, 1, 4))
-    layer.outputs("as many heads as sentences, tokens and numbers in a head; with a bias", r.normal(4, 4, 16), d_in=16, d_out=16, num_heads=4, qkv_bias=True)
-    layer.first_token("the first token sees itself alone, however large the scores", 100 * r.normal(8, 6, 4))
+    layer.outputs("one head, a sentence as long as the context", r.normal(2, 8, 4), num_heads=1)
+    layer.outputs("one head, shorter sentences", r.normal(1, 2, 4), r.normal(2, 7, 4), r.normal(3, 1, 4), num_heads=1)
+    layer.weights_before_dropout("two heads: the weights, before dropout", r.normal(2, 8, 4), dropout=0.5)
+    layer.idea.outputs("as many heads as sentences, tokens and numbers in a head; with a bias", r.normal(4, 4, 16), d_in=16, d_out=16, num_heads=4, qkv_bias=True)
+    layer.first_token("the first token sees itself alone, however large the scores", 100 * r.normal(8, 6, 4), num_heads=1)
     layer.drops_weights("in training each head drops its own weights, in eval() none", p=0.4, num_heads=4)
-    layer.weights_before_dropout("the weights it gives are those before dropout", r.normal(2, 5, 4), dropout=0.5)
     layer.keeps_mask("keeps num_heads, and mask as a buffer that is saved", num_heads=2)
-    layer.moves("works after .to(device)", r.normal(2, 5, 4))
     r.refuses("raises ValueError when num_heads does not divide d_out", RepairedMultiHeadAttention, (5, 10, 8, 0.0, 4), (5, 4, 8, 0.0, 8))
     layer.refuses("raises ValueError for too many tokens, and for input that is not 3-D", r.normal(2, 9, 4), r.normal(5, 4))
     layer.conventions(r.normal(3, 7, 4))
@@ -697,9 +696,9 @@ def _(r):
     mha.linear("W_query W_key W_value", "d_in -> d_out", bias="qkv_bias")
     copy = r.copies(pack_heads, wrapper, mha, source=wrapper)
     copy.outputs("mha gives the output of the wrapper", r.normal(1, 2, 4), r.normal(2, 7, 4))
-    copy.outputs("with a bias, and with dropout, both in eval()", r.normal(2, 5, 4), qkv_bias=True, dropout=0.5)
+    copy.outputs("with a bias, and with dropout, both in eval()", r.normal(2, 5, 2), d_in=2, qkv_bias=True, dropout=0.5)
+    copy.outputs("one head", r.normal(2, 5, 4), d_out=6, num_heads=1)
     copy.outputs("float64", r.normal(2, 5, 4, dtype=torch.float64))
-    copy.gives("out_proj is the identity, its bias zero", r.normal(2, 3, 4), "out_proj.weight", "out_proj.bias")
     copy.shares_nothing("a later change of one does not reach the other", r.normal(2, 5, 4), qkv_bias=True)
     copy.keeps_source("the wrapper is unchanged", r.normal(2, 4, 4))
     copy.learns("mha computes with layers of its own, and they can learn", r.normal(2, 5, 4))
