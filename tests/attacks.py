@@ -229,7 +229,7 @@ ATTACKS: dict[str, tuple[str, str]] = {
         "The kernel sent what cannot be read",
     ),
     "names_the_references_figures": (
-        "from autograde.notebook import canvas\nfrom autograde.rubric.recording import FIGURE_MIME\n"
+        "from autograde.notebook.figures import canvas\nfrom autograde.rubric.recording import FIGURE_MIME\n"
         "for key in [*canvas._drawn_already, 'x' * 64]:\n"
         "    display({FIGURE_MIME: key, 'text/plain': 'mine'}, raw=True)\n"
         "canvas.name_only([''])",

@@ -29,7 +29,7 @@ from autograde.notebook import (
     panels,
     show,
 )
-from autograde.notebook.pictures import Picture
+from autograde.notebook.figures.pictures import Picture
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 TOKENS = ["Your", "journey", "starts", "with", "one", "step"]
