@@ -18,6 +18,7 @@ from autograde.authoring import program
 from autograde.authoring.expected import practice_keys
 from autograde.authoring.sources import source_notebook
 from autograde.authoring.variants import read_variants
+from autograde.cli import main
 from autograde.course import Lesson, lessons
 from autograde.rubric.judge import judge
 from autograde.rubric.panel import to_text
@@ -138,3 +139,8 @@ def test_links_between_files_lead_somewhere(name: str) -> None:
     page = HERE / name
     for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text()):
         assert (page.parent / target).exists(), f"{name} links to {target}"
+
+
+def test_help_lines_of_commands_are_short() -> None:
+    lines = {name: command.get_short_help_str(limit=200) for name, command in main.commands.items()}
+    assert {name: line for name, line in lines.items() if len(line) > 50} == {}
