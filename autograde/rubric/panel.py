@@ -40,16 +40,13 @@ def headline(verdict: Verdict) -> str:
 def advice(verdict: Verdict, *, named: bool) -> list[str]:
     """Return the paragraphs below the lines: the note, and beliefs where they are to be named."""
     said = [verdict.note] if verdict.note else []
+    shown = _first_wrong(verdict)
     for belief in verdict.beliefs if named else ():
-        said += [believed(belief.belief), f"Hint: {belief.hint}"]
+        explains = shown is None or shown.name in belief.lines
+        about = "This result" if explains else f"The result of “{belief.lines[0]}”"
+        said.append(f"{about} usually comes from assuming that {belief.belief}")
+        said.append(f"Hint: {belief.hint}")
     return said
-
-
-def believed(belief: str) -> str:
-    """Return the sentence that names a misconception."""
-    first, rest = belief[:1], belief[1:]
-    keep = re.match(r"`|[A-Z][A-Z\d_]|I\b|Python|PyTorch|\w+_\w+", belief)
-    return f"This result usually comes from assuming that {first if keep else first.lower()}{rest}"
 
 
 def repair_first(earlier: list[str]) -> str:
@@ -72,7 +69,8 @@ def _failure_text(failure: Failure) -> list[str]:
     texts = [plain(failure.sentence)]
     for name, table in (("came back", failure.got), ("expected", failure.expected)):
         if table is not None and table.rows:
-            texts.append(f"{name} ({table.caption}), wrong entries marked *")
+            marked = ", wrong entries marked *" if table.wrong else ""
+            texts.append(f"{name} ({table.caption}){marked}")
             texts += _aligned(table)
     return texts
 
