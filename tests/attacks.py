@@ -209,7 +209,7 @@ ATTACKS: dict[str, tuple[str, str]] = {
     "listens_for_the_seed": (
         "heard = []\ndef hear(lines):\n    heard.append(''.join(lines))\n    return lines\n"
         "get_ipython().input_transformers_cleanup.append(hear)\n"
-        "def attention_scores(q, k):\n    from autograde.notebook import grading\n"
+        "def attention_scores(q, k):\n    from autograde.rubric import hand_over as grading\n"
         "    seed = grading._graded().seed\n"
         "    raise RuntimeError(f'heard {sum(str(seed) in cell for cell in heard)} of {len(heard)}')",
         "RuntimeError: heard 0 of ",

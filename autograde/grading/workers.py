@@ -33,16 +33,13 @@ _Job = tuple[Future[Any], Callable[[], Any]]
 
 @contextmanager
 def on_this_machine(number: int, wall: bool) -> Iterator[tuple[Executor, Share, int]]:
-    """Processes, the first of which warms up at once; they end with this block, at once if it
-    fails."""
+    """Processes, the first of which warms up at once; they end with this block."""
     processes = Processes(number)
     processes.submit(task.warm, wall)
     try:
         yield processes, lambda shared: shared, number
-    except BaseException:
+    finally:  # whoever leaves the block has what was asked for, or wants no more
         processes.shutdown(cancel_futures=True)
-        raise
-    processes.shutdown()
 
 
 @contextmanager
