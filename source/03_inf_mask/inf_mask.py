@@ -170,11 +170,11 @@ def future_mask(n):
     ### END SOLUTION
 
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_future_mask", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_future_mask", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
 # The rubric of `future_mask`: each line is a sentence of the contract. Open it to read what is asked.
 @rubric("future_mask")
 def _(r):
-    r.each("bool, True strictly above the diagonal", future_mask, (2,), (3,), (r.integer(5, 40),), (r.integer(100, 200),))
+    r.idea.each("bool, True strictly above the diagonal", future_mask, (2,), (3,), (r.integer(5, 40),), (r.integer(100, 200),))
     r.call("one token", future_mask, 1)
     r.refuses("raises ValueError when n is below 1", future_mask, (0,), (-r.integer(1, 9),))
 
@@ -211,12 +211,12 @@ def mask_scores(scores, mask):
 @rubric("mask_scores")
 def _(r):
     rounded, x = r.normal(4, 4).round(), r.normal(2, 3, 4, 4)
-    r.each("-inf where the mask is True, the score elsewhere", mask_scores, (r.normal(3, 3), r.mask(3, 3)), (rounded, r.mask(4, 4)))
+    r.idea.each("-inf where the mask is True, the score elsewhere", mask_scores, (r.normal(3, 3), r.mask(3, 3)), (rounded, r.mask(4, 4)))
     r.each("one mask for all sentences and heads", mask_scores, (r.normal(1, 5, 5), r.mask(5, 5)), (x, r.mask(4, 4)))
     r.each("a mask for each sentence, a mask for each head", mask_scores, (x, r.mask(2, 1, 4, 4)), (x, r.mask(3, 4, 4)), (r.normal(3, 3, 4, 4), r.mask(3, 1, 4, 4)))
-    r.each("the same keys for every query, the same queries for every key", mask_scores, (r.normal(4, 6), r.mask(1, 6)), (r.normal(6, 4), r.mask(1, 6).mT))
+    r.each("the same keys for every query, the same queries for every key", mask_scores, (r.normal(5, 5), r.mask(1, 5)), (r.normal(5, 5), r.mask(1, 5).mT))
     r.each("nothing hidden, everything hidden", mask_scores, (r.normal(3, 3), torch.zeros(3, 3) == 1), (r.normal(3, 3), torch.ones(3, 3) == 1))
-    r.conventions(mask_scores, r.normal(3, 5, 5), r.mask(5, 5))
+    r.conventions(r.visible(mask_scores), r.normal(3, 5, 5, dtype=torch.float64), r.mask(5, 5))
 
 # %% tags=["raises-exception"]
 masked = mask_scores(scores_of(789), mask)  # (6, 6)
@@ -265,12 +265,12 @@ def causal_weights(scores, d_k):
 # The rubric of `causal_weights`: each line is a sentence of the contract. Open it to read what is asked.
 @rubric("causal_weights")
 def _(r):
-    upper = torch.ones(6, 6).triu(diagonal=1)
+    upper, rounded = torch.ones(6, 6).triu(diagonal=1), (2 * r.normal(2, 6, 6)).round()
     r.each("the future masked, scaled by sqrt(d_k), softmax over keys", causal_weights, (2 * r.normal(3, 3), 4), (2 * r.normal(7, 7).round(), 3))
     r.each("a batch, a batch of heads", causal_weights, (2 * r.normal(6, 6, 6), 5), (2 * r.normal(2, 3, 5, 5), 12))
     r.each("one token, a key of one number", causal_weights, (r.normal(2, 1, 1), 6), (r.normal(4, 4), 1))
     r.call("many tokens", causal_weights, r.normal(100, 100), 9)
-    r.each("hidden scores 20,000 above the visible, or below", causal_weights, (r.normal(6, 6) + 2e4 * upper - 1e4, 4), (r.normal(6, 6) - 2e4 * upper + 1e4, 4))
+    r.idea.each("hidden scores 20,000 above the visible, or below", causal_weights, (rounded + 2e4 * upper - 1e4, 1), (rounded - 2e4 * upper + 1e4, 4))
     r.call("scores scattered over ±10,000", causal_weights, 1e4 * r.uniform(3, 7, 7), 64)
     r.conventions(causal_weights, r.normal(2, 6, 6) + 1e3 * upper, 9)
 
@@ -402,7 +402,7 @@ def padding_and_causal(lengths, n):
 @rubric("padding_and_causal")
 def _(r):
     length = r.integer(2, 5)
-    r.each("hides the future, and keys at or past the length", padding_and_causal, ([2, 1], 3), ([1, length, 7, 3], 7), ([length], 6))
+    r.idea.each("hides the future, and keys at or past the length", padding_and_causal, ([2, 1], 3), ([1, length, 7, 3], 7), ([length], 6), ([length, 70], 80))
     r.each("full length, and no token at all", padding_and_causal, ([4, 0], 4), ([6, 0, length, 0], 6))
     r.each("as many sentences as tokens, or more", padding_and_causal, ([1, 3, 2], 3), ([length, 1, 4, 0, 5, 2, 3, 3], 5))
     r.each("a tensor of lengths, int64, int32 or uint8", padding_and_causal, (torch.tensor([length, 3]), 6), (torch.tensor([4, 1, 0], dtype=torch.int32), 5), (torch.tensor([2, 4], dtype=torch.uint8), 5))
@@ -628,20 +628,23 @@ def masked_softmax(scores, mask):
     ### END SOLUTION
 
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_masked_softmax", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_masked_softmax", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
 # The rubric of `masked_softmax`: each line is a sentence of the contract. Open it to read what is asked.
 @rubric("masked_softmax")
 def _(r):
-    hidden, x = r.mask(6, 6, empty_rows=True), 2 * r.normal(2, 3, 4, 4)
-    spoiled, future = r.normal(4, 4), torch.ones(4, 4).triu(diagonal=1) == 1
-    spoiled[r.integer(1, 2), 0] = float("nan")
-    r.each("softmax over the visible keys", masked_softmax, (2 * r.normal(3, 3).round(), r.mask(3, 3)), (2 * r.normal(8, 8), r.mask(8, 8)))
-    r.each("a mask for all, for each sentence, for each head", masked_softmax, (x, r.mask(4, 4)), (x, r.mask(2, 1, 4, 4)), (x, r.mask(3, 4, 4)), (2 * r.normal(3, 3, 4, 4), r.mask(3, 1, 4, 4)))
-    r.each("the same keys for every query, the same queries for every key", masked_softmax, (r.normal(4, 6), r.mask(1, 6)), (r.normal(2, 6, 4), r.mask(1, 6).mT))
-    r.each("a row with everything hidden gives zeros", masked_softmax, (r.normal(6, 6), hidden), (r.normal(2, 3), torch.ones(2, 3) == 1), (r.normal(2, 3), torch.zeros(2, 3) == 1))
-    r.each("hidden scores 20,000 above the visible, visible ones at ±10,000", masked_softmax, (r.normal(6, 6) + torch.where(hidden, 1e4, -1e4), hidden), (1e4 * r.uniform(3, 5, 5), r.mask(5, 5)))
-    r.call("a visible nan stays visible", r.visible(masked_softmax), spoiled, future)
-    r.conventions(masked_softmax, r.normal(6, 6) + 200 * hidden, hidden)
+    hidden, x, big = r.mask(6, 6, empty_rows=True), 2 * r.normal(2, 3, 4, 4), r.mask(8, 8)
+    rounded, part = (2 * r.normal(2, 6, 6)).round(), torch.ones(4, 4).triu(diagonal=1) == 1
+    part[1] = True
+    spoiled = r.normal(2, 4, 4) + 200 * part
+    spoiled[r.integer(0, 1), 3, r.integer(0, 3)] = float("nan")
+    r.each("softmax over the visible keys", masked_softmax, (2 * r.normal(3, 3).round(), r.mask(3, 3)), (2 * r.normal(8, 8) + 200 * big, big))
+    r.each("any mask that broadcasts", masked_softmax, (x, r.mask(4, 4)), (x, r.mask(2, 1, 4, 4)), (x, r.mask(3, 4, 4)), (2 * r.normal(3, 3, 4, 4), r.mask(3, 1, 4, 4)), (r.normal(4, 6), r.mask(1, 6)), (r.normal(2, 6, 4), r.mask(1, 6).mT))
+    r.idea.each("a row with everything hidden gives zeros, a row with a visible nan does not", masked_softmax, (r.normal(2, 3), torch.ones(2, 3) == 1), (r.normal(6, 6), hidden), (spoiled, part))
+    r.call("where a visible score is nan, the visible weights of its row are nan", r.visible(masked_softmax), spoiled.mT, part.mT)
+    r.each("hidden scores 20,000 above the visible, visible ones at ±10,000", masked_softmax, (rounded + torch.where(hidden, 1e4, -1e4), hidden), ((1e4 * r.uniform(3, 5, 5)).round(), r.mask(5, 5)))
+    r.call("float64 in, float64 out, for any layout in memory", masked_softmax, r.normal(2, 6, 6, dtype=torch.float64).mT, hidden)
+    r.gradient("gradients pass; at every hidden score, in any row, the gradient is 0", masked_softmax, r.normal(2, 6, 6) + 200 * hidden, hidden)
+    r.unchanged("leaves its arguments as they were")
 
 # %% [markdown]
 # Now the small layer again, same sentence, same pad, with your softmax.
