@@ -61,7 +61,7 @@ class RandomProbes(Recorder):
             copies = [answer(x.clone(), p, True) for _ in range(2)]
             with torch.no_grad():
                 copies += [answer(x.clone(), p, True) for _ in range(2)]
-            return {"in training": copies, "in use": answer(x.clone(), p, False)}
+            return {"in training": copies, "in use": answer(x.clone().requires_grad_(), p, False)}
 
         self.record(
             line, "drops_in_training", [(run, (x, p), {})], [as_typed(answer, (x, p, True), {})]
