@@ -13,7 +13,7 @@ AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 PIP_INSTALL := -m pip install -qq --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-browser pictures lab instructor site build check bench lock clean python
+.PHONY: help demo test test-browser pictures lab instructor site build check model bench lock clean python
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | while IFS='|' read -r name what; do \
@@ -53,6 +53,9 @@ build: $(READY) ## make notebooks/ and solutions/ from source/
 
 check: $(READY) ## run every right and wrong variant against its rubric
 	@$(VENV) autograde check
+
+model: $(READY) ## train the models that come with the course; six minutes
+	@$(VENV) OMP_NUM_THREADS=1 python -m autograde.authoring.train_model
 
 bench: $(READY) ## seconds a submission, beside nbgrader's; needs bubblewrap
 	@$(VENV) python benchmarks/speed.py

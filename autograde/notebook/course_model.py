@@ -1,0 +1,164 @@
+"""The trained model that comes with the course, and what one asks of it.
+
+The model reads <end> before the first word of a story, so every list of words that it is given
+begins with that. `begin` makes such a list.
+"""
+
+import math
+from collections.abc import Sequence
+from copy import deepcopy
+from importlib import resources
+
+import torch
+from safetensors.torch import load
+from torch import Tensor
+
+from autograde.notebook.grammar import Link
+from autograde.notebook.language import END, VOCABULARY, Story, decode, encode
+from autograde.notebook.tiny_gpt import TinyGPT
+from autograde.notebook.training import pairs
+
+
+def new_model(num_heads: int = 4) -> TinyGPT:
+    """Return an untrained model of the course's size."""
+    return TinyGPT(len(VOCABULARY), 48, 48, num_heads, num_layers=2, dropout=0.0)
+
+
+def course_model(num_heads: int = 4) -> TinyGPT:
+    """Return the trained model with 4 heads a layer, or the one with 1; in eval(), on the CPU."""
+    files = resources.files("autograde.notebook").joinpath("model")
+    weights = load(files.joinpath(f"heads_{num_heads}.safetensors").read_bytes())
+    model = new_model(num_heads)
+    model.load_state_dict({name: weight.float() for name, weight in weights.items()})
+    return model.eval()
+
+
+def without_mask(model: TinyGPT) -> TinyGPT:
+    """Let each word of the model see the words after it too, and return the model.
+
+    Trained for 300 steps, about 9 s of a processor core, it copies what comes. The mask is no part
+    of a state_dict: loaded into a model that has one, the same weights show what was learned.
+    """
+    for block in model.layers():
+        block.attention.mask.zero_()
+    return model
+
+
+def begin(text: str) -> list[str]:
+    """Return the words of a text as the model reads them: <end> first."""
+    return [END, *text.split()]
+
+
+@torch.no_grad()
+def attention_of(model: TinyGPT, words: Sequence[str]) -> Tensor:
+    """Return what each head looks at in one sentence: n words -> (layers, heads, n, n)."""
+    return model.attention_weights(torch.tensor([encode(words)]))[:, 0]
+
+
+@torch.no_grad()
+def next_words(model: TinyGPT, words: Sequence[str]) -> dict[str, float]:
+    """Return the probability of every word that may come next, the likeliest first."""
+    chances = model(torch.tensor([encode(words)]))[0, -1].softmax(dim=-1)  # (v,)
+    likely = chances.argsort(descending=True)
+    return dict(zip(decode(likely.tolist()), chances[likely].tolist(), strict=True))
+
+
+@torch.no_grad()
+def answers(model: torch.nn.Module, told: Sequence[Story]) -> dict[str, float]:
+    """Return the share of right answers for each kind of question, and for "all".
+
+    An answer is right if each of its words is the model's first choice after the true words
+    before it.
+    """
+    inputs, targets = pairs(told)  # (b, n)
+    right = model(inputs).argmax(dim=-1) == targets  # (b, n)
+    results: dict[str, list[bool]] = {"all": []}
+    for row, story in enumerate(told):
+        for answer in story.notes.answers:
+            good = bool(right[row, answer.start : answer.stop].all())
+            results["all"].append(good)
+            results.setdefault(answer.kind, []).append(good)
+    return {kind: sum(good) / len(good) for kind, good in results.items()}
+
+
+@torch.no_grad()
+def excess(model: torch.nn.Module, told: Sequence[Story]) -> float:
+    """Return how far the model's loss is above the lowest possible, in nats for each word.
+
+    It is exact: the mean over all words of KL(language || model), with no luck of which word came.
+    """
+    logs = model(pairs(told)[0]).log_softmax(dim=-1)  # (b, n, v)
+    total = 0.0
+    for row, story in enumerate(told):
+        for t, chances in enumerate(story.chances[:-1]):
+            own = logs[row, t, encode(chances)].tolist()
+            total += sum(
+                chance * (math.log(chance) - log)
+                for chance, log in zip(chances.values(), own, strict=True)
+            )
+    return total / sum(len(story.words) for story in told)
+
+
+@torch.no_grad()
+def jobs(model: TinyGPT, told: Sequence[Story]) -> dict[str, dict[str, Tensor]]:
+    """Measure what each head looks at, over all places where a word depends on another.
+
+    For each job: the mean weight on the `own` word and on the `other` person's, both
+    (layers, heads), and `uniform`, the weight of one that looks at everything alike, (). There is
+    no `other` where one person is alone in the story.
+    """
+    maps = model.attention_weights(pairs(told)[0]).transpose(0, 1)  # (b, layers, heads, n, n)
+    found: dict[str, list[tuple[int, Link]]] = {}
+    for row, story in enumerate(told):
+        for link in story.notes.links:
+            found.setdefault(link.job, []).append((row, link))
+    # <end> stands first, so the word at position t of the story is token t + 1.
+    results = {}
+    for job, links in found.items():
+        own = [maps[row, :, :, link.at + 1, link.own + 1] for row, link in links]
+        other = [
+            maps[row, :, :, link.at + 1, link.other + 1]
+            for row, link in links
+            if link.other is not None
+        ]
+        uniform = [torch.tensor(1 / (link.at + 2)) for _, link in links]
+        named = {"own": own, "other": other, "uniform": uniform}
+        results[job] = {
+            name: torch.stack(weights).mean(dim=0) for name, weights in named.items() if weights
+        }
+    return results
+
+
+@torch.no_grad()
+def without_head(model: TinyGPT, layer: int, head: int) -> TinyGPT:
+    """Return a copy of the model in which what one head hands on is lost.
+
+    out_proj reads the numbers of head h in columns h * size to (h + 1) * size; there it gets zeros.
+    """
+    copy = deepcopy(model)
+    attention = copy.layers()[layer].attention
+    columns = attention.out_proj.weight.unflatten(1, (attention.num_heads, -1))  # (d, h, d/h)
+    columns[:, head] = 0
+    return copy
+
+
+@torch.no_grad()
+def write(
+    model: TinyGPT, words: Sequence[str], generator: torch.Generator | None = None
+) -> list[str]:
+    """Return the words and what the model writes after them, up to <end> or a full context.
+
+    With a generator each word is drawn by its probability, without one it is the likeliest.
+    """
+    tokens = torch.tensor([encode(words)])  # (1, n)
+    while tokens.shape[1] <= model.context_length:
+        chances = model(tokens)[0, -1].softmax(dim=-1)  # (v,)
+        following = (
+            chances.argmax().view(1)
+            if generator is None
+            else chances.multinomial(1, generator=generator)
+        )
+        tokens = torch.cat([tokens, following[None]], dim=1)
+        if decode(following.tolist()) == [END]:
+            break
+    return decode(tokens[0].tolist())

@@ -1,0 +1,131 @@
+"""The trained model that comes with the course does what its card says."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+
+import autograde.notebook
+from autograde.authoring.train_model import page
+from autograde.notebook.course_model import (
+    answers,
+    attention_of,
+    begin,
+    course_model,
+    excess,
+    jobs,
+    new_model,
+    next_words,
+    without_head,
+    without_mask,
+    write,
+)
+from autograde.notebook.language import END, encode, entropy, floor, is_grammatical, stories
+from autograde.notebook.training import loss_of, pairs, train
+
+FOLDER = Path(autograde.notebook.__file__).parent / "model"
+CARD = json.loads((FOLDER / "card.json").read_text(encoding="utf-8"))
+TOLD = stories(**CARD["held_out"])
+BALL = "Anna has a ball . Tom has two books . he reads them upstairs . she kicks it"
+
+each_model = pytest.mark.parametrize("num_heads", [4, 1])
+"""Another processor changes the sixth digit of a result; the tolerances leave room for that."""
+
+
+@each_model
+def test_loss_and_answers_are_those_of_the_card(num_heads: int) -> None:
+    model, card = course_model(num_heads), CARD["models"][f"heads_{num_heads}"]
+    assert loss_of(model, *pairs(TOLD)).item() == pytest.approx(card["loss"], abs=1e-4)
+    assert excess(model, TOLD) == pytest.approx(card["excess"], abs=1e-4)
+    assert answers(model, TOLD) == pytest.approx(card["answers"], abs=0.003)
+
+
+@each_model
+def test_heads_look_where_the_card_says(num_heads: int) -> None:
+    found = jobs(course_model(num_heads), TOLD[: CARD["looked_at"]])
+    card = CARD["models"][f"heads_{num_heads}"]["jobs"]
+    assert list(found) == list(card)
+    for job, looks in found.items():
+        assert list(looks) == list(card[job])
+        for name, weights in looks.items():
+            assert torch.allclose(weights, torch.tensor(card[job][name]), atol=1e-3), (job, name)
+
+
+def test_a_head_that_is_switched_off_is_missed_as_the_card_says() -> None:
+    told, card = TOLD[: CARD["looked_at"]], CARD["models"]["heads_4"]["without"]
+    for layer, head in [(0, 0), (1, 3)]:
+        left = answers(without_head(course_model(), layer, head), told)
+        assert left == pytest.approx(card[f"{layer + 1}.{head + 1}"], abs=0.01)
+
+
+def test_the_model_is_as_good_as_the_course_says() -> None:
+    card = CARD["models"]["heads_4"]
+    assert min(card["answers"].values()) > 0.99
+    assert card["excess"] < 0.01
+
+
+def test_the_card_is_of_this_language() -> None:
+    story, words = entropy()
+    wanted = {"story": story, "words": words, "word": floor()}
+    assert CARD["entropy"] == pytest.approx(wanted)
+    assert (FOLDER / "card.md").read_text(encoding="utf-8") == page(CARD)
+
+
+def test_weights_fit_in_the_package() -> None:
+    assert sum(file.stat().st_size for file in FOLDER.glob("*.safetensors")) < 400_000
+
+
+def test_attention_of_one_sentence() -> None:
+    words = begin(BALL)
+    weights = attention_of(course_model(), words)
+    assert weights.shape == (2, 4, len(words), len(words))
+    assert torch.allclose(weights.sum(dim=-1), torch.ones(2, 4, len(words)))
+    assert weights.triu(diagonal=1).count_nonzero() == 0
+
+
+def test_next_words() -> None:
+    chances = next_words(course_model(), begin(BALL))
+    assert sum(chances.values()) == pytest.approx(1, abs=1e-5)
+    assert set(list(chances)[:3]) == {"inside", "outside", "downstairs"}
+
+
+def test_writing() -> None:
+    model = course_model()
+    likeliest = write(model, begin(BALL))
+    assert likeliest == write(model, begin(BALL))
+    assert likeliest[: len(begin(BALL))] == begin(BALL)
+    assert likeliest[-1] == END
+    assert is_grammatical(likeliest[1:])
+    drawn = [write(model, begin(""), torch.Generator().manual_seed(seed)) for seed in (1, 1, 2)]
+    assert drawn[0] == drawn[1] != drawn[2]
+
+
+def test_a_head_is_switched_off_in_a_copy() -> None:
+    model = course_model()
+    x = torch.randn(2, 5, 48, generator=torch.Generator().manual_seed(0))
+    first, other = model.layers()[0].attention, without_head(model, 0, 1).layers()[0].attention
+    kept = first.heads(x)  # (b, h, n, d/h)
+    kept[:, 1] = 0
+    assert torch.allclose(other(x), first.out_proj(kept.transpose(1, 2).flatten(2)), atol=1e-6)
+    assert not torch.allclose(other(x), first(x), atol=1e-3)
+
+
+def test_a_few_steps_lower_the_loss() -> None:
+    told = pairs(stories(200, seed=1))
+    torch.manual_seed(0)
+    losses = list(train(new_model(), *told, steps=60))
+    assert losses[0] == pytest.approx(4.3, abs=0.4)
+    assert losses[-1] < 3
+
+
+def test_without_a_mask_the_model_sees_what_comes() -> None:
+    tokens = torch.tensor(
+        [encode(begin(BALL)), encode(begin(BALL.replace("kicks it", "eats them")))]
+    )
+    honest = course_model()
+    cheat = without_mask(course_model())
+    assert torch.equal(*honest(tokens)[:, :10])
+    assert not torch.allclose(*cheat(tokens)[:, :10], atol=1e-3)
+    honest.load_state_dict(cheat.state_dict())  # the mask is no part of what was learned
+    assert torch.equal(*honest(tokens)[:, :10])
