@@ -183,13 +183,15 @@ def test_a_draft_builds_with_few_variants_and_is_not_ready(mine: Lesson) -> None
 def test_a_line_that_nothing_fails_is_named(mine: Lesson) -> None:
     without(mine, "shifted_in_place")
     (checked,) = check.check(mine)
-    assert checked.faults == ("no wrong variant fails the line “leaves its argument as it was”",)
+    assert checked.faults == (
+        "no wrong variant fails the line “leaves its arguments as they were”",
+    )
 
 
 WEAK: dict[str, Callable[[str], str]] = {
     "wrong variant cut_off passes every line": lambda text: text.replace(".detach()", ""),
     "tolerances, 10 are needed: draw larger": lambda text: text.replace(
-        ".detach()", " * (1 + 1e-5)"
+        ".detach()", " * (1 + 1e-5 * (x.dtype == torch.float32))"
     ),
 }
 
@@ -205,7 +207,7 @@ def test_a_wrong_variant_that_is_not_told_apart(mine: Lesson, words: str) -> Non
 def test_the_rubric_methods_of_the_page_exist() -> None:
     named = set(re.findall(r"`r\.(\w+)", PAGE))
     assert {"call", "gradient", "normal"} <= named
-    assert [name for name in named if not callable(getattr(Rubric, name, None))] == []
+    assert [name for name in named if not hasattr(Rubric, name)] == []
 
 
 def test_the_refusals_of_the_page_are_those_of_the_code() -> None:

@@ -23,7 +23,8 @@ from autograde.course import Lesson
 from autograde.grading.outputs import reduce_outputs
 from autograde.grading.run import Ran, figures_of
 from autograde.grading.versions import versions
-from autograde.notebook import attention_picture, canvas, chart, explore, heatmap, panels, show
+from autograde.notebook import attention_picture, chart, explore, heatmap, panels, show
+from autograde.notebook.figures import canvas
 from autograde.notebook.figures.pictures import Picture, key_of
 from autograde.rubric.recording import FIGURE_MIME
 
