@@ -99,7 +99,8 @@ verbs = ["eat", "sleep", "fall", "break"]
 
 def verb_chances(model):
     """How likely each verb comes next, for the four places: (4, 4), each row divided by its sum."""
-    chances = torch.tensor([[next_words(model, words)[verb] for verb in verbs] for words in beginnings])
+    following = [next_words(model, words) for words in beginnings]
+    chances = torch.tensor([[chance[verb] for verb in verbs] for chance in following])
     return chances / chances.sum(dim=-1, keepdim=True)
 
 
@@ -456,9 +457,9 @@ show(
 )
 
 # %% [markdown]
-# Without the scale, a fresh layer with large keys puts nearly all of the weight on one token, and since nothing is learned yet, that token is random.
-# Worse, it is stuck with its choice. Where one weight is close to 1, a small change of a score changes
-# almost nothing, so hardly any gradient comes back. Here is the gradient of the largest weight with respect to its q · k, for 500
+# Without the scale, large random keys give nearly all of the weight to one token before anything has been learned. And such a choice is hard
+# to change. Where one weight is close to 1, a small change of a score changes almost nothing, so hardly any gradient
+# comes back. Here is the gradient of the largest weight with respect to its q · k, for 500
 # random queries with `d_k = 256`.
 
 # %% tags=["raises-exception"]
@@ -495,8 +496,8 @@ show(
 )
 
 # %% [markdown]
-# The two peaks say more than the mean. The mean is even larger without the scale: a few queries with a near-tie carry it. But the
-# median query gets next to nothing. With the scale, every query gets its share.
+# Compare the medians, not the means. Without the scale the mean is even larger, but only because of the bar near 0.25: queries
+# whose two best scores happen to be nearly equal. The median query gets next to nothing. With the scale, all get about the same.
 #
 # Does that matter for training? The next cell trains the course's model twice, with one head of 48 numbers in each layer, with the scale and
 # without. It takes about 15 seconds.
@@ -547,7 +548,7 @@ show(
 )
 
 # %% [markdown]
-# It learns without the scale too, but it falls behind. By how much depends on the random start: with another seed the gap was half as wide. With
+# For the first hundred steps there is nothing to see. Then the model without the scale falls behind. By how much depends on the random start: with another seed the gap was half as wide. With
 # four heads of 12 numbers each, we could measure no difference: the root of 12 is only 3.5. The larger the key, the more
 # the scale matters.
 
@@ -779,8 +780,8 @@ print("context vectors, seed 123")
 table(other(inputs), rows=tokens, columns=["0", "1"])
 
 # %% [markdown]
-# The same sentence, two untrained layers, two opinions: with the seed 789 most queries prefer *Your*, with 123 *journey*. Neither knows
-# anything.
+# The same sentence, two untrained layers, two opinions: with the seed 789 every query prefers *Your*, with 123 *journey*. Neither
+# knows anything.
 #
 # So train one. Suppose every word should find the word it belongs to: *Your* its noun *journey*, *journey* its verb *starts*,
 # *starts* its noun *journey*, *with* and *one* their noun *step*, and *step* its number *one*. The context vector of a word should be the
@@ -1017,18 +1018,19 @@ print("every word keeps its context vector:", moved < 1e-6)
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # draws the figure
 words = beginnings[2]
+hidden = torch.ones(11, 11).triu(diagonal=1) == 1
 show(
     panels(
-        heatmap(attention_of(model, words)[LAYER, HEAD], words, words, title="the model", limits=(0, 1), bar=False),
+        heatmap(attention_of(model, words)[LAYER, HEAD], words, words, title="the model", hidden=hidden, limits=(0, 1), bar=False),
         heatmap(weights_of(your_head, vectors(words)), words, words, title="your functions", limits=(0, 1)),
         size=(12, 5.6),
     ),
-    "Two heatmaps of the whole sentence with gym. In the model's, everything above the diagonal is 0: no word looks at a later one. "
+    "Two heatmaps of the whole sentence with gym. In the model's, everything above the diagonal is hidden: no word looks at a later one. "
     "In the one of your functions words look ahead. Only the last rows agree.",
 )
 
 # %% [markdown]
-# In your picture, words look at words that come after them. The model's do not: above the diagonal everything is 0. A model that writes word by word must not look
+# In your picture, words look at words that come after them. The model's do not: everything above the diagonal is hidden. A model that writes word by word must not look
 # at words that are not written yet. Lesson 02 hides them.
 #
 # ## Further reading
