@@ -162,7 +162,7 @@ def say(chances):
 
 # %% [markdown]
 # **Predict, then run.** Alone, the model says *yes* with a probability of 0.999. What does it give to *yes* in the batch,
-# where seven pads stand before the story?
+# where eight pads stand before the story?
 
 # %%
 my_guess = None  # a number from 0 to 1
@@ -177,17 +177,19 @@ say(seeing_pads)
 count = longest - lengths[0]  # pads before the first story
 with torch.no_grad():
     alone = model.attention_weights(torch.tensor([encode(words[0])]))[1, 0, 3, -1]  # head 4 of layer 2, the last word
-rows = torch.stack([torch.cat([torch.zeros(count), alone]), maps[1][0, 3, -1]])  # (2, n)
-nobody = torch.zeros(2, longest) == 1
-nobody[0, :count] = True
+beside_others = maps[1][0, 3, -1]  # (n,)
+in_batch = torch.cat([beside_others[:count].sum()[None], beside_others[count:]])  # all pads in one cell
+rows = torch.stack([torch.cat([torch.zeros(1), alone]), in_batch])  # (2, 1 + words)
+nobody = torch.zeros(rows.shape) == 1
+nobody[0, 0] = True
 show(
     panels(
-        heatmap(rows, ["alone", "in a batch"], padded_words[0], title="What the last “?” looks at, head 4 of layer 2",
+        heatmap(rows, ["alone", "in a batch"], [f"{count} pads", *words[0]], title="What the last “?” looks at, head 4 of layer 2",
                 row_name="", hidden=nobody, limits=(0, 0.6)),
         size=(9.5, 2.6),
     ),
-    "A heatmap of two rows, one column for each pad and word of the story. Alone, the question mark looks most at she, with 0.36. "
-    "In the batch more than half of its weight lies on the seven pads.",
+    "A heatmap of two rows, one column for all pads together and one for each word of the story. Alone, the question mark looks most at "
+    "she, with 0.36. In the batch more than half of its weight lies on the eight pads.",
 )
 
 # %% [markdown]
@@ -249,6 +251,10 @@ def _(r):
     r.call("one token", future_mask, 1)
     r.refuses("raises ValueError when n is below 1", future_mask, (0,), (-r.integer(1, 9),))
 
+# %% tags=["raises-exception"]
+mask = future_mask(6).to(device)  # (6, 6)
+table(mask, rows=tokens, columns=tokens)  # 1 is True
+
 # %% [markdown]
 # ### Exercise: `mask_scores` (2 points)
 #
@@ -282,9 +288,12 @@ def _(r):
     r.each("nothing hidden, everything hidden", mask_scores, (r.normal(3, 3), torch.zeros(3, 3) == 1), (r.normal(3, 3), torch.ones(3, 3) == 1))
     r.conventions(r.visible(mask_scores), r.normal(3, 5, 5, dtype=torch.float64), r.mask(5, 5))
 
+# %% tags=["raises-exception"]
+masked = mask_scores(scores_of(789), mask)  # (6, 6)
+table(masked, rows=tokens, columns=tokens)
+
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # draws the figure
-masked = mask_scores(scores_of(789), future_mask(6).to(device))  # (6, 6)
 ends = (-0.47, 0.47)
 show(
     panels(
@@ -751,7 +760,7 @@ for way in (right, no_diagonal, result_dropped, mask_of_scores, times_inf, ones_
     chances, _ = think(new_ids, places_of_new, nothing, lambda s, _: torch.softmax(way(s), dim=-1))
     loss = nn.functional.nll_loss(chances.log().flatten(0, 1), targets.flatten()).item()
     tests = ["passes" if passes(way, scores) else "caught" for scores in (plain, with_zeros)]
-    print(f"{way.__name__:>15}: any scores {tests[0]}, with zeros {tests[1]}, loss {loss:.2f}\n{'':>17}… two {written(way)}")
+    print(f"{way.__name__:>15}: any scores {tests[0]}, with zeros {tests[1]}, loss {loss:.2f}\n{'':>17}… {written(way)}")
 
 # %% [markdown]
 # Two things are worth keeping. The quick tests (nothing above the diagonal, rows that add up to 1) find a mask made of scores only
