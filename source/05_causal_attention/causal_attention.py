@@ -342,8 +342,7 @@ def count_parameters(module):
     ### END SOLUTION
 
 # %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_count_parameters", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-# The rubric of `count_parameters`: each line is a sentence of the contract. Open it to read what is asked.
-@rubric("count_parameters")
+@rubric("count_parameters")  # the contract as a checklist; open this cell to read it
 def _(r):
     n, m = r.integer(11, 19), r.integer(21, 29)
     layers = r.module("two layers", m, n)
@@ -499,8 +498,7 @@ class CausalAttention(nn.Module):
         ### END SOLUTION
 
 # %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_CausalAttention", "locked": true, "points": 8, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-# The rubric of `CausalAttention`: each line is a sentence of the contract. Open it to read what is asked.
-@rubric("CausalAttention")
+@rubric("CausalAttention")  # the contract as a checklist; open this cell to read it
 def _(r):
     layer = r.layer(CausalAttention, d_in=4, d_out=6, context_length=8, dropout=0.0, qkv_bias=False)
     layer.linear("W_query W_key W_value", "d_in -> d_out", bias="qkv_bias")
@@ -611,8 +609,7 @@ def peeks(module, x):
     ### END SOLUTION
 
 # %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_peeks", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-# The rubric of `peeks`: each line is a sentence of the contract. Open it to read what is asked.
-@rubric("peeks")
+@rubric("peeks")  # the contract as a checklist; open this cell to read it
 def _(r):
     x, t = r.normal(3, 12, 4), r.integer(3, 8)
     quiet, partly = r.module("attention without a mask", 4), r.module("recurrent", 4)

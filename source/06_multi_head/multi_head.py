@@ -206,8 +206,7 @@ class MultiHeadAttentionWrapper(nn.Module):
         ### END SOLUTION
 
 # %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_MultiHeadAttentionWrapper", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-# The rubric of `MultiHeadAttentionWrapper`: each line is a sentence of the contract. Open it to read what is asked.
-@rubric("MultiHeadAttentionWrapper")
+@rubric("MultiHeadAttentionWrapper")  # the contract as a checklist; open this cell to read it
 def _(r):
     layer = r.layer(MultiHeadAttentionWrapper, d_in=4, d_out=3, context_length=8, dropout=0.0, num_heads=2, qkv_bias=False)
     layer.linear("heads.*.W_query heads.*.W_key heads.*.W_value", "d_in -> d_out", bias="qkv_bias")
@@ -301,8 +300,7 @@ def split_heads(x, num_heads):
     ### END SOLUTION
 
 # %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_split_heads", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-# The rubric of `split_heads`: each line is a sentence of the contract. Open it to read what is asked.
-@rubric("split_heads")
+@rubric("split_heads")  # the contract as a checklist; open this cell to read it
 def _(r):
     r.idea.each("head h gets its share of every token's features", split_heads, (r.normal(1, 2, 4), 2), (r.normal(2, 5, 12), 3), (r.normal(2, 5, 12), 3))
     r.each("one head, heads of one number", split_heads, (r.normal(3, 4, 5), 1), (r.normal(2, 7, 5), 5))
@@ -372,8 +370,7 @@ def merge_heads(x):
     ### END SOLUTION
 
 # %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_merge_heads", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-# The rubric of `merge_heads`: each line is a sentence of the contract. Open it to read what is asked.
-@rubric("merge_heads")
+@rubric("merge_heads")  # the contract as a checklist; open this cell to read it
 def _(r):
     r.idea.each("the inverse of split_heads", merge_heads, (r.normal(1, 2, 2, 2),), (r.normal(2, 3, 5, 4),), (r.normal(2, 3, 5, 4),))
     r.each("one head, heads of one number, more heads than tokens", merge_heads, (r.normal(3, 1, 4, 5),), (r.normal(2, 5, 7, 1),), (r.normal(2, 6, 3, 2),))
@@ -464,8 +461,7 @@ class MultiHeadAttention(nn.Module):
         ### END SOLUTION
 
 # %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_MultiHeadAttention", "locked": true, "points": 8, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-# The rubric of `MultiHeadAttention`: each line is a sentence of the contract. Open it to read what is asked.
-@rubric("MultiHeadAttention")
+@rubric("MultiHeadAttention")  # the contract as a checklist; open this cell to read it
 def _(r):
     layer = r.layer(MultiHeadAttention, d_in=4, d_out=6, context_length=8, dropout=0.0, num_heads=2, qkv_bias=False)
     layer.linear("W_query W_key W_value", "d_in -> d_out", bias="qkv_bias")
@@ -557,8 +553,7 @@ class RepairedMultiHeadAttention(nn.Module):
 ### END GIVEN
 
 # %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_fix_me", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-# The rubric of `fix_me`: each line is a sentence of the contract. Open it to read what is asked.
-@rubric("fix_me")
+@rubric("fix_me")  # the contract as a checklist; open this cell to read it
 def _(r):
     layer = r.layer(RepairedMultiHeadAttention, d_in=4, d_out=6, context_length=8, dropout=0.0, num_heads=2, qkv_bias=False)
     layer.linear("qkv", "d_in -> 3*d_out", bias="qkv_bias")
@@ -623,8 +618,7 @@ def pack_heads(wrapper, mha):
     ### END SOLUTION
 
 # %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_pack_heads", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-# The rubric of `pack_heads`: each line is a sentence of the contract. Open it to read what is asked.
-@rubric("pack_heads")
+@rubric("pack_heads")  # the contract as a checklist; open this cell to read it
 def _(r):
     wrapper = r.layer(MultiHeadAttentionWrapper, d_in=4, d_out=2, context_length=8, dropout=0.0, num_heads=3, qkv_bias=False)
     wrapper.linear("heads.*.W_query heads.*.W_key heads.*.W_value", "d_in -> d_out", bias="qkv_bias")
