@@ -142,8 +142,8 @@ show(
 )
 
 # %% [markdown]
-# **Predict, then run.** Swap the first two words: *journey Your starts*. *starts* still takes half of each. By how much does the largest
-# change in its context vector come out, with one head? And with two heads, one for each place?
+# **Predict, then run.** Swap the first two words: *journey Your starts*. *starts* still takes half of each. What is the largest change of a
+# number in its context vector, with one head? And with two heads, one for each place?
 
 # %%
 my_guess = None  # two numbers: (one head, two heads)
@@ -754,7 +754,7 @@ def looks(story):
 explore(looks, alt="For the last word of a story: what each of the eight heads looks at.", story=list(stops))
 
 # %% [markdown]
-# That is one story. Over many stories it can be measured, because for every word the course knows which earlier word decides what comes next.
+# That is one story. Over many stories it can be measured, because for words like these it is known which earlier word decides what comes next.
 # *right word* is the mean weight of the best head on it; *other* is its weight on the same thing of the other person; *alike* is the weight
 # of a head that looks at every word alike.
 
