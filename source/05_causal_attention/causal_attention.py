@@ -569,7 +569,7 @@ beside(my_guess, min(moved, key=moved.get))
 
 # %% [markdown]
 # A bias `c` on the keys adds `q · c` to every score of a query: the same number in the whole row. The softmax does not notice, as you saw in
-# lesson 01. Some models leave the bias of the keys out for that reason.
+# lesson 01. The speech model Whisper, for one, has biases on its queries and values and none on its keys.
 #
 # ## 6 Does it look ahead?
 #

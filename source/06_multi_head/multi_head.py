@@ -142,8 +142,8 @@ show(
 )
 
 # %% [markdown]
-# **Predict, then run.** Swap the first two words: *journey Your starts*. *starts* still takes half of each. By how much does the largest
-# change in its context vector come out, with one head? And with two heads, one for each place?
+# **Predict, then run.** Swap the first two words: *journey Your starts*. *starts* still takes half of each. What is the largest change of a
+# number in its context vector, with one head? And with two heads, one for each place?
 
 # %%
 my_guess = None  # two numbers: (one head, two heads)
@@ -694,7 +694,8 @@ show(
 
 # %% [markdown]
 # One head cannot hand on both and settles for the average, as in part 1. Two heads take a place each. Nobody told them which; it could as well
-# have come out the other way round. But more is not always better: six heads of one number each have too little to compare by.
+# have come out the other way round. But more heads are not always better: after the same training, six heads of one number each do worse
+# than two of three.
 #
 # Now put **your** class into the course's model, with the trained weights. The baseline is your class with fresh random ones.
 
@@ -747,7 +748,7 @@ def looks(story):
 explore(looks, alt="For the last word of a story: what each of the eight heads looks at.", story=list(stops))
 
 # %% [markdown]
-# That is one story. Over many stories it can be measured, because for every word the course knows which earlier word decides what comes next.
+# That is one story. Over many stories it can be measured, because for words like these it is known which earlier word decides what comes next.
 # *right word* is the mean weight of the best head on it; *other* is its weight on the same thing of the other person; *alike* is the weight
 # of a head that looks at every word alike.
 
@@ -761,8 +762,9 @@ for job in ("she: own thing", "answer, she: own thing", "she's: own place", "who
     print(f"{job:30} {layer + 1}.{head + 1}  " + "  ".join(f"{float(number):9.2f}" for number in numbers))
 
 # %% [markdown]
-# Which head does which job is an accident of the random start. That the jobs are done is not. But where a head looks is not what it is needed
-# for. **Predict, then run.** Switch off one head at a time. Without which head of the second layer is *where* answered worst?
+# Which head does which job depends on the random start. But where a head looks need not be what it is needed for.
+#
+# **Predict, then run.** Switch off one head at a time. Without which head of the second layer is *where* answered worst?
 
 # %%
 my_guess = None  # one of: "2.1", "2.2", "2.3", "2.4"
@@ -776,8 +778,8 @@ for name, right in shares.items():
 beside(my_guess, min((f"2.{head}" for head in range(1, 5)), key=lambda name: shares[f"without {name}"]["where"]))
 
 # %% [markdown]
-# Each head matters, and each for other questions: take one away, and some answers stay perfect while others break. Several heads do
-# several jobs at once.
+# Head 2.4 looks at the place, yet *where* suffers most without 2.1: what a head hands on is not only what it looks at most in one sentence. And
+# each head is missed elsewhere. Take one away, and some answers hardly change while others break. Several heads do several jobs at once.
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "question_heads_written", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ### In your own words: `heads_written` (2 points, a person reads it)
