@@ -33,7 +33,7 @@
 # | 4 Sentences of different lengths | 13 |
 # | 5 A row with nothing to look at | 10 |
 # | 6 Zeros instead of `nan` | 15 |
-# | 7 What goes wrong in practice, summary | 8 |
+# | 7 What goes wrong in practice, summary | 10 |
 #
 # *Run cells, solve exercises, and ask `hint`, `why` and `progress()`* as in lesson 01. In every exercise float64 in gives
 # float64 out, gradients pass, and arguments stay as they were. Scores are `(..., n, n)`: the last two dimensions are queries and keys.

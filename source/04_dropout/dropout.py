@@ -161,7 +161,8 @@ show(
 # predict, it remembers. It answers questions on stories that it knows, and guesses on others. This is **overfitting**: the model
 # fits its examples and not what they are examples of. Whatever is done against it is called **regularisation**.
 #
-# The first remedy is more data; with 20,000 stories the gap is gone. The second is to stop at the lowest point of the upper curve. The third
+# The first remedy is more data: the course's own model, trained on 20,000 stories, has a loss of 0.418 on new ones, where 0.414 is the
+# lowest (its model card). The second is to stop at the lowest point of the upper curve. The third
 # is dropout. It makes each example look a little different each time, so that no single weight can be relied on.
 #
 # ## 2 A mask of coin tosses
@@ -465,7 +466,8 @@ def scatter(n):
 beside(my_guess, (round(scatter(4), 1), round(scatter(16), 2)))
 
 # %% [markdown]
-# A query that spreads its weight gets little noise, one that relies on a single key gets much. Now in general:
+# A query that spreads its weight gets little noise, one that relies on a single key gets much: what counts is the sum of the squared
+# weights, 1, 1/4 and 1/16 here, and the standard deviation is its root. Now in general:
 #
 # ### Exercise: `spread_after_dropout` (4 points)
 #
@@ -497,12 +499,13 @@ def _(r):
 
 # %% [markdown]
 # Your formula against draws: the line is yours, each point is measured on 2,000 context vectors made with your `inverted_dropout`.
+# All values are 1 or -1.
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # draws the figure
 generator = torch.Generator().manual_seed(123)
-values = torch.randn(6, 1, generator=generator)
-rates = [0.01, 0.03, 0.1, 0.2, 0.5, 0.8, 0.95]
+values = torch.tensor([[1.0], [-1.0], [1.0], [-1.0], [1.0], [-1.0]])  # (6, 1)
+rates = [0.01, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95]
 sharp, even = torch.tensor([[0.95, 0.01, 0.01, 0.01, 0.01, 0.01]]), torch.full((1, 6), 1 / 6)
 
 
@@ -639,7 +642,7 @@ def weight_bars(tokens, learned, formula):
 
 show(
     chart(weight_bars, tokens, learned, {p: predicted(p).tolist() for p in learned}),
-    "Three bar charts of the six learned weights, for p = 0, 0.1 and 0.5. Your falls from 0.83 to 0.43 and 0.23, the others "
+    "Three bar charts of the six learned weights, for p = 0, 0.1 and 0.5. Your falls from 0.83 to 0.38 and 0.23, the others "
     "rise together. The diamonds of the formula lie at the tops of the bars.",
 )
 
@@ -705,7 +708,7 @@ show(
 
 # %% [markdown]
 # Dropout takes most of the damage away: the upper curve stays near its lowest point. But it does not teach the model what
-# fifty stories do not show. The answers on new stories are about as bad as before. Is that the seed, or the p? Here are more
+# fifty stories do not show. The answers on new stories are about as bad as before. Is that the seed, the p, or the fifty stories? Here are more
 # runs (`benchmarks/overfitting.py` in the course's repository makes the table):
 #
 # | stories | p | seed | loss on its own | best loss on new ones | last loss on new ones | right answers |
