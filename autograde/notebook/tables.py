@@ -1,8 +1,12 @@
 """Numbers as people read them: tables to four decimals, and a guess beside the answer."""
 
 from collections.abc import Sequence
+from html import escape
 
+from IPython.display import display
 from torch import Tensor
+
+NO_GUESS = "No guess yet. Write one into the cell above, then run this one again."
 
 
 def table(values: Tensor, *, rows: Sequence[str], columns: Sequence[str]) -> None:
@@ -17,6 +21,10 @@ def table(values: Tensor, *, rows: Sequence[str], columns: Sequence[str]) -> Non
 
 
 def beside(guess: object, answer: object) -> None:
-    """Print a guess beside the answer. No judgement, no points."""
-    print(f"your guess: {'none yet' if guess is None else guess}")
+    """Show a guess beside the answer, folded away while there is no guess. No points."""
+    if guess is None:
+        body = f"<details><summary>{NO_GUESS}</summary>It is: {escape(str(answer))}</details>"
+        display({"text/plain": NO_GUESS, "text/html": body}, raw=True)
+        return
+    print(f"your guess: {guess}")
     print(f"it is:      {answer}")

@@ -13,41 +13,43 @@
 # %% [markdown]
 # # Self-attention: from dot products to a trainable layer
 #
-# A word alone says little. *Step* means one thing after *dance* and another after *journey*.
-# Self-attention lets every word of a sentence look at all the others and take from each as much as
-# it needs. At the end of this lesson you will have built it, first by hand, then as a PyTorch layer
-# that can be trained.
+# A *bat* in a cave is an animal. It sleeps, it eats. A *bat* in a gym is a piece of wood. It falls, it breaks.
+# The word is the same, so you take the difference from another word of the sentence, and you know which one.
+# **Self-attention** is the part of a language model that does this. In this lesson you build it from dot products,
+# turn it into a PyTorch layer, and in the end run a layer of a trained model with your own code.
 #
 # **You will be able to**
 # - compute attention scores, weights and context vectors, and say what their rows and columns mean;
-# - say why the scores are divided by the square root of the key size, and show it by measuring;
-# - write self-attention as an `nn.Module`, once with bare parameters and once with `nn.Linear`.
+# - explain why scores are divided by the square root of the key size, and show it by measuring;
+# - write self-attention as an `nn.Module`, once with bare parameters and once with `nn.Linear`;
+# - read off a trained layer which word it looks at, and check that this matters.
 #
 # **It builds on** matrix products, mean and standard deviation, and PyTorch tensors and modules.
 #
 # | part | minutes |
 # |---|---|
-# | 1 Which words are alike? | 10 |
-# | 2 From scores to weights | 15 |
-# | 3 Why the scores are scaled | 20 |
-# | 4 Context vectors | 5 |
-# | 5 Query, key and value | 15 |
-# | 6 The same layer with `nn.Linear` | 20 |
-# | 7 What goes wrong in practice, summary | 5 |
-# | together | 90 |
+# | 1 One word, two meanings | 10 |
+# | 2 Dot products | 10 |
+# | 3 From scores to weights | 15 |
+# | 4 Why the scores are scaled | 20 |
+# | 5 Context vectors | 5 |
+# | 6 Query, key and value | 10 |
+# | 7 The same layer with `nn.Linear` | 20 |
+# | 8 Your code in the trained model | 5 |
+# | 9 What goes wrong in practice, summary | 5 |
+# | together | 100 |
 #
 # **How it works**
-# - Run the cells from top to bottom with Shift+Enter. Some cells only draw a figure; their code is
-#   folded away, click ••• to see it. Run them too.
-# - In an exercise, replace `raise NotImplementedError()` by your code and run the cell. Then run the
-#   **rubric** cell below it. It calls your code on drawn numbers and answers line by line.
-# - Stuck? Run `hint("attention_scores")` in a cell of your own, with the name of the exercise: one
-#   hint each time. After a wrong answer, run the rubric again or ask `why("attention_scores")`: if it
-#   is one of the known mistakes, you are told which.
-# - Three things hold for every function and are checked for each: float64 in gives float64 out, gradients
-#   pass, and the arguments are left as they were.
-# - To see how far you are, run `from autograde.notebook import progress; progress()` in a cell of your own.
-# - At the end choose *Restart Kernel and Run All*, save, and press *Validate*.
+# - Run the cells from top to bottom with Shift+Enter. Some cells only draw a figure; their code is folded away
+#   (click ••• to see it). Run them too.
+# - In an exercise, replace `raise NotImplementedError()` with your code and run the cell. Then run the **rubric** cell
+#   below it. It calls your code on random inputs and answers line by line.
+# - Stuck? Run `hint("attention_scores")` in a cell of your own, with the name of the exercise. You get one hint at a
+#   time. If an answer is wrong and you cannot see why, `why("attention_scores")` tells you if it is a known mistake.
+# - Most rubrics also check three things that well-behaved functions do: float64 in gives float64 out, gradients pass
+#   through, and the arguments are left unchanged.
+# - `progress()` shows how far you are.
+# - When you are done, choose *Restart Kernel and Run All*, save, and press *Validate*.
 #
 # *Opened alone, in a hosted notebook service?* Get the file `attention_notebooks-….whl` from where you got this lesson, put
 # it beside the notebook, and run `%pip install attention_notebooks-*.whl` in a new cell above the others.
@@ -61,6 +63,8 @@ import torch
 from torch import nn
 
 from autograde.notebook import attention_picture, beside, chart, explore, heatmap, hint, panels, progress, rubric, show, table, why
+from autograde.notebook.course_model import attention_of, begin, course_model, jobs, new_model, next_words, without_head
+from autograde.notebook.language import encode, stories
 
 # "cuda" runs the lesson on a GPU
 device = torch.device(os.environ.get("AUTOGRADE_DEVICE", "cpu"))
@@ -79,11 +83,97 @@ inputs = torch.tensor(
 )  # (6, 3): one row for each token
 
 # %% [markdown]
-# ## 1 Which words are alike?
+# ## 1 One word, two meanings
 #
-# Here is the sentence of the whole course: *Your journey starts with one step.* A model reads it in
-# **tokens**, pieces of text; here each word is one. Each token is a vector of three numbers. The numbers are made up, and small enough to check by hand.
-# A trained model has learned them, and has some hundreds or thousands for each token.
+# This course comes with a small language model, a GPT of the kind that you will have built by lesson 07. It knows 62
+# words and tells short stories. Give it the beginning of a sentence, and it says how likely every word is to come next.
+#
+# Here it reads *Tom is in the … . he sees a bat*, with four different places. What will the bat do?
+
+# %%
+model = course_model()
+places = ["cave", "barn", "gym", "shop"]
+beginnings = [begin(f"Tom is in the {place} . he sees a bat") for place in places]  # 11 words each, <end> first
+verbs = ["eat", "sleep", "fall", "break"]
+
+
+def verb_chances(model):
+    """How likely each verb comes next, for the four places: (4, 4), each row divided by its sum."""
+    following = [next_words(model, words) for words in beginnings]
+    chances = torch.tensor([[chance[verb] for verb in verbs] for chance in following])
+    return chances / chances.sum(dim=-1, keepdim=True)
+
+
+table(verb_chances(model), rows=places, columns=verbs)
+
+# %% [markdown]
+# In the cave and the barn the bat eats or sleeps. In the gym and the shop it falls or breaks. The last word is *bat*
+# in all four, so the model must have used a word further back. We can look. Inside the model are eight **attention
+# heads**. For every word, a head spreads a weight of 1 over the words it has read. Here is one of the heads at
+# the word *bat*, next to the same head of a model that has not been trained.
+
+# %% jupyter={"source_hidden": true}
+# draws the figure
+LAYER, HEAD = 0, 0  # the first layer's first head
+torch.manual_seed(123)
+columns = ["<end>", "Tom", "is", "in", "the", "(place)", ".", "he", "sees", "a", "bat"]
+
+
+def looks_of_bat(model):
+    """What that head looks at from the word bat, for the four places: (4, 11)."""
+    return torch.stack([attention_of(model, words)[LAYER, HEAD, -1] for words in beginnings])
+
+
+show(
+    panels(
+        heatmap(looks_of_bat(model), places, columns, title="trained: what “bat” looks at", row_name="place", column_name="word", limits=(0, 1), bar=False),
+        heatmap(looks_of_bat(new_model()), places, columns, title="not trained", row_name="place", column_name="word", limits=(0, 1)),
+        size=(11.5, 3.1),
+    ),
+    "Two heatmaps of the weights of the word bat on the eleven words before it and itself, for four places. In the trained "
+    "model barn, gym and shop get 0.98, 0.91 and 0.97; in the sentence with cave most goes to sees and Tom, and cave gets 0.08. "
+    "In the untrained model every word gets between 0.03 and 0.2.",
+)
+
+# %% [markdown]
+# Trained, the head picks out *barn*, *gym* or *shop* from eleven words. The *cave* it ignores: there the weight is spread over
+# other words.
+#
+# A picture like this is suggestive, but it does not prove that the model uses what the head sees. So switch the head off, and as a
+# comparison another one.
+
+# %%
+for name, changed in {
+    "all heads": model,
+    "without this head": without_head(model, LAYER, HEAD),
+    "without another one": without_head(model, LAYER, 2),
+}.items():
+    eats_or_sleeps = verb_chances(changed)[:, :2].sum(dim=-1).tolist()
+    print(f"{name:>20}: " + "   ".join(f"{place} {share:.2f}" for place, share in zip(places, eats_or_sleeps)))
+
+# %% [markdown]
+# The numbers say how much of the chance goes to *eat* and *sleep*. Without the head, every bat is an animal, in the gym as well. Without
+# another head, nothing changes. So this head is what turns the bat into wood. That fits the figure: if a bat is an animal unless
+# something says otherwise, the cave need not be looked at.
+#
+# Four sentences could still be luck. The next cell averages over 200 stories.
+
+# %%
+# demonstration: what the head looks at, in many stories
+told = stories(200, seed=7)
+found = {name: jobs(some, told)["bat: its place"] for name, some in {"trained": model, "not trained": new_model()}.items()}
+for name, weights in found.items():
+    print(f"{name:>12}: mean weight of bat on its place {weights['own'][LAYER, HEAD]:.2f}")
+print(f" all alike: {weights['uniform']:.2f}")
+
+# %% [markdown]
+# How can a head find the one word that matters? That is the rest of this lesson.
+#
+# ## 2 Dot products
+#
+# To see every number, we take a sentence that the model does not know, *Your journey starts with one step*, and
+# made-up vectors small enough to check by hand. A model reads text in **tokens**; here each word is one. Each token is a vector of three
+# numbers. A trained model has learned its vectors. The one above has 48 numbers a token, large models have thousands.
 
 # %% jupyter={"source_hidden": true}
 # draws the figure
@@ -98,18 +188,17 @@ show(
 )
 
 # %% [markdown]
-# The **dot product** of two vectors measures how much they point the same way: multiply number by
-# number, and add up. For *journey* and *starts*:
+# How well do two tokens match? The simplest measure is the **dot product**: multiply number by number and add up. For *journey* and
+# *starts*:
 #
 # ```
 # 0.55 · 0.57  +  0.87 · 0.85  +  0.66 · 0.64  =  1.4754
 # ```
 #
-# It is large when the vectors point the same way. It is also large when the vectors are long.
+# It is large when the two vectors point the same way. It is also large when they are long.
 #
-# **Predict, then run.** Take each token in turn and compute its dot product with all six, with itself
-# as well. How many of the six tokens get their largest number with themselves? Write your guess into
-# the next cell. It is not marked. A guess that turns out wrong is the one you remember.
+# **Predict, then run.** Take each token in turn and compute its dot product with all six tokens, itself included. How many of
+# the six have their largest dot product with themselves? Write your guess into the next cell. It is not marked.
 
 # %%
 my_guess = None  # a number from 0 to 6
@@ -117,26 +206,28 @@ my_guess = None  # a number from 0 to 6
 # %%
 dots = [[float(a @ b) for b in inputs] for a in inputs]
 winners = [tokens[row.index(max(row))] for row in dots]
-for token, winner in zip(tokens, winners):
-    print(f"{token:>8} has its largest dot product with {winner}")
 beside(my_guess, sum(token == winner for token, winner in zip(tokens, winners)))
 
+# %%
+for token, winner in zip(tokens, winners):
+    print(f"{token:>8} has its largest dot product with {winner}, length {inputs[tokens.index(winner)].norm():.2f}")
+
 # %% [markdown]
-# Two do. The other four prefer another token, and three of them prefer *journey*, whose vector is the longest
-# of the six. Length counts. So a dot product is not a measure of likeness alone. Keep that in mind.
+# Most tokens prefer another token to themselves, and three of those prefer *journey*, the longest vector of the six. So a
+# dot product does not measure similarity alone. Length counts too.
 #
 # ### Exercise: `attention_scores` (2 points)
 #
-# Two loops are slow, and they hide what happens. All dot products at once are one matrix product.
-# The token that looks is the **query**, the token that is looked at is the **key**:
+# All the dot products at once are one matrix product. In attention, the token that is looking is called the **query**. A token that it might look
+# at is a **key**. Their dot product is the **score**:
 #
 # ```
 # queries (n, d_k)      keys (m, d_k)      scores (n, m)
 #                                          scores[i, j] = query i · key j
 # ```
 #
-# There are n queries and m keys, with `d_k` numbers in each; n and m may differ. Return the dot products as
-# they are, not divided by anything.
+# There are n queries and m keys of `d_k` numbers each; n and m may differ. Return the dot products as they are,
+# without dividing by anything.
 
 # %% nbgrader={"grade": false, "grade_id": "attention_scores", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def attention_scores(queries, keys):
@@ -145,19 +236,17 @@ def attention_scores(queries, keys):
     return queries @ keys.T
     ### END SOLUTION
 
-
 # %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_attention_scores", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-# The rubric of `attention_scores`: each line is a sentence of the contract. Open it to read what is asked.
-@rubric("attention_scores")
+@rubric("attention_scores")  # the contract as a checklist; open this cell to read it
 def _(r):
     r.each("entry [i, j] is query i · key j", attention_scores, (r.normal(2, 3), r.normal(4, 3)), (r.normal(7, 5), r.normal(7, 5)))
     r.each("one query, one key, keys of one number", attention_scores, (r.normal(1, 4), r.normal(1, 4)), (r.normal(3, 1), r.normal(2, 1)))
-    r.call("as many keys as numbers in a key", attention_scores, r.normal(3, 4), r.normal(4, 4))
+    r.call("as many keys as numbers in a key, large scores", attention_scores, 9 * r.normal(3, 4), 9 * r.normal(4, 4))
     r.conventions(attention_scores, r.normal(3, 2), r.normal(4, 2))
 
 # %% [markdown]
-# Now your code draws the picture. Row i is query i, column j is key j. Look along the row of *step*:
-# its largest score is in the column of *journey*.
+# Your code draws the next figure. Row i is query i, column j is key j. In the row of *step*, the largest score is in the column of
+# *journey*.
 
 # %% tags=["raises-exception"]
 scores = attention_scores(inputs, inputs)  # (6, 6)
@@ -171,11 +260,10 @@ show(
 )
 
 # %% [markdown]
-# ## 2 From scores to weights
+# ## 3 From scores to weights
 #
-# A score can be any number. To mix tokens we want shares instead: no share below zero, and all shares
-# of a row adding up to 1. The **softmax** makes shares of scores. It takes `exp` of every score,
-# which makes it positive, and divides by the sum:
+# A score can be any number. To blend vectors we need shares: none below zero, and all shares of a row adding up to 1.
+# The **softmax** turns scores into shares. It takes `exp` of each score, which is always positive, and divides by the sum:
 #
 # ```
 # weight j  =  exp(score j)  /  (exp(score 0) + exp(score 1) + … )
@@ -189,33 +277,34 @@ def naive_softmax(x):
 table(naive_softmax(inputs @ inputs.T), rows=tokens, columns=tokens)
 
 # %% [markdown]
-# **Predict, then run.** What does `naive_softmax` give for the scores 1, 2 and 1000? The last one is
-# so much larger that it should take everything.
+# **Predict, then run.** What does `naive_softmax` return for the scores 1, 2 and 1000? The last one is so much larger
+# that it should take everything.
 
 # %%
 my_guess = None  # a list of three numbers
 
 # %%
 beside(my_guess, naive_softmax(torch.tensor([1.0, 2.0, 1000.0])).tolist())
+
+# %%
 print("exp(88) =", torch.tensor(88.0).exp().item(), "   exp(89) =", torch.tensor(89.0).exp().item())
 
 # %% [markdown]
-# In float32 `exp(89)` is already infinite, and infinite divided by infinite is `nan`: not a number.
-# One `nan` in a layer spreads to everything that is computed from it.
+# In float32, `exp(89)` is already infinite, and infinity divided by infinity is `nan`, *not a number*. A single `nan` spreads to
+# everything computed from it.
 #
-# The way out costs one line. Subtract the same number c from every score of a row. Then every
-# `exp` shrinks by the same factor `exp(c)`, above and below the fraction bar, and the weights do not change.
-# Take the largest score of the row for c: then the largest `exp` is `exp(0) = 1`.
+# The cure rests on one fact: subtract the same number from every score of a row, and the weights do not change, because numerator and denominator
+# shrink by the same factor. Which number makes every `exp` safe?
 #
 # ### Exercise: `stable_softmax` (3 points)
 #
-# Write the softmax over any one dimension of a tensor with any number of dimensions. `dim` may be
-# negative, counted from the end. Numbers of ±10,000 must not give `inf` or `nan`, also when one row
-# holds numbers near 10,000 and the next row numbers near -10,000.
+# Write the softmax over any one dimension of a tensor with any number of dimensions. `dim` may be negative, counted from the end.
+# Numbers of ±10,000 must not give `inf` or `nan`, even when one row holds numbers near 10,000 and the next row
+# numbers near -10,000.
 #
-# Write it from `exp` and sums. PyTorch's ready-made `softmax` and `log_softmax` are not allowed here,
-# nor what is built on them (`softmin`, `cross_entropy`, `scaled_dot_product_attention`): with them
-# the exercise gives no points. `logsumexp` is allowed.
+# Build it from `exp` and sums. PyTorch's own `softmax` and `log_softmax` are forbidden here, and so is what is built on them
+# (`softmin`, `cross_entropy`, `scaled_dot_product_attention`): an answer that uses them gets no points. `logsumexp` is
+# allowed.
 
 # %% nbgrader={"grade": false, "grade_id": "stable_softmax", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def stable_softmax(x, dim=-1):
@@ -226,23 +315,20 @@ def stable_softmax(x, dim=-1):
     return powers / powers.sum(dim=dim, keepdim=True)
     ### END SOLUTION
 
-
 # %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_stable_softmax", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-# The rubric of `stable_softmax`: each line is a sentence of the contract. Open it to read what is asked.
-@rubric("stable_softmax", forbids=["softmax", "softmin", "cross_entropy", "scaled_dot_product_attention"])
+@rubric("stable_softmax", forbids=["softmax", "softmin", "cross_entropy", "scaled_dot_product_attention"])  # the contract as a checklist; open this cell to read it
 def _(r):
     far = 1e4 * r.signs(6)
-    r.each("softmax over the last dimension", stable_softmax, (r.normal(3),), (2 * r.normal(4, 5),), (r.normal(2, 4, 3).mT,))
-    r.each("over any other dim", stable_softmax, (r.normal(3, 2), 0), (300 + 20 * r.normal(2, 7, 3, 5), 1), (3 * r.normal(4, 6, 5), -2))
-    r.each("no inf or nan when numbers of one row are 20,000 apart", stable_softmax, (far[:3],), (1e4 * r.uniform(8),))
-    r.each("right when whole rows are 20,000 apart", stable_softmax, (r.normal(6, 3) + far[:, None],), (r.normal(3, 6) + far, -2))
-    r.call("the same in three dimensions", stable_softmax, r.normal(6, 4, 3) + far[:, None, None], dim=1)
+    r.each("softmax over the last dimension", stable_softmax, (r.normal(3),), (2 * r.normal(4, 5).round(),), (r.normal(2, 4, 3).mT,))
+    r.each("over any other dim", stable_softmax, (r.normal(3, 2), 0), (100 + 9 * r.normal(2, 7, 3, 5), 1), (3 * r.normal(4, 6, 5), -2))
+    rows = (r.normal(6, 3) + far[:, None],), (r.normal(3, 6) + far, -2), (r.normal(6, 4, 3) + far[:, None, None], 1)
+    r.idea.each("no inf or nan for numbers of ±10,000, in one row or from row to row", stable_softmax, (far[:3],), (1e4 * r.uniform(8),), *rows)
     r.forbids("is written from exp and sums", stable_softmax)
-    r.conventions(stable_softmax, r.normal(4, 6) + far, -2)
+    r.conventions(stable_softmax, r.normal(4, 6) + 200 * r.signs(6), -2)
 
 # %% [markdown]
-# Here is your softmax on the scores of the query *journey*, first divided by 4, then as they are,
-# then times 4 and times 16. The same order of tokens, but a different sharpness.
+# Here is your softmax on the scores of the query *journey*: first divided by 4, then as they are, then times 4 and times 16. The order of
+# the tokens stays the same. What changes is how sharply the softmax chooses.
 
 # %% tags=["raises-exception"]
 factors = torch.tensor([[0.25], [1.0], [4.0], [16.0]], device=device)
@@ -260,15 +346,13 @@ show(
 )
 
 # %% [markdown]
-# ## 3 Why the scores are scaled
+# ## 4 Why the scores are scaled
 #
-# Small scores give nearly equal weights, large scores give nearly all weight to one token. So how
-# large are scores? That depends on how many numbers a key has. Let the vectors q and k have `d_k`
-# numbers each, all drawn from a normal distribution with mean 0 and standard deviation 1. The spread of q · k
-# is its standard deviation.
+# The size of the scores decides how sharply the softmax chooses. So how large are they? That depends on how many numbers a key has. Suppose
+# q and k have `d_k` numbers each, all drawn independently from a normal distribution with mean 0 and standard deviation 1.
 #
-# **Predict.** When `d_k` goes from 4 to 64, by what factor does the spread of q · k grow? The answer
-# comes after the exercise, from your own measurement.
+# **Predict.** When `d_k` grows from 4 to 64, by what factor does the standard deviation of q · k grow? You will measure the
+# answer yourself.
 
 # %%
 my_guess = None  # a number
@@ -276,16 +360,15 @@ my_guess = None  # a number
 # %% [markdown]
 # ### Exercise: `dot_product_std` (2 points)
 #
-# Find out by measuring. Draw `n_samples` pairs of q and k, each with `d_k` numbers from `torch.randn`.
-# Compute the `n_samples` dot products. Return their standard deviation, as a Python float.
+# Draw `n_samples` pairs of q and k with `torch.randn`, `d_k` numbers each. Compute the dot product of each pair. Return the standard
+# deviation of these `n_samples` dot products, as a Python float.
 #
 # ```
 # q (n_samples, d_k)      k (n_samples, d_k)      q · k, pair by pair (n_samples,)
 # ```
 #
-# All random numbers come from `generator`: `torch.randn(..., generator=generator)`. With it a
-# measurement can be repeated. `generator` may also be `None`; `torch.randn` then uses PyTorch's own. A
-# measurement scatters. Do not return a formula.
+# Take all random numbers from `generator`: `torch.randn(..., generator=generator)`. That makes a measurement repeatable.
+# `generator` may be `None`; `torch.randn` then uses PyTorch's own. A measurement varies from run to run, so do not return a formula.
 
 # %% nbgrader={"grade": false, "grade_id": "dot_product_std", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def dot_product_std(d_k, n_samples, generator):
@@ -296,13 +379,11 @@ def dot_product_std(d_k, n_samples, generator):
     return (q * k).sum(dim=1).std().item()
     ### END SOLUTION
 
-
 # %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_dot_product_std", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-# The rubric of `dot_product_std`: each line is a sentence of the contract. Open it to read what is asked.
-@rubric("dot_product_std")
+@rubric("dot_product_std")  # the contract as a checklist; open this cell to read it
 def _(r):
     r.sample("is close to sqrt(d_k), and never the same number twice", "near_root", dot_product_std, r.integer(40, 90), 8000, times=2)
-    r.sample("scatters from run to run as a measurement does", "scatters_about_root", dot_product_std, r.integer(7, 9), 400, times=600)
+    r.idea.sample("scatters from run to run as a measurement does", "scatters_about_root", dot_product_std, r.integer(7, 9), 400, times=600)
     r.sample("two samples are enough", "positive_floats", dot_product_std, 1, 2, times=3)
     r.follows_generator("draws from its generator alone, from torch's own for None", dot_product_std, 5, 30)
 
@@ -316,27 +397,28 @@ beside(my_guess, round(spreads[sizes.index(64)] / spreads[sizes.index(4)], 1))
 # draws the figure
 def spread_chart(sizes, measured):
     figure, axes = plt.subplots(figsize=(6, 3.5))
-    axes.plot(sizes, [math.sqrt(d_k) for d_k in sizes], "--", color="0.4", label="square root of d_k")
-    axes.plot(sizes, measured, "o", color="#1f6f8b", label="measured by your function")
+    axes.loglog(sizes, [math.sqrt(d_k) for d_k in sizes], "--", color="0.4", label="square root of d_k", base=2)
+    axes.loglog(sizes, measured, "o", color="#1f6f8b", label="measured by your function", base=2)
+    axes.set_xticks(sizes, [str(size) for size in sizes])
+    axes.set_yticks([1, 2, 4, 8, 16], ["1", "2", "4", "8", "16"])
     axes.set(xlabel="d_k, numbers in a key", ylabel="standard deviation of q · k",
-             title="The spread of a dot product grows with the key size")
+             title="Key size times 4, standard deviation times 2")
     axes.legend()
     return figure
 
 
 show(
     chart(spread_chart, sizes, spreads),
-    "Measured standard deviations of q times k for nine key sizes from 1 to 256. The points lie on "
-    "the dashed curve of the square root: 2 at a key size of 4, 8 at 64, 16 at 256.",
+    "Measured standard deviations of q times k for nine key sizes from 1 to 256, both axes logarithmic. The points lie on "
+    "the dashed line of the square root: 2 at a key size of 4, 8 at 64, 16 at 256.",
 )
 
 # %% [markdown]
-# The key size grew 16 times, the spread only 4 times: it is the square root of `d_k`. The reason is short. Each
-# product of two such numbers has variance 1, and variances of independent numbers add: the sum of `d_k` of them has variance
-# `d_k`, so its standard deviation is the square root.
+# The standard deviation of q · k is the square root of `d_k`. The reason is short: each of the `d_k` products has variance 1,
+# and the variances of independent numbers add up to `d_k`. The standard deviation is the root of that.
 #
-# Divide the scores by that root, and their spread is 1 whatever the key size. The next figure shows what that
-# changes: six random keys, and the largest of the six weights, averaged over 500 queries.
+# So divide the scores by that root, and for such vectors the spread is 1 at every key size. The next figure shows what
+# that does to the softmax: six random keys, and the largest of the six weights, averaged over 500 queries.
 
 # %% tags=["raises-exception"]
 def largest_weight(d_k, scale):
@@ -372,29 +454,106 @@ show(
 )
 
 # %% [markdown]
-# A softmax that gives nearly everything to one key hardly changes when the scores change a little. So little of
-# the gradient gets through. Here is the gradient of the largest weight at its own score, averaged over 500 queries.
+# Without the scale, large random keys give nearly all of the weight to one token before anything has been learned. And such a choice is hard
+# to change. Where one weight is close to 1, a small change of a score changes almost nothing, so hardly any gradient
+# comes back. Here is the gradient of the largest weight with respect to its q · k, for 500
+# random queries with `d_k = 256`.
 
 # %% tags=["raises-exception"]
-def gradient_of_largest(d_k, scale):
+def gradients_at_scores(d_k, scale):
     q = torch.randn(500, 1, d_k, generator=generator)
     k = torch.randn(500, 6, d_k, generator=generator)
-    random_scores = ((q * k).sum(dim=-1) / scale).requires_grad_()  # (500, 6)
-    stable_softmax(random_scores, dim=-1).amax(dim=-1).sum().backward()
-    return random_scores.grad.amax(dim=-1).mean().item()
+    dots = (q * k).sum(dim=-1).requires_grad_()  # (500, 6)
+    stable_softmax(dots / scale, dim=-1).amax(dim=-1).sum().backward()
+    return dots.grad.amax(dim=-1)  # (500,)
 
 
-print(f"d_k = 256, without the scale: {gradient_of_largest(256, 1.0):.2f}")
-print(f"d_k = 256, with the scale:    {gradient_of_largest(256, 16.0):.2f}")
+gradients = {"q · k": gradients_at_scores(256, 1.0), "q · k / 16": gradients_at_scores(256, 16.0)}
+for name, g in gradients.items():
+    print(f"softmax of {name:>10}: mean {g.mean():.4f}   median {g.median():.4f}   below 0.001: {(g < 1e-3).double().mean():.0%}")
+
+# %% jupyter={"source_hidden": true} tags=["raises-exception"]
+# draws the figure
+def gradient_chart(gradients):
+    figure, axes = plt.subplots(figsize=(6.5, 3.4))
+    edges = torch.logspace(-10, 0, 51).tolist()
+    for (name, found), colour in zip(gradients.items(), ("#b5541c", "#1f6f8b")):
+        axes.hist(found.clamp(min=1.1e-10).tolist(), bins=edges, color=colour, alpha=0.75, label=f"softmax({name})")
+    axes.set_xscale("log")
+    axes.set(xlabel="gradient at q · k (all below 1e-10 in the first bar)", ylabel="queries",
+             title="Without the scale, most queries get almost no gradient")
+    axes.legend(loc="upper left")
+    return figure
+
+
+show(
+    chart(gradient_chart, gradients),
+    "Histogram of 500 gradients on a logarithmic axis. With the scale all lie in a narrow peak near 0.014. Without it they are "
+    "spread from less than 1e-10 to 0.25, and more than half lie below 0.001.",
+)
 
 # %% [markdown]
-# Several times less gets through without the scale, and the layer learns that much more slowly. That is why the
-# scale is there.
+# Compare the medians, not the means. Without the scale the mean is even larger, but only because of the bar near 0.25: queries
+# whose two best scores happen to be nearly equal. The median query gets next to nothing. With the scale, all get about the same.
 #
+# Does that matter for training? The next cell trains the course's model twice, with one head of 48 numbers in each layer, with the scale and
+# without. It takes about 15 seconds.
+
+# %% tags=["nbval-ignore-output"]
+# demonstration: the same model trained with and without the scale
+from autograde.notebook.tiny_gpt import MultiHeadAttention
+from autograde.notebook.training import pairs, train
+
+
+class Unscaled(MultiHeadAttention):
+    """The model's attention without the division by the root of d_k."""
+
+    def weights(self, x):
+        n = x.shape[1]
+        scores = self.split(self.W_query(x)) @ self.split(self.W_key(x)).transpose(2, 3)
+        return scores.masked_fill(self.mask[:n, :n], -math.inf).softmax(dim=-1)
+
+
+def trained_for(steps, scaled):
+    """The losses of a new model while it is trained, the same stories each time."""
+    torch.manual_seed(0)
+    learner = new_model(num_heads=1)
+    for block in learner.layers():
+        if not scaled:
+            attention = Unscaled(48, 48, 48, dropout=0.0, num_heads=1)
+            attention.load_state_dict(block.attention.state_dict())
+            block.attention = attention
+    return list(train(learner, *pairs(stories(1500, seed=1)), steps))
+
+
+curves = {"q · k": trained_for(300, scaled=False), "q · k / sqrt(48)": trained_for(300, scaled=True)}
+
+
+def loss_chart(curves):
+    figure, axes = plt.subplots(figsize=(6.5, 3.4))
+    for (name, losses), colour in zip(curves.items(), ("#b5541c", "#1f6f8b")):
+        smooth = [sum(losses[i - 20 : i]) / 20 for i in range(20, len(losses) + 1)]
+        axes.plot(range(20, len(losses) + 1), smooth, color=colour, label=f"softmax({name}): {smooth[-1]:.2f} at the end")
+    axes.set(xlabel="step", ylabel="loss, mean of 20 steps", ylim=(0.5, 2), title="One head of 48 numbers, with and without the scale")
+    axes.legend()
+    return figure
+
+
+show(
+    chart(loss_chart, curves),
+    "Two training curves over 300 steps. Both fall from about 2; from step 100 on the one without the scale stays above the other.",
+)
+
+# %% [markdown]
+# For the first hundred steps there is nothing to see. Then the model without the scale falls behind. By how much depends on the random start: with another seed the gap was half as wide. With
+# four heads of 12 numbers each, we could measure no difference: the root of 12 is only 3.5. The larger the key, the more
+# the scale matters.
+
+# %% [markdown]
 # ### Exercise: `attention_weights` (2 points)
 #
-# Put the two steps together: divide by the square root of `d_k`, then take the softmax over the keys,
-# so that every row adds up to 1. Use your `stable_softmax` or `torch.softmax`, as you like.
+# Put the two steps together: divide by the square root of `d_k`, then take the softmax over the keys, so that every row adds
+# up to 1. Use your `stable_softmax` or `torch.softmax`, as you like.
 #
 # ```
 # scores (n, m), d_k      weights (n, m), each row adds up to 1
@@ -407,10 +566,8 @@ def attention_weights(scores, d_k):
     return torch.softmax(scores / d_k**0.5, dim=-1)
     ### END SOLUTION
 
-
 # %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_attention_weights", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-# The rubric of `attention_weights`: each line is a sentence of the contract. Open it to read what is asked.
-@rubric("attention_weights")
+@rubric("attention_weights")  # the contract as a checklist; open this cell to read it
 def _(r):
     r.each("softmax over the keys of scores / sqrt(d_k)", attention_weights, (2 * r.normal(2, 3), 4), (2 * r.normal(5, 8).round(), 3))
     r.call("as many queries as keys", attention_weights, 3 * r.normal(6, 6), 10)
@@ -420,21 +577,16 @@ def _(r):
 
 # %% tags=["raises-exception"]
 weights = attention_weights(scores, d_k=3)  # (6, 6)
-
-# %% jupyter={"source_hidden": true} tags=["raises-exception"]
-# draws the figure
-show(
-    heatmap(weights, tokens, tokens, title="Attention weights: each row adds up to 1", limits=(0, 0.5)),
-    "Heatmap of the six by six attention weights. All lie between 0.12 and 0.21. In most rows "
-    "journey and starts get the most.",
-)
+table(weights, rows=tokens, columns=tokens)
 
 # %% [markdown]
-# ## 4 Context vectors
+# All 36 weights lie between 0.12 and 0.21. Compare that with the 0.98 of the trained head. Made-up vectors have
+# nothing to say about which word matters.
 #
-# The weights say how much each query takes from each token. What it takes are vectors, the **values**.
-# So far the values are the inputs themselves. The weighted sum of the values is the **context
-# vector** of the query: the token, seen in its sentence.
+# ## 5 Context vectors
+#
+# The weights say how much a query takes from each token. What it takes is a vector, the token's **value**. For now the values are the inputs
+# themselves. The weighted sum of the values is the query's **context vector**: the token, seen in its sentence.
 #
 # ### Exercise: `context_vectors` (1 point)
 #
@@ -443,7 +595,7 @@ show(
 #                                          context[i] = sum over j of weights[i, j] · value j
 # ```
 #
-# Use the weights as they are given, whatever their rows add up to. In lesson 04 they will not add up to 1.
+# Use the weights as they come, even where a row does not add up to 1. In lesson 04 that will happen.
 
 # %% nbgrader={"grade": false, "grade_id": "context_vectors", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def context_vectors(weights, values):
@@ -452,10 +604,8 @@ def context_vectors(weights, values):
     return weights @ values
     ### END SOLUTION
 
-
 # %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_context_vectors", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-# The rubric of `context_vectors`: each line is a sentence of the contract. Open it to read what is asked.
-@rubric("context_vectors")
+@rubric("context_vectors")  # the contract as a checklist; open this cell to read it
 def _(r):
     r.each("row i is the sum of the values, each times its weight", context_vectors, (r.normal(2, 3), r.normal(3, 4)), (r.normal(5, 5), r.normal(5, 5)))
     r.call("one query, values of one number", context_vectors, r.normal(1, 4), r.normal(4, 1))
@@ -477,33 +627,31 @@ show(
 )
 
 # %% [markdown]
-# The six context vectors are nearly the same. Look at the weights again and you see why: they are nearly equal, so every
-# query takes nearly the same mixture. Nothing here has learned to choose.
+# The six context vectors are nearly the same: nearly equal weights blend nearly the same mixture for every query.
 #
-# ## 5 Query, key and value
+# ## 6 Query, key and value
 #
 # Two things are missing.
 #
 # 1. **Nothing can be learned.** There is no parameter anywhere.
-# 2. **The scores are symmetric.** What *one* asks of *step* is what *step* asks of *one*. In language
-#    an adjective looks for its noun, and the noun need not look back.
+# 2. **The scores are symmetric.** What *one* asks of *step* is what *step* asks of *one*. But *bat* needs to look at *gym*, and
+#    *gym* need not look at *bat*.
 
 # %% tags=["raises-exception"]
 print("largest difference between the scores and their transpose:", (scores - scores.T).abs().max().item())
 
 # %% [markdown]
-# The answer to both is three matrices, and they are what is learned. Each token is multiplied by each
-# of them, and so plays three parts:
+# Three matrices solve both. Each token is multiplied by each of them and so plays three parts:
 #
 # ```
 # query = x W_query     what I am looking for
 # key   = x W_key       what I can be found by
-# value = x W_value     what I hand over when I am found
+# value = x W_value     what I pass on to those who find me
 # ```
 #
 # ### Exercise: `SelfAttention_v1` (3 points)
 #
-# Your functions become a layer. In `__init__`, make `W_query`, `W_key` and `W_value`, each an
+# Turn your functions into a layer. In `__init__`, create `W_query`, `W_key` and `W_value`, each an
 # `nn.Parameter(torch.rand(d_in, d_out))`. In `forward`, use `attention_scores`, `attention_weights` and
 # `context_vectors`, or compute the same in your own way.
 #
@@ -535,15 +683,13 @@ class SelfAttention_v1(nn.Module):
         return context_vectors(weights, values)  # (n, d_out)
         ### END SOLUTION
 
-
 # %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_SelfAttention_v1", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-# The rubric of `SelfAttention_v1`: each line is a sentence of the contract. Open it to read what is asked.
-@rubric("SelfAttention_v1")
+@rubric("SelfAttention_v1")  # the contract as a checklist; open this cell to read it
 def _(r):
     layer = r.layer(SelfAttention_v1, d_in=3, d_out=2)
     layer.parameters("W_query W_key W_value", "d_in d_out")
     layer.outputs("gives the context vectors of any number of tokens", r.normal(2, 3), r.normal(1, 3), 2 * r.normal(6, 3))
-    layer.outputs("for any d_in and d_out", 2 * r.normal(5, 7), d_in=7, d_out=5)
+    layer.idea.outputs("for any d_in and d_out", 2 * r.normal(6, 7), d_in=7, d_out=5)
     layer.outputs("as many tokens as numbers, in and out", 2 * r.normal(4, 4), d_in=4, d_out=4)
     layer.starts_uniform("its matrices start from torch.rand, each from its own", d_in=40, d_out=30)
     layer.conventions(r.normal(6, 3))
@@ -554,36 +700,16 @@ attention_v1 = SelfAttention_v1(d_in=3, d_out=2).to(device)
 table(attention_v1(inputs), rows=tokens, columns=["0", "1"])
 
 # %% [markdown]
-# Every context vector now has two numbers, so that it can be drawn. Below, move the slider from query to query. The
-# bars are the weights of its row. On the right are the six values, the larger the more weight they get,
-# and the star is the context vector: their centre of mass.
-
-# %% jupyter={"source_hidden": true} tags=["raises-exception"]
-# draws the figure
-def picture(query):
-    with torch.no_grad():
-        queries, keys, values = (
-            inputs @ matrix for matrix in (attention_v1.W_query, attention_v1.W_key, attention_v1.W_value)
-        )
-        row = attention_weights(attention_scores(queries, keys), d_k=2)[tokens.index(query)]  # (6,)
-    parts = ", ".join(f"{token} {float(w):.2f}" for token, w in zip(tokens, row))
-    return attention_picture(row, values, tokens, query, widest=0.25), f"Weights of the query {query}: {parts}."
-
-
-explore(picture, alt="For one query: bars of its six weights, and its values and context vector.", query=tokens)
-
-# %% [markdown]
-# The star hardly moves from query to query. Three random matrices do not choose either; training will.
+# The six rows are still close together. Three random matrices do not choose either. They can learn to.
 #
-# ## 6 The same layer with `nn.Linear`
+# ## 7 The same layer with `nn.Linear`
 #
-# In practice nobody writes the three matrices by hand. `nn.Linear(d_in, d_out)` holds one, starts it with
-# small numbers that train better than those of `torch.rand`, and adds a bias if you want one.
+# In practice nobody writes the three matrices by hand. `nn.Linear(d_in, d_out)` holds one. It starts from small positive and negative numbers, and
+# adds a bias if you ask for one.
 #
 # ### Exercise: `SelfAttention_v2` (3 points)
 #
-# The same layer: `W_query`, `W_key` and `W_value` are `nn.Linear` layers now, with a bias only when
-# `qkv_bias=True`.
+# The same layer, with `W_query`, `W_key` and `W_value` as `nn.Linear` layers. They have a bias only when `qkv_bias=True`.
 
 # %% nbgrader={"grade": false, "grade_id": "SelfAttention_v2", "locked": false, "schema_version": 3, "solution": true, "task": false}
 class SelfAttention_v2(nn.Module):
@@ -607,21 +733,20 @@ class SelfAttention_v2(nn.Module):
         return context_vectors(weights, values)  # (n, d_out)
         ### END SOLUTION
 
-
 # %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_SelfAttention_v2", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-# The rubric of `SelfAttention_v2`: each line is a sentence of the contract. Open it to read what is asked.
-@rubric("SelfAttention_v2")
+@rubric("SelfAttention_v2")  # the contract as a checklist; open this cell to read it
 def _(r):
     layer = r.layer(SelfAttention_v2, d_in=3, d_out=2, qkv_bias=False)
     layer.linear("W_query W_key W_value", "d_in -> d_out", bias="qkv_bias")
     layer.outputs("gives the context vectors of any number of tokens", r.normal(2, 3), r.normal(1, 3), 2 * r.normal(6, 3))
-    layer.outputs("for any d_in and d_out, with a bias if asked for", 2 * r.normal(5, 7), d_in=7, d_out=5, qkv_bias=True)
+    layer.idea.outputs("for any d_in and d_out, with a bias if asked for", 2 * r.normal(6, 7), d_in=7, d_out=5, qkv_bias=True)
     layer.outputs("as many tokens as numbers, in and out", 2 * r.normal(4, 4), d_in=4, d_out=4)
     layer.made_of("W_query, W_key and W_value are nn.Linear")
     layer.conventions(r.normal(6, 3))
 
 # %% [markdown]
-# Two layers from two seeds, on the same sentence. First seed 789: scores, weights and context vectors.
+# Here are its scores, weights and context vectors with the seed 789, and its weights and context vectors with the seed 123. The course
+# comes back to these numbers.
 
 # %% tags=["raises-exception"]
 torch.manual_seed(789)
@@ -647,58 +772,85 @@ table(weights_123, rows=tokens, columns=tokens)
 print("context vectors, seed 123")
 table(other(inputs), rows=tokens, columns=["0", "1"])
 
-# %% jupyter={"source_hidden": true} tags=["raises-exception"]
-# draws the figure
-show(
-    panels(
-        heatmap(weights_789, tokens, tokens, title="Weights, seed 789", limits=(0.14, 0.21), bar=False),
-        heatmap(weights_123, tokens, tokens, title="Weights, seed 123", limits=(0.14, 0.21)),
-        size=(11, 4.6),
-    ),
-    "Two heatmaps of attention weights on one colour scale. With seed 789 every query gives most "
-    "to the token Your; with seed 123 most goes to journey and starts. Neither is symmetric.",
-)
-
 # %% [markdown]
-# The same sentence, two untrained layers, two opinions. Neither knows anything yet. So train one. For every token
-# but the first, the context vector shall become the input of the token before it. The values are kept equal to the
-# inputs, so that one sees where a vector is taken from; `W_query` and `W_key` learn.
+# The same sentence, two untrained layers, two opinions: with the seed 789 every query prefers *Your*, with 123 *journey*. Neither
+# knows anything.
+#
+# So train one. Suppose every word should find the word it belongs to: *Your* its noun *journey*, *journey* its verb *starts*,
+# *starts* its noun *journey*, *with* and *one* their noun *step*, and *step* its number *one*. The context vector of a word should be the
+# input of its partner. We keep the values equal to the inputs, so that one sees what is fetched, and train `W_query` and
+# `W_key`.
 
 # %% tags=["raises-exception"]
+partner = {"Your": "journey", "journey": "starts", "starts": "journey", "with": "step", "one": "step", "step": "one"}
+target = inputs[[tokens.index(partner[token]) for token in tokens]]  # (6, 3)
+
 torch.manual_seed(123)
 trained = SelfAttention_v2(d_in=3, d_out=3, qkv_bias=True).to(device)
 with torch.no_grad():
     trained.W_value.weight.copy_(torch.eye(3))
     trained.W_value.bias.zero_()
-target = inputs[:-1]  # (5, 3): what stands before journey, starts, with, one, step
+
+
+def loss_of_each_token(context):
+    return (context - target).square().mean(dim=-1).detach()  # (6,)
+
+
+mean_of_all = loss_of_each_token(inputs.mean(dim=0))
+before_training = loss_of_each_token(trained(inputs))
 optimizer = torch.optim.Adam([*trained.W_query.parameters(), *trained.W_key.parameters()], lr=0.5)
-losses = []
 for _ in range(200):
-    loss = (trained(inputs)[1:] - target).square().mean()
+    loss = (trained(inputs) - target).square().mean()
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
-    losses.append(loss.item())
-print(f"loss before: {losses[0]:.2f}    after: {losses[-1]:.2f}")
+losses = torch.stack([mean_of_all, before_training, loss_of_each_token(trained(inputs))])  # (3, 6)
+table(losses, rows=["mean of all inputs", "before training", "after training"], columns=tokens)
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # draws the figure
-with torch.no_grad():
-    learned = attention_weights(attention_scores(trained.W_query(inputs), trained.W_key(inputs)), d_k=3)
+@torch.no_grad()
+def weights_of(layer, x):
+    return attention_weights(attention_scores(layer.W_query(x), layer.W_key(x)), d_k=layer.W_key.out_features)
+
+
+torch.manual_seed(123)
+fresh = SelfAttention_v2(d_in=3, d_out=3, qkv_bias=True).to(device)
+learned = weights_of(trained, inputs)  # (6, 6)
 show(
-    heatmap(learned, tokens, tokens, title="Weights after training", limits=(0, 1)),
-    "Heatmap of the weights after training. Journey gives 0.92 to Your and step 0.99 to one, the tokens "
-    "before them. Starts and with divide their weight between journey and starts. One gives most to step.",
+    panels(
+        heatmap(weights_of(fresh, inputs), tokens, tokens, title="before training", limits=(0, 1), bar=False),
+        heatmap(learned, tokens, tokens, title="after training", limits=(0, 1)),
+        size=(9.5, 4.4),
+    ),
+    "Two heatmaps of weights on one colour scale. Before training all lie near 0.17. After training with and one give nearly all "
+    "their weight to step, and step to one; Your, journey and starts divide theirs between journey and starts.",
 )
 
 # %% [markdown]
-# It has learned to choose. *Journey* looks at *Your*, and *step* looks at *one*: the words before them. *Starts* and *with*
-# divide their weight between *journey* and *starts*, whose vectors are nearly the same. What cannot be told apart
-# cannot be chosen apart. Only *one* has found another way: it mixes its vector from *step* and *journey*.
+# The loss of every token is near zero, far below that of an even mixture, which is where it started. *With* and *one* look at *step*, *step* looks at *one*. *Your*, *journey* and *starts* divide
+# their weight between *journey* and *starts*. That costs nothing: the two vectors are nearly equal, so either one, or any mixture of them, is as good a
+# partner.
 #
-# Can the first layer be made to say what the second says? Then it needs the second layer's matrices.
+# This layer has memorised six vectors. It has learned no grammar. A model learns that from many sentences.
 #
-# **Predict, then run.** What is the shape of the matrix in `nn.Linear(3, 2)`?
+# In the next figure, move the slider from query to query. The bars are the weights of its row. On the right are the
+# values, drawn by their first two numbers and larger the more weight they get. The star is the context vector, their centre of mass.
+
+# %% jupyter={"source_hidden": true} tags=["raises-exception"]
+# draws the figure
+def picture(query):
+    row = learned[tokens.index(query)]  # (6,)
+    parts = ", ".join(f"{token} {float(w):.2f}" for token, w in zip(tokens, row))
+    return attention_picture(row, inputs[:, :2], tokens, query, widest=1.0), f"Weights of the query {query}: {parts}."
+
+
+explore(picture, alt="For one query: bars of its six weights, and its values and context vector.", query=["step", "one", "with", "starts", "journey", "Your"])
+
+# %% [markdown]
+# Weights can also be carried from one layer to another. Can your first layer be made to give the output of the second?
+#
+# **Predict, then run.** What is the shape of the weight inside `nn.Linear(3, 2)`?
 
 # %%
 my_guess = None  # a pair of numbers
@@ -709,14 +861,13 @@ beside(my_guess, tuple(nn.Linear(3, 2).weight.shape))
 # %% [markdown]
 # ### Exercise: `match_weights` (2 points)
 #
-# Change the three matrices of `v1`, a `SelfAttention_v1`, so that it gives the same output as `v2`, a
-# `SelfAttention_v2` without bias. They may be new `nn.Parameter` objects. Afterwards the two are
-# strangers: a later change of one must not reach the other, and `v2` stays as it was. What you return does not matter.
+# Change the three matrices of `v1`, a `SelfAttention_v1`, so that it gives the same output as `v2`, a `SelfAttention_v2`
+# without bias. They may be new `nn.Parameter` objects. Afterwards the two layers share nothing: changing one later must not
+# change the other. `v2` stays as it was. The return value does not matter.
 #
-# PyTorch does not let you change a parameter in place while it records gradients. Inside
-# `with torch.no_grad():` you may.
+# PyTorch does not let you change a parameter in place while it records gradients. Inside `with torch.no_grad():` it does.
 #
-# The rubric calls your `SelfAttention_v1` and `SelfAttention_v2`, so they must be right first.
+# The rubric calls your `SelfAttention_v1` and `SelfAttention_v2`, so get those right first.
 
 # %% nbgrader={"grade": false, "grade_id": "match_weights", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def match_weights(v1, v2):
@@ -728,10 +879,8 @@ def match_weights(v1, v2):
         v1.W_value.copy_(v2.W_value.weight.T)
     ### END SOLUTION
 
-
 # %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_match_weights", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-# The rubric of `match_weights`: each line is a sentence of the contract. Open it to read what is asked.
-@rubric("match_weights")
+@rubric("match_weights")  # the contract as a checklist; open this cell to read it
 def _(r):
     v1, v2 = r.layer(SelfAttention_v1, d_in=3, d_out=2), r.layer(SelfAttention_v2, d_in=3, d_out=2)
     v1.parameters("W_query W_key W_value", "d_in d_out")
@@ -739,7 +888,7 @@ def _(r):
     copy = r.copies(match_weights, v1, v2, source=v2)
     copy.outputs("v1 gives the output of v2", r.normal(2, 3), r.normal(6, 3))
     copy.outputs("also when d_in and d_out are equal", 2 * r.normal(5, 4), d_in=4, d_out=4)
-    copy.shares_nothing("a later change of one does not reach the other", r.normal(5, 3))
+    copy.idea.shares_nothing("a later change of one does not reach the other", r.normal(5, 3))
     copy.keeps_source("v2 is unchanged", r.normal(4, 3))
     copy.learns("v1 still computes with matrices of its own, and they can learn", r.normal(5, 3))
 
@@ -751,12 +900,68 @@ difference = (attention_v1(inputs) - attention_v2(inputs)).abs().max().item()
 print("largest difference to v2 below 0.000001:", difference < 1e-6)
 
 # %% [markdown]
-# ## 7 What goes wrong in practice
+# ## 8 Your code in the trained model
 #
-# These mistakes are common. None of them raises an error.
+# Your layer has the same form as a head of the trained model. So give it that head's weights: 48 numbers come in, and each of the four
+# heads has its own 12 rows of the model's matrices. Then let your functions read the four sentences about the bat.
+
+# %% tags=["raises-exception"]
+attention = model.layers()[LAYER].attention
+rows = slice(12 * HEAD, 12 * HEAD + 12)
+your_head = SelfAttention_v2(d_in=48, d_out=12)
+with torch.no_grad():
+    your_head.W_query.weight.copy_(attention.W_query.weight[rows])
+    your_head.W_key.weight.copy_(attention.W_key.weight[rows])
+    your_head.W_value.weight.copy_(attention.W_value.weight[rows])
+
+
+@torch.no_grad()
+def vectors(words):
+    """The vectors that the model's first layer gets for these words, one row a word: (n, 48)."""
+    return model.layers()[LAYER].norm1(model.embed(torch.tensor([encode(words)])))[0]
+
+
+yours = torch.stack([weights_of(your_head, vectors(words))[-1] for words in beginnings])  # (4, 11)
+print("largest difference to the model's own weights below 0.000001:", (yours - looks_of_bat(model)).abs().max().item() < 1e-6)
+
+# %% jupyter={"source_hidden": true} tags=["raises-exception"]
+# draws the figure
+show(
+    heatmap(yours, places, columns, title="Your functions, the trained head's weights: what “bat” looks at", row_name="place", column_name="word", limits=(0, 1)),
+    "Heatmap of the weights of bat in four sentences, computed by the student's functions: barn, gym and shop get 0.98, 0.91 "
+    "and 0.97, cave 0.08.",
+)
+
+# %% [markdown]
+# That is the figure from the first page, now computed by `attention_scores` and `attention_weights`. The vector of *bat* that goes in is the same in all four
+# sentences. What comes out is not. Here are the distances between the four context vectors of *bat*, and as a baseline those of
+# a head with random weights.
+
+# %% tags=["raises-exception"]
+@torch.no_grad()
+def distances(layer):
+    """How far apart the four context vectors of bat are: (4, 4)."""
+    bats = torch.stack([layer(vectors(words))[-1] for words in beginnings])  # (4, 12)
+    return torch.cdist(bats, bats)
+
+
+went_in = torch.stack([vectors(words)[-1] for words in beginnings])  # (4, 48)
+print("farthest distance between the four vectors that go in:", torch.cdist(went_in, went_in).max().item())
+print("context vectors, trained head")
+table(distances(your_head), rows=places, columns=places)
+torch.manual_seed(123)
+print("context vectors, random head")
+table(distances(SelfAttention_v2(d_in=48, d_out=12)), rows=places, columns=places)
+
+# %% [markdown]
+# From one word the trained head has made two. The bats of the cave and the barn lie close together, and so do those of the gym and the shop; between the two
+# groups the distance is about twice as large. The random head tells the sentences apart a little, but not by meaning.
 #
-# **The softmax runs over the wrong dimension.** Then the columns add up to 1 instead of the rows, and a
-# query may take more than a whole, or less.
+# ## 9 What goes wrong in practice
+#
+# These mistakes are common, and none of them raises an error.
+#
+# **The softmax runs over the wrong dimension.** Then the columns add up to 1 instead of the rows.
 
 # %% tags=["raises-exception"]
 wrong = torch.softmax(scores_789 / 2**0.5, dim=0)
@@ -764,22 +969,25 @@ print("sums of the rows:   ", [round(s, 2) for s in wrong.sum(dim=1).tolist()])
 print("sums of the columns:", [round(s, 2) for s in wrong.sum(dim=0).tolist()])
 
 # %% [markdown]
-# **The scale is missing, or it is the wrong number.** On this small sentence one hardly sees it. Below, the output
-# moves by less than 0.002. A test with loose tolerances and a small example passes. So the rubrics here use
-# larger numbers than the lesson does.
+# **The scale is missing, or it is the wrong number.** On the six made-up tokens one hardly sees it. On the trained head one does.
+# So test attention on inputs that are spread out, as the rubrics here do.
 
 # %% tags=["raises-exception"]
-values = attention_v2.W_value(inputs)
-right = attention_v2(inputs)
-for name, scale in {"no scale": 1.0, "d_in instead of d_k": 3**0.5, "d_k without the root": 2.0}.items():
-    moved = torch.softmax(scores_789 / scale, dim=-1) @ values
-    print(f"{name:>22}: the output moves by at most {(moved - right).abs().max().item():.4f}")
+@torch.no_grad()
+def moved_by(layer, x, scale):
+    """The largest change of an output when the scores are divided by this instead of sqrt(d_k)."""
+    weights = torch.softmax(layer.W_query(x) @ layer.W_key(x).T / scale, dim=-1)
+    return (weights @ layer.W_value(x) - layer(x)).abs().max().item()
+
+
+for name, layer, x, d_k in (("six tokens", attention_v2, inputs, 2), ("trained head", your_head, vectors(beginnings[2]), 12)):
+    print(f"{name:>12}: no scale {moved_by(layer, x, 1.0):.4f}    d_k without the root {moved_by(layer, x, d_k):.4f}")
 
 # %% [markdown]
-# **Rows and columns of the picture are mixed up.** Label both axes. The rows are the queries: they are what adds up to 1.
+# **The picture's rows and columns are mixed up.** Label both axes. The rows are the queries: they add up to 1.
 #
-# **Word order is taken for granted.** This layer does not know it. Put the words in another order, and every
-# word keeps its context vector. Models add the position to the inputs; lesson 07 does.
+# **Word order is taken for granted.** Attention alone does not know it. Shuffle the words, and every word keeps its context
+# vector. The trained model knows the order only because each word's position is added to its vector, before the first layer.
 
 # %% tags=["raises-exception"]
 order = [5, 3, 0, 4, 1, 2]
@@ -791,20 +999,39 @@ print("every word keeps its context vector:", moved < 1e-6)
 # ## Summary
 #
 # - **Scores** are dot products of queries with keys, (n, m). Row i belongs to query i.
-# - **Weights** are the softmax of the scores over the keys, after division by the square root of the
-#   key size. Each row adds up to 1. The division keeps the spread of the scores at 1.
+# - **Weights** are the softmax of the scores over the keys, after division by the square root of the key size. Each row adds up to 1.
+#   For independent numbers of variance 1 the division makes the scores' spread 1 at every key size, so that the softmax starts undecided and gradients get through.
 # - **Context vectors** are sums of the values, weighted by one row each.
 # - `W_query`, `W_key` and `W_value` are what is learned. `nn.Linear` stores them transposed.
+# - A weight shows where a head looks. Whether the model uses it shows when the head is switched off.
 #
-# **A loose end.** Look at the first row of the weights with seed 789, in part 6. *Your* is the first word. Still it gives *step*, the last
-# word, a weight of 0.15. A model that writes a sentence word by word cannot do that: the last word is not there
-# yet. Lesson 02 hides the future.
+# **A loose end.** You compared only one row with the model: that of *bat*, the last word. The other rows do not agree.
+
+# %% jupyter={"source_hidden": true} tags=["raises-exception"]
+# draws the figure
+words = beginnings[2]
+hidden = torch.ones(11, 11).triu(diagonal=1) == 1
+show(
+    panels(
+        heatmap(attention_of(model, words)[LAYER, HEAD], words, words, title="the model", hidden=hidden, limits=(0, 1), bar=False),
+        heatmap(weights_of(your_head, vectors(words)), words, words, title="your functions", limits=(0, 1)),
+        size=(12, 5.6),
+    ),
+    "Two heatmaps of the whole sentence with gym. In the model's, everything above the diagonal is hidden: no word looks at a later one. "
+    "In the one of your functions words look ahead. Only the last rows agree.",
+)
+
+# %% [markdown]
+# In your picture, words look at words that come after them. The model's do not: everything above the diagonal is hidden. A model that writes word by word must not look
+# at words that are not written yet. Lesson 02 hides them.
 #
 # ## Further reading
 #
-# - Vaswani et al., *Attention Is All You Need*, 2017, section 3.2.1: scaled dot-product attention, and in a
-#   footnote the argument about the variance of q · k.
-# - Bahdanau, Cho and Bengio, *Neural Machine Translation by Jointly Learning to Align and Translate*, 2015:
-#   attention before there were transformers.
-# - Milakov and Gimelshein, *Online normalizer calculation for softmax*, 2018: how the stable softmax
-#   is computed in one pass. Lesson 08 comes back to it.
+# - Vaswani et al., *Attention Is All You Need*, 2017, section 3.2.1: scaled dot-product attention, and in a footnote the argument about
+#   the variance of q · k.
+# - Bahdanau, Cho and Bengio, *Neural Machine Translation by Jointly Learning to Align and Translate*, 2015: attention before there
+#   were transformers.
+# - Jain and Wallace, *Attention is not Explanation*, 2019, and Wiegreffe and Pinter, *Attention is not not Explanation*, 2019: how far
+#   pictures of weights can be trusted.
+# - Milakov and Gimelshein, *Online normalizer calculation for softmax*, 2018: how the stable softmax is computed in one pass. Lesson 08
+#   comes back to it.

@@ -13,32 +13,35 @@
 # %% [markdown]
 # # The causal mask: hiding the future with `tril`
 #
-# At the end of lesson 01 *Your*, the first word, gave *step*, the last word, a weight of 0.15. A model that
-# writes word by word cannot do that: the last word is not there yet. In this lesson you hide the
-# future the obvious way, with a triangle of ones and zeros. Then you settle by experiment a question on
-# which teaching material contradicts itself: does a mask after the softmax leak?
+# At the end of lesson 01 your layer let words look at words that come after them. The trained model never does. In this lesson you
+# see what happens to a model that may look ahead: it learns to cheat. Then you hide the future the obvious way, with a
+# triangle of ones and zeros, and settle by experiment a question on which teaching material contradicts itself: does a mask after the softmax
+# leak?
 #
 # **You will be able to**
-# - build a causal mask and say which entries of the weights it hides;
-# - say when masking after the softmax leaks, and when not, and show both by measuring;
-# - name the case in which it fails, and why that is no leak.
+# - say why a model that writes must not see the future while it is trained, and show what happens when it does;
+# - build a causal mask and say which weights it hides;
+# - say when masking after the softmax leaks and when it does not, and show both by measuring;
+# - name the case in which it fails, and why that is not a leak.
 #
 # **It builds on** lesson 01: scores, weights, and the softmax.
 #
 # | part | minutes |
 # |---|---|
-# | 1 A look into the future | 10 |
-# | 2 The triangle | 15 |
-# | 3 Rows that add up to 1 again | 15 |
-# | 4 Does it leak? | 20 |
-# | 5 Where it does fail | 15 |
-# | 6 What goes wrong in practice, summary | 5 |
+# | 1 The cheat | 10 |
+# | 2 One pass, n losses | 10 |
+# | 3 The triangle | 10 |
+# | 4 Rows that add up to 1 again | 10 |
+# | 5 Does it leak? | 20 |
+# | 6 Where it does fail | 10 |
+# | 7 Your mask in the trained model | 5 |
+# | 8 What goes wrong in practice, summary | 5 |
+# | together | 80 |
 #
-# *Run cells, fill in exercises, ask `hint`, `why` and `progress()`* as in lesson 01. Float64 in gives float64 out, gradients pass,
-# and arguments are left as they were.
+# Run cells, fill in exercises, and ask `hint`, `why` and `progress()` as in lesson 01.
 #
-# From here on scores may have more dimensions than two: several sentences, several heads. The last two
-# are always queries and keys, so write the last dimension as -1. The contracts say `(..., n, n)`.
+# From here on, scores may have more than two dimensions: several sentences, several heads. The last two are always queries and keys, so count
+# dimensions from the end. The contracts say `(..., n, n)`.
 #
 # *Opened alone, in a hosted notebook service?* Get the file `attention_notebooks-….whl` from where you got this lesson, put
 # it beside the notebook, and run `%pip install attention_notebooks-*.whl` in a new cell above the others.
@@ -52,6 +55,10 @@ import torch
 from torch import nn
 
 from autograde.notebook import beside, chart, explore, heatmap, hint, panels, progress, rubric, show, table, why
+from autograde.notebook.course_model import answers, attention_of, begin, course_model, new_model, without_mask, write
+from autograde.notebook.language import encode, floor, stories
+from autograde.notebook.tiny_gpt import MultiHeadAttention
+from autograde.notebook.training import loss_of, pairs, train
 
 # "cuda" runs the lesson on a GPU
 device = torch.device(os.environ.get("AUTOGRADE_DEVICE", "cpu"))
@@ -82,12 +89,103 @@ def scores_of(seed):
         W_query, W_key, _ = lesson_01(seed)
         return W_query(inputs) @ W_key(inputs).T
 
+# %% [markdown]
+# ## 1 The cheat
+#
+# A language model is trained to predict the next word. Its **loss** at a word is minus the logarithm of the chance that it gave to this word: 0 if it was
+# certain, more the more surprised it was. The course's small language is made by chance, so nobody can always know the next
+# word. How low the mean loss can get is known exactly:
+
+# %%
+print(f"lowest loss of a model that only looks back: {floor():.2f}")
 
 # %% [markdown]
-# ## 1 A look into the future
+# Now train a new model, without a mask: while it predicts a word, it may look at the whole story, this word included.
 #
-# A model that writes sees *Your*, then *Your journey*, then *Your journey starts*. Here is the context vector of
-# the first word, each time one word more is known.
+# **Predict, then run.** What is its loss after 250 steps? The next cell takes about ten seconds.
+
+# %%
+my_guess = None  # a number; before training it is about 4
+
+# %% tags=["nbval-ignore-output"]
+# demonstration: the course's model, trained without a mask
+told, unseen = stories(1500, seed=1), stories(100, seed=99)
+torch.manual_seed(0)
+cheat = without_mask(new_model())
+losses = {"without a mask": list(train(cheat, *pairs(told), steps=250, lr=1e-2))}
+beside(my_guess, round(sum(losses["without a mask"][-20:]) / 20, 2))
+
+# %% [markdown]
+# A splendid loss, far below what is possible. Possible for a model that looks back, that is. As a baseline, train the same model with a
+# mask, from the same random start, on the same stories.
+
+# %% tags=["nbval-ignore-output"]
+# demonstration: the same with a mask
+torch.manual_seed(0)
+honest = new_model()
+losses["with a mask"] = list(train(honest, *pairs(told), steps=250, lr=1e-2))
+
+
+def cheat_chart(losses):
+    figure, axes = plt.subplots(figsize=(6.5, 3.4))
+    for (name, found), colour in zip(losses.items(), ("#b5541c", "#1f6f8b")):
+        axes.plot(found, color=colour, label=name)
+    axes.axhline(floor(), linestyle=":", color="0.3")
+    axes.text(250, floor() + 0.05, "lowest that looking back allows", ha="right", color="0.3")
+    axes.set(xlabel="step", ylabel="loss", ylim=(0, 2.5), title="Without a mask the loss falls below what is possible")
+    axes.legend()
+    return figure
+
+
+show(
+    chart(cheat_chart, losses),
+    "Two training curves over 250 steps. With a mask the loss levels off above the dotted line at 0.41; without one it falls through the line "
+    "to nearly 0.",
+)
+
+# %% [markdown]
+# Now let both write. A model that writes has only the words so far; there is nothing to look ahead to.
+
+# %% tags=["nbval-ignore-output"]
+# demonstration: what the two models write, and their loss on new stories when later words are hidden
+for name, writer in {"without a mask": cheat, "with a mask": honest}.items():
+    as_when_writing = new_model()  # its mask hides the future
+    as_when_writing.load_state_dict(writer.state_dict())
+    loss = loss_of(as_when_writing.eval(), *pairs(unseen)).item()
+    print(f"trained {name}: loss {loss:.2f} when the future is hidden. It writes:")
+    generator = torch.Generator().manual_seed(1)
+    for _ in range(3):
+        print("   ", " ".join(write(writer.eval(), begin("Tom has"), generator)[1:]))
+
+# %% [markdown]
+# The model without a mask has learned to copy the next word from the input, and that is no help when there is none yet. It writes nonsense. The
+# one with a mask writes stories. So the future has to be hidden in training, exactly as it is when the model writes.
+#
+# ## 2 One pass, n losses
+#
+# Hiding the future has a second benefit. To train on a story of n words, one could show the model the first word, then the first two, then the first
+# three: n passes. With a mask, one pass will do. No word sees what comes after it, so its prediction is the same whether the
+# rest is there or not. Here is the trained model of the course on one story.
+
+# %%
+model = course_model()
+words = begin("Tom is in the gym . he sees a bat fall . is it alive ? no .")
+ids = torch.tensor([encode(words)])  # (1, n + 1)
+with torch.no_grad():
+    one_pass = model(ids)[0]  # (n + 1, 62): a score for every word that may come next
+    many_passes = torch.stack([model(ids[:, :t])[0, -1] for t in range(1, len(words) + 1)])
+print("largest difference below 0.00001:", (one_pass - many_passes).abs().max().item() < 1e-5)
+
+surprise = nn.functional.cross_entropy(one_pass[:-1], ids[0, 1:], reduction="none")  # (n,)
+print(" ".join(f"{word} {loss:.2f}" for word, loss in zip(words[1:], surprise.tolist())))
+
+# %% [markdown]
+# Eighteen words, eighteen losses, one pass. The model is surprised where the story is free (*Tom*, *gym*, *bat*, *fall*) and not at all where it is not:
+# after *is it alive ?* the *no* costs nothing. Training with the true words as input is called **teacher
+# forcing**; a model that writes each word from those before it is **autoregressive**.
+#
+# Without a mask this does not work. Here is the layer of lesson 01 with seed 789: the context vector of the first word, each
+# time with one word more.
 
 # %%
 W_query, W_key, W_value = lesson_01(789)
@@ -99,9 +197,7 @@ for n in range(1, 7):
 table(torch.stack(first), rows=[" ".join(tokens[:n]) for n in range(1, 7)], columns=["0", "1"])
 
 # %% [markdown]
-# The vector of *Your* changes every time a word is added after it. So while the sentence grows, everything
-# computed so far would have to be computed again. Worse, in training the whole sentence is there: a model that is to
-# predict the next word can simply look at it. It learns to copy, and is helpless when it has to write.
+# The vector of *Your* changes with every word that is added.
 #
 # **Predict, then run.** In the 6 × 6 matrix of weights, how many entries look at a later word?
 
@@ -112,21 +208,21 @@ my_guess = None  # a number from 0 to 36
 beside(my_guess, sum(key > query for query in range(6) for key in range(6)))
 
 # %% [markdown]
-# ## 2 The triangle
+# ## 3 The triangle
 #
-# Query i may look at key j when j is not later than i. Written as a matrix of ones and zeros, that is a triangle:
+# Query i may look at key j if j is not later than i. As a matrix of ones and zeros, that is a triangle:
 #
 # ```
 #            key 0   1   2
 # query 0        1   0   0
-# query 1        1   1   0        1: may look      0: hidden
+# query 1        1   1   0        1: visible      0: hidden
 # query 2        1   1   1
 # ```
 #
 # ### Exercise: `causal_mask` (2 points)
 #
-# Return this triangle for n tokens, float32, ones on and below the diagonal. For n below 1 raise a
-# `ValueError` that names n and its value.
+# Return this triangle for n tokens, in float32, with ones on and below the diagonal. For n below 1 raise a `ValueError` that names n and
+# its value.
 
 # %% nbgrader={"grade": false, "grade_id": "causal_mask", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def causal_mask(n):
@@ -137,23 +233,12 @@ def causal_mask(n):
     return torch.ones(n, n).tril()
     ### END SOLUTION
 
-
 # %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_causal_mask", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-# The rubric of `causal_mask`: each line is a sentence of the contract. Open it to read what is asked.
-@rubric("causal_mask")
+@rubric("causal_mask")  # the contract as a checklist; open this cell to read it
 def _(r):
-    r.each("float32 ones on and below the diagonal, zeros above", causal_mask, (2,), (3,), (r.integer(5, 40),), (r.integer(100, 200),))
+    r.idea.each("float32 ones on and below the diagonal, zeros above", causal_mask, (2,), (3,), (r.integer(5, 40),), (r.integer(100, 200),))
     r.call("one token", causal_mask, 1)
     r.refuses("raises ValueError when n is below 1", causal_mask, (0,), (-r.integer(1, 9),))
-
-# %% jupyter={"source_hidden": true} tags=["raises-exception"]
-# draws the figure
-mask = causal_mask(6).to(device)  # (6, 6)
-show(
-    heatmap(mask, tokens, tokens, title="Causal mask: 1 may look, 0 is hidden", limits=(0, 1)),
-    "Heatmap of the causal mask: a triangle of ones on and below the diagonal, zeros above it.",
-)
-table(mask, rows=tokens, columns=tokens)
 
 # %% [markdown]
 # ### Exercise: `apply_mask` (2 points)
@@ -164,20 +249,7 @@ table(mask, rows=tokens, columns=tokens)
 # weights (..., n, n)      mask (n, n)      result (..., n, n)
 # ```
 #
-# Multiplying looks right.
-#
-# **Predict, then run.** What is 0 times `nan`, and 0 times infinity?
-
-# %%
-my_guess = None  # a list of two numbers
-
-# %%
-beside(my_guess, (0 * torch.tensor([float("nan"), float("inf")])).tolist())
-
-# %% [markdown]
-# A hidden entry must become 0 even where the weight is `nan` or infinite: what is hidden must not reach
-# anybody. A visible `nan` stays, so that you see that something is wrong. Choose between two
-# values instead of multiplying.
+# The same mask serves every sentence and every head in front of the last two dimensions.
 
 # %% nbgrader={"grade": false, "grade_id": "apply_mask", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def apply_mask(weights, mask):
@@ -186,27 +258,27 @@ def apply_mask(weights, mask):
     return weights.masked_fill(mask == 0, 0.0)
     ### END SOLUTION
 
-
 # %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_apply_mask", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-# The rubric of `apply_mask`: each line is a sentence of the contract. Open it to read what is asked.
-@rubric("apply_mask")
+@rubric("apply_mask")  # the contract as a checklist; open this cell to read it
 def _(r):
     holes = (r.uniform(5, 5) > 0).float()
-    r.each("hidden weights become 0, visible ones stay", apply_mask, (r.normal(3, 3), torch.ones(3, 3).tril()), (r.normal(5, 5), holes))
-    r.each("one mask for a batch, or for a batch of heads", apply_mask, (r.normal(2, 5, 5), holes), (r.normal(2, 3, 5, 5), holes))
-    r.conventions(apply_mask, r.normal(2, 5, 5), holes)
+    r.idea.each("hidden weights become 0, visible ones stay", apply_mask, (r.normal(3, 3), torch.ones(3, 3).tril()), (r.normal(5, 5), holes))
+    r.each("one mask for a batch, or for a batch of heads", apply_mask, (r.normal(1, 5, 5), holes), (r.normal(2, 5, 5), holes), (r.normal(2, 3, 5, 5), holes))
+    r.conventions(apply_mask, r.normal(2, 5, 5, dtype=torch.float64), holes)
 
 # %% tags=["raises-exception"]
+mask = causal_mask(6).to(device)  # (6, 6)
 weights = torch.softmax(scores_of(789) / math.sqrt(2), dim=-1)  # (6, 6)
 masked = apply_mask(weights, mask)
+table(mask, rows=tokens, columns=tokens)
 table(masked, rows=tokens, columns=tokens)
 print("sums of the rows:", [round(s, 2) for s in masked.sum(dim=-1).tolist()])
 
 # %% [markdown]
-# ## 3 Rows that add up to 1 again
+# ## 4 Rows that add up to 1 again
 #
-# The future is gone, and with it much of the weight: the row of *Your* adds up to only 0.19. A context vector made from
-# it would be a fifth of what it should be. So divide every row by its sum.
+# The future is gone, and with it much of the weight: the row of *Your* adds up to only 0.19. Its context vector would be a fifth of
+# what it should be. So divide every row by its sum.
 #
 # ### Exercise: `renormalise` (3 points)
 #
@@ -214,8 +286,8 @@ print("sums of the rows:", [round(s, 2) for s in masked.sum(dim=-1).tolist()])
 # weights (..., n, n)      result (..., n, n), each row divided by its sum
 # ```
 #
-# A row of zeros stays a row of zeros, without `nan`. Sums may be as small as 0.000001, and the result must
-# be right there too: adding a small number to every sum is not good enough.
+# A row of zeros stays a row of zeros, without `nan`. Sums may be as small as 0.000001, and the result has to be right
+# there too: adding a small number to every sum is not good enough.
 
 # %% nbgrader={"grade": false, "grade_id": "renormalise", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def renormalise(weights):
@@ -225,28 +297,27 @@ def renormalise(weights):
     return weights / sums.masked_fill(sums == 0, 1.0)
     ### END SOLUTION
 
-
 # %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_renormalise", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-# The rubric of `renormalise`: each line is a sentence of the contract. Open it to read what is asked.
-@rubric("renormalise")
+@rubric("renormalise")  # the contract as a checklist; open this cell to read it
 def _(r):
     weights = r.positive(2, 5, 5)
     weights[:, 1::3] = 0
     r.each("every row is divided by its sum", renormalise, (r.positive(2, 2),), (r.positive(6, 6).tril(),), (r.positive(1, 1),))
     r.call("a batch of heads", renormalise, r.positive(2, 3, 4, 4))
-    r.call("a row of zeros stays zeros, without nan", renormalise, weights)
+    r.idea.call("a row of zeros stays zeros, without nan", renormalise, weights)
     r.each("sums of 0.000001 and of 10,000", renormalise, (1.2e-6 * torch.softmax(r.normal(3, 3), dim=-1),), (1e4 * r.positive(5, 5),))
     r.conventions(renormalise, r.positive(2, 4, 4))
 
 # %% [markdown]
 # ### Exercise: `tril_causal_weights` (2 points)
 #
-# The whole approach in one function, in this order: softmax of the scores divided by the square root of `d_k`, mask,
-# renormalise.
+# Now the whole way in one function: softmax of the scores divided by the square root of `d_k`, mask, renormalise.
 #
 # ```
 # scores (..., n, n), d_k      weights (..., n, n), zero above the diagonal, each row adds up to 1
 # ```
+#
+# The rubric tries scores of moderate size, as a layer makes them. What huge scores do is the subject of part 6.
 
 # %% nbgrader={"grade": false, "grade_id": "tril_causal_weights", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def tril_causal_weights(scores, d_k):
@@ -257,10 +328,8 @@ def tril_causal_weights(scores, d_k):
     return renormalise(apply_mask(weights, mask))
     ### END SOLUTION
 
-
 # %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_tril_causal_weights", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-# The rubric of `tril_causal_weights`: each line is a sentence of the contract. Open it to read what is asked.
-@rubric("tril_causal_weights")
+@rubric("tril_causal_weights")  # the contract as a checklist; open this cell to read it
 def _(r):
     r.each("softmax of the scaled scores, tril, renormalised", tril_causal_weights, (2 * r.normal(3, 3), 4), (2 * r.normal(7, 7).round(), 3))
     r.each("a batch, a batch of heads", tril_causal_weights, (2 * r.normal(6, 6, 6), 5), (2 * r.normal(2, 3, 5, 5), 12))
@@ -273,34 +342,36 @@ table(tril_causal_weights(scores_of(789), 2), rows=tokens, columns=tokens)
 print("seed 123")
 table(tril_causal_weights(scores_of(123), 2), rows=tokens, columns=tokens)
 
-# %% [markdown]
-# Move the slider through the three steps. Hidden cells are hatched. Watch the first row: 0.19, the rest hidden, then 1.
-
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # draws the figure
-def step(after):
-    steps = {
-        "softmax": torch.softmax(scores_of(789) / math.sqrt(2), dim=-1),
-        "mask": apply_mask(torch.softmax(scores_of(789) / math.sqrt(2), dim=-1), mask),
-        "renormalise": tril_causal_weights(scores_of(789), 2),
-    }
-    hidden = None if after == "softmax" else mask == 0
-    figure = heatmap(steps[after], tokens, tokens, title=f"Weights after: {after}", hidden=hidden, limits=(0, 1))
-    sums = ", ".join(f"{s:.2f}" for s in steps[after].sum(dim=-1).tolist())
-    return figure, f"Weights after {after}. Sums of the rows: {sums}."
+def steps_of(scores, d_k):
+    """The weights after each of the three steps, hidden cells hatched."""
+    shares = torch.softmax(scores / d_k**0.5, dim=-1)
+    after = {"softmax": shares, "mask": apply_mask(shares, mask), "renormalise": tril_causal_weights(scores, d_k)}
+    return [
+        heatmap(found, tokens, tokens, title=f"after: {name}", hidden=None if name == "softmax" else mask == 0,
+                limits=(0, 1), bar=name == "renormalise")
+        for name, found in after.items()
+    ]
 
 
-explore(step, alt="Heatmap of the weights after each of the three steps.", after=["softmax", "mask", "renormalise"])
+show(
+    panels(*steps_of(scores_of(789), 2), size=(13, 4.2)),
+    "Three heatmaps of the weights with seed 789: after the softmax all 36 are near 0.17; after the mask the upper triangle is hidden "
+    "and the first row holds 0.19 alone; after renormalising every row adds up to 1, and the first weight is 1.",
+)
 
 # %% [markdown]
-# ## 4 Does it leak?
+# Follow the first row: 0.19 and five weights on later words, then 0.19 alone, then 1.
 #
-# The softmax ran over all keys, hidden ones too. Their scores are in its denominator. So, says half of
-# the teaching material, the future still has an influence on the weights that are left. The other half renormalises
-# and sees no harm. Who is right?
+# ## 5 Does it leak?
 #
-# **Predict, then run.** Does a change of the scores above the diagonal change the weights on and below it? Think of
-# two cases: masked but not renormalised, and renormalised.
+# The softmax ran over all keys, hidden ones included. Their scores are part of its denominator. So, says half of the teaching
+# material, the future still has an influence on the weights that remain. The other half renormalises and sees no harm.
+# Who is right?
+#
+# **Predict.** Change the scores above the diagonal. Do the weights on and below it change? Think of two cases: masked but not
+# renormalised, and renormalised.
 
 # %%
 my_guess = None  # two words: ("yes" or "no", "yes" or "no")
@@ -308,10 +379,9 @@ my_guess = None  # two words: ("yes" or "no", "yes" or "no")
 # %% [markdown]
 # ### Exercise: `future_influence` (3 points)
 #
-# Measure it. `weights_fn` is any function from scores `(n, n)` to weights `(n, n)`. Replace the scores above
-# the diagonal by other numbers from `torch.randn`, leave the rest alone, and compare the weights before and after. Return
-# the largest change of any weight on or below the diagonal, as a Python float. Weights above the diagonal
-# do not count.
+# Measure it. `weights_fn` is any function from scores `(n, n)` to weights `(n, n)`. Replace the scores above the diagonal with other
+# numbers from `torch.randn`, leave the rest alone, and compare the weights before and after. Return the largest change of any weight on or
+# below the diagonal, up or down, as a Python float. Weights above the diagonal do not count.
 
 # %% nbgrader={"grade": false, "grade_id": "future_influence", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def future_influence(weights_fn, scores):
@@ -323,19 +393,16 @@ def future_influence(weights_fn, scores):
     return difference[~future].max().item()
     ### END SOLUTION
 
-
 # %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_future_influence", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-# The rubric of `future_influence`: each line is a sentence of the contract. Open it to read what is asked.
-@rubric("future_influence")
+@rubric("future_influence")  # the contract as a checklist; open this cell to read it
 def _(r):
     scores, e = r.normal(6, 6), r.examples
     past, future = r.normal(6, 6).tril(-1), torch.full((6, 6), 9.0).triu(diagonal=1)
-    r.check("at most 1e-6 when weights_fn is causal", "no_influence", future_influence, (e.renormalised, r.normal(8, 8)), (e.steep, r.normal(8, 8)))
+    r.check("at most 1e-6 when weights_fn is causal", "no_influence", future_influence, (e.renormalised, r.normal(8, 8)), (e.renormalised, r.normal(4, 4)))
     r.check("at least 1e-3 when it only multiplies by the mask", "some_influence", future_influence, *(((e.not_renormalised, r.normal(8, 8)),) * 8))
-    r.each("the largest change counts, up or down", future_influence, (e.moving_by(past, scores), scores), (e.moving_by(-past, scores), scores))
-    r.call("the diagonal counts", future_influence, e.moving_by(past + (5 + r.positive(6)).diag(), scores), scores)
-    r.call("weights above the diagonal do not count", future_influence, e.moving_by(past + future, scores), scores)
-    r.hears("only scores above the diagonal change, to other random numbers", "changes_the_future", future_influence, e.renormalised, r.normal(40, 40))
+    changes = past, -past, past + (5 + r.positive(6)).diag(), past + future
+    r.idea.each("the largest change on or below the diagonal, up or down", future_influence, *((e.moving_by(c, scores), scores) for c in changes), (e.steep, r.normal(8, 8).double()))
+    r.hears("only scores above the diagonal change, to other random numbers", "changes_the_future", future_influence, e.renormalised, 100 * r.normal(40, 40))
     r.unchanged("leaves the scores as they were")
 
 # %% tags=["raises-exception"]
@@ -354,23 +421,25 @@ def renormalised(scores):
 torch.manual_seed(123)
 random_scores = torch.randn(6, 6).to(device)
 found = {fn.__name__: future_influence(fn, random_scores) for fn in (softmax_alone, masked_only, renormalised)}
-for name, influence in found.items():
-    print(f"{name:>13}: {'none above 0.000001' if influence < 1e-6 else f'{influence:.2f}'}")
 beside(my_guess, tuple("yes" if found[name] > 1e-6 else "no" for name in ("masked_only", "renormalised")))
 
+# %% tags=["raises-exception"]
+for name, influence in found.items():
+    print(f"{name:>13}: {'none above 0.000001' if influence < 1e-6 else f'{influence:.2f}'}")
+
 # %% [markdown]
-# Both halves are right about something. **Without renormalising it leaks.** Renormalised, it does not, and four
-# lines of algebra say why. Let e_j be `exp(score j)`, let S be their sum over all keys, and V the sum over the visible ones:
+# Both halves are right about something. **Without renormalising it leaks. Renormalised, it does not**, and four lines of algebra say
+# why. Let e_j be `exp(score j)`, S their sum over all keys, and V their sum over the visible ones:
 #
 # ```
 # after the softmax          e_j / S                     S holds the future
 # sum of the visible ones    V / S
 # divided by it              (e_j / S) / (V / S)
-#                          =  e_j / V                    S has gone, and the future with it
+#                          =  e_j / V                    S is gone, and the future with it
 # ```
 #
-# And `e_j / V` is what the softmax gives when it runs over the visible keys alone. Lesson 03 does just that, with
-# scores of minus infinity. Here is the comparison, for the weights and for the gradients that reach the scores.
+# And `e_j / V` is what the softmax gives when it runs over the visible keys alone. Lesson 03 does just that, by setting hidden scores to minus
+# infinity. Here is the comparison of the two ways, for the weights and for the gradients that reach the scores.
 
 # %% tags=["raises-exception"]
 def inf_way(scores):
@@ -389,14 +458,14 @@ print("the weights differ by less than 0.000001:  ", weights_apart < 1e-6)
 print("the gradients differ by less than 0.000001:", gradients_apart < 1e-6)
 
 # %% [markdown]
-# ## 5 Where it does fail
+# ## 6 Where it does fail
 #
-# In algebra the two ways are one. In float32 they are not always. The softmax comes first, and it sees
-# the hidden scores. If a hidden score is far above the visible ones, the visible weights become so small that float32
-# cannot hold them: they **underflow**. Dividing by their sum does not bring back what is lost.
+# In algebra the two ways are the same. In floating-point numbers they are not always. The softmax comes first and sees the hidden scores. If a hidden
+# score is far above the visible ones, the visible weights become too small to be held: they **underflow**. Dividing
+# by their sum does not bring back what is lost.
 #
-# Below, one hidden score lies above the visible ones by a growing gap. The curve is the largest error of the visible
-# weights, compared with the -inf way. When all of them have become zero, zero is divided by zero.
+# Below, one hidden score lies above three visible ones by a growing gap. The curves are the largest error of a visible weight, compared with
+# the -inf way. Where all the visible weights have become zero, zero is divided by zero, and the curve ends.
 
 # %% jupyter={"source_hidden": true}
 # draws the figure
@@ -410,18 +479,20 @@ def error_at(gap, dtype):
 
 def underflow_chart(errors):
     figure, axes = plt.subplots(figsize=(6.5, 3.6))
-    for (name, found), style, colour in zip(errors.items(), ("--", "-"), ("#b5541c", "#1f6f8b")):
+    for (name, found), style, colour in zip(errors.items(), ("--", "-.", "-"), ("#b5541c", "#7a5195", "#1f6f8b")):
         axes.plot([max(e, 1e-8) for e in found], style, color=colour)
         lost = next(gap for gap, e in enumerate(found) if math.isnan(e))
         axes.axvline(lost, linestyle=":", color="0.5")
-        axes.text(lost + 1, 2e-3, f"{name}:\nnan from {lost}", color=colour, fontsize=9)
+        left = name == "bfloat16"
+        axes.text(lost - 1 if left else lost + 1, 1e-6 if left else 2e-3, f"{name}:\nnan from {lost}", color=colour,
+                  fontsize=9, ha="right" if left else "left")
     axes.set_yscale("log")
     axes.set(xlabel="gap between the hidden score and the largest visible one", ylabel="largest error of a weight",
              xlim=(-3, 128), title="What underflow does to the visible weights")
     return figure
 
 
-dtypes = {"float16": torch.float16, "float32": torch.float32}
+dtypes = {"float16": torch.float16, "bfloat16": torch.bfloat16, "float32": torch.float32}
 errors = {name: [error_at(gap, dtype) for gap in range(120)] for name, dtype in dtypes.items()}
 show(
     chart(underflow_chart, errors),
@@ -431,14 +502,15 @@ show(
 )
 
 # %% [markdown]
-# This is no leak. It is a loss: nothing comes in from the future, but the present goes missing. In float16, which
-# models use to save memory, a gap of 17 is enough to change a weight by more than a tenth.
+# This is not a leak. It is a loss: nothing comes in from the future, but the present goes missing. In pure float16, a gap of 17 is enough to
+# spoil a weight. bfloat16 has the range of float32, so it fails as late, but it rounds so coarsely that its weights are off by about 0.001 at every gap. (Mixed-precision training computes
+# the softmax in float32 for such reasons.)
 #
 # ### Exercise: `break_tril` (2 points)
 #
-# Find such a case yourself. Return a finite float32 matrix of scores, `(n, n)` with n from 2 to 16, on which
-# `tril_causal_weights(scores, 1)` is off by more than 0.001 somewhere, while the -inf way is right. A row with one
-# visible weight stays right until that weight is exactly 0; a row with several goes wrong earlier.
+# Find such a case yourself. Return a finite float32 matrix of scores, `(n, n)` with n from 2 to 16, on which `tril_causal_weights(scores, 1)` is off by
+# more than 0.001 somewhere, while the -inf way is right. A row with one visible weight stays right until that weight is exactly 0; a row
+# with several goes wrong earlier.
 
 # %% nbgrader={"grade": false, "grade_id": "break_tril", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def break_tril():
@@ -449,10 +521,8 @@ def break_tril():
     return scores
     ### END SOLUTION
 
-
 # %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_break_tril", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-# The rubric of `break_tril`: each line is a sentence of the contract. Open it to read what is asked.
-@rubric("break_tril")
+@rubric("break_tril")  # the contract as a checklist; open this cell to read it
 def _(r):
     r.check("finite float32 scores (n, n) on which the tril way is off by more than 0.001", "breaks_tril", break_tril, ())
 
@@ -473,15 +543,93 @@ print("sums of the rows, tril way:", [round(s, 2) for s in tril_causal_weights(b
 print("sums of the rows, -inf way:", [round(s, 2) for s in inf_way(broken).sum(dim=-1).tolist()])
 
 # %% [markdown]
-# Your `renormalise` guards against rows of zeros. So the failure does not even show as `nan`: the row is
-# silently zero, and the token gets a context vector of zeros. A guard that hides a failure does not mend it.
+# Your `renormalise` leaves rows of zeros as they are. So if a row has lost everything, the failure does not even show as `nan`: the row is silently zero, and so is
+# the token's context vector. A guard that hides a failure does not mend it.
 #
-# ## 6 What goes wrong in practice
+# ## 7 Your mask in the trained model
 #
-# **`tril` and `triu` are mixed up.** Then every token sees the future and not its past. Look at the first row:
-# it must hold one weight, and that weight is 1.
+# Now put your function to work. The next cell copies the trained model and replaces the weights of all eight heads by
+# `tril_causal_weights`, first as you wrote it, then with the mask but without renormalising. Each time it is asked
+# the questions of 100 new stories.
+
+# %% tags=["raises-exception"]
+class Masked(MultiHeadAttention):
+    """The model's attention, with weights made by a function (scores, d_k) -> weights."""
+
+    make_weights = None
+
+    def weights(self, x):
+        queries, keys = self.split(self.W_query(x)), self.split(self.W_key(x))  # (b, heads, n, d_k)
+        return self.make_weights(queries @ keys.mT, keys.shape[-1])  # (b, heads, n, n)
+
+
+def with_weights(make_weights):
+    """The trained model with other weights in all its heads."""
+    changed = course_model()
+    for block in changed.layers():
+        attention = Masked(48, 48, 48, dropout=0.0, num_heads=4)
+        attention.load_state_dict(block.attention.state_dict())
+        attention.make_weights = make_weights
+        block.attention = attention
+    return changed.eval()
+
+
+def not_renormalised(scores, d_k):
+    return apply_mask(torch.softmax(scores / math.sqrt(d_k), dim=-1), causal_mask(scores.shape[-1]))
+
+
+def not_masked(scores, d_k):
+    return torch.softmax(scores / math.sqrt(d_k), dim=-1)
+
+
+new_stories = stories(100, seed=5)
+with torch.no_grad():
+    for name, changed in {
+        "the model's own mask": model,
+        "yours": with_weights(tril_causal_weights),
+        "not renormalised": with_weights(not_renormalised),
+        "not masked": with_weights(not_masked),
+    }.items():
+        loss = loss_of(changed, *pairs(new_stories)).item()
+        print(f"{name:>20}: loss {loss:.2f}, right answers {answers(changed, new_stories)['all']:.0%}")
+
+# %% jupyter={"source_hidden": true} tags=["raises-exception"]
+# draws the figure
+bat = begin("Tom is in the gym . he sees a bat")
+future = torch.ones(11, 11).triu(diagonal=1) == 1
+masked_maps = attention_of(with_weights(tril_causal_weights), bat)  # (2 layers, 4 heads, 11, 11)
+open_maps = attention_of(with_weights(not_masked), bat)
+heads = {f"{layer + 1}.{h + 1}": (layer, h) for layer in range(2) for h in range(4)}
+
+
+def picture(head):
+    layer, h = heads[head]
+    maps = panels(
+        heatmap(masked_maps[layer, h], bat, bat, title=f"head {head} with your weights", hidden=future, limits=(0, 1), bar=False),
+        heatmap(open_maps[layer, h], bat, bat, title="not masked", limits=(0, 1)),
+        size=(12, 5.6),
+    )
+    return maps, f"Head {head}. With your weights no word looks at a later one; not masked, some do."
+
+
+explore(
+    picture,
+    alt="Two heatmaps of one trained head on the sentence Tom is in the gym, he sees a bat: with your weights, where nothing above the "
+    "diagonal is visible, and not masked. In head 1.1 bat gives 0.91 to gym.",
+    head=list(heads),
+)
+
+# %% [markdown]
+# Move the slider to see the other heads: 1.1 to 1.4 are in the first layer, 2.1 to 2.4 in the second. With your mask the trained model works as
+# it was trained. Without renormalising, or without any mask, the same weights
+# make a worse model: it was never trained for what reaches it then.
 #
-# **The mask is put to no use.** `weights.masked_fill(mask == 0, 0.0)` returns a new tensor. As a line of its own it does
+# ## 8 What goes wrong in practice
+#
+# **`tril` and `triu` are mixed up.** Then every token sees the future and not its past. Check the first row: it must hold one weight, and
+# that weight is 1.
+#
+# **The result of `masked_fill` is dropped.** `weights.masked_fill(mask == 0, 0.0)` returns a new tensor. As a line of its own it does
 # nothing.
 
 # %%
@@ -490,20 +638,24 @@ weights.masked_fill(torch.ones(6, 6, device=device).tril() == 0, 0.0)
 print("still visible above the diagonal:", int((weights.triu(diagonal=1) > 0).sum()))
 
 # %% [markdown]
-# **Renormalising is skipped**, because the weights look small anyway. You have measured what that does.
+# **Renormalising is skipped**, because the weights look small anyway. You have measured twice what that does.
+#
+# **A loss that is too good is celebrated.** If it falls below what is possible, look for a leak.
 #
 # ## Summary
 #
-# - A **causal mask** lets query i look at keys 0 to i. For 6 tokens it hides 15 of 36 weights.
-# - Hide by choosing, not by multiplying: 0 times `nan` is `nan`.
-# - Masked after the softmax and **not renormalised**, the weights depend on the future. Renormalised, they do not:
-#   they are exactly the softmax over the visible keys, in value and in gradient.
-# - What is left is **underflow**: when a hidden score is far above the visible ones, the visible weights are lost.
+# - A model that sees the future in training learns to copy it. Its loss is splendid, and it cannot write.
+# - A **causal mask** lets query i look at keys 0 to i. For 6 tokens it hides 15 of 36 weights. With it, one pass over a sentence trains all n predictions
+#   (**teacher forcing**).
+# - Masked after the softmax and **not renormalised**, the weights depend on the future. Renormalised, they do not: they are exactly the softmax over
+#   the visible keys, in value and in gradient.
+# - What remains is **underflow**: if a hidden score is far above the visible ones, the visible weights are lost.
 #
 # **A loose end.** The softmax spends its precision on keys that are hidden a moment later. Lesson 03 hides them first.
 #
 # ## Further reading
 #
-# - Vaswani et al., *Attention Is All You Need*, 2017, section 3.2.3: the mask in the decoder, set to minus infinity before the
-#   softmax.
-# - Radford et al., *Improving Language Understanding by Generative Pre-Training*, 2018: a model built from causal attention alone.
+# - Vaswani et al., *Attention Is All You Need*, 2017, section 3.2.3: the mask in the decoder, set to minus infinity before the softmax.
+# - Williams and Zipser, *A Learning Algorithm for Continually Running Fully Recurrent Neural Networks*, 1989: teacher forcing.
+# - Radford et al., *Improving Language Understanding by Generative Pre-Training*, 2018: a decoder with causal self-attention, trained to predict
+#   the next word.

@@ -244,8 +244,7 @@ def future_mask(n):
 
 
 # %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_future_mask", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-# The rubric of `future_mask`: each line is a sentence of the contract. Open it to read what is asked.
-@rubric("future_mask")
+@rubric("future_mask")  # the contract as a checklist; open this cell to read it
 def _(r):
     r.idea.each("bool, True strictly above the diagonal", future_mask, (2,), (3,), (r.integer(5, 40),), (r.integer(100, 200),))
     r.call("one token", future_mask, 1)
@@ -277,8 +276,7 @@ def mask_scores(scores, mask):
 
 
 # %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_mask_scores", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-# The rubric of `mask_scores`: each line is a sentence of the contract. Open it to read what is asked.
-@rubric("mask_scores")
+@rubric("mask_scores")  # the contract as a checklist; open this cell to read it
 def _(r):
     rounded, x = r.normal(4, 4).round(), r.normal(2, 3, 4, 4)
     r.idea.each("-inf where the mask is True, the score elsewhere", mask_scores, (r.normal(3, 3), r.mask(3, 3)), (rounded, r.mask(4, 4)))
@@ -331,8 +329,7 @@ def causal_weights(scores, d_k):
 
 
 # %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_causal_weights", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-# The rubric of `causal_weights`: each line is a sentence of the contract. Open it to read what is asked.
-@rubric("causal_weights")
+@rubric("causal_weights")  # the contract as a checklist; open this cell to read it
 def _(r):
     upper, rounded = torch.ones(6, 6).triu(diagonal=1), (2 * r.normal(2, 6, 6)).round()
     r.each("the future masked, scaled by sqrt(d_k), softmax over keys", causal_weights, (2 * r.normal(3, 3), 4), (2 * r.normal(7, 7).round(), 3))
@@ -450,8 +447,7 @@ def padding_and_causal(lengths, n):
 
 
 # %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_padding_and_causal", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-# The rubric of `padding_and_causal`: each line is a sentence of the contract. Open it to read what is asked.
-@rubric("padding_and_causal")
+@rubric("padding_and_causal")  # the contract as a checklist; open this cell to read it
 def _(r):
     length = r.integer(2, 5)
     r.idea.each("hides the future, and keys at or past the length", padding_and_causal, ([2, 1], 3), ([1, length, 7, 3], 7), ([length], 6), ([length, 70], 80))
@@ -626,8 +622,7 @@ def masked_softmax(scores, mask):
 
 
 # %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_masked_softmax", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-# The rubric of `masked_softmax`: each line is a sentence of the contract. Open it to read what is asked.
-@rubric("masked_softmax")
+@rubric("masked_softmax")  # the contract as a checklist; open this cell to read it
 def _(r):
     hidden, x, big = r.mask(6, 6, empty_rows=True), 2 * r.normal(2, 3, 4, 4), r.mask(8, 8)
     rounded, part = (2 * r.normal(2, 6, 6)).round(), torch.ones(4, 4).triu(diagonal=1) == 1

@@ -195,8 +195,7 @@ def keep_mask(shape, p, generator=None):
 
 
 # %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_keep_mask", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-# The rubric of `keep_mask`: each line is a sentence of the contract. Open it to read what is asked.
-@rubric("keep_mask")
+@rubric("keep_mask")  # the contract as a checklist; open this cell to read it
 def _(r):
     small, large = r.probability(0.1, 0.3), r.probability(0.7, 0.9)
     r.check("float32, nothing but 0 and 1, of the shape asked for", "zeros_and_ones", keep_mask, ((5,), 0.5), ((2, 3, 4), small))
@@ -314,8 +313,7 @@ def inverted_dropout(x, p, training, generator=None):
 
 
 # %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_inverted_dropout", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-# The rubric of `inverted_dropout`: each line is a sentence of the contract. Open it to read what is asked.
-@rubric("inverted_dropout")
+@rubric("inverted_dropout")  # the contract as a checklist; open this cell to read it
 def _(r):
     x, p = r.nonzero(3, 4), r.probability(0.1, 0.4)
     r.idea.drops_in_training("in training a share p is 0, the rest x / (1 - p); else x as it is", inverted_dropout, r.nonzero(40, 50), p)
@@ -403,8 +401,7 @@ class Dropout(nn.Module):
 
 
 # %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_Dropout", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-# The rubric of `Dropout`: each line is a sentence of the contract. Open it to read what is asked.
-@rubric("Dropout")
+@rubric("Dropout")  # the contract as a checklist; open this cell to read it
 def _(r):
     x, p = r.nonzero(3, 4), r.probability(0.1, 0.4)
     r.idea.drops_in_training("after train() a share p is 0, the rest x / (1 - p), anew at each call; after eval() x", r.switched(Dropout), r.nonzero(40, 50), p)
@@ -487,8 +484,7 @@ def spread_after_dropout(weights, values, p):
 
 
 # %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_spread_after_dropout", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-# The rubric of `spread_after_dropout`: each line is a sentence of the contract. Open it to read what is asked.
-@rubric("spread_after_dropout")
+@rubric("spread_after_dropout")  # the contract as a checklist; open this cell to read it
 def _(r):
     weights, values, p = torch.softmax(r.normal(4, 6), dim=-1), r.normal(6, 3), r.probability(0.2, 0.8)
     r.each("the standard deviation of each entry of the context vectors", spread_after_dropout, (torch.tensor([[0.2, 0.8]]), torch.tensor([[1.0], [2.0]]), 0.5), (weights, values, p))

@@ -240,7 +240,7 @@ class Rubric(RandomProbes):
                 parameter.copy_(
                     self.normal(*parameter.shape) / max(1, 1, *parameter.shape[1:]) ** 0.5
                 )
-        return made
+        return made.double() if self.double else made
 
     def modules(self, x: Tensor, *names: str) -> list[Args]:
         """Return a case (module, x) for each name, in a drawn order: nobody knows which is first.
