@@ -194,11 +194,11 @@ show(
 
 # %% [markdown]
 # It now says *no*, and it is sure. The last question mark spends more than half of its weight on tokens that mean nothing.
-# The longest story has no pads, and its answer is as before. So the answer to one question depends on which
-# stories happen to lie beside it: nobody would find that by looking at the loss.
+# The longest story has no pads, and its answer is as before. Same model, same question, another answer, only because of
+# the stories beside it.
 #
-# The pads have to be hidden. Lesson 02's way, zeros after the softmax, would do for these scores. But you have seen it
-# fail: the hidden key takes nearly the whole of a row, and what is left for the visible ones underflows. The hidden key must get no
+# The pads have to be hidden. Lesson 02 put zeros into the weights after the softmax, and you have seen where that
+# fails: a hidden key takes nearly the whole of a row, and what is left for the visible ones underflows. A hidden key must get no
 # weight in the first place.
 #
 # ## 2 Minus infinity
@@ -759,9 +759,9 @@ for way in (right, no_diagonal, result_dropped, mask_of_scores, times_inf, ones_
 
 # %% [markdown]
 # Two things are worth keeping. The quick tests (nothing above the diagonal, rows that add up to 1) find a mask made of scores only
-# if some score is exactly 0; it runs for months in a model whose scores never are, until a pad of zeros comes along. And with
-# `result_dropped` and `ones_added` the model writes sensible stories, while its loss is five times too high: whoever
-# writes stands at the last word, which has no future to peek at. Look at the loss, not at a sample.
+# if some score is exactly 0. In the trained model none is, and the loss is the right one; a pad of zeros, as in part 4, brings the
+# mistake out. And with `result_dropped` and `ones_added` the model writes sensible stories, while its loss is five times too high
+# and more: the word that writes is the last one, and it has no future to peek at. Look at the loss, not at a sample.
 #
 # **True does not mean hidden everywhere.** PyTorch itself has both:
 

@@ -158,7 +158,7 @@ show(
 
 # %% [markdown]
 # The loss on its own stories ends **below the entropy of the language**, 0.41. No model can predict the language that well; this one does not
-# predict, it remembers. It answers questions on stories that it knows, and guesses on others. This is **overfitting**: the model
+# predict, it remembers. It answers every question on its own stories, and one in seven on new ones. This is **overfitting**: the model
 # fits its examples and not what they are examples of. Whatever is done against it is called **regularisation**.
 #
 # The first remedy is more data: the course's own model, trained on 20,000 stories, has a loss of 0.418 on new ones, where 0.414 is the
@@ -643,7 +643,8 @@ show(
 )
 
 # %% [markdown]
-# The bars end where the formula says. So dropout on weights is no mystery: on average it is a price on w²v², paid in training only.
+# The bars end where the formula says. So dropout on weights is no mystery: for a squared error it is, on average, a price on w²v²,
+# paid in training only.
 #
 # Is a head that spreads its weights better? Here the price buys nothing. It costs accuracy when all words are there. And when
 # *Your* is missing, what counts is how it is missing: hidden before the softmax, as in lesson 03, the rest of the row
@@ -717,7 +718,7 @@ show(
 # | 100 | 0 | 1 | 0.42 | 0.87 at 150 | 0.94 | 26% |
 # | 100 | 0.3 | 1 | 0.53 | 0.82 at 275 | 0.82 | 24% |
 #
-# With dropout alone you cannot buy what data would give. Try p on your own problem, on examples that were left out of training. The
+# Twice as many stories did more than any p: 0.98 without dropout beats 1.13 with it. Try p on your own problem, on examples that were left out of training. The
 # first GPT used 0.1; large models that see every text only once often use none.
 #
 # ## 8 What goes wrong in practice
