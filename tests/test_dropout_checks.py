@@ -177,3 +177,28 @@ def test_a_wrong_answer_is_far_from_right() -> None:
     zeros = exact_count(even(CALLS, *SHAPE))
     readings: list[Reading] = CHECKS["drops_independently"](zeros, None)
     assert max(reading.distance for reading in readings) > 2
+
+
+def test_coins_fall_by_themselves_and_with_the_right_share() -> None:
+    zeros = even(CALLS, *SHAPE) < P
+    assert read("coins", zeros, SHAPE, P)[0]
+    right, told = read("coins", zeros, SHAPE, 1 - P)
+    assert not right
+    assert "p is 0.55" in told
+    assert not read("coins", exact_count(even(CALLS, *SHAPE)), SHAPE, P)[0]
+
+
+@pytest.mark.parametrize(
+    ("copies", "in_use", "told"),
+    [
+        ([y / (1 - P) for y in four(X)], X, ""),
+        ([y / (1 - P) for y in four(X)], X * (1 - P), "When not training the result is not x."),
+        ([four(X)[0] / (1 - P)] * 4, X, "Calls give the same zeros."),
+        (four(X), X, "Kept entries are 1 times x, expected 1.82."),
+        ([y / (1 - P) for y in four(X)], None, "the result is a NoneType, expected a tensor"),
+    ],
+)
+def test_dropped_in_training_only(copies: list[Tensor], in_use: Any, told: str) -> None:
+    right, said = read("drops_in_training", {"in training": copies, "in use": in_use}, X, P)
+    assert right == (not told)
+    assert told in said

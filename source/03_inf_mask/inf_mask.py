@@ -33,13 +33,15 @@
 # | 4 Sentences of different lengths | 13 |
 # | 5 A row with nothing to look at | 10 |
 # | 6 Zeros instead of `nan` | 15 |
-# | 7 What goes wrong in practice, summary | 8 |
+# | 7 What goes wrong in practice, summary | 10 |
 #
-# *Run cells, solve exercises, and ask `hint`, `why` and `progress()`* as in lesson 01. In every exercise float64 in gives
-# float64 out, gradients pass, and arguments stay as they were. Scores are `(..., n, n)`: the last two dimensions are queries and keys.
+# *Run cells, solve exercises, and ask `hint`, `why` and `progress()`* as in lesson 01. In every exercise float64 in
+# gives float64 out, gradients pass, and arguments stay as they were. Scores are `(..., n, n)`: the last two
+# dimensions are queries and keys.
 #
-# *Did you open this notebook alone, in a hosted service?* Get the file `attention_notebooks-….whl` from where you got the
-# lesson, put it beside the notebook, and run `%pip install attention_notebooks-*.whl` in a new cell above the others.
+# *Did you open this notebook alone, in a hosted service?* Get the file `attention_notebooks-….whl` from where you
+# got the lesson, put it beside the notebook, and run `%pip install attention_notebooks-*.whl` in a new cell above
+# the others.
 
 # %% nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
 import math
@@ -92,8 +94,9 @@ def tril_causal_weights(scores, d_k):
 # %% [markdown]
 # ## 1 A model that changes its mind
 #
-# The course's model has read thousands of small stories. In its world a bat in a cave is an animal, and a bat in the
-# gym is a piece of wood. It reads everything up to some word and gives a probability to every word that may come next.
+# The course's model has read thousands of small stories. In its world a bat in a cave is an animal, and a bat in
+# the gym is a piece of wood. It reads everything up to some word and gives a probability to every word that may
+# come next.
 
 # %%
 model = course_model()
@@ -109,9 +112,9 @@ for each in words:
     print(" ".join(each[1:]), "→", first, f"{likely[first]:.3f}")
 
 # %% [markdown]
-# All three are right. Nobody wants to wait for one story at a time, so programs put many into one tensor, a **batch**.
-# All rows of a tensor are equally long. Short stories are filled up with a token that means nothing, the **pad**. Here
-# the pads stand in front: the model writes behind the last word, and so all last words line up.
+# All three are right. Nobody wants to wait for one story at a time, so programs put many into one tensor, a
+# **batch**. All rows of a tensor are equally long. Short stories are filled up with a token that means nothing, the
+# **pad**. Here the pads stand in front: the model writes behind the last word, and so all last words line up.
 #
 # The folded cell builds the batch and runs the model's two layers step by step, with a mask that you hand it. Real
 # words keep the positions that they have alone. The mask of lesson 02 is all there is: a query does not see the
@@ -161,8 +164,8 @@ def say(chances):
 
 
 # %% [markdown]
-# **Predict, then run.** Alone, the model says *yes* with a probability of 0.999. What does it give to *yes* in the batch,
-# where eight pads stand before the story?
+# **Predict, then run.** Alone, the model says *yes* with a probability of 0.999. What does it give to *yes* in the
+# batch, where eight pads stand before the story?
 
 # %%
 my_guess = None  # a number from 0 to 1
@@ -193,13 +196,13 @@ show(
 )
 
 # %% [markdown]
-# It now says *no*, and it is sure. The last question mark spends more than half of its weight on tokens that mean nothing.
-# The longest story has no pads, and its answer is as before. So the answer to one question depends on which
-# stories happen to lie beside it: nobody would find that by looking at the loss.
+# It now says *no*, and it is sure. The last question mark spends more than half of its weight on tokens that mean
+# nothing. The longest story has no pads, and its answer is as before. Same model, same question, another answer,
+# only because of the stories beside it.
 #
-# The pads have to be hidden. Lesson 02's way, zeros after the softmax, would do for these scores. But you have seen it
-# fail: the hidden key takes nearly the whole of a row, and what is left for the visible ones underflows. The hidden key must get no
-# weight in the first place.
+# The pads have to be hidden. Lesson 02 put zeros into the weights after the softmax, and you have seen where that
+# fails: a hidden key takes nearly the whole of a row, and what is left for the visible ones underflows. A hidden
+# key must get no weight in the first place.
 #
 # ## 2 Minus infinity
 #
@@ -216,7 +219,8 @@ print("the softmax of 1 and 2:", [round(w, 2) for w in torch.softmax(torch.tenso
 print("exp(-inf) =", torch.tensor(float("-inf")).exp().item())
 
 # %% [markdown]
-# `exp(-inf)` is exactly 0. The third key adds nothing to the sum either: the other two share the row as if it were not there.
+# `exp(-inf)` is exactly 0. The third key adds nothing to the sum either: the other two share the row as if it were
+# not there.
 #
 # From here on a mask says what is *hidden*. Lesson 02's mask had a 1 where a query may look. This one holds True and
 # False, and **True means hidden**.
@@ -348,8 +352,9 @@ table(causal_weights(scores_of(123), 2), rows=tokens, columns=tokens)
 
 # %% [markdown]
 # For these scores the numbers are those of lesson 02, to the last digit shown. Now take one row with three visible
-# keys, and let the hidden score rise above them. `tril_causal_weights` sees it, yours does not. *Pure* float16 and bfloat16 mean
-# that the softmax itself runs in that type. (Mixed precision on a GPU runs it in float32, for this reason.)
+# keys, and let the hidden score rise above them. `tril_causal_weights` sees it, yours does not. *Pure* float16 and
+# bfloat16 mean that the softmax itself runs in that type. (Mixed precision on a GPU runs it in float32, for this
+# reason.)
 
 # %% tags=["raises-exception"]
 def with_gap(gap):
@@ -376,13 +381,14 @@ errors = torch.stack([torch.stack([error_of(way, gap, dtype) for gap in gaps]) f
 table(errors, rows=list(ways), columns=[f"gap {gap}" for gap in gaps])
 
 # %% [markdown]
-# The old way loses the row in each type, only at different gaps. Yours cannot: the stable softmax of lesson 01 subtracts
-# the largest score of the row, and that is now the largest *visible* one. What the hidden score was no longer matters.
+# The old way loses the row in each type, only at different gaps. Yours cannot: the stable softmax of lesson 01
+# subtracts the largest score of the row, and that is now the largest *visible* one. What the hidden score was no
+# longer matters.
 #
 # ## 4 Sentences of different lengths
 #
-# Back to batches, first with numbers that you can check by hand. Three sentences, filled up to six tokens; the input of a pad is three
-# zeros. This time the pads come last, as they usually do in training.
+# Back to batches, first with numbers that you can check by hand. Three sentences, filled up to six tokens; the
+# input of a pad is three zeros. This time the pads come last, as they usually do in training.
 
 # %%
 sentences = [tokens, tokens[:3], tokens[4:]]
@@ -424,8 +430,8 @@ print("what the last pad gives to pads:", round(causal_only[2, 5, 2:].sum().item
 #
 # ### Exercise: `padding_and_causal` (3 points)
 #
-# Put both masks together for a batch of b sentences with the pads last. Hidden is the future, and in every row each key at or past the
-# sentence's length. For tensors of bool, `|` means *or*.
+# Put both masks together for a batch of b sentences with the pads last. Hidden is the future, and in every row each
+# key at or past the sentence's length. For tensors of bool, `|` means *or*.
 #
 # ```
 # lengths: list or 1-D tensor (any integer type) of b numbers, n      mask (b, n, n), bool, True = hidden
@@ -473,8 +479,9 @@ show(
 )
 
 # %% [markdown]
-# Follow the columns of the pads: they are hatched from top to bottom. The *rows* of the pads still hold weights. Nobody asks for
-# their context vectors, so they do no harm. But when the pads come first, they see nothing before them but pads.
+# Follow the columns of the pads: they are hatched from top to bottom. The *rows* of the pads still hold weights.
+# Nobody asks for their context vectors, so they do no harm. But when the pads come first, they see nothing before
+# them but pads.
 #
 # ## 5 A row with nothing to look at
 #
@@ -492,16 +499,17 @@ beside(my_guess, int(ruined[:, -1].isnan().any(dim=-1).sum()))
 say(ruined)
 
 # %% [markdown]
-# The first pad of a story sees nothing before it, and is a pad itself: every key in its row is hidden. The largest score of such a row is minus
-# infinity, and -inf minus -inf is `nan`. But the real words gave those pads no weight! Why does their `nan` arrive?
+# The first pad of a story sees nothing before it, and is a pad itself: every key in its row is hidden. The largest
+# score of such a row is minus infinity, and -inf minus -inf is `nan`. But the real words gave those pads no weight!
+# Why does their `nan` arrive?
 
 # %%
 print("softmax of three -inf:", torch.softmax(torch.full((3,), float("-inf")), dim=-1).tolist())
 print("a weight of 0, times a value of nan:", 0.0 * float("nan"))
 
 # %% [markdown]
-# In layer 1 the pad's row becomes `nan`, and so does its vector. In layer 2 that vector is one of the values. Everyone
-# multiplies it by a weight of 0, and **0 · nan is nan**. One row, one layer later, is the whole story.
+# In layer 1 the pad's row becomes `nan`, and so does its vector. In layer 2 that vector is one of the values.
+# Everyone multiplies it by a weight of 0, and **0 · nan is nan**. One row, one layer later, is the whole story.
 #
 # Training is hit as well, and backwards. Below, row 0 is hidden altogether, and the loss is one weight of row 1, so
 # nothing of row 0 is in it. There are two ways to hide: *add* a tensor of 0 and -inf, as the cell in part 1 does, or
@@ -522,10 +530,12 @@ for way in (added, filled):
 
 # %% [markdown]
 # The loss is fine both times. On the way back the gradient of row 0, which is 0, is multiplied by its weights, and
-# 0 · nan is `nan` again. Addition hands it on to the scores. A fill has chosen -inf instead of the score, so nothing goes back to it.
+# 0 · nan is `nan` again. Addition hands it on to the scores. A fill has chosen -inf instead of the score, so
+# nothing goes back to it.
 #
-# Does that save the layer? The folded cell trains a small one on our six tokens, of which the first is now a pad in front. The
-# loss leaves the pad's row out. Four matrices of 12 numbers each learn to give the layer's own input back.
+# Does that save the layer? The folded cell trains a small one on our six tokens, of which the first is now a pad in
+# front. The loss leaves the pad's row out. Four matrices of 12 numbers each learn to give the layer's own input
+# back.
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # the layer and its training
@@ -569,10 +579,12 @@ print("after two steps:", [count_nan(train(way, 2)[0]) for way in (added, filled
 print(f"the loss of the first step: {train(added, 1)[1][0]:.2f}")
 
 # %% [markdown]
-# A fill spares the queries and keys for one step, because no gradient reaches a hidden score. The values and the output
-# meet the `nan` weights themselves. After two steps everything is gone, for good, and the first loss looked fine.
+# A fill spares the queries and keys for one step, because no gradient reaches a hidden score. The values and the
+# output meet the `nan` weights themselves. After two steps everything is gone, for good, and the first loss looked
+# fine.
 #
-# Would a large finite number be better? People write `-1e9`, or the lowest number of the type, `torch.finfo(dtype).min`.
+# Would a large finite number be better? People write `-1e9`, or the lowest number of the type,
+# `torch.finfo(dtype).min`.
 
 # %%
 for dtype in (torch.float16, torch.bfloat16, torch.float32):
@@ -588,8 +600,8 @@ for fill in (-10.0, -100.0, -65504.0):
 
 # %% [markdown]
 # A finite fill that is too near still attends: with -10 the five hidden keys take five sixths. The lowest number
-# hides well wherever something is visible. Where nothing is, the row has no `nan`, but it gives equal shares to every hidden
-# key, the future included, and nobody is told. Neither number is the answer for such a row.
+# hides well wherever something is visible. Where nothing is, the row has no `nan`, but it gives equal shares to
+# every hidden key, the future included, and nobody is told. Neither number is the answer for such a row.
 #
 # ## 6 Zeros instead of `nan`
 #
@@ -603,12 +615,12 @@ for fill in (-10.0, -100.0, -65504.0):
 # ```
 #
 # The softmax over the visible keys, over the last dimension, without a scale. A row with every entry hidden gives
-# zeros. The gradient at every hidden score, in any row, is 0, not `nan`. The mask may have any shape that `mask_scores`
-# takes; scores are as in `causal_weights`.
+# zeros. The gradient at every hidden score, in any row, is 0, not `nan`. The mask may have any shape that
+# `mask_scores` takes; scores are as in `causal_weights`.
 #
-# Where a *visible* score is `nan`, the visible entries of its row are `nan` too; its hidden ones may be 0 or `nan`. A score
-# that is `nan` means that something broke earlier, and a guard must not hide that. So turning every `nan` into 0 at the end is no
-# answer. It is simplest when no `nan` arises at all.
+# Where a *visible* score is `nan`, the visible entries of its row are `nan` too; its hidden ones may be 0 or `nan`.
+# A score that is `nan` means that something broke earlier, and a guard must not hide that. So turning every `nan`
+# into 0 at the end is no answer. It is simplest when no `nan` arises at all.
 
 # %% nbgrader={"grade": false, "grade_id": "masked_softmax", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def masked_softmax(scores, mask):
@@ -648,7 +660,8 @@ print("nan after 400 steps:", count_nan(matrices), "of 48")
 print(f"loss at first {losses[0]:.2f}, at last {losses[-1]:.4f}; always answering the mean of the five words: {always_mean:.2f}")
 
 # %% [markdown]
-# It trains, and it has learned more than an average. Now the batch of stories, with your function in all eight heads of the model.
+# It trains, and it has learned more than an average. Now the batch of stories, with your function in all eight
+# heads of the model.
 
 # %% tags=["raises-exception"]
 mended, maps = think(ids, places, hidden, masked_softmax)
@@ -659,8 +672,8 @@ for story, each in enumerate(words):
     print(f"story {story + 1}: every probability as alone, to 5 decimals: {off < 1e-5}")
 
 # %% [markdown]
-# The model no longer notices that its story lies in a batch. Move through the stories and heads. Hatched is what your function
-# hides: the future above the diagonal, and the pads, whose own rows are empty.
+# The model no longer notices that its story lies in a batch. Move through the stories and heads. Hatched is what
+# your function hides: the future above the diagonal, and the pads, whose own rows are empty.
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # draws the figure
@@ -684,9 +697,9 @@ explore(
 )
 
 # %% [markdown]
-# In the story shown first, *she* has to be followed by what Anna does with her hat, and head 2.2 looks at the *hat*, not at
-# the *cake*. Over 500 stories this head gives 0.85 of its weight to the person's own thing and 0.03 to the other's
-# (the model card has the list).
+# In the story shown first, *she* has to be followed by what Anna does with her hat, and head 2.2 looks at the
+# *hat*, not at the *cake*. Over 500 stories this head gives 0.85 of its weight to the person's own thing and 0.03
+# to the other's (the model card has the list).
 #
 # ## 7 What goes wrong in practice
 #
@@ -758,10 +771,11 @@ for way in (right, no_diagonal, result_dropped, mask_of_scores, times_inf, ones_
     print(f"{way.__name__:>15}: any scores {tests[0]}, with zeros {tests[1]}, loss {loss:.2f}\n{'':>17}… {written(way)}")
 
 # %% [markdown]
-# Two things are worth keeping. The quick tests (nothing above the diagonal, rows that add up to 1) find a mask made of scores only
-# if some score is exactly 0; it runs for months in a model whose scores never are, until a pad of zeros comes along. And with
-# `result_dropped` and `ones_added` the model writes sensible stories, while its loss is five times too high: whoever
-# writes stands at the last word, which has no future to peek at. Look at the loss, not at a sample.
+# Two things are worth keeping. The quick tests (nothing above the diagonal, rows that add up to 1) find a mask made
+# of scores only if some score is exactly 0. In the trained model none is, and the loss is the right one; a pad of
+# zeros, as in part 4, brings the mistake out. And with `result_dropped` and `ones_added` the model writes sensible
+# stories, while its loss is five times too high and more: the word that writes is the last one, and it has no
+# future to peek at. Look at the loss, not at a sample.
 #
 # **True does not mean hidden everywhere.** PyTorch itself has both:
 
@@ -775,23 +789,24 @@ _, as_module = nn.MultiheadAttention(3, 1, batch_first=True)(torch.zeros(1, 3, 3
 print("nn.MultiheadAttention, True at key 0: the weights are       ", [round(w, 2) for w in as_module[0, 0].tolist()])
 
 # %% [markdown]
-# To the function True means *take part*, to the module it means *hidden*. Read the documentation of a mask before you use it, and test with
-# one that is not symmetric.
+# To the function True means *take part*, to the module it means *hidden*. Read the documentation of a mask before
+# you use it, and test with one that is not symmetric.
 #
 # ## Summary
 #
 # - A score of **minus infinity** gets a weight of exactly 0, and the softmax spends its precision on the visible keys
 #   alone.
-# - A **padding mask** hides columns, a causal mask a triangle. Joined with `|` they serve a batch of any lengths. Without
-#   the first, an answer depends on the other sentences in the batch.
-# - A row with **everything hidden** is `nan`. 0 · nan is `nan`, so it spreads to every token in the next layer, and to
-#   every parameter in training, even when the loss leaves that row out.
+# - A **padding mask** hides columns, a causal mask a triangle. Joined with `|` they serve a batch of any lengths.
+#   Without the first, an answer depends on the other sentences in the batch.
+# - A row with **everything hidden** is `nan`. 0 · nan is `nan`, so it spreads to every token in the next layer, and
+#   to every parameter in training, even when the loss leaves that row out.
 # - A **finite fill** must be the lowest number of its type. It avoids the `nan`, but a row with everything hidden
 #   then attends to everything.
 # - A guard makes the one case right that it is for, and leaves every other failure visible.
 #
 # **A loose end.** With the right mask the model reads thousands of stories at once. What if it has only a hundred?
-# It learns them by heart. Lesson 04 shows the two curves that give this away, and takes weights away at random against it.
+# It learns them by heart. Lesson 04 shows the two curves that give this away, and takes weights away at random
+# against it.
 #
 # ## Further reading
 #
