@@ -788,7 +788,8 @@ table(other(inputs), rows=tokens, columns=["0", "1"])
 # input of its partner. We keep the values equal to the inputs, so that one sees what is fetched, and train `W_query` and
 # `W_key`.
 
-# %% tags=["raises-exception"]
+# %%
+# demonstration: trains the layer
 partner = {"Your": "journey", "journey": "starts", "starts": "journey", "with": "step", "one": "step", "step": "one"}
 target = inputs[[tokens.index(partner[token]) for token in tokens]]  # (6, 3)
 
@@ -814,13 +815,15 @@ for _ in range(200):
 losses = torch.stack([mean_of_all, before_training, loss_of_each_token(trained(inputs))])  # (3, 6)
 table(losses, rows=["mean of all inputs", "before training", "after training"], columns=tokens)
 
-# %% jupyter={"source_hidden": true} tags=["raises-exception"]
-# draws the figure
+# %% tags=["raises-exception"]
 @torch.no_grad()
 def weights_of(layer, x):
+    """The weights that your functions make in a layer: (n, d_in) -> (n, n)."""
     return attention_weights(attention_scores(layer.W_query(x), layer.W_key(x)), d_k=layer.W_key.out_features)
 
 
+# %% jupyter={"source_hidden": true}
+# demonstration: draws the figure
 torch.manual_seed(123)
 fresh = SelfAttention_v2(d_in=3, d_out=3, qkv_bias=True).to(device)
 learned = weights_of(trained, inputs)  # (6, 6)
@@ -844,8 +847,8 @@ show(
 # In the next figure, move the slider from query to query. The bars are the weights of its row. On the right are the
 # values, drawn by their first two numbers and larger the more weight they get. The star is the context vector, their centre of mass.
 
-# %% jupyter={"source_hidden": true} tags=["raises-exception"]
-# draws the figure
+# %% jupyter={"source_hidden": true}
+# demonstration: draws the figure
 def picture(query):
     row = learned[tokens.index(query)]  # (6,)
     parts = ", ".join(f"{token} {float(w):.2f}" for token, w in zip(tokens, row))
