@@ -549,8 +549,7 @@ show(
 
 # %% [markdown]
 # For the first hundred steps there is nothing to see. Then the model without the scale falls behind. By how much depends on the random start: with another seed the gap was half as wide. With
-# four heads of 12 numbers each, we could measure no difference: the root of 12 is only 3.5. The larger the key, the more
-# the scale matters.
+# four heads of 12 numbers each, we could measure no difference: the root of 12 is only 3.5, that of 256 is 16.
 
 # %% [markdown]
 # ### Exercise: `attention_weights` (2 points)
@@ -839,7 +838,7 @@ show(
 
 # %% [markdown]
 # The loss of every token is near zero, far below that of an even mixture, which is where it started. *With* and *one* look at *step*, *step* looks at *one*. *Your*, *journey* and *starts* divide
-# their weight between *journey* and *starts*. That costs nothing: the two vectors are nearly equal, so either one, or any mixture of them, is as good a
+# their weight between *journey* and *starts*. That costs nothing: the two vectors are nearly equal, so either one, or any mixture of them, is nearly as good a
 # partner.
 #
 # This layer has memorised six vectors. It has learned no grammar. A model learns that from many sentences.
@@ -998,7 +997,7 @@ for name, layer, x, d_k in (("six tokens", attention_v2, inputs, 2), ("trained h
 # **The picture's rows and columns are mixed up.** Label both axes. The rows are the queries: they add up to 1.
 #
 # **Word order is taken for granted.** Attention alone does not know it. Shuffle the words, and every word keeps its context
-# vector. The trained model knows the order only because each word's position is added to its vector, before the first layer.
+# vector. So the trained model adds a vector for its position to each word before the first layer.
 
 # %% tags=["raises-exception"]
 order = [5, 3, 0, 4, 1, 2]
