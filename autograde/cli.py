@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 @click.group()
 def main() -> None:
-    """Work through lessons; build, check, release and grade them."""
+    """Study lessons; build, check and grade them."""
     # nbgrader starts `alembic` by name when it makes a gradebook
     os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
 
 
 def chosen(names: tuple[str, ...]) -> list[course.Lesson]:
-    """The named lessons of the course in this folder; a wrong name is a usage error."""
+    """Return the named lessons of this folder's course; a wrong name is a usage error."""
     try:
         return course.choose(course.find_root(Path.cwd()), names)
     except course.CourseError as error:
@@ -32,7 +32,7 @@ def chosen(names: tuple[str, ...]) -> list[course.Lesson]:
 
 
 def the_project() -> "Project":
-    """The folder with lessons that this one belongs to; without one it is a usage error."""
+    """Return the project that this folder belongs to; without one it is a usage error."""
     from autograde.workspace.project import find_project
 
     try:
@@ -43,7 +43,7 @@ def the_project() -> "Project":
 
 @contextmanager
 def told() -> Iterator[None]:
-    """What cannot be done ends the command, with the reason in words."""
+    """End the command with the reason in words when something cannot be done."""
     try:
         yield
     except (course.CourseError, OSError) as error:
@@ -53,7 +53,7 @@ def told() -> Iterator[None]:
 @main.command()
 @click.argument("lesson")
 def new(lesson: str) -> None:
-    """Make a lesson to start from: it builds, checks and grades as it is."""
+    """Create a lesson that builds and grades as it is."""
     from autograde.authoring import new as making
 
     try:
@@ -70,9 +70,9 @@ def new(lesson: str) -> None:
 
 @main.command()
 @click.argument("lessons", nargs=-1)
-@click.option("--check", is_flag=True, help="Change nothing; fail if anything is out of date.")
+@click.option("--check", is_flag=True, help="Change nothing; fail if out of date.")
 def build(lessons: tuple[str, ...], check: bool) -> None:
-    """Make notebooks/ and solutions/ from source/."""
+    """Build notebooks/ and solutions/ from source/."""
     from autograde.authoring import build as building
 
     stale = []
@@ -93,9 +93,9 @@ def build(lessons: tuple[str, ...], check: bool) -> None:
 
 @main.command()
 @click.argument("lessons", nargs=-1)
-@click.option("--measure", is_flag=True, help="Measure the tolerances anew first.")
+@click.option("--measure", is_flag=True, help="Measure tolerances first.")
 def check(lessons: tuple[str, ...], measure: bool) -> None:
-    """The grader's own test: judge every variant, right and wrong."""
+    """Judge every right and wrong variant."""
     from rich.console import Console
     from rich.table import Table
 
@@ -115,6 +115,8 @@ def check(lessons: tuple[str, ...], measure: bool) -> None:
             table.add_row(*map(str, row))
         Console().print(table)
         for result in results:
+            if earned := result.earned_in_words:
+                print(f"{result.exercise}: wrong variants still earn {earned}")
             for fault in result.faults:
                 print(f"{result.exercise}: {fault}")
                 faults += 1
@@ -138,7 +140,7 @@ def variant(exercise: str, name: str) -> None:
 @click.argument("folder", type=click.Path(path_type=Path))
 @click.argument("lessons", nargs=-1)
 def release(folder: Path, lessons: tuple[str, ...]) -> None:
-    """Write what students may have to a new folder: lessons, practice data, environment."""
+    """Copy what students may have to a new folder."""
     from autograde.authoring import release as releasing
 
     wanted = chosen(lessons)
@@ -152,12 +154,10 @@ def release(folder: Path, lessons: tuple[str, ...]) -> None:
 @main.command()
 @click.argument("lessons", nargs=-1)
 @click.option("--student", help="Grade this student only.")
-@click.option(
-    "--workers", type=click.IntRange(1), help="Processes to run on; all cores if left out."
-)
-@click.option("--scheduler", default="", help="Run on the Dask cluster at this address.")
-@click.option("--regrade", is_flag=True, help="Run and grade again what has not changed, too.")
-@click.option("--no-wall", is_flag=True, help="Run students' code as you, with all you can reach.")
+@click.option("--workers", type=click.IntRange(1), help="Number of processes; default: all cores.")
+@click.option("--scheduler", default="", help="Address of a Dask cluster to run on.")
+@click.option("--regrade", is_flag=True, help="Grade unchanged submissions again too.")
+@click.option("--no-wall", is_flag=True, help="Run without a sandbox, under your own account.")
 def grade(
     lessons: tuple[str, ...],
     student: str | None,
@@ -166,7 +166,7 @@ def grade(
     regrade: bool,
     no_wall: bool,
 ) -> None:
-    """Grade submitted/ of this course into nbgrader's gradebook, and write feedback."""
+    """Grade submitted/ and write feedback."""
     from autograde import terminal
     from autograde.grading.batch import How, require_wall
     from autograde.grading.handed_in import submissions
@@ -187,12 +187,15 @@ def grade(
 
 @main.command()
 @click.argument("lessons", nargs=-1)
-@click.option("--anonymous", is_flag=True, help="Numbers in place of students' names and ids.")
+@click.option("--anonymous", is_flag=True, help="Replace names and ids by numbers.")
 @click.option(
-    "--csv", "folder", type=click.Path(path_type=Path, file_okay=False), help="CSV files too."
+    "--csv",
+    "folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Also write CSV files to this folder.",
 )
 def report(lessons: tuple[str, ...], anonymous: bool, folder: Path | None) -> None:
-    """Write report/LESSON.html: what a class knows and does not know, on one page a lesson."""
+    """Write a report on the class for each lesson."""
     from autograde.lms.classdata import NothingGraded
     from autograde.report.class_report import write_report
 
@@ -218,7 +221,7 @@ FORMATS = ["csv", "canvas", "moodle", "gradescope"]
 @click.option("--format", "kind", required=True, type=click.Choice(FORMATS))
 @click.option("--to", "file", type=click.Path(path_type=Path, dir_okay=False))
 def export(lessons: tuple[str, ...], kind: str, file: Path | None) -> None:
-    """Write the grades of the gradebook to a file for another system."""
+    """Export grades for another system."""
     from autograde.lms.exports import export_grades
 
     chosen(lessons)  # a wrong name is a usage error
@@ -229,7 +232,10 @@ def export(lessons: tuple[str, ...], kind: str, file: Path | None) -> None:
 @main.command(context_settings={"ignore_unknown_options": True})
 @click.argument("options", nargs=-1, type=click.UNPROCESSED)
 def lab(options: tuple[str, ...]) -> None:
-    """Open JupyterLab on your working copy of the lessons; OPTIONS go to JupyterLab."""
+    """Open JupyterLab on your copy of the lessons.
+
+    OPTIONS are passed on to JupyterLab.
+    """
     from autograde.workspace import lab as opening
     from autograde.workspace.update import prepare
 
@@ -237,9 +243,9 @@ def lab(options: tuple[str, ...]) -> None:
     with told():
         newer = prepare(project)
         opening.write_table(project, newer)
-    print(f"your working copy: {project.work}")
+    print(f"your copy of the lessons: {project.work}")
     if newer:
-        print(f"there are new versions of {', '.join(newer)}; to get them: autograde update")
+        print(f"new versions of {', '.join(newer)} are available; run: autograde update")
     if opening.is_root():
         print("you are root, and so is all code in these notebooks; another user is safer")
     opening.open_lab(project, options)
@@ -247,7 +253,7 @@ def lab(options: tuple[str, ...]) -> None:
 
 @main.command()
 def update() -> None:
-    """Bring new versions of the lessons into your working copy; what you wrote is kept."""
+    """Update your lessons; your answers are kept."""
     from autograde.workspace.lab import write_table
     from autograde.workspace.update import update as bring
 
@@ -264,21 +270,25 @@ def update() -> None:
 
 @main.command()
 def progress() -> None:
-    """Say how far you are, lesson by lesson."""
+    """Show your progress, lesson by lesson."""
     from autograde.notebook.standing import of_course
 
     lessons = of_course(the_project().work)
     for lesson in lessons:
         print(f"{lesson.lesson}: {lesson.in_words()}")
     if not lessons:
-        print("there is no working copy yet; to make one: autograde lab")
+        print("you have not opened the lessons yet; run: autograde lab")
 
 
 @main.command("self")
 @click.argument("notebook", type=click.Path(path_type=Path, dir_okay=False))
-@click.option("--no-open", is_flag=True, help="Only write the page and say where it is.")
+@click.option("--no-open", is_flag=True, help="Write the page without opening it.")
 def grade_self(notebook: Path, no_open: bool) -> None:
-    """Grade a saved notebook of yours as grading will, and open the feedback page."""
+    """Grade your saved notebook as your teacher will.
+
+    It uses the practice inputs. Your teacher's grader draws different ones; a correct answer
+    passes both.
+    """
     from autograde.workspace.alone import grade_alone
 
     with told():
@@ -291,10 +301,13 @@ def grade_self(notebook: Path, no_open: bool) -> None:
 
 @main.command()
 @click.argument("lessons", nargs=-1)
-@click.option("--yes", is_flag=True, help="Hand in whatever there is to say about it.")
-@click.option("--exchange", is_flag=True, help="Give them to nbgrader's exchange, not to a zip.")
+@click.option("--yes", is_flag=True, help="Submit without asking about warnings.")
+@click.option("--exchange", is_flag=True, help="Submit through nbgrader's exchange.")
 def submit(lessons: tuple[str, ...], yes: bool, exchange: bool) -> None:
-    """Look at lessons, and pack them for your LMS; without a name, those you have begun."""
+    """Check lessons and pack them for submission.
+
+    Without a name these are the lessons that you have begun.
+    """
     from autograde.workspace import submit as handing_in
 
     project = the_project()
@@ -305,12 +318,12 @@ def submit(lessons: tuple[str, ...], yes: bool, exchange: bool) -> None:
     for each in checked:
         print("\n".join(each.in_words))
     if refused := [each.lesson for each in checked if each.refused]:
-        raise click.ClickException(f"not handed in: {', '.join(refused)} could not be graded")
+        raise click.ClickException(f"not submitted: {', '.join(refused)} could not be graded")
     if any(each.warnings for each in checked) and not yes:
-        click.confirm("Hand in all the same?", abort=True)
+        click.confirm("Submit anyway?", abort=True)
     with told():
         if not exchange:
-            print(f"to hand in: {handing_in.pack(project, checked)}")
+            print(f"ready to submit: {handing_in.pack(project, checked)}")
         elif failed := handing_in.exchange(project, checked):
             raise click.ClickException(f"nbgrader did not take {', '.join(failed)}; see above")
 

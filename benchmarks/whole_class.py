@@ -15,9 +15,9 @@ in the first quarter workers start, and not equally soon in each way. So take 40
 measures the coordinator alone, on more submissions than a small machine can run: each submission is
 graded once, then handed in again under other names until there are so many, and each such class is
 graded from the beginning. A copy has the same code, so the result that is kept is its result, as in
-a run that goes on after it was stopped; and what a worker has judged once, or made a page of, it
-gives again. The coordinator does all that it does for any other submission: it reads, restores,
-sends, receives, saves and writes. How many it does in an hour is the most that one coordinator can.
+a run that goes on after it was stopped; and what a worker has graded once, it gives again. The
+coordinator does all that it does for any other submission: it reads, sends, receives, saves and
+writes. How many it does in an hour is the most that one coordinator can.
 
 The coordinator's own time is that of its process, without what it waits, over the same three
 quarters; start and end are the same for a class of any size.
@@ -34,33 +34,27 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from statistics import fmean, median
 from tempfile import TemporaryDirectory
-from typing import Any, TypeVar, cast
 
 import nbformat
 
 from autograde.authoring.build import build
 from autograde.authoring.variants import read_variants
 from autograde.course import Lesson, choose
-from autograde.grading import batch as grade
-from autograde.grading import pages
+from autograde.grading import task
 from autograde.grading.batch import How, grade_class
 from autograde.grading.handed_in import submissions
-from autograde.grading.judged import Judged, judge_result
-from autograde.grading.keys import keys_for
-from autograde.grading.pages import render
-from autograde.grading.seeds import seed_of
+from autograde.grading.task import Graded, Task
+from autograde.grading.versions import Version
 from autograde.sandbox.wall import missing
 
 HERE = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(HERE / "examples"))
 from make_class import fill  # noqa: E402
 
-T = TypeVar("T")
 Answered = Callable[[Lesson, random.Random], dict[str, str]]
 """What a student answers: code for each exercise."""
 
@@ -97,7 +91,6 @@ def make_course(
         # each its own, else one result would do for all that are the same
         nb.cells.append(nbformat.v4.new_code_cell(f"print({n})"))
         nbformat.write(nb, folder / f"{lesson.notebook}.ipynb")
-        keys_for(lesson, seed_of(root, lesson.name, nb))
     return wanted
 
 
@@ -113,47 +106,34 @@ def hand_in_again(root: Path, names: tuple[str, ...], number: int) -> None:
         )
 
 
-made: dict[tuple[str, bytes], Any] = {}
-"""In a worker: what it has made, by the kind of work and a digest of the notebook."""
+grade = task.grade
+made: dict[bytes, Graded] = {}
+"""In a worker: what it has made, by a digest of the notebook."""
 
 
-def judge_once(lesson: Lesson, nb: bytes, result: bytes | None) -> Judged | None:
-    return _once(("judged", sha256(nb).digest()), partial(judge_result, lesson, nb, result))
-
-
-def render_once(root: str, config: bytes, graded: bytes, *more: Any) -> tuple[bytes, bytes]:
-    return _once(("page", sha256(graded).digest()), partial(render, root, config, graded, *more))
-
-
-def _once(key: tuple[str, bytes], make: Callable[[], T]) -> T:
-    if key not in made:
-        made[key] = make()
-    return cast(T, made[key])
-
-
-def no_page(root: str, config: bytes, graded: bytes, *more: Any) -> tuple[bytes, bytes]:
-    return graded, b""
+def grade_once(work: Task, versions: tuple[Version, ...]) -> Graded:
+    digest = sha256(work.handed_in.notebook).digest()
+    if digest not in made:
+        made[digest] = grade(work, versions)
+    return made[digest]
 
 
 def measure(
-    root: Path, names: tuple[str, ...], how: How, *, again: bool = False, bare: bool = False
+    root: Path, names: tuple[str, ...], how: How, *, again: bool = False
 ) -> dict[str, float]:
     """Grade the class in this process, which is the coordinator; what it took.
 
     Args:
         again: workers give again what they have made once.
-        bare: no feedback pages are made.
     """
     if again:
-        grade.judge_result, pages.render = judge_once, render_once
-    if bare:
-        pages.render = no_page
+        task.grade = grade_once
     found = submissions(root, choose(root, names), None)
     marks = []
     began = time.perf_counter()
-    for graded in grade_class(found, how):
-        if graded.failed:
-            sys.exit(f"{graded.student}: {graded.problem}")
+    for done in grade_class(found, how):
+        if done.failed:
+            sys.exit(f"{done.student}: {done.problem}")
         marks.append((time.perf_counter(), time.process_time()))
     warm = len(marks) // 4
     (first, first_own), (last, last_own) = marks[warm], marks[-1]
@@ -175,10 +155,10 @@ def _most_memory() -> float:
 
 def on_disk(root: Path, number: int) -> dict[str, float]:
     """MB on disk for one of so many submissions, by where it lies."""
-    folders = ("submitted", "autograded", "feedback", ".autograde/done", ".autograde/graded")
+    folders = ("submitted", "autograded", "feedback", ".autograde/ran", ".autograde/graded")
     found = {name: _sizes(root / name) for name in folders}
     each = {name: sum(sizes) / number / MB for name, sizes in found.items()}
-    each[".autograde/done"] = fmean(found[".autograde/done"]) / MB  # one for all copies
+    each[".autograde/ran"] = fmean(found[".autograde/ran"]) / MB  # one for all copies
     return {**each, "gradebook": (root / "gradebook.db").stat().st_size / number / MB}
 
 
@@ -245,7 +225,7 @@ def measure_coordinator(root: Path, names: tuple[str, ...], sizes: list[int]) ->
     cores = len(os.sched_getaffinity(0))
     with copy_of(root) as copy:  # so that the results are there, and nothing is graded
         in_a_process(copy, names, cores)
-        shutil.copytree(copy / ".autograde" / "done", root / ".autograde" / "done")
+        shutil.copytree(copy / ".autograde" / "ran", root / ".autograde" / "ran")
     print(f"| {' | '.join(('submissions', *COLUMNS))} |\n|{'---|' * (len(COLUMNS) + 1)}")
     for size in sizes:
         hand_in_again(root, names, size)
@@ -267,12 +247,11 @@ def main() -> None:
     parser.add_argument("--workers", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--scheduler", default="", help=argparse.SUPPRESS)
     parser.add_argument("--again", action="store_true", help=argparse.SUPPRESS)
-    parser.add_argument("--bare", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
     names = tuple(given.lessons)
     if given.measure:
         how = How(given.workers, scheduler=given.scheduler)
-        print(json.dumps(measure(given.measure, names, how, again=given.again, bare=given.bare)))
+        print(json.dumps(measure(given.measure, names, how, again=given.again)))
         return
     if problem := missing():
         sys.exit(problem)

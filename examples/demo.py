@@ -1,4 +1,4 @@
-"""The whole way once, in a scratch course: build, release, collect, grade, feedback, report."""
+"""The whole way once, in a scratch course: release, collect, grade, feedback, report."""
 
 import os
 import shutil
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from make_class import make_class
 
-from autograde.authoring.build import build
+from autograde.authoring.build import adopt
 from autograde.authoring.release import ENVIRONMENT, PACKAGE, release
 from autograde.cli import main
 from autograde.course import lessons
@@ -22,19 +22,18 @@ def demo() -> None:
     """Make the scratch course anew, and grade a class in it."""
     shutil.rmtree(SCRATCH, ignore_errors=True)
     SCRATCH.mkdir()
-    shutil.copytree(HERE / "source", SCRATCH / "source")
-    shutil.copytree(HERE / PACKAGE, SCRATCH / PACKAGE)
+    for folder in ("source", "notebooks", "solutions", PACKAGE):
+        shutil.copytree(HERE / folder, SCRATCH / folder)
     for name in (*ENVIRONMENT, CONFIG):
         shutil.copy(HERE / name, SCRATCH)
     course = lessons(SCRATCH)
     for lesson in course.values():
-        print(f"building {lesson.name}")
-        build(lesson)
+        adopt(lesson)
     release(SCRATCH, list(course.values()), SCRATCH / "released")
     print(f"released to {SCRATCH / 'released'}")
     for number, lesson in enumerate(course.values()):
         students = make_class(lesson, SCRATCH, small=number > 0)
-        print(f"{len(students)} students handed in {lesson.name}")
+        print(f"{len(students)} students submitted {lesson.name}")
     os.chdir(SCRATCH)
     if problem := missing():
         print(f"{problem}\nThe sample class is our own, so it is graded without a wall.")

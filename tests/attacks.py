@@ -9,19 +9,25 @@ FORGE = """
 import base64, json, struct, torch
 from dataclasses import replace
 from IPython.display import display
-from autograde.rubric import hand_over as grading
-from autograde.rubric.recording import MIME, Line, Outcome, Recording
+from autograde.rubric import session
+from autograde.rubric.recording import MIME, Outcome, pack_recordings
 from autograde.rubric.packing import pack
 
 def forge(make, mime=MIME, times=1):
-    def hand_over(recording):
-        data = make(recording)
+    def hand_over(recordings):
+        data = make(recordings[0])
         for _ in range(times):
             display({mime: data if isinstance(data, str) else base64.b64encode(data).decode()}, raw=True)
-    grading.hand_over = hand_over
+    session.hand_over = hand_over
+
+def each(change):
+    return lambda r: packed(replace(r, lines=tuple(change(l) for l in r.lines)))
+
+def packed(r):
+    return pack_recordings([r])
 
 def outcomes(outcome):
-    return lambda r: replace(r, lines=tuple(replace(l, outcome=outcome(l)) for l in r.lines)).to_bytes()
+    return each(lambda l: replace(l, cases=tuple(replace(c, outcome=outcome(l)) for c in l.cases)))
 
 def blob(header, body=b''):
     text = header if isinstance(header, bytes) else json.dumps(header).encode()
@@ -62,7 +68,7 @@ ATTACKS: dict[str, tuple[str, str]] = {
     "asserts_dropped": (
         "import ast\nclass Drop(ast.NodeTransformer):\n    def visit_Assert(self, node): return ast.Pass()\n"
         "    def visit_Raise(self, node): return ast.Pass()\nget_ipython().ast_transformers.append(Drop())",
-        "Not attempted",
+        "Not written yet",
     ),
     "import_hook": (
         "import sys, importlib.abc\nclass Hook(importlib.abc.MetaPathFinder):\n"
@@ -80,21 +86,21 @@ ATTACKS: dict[str, tuple[str, str]] = {
     "patched_torch": (
         "import torch\ntorch.allclose = torch.equal = lambda *a, **k: True\n"
         "torch.testing.assert_close = lambda *a, **k: None\ntorch.Tensor.__sub__ = lambda s, o: torch.zeros(1)",
-        "Not attempted",
+        "Not written yet",
     ),
     "patched_rubric": (
-        "from autograde.notebook import rubric as _; import sys\nm = sys.modules['autograde.rubric.probes']\n"
-        "for n in ('call', 'gradient', 'check', 'forward', 'backward', 'forbids', 'arguments'):\n"
+        "from autograde.notebook import rubric as _; import sys\nm = sys.modules['autograde.rubric.probes.lines']\n"
+        "for n in ('call', 'each', 'gradient', 'check', 'sample', 'conventions', 'forbids', 'unchanged', 'record'):\n"
         "    setattr(m.Rubric, n, lambda self, *a, **k: None)",
-        "not reached",
+        "did not record every line",
     ),
     "claims_every_refusal": (
         FORGE + "forge(outcomes(lambda l: Outcome(error='ValueError', message='refused')))",
-        "refused valid arguments",
+        "raises ValueError: refused",
     ),
     "claims_everything_small": (
         FORGE + "forge(outcomes(lambda l: Outcome(value=True)))",
-        "the result is a bool, expected a Tensor",
+        "is a bool, expected a tensor",
     ),
     "patched_json_and_safetensors": (
         "import json, safetensors.torch, autograde.rubric.packing as p\njson.dumps = lambda *a, **k: '{}'\n"
@@ -106,7 +112,7 @@ ATTACKS: dict[str, tuple[str, str]] = {
         "The cells after that were not run",
     ),
     "patched_display": (
-        "import IPython.display, autograde.rubric.hand_over as g\ng.display = lambda *a, **k: None",
+        "import IPython.display, autograde.rubric.session as g\ng.display = lambda *a, **k: None",
         "The rubric cell",
     ),
     "patched_formatters": (
@@ -114,20 +120,19 @@ ATTACKS: dict[str, tuple[str, str]] = {
         "get_ipython().display_pub.publish = lambda *a, **k: None",
         "The rubric cell",
     ),
-    "prints_the_score": ("print('18.0')\n2", "Not attempted"),
+    "prints_the_score": ("print('18.0')\n2", "Not written yet"),
     # forged recordings
     "wrong_line_names": (
-        FORGE
-        + "forge(lambda r: replace(r, lines=tuple(replace(l, name=l.name + '!') for l in r.lines)).to_bytes())",
-        "not reached",
+        FORGE + "forge(each(lambda l: replace(l, name=l.name + '!')))",
+        "did not record every line",
     ),
     "doubled_lines": (
-        FORGE + "forge(lambda r: replace(r, lines=r.lines * 2).to_bytes())",
+        FORGE + "forge(lambda r: packed(replace(r, lines=r.lines * 2)))",
         "recorded a line twice",
     ),
-    "two_recordings": (FORGE + "forge(lambda r: r.to_bytes(), times=2)", "more than one recording"),
+    "two_recordings": (FORGE + "forge(packed, times=2)", "more than one recording"),
     "another_exercise": (
-        FORGE + "forge(lambda r: replace(r, exercise='stable_softmax').to_bytes())",
+        FORGE + "forge(lambda r: packed(replace(r, exercise='stable_softmax')))",
         "recording of another exercise",
     ),
     "nan": (
@@ -136,7 +141,7 @@ ATTACKS: dict[str, tuple[str, str]] = {
     ),
     "infinite": (
         FORGE + "forge(outcomes(lambda l: Outcome(value=torch.full((5, 8), float('inf')))))",
-        "entries are inf",
+        "entries are infinite",
     ),
     "wrong_dtypes": (
         FORGE + "forge(outcomes(lambda l: Outcome(value=torch.zeros(5, 8, dtype=torch.bool))))",
@@ -186,16 +191,16 @@ ATTACKS: dict[str, tuple[str, str]] = {
     ),
     "not_base64": (FORGE + "forge(lambda r: '<script>alert(1)</script>')", UNREADABLE),
     "other_mime": (
-        FORGE + "forge(lambda r: r.to_bytes(), mime='application/json')",
+        FORGE + "forge(packed, mime='application/json')",
         "recorded nothing",
     ),
     "copied_from_practice": (
         FORGE + "PRACTICE = RECORDINGS\nforge(lambda r: PRACTICE[r.exercise])",
-        "not those the reference was run on",
+        "are not those that the reference was run on",
     ),
     "copied_from_another": (
         FORGE + "OTHERS = ANOTHERS\nforge(lambda r: OTHERS[r.exercise])",
-        "not those the reference was run on",
+        "are not those that the reference was run on",
     ),
     "asks_for_the_seed": (
         "get_ipython().kernel._allow_stdin = True\nget_ipython().kernel.raw_input('the seed: ')",
@@ -204,7 +209,7 @@ ATTACKS: dict[str, tuple[str, str]] = {
     "listens_for_the_seed": (
         "heard = []\ndef hear(lines):\n    heard.append(''.join(lines))\n    return lines\n"
         "get_ipython().input_transformers_cleanup.append(hear)\n"
-        "def attention_scores(q, k):\n    from autograde.notebook import grading\n"
+        "def attention_scores(q, k):\n    from autograde.rubric import hand_over as grading\n"
         "    seed = grading._graded().seed\n"
         "    raise RuntimeError(f'heard {sum(str(seed) in cell for cell in heard)} of {len(heard)}')",
         "RuntimeError: heard 0 of ",
@@ -224,11 +229,11 @@ ATTACKS: dict[str, tuple[str, str]] = {
         "The kernel sent what cannot be read",
     ),
     "names_the_references_figures": (
-        "from autograde.notebook import canvas\nfrom autograde.rubric.recording import FIGURE_MIME\n"
+        "from autograde.notebook.figures import canvas\nfrom autograde.rubric.recording import FIGURE_MIME\n"
         "for key in [*canvas._drawn_already, 'x' * 64]:\n"
         "    display({FIGURE_MIME: key, 'text/plain': 'mine'}, raw=True)\n"
         "canvas.name_only([''])",
-        "Not attempted",
+        "Not written yet",
     ),
     # reaching for what is not theirs
     "reads_history": (
@@ -287,11 +292,11 @@ ATTACKS: dict[str, tuple[str, str]] = {
     ),
     "prints_later": (
         "import threading, time\ndef later():\n    while True:\n        time.sleep(0.01); print('18 points', flush=True)\nthreading.Thread(target=later, daemon=True).start()",
-        "Not attempted",
+        "Not written yet",
     ),
     "leaves_a_process": (
         "import os, time\nif os.fork() == 0:\n    os.setsid()\n    if os.fork(): os._exit(0)\n    time.sleep(600)",
-        "Not attempted",
+        "Not written yet",
     ),
     # ending
     "os_exit": ("import os\nos._exit(0)", "The kernel died in the cell"),
@@ -313,7 +318,7 @@ ATTACKS: dict[str, tuple[str, str]] = {
         "from IPython.display import HTML, Javascript, SVG, display\n"
         "display(HTML('<script>evil()</script>'), Javascript('evil()'), SVG('<svg xmlns=\"http://www.w3.org/2000/svg\" onload=\"evil()\"/>'))\n"
         "display({'text/html': '<img src=x onerror=evil()>', 'text/plain': 'x', 'application/vnd.jupyter.widget-view+json': {'a': 1}}, raw=True)",
-        "Not attempted",
+        "Not written yet",
     ),
     "script_in_an_error": (
         "def attention_scores(q, k):\n    raise ValueError('<script>evil()</script>')",

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 from click.testing import CliRunner, Result
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
@@ -15,9 +16,16 @@ from traitlets.config import Config
 from autograde.cli import main
 from autograde.course import Lesson, lessons
 from autograde.rubric import session
-from autograde.rubric.key import Key, Wrong, pack_wrong
-from autograde.rubric.lines import outcomes_of
-from autograde.rubric.recording import Recording
+from autograde.rubric.key import Key, Mistake
+from autograde.rubric.kinds import KINDS, Call, Checked, outcomes_of
+from autograde.rubric.probes.plain import tensors_in
+from autograde.rubric.recording import (
+    Line,
+    Outcome,
+    Recording,
+    pack_recordings,
+    unpack_recordings,
+)
 
 HERE = Path(__file__).resolve().parent.parent
 
@@ -72,10 +80,11 @@ def shell() -> Iterator[None]:
 
 
 def record(rubric_cell: Rubric, answer: Callable[..., object], seed: int = 3) -> Recording:
-    """What a rubric cell records of an answer."""
+    """Return what a rubric cell records of an answer, after a trip through bytes."""
     with session.recording(seed) as recordings:
         rubric_cell(answer)
-    return Recording.from_bytes(recordings["it"].to_bytes())
+    (recording,) = unpack_recordings(pack_recordings([recordings["it"]]))
+    return recording
 
 
 def make_key(
@@ -85,25 +94,49 @@ def make_key(
     tolerance: float = 1e-5,
     seed: int = 3,
 ) -> Key:
-    """An answer key made from a reference and known wrong answers."""
+    """Return a key made from a reference and known wrong answers."""
     expected = record(rubric_cell, reference, seed)
-    tolerances = {"call": tolerance, "gradient": tolerance, "check": 1.0}
+    kinds = [KINDS[line.kind] for line in expected.lines]
     key = Key(
         exercise="it",
         points=4.0,
         needs=(),
         hints=("look", "look again"),
         expected=expected,
-        tolerances=tuple(tolerances.get(line.kind, 0.0) for line in expected.lines),
-        known=pack_wrong(()),
+        tolerances=tuple(
+            1.0 if isinstance(kind, Checked) else _tolerance(kind, line, tolerance)
+            for kind, line in zip(kinds, expected.lines, strict=True)
+        ),
+        claims=tuple(
+            kind.claims(line.cases) for kind, line in zip(kinds, expected.lines, strict=True)
+        ),
     )
-    known = tuple(
-        Wrong(
-            name,
-            f"{name} is believed.",
-            "Think.",
-            tuple(outcomes_of(record(rubric_cell, answer, seed), key)),
+    mistakes = tuple(
+        Mistake(
+            name, f"{name} is right.", "Think.", _failed(record(rubric_cell, answer, seed), key)
         )
         for name, answer in (wrong or {}).items()
     )
-    return replace(key, known=pack_wrong(known))
+    return replace(key, mistakes=mistakes)
+
+
+def _tolerance(kind: Call, line: Line, tolerance: float) -> float:
+    """Return a line's tolerance: none for a claim, a narrow one for results in float64."""
+    if not kind.measured:
+        return 0.0
+    found = [t for case in line.cases for t in tensors_in(case.outcome.value)]
+    return 1e-10 if found and all(t.dtype == torch.float64 for t in found) else tolerance
+
+
+def _failed(recording: Recording, key: Key) -> dict[int, tuple[Outcome, ...]]:
+    rows = zip(
+        key.expected.lines, outcomes_of(recording, key.expected), key.tolerances, strict=True
+    )
+    return {
+        i: tuple(found)
+        for i, (line, found, tolerance) in enumerate(rows)
+        if any(
+            KINDS[line.kind].compare(outcome, case).distance > tolerance
+            for outcome, case in zip(found, line.cases, strict=True)
+        )
+    }

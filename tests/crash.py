@@ -27,7 +27,7 @@ from sqlalchemy.engine import Engine
 
 from autograde.authoring import sources
 from autograde.course import lessons
-from autograde.grading import feedback, pipeline, workers
+from autograde.grading import feedback, pipeline, task, workers
 from autograde.grading.batch import How, grade_class
 from autograde.grading.handed_in import submissions
 from autograde.grading.run import Ran
@@ -46,7 +46,7 @@ def run(root: Path, results: Path) -> None:
     ran = {each.key: each for each in kept if each}
     fakes: Any = pipeline
     fakes.run_job = lambda job: ran[job.key]
-    fakes.warm = lambda wall: None
+    task.warm = lambda wall: None
     feedback.page = lambda notebook, name, marks: b"a page"
     fakes = workers
     fakes.Processes = ThreadPoolExecutor

@@ -20,6 +20,7 @@ from autograde.authoring import program
 from autograde.authoring.build import build
 from autograde.course import Lesson, grade_id, lessons
 from autograde.grading.state import course_secret, seed_of
+from autograde.rubric.recording import pack_recordings
 from autograde.rubric.session import PRACTICE_SEED
 from autograde.sandbox.wall import missing
 
@@ -38,8 +39,8 @@ FILES = {
     "a_device": "was not handed in",
     "a_huge_file": "bytes, more than the 30000000 allowed",
     "a_deep_file": "The file is not JSON",
-    "another_kernel": "Not attempted",
-    "script_in_text": "Not attempted",
+    "another_kernel": "Not written yet",
+    "script_in_text": "Not written yet",
 }
 """Submissions that are strange as files, and words that their feedback must hold."""
 
@@ -105,7 +106,7 @@ def _recordings(lesson: Lesson, seed: int) -> str:
     """What the rubrics record of the reference, as code."""
     reference = program.load(lesson)
     names = [exercise.name for exercise in lesson.exercises]
-    return repr({name: reference.record(name, seed).to_bytes() for name in names})
+    return repr({name: pack_recordings([reference.record(name, seed)]) for name in names})
 
 
 def _attack(lesson: Lesson, code: str) -> NotebookNode:

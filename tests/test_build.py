@@ -19,7 +19,7 @@ from nbgrader.api import Gradebook
 from autograde.authoring import build as building
 from autograde.authoring import lint, program
 from autograde.authoring.build_steps import UNSTEADY
-from autograde.authoring.expected import make_keys
+from autograde.authoring.expected import practice_keys
 from autograde.authoring.release import ENVIRONMENT, PACKAGE, release
 from autograde.authoring.sources import source_notebook, sync
 from autograde.cli import main
@@ -217,10 +217,10 @@ def test_nothing_runs_of_given_code_with_a_syntax_error(lesson: Lesson) -> None:
     assert "context_vectors" in reference.names
     verdict = judge(
         broken.record("context_vectors", PRACTICE_SEED),
-        make_keys(lesson, PRACTICE_SEED)["context_vectors"],
+        practice_keys(lesson)["context_vectors"],
     )
     assert verdict.points == 0
-    assert "There is no `context_vectors` yet" in verdict.note
+    assert "`context_vectors` is not defined yet" in verdict.note
 
 
 def test_output_that_differs_from_run_to_run_is_not_kept() -> None:

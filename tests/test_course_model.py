@@ -21,7 +21,7 @@ from autograde.notebook.course_model import (
     without_mask,
     write,
 )
-from autograde.notebook.language import END, entropy, floor, is_grammatical, stories
+from autograde.notebook.language import END, encode, entropy, floor, is_grammatical, stories
 from autograde.notebook.training import loss_of, pairs, train
 
 FOLDER = Path(autograde.notebook.__file__).parent / "model"
@@ -116,15 +116,16 @@ def test_a_few_steps_lower_the_loss() -> None:
     torch.manual_seed(0)
     losses = list(train(new_model(), *told, steps=60))
     assert losses[0] == pytest.approx(4.3, abs=0.4)
-    assert losses[-1] < 2.2
+    assert losses[-1] < 3
 
 
-def test_without_a_mask_the_model_learns_to_copy() -> None:
-    told = pairs(stories(200, seed=1))
-    torch.manual_seed(0)
-    cheat = without_mask(new_model())
-    *_, last = train(cheat, *told, steps=150)
-    honest = new_model()
-    honest.load_state_dict(cheat.state_dict())
-    assert last < floor() / 2
-    assert loss_of(honest, *told).item() > 2
+def test_without_a_mask_the_model_sees_what_comes() -> None:
+    tokens = torch.tensor(
+        [encode(begin(BALL)), encode(begin(BALL.replace("kicks it", "eats them")))]
+    )
+    honest = course_model()
+    cheat = without_mask(course_model())
+    assert torch.equal(*honest(tokens)[:, :10])
+    assert not torch.allclose(*cheat(tokens)[:, :10], atol=1e-3)
+    honest.load_state_dict(cheat.state_dict())  # the mask is no part of what was learned
+    assert torch.equal(*honest(tokens)[:, :10])

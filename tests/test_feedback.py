@@ -43,11 +43,15 @@ def test_it_holds_no_address_and_nobody_else(small_class: Lesson, student: str) 
     assert set(re.findall(r"\w+", text)).isdisjoint(set(STUDENTS) - {student})
 
 
-def test_a_wrong_line_has_its_reason_and_the_misconception_its_hint(small_class: Lesson) -> None:
+def test_a_wrong_line_has_its_reason(small_class: Lesson) -> None:
     said = words(small_class, "bob")
     assert "Feedback: The causal mask" in said
     assert re.search(r"causal_mask: \d.* of 2 points", said)
     assert re.search(r"✗ wrong seven tokens \S+", said)
+
+
+def test_a_misconception_has_its_hint(small_class: Lesson) -> None:
+    said = words(small_class, "bob")
     assert "This is what comes out when one thinks: “diagonal=1 means: with the diagonal.”" in said
     assert "Hint: It moves the border one column to the right" in said
 

@@ -20,16 +20,9 @@ from nbclient import NotebookClient
 from PIL import Image
 from torch import Tensor
 
-from autograde.notebook import (
-    attention_picture,
-    canvas,
-    explore,
-    heatmap,
-    heatmaps,
-    panels,
-    show,
-)
-from autograde.notebook.pictures import Picture
+from autograde.notebook import attention_picture, explore, heatmap, panels, show
+from autograde.notebook.figures import canvas, heatmaps
+from autograde.notebook.figures.pictures import Picture
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 TOKENS = ["Your", "journey", "starts", "with", "one", "step"]

@@ -8,18 +8,17 @@ import torch
 from conftest import make_key, record
 from torch import Tensor
 
+from autograde.notebook import rubric
 from autograde.rubric.compare import compare_values
 from autograde.rubric.judge import Verdict, judge
 from autograde.rubric.panel import advice, to_html, to_text
-from autograde.rubric.probes import rubric
 
 
 def softmax_rubric(answer: Callable[..., Any]) -> None:
-    with rubric("it") as r:
-        r.call("a matrix", answer, r.normal(5, 7))
-        r.call("float64", answer, r.normal(4, 6, dtype=torch.float64))
-        r.gradient("gradient", answer, r.normal(3, 5))
-        r.arguments("arguments")
+    @rubric("it")
+    def _(r: Any) -> None:
+        r.idea.each("softmax over the last dimension", answer, (r.normal(2, 3),), (r.normal(5, 7),))
+        r.conventions(answer, r.normal(4, 6))
 
 
 def right(x: Tensor) -> Tensor:
@@ -41,21 +40,33 @@ def verdict_on(answer: Callable[..., Any], **known: Callable[..., Any]) -> Verdi
     return judge(record(softmax_rubric, answer), make_key(softmax_rubric, right, known))
 
 
+def said_of(verdict: Verdict) -> str:
+    return to_text(verdict, advice(verdict, named=True))
+
+
+def refusing(x: Tensor) -> Tensor:
+    raise ValueError("no")
+
+
+def unwritten(x: Tensor) -> Tensor:
+    raise NotImplementedError
+
+
 SYMPTOMS: dict[str, tuple[Callable[[Tensor], Any], str]] = {
     "wrong dimension": (over_columns, "sums to"),
-    "shape": (lambda x: right(x)[:, :2], "the shape is (5, 2), expected (5, 7)"),
-    "transposed": (lambda x: right(x).T, "the shape is (7, 5)"),
-    "factor": (lambda x: 3 * right(x), "every entry is 3 times what it should be"),
-    "sign": (lambda x: -right(x), "every entry has the wrong sign"),
-    "nan": (lambda x: right(x).log().sub(1e9).exp().log() * 0, "35 of 35 entries are nan"),
-    "zeros": (lambda x: 0 * right(x), "every entry is 0"),
-    "none": (lambda x: None, "the result is None, expected a Tensor"),
-    "list": (lambda x: right(x).tolist(), "the result is a list"),
-    "numpy": (lambda x: right(x).detach().numpy(), "the result is a ndarray"),
-    "half": (lambda x: right(x).half(), "the result is float16, expected float32"),
-    "error": (lambda x: x @ x, "raised RuntimeError: mat1 and mat2"),
-    "not written": (lambda x: (_ for _ in ()).throw(NotImplementedError()), "Not attempted"),
-    "refusal": (lambda x: (_ for _ in ()).throw(ValueError("no")), "refused valid arguments: no"),
+    "shape": (lambda x: right(x)[:, :2], "has the shape (2, 2), expected (2, 3)."),
+    "transposed": (lambda x: right(x).T, "has the shape (3, 2), expected (2, 3)."),
+    "factor": (lambda x: 3 * right(x), "Every entry is 3 times what was expected."),
+    "sign": (lambda x: -right(x), "Every entry has the wrong sign."),
+    "nan": (lambda x: right(x) * float("nan"), "6 of 6 entries are nan."),
+    "zeros": (lambda x: 0 * right(x), "Every entry is 0."),
+    "none": (lambda x: None, "is None, expected a tensor of shape (2, 3)."),
+    "list": (lambda x: right(x).tolist(), "is a list, expected a tensor of shape (2, 3)."),
+    "numpy": (lambda x: right(x).detach().numpy(), "is a ndarray, expected a tensor"),
+    "half": (lambda x: right(x).half(), "is a float16 tensor, expected float32."),
+    "error": (lambda x: x @ x, "raises RuntimeError: mat1 and mat2"),
+    "not written": (unwritten, "Not written yet."),
+    "refusal": (refusing, "raises ValueError: no"),
 }
 
 
@@ -64,8 +75,7 @@ def test_symptom_is_named(name: str) -> None:
     answer, symptom = SYMPTOMS[name]
     verdict = verdict_on(answer)
     assert verdict.points < verdict.max_points
-    said = to_text(verdict, advice(verdict, named=True))
-    assert symptom in said
+    assert symptom in said_of(verdict)
 
 
 def test_right_answer_gets_everything() -> None:
@@ -74,74 +84,127 @@ def test_right_answer_gets_everything() -> None:
     assert verdict.points == verdict.max_points == 4.0
 
 
-def test_cut_gradient_costs_its_line_alone() -> None:
+def test_the_idea_carries_most_of_the_points() -> None:
+    idea, *others = (line.worth for line in verdict_on(right).lines)
+    assert idea > sum(others)
+    assert verdict_on(over_columns).points < 2.0
+
+
+def test_a_cut_gradient_costs_its_line_alone() -> None:
     verdict = verdict_on(lambda x: right(x).detach())
     assert [line.passed for line in verdict.lines] == [True, True, False, True]
-    assert verdict.points == 3.0
+    assert "cut off from its inputs" in said_of(verdict)
 
 
-def test_changed_argument_costs_its_line_alone() -> None:
+def test_a_changed_argument_costs_its_line_alone() -> None:
     verdict = verdict_on(in_place)
-    assert [line.name for line in verdict.lines if not line.passed] == ["arguments"]
-    assert "changes its arguments" in verdict.lines[-1].reason
+    assert [line.name for line in verdict.lines if not line.passed] == [
+        "leaves its arguments as they were"
+    ]
+    assert "in_place(x) changes its arguments." in said_of(verdict)
 
 
-def test_claims_count_only_beside_values() -> None:
+def test_float32_inside_is_seen_in_float64() -> None:
+    verdict = verdict_on(lambda x: right(x.float()).to(x.dtype))
+    assert [line.passed for line in verdict.lines] == [True, False, True, True]
+
+
+def test_the_smallest_failing_case_is_shown() -> None:
+    small = verdict_on(over_columns).lines[0].failure
+    assert small is not None
+    assert small.got is not None
+    assert small.got.caption == "shape (2, 3)"
+    large = verdict_on(lambda x: right(x) if len(x) < 5 else over_columns(x)).lines[0].failure
+    assert large is not None
+    assert large.got is not None
+    assert large.got.caption == "shape (5, 7)"
+
+
+def test_the_student_s_own_line_is_shown() -> None:
+    names: dict[str, Any] = {}
+    code = "def it(x):\n    y = x + 1\n    return y @ y\n"
+    import linecache
+
+    linecache.cache["<cell>"] = (len(code), None, code.splitlines(keepends=True), "<cell>")
+    exec(compile(code, "<cell>", "exec"), names)  # noqa: S102 (as a notebook does)
+    assert "(in line 3: return y @ y)" in said_of(verdict_on(names["it"]))
+
+
+def test_claims_count_only_beside_a_right_line_that_computes() -> None:
     verdict = verdict_on(lambda x: torch.zeros(3))
     assert verdict.points == 0
-    assert verdict.lines[-1].held
+    assert not verdict.lines[-1].passed
+    alone = judge(
+        record(softmax_rubric, lambda x: torch.zeros(3)),
+        make_key(softmax_rubric, right),
+        trusted=True,
+    )
+    assert alone.lines[-1].passed
 
 
-def zeros_rubric(answer: Callable[..., Any]) -> None:
-    with rubric("it") as r:
-        r.call("a matrix", answer, r.normal(5, 7))
-        r.call("dtype and shape", lambda x: torch.zeros_like(answer(x)), r.normal(4, 6))
+def mask_rubric(answer: Callable[..., Any]) -> None:
+    @rubric("it")
+    def _(r: Any) -> None:
+        r.call("one token", answer, 1)
+        r.each("any number of tokens", answer, (3,), (r.integer(5, 40),))
+        r.refuses("raises ValueError when n is below 1", answer, (0,), (-r.integer(1, 9),))
 
 
-def test_zeros_need_no_computing_and_count_only_beside_numbers() -> None:
-    key = make_key(zeros_rubric, right, {})
-    assert judge(record(zeros_rubric, right), key).passed
-    wrong = judge(record(zeros_rubric, lambda x: 3 * right(x)), key)
-    assert wrong.points == 0
-    assert wrong.lines[-1].held
+def future_mask(n: int) -> Tensor:
+    if n < 1:
+        raise ValueError(n)
+    return torch.ones(n, n, dtype=torch.bool).triu(diagonal=1)
+
+
+def with_diagonal(n: int) -> Tensor:
+    if n < 1:
+        raise ValueError(n)
+    return torch.ones(n, n, dtype=torch.bool).triu()
+
+
+def test_a_mask_is_judged_as_it_is() -> None:
+    key = make_key(mask_rubric, future_mask)
+    assert judge(record(mask_rubric, future_mask), key).passed
+    wrong = judge(record(mask_rubric, with_diagonal), key)
+    assert "with_diagonal" not in said_of(wrong)  # the call is named as the reference's
+    assert "future_mask(1)[0, 0] is True, expected False." in said_of(wrong)
+    assert wrong.points == 0  # a refusal alone is a claim
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("assert n >= 1", ""),
+        ("pass", "future_mask(0) returns a result, expected a ValueError."),
+        (
+            "if n < 1: raise KeyError(n)",
+            "future_mask(0) raises KeyError: 0, expected a ValueError.",
+        ),
+    ],
+)
+def test_refusals(body: str, said: str) -> None:
+    names: dict[str, Any] = {"torch": torch}
+    mask = "torch.ones(n, n, dtype=torch.bool).triu(1) if n >= 1 else None"
+    exec(f"def it(n):\n    {body}\n    return {mask}", names)  # noqa: S102
+    verdict = judge(record(mask_rubric, names["it"]), make_key(mask_rubric, future_mask))
+    assert verdict.passed == (not said)
+    assert said in said_of(verdict)
 
 
 def test_untouched_exercise_is_not_attempted() -> None:
-    def stub(x: Tensor) -> Tensor:
-        raise NotImplementedError
-
-    verdict = verdict_on(stub)
+    verdict = verdict_on(unwritten)
     assert not verdict.attempted
-    assert verdict.note == "Not attempted yet."
+    assert verdict.note == "Not written yet."
     assert verdict.points == 0
-
-
-def test_known_mistake_is_named_and_another_is_not() -> None:
-    known = verdict_on(over_columns, over_columns=over_columns)
-    assert known.misconception is not None
-    assert known.misconception.name == "over_columns"
-    other = verdict_on(lambda x: 2 * right(x), over_columns=over_columns)
-    assert other.misconception is None
-
-
-def test_two_errors_with_different_messages_are_different_mistakes() -> None:
-    def first(x: Tensor) -> Tensor:
-        raise TypeError("one thing")
-
-    def second(x: Tensor) -> Tensor:
-        raise TypeError("another thing")
-
-    assert verdict_on(first, first=first).misconception is not None
-    assert verdict_on(second, first=first).misconception is None
 
 
 def test_other_inputs_are_no_fault_of_the_answer() -> None:
     verdict = judge(record(softmax_rubric, right, seed=4), make_key(softmax_rubric, right))
     assert verdict.points == 0
-    assert "no fault of the answer" in verdict.note
+    assert "The answer itself is not at fault" in verdict.note
 
 
-def test_doubled_line_counts_nothing() -> None:
+def test_a_doubled_line_counts_nothing() -> None:
     recording = record(softmax_rubric, right)
     doubled = type(recording)("it", recording.lines + recording.lines[:1])
     verdict = judge(doubled, make_key(softmax_rubric, right))
@@ -149,117 +212,30 @@ def test_doubled_line_counts_nothing() -> None:
     assert "twice" in verdict.note
 
 
-def test_missing_line_counts_nothing_for_itself() -> None:
+def test_a_missing_line_counts_nothing_for_itself() -> None:
     recording = record(softmax_rubric, right)
     verdict = judge(type(recording)("it", recording.lines[1:]), make_key(softmax_rubric, right))
-    assert not verdict.lines[0].passed
-    assert verdict.points == 3.0
-
-
-def lowest_rubric(answer: Callable[..., Any]) -> None:
-    with rubric("it") as r:
-        r.check("float16", "most_negative", answer, "float16")
+    assert [line.passed for line in verdict.lines] == [False, True, True, True]
 
 
 @pytest.mark.parametrize(
-    ("number", "reason"),
+    ("got", "expected", "at", "symptom"),
     [
-        (-65504.0, ""),
-        (-65503.0, "-65503 is not the most negative number of float16"),
-        (-1e9, "-1e+09 is lower than anything float16 can hold"),
-        (float("-inf"), "-inf is not finite"),
-        (-65504, "the result is a int, not a float"),
-    ],
-)
-def test_most_negative_number(number: float, reason: str) -> None:
-    key = make_key(lowest_rubric, lambda name: torch.finfo(getattr(torch, name)).min)
-    assert judge(record(lowest_rubric, lambda name: number), key).lines[0].reason == reason
-
-
-def test_numbers_where_infinities_belong_are_counted() -> None:
-    def masked(x: Tensor) -> Tensor:
-        return x.masked_fill(x > 0, float("-inf"))
-
-    verdict = judge(
-        record(softmax_rubric, lambda x: x.masked_fill(x > 0, -1e9)),
-        make_key(softmax_rubric, masked),
-    )
-    assert "of 35 entries are finite and should not be" in verdict.lines[0].reason
-
-
-def refusing_rubric(answer: Callable[..., Any]) -> None:
-    with rubric("it") as r:
-        r.call("a good size", answer, r.integer(3, 9))
-        r.refuses("sizes below 1", answer, (r.integer(1, 9),), (-r.integer(0, 5),), (1,), (0,))
-
-
-def ones(n: int) -> Tensor:
-    if n < 1:
-        raise ValueError(n)
-    return torch.ones(n)
-
-
-def asserting(n: int) -> Tensor:
-    assert n >= 1
-    return torch.ones(n)
-
-
-def accepting(n: int) -> Tensor:
-    return torch.ones(max(n, 0))
-
-
-def refusing_everything(n: int) -> Tensor:
-    raise ValueError(n)
-
-
-def refusing_one(n: int) -> Tensor:
-    if n <= 1:
-        raise ValueError(n)
-    return torch.ones(n)
-
-
-def raising_another(n: int) -> Tensor:
-    if n < 1:
-        raise KeyError(n)
-    return torch.ones(n)
-
-
-@pytest.mark.parametrize(
-    ("answer", "points", "reason"),
-    [
-        (asserting, 4.0, ""),
-        (accepting, 2.0, "is accepted, should be refused with a ValueError"),
-        (refusing_one, 2.0, "(1) is refused"),
-        (raising_another, 2.0, ") raised KeyError, should be refused with a ValueError"),
-        (refusing_everything, 0.0, "is refused"),
-    ],
-)
-def test_refusals(answer: Callable[..., Any], points: float, reason: str) -> None:
-    for seed in range(5):
-        key = make_key(refusing_rubric, ones, seed=seed)
-        verdict = judge(record(refusing_rubric, answer, seed=seed), key)
-        assert verdict.points == points
-        assert reason in verdict.lines[1].reason
-
-
-@pytest.mark.parametrize(
-    ("got", "expected", "symptom"),
-    [
-        ([[9.0]], [[-0.5]], "the entry at [0, 0] is 9.0000, off by 9.5"),  # no factor of one number
-        ([[True, True], [False, True]], [[False, True], [False, False]],
-         "the entry at [0, 0] is True and should not be"),
-        ([1, 3], [1, 2], "the entry at 1 is 3.0000, off by 1"),
-        ([[1.0, 1.0], [1.0, 1.0]], [[0.0, 0.0], [0.0, 0.0]], "every entry is 1"),
-        ([-1e-9, 1.0], [2.0, 1.0], "the entry at 0 is 0.0000, off by 2"),
-        ([1.0, 2340.0], [1.0, 4.0], "the entry at 1 is 2340.0000, off by 2,300"),
-        ([1.0, 3e7], [1.0, 2.0], "the entry at 1 is 30000000.0000, off by 3e+07"),
+        ([[9.0]], [[-0.5]], "[0, 0]", "is 9, expected -0.5000"),
+        ([[True, True], [False, True]], [[False, True], [False, False]], "[0, 0]",
+         "is True, expected False"),
+        ([1, 3], [1, 2], "[1]", "is 3, expected 2"),
+        ([0.0, 1.0], [2.0, 1.0], "[0]", "is 0, expected 2"),
+        ([0.25, 0.50001], [0.25, 0.5], "[1]", "is 0.5000100, expected 0.5000000"),
+        ([1.0, float("-inf")], [1.0, -1e9], "[1]", "is -inf, expected -1000000000"),
+        ([1.0, -1e9], [1.0, float("-inf")], "[1]", "is -1000000000, expected -inf"),
     ],
 )  # fmt: skip
-def test_symptoms_of_single_entries_truths_and_whole_numbers(
-    got: list[Any], expected: list[Any], symptom: str
+def test_the_first_entry_that_differs(
+    got: list[Any], expected: list[Any], at: str, symptom: str
 ) -> None:
     found = compare_values(torch.tensor(got), torch.tensor(expected))
-    assert found.symptom == symptom
+    assert (found.at, found.symptom) == (at, symptom)
 
 
 def test_panel_escapes_what_the_student_wrote() -> None:
@@ -271,3 +247,16 @@ def test_panel_escapes_what_the_student_wrote() -> None:
     assert "<script>" not in html
     assert "<img" not in html
     assert "&lt;script&gt;" in html
+
+
+def test_panel_shows_the_first_wrong_line_and_folds_the_others() -> None:
+    key = make_key(softmax_rubric, right)
+    html = to_html(judge(record(softmax_rubric, over_columns), key, trusted=True), [])
+    assert html.count("<details>") == 2
+    assert "and 2 more wrong lines" in html
+    assert "1 right" in html
+    assert "came back, shape (2, 3)" in html
+    assert "✗&nbsp;" in html
+    assert "var(--jp-" in html  # follows the theme
+    text = said_of(verdict_on(over_columns))
+    assert "wrong entries marked *" in text

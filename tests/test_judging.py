@@ -9,14 +9,14 @@ from conftest import HERE
 from nbformat import NotebookNode
 
 from autograde.authoring import program
-from autograde.authoring.expected import make_keys
+from autograde.authoring.expected import practice_keys
 from autograde.authoring.sources import source_notebook
 from autograde.course import Lesson, grade_id, lessons
 from autograde.grading.verdicts import UNJUDGED, judge_notebook
 from autograde.rubric.checks import CHECKS
 from autograde.rubric.forbidden import answer_source, forbidden_uses
 from autograde.rubric.key import Key
-from autograde.rubric.recording import MIME
+from autograde.rubric.recording import MIME, pack_recordings
 from autograde.rubric.session import PRACTICE_SEED
 
 DEEP = {
@@ -35,7 +35,7 @@ def lesson() -> Lesson:
 
 @pytest.fixture(scope="module")
 def keys(lesson: Lesson) -> dict[str, Key]:
-    return make_keys(lesson, PRACTICE_SEED)
+    return practice_keys(lesson)
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def executed(lesson: Lesson) -> NotebookNode:
     nb, reference = source_notebook(lesson), program.load(lesson)
     cells = {grade_id(cell): cell for cell in nb.cells}
     for exercise in lesson.exercises:
-        recording = reference.record(exercise.name, PRACTICE_SEED).to_bytes()
+        recording = pack_recordings([reference.record(exercise.name, PRACTICE_SEED)])
         data = {MIME: base64.b64encode(recording).decode()}
         cells[exercise.rubric_cell].outputs = [
             NotebookNode(output_type="display_data", data=data, metadata={})
@@ -53,7 +53,7 @@ def executed(lesson: Lesson) -> NotebookNode:
 
 
 def points(lesson: Lesson, nb: NotebookNode, keys: dict[str, Key]) -> dict[str, float]:
-    verdicts = judge_notebook(lesson, nb, keys, "", {})
+    verdicts = judge_notebook(lesson, nb, keys, {}, "", {})
     return {name: verdict.points for name, verdict in verdicts.items()}
 
 
@@ -80,7 +80,7 @@ def test_a_judge_that_fails_on_one_exercise_keeps_the_others(
     lesson: Lesson, keys: dict[str, Key], executed: NotebookNode
 ) -> None:
     broken = {**keys, "renormalise": replace(keys["renormalise"], tolerances=())}
-    verdicts = judge_notebook(lesson, executed, broken, "", {})
+    verdicts = judge_notebook(lesson, executed, broken, {}, "", {})
     assert UNJUDGED in verdicts["renormalise"].note
     assert "ValueError" in verdicts["renormalise"].note
     others = sum(verdict.points for name, verdict in verdicts.items() if name != "renormalise")
@@ -89,7 +89,7 @@ def test_a_judge_that_fails_on_one_exercise_keeps_the_others(
 
 @pytest.mark.parametrize(("gap", "right"), [(0.9995e-3, False), (1.0005e-3, True)])
 def test_an_influence_of_a_thousandth_is_the_limit(gap: float, right: bool) -> None:
-    _, some = CHECKS["tells_apart"]([0.0, gap], [torch.ones(2, 2)])
+    (some,) = CHECKS["some_influence"](gap, [torch.ones(2, 2)])
     assert (abs(some.value - some.wanted) <= some.limit) == right
 
 
@@ -101,12 +101,12 @@ def test_to_repair_the_earlier_exercise_first_is_said_of_what_was_judged(
     needed, cells = later.needs[-1], {grade_id(cell): cell for cell in executed.cells}
     cells[f"test_{needed}"].outputs = []
     recorded = program.load(lesson).with_answer(f"del {later.name}")
-    recording = recorded.record(later.name, PRACTICE_SEED).to_bytes()
+    recording = pack_recordings([recorded.record(later.name, PRACTICE_SEED)])
     data = {MIME: base64.b64encode(recording).decode()}
     cells[later.rubric_cell].outputs[0].data = data
     if not ran:
         cells[later.rubric_cell].outputs = []
     problem = "" if ran else "The file is empty."
-    verdict = judge_notebook(lesson, executed, keys, problem, {})[later.name]
+    verdict = judge_notebook(lesson, executed, keys, {}, problem, {})[later.name]
     assert not verdict.passed
-    assert (f"repair {needed}" in verdict.note) == ran
+    assert (f"Mend `{needed}` first" in verdict.note) == ran

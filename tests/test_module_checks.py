@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from autograde.rubric.module_checks import drops_weights, masks_the_future
-from autograde.rubric.readings import Unreadable, difference
+from autograde.rubric.checks.of_modules import drops_weights, masks_the_future
+from autograde.rubric.checks.readings import Unreadable, difference
 
 LOWER = torch.ones(5, 5).tril()
 INF = float("inf")
@@ -27,7 +27,7 @@ INF = float("inf")
     ids=["ones", "other polarity", "bool", "queries as columns", "leading dimensions", "additive"],
 )
 def test_every_way_to_write_a_mask(mask: Tensor) -> None:
-    assert difference(masks_the_future(mask, (5,))).distance <= 1
+    assert difference(masks_the_future({"mask": mask, "learned": False}, (5,))).distance <= 1
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def test_every_way_to_write_a_mask(mask: Tensor) -> None:
     [torch.ones(5, 5), LOWER.triu(), LOWER + 0.5 * torch.eye(5), LOWER * torch.arange(1, 6)],
 )
 def test_what_is_no_mask(mask: Tensor) -> None:
-    assert difference(masks_the_future(mask, (5,))).distance > 2
+    assert difference(masks_the_future({"mask": mask, "learned": False}, (5,))).distance > 2
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_what_is_no_mask(mask: Tensor) -> None:
 )
 def test_an_unreadable_mask(mask: object, told: str) -> None:
     with pytest.raises(Unreadable, match=told):
-        masks_the_future(mask, (5,))
+        masks_the_future({"mask": mask, "learned": False}, (5,))
 
 
 B, N, D = 4, 9, 3
@@ -76,8 +76,9 @@ def readings_of(drop: Callable[[Tensor], Tensor], p: float, seed: int = 0) -> tu
     weights, x = weights_and_x(seed)
     torch.manual_seed(seed)
     outputs = [attention(weights, x, drop) for _ in range(8)]
+    outputs.append(attention(weights, x, lambda w: w))
     found = difference(drops_weights(outputs, (weights, x, p)))
-    return found.distance, found.symptom
+    return found.distance, found.note
 
 
 @pytest.mark.parametrize("p", [0.2, 0.7])
@@ -92,14 +93,14 @@ def renormalised(w: Tensor) -> Tensor:
 
 
 WRONG: dict[str, tuple[Callable[[Tensor], Tensor], str]] = {
-    "nothing is dropped": (lambda w: w / 0.8, "the share of weights dropped is 0, not 0.2"),
-    "another p": (lambda w: F.dropout(w, 0.7) * 0.3 / 0.8, "the share of weights dropped"),
+    "nothing is dropped": (lambda w: w / 0.8, "The share of weights dropped is 0, expected 0.2"),
+    "another p": (lambda w: F.dropout(w, 0.7) * 0.3 / 0.8, "The share of weights dropped"),
     "not scaled": (lambda w: F.dropout(w, 0.2) * 0.8, "not the weights divided by 1 - p"),
     "renormalised": (renormalised, "not the weights divided by 1 - p"),
     "one mask for all sentences": (lambda w: w * F.dropout(torch.ones(N, N), 0.2), "two sentences"),
     "whole columns": (lambda w: w * F.dropout(torch.ones(B, 1, N), 0.2), "alike in two rows"),
     "whole rows": (lambda w: w * F.dropout(torch.ones(B, N, 1), 0.2), "alike in two columns"),
-    "the future gets through": (lambda w: F.dropout(w + 0.1, 0.2), "in training"),
+    "the future gets through": (lambda w: F.dropout(w + 0.1, 0.2), "In training"),
 }  # fmt: skip
 
 
@@ -127,8 +128,9 @@ def several_heads(drop: Callable[[Tensor], Tensor]) -> tuple[float, str]:
     outputs = [
         (drop(torch.softmax(scores, dim=-1)) @ v).transpose(1, 2).flatten(2) for _ in range(8)
     ]
+    outputs.append((torch.softmax(scores, dim=-1) @ v).transpose(1, 2).flatten(2))
     found = difference(drops_weights(outputs, (weights, x, 0.2, HEADS)))
-    return found.distance, found.symptom
+    return found.distance, found.note
 
 
 def test_each_head_drops_weights_of_its_own() -> None:
@@ -141,17 +143,32 @@ def test_each_head_drops_weights_of_its_own() -> None:
 def test_one_mask_for_every_call_is_named() -> None:
     weights, x = weights_and_x(1)
     output = attention(weights, x, lambda w: F.dropout(w, 0.2))
-    found = difference(drops_weights([output] * 8, (weights, x, 0.2)))
+    found = difference(
+        drops_weights([output] * 8 + [attention(weights, x, lambda w: w)], (weights, x, 0.2))
+    )
     assert found.distance > 2
-    assert "two calls" in found.symptom
+    assert "two calls" in found.note
 
 
 def test_dropping_outputs_is_named() -> None:
     weights, x = weights_and_x(2)
     output = attention(weights, x, lambda w: w)
-    outputs = [F.dropout(output, 0.2) for _ in range(8)]
+    outputs = [*(F.dropout(output, 0.2) for _ in range(8)), output]
     found = difference(drops_weights(outputs, (weights, x, 0.2)))
-    assert "dropped one by one" in found.symptom
+    assert "dropped one by one" in found.note
+
+
+def test_dropping_in_eval_is_named() -> None:
+    weights, x = weights_and_x(1)
+    torch.manual_seed(0)
+    outputs = [attention(weights, x, lambda w: F.dropout(w, 0.2)) for _ in range(9)]
+    found = difference(drops_weights(outputs, (weights, x, 0.2)))
+    assert found.note == "In eval() the weights are not all there."
+
+
+def test_a_mask_that_is_learned_is_named() -> None:
+    with pytest.raises(Unreadable, match="so training would change it"):
+        masks_the_future({"mask": LOWER, "learned": True}, (5,))
 
 
 def test_unreadable_outputs() -> None:

@@ -23,8 +23,9 @@ from autograde.course import Lesson
 from autograde.grading.outputs import reduce_outputs
 from autograde.grading.run import Ran, figures_of
 from autograde.grading.versions import versions
-from autograde.notebook import attention_picture, canvas, chart, explore, heatmap, panels, show
-from autograde.notebook.pictures import Picture, key_of
+from autograde.notebook import attention_picture, chart, explore, heatmap, panels, show
+from autograde.notebook.figures import canvas
+from autograde.notebook.figures.pictures import Picture, key_of
 from autograde.rubric.recording import FIGURE_MIME
 
 WORDS = ["a", "b"]
@@ -95,7 +96,7 @@ import math
 import matplotlib.pyplot as plt
 from torch import nn
 from autograde.notebook import chart, heatmap
-from autograde.notebook.pictures import key_of
+from autograde.notebook.figures.pictures import key_of
 limit = {limit}
 def height(x):
     return math.sqrt(x) * {factor}
@@ -157,7 +158,7 @@ def test_charts_of_other_numbers_have_other_keys(values: list, others: list) -> 
 LAMBDAS = """
 import functools
 from autograde.notebook import chart
-from autograde.notebook.pictures import key_of
+from autograde.notebook.figures.pictures import key_of
 def twice(draw):
     @functools.wraps(draw)
     def wrapper(x):

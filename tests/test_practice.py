@@ -9,15 +9,16 @@ import pytest
 from conftest import make_key
 from torch import Tensor
 
-from autograde.notebook import practice, standing
+from autograde.notebook import asking, practice, rubric, runs, standing
+from autograde.notebook.runs import Run
 from autograde.rubric import session
 from autograde.rubric.key import pack_keys, unpack_keys
 from autograde.rubric.packing import BadData, pack
-from autograde.rubric.probes import rubric
 
 
 def cell(answer: Callable[..., Any]) -> None:
-    with rubric("it") as r:
+    @rubric("it")
+    def _(r: Any) -> None:
         r.call("a matrix", answer, r.normal(5, 7))
 
 
@@ -42,9 +43,12 @@ def shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]
         key = make_key(cell, right, {"over_columns": over_columns})
         (tmp_path / practice.PRACTICE_FILE).write_bytes(pack_keys({"it": key}))
         patch.chdir(tmp_path)
-        patch.setattr(practice, "display", lambda data, raw: panels.append(data["text/plain"]))
-        patch.setattr(practice, "_last", {})
-        patch.setattr(practice, "_hints_shown", {})
+        for module in (practice, asking):
+            patch.setattr(module, "display", lambda data, raw: panels.append(data["text/plain"]))
+        patch.setattr(practice, "verdicts", {})
+        patch.setattr(practice, "recordings", {})
+        patch.setattr(asking, "_hints_shown", {})
+        patch.setattr(runs, "_runs", [])
         patch.setattr(standing, "_here", {})
         yield panels
 
@@ -63,58 +67,87 @@ def test_symptom_comes_first_and_the_misconception_next(shown: list[str]) -> Non
             cell(over_columns)
     first, second = shown
     assert "sums to" in first
-    assert "is believed" not in first
-    assert 'Ask why("it")' in first
-    assert "over_columns is believed." in second
+    assert "over_columns is right." not in first
+    assert "Ask why() for what may be behind it" in first
+    assert "This result usually comes from assuming that over_columns is right." in second
     assert "Hint: Think." in second
 
 
-def test_misconception_is_named_when_asked(
-    shown: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    practice.why("it")
-    assert "Run the rubric cell of it first." in capsys.readouterr().out
+def test_why_is_answered_without_a_name(shown: list[str]) -> None:
+    asking.why()
+    assert "Run a rubric cell first" in shown[-1]
+    asking.why("it")
+    assert shown[-1] == "it: why\nRun its rubric cell first."
     with pytest.raises(practice.RubricFailed):
         cell(over_columns)
-    practice.why("it")
-    assert "over_columns is believed." in capsys.readouterr().out
+    asking.why()
+    assert "assuming that over_columns is right." in shown[-1]
     with pytest.raises(practice.RubricFailed):
         cell(lambda x: 3 * x)
-    practice.why("it")
-    assert "none of the known mistakes" in capsys.readouterr().out
+    asking.why()
+    assert "none of the mistakes that the course knows" in shown[-1]
     cell(right)
-    practice.why("it")
-    assert "it is right." in capsys.readouterr().out
+    asking.why()
+    assert shown[-1] == "it: why\nIt is right."
 
 
-def test_hints_come_one_at_a_time(shown: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_case_can_be_played_with(shown: list[str]) -> None:
+    assert asking.case("it") is None
+    with pytest.raises(practice.RubricFailed):
+        cell(over_columns)
+    found = asking.case()
+    assert found is not None
+    (x,) = found.arguments
+    assert found.result.equal(over_columns(x))
+    assert found.expected.equal(right(x))
+    assert asking.case("it", 2) is None
+    assert shown[-1] == "it: case\nThere is no line 2; there are 1."
+
+
+def test_hints_come_one_at_a_time(shown: list[str]) -> None:
     for _ in range(3):
-        practice.hint("it")
-    assert capsys.readouterr().out.splitlines() == [
-        "Hint 1 of 2: look",
-        "Hint 2 of 2: look again",
-        "Hint 1 of 2: look",
+        asking.hint("it")
+    assert shown == [
+        "it: hint 1 of 2\nlook",
+        "it: hint 2 of 2\nlook again",
+        "it: hint 1 of 2\nlook",
     ]
 
 
 def test_untouched_exercise_says_so(shown: list[str]) -> None:
-    with pytest.raises(practice.RubricFailed, match="not attempted yet"):
+    with pytest.raises(practice.RubricFailed, match="not written yet"):
         cell(stub)
-    assert "Not attempted yet." in shown[0]
+    assert "Not written yet." in shown[0]
     assert "WRONG" not in shown[0]
 
 
-def test_unknown_exercise_lists_those_there_are(shown: list[str]) -> None:
-    with pytest.raises(KeyError, match="no exercise is called 'that'; there are it"):
-        practice.hint("that")
+def test_a_misspelt_name_is_answered_with_the_nearest(shown: list[str]) -> None:
+    asking.hint("ti")
+    assert shown == ["No exercise is called ti\nDid you mean it?"]
+    asking.hint("something_else")
+    assert shown[1] == "No exercise is called something_else\nThere are it."
+
+
+def test_the_run_that_was_judged_is_named(shown: list[str]) -> None:
+    runs._runs += [Run(4, "def it(x): ...", ""), Run(7, "it = 3", ""), Run(9, "print(it)", "")]
+    cell(right)
+    assert shown[0].endswith("Judged: your cell as run in [7].")
+
+
+def test_nothing_older_is_judged_when_the_last_run_of_the_answer_failed(shown: list[str]) -> None:
+    runs._runs += [Run(4, "def it(x):\n    return x", ""), Run(7, "def it(x)", "SyntaxError: no")]
+    with pytest.raises(practice.RubricFailed, match="its cell ended with SyntaxError: no"):
+        cell(right)
+    assert shown[0].startswith("it: not judged\nThe cell of it, run as [7], ended with an error")
+    assert "points" not in shown[0]
 
 
 def test_missing_practice_data_says_what_to_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(FileNotFoundError, match="fetch the lesson again"):
-        practice.hint("it")
+    with pytest.raises(FileNotFoundError, match="Fetch the lesson again"):
+        asking.hint("it")
 
 
 def test_validate_says_what_the_panel_says(
@@ -127,10 +160,11 @@ def test_validate_says_what_the_panel_says(
 
 
 def test_a_notebook_of_another_version_is_named(shown: list[str]) -> None:
-    tomorrow = rubric("it")
-    tomorrow.call("a line of tomorrow", right, tomorrow.normal(5, 7))
-    with pytest.raises(practice.RubricFailed, match="know no line “a line of tomorrow”"):
-        tomorrow(lambda r: None)
+    with pytest.raises(practice.RubricFailed, match="has no line “a line of tomorrow”"):
+
+        @rubric("it")
+        def _(r: Any) -> None:
+            r.call("a line of tomorrow", right, r.normal(5, 7))
 
 
 def test_keys_of_another_version_are_refused_by_name() -> None:
@@ -143,21 +177,20 @@ def test_a_notebook_alone_finds_its_practice_data_in_the_package(
     shown: list[str],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
 ) -> None:
     installed = tmp_path / "01_it.safetensors.gz"
     (tmp_path / practice.PRACTICE_FILE).rename(installed)
     (tmp_path / "02_other.safetensors.gz").write_bytes(pack_keys({}))
-    practice.progress()
-    assert capsys.readouterr().out == "Run a rubric cell first.\n"
+    asking.progress()
+    assert shown.pop() == "Progress\nRun a rubric cell first."
     found = [tmp_path / "02_other.safetensors.gz", installed]
     monkeypatch.setattr(practice, "_installed", lambda: found)
     cell(right)
-    practice.progress()
+    asking.progress()
     assert shown[0].startswith("it: 4 of 4 points")
     assert shown[1] == ("This lesson: 1 of 1 exercises right, 4 of 4 points\n  right      it")
-    with pytest.raises(KeyError, match="no exercise is called 'that'; there are it"):
-        practice.hint("that")
+    asking.hint("that")
+    assert shown[2].startswith("No exercise is called that")
 
 
 def test_failed_rubric_shows_one_line_instead_of_a_traceback() -> None:
@@ -170,5 +203,5 @@ def test_other_numbers_in_the_environment_are_named(shown: list[str]) -> None:
     with session.recording(5) as recordings:
         cell(right)
     with pytest.raises(practice.RubricFailed):
-        practice.answer(recordings["it"])
-    assert "no fault of the answer" in shown[0]
+        practice.answer([recordings["it"]])
+    assert "The answer itself is not at fault" in shown[0]

@@ -1,6 +1,8 @@
 """What each room may import, as one table."""
 
 import ast
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,7 +18,7 @@ MAY_IMPORT = {
     "authoring": {"authoring", "grading", "sandbox", "notebook", "rubric", *BASE},
     "lms": {"lms", "grading", "rubric", *BASE},
     "report": {"report", "lms", "grading", "rubric", *BASE},
-    "workspace": {"workspace", "notebook", "rubric", "course"},
+    "workspace": {"workspace", "grading", "sandbox", "notebook", "rubric", "course"},
 }
 
 
@@ -44,3 +46,18 @@ def test_room_imports_only_what_it_may(room: str) -> None:
     assert len(files) > 1
     for path in files:
         assert set(imported_rooms(path)) <= MAY_IMPORT[room], path
+
+
+def test_the_students_copy_needs_no_gradebook() -> None:
+    names = [path.stem for path in (PACKAGE / "workspace").glob("[!_]*.py")]
+    code = "; ".join(f"import autograde.workspace.{name}" for name in names)
+    code += "; import sys; print({'nbgrader', 'sqlalchemy'} & set(sys.modules))"
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert said.stdout.strip() == "set()"
+
+
+def test_the_coordinator_needs_no_torch() -> None:
+    code = "import sys, autograde.terminal, autograde.grading.coordinator"
+    code += "; print({'torch', 'matplotlib'} & set(sys.modules))"
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert said.stdout.strip() == "set()"

@@ -26,7 +26,7 @@ from nbgrader.converters import Autograde, GenerateFeedback
 from autograde.cli import main
 from autograde.course import Lesson, lessons
 from autograde.course_config import convert, course_config
-from autograde.grading import feedback, pipeline, versions, workers
+from autograde.grading import feedback, pipeline, task, versions, workers
 from autograde.grading import run as execution
 from autograde.grading.batch import How, grade_class
 from autograde.grading.coordinator import Coordinator
@@ -182,7 +182,7 @@ class Quick:
             return save(*arguments)
 
         monkeypatch.setattr(workers, "Processes", ThreadPoolExecutor)
-        monkeypatch.setattr(pipeline, "warm", lambda wall: None)
+        monkeypatch.setattr(task, "warm", lambda wall: None)
         monkeypatch.setattr(pipeline, "run_job", self.run_job)
         monkeypatch.setattr(Coordinator, "save", counted)
         monkeypatch.setattr(Coordinator, "finish", self.finish_counted(Coordinator.finish))

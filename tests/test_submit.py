@@ -182,7 +182,7 @@ def test_what_could_not_be_graded_is_refused(kind: str, project: Project) -> Non
     result = run(project, LESSON, "--yes")
     assert result.exit_code == 1
     assert said in result.output
-    assert f"not handed in: {LESSON} could not be graded" in result.output
+    assert f"not submitted: {LESSON} could not be graded" in result.output
     assert not (project.work / "hand_in").exists()
 
 

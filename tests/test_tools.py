@@ -15,9 +15,10 @@ from conftest import HERE
 from nbgrader.api import Gradebook
 
 from autograde.authoring import program
-from autograde.authoring.expected import make_keys
+from autograde.authoring.expected import practice_keys
 from autograde.authoring.sources import source_notebook
 from autograde.authoring.variants import read_variants
+from autograde.cli import main
 from autograde.course import Lesson, lessons
 from autograde.rubric.judge import judge
 from autograde.rubric.panel import to_text
@@ -122,9 +123,9 @@ def test_validate_says_what_the_rubric_says(tmp_path: Path) -> None:
     nb.cells[1].source = wrong
     nbformat.write(nb, folder / lesson.released_notebook.name)
     said = run("nbgrader", "validate", lesson.released_notebook.name, cwd=folder).stdout
-    key = make_keys(lesson, PRACTICE_SEED)["apply_mask"]
+    key = practice_keys(lesson)["apply_mask"]
     recording = program.load(lesson).with_answer(wrong).record("apply_mask", PRACTICE_SEED)
-    verdict = judge(recording, key)
+    verdict = judge(recording, key, trusted=True)
     panel = to_text(verdict, [])
     assert "WRONG" in panel
     assert [line for line in panel.splitlines() if line not in said] == []
@@ -138,3 +139,8 @@ def test_links_between_files_lead_somewhere(name: str) -> None:
     page = HERE / name
     for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text()):
         assert (page.parent / target).exists(), f"{name} links to {target}"
+
+
+def test_help_lines_of_commands_are_short() -> None:
+    lines = {name: command.get_short_help_str(limit=200) for name, command in main.commands.items()}
+    assert {name: line for name, line in lines.items() if len(line) > 50} == {}

@@ -17,7 +17,7 @@ from click.testing import CliRunner
 
 from autograde.cli import main
 from autograde.course import lessons
-from autograde.grading import coordinator, feedback, handed_in, pipeline, state, workers
+from autograde.grading import coordinator, feedback, handed_in, pipeline, state, task, workers
 from autograde.grading.run import Job, Ran
 from autograde.grading.submission import parse_submission
 from autograde.sandbox.wall import missing
@@ -34,7 +34,7 @@ def fakes(patch: pytest.MonkeyPatch) -> None:
         return Ran(job.key, [nothing] * len(job.cells), "", {}, 0.1)
 
     patch.setattr(workers, "Processes", ThreadPoolExecutor)
-    patch.setattr(pipeline, "warm", lambda wall: None)
+    patch.setattr(task, "warm", lambda wall: None)
     patch.setattr(pipeline, "run_job", run_job)
     patch.setattr(feedback, "page", lambda notebook, name, marks: b"a page")
 
@@ -138,6 +138,34 @@ def test_a_submission_that_cannot_be_graded_is_named_and_the_others_are_graded(
     code, said = graded()  # nor is it forgotten
     assert code == 1
     assert message in said
+
+
+def test_a_lesson_that_is_not_built_is_named_once_and_the_others_are_graded(course: Path) -> None:
+    other = lessons(course)["03_inf_mask"]
+    for student in STUDENTS:
+        shutil.copytree(
+            course / "submitted" / student / LESSON, course / "submitted" / student / other.name
+        )
+    shutil.rmtree(other.released_notebook.parent)
+    result = CliRunner().invoke(main, ["grade", "--workers", "1", *NO_WALL])
+    assert result.exit_code == 1
+    said = " ".join(result.output.split())
+    assert said.count("03_inf_mask is not built here. Run: autograde build 03_inf_mask") == 1
+    assert "02_causal_mask: 2 graded, mean 0.0 of 14" in said
+    assert "03_inf_mask: 2 not graded" in said
+    assert sorted(scores(course)) == sorted(STUDENTS)
+
+
+def test_a_run_that_would_change_nothing_says_so_at_once(course: Path) -> None:
+    assert graded()[0] == 0
+    assert "nothing has changed" in graded()[1]
+    (course / "submitted" / "other" / LESSON / "notes.txt").write_text("more")
+    _, said = graded()
+    assert "nothing has changed" not in said
+    assert "1 graded, 1 unchanged" in said
+    (course / "feedback" / "other" / LESSON / "causal_mask.html").unlink()
+    assert "1 graded, 1 unchanged" in graded()[1]
+    assert "nothing has changed" in graded()[1]
 
 
 def test_the_second_of_two_runs_at_once_refuses(course: Path) -> None:

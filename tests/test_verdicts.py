@@ -4,42 +4,53 @@ import csv
 import json
 from pathlib import Path
 
+import nbformat
 import pytest
-import torch
 
+from autograde.grading.state import seed_of
 from autograde.grading.verdicts import graded_note, read_verdicts
 from autograde.lms.spreadsheet import Cell, safe, write_table
-from autograde.rubric.judge import LineVerdict, Verdict
-from autograde.rubric.key import Wrong
-from autograde.rubric.recording import Outcome
+from autograde.rubric.judge import Failure, LineVerdict, Verdict
+from autograde.rubric.layout import Table
+from autograde.rubric.misconceptions import Belief
 
+TABLE = Table("shape (1, 2)", (("1", "0.5000"),), ((0, 1),))
 LINES = (
-    LineVerdict("one", True, 1.5),
-    LineVerdict("two", False, 0.0, "row 2 sums to 0.19"),
-    LineVerdict("three", False, 0.0, "not counted", held=True),
+    LineVerdict("one", True, 1.5, 1.5),
+    LineVerdict("two", False, 0.0, 1.5, Failure("Row 2 sums to 0.19.", "f(x)", TABLE, TABLE)),
+    LineVerdict("three", False, 0.0, 1.5, Failure("")),
 )
+BELIEF = Belief("a", "b", "c", ("two",))
 
 
-@pytest.mark.parametrize("wrong", [None, Wrong("a", "b", "c", ())])
-def test_there_and_back(wrong: Wrong | None) -> None:
+@pytest.mark.parametrize("beliefs", [(), (BELIEF,)])
+def test_there_and_back(beliefs: tuple[Belief, ...]) -> None:
     verdicts = {
-        "f": Verdict("f", 1.5, 4.5, LINES, misconception=wrong, note="a\nb"),
+        "f": Verdict("f", 1.5, 4.5, LINES, beliefs=beliefs, note="a\nb"),
         "g": Verdict("g", 0.0, 2.0, (), attempted=False),
     }
     note = json.loads(json.dumps(graded_note(verdicts, seed=7)))
     assert read_verdicts(note) == verdicts
 
 
-def test_no_expected_value_travels() -> None:
-    known = Wrong("a", "b", "c", (Outcome(value=torch.tensor([12345.0])),))
-    note = graded_note({"f": Verdict("f", 0.0, 4.5, LINES, misconception=known)}, seed=7)
-    assert "12345" not in json.dumps(note)
-
-
 def test_the_seed_has_a_name_that_is_not_the_seed() -> None:
     names = {graded_note({}, seed)["seed"] for seed in range(16)}
     assert len(names) == 16
     assert all(len(name) == 6 for name in names)
+
+
+def test_every_submission_has_a_seed_of_its_own_and_keeps_it() -> None:
+    def seed(*sources: str, text: str = "") -> int:
+        cells = [nbformat.v4.new_code_cell(source) for source in sources]
+        cells.append(nbformat.v4.new_markdown_cell(text))
+        return seed_of(b"secret", "lesson", nbformat.v4.new_notebook(cells=cells))
+
+    assert len({seed(f"print({n})") for n in range(100)}) == 100
+    assert seed("1", text="a") == seed("1", text="b")
+    assert seed("1", "2") != seed("1\n2")
+    nothing = nbformat.v4.new_notebook()
+    assert seed_of(b"secret", "a", nothing) != seed_of(b"another", "a", nothing)
+    assert seed_of(b"secret", "a", nothing) != seed_of(b"secret", "b", nothing)
 
 
 def test_a_notebook_graded_without_verdicts_has_none() -> None:

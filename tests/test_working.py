@@ -120,14 +120,14 @@ def test_the_command_makes_the_working_copy_and_says_what_matters(
     with chdir(project.root):
         result = CliRunner().invoke(main, ["lab", "--no-browser", "--port=1"])
     assert (result.exit_code, opened) == (0, [("--no-browser", "--port=1")])
-    assert f"your working copy: {project.work}" in result.output
+    assert f"your copy of the lessons: {project.work}" in result.output
     assert "you are root" in result.output
     assert (project.work / lab.TABLE).is_file()
     with (released(project)).open("a") as file:
         file.write("\n")
     monkeypatch.setattr(lab, "is_root", lambda: False)
     said = run(project, "lab").output
-    assert f"there are new versions of {LESSON}; to get them: autograde update" in said
+    assert f"new versions of {LESSON} are available; run: autograde update" in said
     assert "you are root" not in said
 
 

@@ -63,6 +63,12 @@ class Result:
     earned: dict[str, float]
     faults: tuple[str, ...]
 
+    @property
+    def earned_in_words(self) -> str:
+        """Return the wrong variants that earn something, the most first."""
+        ranked = sorted(self.earned.items(), key=lambda item: -item[1])
+        return ", ".join(f"{share:.0%} {name}" for name, share in ranked if share > 0)
+
 
 def measure(lesson: Lesson) -> dict[str, Lines]:
     """Measure every line of a lesson and write `tolerances.json` beside it."""

@@ -319,7 +319,7 @@ def _lint_variants(variants: Variants, key: Key) -> Iterator[str]:
 def lint_stubs(lesson: Lesson, nb: NotebookNode) -> list[str]:
     """Faults of the stubs: an untouched exercise counts as not attempted.
 
-    Code that is given to be mended earns nothing as it is, and a note says what to do.
+    Code that is given to be mended earns nothing as it is.
     """
     reference, keys = program.load(lesson), practice_keys(lesson)
     faults = []
@@ -327,10 +327,10 @@ def lint_stubs(lesson: Lesson, nb: NotebookNode) -> list[str]:
         cell = next(cell for cell in nb.cells if grade_id(cell) == exercise.name)
         stub = reference.with_answer(without_solution(cell.source))
         recording = stub.record(exercise.name, PRACTICE_SEED)
-        verdict = judge(recording, keys[exercise.name], trusted=True)
+        verdict = judge(recording, keys[exercise.name])
         if GIVEN in cell.source:
-            if verdict.points or not verdict.note:
-                faults.append(f"{exercise.name}: the given code earns points, or nothing is said")
+            if verdict.points:
+                faults.append(f"{exercise.name}: the given code earns {verdict.points:g} points")
         elif verdict.attempted:
             faults.append(f"{exercise.name}: the untouched exercise does not say not attempted")
     return faults

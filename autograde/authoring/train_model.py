@@ -1,6 +1,6 @@
 """Trains the models that come with the course, measures them, and writes their card.
 
-`make model` runs it, in about six minutes on one core. Another processor adds up numbers in another
+`make model` runs it, in about six minutes of one core. Another processor adds up numbers in another
 order, so it finds other weights, as another seed would. The card belongs to the weights beside it.
 """
 

@@ -8,7 +8,7 @@ import shutil
 import traceback
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -47,19 +47,25 @@ LOOK_SECONDS = 0.2
 
 
 @dataclass(frozen=True)
-class Work:
-    """A submission at work: what was handed in, and a digest of all that decides its scores.
+class ToGrade:
+    """A submission for a worker; `graded` is a digest of all that decides its scores."""
 
-    Either the whole `task` is to be done, or a page is to be made of the graded `notebook` with
-    `marks`; then `entry` is true once the page is there.
-    """
+    task: Task
+    graded: str
+
+    @property
+    def handed_in(self) -> HandedIn:
+        return self.task.handed_in
+
+
+@dataclass(frozen=True)
+class ToShow:
+    """A graded notebook whose page is to show these marks; `entry` is true once it is there."""
 
     handed_in: HandedIn
-    graded: str
-    task: Task | None = None
-    notebook: bytes = b""
-    marks: Marks = field(default_factory=Marks)
-    entry: Entry | None = None
+    notebook: bytes
+    marks: Marks
+    entry: Entry
 
 
 class Coordinator:
@@ -106,7 +112,7 @@ class Coordinator:
         marks = book.marks_of_class(self.gradebook, lesson)
         self._known[lesson] = digest(deciding), marks
 
-    def look(self, student: str, lesson: Lesson, *, regrade: bool) -> Work | None:
+    def look(self, student: str, lesson: Lesson, *, regrade: bool) -> ToGrade | ToShow | None:
         """What is to do for a submission: all of it, its page alone, or nothing.
 
         Raises:
@@ -128,16 +134,16 @@ class Coordinator:
         ):
             ran = b"" if regrade else read_ran(self.root, lesson.name, student)
             task = Task(handed_in, self._secret, self.wall, marks or Marks(), ran)
-            return Work(handed_in, graded, task)
+            return ToGrade(task, graded)
         html = self._place("feedback", handed_in) / f"{lesson.notebook}.html"
         if entry.page == _page_digest(graded, marks) and html.is_file():
             return None
         # people gave scores or comments since
         book.penalise(self.gradebook, (student, lesson), self._late)
-        return self._with_marks(Work(handed_in, graded, notebook=nb.read_bytes(), entry=entry))
+        return self._to_show(handed_in, nb.read_bytes(), entry)
 
-    def save(self, work: Work, graded: Graded) -> Work:
-        """Save a submission that was graded: the work on its page, which may be done already.
+    def save(self, work: ToGrade, graded: Graded) -> ToShow:
+        """Save a submission that was graded.
 
         Raises:
             CourseError: its time stamp cannot be read.
@@ -158,22 +164,20 @@ class Coordinator:
             seconds=graded.seconds,
             version=__version__,
         )
-        return self._with_marks(replace(work, task=None, notebook=graded.notebook, entry=entry))
+        return self._to_show(handed_in, graded.notebook, entry)
 
-    def _with_marks(self, work: Work) -> Work:
-        """The work with what its page shows, and with the entry as the gradebook is now."""
-        lesson, student, entry = work.handed_in.lesson, work.handed_in.student, work.entry
-        assert entry is not None  # noqa: S101 (for mypy)
+    def _to_show(self, handed_in: HandedIn, notebook: bytes, entry: Entry) -> ToShow:
+        """What the page shows, and the entry, as the gradebook is now."""
+        lesson, student = handed_in.lesson, handed_in.student
         marks = book.marks_of_class(self.gradebook, lesson, student)[student]
         page = _page_digest(entry.graded, marks)
         entry = replace(entry, scores=book.digest_of_scores(marks), page=page)
-        return replace(work, marks=marks, entry=entry)
+        return ToShow(handed_in, notebook, marks, entry)
 
-    def finish(self, work: Work, html: bytes) -> None:
+    def finish(self, work: ToShow, html: bytes) -> None:
         """Write the graded notebook and its page, then note that the submission is done."""
         handed_in = work.handed_in
         lesson, files = handed_in.lesson, handed_in.files
-        assert work.entry is not None  # noqa: S101 (for mypy)
         graded = {**files, f"{lesson.notebook}.ipynb": work.notebook}
         self._write(self._autograde, "autograded", handed_in, graded)
         others = {n: content for n, content in files.items() if not n.endswith(".ipynb")}
@@ -215,7 +219,8 @@ class Run:
         self.coordinator, self.executor, self.share = coordinator, executor, share
         self.regrade = regrade
         self.shared: dict[Lesson, Any] = {}
-        self.working: dict[Future[Any], Work] = {}
+        self.working: dict[Future[Any], ToGrade | ToShow] = {}
+        self.closed: set[Lesson] = set()
 
     def all(
         self, submissions: list[tuple[str, Lesson]], ahead: int, stopped: Callable[[], bool]
@@ -267,35 +272,46 @@ class Run:
         return f"the grader failed: {type(error).__name__}: {error} (all of it: {log})"
 
     def _begin(self, student: str, lesson: Lesson) -> Done | None:
+        if lesson in self.closed:
+            return Done(student, lesson.name, failed=True)
         if lesson not in self.shared:
-            found = versions(lesson)
-            self.coordinator.open(lesson, found)
-            self.shared[lesson] = self.share(found)
+            self.shared[lesson] = self._open(lesson)
         work = self.coordinator.look(student, lesson, regrade=self.regrade)
-        if work is None:
-            return Done(student, lesson.name, unchanged=True)
-        if work.task is None:
-            self._make_page(work)
-        else:
-            future = self.executor.submit(task.grade, work.task, self.shared[lesson])
-            self.working[future] = work
+        match work:
+            case None:
+                return Done(student, lesson.name, unchanged=True)
+            case ToGrade():
+                future = self.executor.submit(task.grade, work.task, self.shared[lesson])
+                self.working[future] = work
+            case ToShow():
+                self._make_page(work)
         return None
 
-    def _go_on(self, work: Work, future: Future[Any]) -> Done | None:
+    def _open(self, lesson: Lesson) -> Any:
+        """What every worker needs of a lesson; a lesson that cannot be graded is named once."""
+        try:
+            found = versions(lesson)
+            self.coordinator.open(lesson, found)
+        except CourseError:
+            self.closed.add(lesson)
+            raise
+        return self.share(found)
+
+    def _go_on(self, work: ToGrade | ToShow, future: Future[Any]) -> Done | None:
         """Save what a worker made: a graded submission, or a page that was made anew."""
         made = future.result()
-        if isinstance(made, Graded):
-            work = self.coordinator.save(work, made)
-            if work.marks != made.marks:  # as when it is late: the page is to show that
+        if isinstance(work, ToGrade):
+            graded, work = made, self.coordinator.save(work, made)
+            if work.marks != graded.marks:  # as when it is late: the page is to show that
                 self._make_page(work)
                 return None
-            made = made.page
+            made = graded.page
         self.coordinator.finish(work, made)
-        handed_in, entry = work.handed_in, work.entry
-        problem = (entry.problem if entry else "") or handed_in.remark
+        handed_in = work.handed_in
+        problem = work.entry.problem or handed_in.remark
         return Done(handed_in.student, handed_in.lesson.name, problem)
 
-    def _make_page(self, work: Work) -> None:
+    def _make_page(self, work: ToShow) -> None:
         name = work.handed_in.lesson.notebook
         future = self.executor.submit(task.page, work.notebook, name, work.marks)
         self.working[future] = work

@@ -6,15 +6,16 @@ nbgrader's own commands and `autograde self` call the same steps.
 
 import hashlib
 import json
+from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
+from threading import Lock
 
 import nbformat
 import torch
 from nbformat import NotebookNode
 
-from autograde import __version__
 from autograde.authoring import expected, program
-from autograde.course import CourseError, Lesson, grade_id, parse_text
+from autograde.course import Lesson, grade_id, parse_text
 from autograde.grading import feedback
 from autograde.grading.markup import sanitise_text
 from autograde.grading.outputs import Figures, reduce_outputs
@@ -27,18 +28,15 @@ from autograde.grading.verdicts import NOTE, UNJUDGED, graded_note, judge_notebo
 from autograde.grading.versions import Version, notebook, version_of
 from autograde.rubric.judge import Verdict
 from autograde.rubric.key import Key, unpack_keys
-from autograde.sandbox import template
-from autograde.sandbox.wall import missing
 
 
 def grade(task: Task, versions: tuple[Version, ...]) -> Graded:
     """Grade a submission, made from one of these versions of its lesson.
 
     Raises:
-        CourseError: this process may not grade it, it was made from no such version, the reference
-            fails, or no kernel can be started.
+        CourseError: it was made from no such version, the reference fails, or no kernel can be
+            started.
     """
-    require_same(task.package, task.wall)
     torch.set_num_threads(1)  # as many processes as cores compute already
     submission = parse_submission(task.handed_in.notebook)
     version = version_of(submission.nb, versions)
@@ -49,8 +47,10 @@ def grade(task: Task, versions: tuple[Version, ...]) -> Graded:
     if version.kept:
         nb.metadata[NOTE]["earlier"] = True
     seed = seed_of(task.secret, lesson.name, nb)
-    ran = run(nb, task.handed_in.files, seed, wall=task.wall, figures=figures, before=task.ran)
-    verdicts = judge(lesson, nb, keys_of(version, seed), practice_of(version), seed)
+    with ThreadPoolExecutor(1) as meanwhile:
+        keys = meanwhile.submit(keys_of, version, seed)
+        ran = run(nb, task.handed_in.files, seed, wall=task.wall, figures=figures, before=task.ran)
+    verdicts = judge(lesson, nb, keys.result(), practice_of(version), seed)
     sanitise(lesson, nb, released, figures, verdicts)
 
     scores = scores_of(nb, released, verdicts)
@@ -102,6 +102,10 @@ def run(
     return ran
 
 
+_recording = Lock()
+"""A process records one reference at a time; a Dask worker may have several threads."""
+
+
 @lru_cache(maxsize=8)
 def _reference(version: Version) -> program.Program:
     """The lesson's own answers, loaded once in a process."""
@@ -114,13 +118,16 @@ def keys_of(version: Version, seed: int) -> dict[str, Key]:
     Raises:
         CourseError: the reference fails, or tolerances were not measured.
     """
-    reference, tolerances = _reference(version), json.loads(version.tolerances or b"{}")
-    return {
-        exercise.name: expected.right_key(
-            reference, exercise, seed, tolerances.get(exercise.name, {})
-        )
-        for exercise in version.lesson.exercises
-    }
+    tolerances = json.loads(version.tolerances or b"{}")
+    with _recording:
+        torch.set_num_threads(1)  # holds for one thread
+        reference = _reference(version)
+        return {
+            exercise.name: expected.right_key(
+                reference, exercise, seed, tolerances.get(exercise.name, {})
+            )
+            for exercise in version.lesson.exercises
+        }
 
 
 def judge(
@@ -204,23 +211,6 @@ def to_file(nb: NotebookNode) -> bytes:
     """The notebook as its file, as nbgrader writes it."""
     text: str = nbformat.writes(nb)
     return f"{text}\n".encode("utf-8", "surrogatepass")
-
-
-def require_same(package: str, wall: bool) -> None:
-    """Raises CourseError when this process would grade by other rules than the coordinator."""
-    if package != __version__:
-        raise CourseError(
-            f"this worker has version {__version__} of attention-notebooks, the coordinator "
-            f"{package}; give all of them the same"
-        )
-    if wall and (problem := missing()):
-        raise CourseError(f"this worker has no wall: {problem}")
-
-
-def warm(wall: bool) -> None:
-    """Start the template of the kernels, which warms up while the coordinator reads."""
-    if wall:
-        template.current()
 
 
 def _noticed(notes: dict[str, list[str]]) -> str:

@@ -40,7 +40,7 @@ from autograde.sandbox.private import (
 BEGIN_CODE = (
     "import os, torch; os.environ['NBGRADER_EXECUTION'] = 'autograde'; torch.set_num_threads(1)\n"
     "from autograde.notebook import prepare_kernel; prepare_kernel()\n"
-    "from autograde.notebook.canvas import name_only; name_only({figures})\n"
+    "from autograde.notebook.figures.canvas import name_only; name_only({figures})\n"
     "from autograde.rubric.session import begin_grading; begin_grading()"
 )
 

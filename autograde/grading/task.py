@@ -6,8 +6,11 @@ The coordinator imports neither torch nor what renders pages, so the calls impor
 from dataclasses import dataclass, field, replace
 
 from autograde import __version__
+from autograde.course import CourseError
 from autograde.grading.handed_in import HandedIn
 from autograde.grading.versions import Version
+from autograde.sandbox import template
+from autograde.sandbox.wall import missing
 
 
 @dataclass(frozen=True)
@@ -112,7 +115,13 @@ class Done:
 
 
 def grade(task: Task, versions: tuple[Version, ...]) -> Graded:
-    """Grade a submission, made from one of these versions of its lesson."""
+    """Grade a submission, made from one of these versions of its lesson.
+
+    Raises:
+        CourseError: it cannot be graded, or this process may not grade it.
+    """
+    require_same(task.package, task.wall)
+    warm(task.wall)
     from autograde.grading import pipeline
 
     return pipeline.grade(task, versions)
@@ -126,14 +135,18 @@ def page(notebook: bytes, name: str, marks: Marks) -> bytes:
 
 
 def warm(wall: bool) -> None:
-    """Import what grading needs, and start the template of the kernels."""
-    from autograde.grading import pipeline
-
-    pipeline.warm(wall)
+    """Start the template of the kernels, which takes longest, then import what grading needs."""
+    if wall:
+        template.current()
+    from autograde.grading import pipeline  # noqa: F401
 
 
 def require_same(package: str, wall: bool) -> None:
     """Raises CourseError when this process would grade by other rules than the coordinator."""
-    from autograde.grading import pipeline
-
-    pipeline.require_same(package, wall)
+    if package != __version__:
+        raise CourseError(
+            f"this worker has version {__version__} of attention-notebooks, the coordinator "
+            f"{package}; give all of them the same"
+        )
+    if wall and (problem := missing()):
+        raise CourseError(f"this worker has no wall: {problem}")

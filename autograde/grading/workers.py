@@ -24,8 +24,6 @@ LONGEST_SECONDS = 600
 """No job takes longer: a notebook may take 300 s, its kernel's start 120 s. One that does hangs."""
 
 CONNECT_SECONDS = 20
-PRELOADED = ["autograde.grading.pipeline", "autograde.notebook"]
-"""What every worker needs: imported once, by the process that workers are forked from."""
 
 Share = Callable[[Any], Any]
 """Takes what many pieces of work need, and gives what is to be passed in its place."""
@@ -35,16 +33,13 @@ _Job = tuple[Future[Any], Callable[[], Any]]
 
 @contextmanager
 def on_this_machine(number: int, wall: bool) -> Iterator[tuple[Executor, Share, int]]:
-    """Processes that warm up at once; they end with this block, at once if it fails."""
+    """Processes, the first of which warms up at once; they end with this block."""
     processes = Processes(number)
-    for _ in range(number):
-        processes.submit(task.warm, wall)
+    processes.submit(task.warm, wall)
     try:
         yield processes, lambda shared: shared, number
-    except BaseException:
+    finally:  # whoever leaves the block has what was asked for, or wants no more
         processes.shutdown(cancel_futures=True)
-        raise
-    processes.shutdown()
 
 
 @contextmanager
@@ -157,8 +152,7 @@ class _Worker:
 
     def _started(self) -> ProcessPoolExecutor:
         if self._pool is None:
-            context = get_context("forkserver")
-            context.set_forkserver_preload(PRELOADED)
+            context = get_context("spawn")
             pool = ProcessPoolExecutor(1, mp_context=context, initializer=_settle_in)
             self._pid = pool.submit(os.getpid).result(LONGEST_SECONDS)
             self._pool = pool

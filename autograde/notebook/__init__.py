@@ -1,14 +1,14 @@
 """What a lesson imports. Runs in the student's kernel; never imports the grader."""
 
 from autograde.notebook.asking import case, hint, progress, why
-from autograde.notebook.canvas import show
 from autograde.notebook.demonstrations import skip_demonstrations
-from autograde.notebook.heatmaps import heatmap, panels
-from autograde.notebook.pictures import chart
+from autograde.notebook.figures.canvas import show
+from autograde.notebook.figures.heatmaps import heatmap, panels
+from autograde.notebook.figures.pictures import chart
+from autograde.notebook.figures.query_picture import attention_picture
+from autograde.notebook.figures.sliders import explore
 from autograde.notebook.practice import unsolved
-from autograde.notebook.query_picture import attention_picture
 from autograde.notebook.runs import watch
-from autograde.notebook.sliders import explore
 from autograde.notebook.tables import beside, table
 from autograde.notebook.traces import trace
 from autograde.rubric.probes.lines import rubric

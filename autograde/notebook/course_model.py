@@ -34,7 +34,11 @@ def course_model(num_heads: int = 4) -> TinyGPT:
 
 
 def without_mask(model: TinyGPT) -> TinyGPT:
-    """Let each word of the model see the words after it too, and return the model."""
+    """Let each word of the model see the words after it too, and return the model.
+
+    Trained for 300 steps, about 9 s of a processor core, it copies what comes. The mask is no part
+    of a state_dict: loaded into a model that has one, the same weights show what was learned.
+    """
     for block in model.layers():
         block.attention.mask.zero_()
     return model

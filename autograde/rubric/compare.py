@@ -235,7 +235,7 @@ def pattern(got: Tensor, expected: Tensor) -> str:
         return (
             f"{int(broken.sum())} of {got.numel()} entries are {what}." if got.numel() > 1 else ""
         )
-    for described in (_factor, _sums, _constant, _order):
+    for described in (_factor, _constant, _sums, _order):
         if got.numel() > 1 and (text := described(got, expected)):
             return text
     return ""

@@ -2,11 +2,14 @@
 
 from dataclasses import dataclass
 
+from torch import Tensor
+
 from autograde.rubric.compare import Difference, apart
 from autograde.rubric.key import Key
 from autograde.rubric.kinds import KINDS, NOT_REACHED, outcomes_of
 from autograde.rubric.layout import Table, side_by_side
 from autograde.rubric.misconceptions import Belief, beliefs
+from autograde.rubric.packing import Plain
 from autograde.rubric.recording import Case, Line, Outcome, Recording, Stop
 
 SAME_INPUTS = 1e-6
@@ -97,7 +100,7 @@ def judge(
         max_points=key.points,
         lines=lines,
         beliefs=beliefs(outcomes, found, key) if key.mistakes else (),
-        note=BANNED if banned else stop_in_words(recording.stopped),
+        note=BANNED if banned else stop_in_words(recording.stopped) or _incomplete(outcomes),
     )
 
 
@@ -129,11 +132,19 @@ def _judge_line(line: Line, outcomes: list[Outcome], tolerance: float) -> Failur
 
 def _failure(case: Case, outcome: Outcome, found: Difference) -> Failure:
     sentence = f"`{case.call}`{found.at} {found.symptom}." if found.symptom else ""
-    sentence = " ".join(text for text in (sentence, found.note) if text)
+    shapes = _shapes(case.before) if outcome.error is not None else ""
+    sentence = " ".join(text for text in (sentence, found.note, shapes) if text)
     got = expected = None
     if outcome.error is None and case.outcome.error is None and found.symptom:
         got, expected = side_by_side(outcome.value, case.outcome.value)
     return Failure(sentence, case.call, got, expected)
+
+
+def _shapes(before: Plain) -> str:
+    """Return a sentence on the shapes of the tensors that a call was given, or ""."""
+    tensors = [value for value in before if isinstance(value, Tensor)] if before else []
+    shapes = " and ".join(str(tuple(tensor.shape)) for tensor in tensors)
+    return f"Its input has the shape {shapes}." if shapes else ""
 
 
 def failed(key: Key, note: str) -> Verdict:
@@ -154,6 +165,11 @@ def _not_attempted(key: Key, outcomes: list[list[Outcome]]) -> bool:
         for outcome in found
     ]
     return all(outcome.not_attempted for outcome in calling)
+
+
+def _incomplete(outcomes: list[list[Outcome]]) -> str:
+    missing = any(outcome.error == NOT_REACHED for found in outcomes for outcome in found)
+    return "The rubric did not record every line." if missing else ""
 
 
 def stop_in_words(stopped: Stop | None) -> str:

@@ -40,16 +40,13 @@ def headline(verdict: Verdict) -> str:
 def advice(verdict: Verdict, *, named: bool) -> list[str]:
     """Return the paragraphs below the lines: the note, and beliefs where they are to be named."""
     said = [verdict.note] if verdict.note else []
+    shown = _first_wrong(verdict)
     for belief in verdict.beliefs if named else ():
-        said += [believed(belief.belief), f"Hint: {belief.hint}"]
+        explains = shown is None or shown.name in belief.lines
+        about = "This result" if explains else f"The result of “{belief.lines[0]}”"
+        said.append(f"{about} usually comes from assuming that {belief.belief}")
+        said.append(f"Hint: {belief.hint}")
     return said
-
-
-def believed(belief: str) -> str:
-    """Return the sentence that names a misconception."""
-    first, rest = belief[:1], belief[1:]
-    keep = re.match(r"`|[A-Z][A-Z\d_]|I\b|Python|PyTorch|\w+_\w+", belief)
-    return f"This result usually comes from assuming that {first if keep else first.lower()}{rest}"
 
 
 def repair_first(earlier: list[str]) -> str:
@@ -72,7 +69,8 @@ def _failure_text(failure: Failure) -> list[str]:
     texts = [plain(failure.sentence)]
     for name, table in (("came back", failure.got), ("expected", failure.expected)):
         if table is not None and table.rows:
-            texts.append(f"{name} ({table.caption}), wrong entries marked *")
+            marked = ", wrong entries marked *" if table.wrong else ""
+            texts.append(f"{name} ({table.caption}){marked}")
             texts += _aligned(table)
     return texts
 
@@ -170,11 +168,11 @@ def _table_html(name: str, table: Table) -> str:
         "<tr>" + "".join(_entry(e, (i, j) in table.wrong) for j, e in enumerate(row)) + "</tr>"
         for i, row in enumerate(table.rows)
     )
-    return (
-        '<table style="border-collapse:collapse;margin:.4em 0;font-size:90%">'
-        f'<caption style="text-align:left;color:{COLOURS["idle"]}">{name}, {escape(table.caption)}'
-        f"</caption><tbody>{rows}</tbody></table>"
-    )
+    look = f"text-align:left;font-weight:normal;color:{COLOURS['idle']}"
+    title = f"{name}, {escape(table.caption)}"
+    head = f'<th scope="col" colspan="{len(table.rows[0])}" style="{look}">{title}</th>'
+    style = "border-collapse:collapse;margin:.4em 0;font-size:90%"
+    return f'<table style="{style}"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
 
 
 def _entry(text: str, wrong: bool) -> str:

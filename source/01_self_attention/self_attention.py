@@ -237,8 +237,7 @@ def attention_scores(queries, keys):
     ### END SOLUTION
 
 # %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_attention_scores", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-# The rubric of `attention_scores`: each line is a sentence of the contract. Open it to read what is asked.
-@rubric("attention_scores")
+@rubric("attention_scores")  # the contract as a checklist; open this cell to read it
 def _(r):
     r.each("entry [i, j] is query i · key j", attention_scores, (r.normal(2, 3), r.normal(4, 3)), (r.normal(7, 5), r.normal(7, 5)))
     r.each("one query, one key, keys of one number", attention_scores, (r.normal(1, 4), r.normal(1, 4)), (r.normal(3, 1), r.normal(2, 1)))
@@ -317,8 +316,7 @@ def stable_softmax(x, dim=-1):
     ### END SOLUTION
 
 # %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_stable_softmax", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-# The rubric of `stable_softmax`: each line is a sentence of the contract. Open it to read what is asked.
-@rubric("stable_softmax", forbids=["softmax", "softmin", "cross_entropy", "scaled_dot_product_attention"])
+@rubric("stable_softmax", forbids=["softmax", "softmin", "cross_entropy", "scaled_dot_product_attention"])  # the contract as a checklist; open this cell to read it
 def _(r):
     far = 1e4 * r.signs(6)
     r.each("softmax over the last dimension", stable_softmax, (r.normal(3),), (2 * r.normal(4, 5).round(),), (r.normal(2, 4, 3).mT,))
@@ -382,8 +380,7 @@ def dot_product_std(d_k, n_samples, generator):
     ### END SOLUTION
 
 # %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_dot_product_std", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-# The rubric of `dot_product_std`: each line is a sentence of the contract. Open it to read what is asked.
-@rubric("dot_product_std")
+@rubric("dot_product_std")  # the contract as a checklist; open this cell to read it
 def _(r):
     r.sample("is close to sqrt(d_k), and never the same number twice", "near_root", dot_product_std, r.integer(40, 90), 8000, times=2)
     r.idea.sample("scatters from run to run as a measurement does", "scatters_about_root", dot_product_std, r.integer(7, 9), 400, times=600)
@@ -569,8 +566,7 @@ def attention_weights(scores, d_k):
     ### END SOLUTION
 
 # %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_attention_weights", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-# The rubric of `attention_weights`: each line is a sentence of the contract. Open it to read what is asked.
-@rubric("attention_weights")
+@rubric("attention_weights")  # the contract as a checklist; open this cell to read it
 def _(r):
     r.each("softmax over the keys of scores / sqrt(d_k)", attention_weights, (2 * r.normal(2, 3), 4), (2 * r.normal(5, 8).round(), 3))
     r.call("as many queries as keys", attention_weights, 3 * r.normal(6, 6), 10)
@@ -608,8 +604,7 @@ def context_vectors(weights, values):
     ### END SOLUTION
 
 # %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_context_vectors", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-# The rubric of `context_vectors`: each line is a sentence of the contract. Open it to read what is asked.
-@rubric("context_vectors")
+@rubric("context_vectors")  # the contract as a checklist; open this cell to read it
 def _(r):
     r.each("row i is the sum of the values, each times its weight", context_vectors, (r.normal(2, 3), r.normal(3, 4)), (r.normal(5, 5), r.normal(5, 5)))
     r.call("one query, values of one number", context_vectors, r.normal(1, 4), r.normal(4, 1))
@@ -688,8 +683,7 @@ class SelfAttention_v1(nn.Module):
         ### END SOLUTION
 
 # %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_SelfAttention_v1", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-# The rubric of `SelfAttention_v1`: each line is a sentence of the contract. Open it to read what is asked.
-@rubric("SelfAttention_v1")
+@rubric("SelfAttention_v1")  # the contract as a checklist; open this cell to read it
 def _(r):
     layer = r.layer(SelfAttention_v1, d_in=3, d_out=2)
     layer.parameters("W_query W_key W_value", "d_in d_out")
@@ -739,8 +733,7 @@ class SelfAttention_v2(nn.Module):
         ### END SOLUTION
 
 # %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_SelfAttention_v2", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-# The rubric of `SelfAttention_v2`: each line is a sentence of the contract. Open it to read what is asked.
-@rubric("SelfAttention_v2")
+@rubric("SelfAttention_v2")  # the contract as a checklist; open this cell to read it
 def _(r):
     layer = r.layer(SelfAttention_v2, d_in=3, d_out=2, qkv_bias=False)
     layer.linear("W_query W_key W_value", "d_in -> d_out", bias="qkv_bias")
@@ -889,8 +882,7 @@ def match_weights(v1, v2):
     ### END SOLUTION
 
 # %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_match_weights", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-# The rubric of `match_weights`: each line is a sentence of the contract. Open it to read what is asked.
-@rubric("match_weights")
+@rubric("match_weights")  # the contract as a checklist; open this cell to read it
 def _(r):
     v1, v2 = r.layer(SelfAttention_v1, d_in=3, d_out=2), r.layer(SelfAttention_v2, d_in=3, d_out=2)
     v1.parameters("W_query W_key W_value", "d_in d_out")

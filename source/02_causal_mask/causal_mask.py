@@ -234,8 +234,7 @@ def causal_mask(n):
     ### END SOLUTION
 
 # %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_causal_mask", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-# The rubric of `causal_mask`: each line is a sentence of the contract. Open it to read what is asked.
-@rubric("causal_mask")
+@rubric("causal_mask")  # the contract as a checklist; open this cell to read it
 def _(r):
     r.idea.each("float32 ones on and below the diagonal, zeros above", causal_mask, (2,), (3,), (r.integer(5, 40),), (r.integer(100, 200),))
     r.call("one token", causal_mask, 1)
@@ -260,8 +259,7 @@ def apply_mask(weights, mask):
     ### END SOLUTION
 
 # %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_apply_mask", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-# The rubric of `apply_mask`: each line is a sentence of the contract. Open it to read what is asked.
-@rubric("apply_mask")
+@rubric("apply_mask")  # the contract as a checklist; open this cell to read it
 def _(r):
     holes = (r.uniform(5, 5) > 0).float()
     r.idea.each("hidden weights become 0, visible ones stay", apply_mask, (r.normal(3, 3), torch.ones(3, 3).tril()), (r.normal(5, 5), holes))
@@ -300,8 +298,7 @@ def renormalise(weights):
     ### END SOLUTION
 
 # %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_renormalise", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-# The rubric of `renormalise`: each line is a sentence of the contract. Open it to read what is asked.
-@rubric("renormalise")
+@rubric("renormalise")  # the contract as a checklist; open this cell to read it
 def _(r):
     weights = r.positive(2, 5, 5)
     weights[:, 1::3] = 0
@@ -332,8 +329,7 @@ def tril_causal_weights(scores, d_k):
     ### END SOLUTION
 
 # %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_tril_causal_weights", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-# The rubric of `tril_causal_weights`: each line is a sentence of the contract. Open it to read what is asked.
-@rubric("tril_causal_weights")
+@rubric("tril_causal_weights")  # the contract as a checklist; open this cell to read it
 def _(r):
     r.each("softmax of the scaled scores, tril, renormalised", tril_causal_weights, (2 * r.normal(3, 3), 4), (2 * r.normal(7, 7).round(), 3))
     r.each("a batch, a batch of heads", tril_causal_weights, (2 * r.normal(6, 6, 6), 5), (2 * r.normal(2, 3, 5, 5), 12))
@@ -398,8 +394,7 @@ def future_influence(weights_fn, scores):
     ### END SOLUTION
 
 # %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_future_influence", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-# The rubric of `future_influence`: each line is a sentence of the contract. Open it to read what is asked.
-@rubric("future_influence")
+@rubric("future_influence")  # the contract as a checklist; open this cell to read it
 def _(r):
     scores, e = r.normal(6, 6), r.examples
     past, future = r.normal(6, 6).tril(-1), torch.full((6, 6), 9.0).triu(diagonal=1)
@@ -527,8 +522,7 @@ def break_tril():
     ### END SOLUTION
 
 # %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_break_tril", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-# The rubric of `break_tril`: each line is a sentence of the contract. Open it to read what is asked.
-@rubric("break_tril")
+@rubric("break_tril")  # the contract as a checklist; open this cell to read it
 def _(r):
     r.check("finite float32 scores (n, n) on which the tril way is off by more than 0.001", "breaks_tril", break_tril, ())
 

@@ -4,9 +4,7 @@ Nothing serious and nothing critical: colours that are hard to read, pictures wi
 headings and landmarks that a screen reader cannot follow, places that no keyboard reaches.
 """
 
-import io
 from collections.abc import Iterator
-from contextlib import chdir, redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +17,12 @@ from playwright.sync_api import Browser, Page, expect
 
 from autograde.course import Lesson, lessons
 from autograde.notebook import standing
-from autograde.notebook.practice import hint
 from autograde.notebook.standing import Standing
 from autograde.report.class_report import write_report
-from autograde.rubric.judge import HELD, LineVerdict, Verdict
-from autograde.rubric.key import Wrong
-from autograde.rubric.panel import advice, to_html, to_text
+from autograde.rubric.judge import Failure, LineVerdict, Verdict
+from autograde.rubric.layout import Table
+from autograde.rubric.misconceptions import Belief
+from autograde.rubric.panel import advice, box, to_html, to_text
 from browser.conftest import Lab, lab, watch
 
 MENDED = {"serious", "critical"}
@@ -78,16 +76,17 @@ def test_what_is_bad_is_found(browser: Browser, html: str) -> None:
         assert len(faults(seen.page)) == 1
 
 
-RIGHT = LineVerdict("one sentence", True, 1.0)
-WRONG = LineVerdict("a batch", False, 0.0, "row 2 sums to `0.19`, not to 1")
-KNOWN = Wrong("no_scale", "Scores need no scale.", "Look at `d_k`.", ())
+GOT = Table("shape (2, 2)", (("1", "0.5000"), ("0", "-inf")), ((0, 1), (1, 1)))
+FAILED = Failure("`f(x)`[0, 1] is 0.5000, expected 0.", "f(x)", GOT, GOT)
+RIGHT = LineVerdict("one sentence", True, 1.0, 1.0)
+WRONG = LineVerdict("a batch", False, 0.0, 1.0, FAILED)
+KNOWN = Belief("no_scale", "scores need no scale.", "Look at `d_k`.", ("a batch",))
 VERDICTS = {
     "right": Verdict("weights", 2.0, 2.0, (RIGHT, RIGHT)),
     "wrong": Verdict("weights", 1.0, 2.0, (RIGHT, WRONG)),
-    "misconception": Verdict("weights", 0.0, 2.0, (WRONG, WRONG), misconception=KNOWN),
-    "held": Verdict("weights", 0.0, 2.0, (WRONG, LineVerdict("bool", False, 0.0, HELD, held=True))),
+    "misconception": Verdict("weights", 0.0, 2.0, (WRONG, WRONG), beliefs=(KNOWN,)),
     "not attempted": Verdict(
-        "weights", 0.0, 2.0, (WRONG,), note="Not attempted yet.", attempted=False
+        "weights", 0.0, 2.0, (WRONG,), note="Not written yet.", attempted=False
     ),
 }
 """What a rubric cell may show. Adding a case is adding a row."""
@@ -107,12 +106,10 @@ def panel(plain: str, html: str) -> NotebookNode:
 
 
 def hint_of(lesson: Lesson) -> NotebookNode:
-    """What `hint` prints."""
-    said = io.StringIO()
-    with chdir(lesson.released_notebook.parent), redirect_stdout(said):
-        hint(lesson.exercises[0].name)
-    assert said.getvalue().startswith("Hint 1 of")
-    return nbformat.v4.new_output("stream", text=said.getvalue())
+    """Return what `hint` shows."""
+    name = lesson.exercises[0].name
+    title, said = f"{name}: hint 1 of 2", "Which dimension is that of the keys?"
+    return panel(f"{title}\n{said}", box("idle", title, f"<p>{said}</p>", "note"))
 
 
 @pytest.fixture(scope="module")

@@ -32,5 +32,5 @@ def test_feedback_shows_the_belief_behind_a_mistake(
         seen.page.set_viewport_size({"width": 1000, "height": 1400})
         seen.page.goto((small_class.root / FEEDBACK.format("bob")).as_uri())
         first = seen.page.locator(".exercise").first
-        expect(first).to_contain_text("This is what comes out when one thinks")
+        expect(first).to_contain_text("usually comes from assuming that")
         camera.show(seen.page, "feedback", seen.page.locator("h1"), first)

@@ -83,6 +83,12 @@ def drops_independently(value: Plain, _before: Plain) -> list[Reading]:
     return [repeats, *_independent(z, "the number of zeros")]
 
 
+def coins(value: Plain, before: Plain) -> list[Reading]:
+    """Zeros in many draws: (draws, ...), a share p, each by itself; before = (.., p, ...)."""
+    zeros = _tensor(value)
+    return [*drops_independently(zeros, before), _share(zeros, before[1])]
+
+
 def _independent(z: Tensor, total: str) -> list[Reading]:
     """Readings on numbers (draws, ...) of mean 0 and variance 1 that should be independent.
 
@@ -191,6 +197,22 @@ def dropped_copies(value: Plain, before: Plain) -> list[Reading]:
     return [Reading("the error of a kept entry", error, 0, limit, told), _share(zeros, p)]
 
 
+def drops_in_training(value: Plain, before: Plain) -> list[Reading]:
+    """{"in training": dropped copies of x, no two with the same zeros, "in use": x}."""
+    if not isinstance(value, dict) or set(value) != {"in training", "in use"}:
+        raise Unreadable("the result is not that of both modes")
+    readings = dropped_copies(value["in training"], before)
+    zeros = {tuple((copy == 0).flatten().tolist()) for copy in value["in training"]}
+    again = len(zeros) < len(value["in training"])
+    x = before[0].double()
+    off = float((_like(value["in use"], before[0]).double() - x).abs().max())
+    return [
+        *readings,
+        Reading("two calls give the same zeros", again, False, 0.1, "calls give the same zeros"),
+        Reading("the error in use", off, 0, 1e-5, "when not training the result is not x"),
+    ]
+
+
 def passes_gradients(value: Plain, before: Plain) -> list[Reading]:
     """[y, gradient at x of the sum of y * direction], where each y is x times a random number.
 
@@ -221,6 +243,8 @@ ALL: tuple[Check, ...] = (
     share_of_zeros,
     zeros_and_ones,
     drops_independently,
+    coins,
     dropped_copies,
+    drops_in_training,
     passes_gradients,
 )

@@ -196,21 +196,25 @@ class Rubric(RandomProbes):
         """
         return CopyProbe(self, answer, layers, source)
 
-    def built(self, module: type[nn.Module], *modes: bool) -> Callable[..., Any]:
-        """Return a function (x, *sizes) that builds a layer, sets its modes in turn, and calls it.
+    def switched(self, module: type[nn.Module]) -> Callable[[Tensor, float, bool], Any]:
+        """Return a function (x, p, training) that sets the mode of a layer and calls it.
 
-        The layer is part of a model whose mode is set, as layers are.
+        A layer is built once for each p, inside a model; a second one is in the other mode.
 
-            r.each("x as it is after eval()", r.built(Dropout, False), (r.normal(3, 4), 0.5))
+            r.each("x as it is after eval()", r.switched(Dropout), (r.normal(3, 4), 0.5, False))
         """
+        models: dict[float, list[nn.Module]] = {}
 
-        def call(x: Tensor, *sizes: Any) -> Any:
-            model = nn.Sequential(module(*sizes))
-            for training in modes:
-                model.train(training)
+        def call(x: Tensor, p: float, training: bool) -> Any:
+            if p not in models:
+                models[p] = [nn.Sequential(module(p)), nn.Sequential(module(p))]
+            model, other = models[p]
+            model.train(not training)
+            model.train(training)
+            other.train(not training)
             return model(x)
 
-        call.__name__ = module.__name__
+        call.__name__ = f"{module.__name__}(p).train(training)"
         return call
 
     def visible(self, answer: Callable[..., Tensor]) -> Callable[..., Tensor]:
@@ -236,7 +240,7 @@ class Rubric(RandomProbes):
                 parameter.copy_(
                     self.normal(*parameter.shape) / max(1, 1, *parameter.shape[1:]) ** 0.5
                 )
-        return made
+        return made.double() if self.double else made
 
     def modules(self, x: Tensor, *names: str) -> list[Args]:
         """Return a case (module, x) for each name, in a drawn order: nobody knows which is first.

@@ -38,7 +38,8 @@ class RandomProbes(Recorder):
         """
 
         def run(x: Tensor, p: float, *rest: Any) -> list[Tensor]:
-            return [answer(x.clone(), p, *rest) for _ in range(4)]
+            copies = [answer(x.clone(), p, *rest) for _ in range(3)]
+            return [*copies, answer(x, p, *rest)]  # x itself: an answer may change it in place
 
         self.record(
             line,
@@ -47,17 +48,38 @@ class RandomProbes(Recorder):
             [as_typed(answer, (x, p, *rest), {})],
         )
 
-    def drops_independently(self, line: str, answer: Callable[..., Tensor], *args: Any) -> None:
-        """Record where 60 results are 0: each entry is dropped by itself, anew at each call.
+    def drops_in_training(
+        self, line: str, answer: Callable[..., Tensor], x: Tensor, p: float
+    ) -> None:
+        """Record x after the answer (x, p, training) in training, also under no_grad(), and in use.
 
-        r.drops_independently("drops each entry by itself, anew at each call",
-                              inverted_dropout, r.nonzero(6, 5, 10, 4), 0.5, True)
+        r.drops_in_training("in training drops and scales, in use gives x",
+                            inverted_dropout, r.nonzero(40, 50), 0.3)
+        """
+
+        def run(x: Tensor, p: float) -> dict[str, Any]:
+            copies = [answer(x.clone(), p, True) for _ in range(2)]
+            with torch.no_grad():
+                copies += [answer(x.clone(), p, True) for _ in range(2)]
+            return {"in training": copies, "in use": answer(x.clone().requires_grad_(), p, False)}
+
+        self.record(
+            line, "drops_in_training", [(run, (x, p), {})], [as_typed(answer, (x, p, True), {})]
+        )
+
+    def drops_independently(self, line: str, answer: Callable[..., Tensor], *args: Any) -> None:
+        """Record where 60 results are 0: a share p, each by itself, anew at each call.
+
+        The second argument of the answer is p; take one near a half.
+
+            r.drops_independently("drops each entry by itself, anew at each call",
+                                  inverted_dropout, r.nonzero(6, 5, 10, 4), 0.45, True)
         """
 
         def run(*args: Any) -> Tensor:
             return torch.stack([answer(*_copied(args)) == 0 for _ in range(60)])
 
-        self.record(line, "drops_independently", [(run, args, {})], [as_typed(answer, args, {})])
+        self.record(line, "coins", [(run, args, {})], [as_typed(answer, args, {})])
 
     def drop_gradient(
         self, line: str, answer: Callable[..., Tensor], x: Tensor, *args: Any

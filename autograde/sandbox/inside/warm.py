@@ -60,7 +60,7 @@ def _try_figure() -> None:
     from IPython.core.pylabtools import print_figure
 
     from autograde.notebook import heatmap
-    from autograde.notebook.canvas import png_of
+    from autograde.notebook.figures.canvas import png_of
 
     figure, axes = plt.subplots(layout="constrained")
     axes.set_title("warm $d_k$")

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageOps
 from torch import Tensor
 
-from autograde.notebook.pictures import Picture, key_of
+from autograde.notebook.figures.pictures import Picture, key_of
 from autograde.rubric.recording import FIGURE_MIME
 
 Numbers = NDArray[np.float64]

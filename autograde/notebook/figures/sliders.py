@@ -7,7 +7,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from autograde.notebook.canvas import (
+from autograde.notebook.figures.canvas import (
     display_name,
     display_png,
     drawn_already,
@@ -15,7 +15,7 @@ from autograde.notebook.canvas import (
     require,
     screen_width,
 )
-from autograde.notebook.pictures import Picture, key_of
+from autograde.notebook.figures.pictures import Picture, key_of
 
 Draw = Callable[..., tuple[Picture | Figure, str]]
 LONGEST_LABEL = 18

@@ -33,7 +33,7 @@ class Picture:
 
     def _repr_png_(self) -> bytes:
         """As the last line of a cell a picture is drawn too, though without words."""
-        from autograde.notebook.canvas import png_of
+        from autograde.notebook.figures.canvas import png_of
 
         return png_of(self)
 

@@ -10,7 +10,7 @@ from matplotlib.colors import Colormap, LinearSegmentedColormap, ListedColormap,
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from autograde.notebook.canvas import (
+from autograde.notebook.figures.canvas import (
     Mask,
     Numbers,
     figure_of,
@@ -19,7 +19,7 @@ from autograde.notebook.canvas import (
     numbers_of,
     style,
 )
-from autograde.notebook.pictures import Picture
+from autograde.notebook.figures.pictures import Picture
 
 Limits = tuple[float, float]
 

@@ -10,8 +10,8 @@ from matplotlib.patheffects import withStroke
 from matplotlib.text import Annotation, Text
 from torch import Tensor
 
-from autograde.notebook.canvas import Numbers, figure_of, labels_of, numbers_of, style
-from autograde.notebook.pictures import Picture
+from autograde.notebook.figures.canvas import Numbers, figure_of, labels_of, numbers_of, style
+from autograde.notebook.figures.pictures import Picture
 
 BLUE, ORANGE = "#0072B2", "#F0A30A"
 STAR = "context vector: the sum of weight times value"

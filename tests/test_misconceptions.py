@@ -1,0 +1,107 @@
+"""Recognising mistakes: by numbers, beside others, the most specific, none rather than wrong."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from conftest import make_key, record
+from torch import Tensor
+
+from autograde.notebook import rubric
+from autograde.rubric.judge import judge
+
+Answer = Callable[[Tensor, float], Any]
+
+
+def scaled_rubric(answer: Callable[..., Any]) -> None:
+    @rubric("it")
+    def _(r: Any) -> None:
+        r.call("a matrix", answer, r.normal(3, 4), 4.0)
+        r.call("a batch", answer, r.normal(2, 3, 3), 2.0)
+        r.call("d_k = 1", answer, r.normal(3, 3), 1.0)
+        r.refuses("raises ValueError for d_k = 0", answer, (r.normal(2, 2), 0.0))
+        r.unchanged("leaves its arguments as they were")
+
+
+def right(x: Tensor, d_k: float) -> Tensor:
+    if not d_k:
+        raise ValueError(d_k)
+    return torch.softmax(x / d_k**0.5, dim=-1)
+
+
+def unscaled(x: Tensor, d_k: float) -> Tensor:
+    return right(x, d_k or 0) * 0 + torch.softmax(x, dim=-1)
+
+
+def wrong_dimension(x: Tensor, d_k: float) -> Tensor:
+    return right(x, d_k) * 0 + torch.softmax(x / d_k**0.5, dim=-2)
+
+
+def first_dimension(x: Tensor, d_k: float) -> Tensor:
+    return right(x, d_k) * 0 + torch.softmax(x / d_k**0.5, dim=0)
+
+
+def accepting(x: Tensor, d_k: float) -> Tensor:
+    return torch.softmax(x / (d_k or 1) ** 0.5, dim=-1)
+
+
+def named(answer: Answer, *known: Answer) -> list[str]:
+    """Return the names of the beliefs recognised, among known mistakes."""
+    key = make_key(scaled_rubric, right, {mistake.__name__: mistake for mistake in known})
+    verdict = judge(record(scaled_rubric, answer), key, trusted=True)
+    return [belief.name for belief in verdict.beliefs]
+
+
+def test_a_known_mistake_is_named_and_another_is_not() -> None:
+    assert named(unscaled, unscaled, wrong_dimension) == ["unscaled"]
+    assert named(lambda x, d_k: 2 * right(x, d_k), unscaled, wrong_dimension) == []
+    assert named(right, unscaled) == []
+
+
+def test_a_missing_refusal_does_not_hide_a_wrong_scale() -> None:
+    def both(x: Tensor, d_k: float) -> Tensor:
+        return torch.softmax(x, dim=-1)
+
+    assert named(both, unscaled, accepting) == ["unscaled", "accepting"]
+    assert named(both, unscaled) == ["unscaled"]
+
+
+def test_a_changed_argument_does_not_hide_a_wrong_dimension() -> None:
+    def both(x: Tensor, d_k: float) -> Tensor:
+        result = wrong_dimension(x.clone(), d_k)
+        x += 1
+        return result
+
+    assert named(both, unscaled, wrong_dimension) == ["wrong_dimension"]
+
+
+def test_the_most_specific_mistake_wins() -> None:
+    # over the first dimension is the same for matrices, and another thing for a batch
+    assert named(first_dimension, wrong_dimension, first_dimension) == ["first_dimension"]
+    assert named(wrong_dimension, first_dimension, wrong_dimension) == ["wrong_dimension"]
+
+
+def test_errors_are_told_apart_by_their_messages() -> None:
+    def first(x: Tensor, d_k: float) -> Tensor:
+        raise TypeError("one thing")
+
+    def second(x: Tensor, d_k: float) -> Tensor:
+        raise TypeError("another thing")
+
+    assert named(first, first) == ["first"]
+    assert named(second, first) == []
+
+
+def test_an_error_on_one_line_says_little_when_others_of_its_kind_are_wrong_too() -> None:
+    def fails_on_batches(x: Tensor, d_k: float) -> Tensor:
+        if x.ndim == 3:
+            raise RuntimeError("shapes")
+        return right(x, d_k)
+
+    def another(x: Tensor, d_k: float) -> Tensor:
+        if x.ndim == 3:
+            raise RuntimeError("shapes")
+        return 7 * right(x, d_k)
+
+    assert named(fails_on_batches, fails_on_batches) == ["fails_on_batches"]
+    assert named(another, fails_on_batches) == []

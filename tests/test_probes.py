@@ -1,0 +1,256 @@
+"""Each probe records what its sentence says: right answers pass, the mistake it is for does not."""
+
+from collections.abc import Callable
+from math import sqrt
+from typing import Any
+
+import pytest
+import torch
+from conftest import make_key, record
+from torch import Tensor, nn
+
+from autograde.notebook import rubric
+from autograde.rubric.judge import judge
+
+INF = float("inf")
+
+
+def failing(lines: Callable[[Any, Any], None], reference: Any, answer: Any) -> list[str]:
+    """Return the names of the lines that an answer fails."""
+
+    def cell(answer: Any) -> None:
+        @rubric("it")
+        def _(r: Any) -> None:
+            lines(r, answer)
+
+    verdict = judge(record(cell, answer), make_key(cell, reference), trusted=True)
+    return [line.name for line in verdict.lines if not line.passed]
+
+
+class Attention(nn.Module):
+    """Causal attention, with a knob for each mistake."""
+
+    mistake = ""
+
+    def __init__(
+        self, d_in: int, d_out: int, context_length: int, dropout: float, qkv_bias: bool = False
+    ) -> None:
+        super().__init__()
+        if self.mistake == "bias forgotten":
+            qkv_bias = False
+        self.W_query, self.W_key, self.W_value = (
+            nn.Linear(d_in, d_out, bias=qkv_bias) for _ in range(3)
+        )
+        self.dropout = nn.Dropout(dropout)
+        self.p = dropout
+        future = torch.ones(context_length, context_length).triu(1) == 1
+        if self.mistake == "mask as attribute":
+            self.mask = future
+        else:
+            self.register_buffer("mask", future)
+        self.cached: Tensor | None = None
+
+    def forward(self, x: Tensor) -> Tensor:
+        n = x.shape[1]
+        if self.mistake != "any length" and n > len(self.mask):
+            raise ValueError(n)
+        if x.ndim != 3:
+            raise ValueError(x.shape)
+        if self.mistake == "in place":
+            x.mul_(1.5)
+        if self.mistake == "float32 inside":
+            return self.attend(x.float(), n).to(x.dtype)
+        return self.attend(x, n)
+
+    def attend(self, x: Tensor, n: int) -> Tensor:
+        query = self.W_query.weight.to(x)
+        if self.mistake == "weights cached":
+            self.cached = query.detach().clone() if self.cached is None else self.cached
+            query = self.cached
+        bias = 0 if self.W_query.bias is None else self.W_query.bias.to(x)
+        queries = x @ query.T + bias
+        keys, values = (
+            nn.functional.linear(x, w.weight.to(x), None if w.bias is None else w.bias.to(x))
+            for w in (self.W_key, self.W_value)
+        )
+        scores = queries @ keys.mT / sqrt(keys.shape[-1])
+        fill = -1e4 if self.mistake == "finite fill" else -INF
+        weights = torch.softmax(scores.masked_fill(self.mask[:n, :n], fill), dim=-1)
+        if self.mistake == "p read once":
+            weights = nn.functional.dropout(weights, self.p, self.training)
+        elif self.mistake == "dropout in eval()":
+            weights = nn.functional.dropout(weights, self.dropout.p)
+        else:
+            weights = self.dropout(weights)
+        return weights @ (values.detach() if self.mistake == "values cut off" else values)
+
+
+def attention_lines(r: Any, layer: Any) -> None:
+    layer = r.layer(layer, d_in=4, d_out=6, context_length=8, dropout=0.0, qkv_bias=False)
+    layer.linear("W_query W_key W_value", "d_in -> d_out", bias="qkv_bias")
+    layer.idea.outputs("outputs", r.normal(1, 2, 4), r.normal(2, 8, 4))
+    layer.outputs("bias", r.normal(3, 7, 4), qkv_bias=True)
+    layer.first_token("first token", 100 * r.normal(8, 6, 4))
+    layer.drops_weights("drops", p=0.3)
+    layer.rereads_dropout("rereads", r.normal(3, 7, 4))
+    layer.keeps_mask("mask")
+    layer.moves("moves", r.normal(2, 5, 4))
+    layer.made_of("made of", {"dropout": nn.Dropout})
+    layer.refuses("too long", r.normal(2, 9, 4))
+    layer.conventions(r.normal(3, 7, 4))
+
+
+LEFT_ALONE = "leaves its input as it was"
+DOUBLE = "float64 in, float64 out, after .double()"
+MISTAKES = {
+    "": [],
+    "bias forgotten": ["bias"],
+    "mask as attribute": ["mask", "moves"],
+    "any length": ["too long"],
+    "in place": ["outputs", "bias", "first token", "rereads", DOUBLE, LEFT_ALONE],
+    "float32 inside": [DOUBLE],
+    "weights cached": ["outputs", "everything it holds learns"],
+    "finite fill": ["first token"],
+    "p read once": ["rereads"],
+    "dropout in eval()": ["drops"],
+    "values cut off": ["everything it holds learns"],
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_layer_s_lines_see_its_mistakes(mistake: str) -> None:
+    answer = type("Answer", (Attention,), {"mistake": mistake})
+    found = failing(attention_lines, Attention, answer)
+    assert set(MISTAKES[mistake]) <= set(found)
+    assert bool(found) == bool(mistake)
+    assert len(found) <= len(MISTAKES[mistake]) + 2
+
+
+class Matrices(nn.Module):
+    def __init__(self, d_in: int, d_out: int) -> None:
+        super().__init__()
+        self.W = nn.Parameter(torch.rand(d_in, d_out))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x @ self.W
+
+
+class Layers(nn.Module):
+    def __init__(self, d_in: int, d_out: int) -> None:
+        super().__init__()
+        self.W = nn.Linear(d_in, d_out, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        output: Tensor = self.W(x)
+        return output
+
+
+def match(one: Matrices, two: Layers) -> None:
+    with torch.no_grad():
+        one.W.copy_(two.W.weight.T)
+
+
+def shared(one: Matrices, two: Layers) -> None:
+    one.W = nn.Parameter(two.W.weight.detach().T)
+
+
+def forgetful(one: Matrices, two: Layers) -> None:
+    match(one, two)
+    two.W.weight.data.zero_()
+
+
+def fixed(one: Matrices, two: Layers) -> None:
+    matrix = two.W.weight.detach().T.clone()
+    one.forward = lambda x: x @ matrix  # type: ignore[method-assign]
+
+
+def untransposed(one: Matrices, two: Layers) -> None:
+    with torch.no_grad():
+        one.W.copy_(two.W.weight)
+
+
+def copy_lines(r: Any, answer: Any) -> None:
+    one, two = r.layer(Matrices, d_in=3, d_out=3), r.layer(Layers, d_in=3, d_out=3)
+    one.parameters("W", "d_in d_out")
+    two.linear("W", "d_in -> d_out")
+    copy = r.copies(answer, one, two, source=two)
+    copy.outputs("outputs", r.normal(2, 3))
+    copy.shares_nothing("shares", r.normal(4, 3))
+    copy.keeps_source("source", r.normal(4, 3))
+    copy.learns("learns", r.normal(4, 3))
+
+
+@pytest.mark.parametrize(
+    ("answer", "failed"),
+    [
+        (match, []),
+        (shared, ["shares"]),
+        (forgetful, ["shares", "source"]),
+        (fixed, ["learns"]),
+        (untransposed, ["outputs", "shares", "source", "learns"]),
+    ],
+)
+def test_a_copy_s_lines_see_its_mistakes(answer: Callable[..., None], failed: list[str]) -> None:
+    assert failing(copy_lines, match, answer) == failed
+
+
+def drop(x: Tensor, p: float, training: bool, generator: torch.Generator | None = None) -> Tensor:
+    if not training:
+        return x
+    keep = torch.rand(x.shape, generator=generator, dtype=x.dtype) >= p
+    return x * keep / (1 - p)
+
+
+def unscaled(x: Tensor, p: float, training: bool, generator: Any = None) -> Tensor:
+    return drop(x, p, training, generator) * (1 - p if training else 1)
+
+
+def rows(x: Tensor, p: float, training: bool, generator: Any = None) -> Tensor:
+    return x * drop(torch.ones_like(x[..., :1]), p, training, generator)
+
+
+def own_generator(x: Tensor, p: float, training: bool, generator: Any = None) -> Tensor:
+    return drop(x, p, training)
+
+
+def repeated(x: Tensor, p: float, training: bool, generator: Any = None) -> Tensor:
+    return drop(x, p, training, generator or torch.Generator().manual_seed(1))
+
+
+def drop_lines(r: Any, answer: Any) -> None:
+    r.drops("drops", answer, r.nonzero(40, 50), 0.3, True)
+    r.drops_independently("independent", answer, r.nonzero(6, 5, 4), 0.5, True)
+    r.drop_gradient("gradient", answer, r.nonzero(15, 16), 0.4, True)
+    r.follows_generator("generator", answer, r.nonzero(6, 7), 0.5, True)
+
+
+@pytest.mark.parametrize(
+    ("answer", "failed"),
+    [
+        (drop, []),
+        (unscaled, ["drops"]),
+        (rows, ["independent"]),
+        (own_generator, ["generator"]),
+        (repeated, ["independent", "generator"]),
+    ],
+)
+def test_random_results_are_judged_by_their_statistics(
+    answer: Callable[..., Tensor], failed: list[str]
+) -> None:
+    found = failing(drop_lines, drop, answer)
+    assert set(failed) <= set(found)
+    assert bool(found) == bool(failed)
+
+
+def test_modules_come_in_an_order_that_the_seed_draws() -> None:
+    orders = set()
+    for seed in range(6):
+        cell = record(lambda answer: _shuffled(answer), lambda m, x: type(m).__name__, seed)
+        orders.add(tuple(case.outcome.value for case in cell.lines[0].cases))
+    assert len(orders) > 2
+
+
+def _shuffled(answer: Callable[..., Any]) -> None:
+    @rubric("it")
+    def _(r: Any) -> None:
+        r.each("all", answer, *r.modules(r.normal(2, 5, 4), *r.examples.OTHERS))
