@@ -546,8 +546,7 @@ show(
 
 # %% [markdown]
 # For the first hundred steps there is nothing to see. Then the model without the scale falls behind. By how much depends on the random start: with another seed the gap was half as wide. With
-# four heads of 12 numbers each, we could measure no difference: the root of 12 is only 3.5. The larger the key, the more
-# the scale matters.
+# four heads of 12 numbers each, we could measure no difference: the root of 12 is only 3.5, that of 256 is 16.
 
 # %% [markdown]
 # ### Exercise: `attention_weights` (2 points)
@@ -781,7 +780,8 @@ table(other(inputs), rows=tokens, columns=["0", "1"])
 # input of its partner. We keep the values equal to the inputs, so that one sees what is fetched, and train `W_query` and
 # `W_key`.
 
-# %% tags=["raises-exception"]
+# %%
+# demonstration: trains the layer
 partner = {"Your": "journey", "journey": "starts", "starts": "journey", "with": "step", "one": "step", "step": "one"}
 target = inputs[[tokens.index(partner[token]) for token in tokens]]  # (6, 3)
 
@@ -807,13 +807,15 @@ for _ in range(200):
 losses = torch.stack([mean_of_all, before_training, loss_of_each_token(trained(inputs))])  # (3, 6)
 table(losses, rows=["mean of all inputs", "before training", "after training"], columns=tokens)
 
-# %% jupyter={"source_hidden": true} tags=["raises-exception"]
-# draws the figure
+# %% tags=["raises-exception"]
 @torch.no_grad()
 def weights_of(layer, x):
+    """The weights that your functions make in a layer: (n, d_in) -> (n, n)."""
     return attention_weights(attention_scores(layer.W_query(x), layer.W_key(x)), d_k=layer.W_key.out_features)
 
 
+# %% jupyter={"source_hidden": true}
+# demonstration: draws the figure
 torch.manual_seed(123)
 fresh = SelfAttention_v2(d_in=3, d_out=3, qkv_bias=True).to(device)
 learned = weights_of(trained, inputs)  # (6, 6)
@@ -829,7 +831,7 @@ show(
 
 # %% [markdown]
 # The loss of every token is near zero, far below that of an even mixture, which is where it started. *With* and *one* look at *step*, *step* looks at *one*. *Your*, *journey* and *starts* divide
-# their weight between *journey* and *starts*. That costs nothing: the two vectors are nearly equal, so either one, or any mixture of them, is as good a
+# their weight between *journey* and *starts*. That costs nothing: the two vectors are nearly equal, so either one, or any mixture of them, is nearly as good a
 # partner.
 #
 # This layer has memorised six vectors. It has learned no grammar. A model learns that from many sentences.
@@ -837,8 +839,8 @@ show(
 # In the next figure, move the slider from query to query. The bars are the weights of its row. On the right are the
 # values, drawn by their first two numbers and larger the more weight they get. The star is the context vector, their centre of mass.
 
-# %% jupyter={"source_hidden": true} tags=["raises-exception"]
-# draws the figure
+# %% jupyter={"source_hidden": true}
+# demonstration: draws the figure
 def picture(query):
     row = learned[tokens.index(query)]  # (6,)
     parts = ", ".join(f"{token} {float(w):.2f}" for token, w in zip(tokens, row))
@@ -987,7 +989,7 @@ for name, layer, x, d_k in (("six tokens", attention_v2, inputs, 2), ("trained h
 # **The picture's rows and columns are mixed up.** Label both axes. The rows are the queries: they add up to 1.
 #
 # **Word order is taken for granted.** Attention alone does not know it. Shuffle the words, and every word keeps its context
-# vector. The trained model knows the order only because each word's position is added to its vector, before the first layer.
+# vector. So the trained model adds a vector for its position to each word before the first layer.
 
 # %% tags=["raises-exception"]
 order = [5, 3, 0, 4, 1, 2]

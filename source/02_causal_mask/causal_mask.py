@@ -131,7 +131,7 @@ def cheat_chart(losses):
     for (name, found), colour in zip(losses.items(), ("#b5541c", "#1f6f8b")):
         axes.plot(found, color=colour, label=name)
     axes.axhline(floor(), linestyle=":", color="0.3")
-    axes.text(250, floor() + 0.05, "lowest that looking back allows", ha="right", color="0.3")
+    axes.text(250, floor() - 0.14, "lowest that looking back allows", ha="right", color="0.3")
     axes.set(xlabel="step", ylabel="loss", ylim=(0, 2.5), title="Without a mask the loss falls below what is possible")
     axes.legend()
     return figure
@@ -159,7 +159,7 @@ for name, writer in {"without a mask": cheat, "with a mask": honest}.items():
 
 # %% [markdown]
 # The model without a mask has learned to copy the next word from the input, and that is no help when there is none yet. It writes nonsense. The
-# one with a mask writes stories. So the future has to be hidden in training, exactly as it is when the model writes.
+# one with a mask writes sentences, if not yet always a story that hangs together. So the future has to be hidden in training, exactly as it is when the model writes.
 #
 # ## 2 One pass, n losses
 #
@@ -180,7 +180,7 @@ surprise = nn.functional.cross_entropy(one_pass[:-1], ids[0, 1:], reduction="non
 print(" ".join(f"{word} {loss:.2f}" for word, loss in zip(words[1:], surprise.tolist())))
 
 # %% [markdown]
-# Eighteen words, eighteen losses, one pass. The model is surprised where the story is free (*Tom*, *gym*, *bat*, *fall*) and not at all where it is not:
+# Eighteen words, eighteen losses, one pass. The model is surprised where the story is free (*Tom*, *gym*, *bat*, which question) and not at all where it is not:
 # after *is it alive ?* the *no* costs nothing. Training with the true words as input is called **teacher
 # forcing**; a model that writes each word from those before it is **autoregressive**.
 #
@@ -484,7 +484,7 @@ def underflow_chart(errors):
         lost = next(gap for gap, e in enumerate(found) if math.isnan(e))
         axes.axvline(lost, linestyle=":", color="0.5")
         left = name == "bfloat16"
-        axes.text(lost - 1 if left else lost + 1, 1e-6 if left else 2e-3, f"{name}:\nnan from {lost}", color=colour,
+        axes.text(lost - 1 if left else lost + 1, 2e-8 if left else 2e-3, f"{name}:\nnan from {lost}", color=colour,
                   fontsize=9, ha="right" if left else "left")
     axes.set_yscale("log")
     axes.set(xlabel="gap between the hidden score and the largest visible one", ylabel="largest error of a weight",
@@ -497,13 +497,13 @@ errors = {name: [error_at(gap, dtype) for gap in range(120)] for name, dtype in 
 show(
     chart(underflow_chart, errors),
     "Error of the visible weights against the gap, on a logarithmic scale. In float16 it is near 0.0001, rises "
-    "from a gap of about 10, and the weights are nan from 18. In float32 it stays below 0.000002 up to a gap of "
-    "about 90, rises steeply, and the weights are nan from 104.",
+    "from a gap of about 10, and the weights are nan from 18. In bfloat16 it is near 0.0005 until they are nan from 93. In float32 it stays below "
+    "0.000002 up to a gap of about 90, rises steeply, and the weights are nan from 104.",
 )
 
 # %% [markdown]
 # This is not a leak. It is a loss: nothing comes in from the future, but the present goes missing. In pure float16, a gap of 17 is enough to
-# spoil a weight. bfloat16 has the range of float32, so it fails as late, but it rounds so coarsely that its weights are off by about 0.001 at every gap. (Mixed-precision training computes
+# spoil a weight. bfloat16 has the range of float32 and fails almost as late, but it rounds so coarsely that its weights are off by nearly 0.001 at every gap. (Mixed-precision training computes
 # the softmax in float32 for such reasons.)
 #
 # ### Exercise: `break_tril` (2 points)
