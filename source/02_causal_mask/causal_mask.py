@@ -43,7 +43,7 @@
 # From here on, scores may have more than two dimensions: several sentences, several heads. The last two are always queries and keys, so count
 # dimensions from the end. The contracts say `(..., n, n)`.
 #
-# *Opened alone, in a hosted notebook service?* Get the file `attention_notebooks-….whl` from where you got this lesson, put
+# *Using Colab or another hosted service?* Get the file `attention_notebooks-….whl` from where you got this lesson, put
 # it beside the notebook, and run `%pip install attention_notebooks-*.whl` in a new cell above the others.
 
 # %% nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}

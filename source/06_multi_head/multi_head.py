@@ -39,7 +39,7 @@
 # everything computes in float64, gradients pass, and arguments stay as they were. `b` is the number of sentences, `n` of tokens; what
 # `d_out` counts is said each time.
 #
-# *Opened alone, in a hosted notebook service?* Get the file `attention_notebooks-….whl` from where you got this lesson, put
+# *Using Colab or another hosted service?* Get the file `attention_notebooks-….whl` from where you got this lesson, put
 # it beside the notebook, and run `%pip install attention_notebooks-*.whl` in a new cell above the others.
 
 # %% nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
