@@ -39,7 +39,7 @@
 # gives float64 out, gradients pass, and arguments stay as they were. Scores are `(..., n, n)`: the last two
 # dimensions are queries and keys.
 #
-# *Did you open this notebook alone, in a hosted service?* Get the file `attention_notebooks-….whl` from where you
+# *Using Colab or another hosted service?* Get the file `attention_notebooks-….whl` from where you
 # got the lesson, put it beside the notebook, and run `%pip install attention_notebooks-*.whl` in a new cell above
 # the others.
 

@@ -40,7 +40,7 @@
 # *Run cells, solve exercises, and ask `hint`, `why` and `progress()`* as before. In every exercise float64 in gives
 # float64 out, gradients pass, and arguments stay as they were.
 #
-# *Did you open this notebook alone, in a hosted service?* Get the file `attention_notebooks-….whl` from where you
+# *Using Colab or another hosted service?* Get the file `attention_notebooks-….whl` from where you
 # got the lesson, put it beside the notebook, and run `%pip install attention_notebooks-*.whl` in a new cell above
 # the others.
 
