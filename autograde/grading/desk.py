@@ -24,16 +24,15 @@ from traitlets.config import Config
 from autograde import __version__
 from autograde.course import CourseError, Lesson
 from autograde.grading import pages, saving
-from autograde.grading.execute import Limits
 from autograde.grading.figures import figures_of
 from autograde.grading.handed_in import HandedIn, read_handed_in
 from autograde.grading.job import TIMESTAMP, Job, make_job
 from autograde.grading.judged import Judged
+from autograde.grading.limits import Limits
 from autograde.grading.nbgrader_steps import restored
 from autograde.grading.saving import digest
 from autograde.grading.seeds import course_secret, seed_of
 from autograde.grading.store import Entry, keep_entry, read_entry
-from autograde.grading.submission import parse_submission
 from autograde.grading.verdicts import NOTE, read_verdicts
 from autograde.grading.versions import version_of, versions
 
@@ -141,7 +140,7 @@ class Desk:
         return self._page(handed_in, pages.as_bytes(nbformat.read(nb, as_version=4)), entry)
 
     def _prepare(self, handed_in: HandedIn, facts: Facts, graded: str) -> Prepared:
-        submission = parse_submission(handed_in.notebook)
+        submission = handed_in.submission
         version = version_of(submission.nb, facts.versions)
         lesson = version.lesson
         nb = restored(submission, version.released)

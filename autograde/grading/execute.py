@@ -15,6 +15,7 @@ from nbclient.exceptions import DeadKernelError
 from nbformat import NotebookNode
 
 from autograde.course import CourseError, grade_id
+from autograde.grading.limits import Limits
 from autograde.grading.notebook_client import TIMED_OUT, GradingClient
 from autograde.sandbox.private import (
     cell_begins,
@@ -28,15 +29,6 @@ BEGIN_CODE = (
     "from autograde.notebook.canvas import name_only; name_only({figures})\n"
     "from autograde.rubric.hand_over import begin_grading; begin_grading()"
 )
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What one submission may use of the grader's time and memory. Seconds are wall time."""
-
-    cell_seconds: int = 30
-    notebook_seconds: int = 300
-    cell_output_bytes: int = 8_000_000
 
 
 @dataclass(frozen=True)
@@ -98,7 +90,7 @@ async def _execute(
     with _kernel(folder, wall) as (manager, place):
         client = GradingClient(
             executed.nb,
-            limits.cell_output_bytes,
+            limits,
             km=manager,
             timeout=limits.cell_seconds,
             resources={"metadata": {"path": str(place)}},
@@ -116,10 +108,9 @@ async def _execute(
                 f"The kernel sent what cannot be read ({type(error).__name__}). "
                 "The cells after that were not run."
             )
+    client.join_streams()
     for index in client.flooded:
-        executed.notes[index] = (
-            f"printed more than {limits.cell_output_bytes // 10**6} MB; the rest was cut off"
-        )
+        executed.notes[index] = "showed too much; the rest was cut off"
     return executed
 
 

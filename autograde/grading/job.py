@@ -16,7 +16,8 @@ from nbformat import NotebookNode
 
 from autograde import __version__
 from autograde.course import CourseError, grade_id
-from autograde.grading.execute import Limits, execute
+from autograde.grading.execute import execute
+from autograde.grading.limits import Limits
 from autograde.sandbox.wall import missing
 
 TIMESTAMP = "timestamp.txt"

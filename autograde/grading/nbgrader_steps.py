@@ -1,5 +1,6 @@
 """Steps of `nbgrader autograde` on this course: restore, run, judge and save."""
 
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,11 @@ from traitlets import Bool
 from autograde.course import CourseError, Lesson, find_root, lessons
 from autograde.grading.figures import figures_of
 from autograde.grading.guard import one_run
-from autograde.grading.handed_in import read_files
+from autograde.grading.handed_in import read_files, visible_files
 from autograde.grading.job import Result, make_job, put_result, run_job
 from autograde.grading.judging import judge_by
 from autograde.grading.keys import keys_for
+from autograde.grading.limits import LIMITS
 from autograde.grading.saving import Rows, save_scores
 from autograde.grading.seeds import seed_of
 from autograde.grading.store import stored_result
@@ -25,7 +27,6 @@ from autograde.grading.verdicts import NOTE
 from autograde.grading.versions import require_newest
 from autograde.grading.written import keep_read
 from autograde.rubric.judge import Verdict
-from autograde.sandbox.template import plain_files
 from autograde.sandbox.wall import exposed, missing
 
 
@@ -61,7 +62,11 @@ class SubmissionExporter(NotebookExporter):
 def restored(submission: Submission, released: NotebookNode) -> NotebookNode:
     """The submission with the lesson's own cells put back, and a note on what was wrong with it."""
     submission = restore(submission, released)
-    submission.nb.metadata[NOTE] = {"problem": submission.problem, "notes": submission.notes}
+    submission.nb.metadata[NOTE] = {
+        "problem": submission.problem,
+        "notes": submission.notes,
+        "remark": " ".join(submission.remarks),
+    }
     return submission.nb
 
 
@@ -92,7 +97,7 @@ class Run(NbGraderPreprocessor):
         if note["problem"]:
             return nb, resources
         folder = Path(resources["metadata"]["path"])
-        files, left_out = read_files(plain_files(folder))
+        files, left_out = read_files(islice(visible_files(folder), LIMITS.files))
         if left_out:
             self.log.warning("Too large, so left out: %s", ", ".join(left_out))
         seed = seed_of(lesson.root, lesson.name, nb)

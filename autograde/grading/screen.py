@@ -24,6 +24,7 @@ from autograde.course import Lesson
 from autograde.course_config import course_config
 from autograde.grading.grade import Graded, How, grade_class
 from autograde.grading.guard import open_gradebook
+from autograde.grading.words import printable
 from autograde.grading.written import waiting
 
 INTERRUPTED = 130
@@ -79,7 +80,8 @@ def _kind(graded: Graded) -> str:
 
 def _line(graded: Graded) -> str:
     head = "[bold]not graded:[/] " if graded.failed else ""
-    return f"{head}{escape(graded.student)} {graded.lesson}: {escape(graded.problem)}"
+    student, problem = escape(printable(graded.student)), escape(printable(graded.problem))
+    return f"{head}{student} {graded.lesson}: {problem}"
 
 
 def _table(counts: Counter[tuple[str, str]]) -> Table:

@@ -21,6 +21,7 @@ from autograde.authoring import expected
 from autograde.course import CURRICULUM, CourseError, Lesson, grade_id, lessons
 from autograde.grading.saving import LessonCells, digest, read_cells
 from autograde.grading.seeds import state_folder
+from autograde.grading.words import named
 
 CELLS = "cells.json"
 
@@ -134,7 +135,7 @@ def _unknown(now: Version, then: dict[str, str]) -> str:
 
 def _changed(now: dict[str, str], then: dict[str, str]) -> str:
     others = sorted(name for name, checksum in then.items() if now.get(name) != checksum)
-    return ", ".join(name.removeprefix("test_") for name in others)
+    return named(name.removeprefix("test_") for name in others)
 
 
 def _worth(lesson: Lesson) -> dict[str, float]:

@@ -52,7 +52,7 @@ def grade_alone(project: Project, path: Path) -> Graded:
     same_version(lesson, submission.nb, released)
     nb = restored(submission, released)
     note = nb.metadata[NOTE]
-    note["remark"] = REMARK
+    note["remark"] = f"{REMARK} {note['remark']}".strip()
     files = {name: file.read_bytes() for file, name in plain_files(path.parent)}
     job = make_job(nb, files, PRACTICE_SEED, wall=False)
     put_result(nb, Result.from_bytes(run_job(job)), note)
