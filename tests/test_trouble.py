@@ -282,7 +282,7 @@ SIZES = {
     ("causal_mask.ipynb", "data.bin"): ("", "Too large, so left out: 'data.bin'."),
     ("my own.ipynb", "data.bin"): (
         "",
-        "The file was called my own.ipynb; it was graded as causal_mask.ipynb. "
+        "The file was called 'my own.ipynb'; it was graded as causal_mask.ipynb. "
         "Too large, so left out: 'data.bin'.",
     ),
     ("huge.ipynb",): ("The file has 1001 bytes, more than the 30000000 allowed.", ""),

@@ -81,7 +81,7 @@ def read_handed_in(student: str, lesson: Lesson, ignore: list[str]) -> HandedIn:
     notebook = f"{lesson.notebook}.ipynb"
     taken = {notebook, f"{lesson.notebook}.html", *own}
     found = [] if linked else list(visible_files(folder))
-    kept = [file for file in found if not _in_the_way(file[1], taken)]
+    kept = sorted((file for file in found if not _in_the_way(file[1], taken)), key=_notebooks_first)
     files, left_out = read_files(kept[: LIMITS.files])
     files, remarks = _renamed(files, notebook)
     problem = "" if notebook in files else _problem(files, left_out, notebook)
@@ -115,6 +115,12 @@ def visible_files(folder: Path) -> Iterator[tuple[Path, str]]:
         level = below
 
 
+def _notebooks_first(file: tuple[Path, str]) -> tuple[bool, int, str]:
+    """The order in which files find room: notebooks, the one nearest the top first."""
+    name = file[1]
+    return not name.endswith(".ipynb"), name.count("/"), name
+
+
 def _in_the_way(name: str, taken: set[str]) -> bool:
     """Whether a file lies in a folder, or is called like a folder, where another file belongs."""
     parents = {str(parent) for parent in Path(name).parents}
@@ -127,7 +133,7 @@ def read_files(paths: Iterable[tuple[Path, str]]) -> tuple[dict[str, bytes], dic
     files: dict[str, bytes] = {}
     left_out: dict[str, int] = {}
     room = MAX_TOGETHER
-    for path, name in sorted(paths, key=lambda file: (not file[1].endswith(".ipynb"), file[1])):
+    for path, name in sorted(paths, key=_notebooks_first):
         size = path.stat().st_size
         if size > min(MAX_FILE, room):
             left_out[name] = size

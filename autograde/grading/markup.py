@@ -21,7 +21,7 @@ TAGS = (
 )
 STUDENTS = nh3.Cleaner(
     tags=TAGS | {"a"},
-    attributes={"a": {"href"}, "th": {"scope"}},
+    attributes={"*": set(), "a": {"href"}, "th": {"scope"}},
     set_tag_attribute_values={"a": {"target": "_blank"}},
     link_rel="noopener noreferrer",
     url_schemes={"https", "http"},

@@ -54,7 +54,7 @@ def render(
     nb, resources = _with_grades(feedback, place, from_bytes(graded), saved)
     page, _ = exporter.from_notebook_node(nb, resources)
     file = nbformat.writes(from_bytes(graded)) + "\n"
-    return file.encode("utf-8", "surrogatepass"), page.encode("utf-8", "xmlcharrefreplace")
+    return file.encode("utf-8", "replace"), page.encode("utf-8", "xmlcharrefreplace")
 
 
 def _with_grades(
