@@ -34,6 +34,12 @@ def blob(header, body=b''):
     return struct.pack('<Q', len(text)) + text + body
 """
 
+SEND = """
+def send(kind, content):
+    kernel = get_ipython().kernel
+    kernel.session.send(kernel.iopub_socket, kind, content, parent=kernel.get_parent('shell'))
+"""
+
 EQUAL = """
 class Equal:
     def __eq__(self, other): return True
@@ -179,6 +185,11 @@ ATTACKS: dict[str, tuple[str, str]] = {
         + "forge(lambda r: blob({'__metadata__': {'tree': '{}'}, **{str(n): {'dtype': 'F32', 'shape': [0], 'data_offsets': [0, 0]} for n in range(20000)}}))",
         UNREADABLE,
     ),
+    "one_tensor_named_often": (
+        FORGE
+        + 'forge(lambda r: blob(b\'{"__metadata__":{"tree":"{}"},\' + b\',\'.join([b\'"a":{"dtype":"F32","shape":[0],"data_offsets":[0,0]}\'] * 30000) + b\'}\'))',
+        UNREADABLE,
+    ),
     "numbers_too_large": (
         FORGE
         + "forge(lambda r: blob({'__metadata__': {'tree': '{\"int\": \"' + '9' * 100000 + '\"}'}}))",
@@ -286,6 +297,22 @@ ATTACKS: dict[str, tuple[str, str]] = {
         "No space left",
     ),
     "output_bomb": ("while True:\n    print('x' * 100_000)", "more than 2048 MB of memory"),
+    "a_long_line": ("print('x' * 300_000)", "Not attempted"),
+    "half_a_character": ("print('\\ud800')\nraise ValueError('\\udfff')", "ValueError"),
+    "large_widget_messages": (
+        SEND + "for _ in range(40):\n"
+        "    send('comm_msg', {'comm_id': 'a', 'data': {'state': {'x': 'x' * 20_000_000}}})",
+        "Not attempted",
+    ),
+    "large_lists": (
+        SEND + "for _ in range(30):\n"
+        "    send('display_data', {'data': {'x': [[]] * 3_000_000}, 'metadata': {}})",
+        "Not attempted",
+    ),
+    "a_long_execution_count": (
+        SEND + "send('execute_input', {'code': '', 'execution_count': '9' * 5_000_000})",
+        "Not attempted",
+    ),
     "deaf_loop": (
         "import signal\nfor s in range(1, 65):\n    try: signal.signal(s, signal.SIG_IGN)\n    except (OSError, ValueError): pass\nwhile True: pass",
         "did not stop when it was interrupted",
