@@ -313,7 +313,7 @@ def test_a_bad_download_stops_collecting_and_is_named(
     with pytest.raises(SystemExit):
         zip_collect(course)
     said = capsys.readouterr().err
-    assert "evil.zip': '../../../x.ipynb' leads out of the folder" in said
+    assert "evil.zip: '../../../x.ipynb' leads out of the folder" in said
     assert "link.zip: it is a link" in said
     assert "submissions.zip: that could be a student's file; call it download.zip" in said
     assert not (course.root / "submitted").exists()

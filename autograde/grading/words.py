@@ -6,7 +6,7 @@ A terminal obeys escape sequences, and a reader believes a sentence that seems t
 from collections.abc import Iterable
 
 LONGEST = 60
-LONGEST_LINE = 400
+LONGEST_LINE = 1_000
 
 
 def quoted(text: object) -> str:
@@ -22,9 +22,9 @@ def named(names: Iterable[object], most: int = 5) -> str:
     return ", ".join(said) + (f" and {more} more" if more else "")
 
 
-def printable(text: str) -> str:
+def printable(text: object) -> str:
     """A line for the terminal: short, and with every character escaped that is not to be seen."""
-    shown = (c if c.isprintable() else repr(c)[1:-1] for c in _short(text, LONGEST_LINE))
+    shown = (c if c.isprintable() else repr(c)[1:-1] for c in _short(str(text), LONGEST_LINE))
     return "".join(shown)
 
 
