@@ -46,7 +46,7 @@ WORDS = {
     "endless_loop": "The rubric was interrupted: a call took too long.",
     "process_ended": "The kernel died in the cell that begins 'import os'",
     "out_of_memory": "The kernel died in the cell that begins 'import os, signal'",
-    "megabytes_of_output": "showed too much",
+    "megabytes_of_output": "[cut off]",
     "not_json": "The file is not JSON, so it is no notebook",
     "not_a_notebook": "The file is JSON, but not a notebook.",
     "empty_file": "The file is empty.",
@@ -125,7 +125,7 @@ def test_partly_wrong_answers_get_partial_credit(graded: Path) -> None:
 
 def test_known_mistakes_get_a_name(graded: Path) -> None:
     pages = "".join(feedback(graded, f"partly_{n}") for n in range(1, 5))
-    assert "This is what comes out when one thinks:" in pages
+    assert "This result usually comes from assuming that" in pages
     assert "Hint:" in pages
 
 
