@@ -47,7 +47,7 @@ def test_a_wrong_line_has_its_reason(small_class: Lesson) -> None:
     said = words(small_class, "bob")
     assert "Feedback: The causal mask" in said
     assert re.search(r"causal_mask: \d.* of 2 points", said)
-    assert re.search(r"✗ .*causal_mask\(.*, expected ", said)
+    assert re.search(r"✗.*causal_mask\(.*, expected ", said)
 
 
 def test_a_misconception_has_its_hint(small_class: Lesson) -> None:
