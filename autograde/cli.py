@@ -170,13 +170,14 @@ def grade(
     from autograde import terminal
     from autograde.grading.batch import How, require_wall
     from autograde.grading.handed_in import submissions
+    from autograde.grading.words import printable
 
     wanted = chosen(lessons)
     root = wanted[0].root
     try:
         found = submissions(root, wanted, student)
     except course.CourseError as error:
-        raise click.UsageError(str(error)) from error
+        raise click.UsageError(printable(error)) from error
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     how = How(workers or cores or 1, not no_wall, regrade, scheduler)
     with told():
@@ -196,6 +197,7 @@ def grade(
 )
 def report(lessons: tuple[str, ...], anonymous: bool, folder: Path | None) -> None:
     """Write a report on the class for each lesson."""
+    from autograde.grading.words import printable
     from autograde.lms.classdata import NothingGraded
     from autograde.report.class_report import write_report
 
@@ -206,7 +208,7 @@ def report(lessons: tuple[str, ...], anonymous: bool, folder: Path | None) -> No
             written += 1
             print(f"{lesson.name}: {page}")
         except course.CourseError as error:
-            print(f"{lesson.name}: {error}")
+            print(printable(f"{lesson.name}: {error}"))
             empty += isinstance(error, NothingGraded)
             failed += not isinstance(error, NothingGraded)
     # of all lessons, some may not have been taught yet

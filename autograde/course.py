@@ -179,5 +179,6 @@ def parse_text(text: str) -> NotebookNode:
 
 def grade_id(cell: NotebookNode) -> str | None:
     """The nbgrader name of a cell, if it has one."""
-    name = cell.metadata.get("nbgrader", {}).get("grade_id")
-    return str(name) if name else None
+    kind = cell.metadata.get("nbgrader")
+    name = kind.get("grade_id") if isinstance(kind, dict) else None
+    return name if isinstance(name, str) and name else None

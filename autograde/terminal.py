@@ -24,6 +24,7 @@ from autograde.course import Lesson
 from autograde.grading.batch import How, grade_class
 from autograde.grading.state import INPUTS, OUTPUTS, fingerprint, keep_settled, settled
 from autograde.grading.task import Done
+from autograde.grading.words import printable
 
 INTERRUPTED = 130
 GRADED, UNCHANGED, FAILED = "graded", "unchanged", "not graded"
@@ -102,7 +103,8 @@ def _kind(done: Done) -> str:
 
 def _line(done: Done) -> str:
     head = "[bold]not graded:[/] " if done.failed else ""
-    return f"{head}{escape(done.student)} {done.lesson}: {escape(done.problem)}"
+    student, problem = escape(printable(done.student)), escape(printable(done.problem))
+    return f"{head}{student} {done.lesson}: {problem}"
 
 
 def _summary(lessons: list[Lesson], counts: Counter[tuple[str, str]]) -> tuple[str, str]:

@@ -29,9 +29,19 @@ def packed(r):
 def outcomes(outcome):
     return each(lambda l: replace(l, cases=tuple(replace(c, outcome=outcome(l)) for c in l.cases)))
 
+def shaped(value):
+    return each(lambda l: replace(l, cases=tuple(
+        replace(c, outcome=Outcome(value=value([len(given) for given in c.before]))) for c in l.cases)))
+
 def blob(header, body=b''):
     text = header if isinstance(header, bytes) else json.dumps(header).encode()
     return struct.pack('<Q', len(text)) + text + body
+"""
+
+SEND = """
+def send(kind, content):
+    kernel = get_ipython().kernel
+    kernel.session.send(kernel.iopub_socket, kind, content, parent=kernel.get_parent('shell'))
 """
 
 EQUAL = """
@@ -136,15 +146,15 @@ ATTACKS: dict[str, tuple[str, str]] = {
         "recording of another exercise",
     ),
     "nan": (
-        FORGE + "forge(outcomes(lambda l: Outcome(value=torch.full((5, 8), float('nan')))))",
+        FORGE + "forge(shaped(lambda shape: torch.full(shape, float('nan'))))",
         "entries are nan",
     ),
     "infinite": (
-        FORGE + "forge(outcomes(lambda l: Outcome(value=torch.full((5, 8), float('inf')))))",
+        FORGE + "forge(shaped(lambda shape: torch.full(shape, float('inf'))))",
         "entries are infinite",
     ),
     "wrong_dtypes": (
-        FORGE + "forge(outcomes(lambda l: Outcome(value=torch.zeros(5, 8, dtype=torch.bool))))",
+        FORGE + "forge(shaped(lambda shape: torch.zeros(shape, dtype=torch.bool)))",
         "the result is bool, expected float32",
     ),
     "an_empty_tensor": (
@@ -179,6 +189,11 @@ ATTACKS: dict[str, tuple[str, str]] = {
         + "forge(lambda r: blob({'__metadata__': {'tree': '{}'}, **{str(n): {'dtype': 'F32', 'shape': [0], 'data_offsets': [0, 0]} for n in range(20000)}}))",
         UNREADABLE,
     ),
+    "one_tensor_named_often": (
+        FORGE
+        + 'forge(lambda r: blob(b\'{"__metadata__":{"tree":"{}"},\' + b\',\'.join([b\'"a":{"dtype":"F32","shape":[0],"data_offsets":[0,0]}\'] * 30000) + b\'}\'))',
+        UNREADABLE,
+    ),
     "numbers_too_large": (
         FORGE
         + "forge(lambda r: blob({'__metadata__': {'tree': '{\"int\": \"' + '9' * 100000 + '\"}'}}))",
@@ -209,8 +224,8 @@ ATTACKS: dict[str, tuple[str, str]] = {
     "listens_for_the_seed": (
         "heard = []\ndef hear(lines):\n    heard.append(''.join(lines))\n    return lines\n"
         "get_ipython().input_transformers_cleanup.append(hear)\n"
-        "def attention_scores(q, k):\n    from autograde.rubric import hand_over as grading\n"
-        "    seed = grading._graded().seed\n"
+        "def attention_scores(q, k):\n    from autograde.rubric import session\n"
+        "    seed = session._graded().seeds[0]\n"
         "    raise RuntimeError(f'heard {sum(str(seed) in cell for cell in heard)} of {len(heard)}')",
         "RuntimeError: heard 0 of ",
     ),
@@ -286,6 +301,22 @@ ATTACKS: dict[str, tuple[str, str]] = {
         "No space left",
     ),
     "output_bomb": ("while True:\n    print('x' * 100_000)", "more than 2048 MB of memory"),
+    "a_long_line": ("print('x' * 300_000)", "Not written yet"),
+    "half_a_character": ("print('\\ud800')\nraise ValueError('\\udfff')", "ValueError"),
+    "large_widget_messages": (
+        SEND + "for _ in range(40):\n"
+        "    send('comm_msg', {'comm_id': 'a', 'data': {'state': {'x': 'x' * 20_000_000}}})",
+        "Not written yet",
+    ),
+    "large_lists": (
+        SEND + "for _ in range(30):\n"
+        "    send('display_data', {'data': {'x': [[]] * 3_000_000}, 'metadata': {}})",
+        "Not written yet",
+    ),
+    "a_long_execution_count": (
+        SEND + "send('execute_input', {'code': '', 'execution_count': '9' * 5_000_000})",
+        "Not written yet",
+    ),
     "deaf_loop": (
         "import signal\nfor s in range(1, 65):\n    try: signal.signal(s, signal.SIG_IGN)\n    except (OSError, ValueError): pass\nwhile True: pass",
         "did not stop when it was interrupted",

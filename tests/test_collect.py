@@ -206,7 +206,7 @@ def test_one_students_bad_file_is_left_in_and_the_rest_comes_out(tmp_path: Path)
         "good_1_2_a.ipynb", "inner_3_4_hw.zip", "inner_3_4_hw.zip.d/hw/a.ipynb",
         "inner_3_4_hw.zip.d/hw/again.zip", "wild_4_5_hw.zip",
     }  # fmt: skip
-    assert [left.split(":")[0] for left in done.left] == ["huge_2_3_a.ipynb", "wild_4_5_hw.zip"]
+    assert [left.split("'")[1] for left in done.left] == ["huge_2_3_a.ipynb", "wild_4_5_hw.zip"]
 
 
 def test_a_size_that_lies_gives_no_more_than_it_says(tmp_path: Path) -> None:

@@ -47,13 +47,13 @@ def test_a_wrong_line_has_its_reason(small_class: Lesson) -> None:
     said = words(small_class, "bob")
     assert "Feedback: The causal mask" in said
     assert re.search(r"causal_mask: \d.* of 2 points", said)
-    assert re.search(r"✗ wrong seven tokens \S+", said)
+    assert re.search(r"✗.*causal_mask\(.*, expected ", said)
 
 
 def test_a_misconception_has_its_hint(small_class: Lesson) -> None:
     said = words(small_class, "bob")
-    assert "This is what comes out when one thinks: “diagonal=1 means: with the diagonal.”" in said
-    assert "Hint: It moves the border one column to the right" in said
+    assert "This result usually comes from assuming that diagonal=1 means" in said
+    assert "Hint: " in said
 
 
 def test_the_part_to_read_again_is_the_one_above_the_exercise(small_class: Lesson) -> None:
@@ -99,8 +99,8 @@ def test_a_file_that_is_no_notebook_says_so_first(small_class: Lesson) -> None:
 def test_an_own_text_cell_keeps_its_words_alone(small_class: Lesson) -> None:
     text = page(small_class, "bob")
     assert "My own heading" in text
-    assert "a link" in text
-    assert "example.org" not in text
+    assert "a link (example.org)" in text
+    assert "://" not in text.partition("a link")[2].partition("</p>")[0]
     assert text.count('id="exercises"') == 1
 
 

@@ -108,3 +108,14 @@ def test_booleans_of_value_seven_are_true() -> None:
 def test_what_is_no_recording_is_refused(plain: Any) -> None:
     with pytest.raises(BadData):
         Recording.from_plain(plain)
+
+
+def test_a_header_with_a_name_twice_is_refused() -> None:
+    entry = b'"a":{"dtype":"F32","shape":[0],"data_offsets":[0,0]}'
+    header = b'{"__metadata__":{"tree":"null"},' + b",".join([entry, entry]) + b"}"
+    with pytest.raises(BadData, match="a name twice"):
+        unpack(struct.pack("<Q", len(header)) + header)
+
+
+def test_halves_of_characters_are_replaced() -> None:
+    assert unpack(pack(["\ud800", {"\udfff": 1}])) == ["\ufffd", {"\ufffd": 1}]

@@ -27,8 +27,8 @@ from autograde.lms.classdata import (
 )
 from autograde.lms.spreadsheet import write_table
 from autograde.report.class_report import line_rows, render, tables, write_report
-from autograde.rubric.judge import LineVerdict, Verdict
-from autograde.rubric.key import Wrong
+from autograde.rubric.judge import Failure, LineVerdict, Verdict
+from autograde.rubric.misconceptions import Belief
 
 STUDENTS = ("ada", "bob", "eve", "zoe", "kim")
 
@@ -36,8 +36,8 @@ STUDENTS = ("ada", "bob", "eve", "zoe", "kim")
 def test_a_class_is_read_from_gradebook_and_notebooks(small_class: Lesson) -> None:
     data = read_class(small_class)
     scores = {each.student: each.score for each in data.submissions}
-    assert scores["ada"] == 14
-    assert 0 < scores["bob"] < 14
+    assert scores["ada"] == small_class.points
+    assert 0 < scores["bob"] < scores["ada"]
     assert scores["eve"] == scores["zoe"] == 0
     assert {each.student for each in data.judged} == {"ada", "bob"}
     assert [each.student for each in data.submissions if each.untouched] == ["zoe"]
@@ -87,10 +87,12 @@ def test_csv_holds_the_same(small_class: Lesson, tmp_path: Path) -> None:
         f"02_causal_mask-{name}.csv" for name in ("lines", "misconceptions", "students", "written")
     ]
     with (tmp_path / "02_causal_mask-lines.csv").open(newline="") as file:
-        lines = {(row["exercise"], row["line"]): row for row in csv.DictReader(file)}
-    assert lines["causal_mask", "seven tokens"]["difficulty"] == "0.5"
-    assert lines["causal_mask", "seven tokens"]["wrong"] == "1"
-    assert lines["apply_mask", "hidden nan"]["right"] == "2"
+        lines = list(csv.DictReader(file))
+    bobs = [row for row in lines if row["wrong"] == "1"]  # of two whose work was judged
+    assert {(row["exercise"], row["right"], row["difficulty"]) for row in bobs} == {
+        ("causal_mask", "1", "0.5")
+    }
+    assert {row["right"] for row in lines if row not in bobs} == {"2"}
 
 
 @pytest.mark.parametrize(
@@ -155,10 +157,10 @@ def test_a_problem_has_a_kind_that_names_nobody(problem: str) -> None:
     assert "jane" not in kind_of(problem)
 
 
-def verdict(name: str, *passed: bool | None, note: str = "", attempted: bool = True) -> Verdict:
-    """A verdict by its lines: right, wrong, or held (None)."""
+def verdict(name: str, *passed: bool, note: str = "", attempted: bool = True) -> Verdict:
+    """A verdict by its lines, right or wrong."""
     lines = tuple(
-        LineVerdict(f"line {i}", ok is True, float(ok is True), "" if ok else "why", ok is None)
+        LineVerdict(f"line {i}", ok, float(ok), 1.0, None if ok else Failure("why"))
         for i, ok in enumerate(passed)
     )
     points = sum(line.points for line in lines)
@@ -178,10 +180,10 @@ def test_every_state_of_a_line_is_counted(small_class: Lesson) -> None:
     data = ClassData(
         small_class,
         (
-            submission("a", verdict("causal_mask", True, False, None)),
+            submission("a", verdict("causal_mask", True, False, False)),
             submission("b", verdict("causal_mask", True, True, True)),
             submission("died", replace(verdict("causal_mask", False, False, False), lines=tuple(
-                LineVerdict(f"line {i}", False, 0.0) for i in range(3)))),
+                LineVerdict(f"line {i}", False, 0.0, 1.0) for i in range(3)))),
             submission("c", verdict("causal_mask", False, False, False, attempted=False),
                        verdict("apply_mask", True)),
         ),
@@ -190,7 +192,7 @@ def test_every_state_of_a_line_is_counted(small_class: Lesson) -> None:
     assert counts == [
         {"right": 2, "not judged": 1},
         {"right": 1, "wrong": 1, "not judged": 1},
-        {"right": 1, "held": 1, "not judged": 1},
+        {"right": 1, "wrong": 1, "not judged": 1},
         {"right": 1, "not judged": 2},
     ]
 
@@ -226,11 +228,11 @@ def test_a_lesson_without_questions_has_no_section_for_them(small_class: Lesson)
 
 
 def hostile(small_class: Lesson) -> ClassData:
-    bad = Wrong("x", "<script>1</script>", "<img src=x>", ())
+    bad = Belief("x", "<script>1</script>", "<img src=x>", ())
     return ClassData(
         small_class,
         (
-            submission("<b>x</b>", replace(verdict("causal_mask", False), misconception=bad),
+            submission("<b>x</b>", replace(verdict("causal_mask", False), beliefs=(bad,)),
                        problem="<script>2</script>"),
             submission("=cmd|' /C calc'!A0", verdict("causal_mask", True)),
         ),

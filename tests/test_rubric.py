@@ -102,6 +102,18 @@ def test_an_interrupt_hands_over_what_was_recorded() -> None:
     assert verdict.note == "The rubric was interrupted: a call took too long."
 
 
+def test_after_an_interrupt_no_other_seed_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(x: Tensor) -> Tensor:
+        raise KeyboardInterrupt
+
+    found: list[Recording] = []
+    two_seeds = session.Session((1, 2), found.extend)
+    monkeypatch.setattr(session, "_current", lambda: two_seeds)
+    with pytest.raises(KeyboardInterrupt):
+        simple(interrupted)
+    assert [recording.stopped for recording in found] == [Stop("KeyboardInterrupt", "")]
+
+
 class Doubling(nn.Module):
     def __init__(self, n: int) -> None:
         super().__init__()

@@ -19,7 +19,6 @@ from autograde.cli import main
 from autograde.course import lessons
 from autograde.grading import coordinator, feedback, handed_in, pipeline, state, task, workers
 from autograde.grading.run import Job, Ran
-from autograde.grading.submission import parse_submission
 from autograde.sandbox.wall import missing
 
 STUDENTS = ("perfect", "other")
@@ -282,14 +281,14 @@ def test_a_read_only_course_is_refused(clean: Path) -> None:
 def test_a_fault_of_the_grader_costs_one_submission(
     course: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = pipeline.parse_submission
+    real = handed_in.parse_submission
 
     def parse(content: bytes) -> Any:
         if b"this is other" in content:
             raise ZeroDivisionError("nobody thought of it")
         return real(content)
 
-    monkeypatch.setattr(pipeline, "parse_submission", parse)
+    monkeypatch.setattr(handed_in, "parse_submission", parse)
     code, said = graded()
     assert code == 1
     assert "not graded: other" in said
@@ -304,18 +303,18 @@ def test_a_folder_that_is_a_link_is_not_followed(course: Path) -> None:
     lesson = lessons(course)[LESSON]
     read = handed_in.read_handed_in("other", lesson, ["causal_mask.py", "variants", "*.json"])
     assert list(read.files) == ["causal_mask.ipynb"]
-    assert "was not handed in" in read.remark
+    assert "was not handed in" in read.problem
 
 
 SIZES = {
-    ("causal_mask.ipynb", "data.bin"): ("", "Too large, so left out: data.bin."),
+    ("causal_mask.ipynb", "data.bin"): ("", "Too large, so left out: 'data.bin'."),
     ("my own.ipynb", "data.bin"): (
         "",
-        "The file was called my own.ipynb; it was graded as causal_mask.ipynb. "
-        "Too large, so left out: data.bin.",
+        "The file was called 'my own.ipynb'; it was graded as causal_mask.ipynb. "
+        "Too large, so left out: 'data.bin'.",
     ),
-    ("huge.ipynb",): ("The file has 1001 bytes, more than the 30000000 allowed.",) * 2,
-    ("a.txt", "b.txt", "c.txt", "causal_mask.ipynb"): ("", "Too large, so left out: c.txt."),
+    ("huge.ipynb",): ("The file has 1001 bytes, more than the 30000000 allowed.", ""),
+    ("a.txt", "b.txt", "c.txt", "causal_mask.ipynb"): ("", "Too large, so left out: 'c.txt'."),
 }
 
 
@@ -334,4 +333,4 @@ def test_what_is_too_large_is_named(
     read = handed_in.read_handed_in("other", lessons(course)[LESSON], ["variants", "*.json"])
     problem, remark = SIZES[names]
     assert read.remark == remark
-    assert (problem or "JSON, but not") in parse_submission(read.notebook).problem
+    assert (problem or "JSON, but not") in read.submission.problem

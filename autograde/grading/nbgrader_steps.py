@@ -1,6 +1,7 @@
 """Adapters: grading's steps as steps of nbgrader's own commands, and nbgrader's plug-ins."""
 
 import math
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +16,14 @@ from autograde.course import Lesson, find_root, grade_id, lessons
 from autograde.grading import pipeline
 from autograde.grading.batch import require_wall
 from autograde.grading.gradebook import note_written, save_scores
-from autograde.grading.handed_in import read_files
+from autograde.grading.handed_in import read_files, visible_files
+from autograde.grading.limits import LIMITS
 from autograde.grading.run import figures_of
 from autograde.grading.state import course_secret, keep_ran, one_run, read_ran, seed_of
 from autograde.grading.submission import Submission, read_submission
 from autograde.grading.verdicts import NOTE
 from autograde.grading.versions import Version, notebook, require_newest, versions
-from autograde.sandbox.template import plain_files
+from autograde.grading.words import named
 
 DAY = 24 * 60 * 60
 
@@ -73,9 +75,10 @@ class Run(NbGraderPreprocessor):
         if self.wall:
             require_wall(root)
         nb.metadata[NOTE]["wall"] = bool(self.wall)
-        files, left_out = read_files(plain_files(Path(resources["metadata"]["path"])))
+        folder = Path(resources["metadata"]["path"])
+        files, left_out = read_files(islice(visible_files(folder), LIMITS.files))
         if left_out:
-            self.log.warning("Too large, so left out: %s", ", ".join(left_out))
+            self.log.warning("Too large, so left out: %s", named(left_out))
         ran = pipeline.run(
             nb,
             files,

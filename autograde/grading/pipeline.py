@@ -21,7 +21,7 @@ from autograde.grading.markup import sanitise_text
 from autograde.grading.outputs import Figures, reduce_outputs
 from autograde.grading.run import Ran, figures_of, make_job, put_outputs, run_job
 from autograde.grading.state import seed_of
-from autograde.grading.submission import Submission, parse_submission
+from autograde.grading.submission import Submission
 from autograde.grading.submission import restore as put_back
 from autograde.grading.task import Graded, Scores, Task
 from autograde.grading.verdicts import NOTE, UNJUDGED, graded_note, judge_notebook, show_verdicts
@@ -38,7 +38,7 @@ def grade(task: Task, versions: tuple[Version, ...]) -> Graded:
             started.
     """
     torch.set_num_threads(1)  # as many processes as cores compute already
-    submission = parse_submission(task.handed_in.notebook)
+    submission = task.handed_in.submission
     version = version_of(submission.nb, versions)
     lesson, released, figures = version.lesson, notebook(version), figures_of(version)
 
@@ -72,7 +72,11 @@ def grade(task: Task, versions: tuple[Version, ...]) -> Graded:
 def restore(submission: Submission, released: NotebookNode) -> NotebookNode:
     """The submission with the lesson's own cells put back, and a note on what was wrong with it."""
     submission = put_back(submission, released)
-    submission.nb.metadata[NOTE] = {"problem": submission.problem, "notes": submission.notes}
+    submission.nb.metadata[NOTE] = {
+        "problem": submission.problem,
+        "notes": submission.notes,
+        "remark": " ".join(submission.remarks),
+    }
     return submission.nb
 
 

@@ -25,10 +25,10 @@ from autograde import __version__
 from autograde.course import CourseError, grade_id
 from autograde.grading.handed_in import TIMESTAMP
 from autograde.grading.limits import Limits
+from autograde.grading.notebook_client import TIMED_OUT, GradingClient
 from autograde.grading.outputs import Figures
 from autograde.grading.versions import Version
 from autograde.rubric.recording import FIGURE_MIME
-from autograde.sandbox.notebook_client import TIMED_OUT, GradingClient
 from autograde.sandbox.private import (
     cell_begins,
     open_manager,
@@ -245,7 +245,7 @@ async def _execute(
     with _kernel(folder, wall) as (manager, place):
         client = GradingClient(
             executed.nb,
-            limits.cell_output_bytes,
+            limits,
             km=manager,
             timeout=limits.cell_seconds,
             resources={"metadata": {"path": str(place)}},
@@ -263,10 +263,9 @@ async def _execute(
                 f"The kernel sent what cannot be read ({type(error).__name__}). "
                 "The cells after that were not run."
             )
+    client.join_streams()
     for index in client.flooded:
-        executed.notes[index] = (
-            f"printed more than {limits.cell_output_bytes // 10**6} MB; the rest was cut off"
-        )
+        executed.notes[index] = "showed too much; the rest was cut off"
     return executed
 
 

@@ -2,70 +2,108 @@
 
 import json
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import nbformat
 from nbformat import NotebookNode
 
 from autograde.course import grade_id
+from autograde.grading.limits import LIMITS
+from autograde.rubric.text import well_formed
 
-MAX_BYTES = 30_000_000
-NOT_HANDED_IN = "not handed in"
+NBGRADER = ("grade_id", "checksum")
+"""What is read of nbgrader's metadata: the lesson knows the rest."""
 
 
 @dataclass
 class Submission:
-    """A submission ready to run. `problem` says why it cannot be; `notes` are for each cell."""
+    """A submission ready to run. `problem` says why it cannot be; `notes` are for each cell.
+
+    `remarks` say what was left out of the notebook as a whole.
+    """
 
     nb: NotebookNode
     problem: str = ""
     notes: dict[str, list[str]] = field(default_factory=dict)
+    remarks: list[str] = field(default_factory=list)
 
     def note(self, cell: str, text: str) -> None:
         self.notes.setdefault(cell, []).append(text)
 
 
+def not_readable(problem: str) -> Submission:
+    """The submission of somebody whose notebook cannot be read, for the reason given."""
+    return Submission(nbformat.v4.new_notebook(), problem)
+
+
 def read_submission(path: Path) -> Submission:
-    """The notebook in a file, or an empty one and the problem in words."""
+    """The notebook in a file as it is graded, or an empty one and the problem in words."""
+    return _read(path, parse_submission)
+
+
+def read_whole(path: Path) -> Submission:
+    """The same with all that is in the file: for the student's own copy."""
+    return _read(path, parse_whole)
+
+
+def _read(path: Path, parse: Callable[[bytes], Submission]) -> Submission:
     if not path.is_file() or path.is_symlink():
-        return Submission(nbformat.v4.new_notebook(), "The notebook was not handed in.")
+        return not_readable("The notebook was not handed in.")
+    if (size := path.stat().st_size) > LIMITS.file_bytes:
+        return not_readable(too_large(size))
     try:
-        return parse_submission(path.read_bytes())
+        return parse(path.read_bytes())
     except OSError as error:
-        return Submission(nbformat.v4.new_notebook(), str(error))
+        return not_readable(str(error))
 
 
 def parse_submission(content: bytes) -> Submission:
-    """The notebook that these bytes are, or an empty one and the problem in words."""
+    """The notebook that these bytes are, as it is graded, or an empty one and the problem in words.
+
+    Of a cell only its kind and text are read, and which cell of the lesson it was: nothing else of
+    a file takes part in grading, so nothing else in it can do harm.
+    """
     try:
-        return Submission(_parse(content))
+        return _within_limits(_cells(_content(content)))
     except _Unreadable as error:
-        return Submission(nbformat.v4.new_notebook(), str(error))
+        return not_readable(str(error))
+
+
+def parse_whole(content: bytes) -> Submission:
+    """The notebook that these bytes are, with all that is in it: for the student's own copy."""
+    try:
+        return Submission(_valid(_content(content)))
+    except _Unreadable as error:
+        return not_readable(str(error))
 
 
 def too_large(size: int) -> str:
     """What is said of a notebook of so many bytes."""
-    return f"The file has {size} bytes, more than the {MAX_BYTES} allowed."
+    return f"The file has {size} bytes, more than the {LIMITS.file_bytes} allowed."
 
 
 class _Unreadable(Exception):
     """Says what is wrong with the file."""
 
 
-def _parse(data: bytes) -> NotebookNode:
+def _content(data: bytes) -> dict[str, Any]:
     if not data:
         raise _Unreadable("The file is empty.")
-    if len(data) > MAX_BYTES:
+    if len(data) > LIMITS.file_bytes:
         raise _Unreadable(too_large(len(data)))
     try:
-        content = json.loads(data.decode("utf-8"))
+        content = json.loads(data.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
         raise _Unreadable(f"The file is not JSON, so it is no notebook: {error}") from error
-    if isinstance(content, dict) and set(content) == {NOT_HANDED_IN}:
-        raise _Unreadable(str(content[NOT_HANDED_IN]))
     if not isinstance(content, dict) or not isinstance(content.get("nbformat"), int):
         raise _Unreadable("The file is JSON, but not a notebook.")
+    return content
+
+
+def _valid(content: dict[str, Any]) -> NotebookNode:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what can be put right in the file is put right
@@ -73,12 +111,91 @@ def _parse(data: bytes) -> NotebookNode:
             _, nb = nbformat.validator.normalize(nb, relax_add_props=True)
             nbformat.validate(nb, relax_add_props=True)
     except Exception as error:  # nbformat raises many kinds, also KeyError and AttributeError
-        raise _Unreadable(f"The file is no valid notebook: {_first_line(error)}") from error
+        first = (str(error).splitlines() or [type(error).__name__])[0][:200]
+        raise _Unreadable(f"The file is no valid notebook: {first}") from error
     return NotebookNode(nb)
 
 
-def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0][:200]
+def _cells(content: dict[str, Any]) -> list[NotebookNode]:
+    """The cells of a notebook of any version; before version 4 they lie on worksheets."""
+    sheets = content.get("worksheets") if content["nbformat"] < 4 else [content]
+    found = []
+    for sheet in _list(sheets):
+        for cell in _list(sheet.get("cells") if isinstance(sheet, dict) else None):
+            if not isinstance(cell, dict):
+                raise _Unreadable(f"The file is no valid notebook: a cell is {_kind_of(cell)}.")
+            found.append(_cell(cell))
+    return found
+
+
+def _list(value: object) -> list[Any]:
+    if not isinstance(value, list):
+        raise _Unreadable("The file is no valid notebook: it has no list of cells.")
+    return value
+
+
+def _cell(cell: dict[str, Any]) -> NotebookNode:
+    """A cell with nothing but its kind, its text, and what tells which of the lesson's it was."""
+    source = cell.get("source", cell.get("input", ""))
+    if isinstance(source, list) and all(isinstance(line, str) for line in source):
+        source = "".join(source)
+    if not isinstance(source, str):
+        raise _Unreadable(f"The file is no valid notebook: a cell's text is {_kind_of(source)}.")
+    kind = cell.get("cell_type")
+    read = {
+        "cell_type": kind if kind in ("code", "raw") else "markdown",
+        "metadata": _metadata(cell.get("metadata")),
+        "source": well_formed(source),
+    }
+    if kind == "code":
+        read |= {"outputs": [], "execution_count": None}
+    return NotebookNode(nbformat.from_dict(read))
+
+
+def _metadata(given: object) -> dict[str, Any]:
+    """Its name and checksum, and that its code is folded."""
+    read: dict[str, Any] = {}
+    if not isinstance(given, dict):
+        return read
+    about, view = given.get("nbgrader"), given.get("jupyter")
+    if isinstance(about, dict) and isinstance(about.get("grade_id"), str):
+        read["nbgrader"] = {
+            key: well_formed(about[key]) for key in NBGRADER if isinstance(about.get(key), str)
+        }
+    if isinstance(view, dict) and view.get("source_hidden") is True:
+        read["jupyter"] = {"source_hidden": True}
+    return read
+
+
+def _kind_of(value: object) -> str:
+    return f"of the kind {type(value).__name__}"
+
+
+def _within_limits(cells: list[NotebookNode]) -> Submission:
+    """A submission of the cells that there is room for, the lesson's own first."""
+    submission = not_readable("")
+    last = {name: number for number, cell in enumerate(cells) if (name := grade_id(cell))}
+    own = set(last.values())
+    order = sorted(range(len(cells)), key=lambda number: (number not in own, number))
+    chars, text_chars, kept = LIMITS.source_chars, LIMITS.text_chars, []
+    for number in order[: LIMITS.cells]:
+        cell = cells[number]
+        if cell.cell_type != "code":
+            room = max(0, min(LIMITS.text_cell_chars, text_chars, chars))
+            if len(cell.source) > room:
+                cell.source = f"{cell.source[:room]}\n\n[cut off]"
+                submission.remarks.append("A long text was cut off.")
+            text_chars -= len(cell.source)
+        elif len(cell.source) > chars:
+            cell.source = f"# {len(cell.source)} characters of code are too many; not run"
+            submission.remarks.append("A cell with very much code was not run.")
+        chars -= len(cell.source)
+        kept.append(number)
+    if left := len(cells) - len(kept):
+        submission.remarks.append(f"The notebook has {len(cells)} cells; {left} were left out.")
+    submission.remarks = list(dict.fromkeys(submission.remarks))
+    submission.nb.cells = [cells[number] for number in sorted(kept)]
+    return submission
 
 
 def restore(submission: Submission, released: NotebookNode) -> Submission:

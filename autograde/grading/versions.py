@@ -20,6 +20,7 @@ from nbformat import NotebookNode
 from autograde import __version__
 from autograde.course import CURRICULUM, CourseError, Lesson, grade_id, lessons
 from autograde.grading.state import state_folder
+from autograde.grading.words import named
 
 TOLERANCES = "tolerances.json"
 
@@ -176,7 +177,7 @@ def _unknown(now: Version, then: dict[str, str]) -> str:
 def _changed(now: Version, then: dict[str, str]) -> str:
     current = rules(notebook(now))
     others = sorted(name for name, checksum in then.items() if current.get(name) != checksum)
-    return ", ".join(name.removeprefix("test_") for name in others)
+    return named(name.removeprefix("test_") for name in others)
 
 
 def _worth(lesson: Lesson) -> dict[str, float]:

@@ -6,6 +6,8 @@ import zipfile
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
+from autograde.grading.words import quoted
+
 FLOOR = 100_000_000
 """Up to so many bytes any ratio is fine: a disk has room for that."""
 
@@ -23,9 +25,13 @@ class BadArchive(Exception):
 
 @dataclass(frozen=True)
 class Limits:
-    """How much may come out of one archive, and how much of that from a byte of it."""
+    """How much may come out of one archive, and how much of that from a byte of it.
+
+    Folders count as files: a short path can name a hundred of them.
+    """
 
     files: int = 50_000
+    depth: int = 20
     bytes: int = 8_000_000_000
     file_bytes: int = 50_000_000
     ratio: int = 100
@@ -80,10 +86,10 @@ def _unpack(archive: Path, folder: Path, limits: Limits, nested: bool) -> Unpack
         try:
             inner = _unpack(path, place_for(path), small, nested=True)
         except BadArchive as error:
-            done.left.append(f"{path.relative_to(folder)}: {error}")
+            done.left.append(f"{quoted(path.relative_to(folder))}: {error}")
             continue
         done.files += inner.files
-        done.left += [f"{path.relative_to(folder)}/{left}" for left in inner.left]
+        done.left += [f"{quoted(path.relative_to(folder))}: {left}" for left in inner.left]
     return done
 
 
@@ -92,11 +98,16 @@ def check(members: list[zipfile.ZipInfo], size: int, limits: Limits) -> None:
     if len(members) > limits.files:
         raise BadArchive(f"it holds {len(members)} files, more than the {limits.files} allowed")
     seen: set[str] = set()
+    folders: set[PurePosixPath] = set()
     for info in members:
         if fault := _fault(info):
-            raise BadArchive(f"{info.filename!r} {fault}")
+            raise BadArchive(f"{quoted(info.filename)} {fault}")
+        if len(_path(info).parents) <= limits.depth:  # else it is left in
+            folders.update(_path(info).parents)
+        if len(members) + len(folders) > limits.files:
+            raise BadArchive(f"it holds more than the {limits.files} files and folders allowed")
         if info.filename.casefold() in seen:
-            raise BadArchive(f"{info.filename!r} is in it twice")
+            raise BadArchive(f"{quoted(info.filename)} is in it twice")
         seen.add(info.filename.casefold())
     total = sum(info.file_size for info in members)
     if total > limits.bytes:
@@ -107,9 +118,13 @@ def check(members: list[zipfile.ZipInfo], size: int, limits: Limits) -> None:
         )
 
 
+def _path(info: zipfile.ZipInfo) -> PurePosixPath:
+    return PurePosixPath(info.filename.replace("\\", "/"))
+
+
 def _fault(info: zipfile.ZipInfo) -> str:
     name = info.filename
-    parts = PurePosixPath(name.replace("\\", "/")).parts
+    parts = _path(info).parts
     if name.startswith(("/", "\\")) or PureWindowsPath(name).drive:
         return "is an absolute path"
     if ".." in parts:
@@ -128,9 +143,14 @@ def _take_out(
 ) -> None:
     """Write one member; zipfile gives no more bytes than `check` has counted."""
     if info.file_size > limits.file_bytes:
-        done.left.append(f"{info.filename}: {info.file_size} bytes are too many for one file")
+        done.left.append(
+            f"{quoted(info.filename)}: {info.file_size} bytes are too many for one file"
+        )
         return
-    target = folder.joinpath(*PurePosixPath(info.filename.replace("\\", "/")).parts)
+    if len(_path(info).parents) > limits.depth:
+        done.left.append(f"{quoted(info.filename)}: more than {limits.depth} folders deep")
+        return
+    target = folder.joinpath(*_path(info).parts)
     target.parent.mkdir(parents=True, exist_ok=True)
     with file.open(info) as source, target.open("xb") as copy:
         shutil.copyfileobj(source, copy)

@@ -231,7 +231,8 @@ def _note(folder: Path, lesson: Lesson) -> dict[str, Any] | None:
     if not path.is_file():
         return None
     try:
-        note: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))["metadata"][NOTE]
+        text = path.read_text(encoding="utf-8", errors="replace")  # as earlier versions wrote it
+        note: dict[str, Any] = json.loads(text)["metadata"][NOTE]
         read_verdicts(note)
     except (ValueError, KeyError, TypeError) as error:
         raise CourseError(

@@ -27,6 +27,7 @@ from nbgrader.api import Gradebook, MissingEntry
 from nbgrader.plugins import ExtractorPlugin, FileNameCollectorPlugin
 from traitlets import Int, Unicode
 
+from autograde.grading.words import printable
 from autograde.lms.archives import UNPACKED, BadArchive, Limits, place_for, unpack
 
 CANVAS = re.compile(
@@ -168,18 +169,19 @@ class SafeExtractor(ExtractorPlugin):
         for path in sorted(source.rglob("*")):
             place = target / path.relative_to(source)
             if path.is_symlink():
-                refused.append(f"{path}: it is a link")
+                refused.append(printable(f"{path}: it is a link"))
             elif CANVAS.fullmatch(path.stem) and OF_A_CLASS.search(path.stem):
-                refused.append(f"{path}: that could be a student's file; call it download.zip")
+                said = f"{path}: that could be a student's file; call it download.zip"
+                refused.append(printable(said))
             elif path.suffix.lower() == ".zip":
                 try:
                     unpacked = unpack(path, place_for(place), limits)
                 except BadArchive as error:
-                    refused.append(f"{path}: {error}")
+                    refused.append(printable(f"{path}: {error}"))
                     continue
-                self.log.info("Unpacked %d files of %s", len(unpacked.files), path)
+                self.log.info("Unpacked %d files of %s", len(unpacked.files), printable(path))
                 for left in unpacked.left:
-                    self.log.warning("Left in %s: %s", path.name, left)
+                    self.log.warning("Left in %s: %s", printable(path.name), printable(left))
             elif path.is_file():
                 place.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(path, place)
@@ -222,19 +224,22 @@ class LmsCollector(FileNameCollectorPlugin):
             return None
         student = self._known.get(found.student, found.student)
         if not PLAIN_ID.fullmatch(student):
-            self.log.warning("Left out %s: %r is no id of a student", place, student)
+            self._left_out(place, f"{student!r} is no id of a student")
             return None
         if (student, found.file) in self._seen:
-            self.log.warning("Left out %s: %s handed in %s twice", place, student, found.file)
+            self._left_out(place, f"{student} handed in {found.file} twice")
             return None
         self._seen.add((student, found.file))
         time = found.handed_in or (self._just_late(place) if found.late else None)
         when = {"timestamp": time.isoformat(" ", "seconds")} if time else {}
         return {"student_id": student, "file_id": found.file, **when}
 
+    def _left_out(self, place: Path, reason: str) -> None:
+        self.log.warning("Left out %s: %s", printable(place), printable(reason))
+
     def _just_late(self, place: Path) -> datetime | None:
         if self._due is None:
-            self.log.warning("%s is marked late, but the lesson has no due date", place)
+            self.log.warning("%s is marked late, but the lesson has no due date", printable(place))
             return None
         return self._due + timedelta(seconds=1)
 

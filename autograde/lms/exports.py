@@ -18,6 +18,7 @@ from traitlets import Dict
 from autograde.course import CourseError
 from autograde.course_config import course_config
 from autograde.grading.gradebook import open_gradebook
+from autograde.grading.words import printable
 from autograde.lms.spreadsheet import Cell, safe, write_table
 
 Table = tuple[list[str], list[list[Cell]]]
@@ -95,7 +96,9 @@ class GradeExporter(ExportPlugin):
             return None
         score = _score(found)
         if score.waiting:
-            self.log.warning("%s of %s waits for points given by hand", lesson.name, student.id)
+            self.log.warning(
+                "%s of %s waits for points given by hand", lesson.name, printable(student.id)
+            )
         return score
 
 
@@ -212,7 +215,7 @@ class MoodleExporter(GradeExporter):
             self.log.warning(
                 "No email address for %s: in Moodle, map Username and not Email address, or "
                 "their grades go to the student of the row before",
-                ", ".join(without),
+                ", ".join(map(printable, without)),
             )
         head = ["First name", "Last name", "Username", "Email address", *map(self.title, lessons)]
         return head, [

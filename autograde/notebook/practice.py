@@ -99,12 +99,9 @@ def answer(recorded: list[Recording]) -> None:
     named = before is not None and bool(verdict.beliefs) and before.beliefs == verdict.beliefs
     validating = os.environ.get("NBGRADER_EXECUTION") == "validate"
     standing.remember(verdict.exercise, verdict.points, keep=not validating)
-    judged = (
-        []
-        if run is None or run.number is None
-        else [f"Judged: your cell as run in [{run.number}]."]
-    )
-    said = advice(verdict, named=named) + _next_steps(verdict, named=named) + judged
+    said = advice(verdict, named=named) + _next_steps(verdict, named=named)
+    if not verdict.passed and run is not None and run.number is not None:
+        said.append(f"Judged: your cell as run in [{run.number}].")
     display({"text/plain": to_text(verdict, said), "text/html": to_html(verdict, said)}, raw=True)
     if not verdict.passed:
         # Validate shows the error alone, so there it says what the panel says

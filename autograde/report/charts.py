@@ -17,7 +17,7 @@ from matplotlib.ticker import MaxNLocator
 from autograde.lms.classdata import STATES, ClassData, Submission
 from autograde.rubric.panel import number
 
-COLOURS = ("#eef3f6", "#e6cb72", "#7c8994", "#4e180a")
+COLOURS = ("#eef3f6", "#7c8994", "#4e180a")
 """Of the states, in their order: from light to dark, so that they differ in grey as well."""
 
 MOST_NAMED = 40
@@ -66,7 +66,8 @@ def heatmap(data: ClassData, submissions: list[Submission]) -> Picture:
     figure = Figure(layout="constrained", figsize=(9, 1.4 + 0.21 * len(lines)))
     axes = figure.subplots()
     seaborn.heatmap(
-        np.array(states), vmin=-0.5, vmax=3.5, cmap=ListedColormap(COLOURS), cbar=False, ax=axes,
+        np.array(states), vmin=-0.5, vmax=len(STATES) - 0.5, cmap=ListedColormap(COLOURS),
+        cbar=False, ax=axes,
         linewidths=0.6 if few else 0, linecolor="white",
         xticklabels=[each.student for each in submissions] if few else False,
         yticklabels=[f"{_short(name)}  {i}" for i, (_, name) in enumerate(lines, start=1)],

@@ -13,6 +13,8 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor
 
+from autograde.rubric.text import well_formed
+
 MAX_BYTES = 32 * 1024 * 1024
 MAX_HEADER = 2 * 1024 * 1024
 MAX_DEPTH = 12
@@ -49,13 +51,21 @@ def unpack(data: bytes) -> Plain:
         (header_size,) = struct.unpack("<Q", data[:8])
         if header_size > MAX_HEADER:
             raise BadData(f"a header of {header_size} bytes is more than the {MAX_HEADER} allowed")
-        header = json.loads(data[8 : 8 + header_size])
+        header = json.loads(data[8 : 8 + header_size], object_pairs_hook=_no_name_twice)
         tree = json.loads(header["__metadata__"]["tree"])
         return _from_tree(tree, load(data), MAX_DEPTH)
     except MALFORMED as error:
         raise BadData(f"not a recording: {error}") from error
     except RecursionError as error:
         raise BadData("nested too deeply") from error
+
+
+def _no_name_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A header's part; a name twice costs the reader below far more than its bytes."""
+    read = dict(pairs)
+    if len(read) < len(pairs):
+        raise BadData("a header that has a name twice")
+    return read
 
 
 def _to_tree(value: Plain, tensors: dict[str, Tensor]) -> Any:
@@ -82,8 +92,10 @@ def _to_tree(value: Plain, tensors: dict[str, Tensor]) -> Any:
 def _from_tree(tree: Any, tensors: dict[str, Tensor], depth: int) -> Plain:
     if depth == 0:
         raise BadData("nested too deeply")
-    if tree is None or isinstance(tree, bool | str):
+    if tree is None or isinstance(tree, bool):
         return tree
+    if isinstance(tree, str):
+        return well_formed(tree)
     ((kind, content),) = tree.items()
     match kind:
         case "tensor":
@@ -97,7 +109,8 @@ def _from_tree(tree: Any, tensors: dict[str, Tensor], depth: int) -> Plain:
         case "tuple":
             return tuple(_from_tree(item, tensors, depth - 1) for item in content)
         case "dict":
-            return {str(k): _from_tree(item, tensors, depth - 1) for k, item in content}
+            pairs = ((k, _from_tree(item, tensors, depth - 1)) for k, item in content)
+            return {well_formed(str(k)): item for k, item in pairs}
     raise BadData(f"unknown kind of value {kind!r}")
 
 

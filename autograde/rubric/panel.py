@@ -113,7 +113,7 @@ def to_html(verdict: Verdict, said: list[str]) -> str:
 def box(kind: str, title: str, body: str, name: str) -> str:
     """Return a panel: a title above a body of HTML, an edge in the colour of its kind."""
     return (
-        f'<div class="{name}" style="{BOX};border-left-color:{COLOURS[kind]}">'
+        f'<div class="{name} tex2jax_ignore" style="{BOX};border-left-color:{COLOURS[kind]}">'
         f"<strong>{escape(title)}</strong>{body}</div>"
     )
 

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import zmq
 from jupyter_client.kernelspec import KernelSpec
 from jupyter_client.manager import AsyncKernelManager
 
@@ -12,7 +11,6 @@ from autograde.sandbox.provisioner import WalledProvisioner
 
 KERNEL = "python3"
 WALLED = "walled"
-MAX_MESSAGE_BYTES = 64_000_000
 
 
 def walled_manager(
@@ -21,8 +19,6 @@ def walled_manager(
     """A manager for one kernel behind a wall; it can prepare the kernel of the next notebook."""
     spec = KernelSpec(argv=[], display_name=WALLED, language="python", interrupt_mode="signal")
     manager = AsyncKernelManager(kernel_name=WALLED, transport="ipc")
-    # what a kernel sends is untrusted: a message that is too large closes the connection
-    manager.context.setsockopt(zmq.MAXMSGSIZE, MAX_MESSAGE_BYTES)
     manager._kernel_spec = spec
     provisioner = WalledProvisioner(kernel_spec=spec, parent=manager)
     provisioner.limits = limits or Limits()

@@ -47,7 +47,8 @@ def grade_alone(project: Project, path: Path) -> Graded:
     lesson, released, keys = read_lesson(project, handed_out_for(project, path, submission.nb))
     same_version(lesson, submission.nb, released)
     nb = pipeline.restore(submission, released)
-    nb.metadata[NOTE]["remark"] = REMARK
+    note = nb.metadata[NOTE]
+    note["remark"] = f"{REMARK} {note['remark']}".strip()
     files = {name: file.read_bytes() for file, name in plain_files(path.parent)}
     pipeline.run(nb, files, PRACTICE_SEED, wall=False, figures={})
     verdicts = pipeline.judge(lesson, nb, keys, keys, PRACTICE_SEED)

@@ -14,7 +14,7 @@ from nbformat import NotebookNode
 
 from autograde.course import CourseError, Lesson, grade_id
 from autograde.grading.state import write_whole
-from autograde.grading.submission import Submission, read_submission, restore
+from autograde.grading.submission import Submission, read_whole, restore
 from autograde.notebook import standing
 from autograde.workspace.project import Project, handed_out_for, read_lesson, same_version
 
@@ -65,7 +65,7 @@ def choose(project: Project, names: tuple[str, ...]) -> list[Checked]:
 def _check(project: Project, released: Path) -> Checked:
     path = project.working(released)
     checked = Checked(released.parent.name, path)
-    submission = read_submission(path)
+    submission = read_whole(path)
     if submission.problem:
         checked.refused, checked.begun = submission.problem, path.exists()
         return checked

@@ -12,7 +12,7 @@ import nbformat
 
 from autograde.course import CourseError
 from autograde.grading.state import write_whole
-from autograde.grading.submission import parse_submission
+from autograde.grading.submission import parse_whole
 from autograde.notebook.standing import INDEX
 from autograde.workspace.merge import merge
 from autograde.workspace.project import Project
@@ -165,7 +165,7 @@ def _merged(old: bytes, mine: bytes, released: Path) -> tuple[bytes, str]:
         return (new if mine == old else mine), "new version"
     notebooks = []
     for content in (old, mine, new):
-        parsed = parse_submission(content)
+        parsed = parse_whole(content)
         if parsed.problem:
             raise CourseError(parsed.problem)
         notebooks.append(parsed.nb)

@@ -49,7 +49,7 @@ display({{"application/vnd.jupyter.widget-view+json": {{"model_id": "x", "versio
          "text/plain": f"<script>{{act}}</script>"}}, raw=True)
 display({{"image/png": "\\"><script>window.evil = 1</script>", "text/plain": ""}}, raw=True)
 about = {{"alt": "\\"><script>window.evil = 1</script>", "width": "1\\" onload=\\"window.evil=1"}}
-data = {{"image/png": "iVBORw0KGgo=", "text/plain": ""}}
+data = {{"image/png": "iVBORw0KGgoAAAANSUhEUgAAAAEAAAAB", "text/plain": ""}}
 display(data, metadata={{"image/png": about}}, raw=True)
 print(f"</pre><script>{{act}}</script>\\x1b]8;;javascript:window.evil=1\\x1b\\\\link\\x1b]8;;\\x1b\\\\")
 raise ValueError(f"<script>{{act}}</script>")

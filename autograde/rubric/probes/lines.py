@@ -56,6 +56,8 @@ def rubric(
                 missing = getattr(error, "name", None) if isinstance(error, NameError) else None
                 stopped = Stop(type(error).__name__, str(error), missing or "")
             recordings.append(Recording(exercise, tuple(r.lines), stopped))
+            if interrupt is not None:
+                break  # the same call would hang on the next seed, deaf to the one interrupt
         now.finish(recordings)
         if interrupt is not None:
             raise interrupt

@@ -1,0 +1,236 @@
+"""The notebook client that grading uses: bounded output, a quick start, no waiting for the deaf."""
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from queue import Empty
+from typing import Any, cast
+
+import zmq
+from jupyter_client.asynchronous.client import AsyncKernelClient
+from jupyter_client.session import Session
+from nbclient import NotebookClient
+from nbclient.exceptions import DeadKernelError
+from nbformat import NotebookNode
+
+from autograde.course import grade_id
+from autograde.grading.limits import LIMITS, Limits
+from autograde.grading.outputs import as_on_a_terminal, plain_content
+from autograde.rubric.recording import MIME
+
+NO_MORE_INPUT = "\x04"
+MAX_QUESTIONS = 50
+TIMED_OUT = "CellTimeoutError"
+OUTPUTS = ("stream", "display_data", "execute_result", "update_display_data", "error")
+UPDATE = "update_display_data"
+OTHERS = ("status", "execute_input", "clear_output")
+MAX_EXECUTION_COUNT = 1_000_000
+LARGE = 100_000
+"""Bytes of a message that is not small. Small ones say when a cell begins and ends."""
+START_SECONDS = 30
+ANSWER_SECONDS = 5
+ALIVE_SECONDS = 0.1
+
+
+class SizedSession(Session):
+    """Messages from a kernel, each with the number of its bytes. `cut` says that only the kind of
+    one was read: it is too large, or there were many large ones before."""
+
+    limits = LIMITS
+    received = 0
+
+    def deserialize(
+        self, msg_list: list[Any], content: bool = True, copy: bool = True
+    ) -> dict[str, Any]:
+        size = sum(map(len, msg_list))
+        if size > LARGE:
+            self.received += size
+        cut = max(size - self.limits.message_bytes, self.received - self.limits.received_bytes) > 0
+        if cut and size > LARGE:
+            _, *about = msg_list[:4]
+            if sum(map(len, about)) > LARGE:
+                raise ValueError(f"a head of {sum(map(len, about))} bytes")
+            msg_list = [self.sign([*about, b"{}"]), *about, b"{}"]
+        read = super().deserialize(msg_list, content, copy)
+        return {**read, "size": size, "cut": cut and size > LARGE}
+
+
+class GradingClient(NotebookClient):
+    """A notebook client that keeps only so much of what is sent to it, and goes on after errors."""
+
+    def __init__(self, nb: NotebookNode, limits: Limits, **options: Any) -> None:
+        super().__init__(
+            nb,
+            interrupt_on_timeout=True,
+            error_on_timeout={"ename": TIMED_OUT, "evalue": "", "traceback": []},
+            allow_errors=True,
+            coalesce_streams=False,  # in time that grows with the square of a line's length
+            record_timing=False,
+            store_widget_state=False,
+            shutdown_kernel="immediate",
+            **options,
+        )
+        self._limits = limits
+        self._bytes: Counter[int] = Counter()
+        self._all: Counter[str] = Counter()
+        self.flooded: set[int] = set()
+        self.told = False
+
+    @property
+    def kernel(self) -> AsyncKernelClient:
+        return cast(AsyncKernelClient, self.kc)
+
+    def tell(self, code: str) -> None:
+        """Have the kernel run a line of the grader's own; nothing waits for it."""
+        self.kernel.execute(code, silent=True, store_history=False)
+
+    @asynccontextmanager
+    async def telling(self, secret: str) -> AsyncIterator["asyncio.Task[None]"]:
+        """Tell the kernel a secret when it first asks for input in a cell that may; the teller.
+
+        What the kernel sends is untrusted: if it cannot be read the teller ends, and the end of
+        this block raises what went wrong.
+        """
+        teller = asyncio.create_task(self._tell_when_asked(secret))
+        try:
+            yield teller
+        finally:
+            teller.cancel()
+            with suppress(asyncio.CancelledError):
+                await teller
+
+    async def _tell_when_asked(self, secret: str) -> None:
+        for _ in range(MAX_QUESTIONS):  # answers that nobody reads would fill the socket, and block
+            await self.kernel.get_stdin_msg()
+            tell = self.kernel.allow_stdin and not self.told
+            self.kernel.input(secret if tell else NO_MORE_INPUT)
+            self.told = self.told or tell
+        self.kernel.stdin_channel.stop()  # else what nobody reads any more fills the memory
+        raise ValueError("the kernel asks for input again and again")
+
+    def process_message(
+        self, msg: dict[str, Any], cell: NotebookNode, cell_index: int
+    ) -> NotebookNode | None:
+        kind, content = msg["msg_type"], msg["content"]
+        count = content.get("execution_count")
+        if type(count) is not int or not 0 < count < MAX_EXECUTION_COUNT:
+            content.pop("execution_count", None)
+        if kind in OUTPUTS:
+            content = plain_content(kind, content)
+            if msg["cut"] or not self._has_room(kind, content, cell, cell_index):
+                self.flooded.add(cell_index)
+                return None
+        elif kind.startswith("comm"):
+            if not self._add("comm", msg["size"], self._limits.comm_bytes):
+                return None
+            if not self._add("comms", 1, self._limits.comm_messages):
+                return None
+        elif kind not in OTHERS:
+            return None
+        return super().process_message({**msg, "content": content}, cell, cell_index)
+
+    def _has_room(
+        self, kind: str, content: dict[str, Any], cell: NotebookNode, cell_index: int
+    ) -> bool:
+        """Take the room of an output, if there is enough.
+
+        Printing too much must not cost the recording, so that has a limit of its own.
+        """
+        size = len(str(content))
+        if MIME in content.get("data", {}) and (grade_id(cell) or "").startswith("test_"):
+            return self._add("recordings", size, self._limits.recording_bytes)
+        if kind == UPDATE:  # it stands wherever that display stands
+            places = self._display_id_map.get(content.get("transient", {}).get("display_id"), {})
+            size *= max(1, sum(map(len, places.values())))
+            if not self._add("updates", 1, self._limits.comm_messages):
+                return False
+        elif kind != "stream" and not self._add("outputs", 1, self._limits.outputs):
+            return False
+        self._bytes[cell_index] += size
+        return self._bytes[cell_index] <= self._limits.cell_output_bytes and self._add(
+            "bytes", size, self._limits.output_bytes
+        )
+
+    def _add(self, what: str, number: int, most: int) -> bool:
+        """Count so many more of something, unless that is too much."""
+        if self._all[what] + number > most:
+            return False
+        self._all[what] += number
+        return True
+
+    def output(
+        self, outs: list[NotebookNode], msg: dict[str, Any], display_id: str | None, cell_index: int
+    ) -> NotebookNode | None:
+        """As in the parent class; all that a cell prints to one stream becomes one output."""
+        out = super().output(outs, msg, display_id, cell_index)
+        if out is None or out.output_type != "stream":
+            return out
+        earlier = next((o for o in outs[:-1] if o.get("name") == out.name), None)
+        if earlier is None:
+            out.text = [out.text]  # joined at the end: each time would be quadratic
+        else:
+            earlier.text.append(outs.pop().text)
+        return out
+
+    def join_streams(self) -> None:
+        """Make what each cell printed one text, as a terminal shows it; standard output first."""
+        for cell in self.nb.cells:
+            outputs = cell.get("outputs", [])
+            for output in outputs:
+                if output.output_type == "stream":
+                    output.text = as_on_a_terminal("".join(output.text))
+            for i in range(len(outputs) - 1):  # the two arrive in any order
+                if [o.get("name") for o in outputs[i : i + 2]] == ["stderr", "stdout"]:
+                    outputs[i : i + 2] = [outputs[i + 1], outputs[i]]
+
+    async def async_start_new_kernel_client(self) -> AsyncKernelClient:
+        """Connect, and wait until the kernel answers and its output arrives, but no longer."""
+        self.kc = cast(Any, self.km).client()
+        session = self.kernel.session
+        self.kernel.session = SizedSession(key=session.key, session=session.session)
+        self.kernel.session.limits = self._limits
+        # what is larger closes the connection; what does not fit waits in the kernel's own memory
+        self.kernel.context.setsockopt(zmq.MAXMSGSIZE, self._limits.socket_bytes)
+        self.kernel.context.setsockopt(zmq.RCVHWM, self._limits.waiting_messages)
+        # messages on other channels would never be read
+        self.kernel.start_channels(hb=False, control=False)
+        self.kernel.allow_stdin = False
+        until = time.monotonic() + START_SECONDS
+        while time.monotonic() < until:
+            if await self.answers(within=1) and await self._output_arrives():
+                return self.kernel
+            await self._async_check_alive()
+        raise DeadKernelError(f"the kernel did not answer within {START_SECONDS} s")
+
+    async def _output_arrives(self) -> bool:
+        try:
+            await self.kernel.get_iopub_msg(timeout=0.2)
+        except Empty:
+            return False
+        return True
+
+    async def answers(self, within: float = ANSWER_SECONDS) -> bool:
+        """Whether the kernel answers: it is not deaf to interrupts, in a cell that is over."""
+        request = self.kernel.kernel_info()
+        until = time.monotonic() + within
+        while (left := until - time.monotonic()) > 0:
+            try:
+                reply = await self.kernel.get_shell_msg(timeout=left)
+            except Empty:
+                return False
+            if reply["parent_header"].get("msg_id") == request:
+                return True
+        return False
+
+    async def _async_poll_kernel_alive(self) -> None:
+        """As in the parent class, which looks once a second."""
+        while True:
+            await asyncio.sleep(ALIVE_SECONDS)
+            try:
+                await self._async_check_alive()
+            except DeadKernelError:
+                await asyncio.sleep(ALIVE_SECONDS)  # what it sent before may still arrive
+                cast(Any, self.task_poll_for_reply).cancel()
+                return

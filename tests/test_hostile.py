@@ -1,0 +1,422 @@
+"""Small files that hurt: each row is a file or a text, what it must not cost, and what is said."""
+
+import json
+import time
+import tracemalloc
+import zipfile
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import nbformat
+import pytest
+from downloads import zipped
+from nbformat import NotebookNode
+
+from autograde.course import Lesson
+from autograde.grading import feedback, handed_in, pipeline
+from autograde.grading.limits import LIMITS
+from autograde.grading.markup import sanitise_text
+from autograde.grading.outputs import as_on_a_terminal, plain_content, reduce_outputs
+from autograde.grading.submission import parse_submission
+from autograde.grading.task import Marks
+from autograde.grading.words import named, printable, quoted
+from autograde.lms.archives import BadArchive, Limits, unpack
+
+NOTHING = nbformat.v4.new_notebook()
+MAY_KEEP = {"href", "rel", "target", "scope"}
+
+
+def shown(text: str, kind: str = "markdown") -> str:
+    """What pages show of a student's text cell."""
+    cell = NotebookNode(cell_type=kind, source=text, metadata=NotebookNode())
+    nb = NotebookNode(cells=[cell])
+    sanitise_text(nb, NOTHING)
+    assert nb.cells[0].cell_type == "markdown"
+    return str(nb.cells[0].source)
+
+
+class Attributes(HTMLParser):
+    """Collects the elements of a page and their attributes."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.found: dict[str, str | None] = {}
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.found |= dict(attrs)
+
+
+MARKS = {
+    "full credit": '<div class="full-credit">click me</div>',
+    "a cell of nbgrader": (
+        '<div class="nbgrader_cell"><input id="test_causal_mask" class="score">'
+        '<button class="full-credit">ok</button></div>'
+    ),
+    "an id": '<p id="test_causal_mask">a</p>',
+    "a name": '<a name="causal_mask-comment">a</a>',
+    "data": '<span data-toggle="modal" data-target="#x" data-bs-content="a">a</span>',
+    "style": '<div style="position:fixed;inset:0">a</div>',
+    "a label": '<label for="test_causal_mask">a</label>',
+    "access key": '<p accesskey="a" tabindex="1" contenteditable autofocus>a</p>',
+    "heading": "# full-credit",
+    "fenced": "```html\n<div class='full-credit'>\n```",
+    "table": '<table><tr><td class="full-credit" id="b">a</td></tr></table>',
+    "broken": "<div class='full-credit'\n>a</div><div\tclass=no-credit/>",
+    "namespaces": '<svg><style><a id="</style><div class=full-credit>">',
+    "mathml": '<math><mtext><table><mglyph><style><!--</style><p class="full-credit">',
+    "reference": "[a]: https://e.org 'x\" class=\"full-credit'\n[a]",
+    "link title": "[a](https://e.org '\" class=\"full-credit')",
+    "picture": '![" class="full-credit](https://e.org/a.png)',
+    "code span": "`<div class=full-credit>`",
+    "entity": "&lt;div class=full-credit&gt;",
+    "raw again": "&#10;&#10;<div class=full-credit>",
+    "block ends": "a</div>\n\n<div class=full-credit>",
+}
+"""Text cells that would be buttons, fields or cells of Formgrader's page."""
+
+
+@pytest.mark.parametrize("name", MARKS)
+@pytest.mark.parametrize("kind", ["markdown", "raw"])
+def test_no_element_can_be_found_by_the_page(name: str, kind: str) -> None:
+    source = shown(MARKS[name], kind)
+    assert "\n" not in source
+    seen = Attributes(source)
+    assert set(seen.found) <= MAY_KEEP
+    assert not seen.tags & {"input", "button", "label", "svg", "math", "style", "img", "form"}
+
+
+LINKS = {
+    "https://example.org/a": ("https://example.org/a", "(example.org)"),
+    "https://google.com@evil.org/": ("https://google.com@evil.org/", "(evil.org)"),
+    "//evil.org/a": (None, ""),
+    "/formgrader/api": (None, ""),
+    "?x": (None, ""),
+    "javascript:evil()": (None, ""),
+    "data:text/html,x": (None, ""),
+}
+
+
+@pytest.mark.parametrize("address", LINKS)
+def test_a_link_opens_apart_and_shows_its_host(address: str) -> None:
+    for text in (f"[read]({address})", f'<a href="{address}" target=_top rel=opener>read</a>'):
+        seen = Attributes(source := shown(text))
+        href, host = LINKS[address]
+        assert seen.found.get("href") == href
+        assert host in source
+        assert not href or seen.found["rel"] == "noopener noreferrer"
+        assert seen.found.get("target", "_blank") == "_blank"
+
+
+FORMULAS = [
+    r"$\href{//evil.org}{x}$",
+    "$&#92;href{//evil.org}{x}$",
+    "$\\hr<!-- -->ef{//evil.org}{x}$",
+    r"$\hrefé{x}$",
+    r"$\href1{x}$",
+    r'$\mmlToken{mi}[class="full-credit"]{x}$',
+    r"$\bbox[10000px,border:9px]{x}$",
+    r"$\class{full-credit}{x}$",
+    r"$\cssId{a}{x}$",
+    r"$\def\x{\href}$",
+    r"$\let\x\href$",
+    r"$\newcommand{\x}{\href}$",
+    r"$\hr\href ef{x}$",
+    r"\begin{align}\href{x}{y}\end{align}",
+    r"$$\style{position:fixed}{x}$$",
+]
+
+
+@pytest.mark.parametrize("formula", FORMULAS)
+def test_formulas_make_no_links_and_no_names(formula: str) -> None:
+    source = shown(formula)
+    for command in (
+        "href",
+        "mmlToken",
+        "bbox",
+        "class",
+        "cssId",
+        "def",
+        "let",
+        "newcommand",
+        "style",
+    ):
+        assert f"\\{command}" not in source
+
+
+def test_formulas_and_pictures_of_a_text_are_shown() -> None:
+    assert r"$\frac{1}{\sqrt{d_k}} \cdot q_1 k_1$" in shown(r"$\frac{1}{\sqrt{d_k}} \cdot q_1 k_1$")
+    assert "[picture: image.png]" in shown("![image.png](attachment:image.png)")
+
+
+ROOM = LIMITS.text_cell_chars
+COSTLY = {
+    "parentheses": "[a](" * (ROOM // 4),
+    "brackets": "[" * ROOM,
+    "headings": "# a\n" * (ROOM // 4),
+    "divs": "<div>" * (ROOM // 5),
+    "tables": "|a" * 100 + "\n" + "|-" * 100 + "\n" + ("|" * 100 + "\n") * (ROOM // 150),
+    "environments": r"\begin{a}" * (ROOM // 9),
+    "definitions": "a\n: b\n" * (ROOM // 6),
+    "emphasis": "*a _b " * (ROOM // 6),
+    "quotes": ">" * ROOM,
+    "lists": "\n".join("  " * depth + "- a" for depth in range(190)),
+}
+
+
+@pytest.mark.parametrize("name", COSTLY)
+def test_a_text_as_long_as_it_may_be_is_shown_soon(name: str) -> None:
+    began = time.process_time()
+    assert len(shown(COSTLY[name])) < 20 * ROOM
+    assert time.process_time() - began < 5
+
+
+def notebook(*cells: Any, **more: Any) -> bytes:
+    return json.dumps(
+        {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": cells} | more
+    ).encode()
+
+
+def code(source: Any = "1", **more: Any) -> dict[str, Any]:
+    return {"cell_type": "code", "id": "a", "metadata": {}, "source": source, "outputs": [],
+            "execution_count": None} | more  # fmt: skip
+
+
+ODD = {
+    **{f"nbgrader is {v!r}": notebook(code(metadata={"nbgrader": v})) for v in ([], "a", None, 1)},
+    "a name that is a list": notebook(code(metadata={"nbgrader": {"grade_id": ["a"]}})),
+    "metadata that is a list": notebook(code(metadata=[1])),
+    "a surrogate": notebook(code("'\ud800'"), code("\udfff", cell_type="markdown")),
+    "an attachment": notebook(
+        {"cell_type": "markdown", "source": "![a](attachment:b.png)", "attachments": {"b.png": 1}}
+    ),
+    "an id twice": notebook(code(), code()),
+    "an execution count": notebook(code(execution_count="9" * 1000)),
+    "deep metadata": notebook(metadata=json.loads("[" * 400 + "]" * 400)),
+    "a byte order mark": b"\xef\xbb\xbf" + notebook(code()),
+    "version 3": json.dumps(
+        {"nbformat": 3, "worksheets": [{"cells": [{"cell_type": "code", "input": "1"}]}]}
+    ).encode(),
+    "a kind of its own": notebook(code(cell_type="<script>")),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_an_odd_notebook_is_read(lesson: Lesson, name: str) -> None:
+    released = nbformat.read(lesson.released_notebook, as_version=4)
+    submission = parse_submission(ODD[name])
+    assert submission.problem == ""
+    nb = pipeline.restore(submission, released)
+    nbformat.validate(nb)
+    nbformat.writes(nb).encode()
+    sanitise_text(nb, released)
+    marks = Marks().graded_again(pipeline.scores_of(nb, released, {}))
+    assert feedback.page(pipeline.to_file(nb), "a", marks)
+
+
+NO_NOTEBOOKS = {
+    b'{"nbformat": 4}': "no list of cells",
+    b'{"nbformat": 4, "cells": [[]]}': "a cell is of the kind list",
+    b'{"nbformat": 4, "cells": [{"source": {}}]}': "a cell's text is of the kind dict",
+    b'{"not handed in": "18 points, says the grader"}': "The file is JSON, but not a notebook.",
+    b"[" * 100_000: "not JSON",
+    b'{"nbformat": 1' + b"0" * 5000 + b"}": "not JSON",
+}
+
+
+@pytest.mark.parametrize("content", NO_NOTEBOOKS, ids=range(len(NO_NOTEBOOKS)))
+def test_what_is_no_notebook_has_the_graders_own_words(content: bytes) -> None:
+    assert NO_NOTEBOOKS[content] in parse_submission(content).problem
+
+
+MANY = {
+    "cells": (notebook(*[code()] * (LIMITS.cells + 9)), "509 cells; 9 were left out"),
+    "code": (notebook(code("#" * LIMITS.source_chars + "#")), "very much code was not run"),
+    "a text": (notebook(code("a" * (ROOM + 1), cell_type="markdown")), "long text was cut off"),
+    "texts": (notebook(*[code("a" * ROOM, cell_type="markdown")] * 9), "long text was cut off"),
+}
+
+
+@pytest.mark.parametrize("name", MANY)
+def test_what_is_too_much_is_left_out_and_said(name: str) -> None:
+    content, said = MANY[name]
+    read = parse_submission(content)
+    assert said in " ".join(read.remarks)
+    assert len(read.nb.cells) <= LIMITS.cells
+    assert sum(len(cell.source) for cell in read.nb.cells) <= LIMITS.source_chars
+
+
+def test_the_lessons_own_cells_come_before_a_thousand_others() -> None:
+    named_cell = code("mine", metadata={"nbgrader": {"grade_id": "a"}})
+    read = parse_submission(notebook(*[code()] * 1000, named_cell))
+    assert read.nb.cells[-1].source == "mine"
+
+
+def test_brackets_take_a_bounded_number_of_bytes() -> None:
+    content = b'{"nbformat": 4, "cells": [], "metadata": [' + b"[]," * 100_000 + b"[]]}"
+    tracemalloc.start()
+    parse_submission(content)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 40 * len(content)
+
+
+def png(width: int, height: int, size: int = 40) -> str:
+    import base64
+    import struct
+
+    head = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + struct.pack(">II", width, height)
+    return base64.b64encode(head.ljust(size, b"\0")).decode()
+
+
+def display(**data: Any) -> NotebookNode:
+    return NotebookNode(
+        output_type="display_data", data=NotebookNode(data), metadata=NotebookNode()
+    )
+
+
+def reduced(*outputs: NotebookNode) -> list[NotebookNode]:
+    nb = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("1")])
+    nb.cells[0].outputs = list(outputs)
+    reduce_outputs(nb, {})
+    return list(nb.cells[0].outputs)
+
+
+def picture(width: int, height: int, size: int = 40) -> NotebookNode:
+    return display(**{"image/png": png(width, height, size)})
+
+
+OUTPUTS: dict[str, tuple[Callable[[], list[NotebookNode]], int]] = {
+    "a picture": (lambda: [picture(100, 100)], 1),
+    "many pixels": (lambda: [picture(60_000, 60_000)], 0),
+    "no pixels": (lambda: [picture(0, 10)], 0),
+    "no picture": (lambda: [display(**{"image/png": "AAAA"})], 0),
+    "many pictures": (lambda: [picture(1, 1)] * 300, LIMITS.pictures + 1),
+    "large pictures": (lambda: [picture(1, 1, 1_000_000)] * 9, 4),
+    "much text": (
+        lambda: [display(**{"text/plain": "a" * 30_000})] * 60,
+        LIMITS.page_chars // (LIMITS.output_chars + 11) + 1,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OUTPUTS)
+def test_a_page_has_room_for_so_much(name: str) -> None:
+    make, left = OUTPUTS[name]
+    found = reduced(*make())
+    assert len(found) == left
+    if len(make()) > max(left, 1):
+        assert found[-1].text == "[cut off]"
+
+
+MESSAGES = [
+    ("stream", {"name": ["a"], "text": "\ud800" + "x" * 100_000}),
+    ("stream", {}),
+    ("error", {"ename": "\udfff", "evalue": "x" * 10**6, "traceback": ["x" * 10**5] * 99}),
+    ("error", {"ename": {}, "traceback": "abc"}),
+    ("display_data", {"data": [], "metadata": [], "transient": []}),
+    ("display_data", {"data": {"text/plain": "\ud800", "text/html": "<b>"}, "metadata": {}}),
+    ("execute_result", {"data": {"text/plain": ["x"]}, "metadata": {"image/png": {"alt": 1}}}),
+]
+
+
+@pytest.mark.parametrize(("kind", "content"), MESSAGES)
+def test_a_message_becomes_plain_text_of_a_bounded_length(kind: str, content: Any) -> None:
+    read = plain_content(kind, content)
+    text = json.dumps(read, ensure_ascii=False)
+    text.encode()
+    assert len(text) < 60 * LIMITS.output_chars
+    assert "text/html" not in text
+
+
+def test_what_is_printed_is_as_on_a_terminal() -> None:
+    assert as_on_a_terminal("10%\r50%\r99%\r\nab\b\bcd\n\b") == "99%\ncd\n"
+    began = time.process_time()
+    assert as_on_a_terminal("x" * 300_000) == "x" * 300_000
+    as_on_a_terminal("x\r" * 300_000 + "x" * 300_000 + "\b" * 300_000)
+    assert time.process_time() - began < 2
+
+
+def test_words_of_a_student_are_quoted_escaped_and_short() -> None:
+    assert quoted("\x1b[2J\u202e'" + "a" * 99) == repr("\x1b[2J\u202e'" + "a" * 53 + "…")
+    assert named(["mask", "a b", *"cdefg"]) == "mask, 'a b', c, d, e and 2 more"
+    line = printable("not graded: \x1b]0;x\x07\r\n" + "a" * 9999)
+    assert line.isprintable()
+    assert len(line) < 1_100
+
+
+def submitted(tmp_path: Path, *names: str) -> handed_in.HandedIn:
+    lesson = SimpleNamespace(
+        root=tmp_path, name="01_a", notebook="a", folder=tmp_path / "source" / "01_a"
+    )
+    lesson.folder.mkdir(parents=True, exist_ok=True)
+    (lesson.folder / "data.txt").write_text("the lesson's own")
+    for name in names:
+        path = tmp_path / "submitted" / "eve" / "01_a" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(notebook(code()))
+    return handed_in.read_handed_in("eve", lesson, [])  # type: ignore[arg-type]  # no whole lesson
+
+
+def can_be_written(read: handed_in.HandedIn, folder: Path) -> None:
+    for name, content in (read.files | {"a.html": b""}).items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+
+
+FOLDERS = {
+    "the notebook's name on a folder": (("a.ipynb/x.txt",), "a.ipynb was not handed in"),
+    "the page's name on a folder": (("a.ipynb", "a.html/x"), ""),
+    "a folder called like the lesson's file": (("a.ipynb", "data.txt/x"), ""),
+    "very deep": (("a.ipynb", "d/" * 60 + "x"), ""),
+    "escapes in a name": (
+        ("\x1b[31mred.ipynb", "\x1b.ipynb"),
+        r"'\x1b.ipynb', '\x1b[31mred.ipynb'",
+    ),
+    "half a character": ((b"\xff.ipynb".decode("utf-8", "surrogateescape"),), ""),
+}
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_odd_folders_are_read(tmp_path: Path, name: str) -> None:
+    names, problem = FOLDERS[name]
+    read = submitted(tmp_path, *names)
+    assert problem in read.problem
+    assert bool(problem) == bool(read.problem)
+    assert read.submission.problem == read.problem
+    f"{read.problem} {read.remark}".encode()
+    can_be_written(read, tmp_path / "autograded")
+
+
+def test_many_files_are_left_out_and_said(tmp_path: Path) -> None:
+    read = submitted(tmp_path, "a.ipynb", *(f"{n}.txt" for n in range(LIMITS.files + 5)))
+    assert f"{LIMITS.files + 6} files were handed in; 6 were left out." in read.remark
+    assert len(read.files) == LIMITS.files + 1  # and the lesson's own
+    assert read.problem == ""
+    assert read.remark in read.submission.remarks
+
+
+def test_a_zip_of_deep_paths_is_unpacked_as_far_as_it_is_shallow(tmp_path: Path) -> None:
+    deep = {f"{n}/" + "d/" * 100 + "a.ipynb": "1" for n in range(3000)}
+    (tmp_path / "class.zip").write_bytes(zipped({"ada.ipynb": "1", **deep}))
+    began = time.process_time()
+    done = unpack(tmp_path / "class.zip", tmp_path / "out", Limits())
+    assert time.process_time() - began < 10
+    assert [path.name for path in done.files] == ["ada.ipynb"]
+    assert len(done.left) == 3000
+    assert "more than 20 folders deep" in done.left[0]
+
+
+def test_folders_count_as_files(tmp_path: Path) -> None:
+    path = tmp_path / "class.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        for n in range(60):
+            archive.writestr("/".join([str(n), *"abcdefghij"]), "")
+    with pytest.raises(BadArchive, match="files and folders"):
+        unpack(path, tmp_path / "out", Limits(files=500))
