@@ -323,8 +323,8 @@ class LayerProbe:
 
 
 def first_of(output: Any) -> Any:
-    """Return the output itself, or the first of a tuple (output, weights)."""
-    return output[0] if isinstance(output, tuple) else output
+    """Return the output itself, or the first of a pair (output, weights)."""
+    return output[0] if isinstance(output, tuple | list) else output
 
 
 def _kinds(layer: nn.Module, name: str, kind: type[nn.Module]) -> str:
