@@ -173,6 +173,8 @@ my_guess = None  # a number from 0 to 1
 # %%
 seeing_pads, maps = think(ids, places, not_yet.expand(3, longest, longest), added)
 beside(my_guess, round(seeing_pads[0, -1, encode(["yes"])[0]].item(), 2))
+
+# %%
 say(seeing_pads)
 
 # %% jupyter={"source_hidden": true}
@@ -215,6 +217,8 @@ my_guess = None  # a list of three numbers
 
 # %%
 beside(my_guess, [round(w, 2) for w in torch.softmax(torch.tensor([1.0, 2.0, float("-inf")]), dim=-1).tolist()])
+
+# %%
 print("the softmax of 1 and 2:", [round(w, 2) for w in torch.softmax(torch.tensor([1.0, 2.0]), dim=-1).tolist()])
 print("exp(-inf) =", torch.tensor(float("-inf")).exp().item())
 
@@ -413,6 +417,8 @@ batch_scores = scores_of(789, batch)  # (3, 6, 6)
 unmasked = torch.softmax(batch_scores / math.sqrt(2), dim=-1)[2, :2, 2:].sum(dim=-1).mean().item()
 causal_only = causal_weights(batch_scores, 2)  # (3, 6, 6)
 beside(my_guess, (round(unmasked, 2), round(causal_only[2, :2, 2:].sum(dim=-1).mean().item(), 2)))
+
+# %% tags=["raises-exception"]
 print("what the last pad gives to pads:", round(causal_only[2, 5, 2:].sum().item(), 2))
 
 # %% [markdown]
@@ -496,6 +502,8 @@ my_guess = None  # a number from 0 to 3
 hidden = not_yet | pad[:, None, :]  # (3, n, n): the future, and every key that is a pad
 ruined, _ = think(ids, places, hidden, added)
 beside(my_guess, int(ruined[:, -1].isnan().any(dim=-1).sum()))
+
+# %%
 say(ruined)
 
 # %% [markdown]
@@ -575,6 +583,8 @@ my_guess = None  # a pair of numbers from 0 to 48
 
 # %%
 beside(my_guess, tuple(count_nan(train(way, 1)[0]) for way in (added, filled)))
+
+# %%
 print("after two steps:", [count_nan(train(way, 2)[0]) for way in (added, filled)])
 print(f"the loss of the first step: {train(added, 1)[1][0]:.2f}")
 

@@ -145,6 +145,9 @@ by_heart = new_model()
 plain_losses = learn(by_heart)
 lowest_new = min(other for _, other in plain_losses)
 beside(my_guess, "rises" if plain_losses[-1][1] > 1.05 * lowest_new else "falls or stays")
+
+# %% tags=["nbval-ignore-output"]
+# demonstration: what was measured
 print(f"loss on its own stories: {plain_losses[-1][0]:.2f}")
 print(f"loss on new stories:     {plain_losses[-1][1]:.2f}, at its best {lowest_new:.2f}")
 print(f"right answers: {answers(by_heart, few)['all']:.0%} on its own stories, {answers(by_heart, new)['all']:.0%} on new ones")
@@ -625,6 +628,8 @@ for p in (0.0, 0.1, 0.5):
     heads[p] = trained(Head(Dropout(p))).eval()
 learned = {p: head.weights().tolist() for p, head in heads.items()}
 beside(my_guess, round(learned[0.5][0], 1))
+
+# %% tags=["raises-exception"]
 for p, found in learned.items():
     others = sum(found[1:]) / 5
     formula = predicted(p)
@@ -699,6 +704,9 @@ for block in with_dropout.layers():
 dropout_losses = learn(with_dropout)
 told = answers(with_dropout, new)["all"]
 beside(my_guess, ("yes" if dropout_losses[-1][1] < plain_losses[-1][1] else "no", "yes" if told >= 0.5 else "no"))
+
+# %% tags=["nbval-ignore-output"]
+# demonstration: what was measured
 for name, losses, model in (("without", plain_losses, by_heart), ("p = 0.5", dropout_losses, with_dropout)):
     print(f"{name}: own {losses[-1][0]:.2f}, new {losses[-1][1]:.2f} (best {min(n for _, n in losses):.2f}), "
           f"right answers on new stories {answers(model, new)['all']:.0%}")
