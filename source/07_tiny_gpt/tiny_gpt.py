@@ -53,8 +53,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from autograde.notebook import beside, chart, heatmap, hint, panels, progress, rubric, show, table, why
-from autograde.notebook.course_model import answers, begin, copy_weights, course_model, jobs, new_model, without_head, write
+from autograde.notebook import beside, chart, heatmap, hint, panels, progress, rubric, show, why
+from autograde.notebook.course_model import answers, begin, copy_weights, course_model, excess, jobs, new_model, without_head, write
 from autograde.notebook.language import END, VOCABULARY, decode, encode, floor, is_grammatical, stories
 from autograde.notebook.tiny_gpt import MultiHeadAttention  # lesson 06: (d_in, d_out, context_length, dropout, num_heads)
 from autograde.notebook.training import pairs
@@ -544,3 +544,192 @@ print(f"loss: {losses[0]:.2f}, after 40 steps {losses[-1]:.2f}")
 # %% [markdown]
 # The loss is far below the floor. Nothing is wrong with that here: these are four windows that it has seen forty times, and it knows them by heart. The floor holds for
 # *new* stories. That is what **overfitting** looks like from inside, and why one measures on stories that were not trained on.
+#
+# ## 7 The whole training
+#
+# Now from nothing to a model that answers questions: 20,000 stories, 2,500 steps. `train_in_batches` is your loop with three things added. Each step takes 32 stories drawn by
+# chance (all 20,000 at once would take minutes a step). The rate rises for 50 steps and then falls along a cosine. And gradients that are too long are shortened.
+# It takes about a minute on a quiet machine. The script that made the course's own weights is this cell and no more.
+
+# %% tags=["raises-exception", "unsteady-output"]
+# demonstration: the whole training, about a minute
+tested = stories(150, seed=99)
+data = pairs(stories(20_000, seed=1))
+torch.manual_seed(1)
+student = my_model()
+kinds = ["who", "what", "where", "alive"]
+losses, stages, samples = [], {}, {}
+
+
+def note(step):
+    """Stop for a moment: what can it do now?"""
+    student.eval()
+    stages[step] = [answers(student, tested)[kind] for kind in kinds]
+    samples[step] = story_from(student, "Anna has a ball . Tom has")
+    student.train()
+    print(f"{step:5} steps, {time.perf_counter() - start:3.0f} s: " + ", ".join(f"{kind} {share:.0%}" for kind, share in zip(kinds, stages[step])), flush=True)
+
+
+start = time.perf_counter()
+note(0)
+for step, loss in enumerate(train_in_batches(student, *data, steps=2500, seed=1), start=1):
+    losses.append(loss)
+    if step in (100, 250, 500) or step % 500 == 0:
+        note(step)
+student.eval()
+
+# %% [markdown]
+# The loss against the floor, and what the average hides:
+
+# %% jupyter={"source_hidden": true} tags=["raises-exception", "nbval-ignore-output"]
+# demonstration: draws the figure of the training
+def training_curves(means, lowest, steps, *shares):
+    figure, (left, right) = plt.subplots(1, 2, figsize=(11, 3.6), layout="constrained")
+    left.plot([25 * (i + 0.5) for i in range(len(means))], means, color="#1f6f8b", label="loss on the batches")
+    left.axhline(lowest, color="#d95f02", linestyle="--", label=f"the floor, {lowest:.4f}")
+    left.set(title="Loss (mean of 25 steps)", xlabel="step", yscale="log")
+    left.set_yticks([0.4, 0.5, 0.7, 1, 2, 4], ["0.4", "0.5", "0.7", "1", "2", "4"])
+    left.minorticks_off()
+    left.legend()
+    for name, color, share in zip(["who", "what", "where", "alive"], ["#1f6f8b", "#d9a441", "#d95f02", "#6a994e"], shares):
+        right.plot(steps, share, marker="o", color=color, label=name)
+    right.set(title="Questions answered correctly", xlabel="step", ylim=(-0.03, 1.03))
+    right.legend()
+    return figure
+
+
+means = [sum(losses[i : i + 25]) / 25 for i in range(0, len(losses), 25)]
+show(
+    chart(training_curves, means, floor(), list(stages), *[[share[i] for share in stages.values()] for i in range(4)]),
+    "Left: the loss falls from about 4 to just above the dashed floor at 0.41 and stays above it. Right: the shares of right "
+    "answers. Who, what and alive rise early; where comes last, when the loss hardly moves any more.",
+)
+
+# %% tags=["raises-exception", "nbval-ignore-output"]
+# demonstration: stories written before, during and after
+for step in (0, 100, 500, 2500):
+    print(f"after {step} steps:\n   {samples[step]}\n")
+
+# %% [markdown]
+# First come the words that are frequent, then the shape of the sentences, then who has what, and last of all *where*. Look at both pictures
+# once more: while the model learns to answer *where*, its loss falls by a few hundredths. **An average loss near the floor can hide a kind of question that fails.**
+#
+# That is no invented danger. With this recipe the random start `torch.manual_seed(0)` ends 0.015 above the floor and answers 68% of the *where* questions; seeds 1 and 2 end 0.003 above it
+# and answer all of them (they are in the course's model card). That is why the cell above says 1. If your class draws its random numbers in another order, it starts elsewhere, and your model may be one of those that are stuck. That
+# is no mistake in your code: try another seed.
+#
+# How sure are these shares? They are measured on some hundred questions, so they come with an interval. And 100% of n answers does not mean that no answer will
+# ever be wrong.
+
+# %% tags=["raises-exception", "nbval-ignore-output"]
+# demonstration: shares with intervals, and the distance to the floor
+def interval(share, n, z=1.96):
+    """Wilson's 95% interval of a share that was measured n times."""
+    middle, half = share + z * z / (2 * n), z * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
+    return (middle - half) / (1 + z * z / n), (middle + half) / (1 + z * z / n)
+
+
+asked = [answer.kind for story in tested for answer in story.notes.answers]
+for name, one in {"your model": student, "the course's, one head a layer": course_model(1)}.items():
+    print(f"{name}: {excess(one, tested):.4f} above the floor")
+    for kind, share in answers(one, tested).items():
+        n = asked.count(kind) if kind in kinds else len(asked)
+        low, high = interval(share, n)
+        print(f"   {kind:>5}: {share:4.0%} of {n:3}   (95%: {low:.0%} to {high:.0%})")
+
+# %% [markdown]
+# The second model is the one of lesson 05, with the same width and one head in each layer. Its loss is near the floor too, and it fails at *where*. Four heads
+# make the difference that the loss hardly shows.
+#
+# ## 8 Open it
+#
+# Which head does what? Each story comes with the right answer to that: *she* should look at *her own* thing, `she's` at her own place, a *bat* at the room it is in. The left map shows the mean weight on the
+# right word over 150 stories, for each of the eight heads. The middle one shows the weight on the *other* person's word, where there is one. On the right is what is lost: the questions
+# that are still answered correctly when this one head hands on nothing.
+
+# %% jupyter={"source_hidden": true} tags=["raises-exception", "nbval-ignore-output"]
+# demonstration: what each head looks at, and what is lost without it
+opened = new_model().eval()
+copy_weights(student, opened)  # the same numbers, in a model that shows its weights
+found = jobs(opened, tested)
+heads = [f"{layer + 1}.{head + 1}" for layer in range(2) for head in range(4)]
+twofold = [job for job in found if "other" in found[job]]
+own = torch.stack([found[job]["own"].flatten() for job in twofold])
+other = torch.stack([found[job]["other"].flatten() for job in twofold])
+lost = [answers(without_head(opened, layer, head), tested) for layer in range(2) for head in range(4)]
+left = torch.tensor([[shares[kind] for shares in lost] for kind in kinds])
+show(
+    panels(
+        heatmap(own, twofold, heads, title="Weight on the right word", row_name="", column_name="head", limits=(0, 1), bar=False),
+        heatmap(other, [""] * len(twofold), heads, title="… on the other person's", row_name="", column_name="head", limits=(0, 1), bar=False),
+        heatmap(left, kinds, heads, title="Right answers without this head", row_name="", column_name="head switched off", limits=(0, 1)),
+        size=(17, 4.6),
+    ),
+    "Three maps with the eight heads as columns. Left: most jobs have one head, mostly of layer 2, with a weight of 0.4 to 0.9 on the right word. Middle: on the "
+    "other person's word the same heads have nearly nothing. Right: switching one head off hurts some kinds of questions and leaves others at 1.",
+)
+
+# %% tags=["raises-exception", "nbval-ignore-output"]
+# demonstration: the best head of each job beside two baselines
+fresh = jobs(new_model().eval(), tested)
+print(f"{'':32} head  trained  untrained  all words alike")
+for job, weights in found.items():
+    best = int(weights["own"].argmax())
+    print(f"{job:>32}  {heads[best]}  {weights['own'].max():7.2f}  {fresh[job]['own'].max():9.2f}  {weights['uniform']:15.2f}")
+
+# %% [markdown]
+# Nobody gave the heads jobs. The loss asked for the next word, and this is what helped. Three cautions. Which head gets a job is an accident of the random start; that the job gets done is not. A weight tells where a head looks, not
+# what it takes from there: what is lost without the head says more. And some jobs have no head with a large weight: they are shared, or done another way.
+#
+# ### What is still wrong
+#
+# Let it write stories of its own, each word drawn by its probability, and read the ones that break a rule of the language. The mark ▸ stands before the first
+# word that no story could have there.
+
+# %% tags=["raises-exception", "nbval-ignore-output"]
+# demonstration: stories of its own, and its mistakes
+draw = torch.Generator().manual_seed(0)
+own_stories = [write(opened, [END], draw)[1:] for _ in range(60)]
+broken = [words for words in own_stories if not is_grammatical(words)]
+print(f"{len(broken)} of {len(own_stories)} stories break a rule\n")
+for words in broken[:4]:
+    first = next(t for t in range(len(words)) if not is_grammatical(words[: t + 1]))
+    print(" ".join([*words[:first], "▸", *words[first:]]), "\n")
+
+# %% [markdown]
+# ## 9 What goes wrong in practice
+#
+# **Only the last position is trained on.** `model(inputs)[:, -1]` against one target wastes all other predictions of the window. It works, and learns that much more slowly.
+#
+# **Softmax before the loss.** `F.cross_entropy` wants scores. With probabilities it runs without an error, and the loss cannot come near the floor:
+
+# %%
+certain = torch.full((1, len(VOCABULARY)), -50.0)
+certain[0, 0] = 50.0  # as sure as can be, and right
+right = torch.tensor([0])
+print(f"scores:        {F.cross_entropy(certain, right):.2f}")
+print(f"probabilities: {F.cross_entropy(certain.softmax(dim=-1), right):.2f}")
+
+# %% [markdown]
+# **Gradients that add up.** Without `zero_grad()` each step follows the sum of all gradients so far. The loss falls at first, so it looks right.
+#
+# **Blocks in a plain list.** `[TransformerBlock(...), ...]` runs, but `parameters()` does not find the blocks, and they are never trained.
+#
+# **Left in `eval()`.** Somebody writes a story during training and forgets `model.train()`. From then on dropout is off.
+#
+# ## Summary
+#
+# - A text is its own teacher: the target is the text, one token on. A causal mask makes every position of a window a prediction.
+# - A **block** adds what attention found, then what the feed-forward part makes of it; each gets a normed copy (**pre-norm**, **residual**).
+# - A GPT is two tables, some blocks, a norm and a linear layer. Its scores become a loss by **cross-entropy**, and text one token at a time (**autoregressive**).
+# - First learn a few windows by heart, then train. Measure on text that was not trained on.
+# - The **entropy** of the language is the floor of the loss. Near it, still look at each kind of question.
+#
+# **A loose end.** Every new word runs the whole text through the model again, and attention makes n × n numbers each time. Lessons 08 and 09 make it fast.
+#
+# ## Further reading
+#
+# - Radford et al., *Language Models are Unsupervised Multitask Learners*, 2019, section 2.3: GPT-2, with its norms before the parts.
+# - Xiong et al., *On Layer Normalization in the Transformer Architecture*, 2020: why pre-norm trains more easily.
+# - Hendrycks and Gimpel, *Gaussian Error Linear Units*, 2016.
+# - Loshchilov and Hutter, *Decoupled Weight Decay Regularization*, 2019: the W in AdamW.

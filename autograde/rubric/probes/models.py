@@ -187,7 +187,10 @@ class ModelProbe(LayerProbe):
             if x.is_floating_point():
                 x = leaves["x"] = x.detach().clone().requires_grad_()
             found = self.r.gradients(line, model(x), [*leaves.values()])
-            return dict(zip(leaves, found, strict=True))
+            return {
+                name: g if g is None or name == "x" else g.view_as(weights[name])
+                for name, g in zip(leaves, found, strict=True)
+            }
 
         typed = [f"{self.typed(**sizes)}(x)"]
         self.r.record(line, "gradient", [(run, (self.drawn(line, **sizes), x), {})], typed)
