@@ -21,7 +21,7 @@ from autograde.sandbox.private import open_manager
 UNSTEADY = "unsteady-output"
 """The tag of a cell whose output differs from run to run; it is not kept."""
 WIDGET = "application/vnd.jupyter.widget-view+json"
-CELL_SECONDS = 120
+CELL_SECONDS = 400
 
 
 def practice_data(lesson: Lesson) -> bytes:

@@ -244,7 +244,7 @@ class LayerProbe:
         """
 
         def run(x: Tensor) -> str:
-            layer, said = self.build(**sizes).to(x), []
+            layer, said = self.build(**sizes).to(x if x.is_floating_point() else x.device), []
             for training in (True, False):
                 try:
                     layer.train(training)(x)

@@ -17,6 +17,7 @@ from autograde.rubric.probes import examples
 from autograde.rubric.probes.copies import CopyProbe
 from autograde.rubric.probes.draws import device
 from autograde.rubric.probes.layers import LayerProbe
+from autograde.rubric.probes.models import ModelProbes
 from autograde.rubric.probes.plain import (
     Args,
     as_typed,
@@ -65,7 +66,7 @@ def rubric(
     return run
 
 
-class Rubric(RandomProbes):
+class Rubric(RandomProbes, ModelProbes):
     """The probes that a rubric cell calls."""
 
     examples = examples

@@ -1,0 +1,343 @@
+"""Probes of a model and its parts, and of functions that train a model or let it write.
+
+A model may call its layers what it likes. Its parameters are told apart by their shapes and by the
+order in which they are used; those of an attention layer, which has names, by their names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+
+from autograde.rubric.probes.draws import Draws
+from autograde.rubric.probes.layers import LayerProbe
+from autograde.rubric.probes.plain import Args, ContractBroken, tensors_in
+from autograde.rubric.probes.recorder import Recorder
+from autograde.rubric.probes.weights import Weights, size_of
+
+FEED_FORWARD = {
+    "up.weight": "4*d_model d_model",
+    "up.bias": "4*d_model",
+    "down.weight": "d_model 4*d_model",
+    "down.bias": "d_model",
+}
+ATTENTION = {
+    "W_query.weight": "d_model d_model",
+    "W_key.weight": "d_model d_model",
+    "W_value.weight": "d_model d_model",
+    "out_proj.weight": "d_model d_model",
+    "out_proj.bias": "d_model",
+}
+BLOCK = {
+    **{f"norm1.{name}": "d_model" for name in ("weight", "bias")},
+    **{f"attention.{name}": shape for name, shape in ATTENTION.items()},
+    **{f"norm2.{name}": "d_model" for name in ("weight", "bias")},
+    **FEED_FORWARD,
+}
+MAY_LACK = "head.bias"
+"""The one parameter that a model may have or not."""
+
+
+def parts_of(kind: str, sizes: Mapping[str, Any]) -> dict[str, str]:
+    """Return the parameters of a "feed-forward", a "block" or a "gpt", in order of use."""
+    if kind != "gpt":
+        return {"feed-forward": FEED_FORWARD, "block": BLOCK}[kind]
+    layers = range(sizes["num_layers"])
+    return {
+        "token.weight": "vocab_size d_model",
+        "position.weight": "context_length d_model",
+        **{f"blocks.{i}.{name}": shape for i in layers for name, shape in BLOCK.items()},
+        **{f"norm.{name}": "d_model" for name in ("weight", "bias")},
+        "head.weight": "vocab_size d_model",
+        MAY_LACK: "vocab_size",
+    }
+
+
+class _Uses(TorchFunctionMode):
+    """Note the names of a module's parameters in the order in which they are used."""
+
+    def __init__(self, module: nn.Module) -> None:
+        super().__init__()
+        self.names = {id(parameter): name for name, parameter in module.named_parameters()}
+        self.found: dict[str, None] = {}
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if getattr(func, "__name__", "") != "__get__":  # to ask for a shape or device is no use
+            for tensor in tensors_in([*args, *(kwargs or {}).values()]):
+                if id(tensor) in self.names:
+                    self.found.setdefault(self.names[id(tensor)])
+        return func(*args, **(kwargs or {}))
+
+
+def parameters_by_use(
+    module: nn.Module, wanted: Mapping[str, Tensor], x: Tensor
+) -> dict[str, nn.Parameter]:
+    """Return the module's parameters by the names of `wanted`, which is in order of use.
+
+    Raises:
+        ContractBroken: the module uses a parameter too many on x, or one too few.
+    """
+    with torch.no_grad(), _Uses(module) as uses:
+        module(x.clone())
+    left, found = {name: _shape(weight) for name, weight in wanted.items()}, {}
+    for own in uses.found:
+        parameter, role = module.get_parameter(own), _role_in_attention(module, own)
+        fits = [
+            name
+            for name, shape in left.items()
+            if shape == _shape(parameter) and _in_attention(name) == role
+        ]
+        if not fits:
+            raise ContractBroken(f"{own}, of shape {_shape(parameter)}, is one parameter too many")
+        found[fits[0]] = parameter
+        del left[fits[0]]
+    for name, shape in left.items():
+        if name != MAY_LACK:
+            raise ContractBroken(f"no parameter has the part of {name}, of shape {shape}")
+    return found
+
+
+def load_by_use(module: nn.Module, weights: Mapping[str, Tensor], x: Tensor) -> nn.Module:
+    """Copy weights, given in order of use, into a module that is run on x to see that order.
+
+    Raises:
+        ContractBroken: the module uses a parameter too many, or one too few.
+    """
+    some = next(iter(weights.values()))
+    module.to(some.device, some.dtype)
+    with torch.no_grad():
+        for name, parameter in parameters_by_use(module, weights, x).items():
+            parameter.copy_(weights[name].view_as(parameter))
+    return module
+
+
+def _shape(tensor: Tensor) -> tuple[int, ...]:
+    return tuple(size for size in tensor.shape if size != 1)
+
+
+def _in_attention(name: str) -> str:
+    """Return the last two steps of a wanted name that belongs to an attention layer, else ""."""
+    return next((part for part in ATTENTION if name.endswith(f".{part}")), "")
+
+
+def _role_in_attention(module: nn.Module, own: str) -> str:
+    """Return the last two steps of an own name, when what holds them is an attention layer."""
+    holder, _, last = own.rpartition(".")
+    holder, _, layer = holder.rpartition(".")
+    inside = layer and hasattr(module.get_submodule(holder), "W_query")
+    return f"{layer}.{last}" if inside else ""
+
+
+class ModelProbe(LayerProbe):
+    """One model's lines. Weights are drawn for each line and loaded by order of use."""
+
+    def __init__(
+        self, r: Recorder, module: type[nn.Module], kind: str, sizes: Mapping[str, Any]
+    ) -> None:
+        super().__init__(r, module, sizes)
+        self.kind = kind
+
+    def outputs(
+        self,
+        line: str,
+        *inputs: Tensor,
+        training: bool = True,
+        dtype: torch.dtype = torch.float32,
+        **sizes: Any,
+    ) -> None:
+        """Record the outputs for each input, smallest first, each time with other weights.
+
+        gpt.outputs("one token, a full context", r.tokens(13, 1, 1), r.tokens(13, 2, 6))
+        """
+
+        def run(weights: Weights, x: Tensor) -> Any:
+            return load_by_use(self.build(**sizes).train(training), weights, x)(x)
+
+        typed = f"{self.typed(**sizes)}{'' if training else '.eval()'}(x)"
+        calls: list[Any] = [
+            (run, (self.drawn(f"{line} {i}", dtype, **sizes), x), {}) for i, x in enumerate(inputs)
+        ]
+        self.r.record(line, "call", calls, [typed] * len(inputs))
+
+    def conventions(self, x: Tensor, **sizes: Any) -> None:
+        """Record three lines that most models need: float64, gradients, their input left alone.
+
+        gpt.conventions(r.tokens(13, 2, 5))
+        """
+        double = x.double().mT.contiguous().mT if x.is_floating_point() else x
+        self.outputs("float64 throughout, after .double()", double, dtype=torch.float64, **sizes)
+        self.gradients("everything it holds learns", x, **sizes)
+        self.r.unchanged("leaves its input as it was")
+
+    def gradients(self, line: str, x: Tensor, **sizes: Any) -> None:
+        """Record the gradients at every parameter, and at an input of floats.
+
+        gpt.gradients("everything it holds learns", r.tokens(13, 2, 5))
+        """
+
+        def run(weights: Weights, x: Tensor) -> dict[str, Tensor | None]:
+            model = load_by_use(self.build(**sizes), weights, x)
+            used = parameters_by_use(model, weights, x)
+            leaves: dict[str, Tensor] = {name: used[name] for name in weights if name in used}
+            leaves.pop(MAY_LACK, None)
+            if x.is_floating_point():
+                x = leaves["x"] = x.detach().clone().requires_grad_()
+            found = self.r.gradients(line, model(x), [*leaves.values()])
+            return {
+                name: g if g is None or name == "x" else g.view_as(weights[name])
+                for name, g in zip(leaves, found, strict=True)
+            }
+
+        typed = [f"{self.typed(**sizes)}(x)"]
+        self.r.record(line, "gradient", [(run, (self.drawn(line, **sizes), x), {})], typed)
+
+    def keeps(self, line: str, name: str, *values: int) -> None:
+        """Record an attribute of models that are built with these values of the same name.
+
+        gpt.keeps("keeps context_length as an attribute", "context_length", 6, 123)
+        """
+
+        def run(value: int) -> Any:
+            return getattr(self.build(**{name: value}), name, "there is none")
+
+        typed = [f"{self.typed(**{name: value})}.{name}" for value in values]
+        self.r.record(line, "call", [(run, (value,), {}) for value in values], typed)
+
+    def drawn(self, line: str, dtype: torch.dtype = torch.float32, **sizes: Any) -> Weights:
+        """Draw weights in order of use: large enough that every part is seen in the output."""
+        draws = Draws(self.r.seed, f"{self.r.exercise} {line} weights")
+        known = {**self.sizes, **sizes}
+        weights = {}
+        for name, text in parts_of(self.kind, known).items():
+            shape = [size_of(word, known) for word in text.split()]
+            weight = draws.normal(*shape, dtype=dtype)
+            if "norm" in name and name.endswith("weight"):
+                weight = 1 + 0.4 * weight
+            elif len(shape) == 2 and name not in ("token.weight", "position.weight"):
+                weight = 1.2 * weight / shape[1] ** 0.5
+            weights[name] = torch.zeros_like(weight) if name == MAY_LACK else weight
+        return {name: w.double() for name, w in weights.items()} if self.r.double else weights
+
+
+class SmallModel(nn.Module):
+    """A model (b, n) -> (b, n, v) that is no GPT: a token's scores are its row of a table.
+
+    Rows of earlier tokens are added, the fainter the farther. Scores in training are others than
+    in eval(), as with dropout, but not by chance.
+    """
+
+    def __init__(self, table: Tensor, context_length: int) -> None:
+        super().__init__()
+        self.table = nn.Parameter(table.clone())
+        self.context_length = context_length
+        self.with_gradient = False
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        n = tokens.shape[1]
+        if n > self.context_length:
+            raise ValueError(f"at most {self.context_length} tokens fit, got {n}")
+        self.with_gradient |= torch.is_grad_enabled()
+        places = torch.arange(n, device=tokens.device)
+        faint = (0.9 ** (places[:, None] - places)).tril().to(self.table)  # (n, n)
+        scores = faint @ self.table[tokens]  # (b, n, v)
+        return scores.flip(-1) if self.training else scores
+
+
+class ModelProbes(Recorder):
+    """Lines on models, and on functions whose first argument is a model."""
+
+    def tokens(self, vocab_size: int, *shape: int) -> Tensor:
+        """Draw tokens, whole numbers from 0 to vocab_size - 1."""
+        share = (self.uniform(*shape) + 1) / 2
+        return (share * vocab_size).long().clamp(max=vocab_size - 1)
+
+    def model(self, module: type[nn.Module], kind: str, **sizes: Any) -> ModelProbe:
+        """Return a probe of a "feed-forward", a "block" or a "gpt", built with these sizes.
+
+        gpt = r.model(TinyGPT, "gpt", vocab_size=13, d_model=8, context_length=6, ...)
+        gpt.outputs("two sentences", r.tokens(13, 2, 5))
+        """
+        return ModelProbe(self, module, kind, sizes)
+
+    def losses(self, line: str, answer: Callable[..., Any], *cases: Args) -> None:
+        """Record the loss of a model for each (table, inputs, targets).
+
+        r.losses("the mean over every position", loss_of, (r.normal(9, 9), inputs, targets))
+        """
+
+        def run(table: Tensor, inputs: Tensor, targets: Tensor) -> Any:
+            return answer(SmallModel(table, 99), inputs, targets)
+
+        typed = [f"{answer.__name__}(model, inputs, targets)"] * len(cases)
+        self.record(line, "call", [(run, case, {}) for case in cases], typed)
+
+    def loss_gradient(self, line: str, answer: Callable[..., Any], *case: Tensor) -> None:
+        """Record the gradient of a model's loss at its table, for (table, inputs, targets).
+
+        r.loss_gradient("lets gradients through", loss_of, r.normal(9, 9), inputs, targets)
+        """
+
+        def run(table: Tensor, inputs: Tensor, targets: Tensor) -> dict[str, Tensor | None]:
+            model = SmallModel(table, 99)
+            (found,) = self.gradients(line, answer(model, inputs, targets), [model.table])
+            return {"the model's table": found}
+
+        typed = [f"{answer.__name__}(model, inputs, targets)"]
+        self.record(line, "gradient", [(run, case, {})], typed)
+
+    def trains(
+        self, line: str, answer: Callable[..., Any], *cases: Args, training: bool = True
+    ) -> None:
+        """Record losses and the trained table for each (table, inputs, targets, steps, lr).
+
+        `training` is the mode that the model is in before.
+
+            r.trains("each loss, and the table at the end", train, (table, x, y, 5, 0.1))
+        """
+
+        def run(table: Tensor, *rest: Any) -> dict[str, Any]:
+            model = SmallModel(table, 99).train(training)
+            losses = answer(model, *rest)
+            return {"losses": losses, "the model's table": model.table}
+
+        typed = [
+            f"{answer.__name__}(model, inputs, targets, {case[3]}, {case[4]})" for case in cases
+        ]
+        self.record(line, "call", [(run, case, {}) for case in cases], typed)
+
+    def writes(
+        self, line: str, answer: Callable[..., Any], *cases: Args, training: bool | None = None
+    ) -> None:
+        """Record what a model writes for each (table, context_length, tokens, max_new_tokens).
+
+        It is in eval() before. With `training` its mode before is that one, and is recorded again
+        afterwards.
+
+            r.writes("crops to the context", generate, (r.normal(9, 9), 4, tokens, 6))
+        """
+
+        def run(table: Tensor, context_length: int, *rest: Any) -> Any:
+            model = SmallModel(table, context_length).train(bool(training))
+            written = answer(model, *rest)
+            return written if training is None else {"tokens": written, "training": model.training}
+
+        typed = [f"{answer.__name__}(model, tokens, {case[3]})" for case in cases]
+        self.record(line, "call", [(run, case, {}) for case in cases], typed)
+
+    def writes_without_gradient(self, line: str, answer: Callable[..., Any], *case: Any) -> None:
+        """Record what a model writes, and whether a gradient was kept on the way.
+
+        r.writes_without_gradient("no gradient", generate, r.normal(9, 9), 4, tokens, 6)
+        """
+
+        def run(table: Tensor, context_length: int, *rest: Any) -> dict[str, Any]:
+            model = SmallModel(table, context_length).eval()
+            return {"tokens": answer(model, *rest), "keeps gradients": model.with_gradient}
+
+        self.record(
+            line, "call", [(run, case, {})], [f"{answer.__name__}(model, tokens, {case[3]})"]
+        )

@@ -1,0 +1,733 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Tiny GPT: a model that writes, from your own code
+#
+# Since lesson 01 a trained model has been running in the background, and one part after another of it became yours. Today you write the
+# rest: the pairs it learns from, the block around the attention, the model, the loss, the training, and the writing. Then you
+# train it from nothing, compare its loss with the lowest one that is possible at all, and find out what each head learned to do.
+#
+# **You will be able to**
+# - cut a text into inputs and targets, so that every word is a prediction to learn from;
+# - build a transformer block and a GPT, and load trained weights into them;
+# - write the training loop and the loop that generates text;
+# - judge a trained model: against the floor of the loss, by kinds of questions, and by what is lost without one of its heads.
+#
+# **It builds on** lesson 06: `MultiHeadAttention`. It is given here, so nothing hangs on your earlier answers.
+#
+# | part | minutes |
+# |---|---|
+# | 1 What is still missing | 5 |
+# | 2 A text becomes predictions | 12 |
+# | 3 The block | 20 |
+# | 4 The model | 15 |
+# | 5 Writing | 13 |
+# | 6 Learning | 20 |
+# | 7 The whole training | 5 |
+# | 8 Open it | 7 |
+# | 9 What goes wrong in practice, summary | 3 |
+#
+# *Run cells, fill in exercises, ask `hint`, `why` and `progress()`* as before. `b` is the batch, `n` the tokens, `v` the number of words that the
+# model knows. What you call the layers inside your classes is up to you.
+#
+# *Opened alone, in a hosted notebook service?* Get the file `attention_notebooks-….whl` from where you got this lesson, put
+# it beside the notebook, and run `%pip install attention_notebooks-*.whl` in a new cell above the others.
+
+# %% nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
+import math
+import os
+import time
+
+import matplotlib.pyplot as plt
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from autograde.notebook import beside, chart, heatmap, hint, panels, progress, rubric, show, why
+from autograde.notebook.course_model import answers, begin, copy_weights, course_model, excess, jobs, new_model, without_head, write
+from autograde.notebook.language import END, VOCABULARY, decode, encode, floor, is_grammatical, stories
+from autograde.notebook.tiny_gpt import MultiHeadAttention  # lesson 06: (d_in, d_out, context_length, dropout, num_heads)
+from autograde.notebook.training import pairs
+from autograde.notebook.training import train as train_in_batches
+
+# "cuda" runs the exercises on a GPU
+device = torch.device(os.environ.get("AUTOGRADE_DEVICE", "cpu"))
+
+# %% [markdown]
+# ## 1 What is still missing
+#
+# This is the course's model. It reads the beginning of a story and goes on, one word at a time. Beside it is the same model as it was
+# before training: the same layers, with random numbers in them.
+
+# %%
+model = course_model()
+torch.manual_seed(1)
+for name, one in {"before training": new_model().eval(), "trained": model}.items():
+    print(f"{name:>15}:", " ".join(write(one, begin("Anna has a ball . Tom has two"))[1:24]), "…")
+
+# %% [markdown]
+# Where are its numbers? You know one kind of part. Here are all of them.
+
+# %%
+def share_of(*names):
+    """How many of the model's numbers are in parameters with one of these words in their name."""
+    return sum(p.numel() for name, p in model.named_parameters() if any(word in name for word in names))
+
+
+everything = share_of("")
+for name, words in {
+    "a vector for each word": ["token_embedding"],
+    "a vector for each position": ["position_embedding"],
+    "attention": ["attention"],
+    "feed-forward": ["feed_forward"],
+    "norms": ["norm"],
+    "scores of the next word": ["head.weight"],
+}.items():
+    print(f"{name:>26}: {share_of(*words):6}  {share_of(*words) / everything:4.0%}")
+print(f"{'together':>26}: {everything:6}")
+
+# %% [markdown]
+# The attention, six lessons of work, holds less than a third. The rest is simpler, and you write it now.
+#
+# ## 2 A text becomes predictions
+#
+# A language model learns to say which token comes next. Nobody has to label anything: the text itself holds the answers. Take a window of
+# the text as **input**. The **target** is the same window, moved one token on.
+#
+# ```
+# text      Anna has  a    ball .    Tom  has
+# input     Anna has  a    ball
+# target         has  a    ball .
+# ```
+#
+# Because of the causal mask, position 0 has seen *Anna* only and has to say *has*; position 1 has seen *Anna has* and has to say *a*. So one window
+# of four tokens is four exercises, all done in one pass. At every position the model is given the *true* words so far, not its
+# own guesses; that is called **teacher forcing**.
+#
+# The next window may begin one token later, or several: that is the **stride**.
+#
+# **Predict, then run.** A text of 10 tokens is cut into windows of 4, with stride 1. How many windows are there?
+
+# %%
+my_guess = None  # a whole number
+
+# %%
+text = torch.arange(10)
+whole = [start for start in range(10) if len(text[start + 1 : start + 1 + 4]) == 4]  # the target must be whole, too
+beside(my_guess, len(whole))
+
+# %% [markdown]
+# ### Exercise: `next_token_pairs` (2 points)
+#
+# Cut a text, a 1-D tensor of token ids, into windows. Return `(inputs, targets)`, both of shape `(windows, context_length)`.
+#
+# - Window i begins at token `i * stride`. Its targets begin one token later.
+# - Return every window whose inputs and targets are both whole. What is left over at the end is not used.
+# - A text that is too short for one window is refused with a `ValueError`.
+# - The text stays as it was, and ids stay whole numbers.
+
+# %% nbgrader={"grade": false, "grade_id": "next_token_pairs", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def next_token_pairs(tokens, context_length, stride=1):
+    """Cut tokens (N,) into inputs and targets, each (windows, context_length)."""
+    ### BEGIN SOLUTION
+    if len(tokens) <= context_length:
+        raise ValueError(f"one window needs {context_length + 1} tokens, got {len(tokens)}")
+    windows = tokens.unfold(0, context_length + 1, stride)  # (windows, context_length + 1)
+    return windows[:, :-1], windows[:, 1:]
+    ### END SOLUTION
+
+# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_next_token_pairs", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# The rubric of `next_token_pairs`: each line is a sentence of the contract. Open it to read what is asked.
+@rubric("next_token_pairs")
+def _(r):
+    tokens = r.tokens(999, r.integer(20, 26))
+    r.idea.each("targets are one token ahead of inputs, for every whole window", next_token_pairs, (tokens[:6], 3), (tokens, 4), (tokens[:9], 7))
+    r.each("a text that just fits; windows of one token", next_token_pairs, (tokens[:6], 5), (tokens[:5], 1))
+    r.each("window i begins at token i * stride", next_token_pairs, (tokens[:9], 2, 3), (tokens, 4, 3), (tokens[:12], 3, 5), (tokens, 5, 5))
+    r.refuses("raises ValueError when the text is too short for one window", next_token_pairs, (tokens[:4], 4), (tokens[:2], 5), (tokens[:0], 3))
+    r.unchanged("leaves the text as it was")
+
+# %% [markdown]
+# Your windows on two sentences of the language:
+
+# %% tags=["raises-exception"]
+text = "Anna has a ball . Tom has two books . <end>".split()
+windows, ahead = next_token_pairs(torch.tensor(encode(text), device=device), 4, stride=3)
+for row, target in zip(windows.tolist(), ahead.tolist()):
+    print(f"{' '.join(decode(row)):>20}   ->   {' '.join(decode(target))}")
+
+# %% [markdown]
+# Large models are trained on windows like these, cut from one endless text. Many windows then begin in the middle of a story, and what the
+# beginning said cannot be known. Our stories are short: each fits into one window of 48 tokens, with `<end>` in front. So from part 6 on every story is a
+# window of its own, and no prediction is impossible.
+#
+# ## 3 The block
+#
+# Attention carries information *between* tokens. After that each token should work with what it got. That is the job of the
+# **feed-forward** part: two linear layers with something curved in between, applied to each token alone. Without the curve two linear layers would be no more
+# than one. GPT takes the **GELU**, `x` times the probability that a standard normal number is below `x`:
+
+# %% jupyter={"source_hidden": true}
+# draws the figure
+def curves(x, gelu, relu, difference):
+    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.2), layout="constrained")
+    left.plot(x, relu, color="#b0b0b0", label="ReLU")
+    left.plot(x, gelu, color="#1f6f8b", label="GELU")
+    left.set(title="GELU is a ReLU with a soft bend", xlabel="x")
+    left.legend()
+    right.plot(x, difference, color="#d95f02")
+    right.set(title="The tanh formula minus the exact GELU", xlabel="x")
+    return figure
+
+
+x = torch.linspace(-4, 4, 161)
+show(
+    chart(curves, x, F.gelu(x), F.relu(x), F.gelu(x, approximate="tanh") - F.gelu(x)),
+    "Left: GELU follows ReLU for large numbers and bends softly around 0, slightly below 0 near -0.75. Right: an approximation "
+    "by tanh differs from it by less than 0.0005, most at about 2.3 on either side.",
+)
+
+# %% [markdown]
+# GPT-2 used an approximation by tanh, because it was faster then. We take the exact one, which is PyTorch's default.
+#
+# ### Exercise: `FeedForward` (1 point)
+#
+# An `nn.Module` that takes `(b, n, d_model)` to `(b, n, d_model)`: an `nn.Linear` to `4 * d_model` numbers, the exact GELU, an `nn.Linear` back. Both have a bias.
+# There is no dropout.
+
+# %% nbgrader={"grade": false, "grade_id": "FeedForward", "locked": false, "schema_version": 3, "solution": true, "task": false}
+class FeedForward(nn.Module):
+    """Two linear layers that each token passes alone: (b, n, d_model) -> (b, n, d_model)."""
+
+    def __init__(self, d_model):
+        super().__init__()
+        ### BEGIN SOLUTION
+        self.layers = nn.Sequential(nn.Linear(d_model, 4 * d_model), nn.GELU(), nn.Linear(4 * d_model, d_model))
+        ### END SOLUTION
+
+    def forward(self, x):
+        ### BEGIN SOLUTION
+        return self.layers(x)
+        ### END SOLUTION
+
+# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_FeedForward", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# The rubric of `FeedForward`: each line is a sentence of the contract. Open it to read what is asked.
+@rubric("FeedForward")
+def _(r):
+    feed = r.model(FeedForward, "feed-forward", d_model=6)
+    feed.idea.outputs("a linear layer to 4 * d_model, the exact GELU, a linear layer back", r.normal(1, 1, 6), 2 * r.normal(2, 5, 6))
+    feed.outputs("any d_model, in eval() too", r.normal(3, 2, 5), d_model=5, training=False)
+    feed.conventions(r.normal(2, 4, 6))
+
+# %% [markdown]
+# ### Adding instead of replacing
+#
+# Stack a few layers, and little of what comes in at the bottom reaches the top; the same holds for gradients on their way down. The cure is to **add** what a layer
+# found to what came in, `x + layer(x)`. That is a **residual** connection. Measure it: how much of a change at the input arrives
+# after 1, 2, 4, … feed-forward parts, fresh from the start, with and without the sum?
+
+# %% tags=["raises-exception"]
+torch.manual_seed(0)
+stack = [FeedForward(48).to(device) for _ in range(16)]
+x = torch.randn(1, 8, 48, device=device)
+change = 0.1 * torch.randn_like(x)
+arrived = {"replaced": [], "added": []}
+with torch.no_grad():
+    for name, values in arrived.items():
+        one, other = x, x + change
+        for layer in stack:
+            one, other = (layer(y) + (y if name == "added" else 0) for y in (one, other))
+            values.append(((other - one).norm() / change.norm()).item())
+for depth in (1, 2, 4, 8, 16):
+    print(f"after {depth:2} layers:  replaced {arrived['replaced'][depth - 1]:.0e}   added {arrived['added'][depth - 1]:.1f}")
+
+# %% [markdown]
+# Replaced, the change is lost after a few layers. Added, it arrives, and a layer that has nothing to say does no harm.
+#
+# Sums grow, though: after many layers the numbers would be large. So each part gets a copy in which every token's numbers are brought to
+# mean 0 and variance 1: a **LayerNorm**, with a learned factor and shift for each feature. What is normed is the part's *input*, never the sum itself, so
+# the way from bottom to top stays free. This order is called **pre-norm**.
+#
+# ```
+#    x ──────────────────────── + ───────────────────────── + ──►
+#       └► norm ► attention ────┘   └► norm ► feed-forward ─┘
+# ```
+#
+# ### Exercise: `TransformerBlock` (4 points)
+#
+# `(b, n, d_model)` to `(b, n, d_model)`:
+#
+# - first `x + attention(norm(x))`, then, with the result as the new x, `x + feed-forward(norm(x))`;
+# - the two norms are `nn.LayerNorm` layers, one for each place;
+# - attention is **one** `MultiHeadAttention` from the first cell, `d_model` to `d_model`, without `qkv_bias`; its dropout is the block's only one;
+# - the feed-forward part is your `FeedForward`.
+
+# %% nbgrader={"grade": false, "grade_id": "TransformerBlock", "locked": false, "schema_version": 3, "solution": true, "task": false}
+class TransformerBlock(nn.Module):
+    """Attention, then feed-forward, each added to what came in: (b, n, d) -> (b, n, d)."""
+
+    def __init__(self, d_model, context_length, num_heads, dropout):
+        super().__init__()
+        ### BEGIN SOLUTION
+        self.norm1 = nn.LayerNorm(d_model)
+        self.attention = MultiHeadAttention(d_model, d_model, context_length, dropout, num_heads)
+        self.norm2 = nn.LayerNorm(d_model)
+        self.feed_forward = FeedForward(d_model)
+        ### END SOLUTION
+
+    def forward(self, x):
+        ### BEGIN SOLUTION
+        x = x + self.attention(self.norm1(x))  # (b, n, d)
+        x = x + self.feed_forward(self.norm2(x))  # (b, n, d)
+        return x
+        ### END SOLUTION
+
+# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_TransformerBlock", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# The rubric of `TransformerBlock`: each line is a sentence of the contract. Open it to read what is asked.
+@rubric("TransformerBlock")
+def _(r):
+    block = r.model(TransformerBlock, "block", d_model=8, context_length=7, num_heads=2, dropout=0.0)
+    block.idea.outputs("x + attention(norm(x)), then x + feed-forward(norm(x))", 2 * r.normal(1, 1, 8), 2 * r.normal(2, 5, 8), 5 + r.normal(3, 7, 8))
+    block.outputs("any number of heads", r.normal(2, 6, 8), num_heads=4)
+    block.outputs("in training dropout is inside the attention, nowhere else", r.normal(2, 5, 8), dropout=1.0)
+    block.outputs("in eval() nothing is dropped", r.normal(2, 5, 8), dropout=0.5, training=False)
+    block.conventions(r.normal(2, 5, 8))
+
+# %% [markdown]
+# ## 4 The model
+#
+# A block takes vectors, a text is made of ids. So a **token embedding** holds one learned vector for each word of the vocabulary. Attention
+# alone does not know where a word stands (the mask gives it away only roughly), so a second table holds one learned vector for each *position*, and the two are added. Then come the
+# blocks. A last norm, and a linear layer gives each position v scores, one for each word that may come next.
+#
+# ```
+# ids (b, n) ─► token vectors + position vectors (b, n, d) ─► block ─► … ─► block ─► norm ─► linear ─► scores (b, n, v)
+# ```
+#
+# ### Exercise: `TinyGPT` (5 points)
+#
+# `(b, n)` ids to `(b, n, vocab_size)` scores, for any n from 1 to `context_length`:
+#
+# - a token embedding, plus a position table with `context_length` rows that is trained; position 0 is the first row;
+# - `num_layers` blocks, each with weights of its own; a final `nn.LayerNorm`; an `nn.Linear` to the scores, with a bias or without, whose weights are not those of the
+#   embedding;
+# - no dropout outside the blocks, no softmax at the end: scores are what the loss wants;
+# - `context_length` is kept as an attribute, and more tokens than that are refused with a `ValueError`.
+
+# %% nbgrader={"grade": false, "grade_id": "TinyGPT", "locked": false, "schema_version": 3, "solution": true, "task": false}
+class TinyGPT(nn.Module):
+    """Tokens to scores of the next token: (b, n) -> (b, n, vocab_size)."""
+
+    def __init__(self, vocab_size, d_model, context_length, num_heads, num_layers, dropout):
+        super().__init__()
+        ### BEGIN SOLUTION
+        self.context_length = context_length
+        self.token_embedding = nn.Embedding(vocab_size, d_model)
+        self.position_embedding = nn.Embedding(context_length, d_model)
+        self.blocks = nn.ModuleList(TransformerBlock(d_model, context_length, num_heads, dropout) for _ in range(num_layers))
+        self.norm = nn.LayerNorm(d_model)
+        self.head = nn.Linear(d_model, vocab_size, bias=False)
+        ### END SOLUTION
+
+    def forward(self, tokens):
+        ### BEGIN SOLUTION
+        n = tokens.shape[1]
+        if n > self.context_length:
+            raise ValueError(f"at most {self.context_length} tokens fit, got {n}")
+        x = self.token_embedding(tokens) + self.position_embedding.weight[:n]  # (b, n, d)
+        for block in self.blocks:
+            x = block(x)  # (b, n, d)
+        return self.head(self.norm(x))  # (b, n, v)
+        ### END SOLUTION
+
+# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_TinyGPT", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# The rubric of `TinyGPT`: each line is a sentence of the contract. Open it to read what is asked.
+@rubric("TinyGPT")
+def _(r):
+    gpt = r.model(TinyGPT, "gpt", vocab_size=13, d_model=8, context_length=6, num_heads=2, num_layers=2, dropout=0.0)
+    gpt.idea.outputs("embedding plus position, the blocks, a norm, a linear layer to the scores", r.tokens(13, 1, 1), r.tokens(13, 3, 5))
+    gpt.outputs("a full context", r.tokens(13, 2, 6))
+    gpt.outputs("any number of layers and heads", r.tokens(13, 2, 4), num_layers=3, num_heads=4)
+    gpt.outputs("in training dropout is inside the attention, nowhere else", r.tokens(13, 2, 5), dropout=1.0)
+    gpt.outputs("in eval() nothing is dropped", r.tokens(13, 2, 5), dropout=0.5, training=False)
+    gpt.keeps("keeps context_length as an attribute", "context_length", 6, 123)
+    gpt.refuses("raises ValueError for more tokens than context_length", r.tokens(13, 2, 7), r.tokens(13, 1, 12))
+    gpt.conventions(r.tokens(13, 3, 5))
+
+# %% [markdown]
+# Now the weights that came with the course go into **your** class. Your layers may have other names, so `copy_weights` runs both models
+# on one sentence and pairs the parameters in the order in which they are used. The baseline is your class as it was made.
+
+# %% tags=["raises-exception"]
+def my_model():
+    """A new model of your class, of the course's size."""
+    return TinyGPT(len(VOCABULARY), 48, 48, num_heads=4, num_layers=2, dropout=0.0)
+
+
+told = stories(100, seed=5)
+torch.manual_seed(1)
+yours = my_model().eval()
+print(f"your class, not trained:          {answers(yours, told)['all']:4.0%} of the questions in 100 stories answered correctly")
+copy_weights(model, yours)
+print(f"your class, the course's weights: {answers(yours, told)['all']:4.0%}")
+
+# %% [markdown]
+# ## 5 Writing
+#
+# The model says how likely each word is to be the next one. To write, take one, put it at the end of the text, and ask again. A model that reads what it wrote itself
+# is called **autoregressive**. Always taking the likeliest word is called **greedy**; drawing by chance gives more variety.
+#
+# ### Exercise: `generate` (4 points)
+#
+# Take `(b, n)` ids and return `(b, n + max_new_tokens)`: the given ids, then the new ones.
+#
+# - Each new token is the one with the highest score at the last position; among equal scores, the one with the lowest id.
+# - The model sees at most its last `model.context_length` tokens. The text may grow longer than that.
+# - The model works in `eval()`, and afterwards it is in the mode it had before.
+# - Its forward passes keep nothing for gradients.
+# - 0 new tokens return the ids as they are. The given tensor stays as it was.
+
+# %% nbgrader={"grade": false, "grade_id": "generate", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def generate(model, tokens, max_new_tokens):
+    """Return tokens (b, n) and what the model writes after them: (b, n + max_new_tokens)."""
+    ### BEGIN SOLUTION
+    training = model.training
+    model.eval()
+    try:
+        with torch.no_grad():
+            for _ in range(max_new_tokens):
+                scores = model(tokens[:, -model.context_length :])  # (b, n, v)
+                following = scores[:, -1].argmax(dim=-1, keepdim=True)  # (b, 1)
+                tokens = torch.cat([tokens, following], dim=1)
+    finally:
+        model.train(training)
+    return tokens
+    ### END SOLUTION
+
+# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_generate", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# The rubric of `generate`: each line is a sentence of the contract. Open it to read what is asked.
+@rubric("generate")
+def _(r):
+    table, start = r.normal(29, 29), r.tokens(29, 4, 3)
+    r.idea.writes("adds the likeliest token, again and again", generate, (table, 20, start[:1], 1), (table, 20, start, 7))
+    r.idea.writes("the model sees its last context_length tokens, the text may be longer", generate, (table, 4, start, 9), (table, 2, start, 3), (r.normal(29, 29), 3, r.tokens(29, 2, 8), 4))
+    r.writes("among equal scores the lowest id", generate, *((r.signs(9, 9), 1, r.tokens(9, 6, 1), 3) for _ in range(3)))
+    r.writes("in eval(), and in train() again afterwards", generate, (table, 6, start, 5), (table, 6, start[:1], 2), training=True)
+    r.writes("a model in eval() stays there", generate, (table, 6, start, 4), training=False)
+    r.writes_without_gradient("keeps nothing for gradients", generate, table, 6, start, 4)
+    r.writes("0 new tokens return the ids as they are", generate, (table, 6, start, 0), (table, 2, start, 0))
+    r.unchanged("leaves the given ids as they were")
+
+# %% [markdown]
+# Your class, the course's weights, and your loop:
+
+# %% tags=["raises-exception"]
+def story_from(model, text, longest=44):
+    """Let a model go on with a text, up to <end>."""
+    ids = torch.tensor([encode(begin(text))])
+    words = decode(generate(model, ids, longest - ids.shape[1])[0].tolist())[1:]
+    return " ".join(words[: words.index(END)] if END in words else words)
+
+
+for text in ["Anna has a ball . Tom has", "Mia is in the cave . she sees a bat", "Mia is in the shop . she sees a bat"]:
+    print(story_from(yours, text), "\n")
+
+# %% [markdown]
+# ## 6 Learning
+#
+# How wrong is a prediction? The usual measure is **cross-entropy**: minus the logarithm of the probability that the model gave to the right word. Certain and
+# right costs 0; a probability of 1/2 costs 0.69; almost no probability costs a lot.
+#
+# **Predict, then run.** A model that knows nothing gives each of its words the same probability. What is its loss?
+
+# %%
+print("words in the vocabulary:", len(VOCABULARY))
+my_guess = None  # a number
+
+# %%
+beside(my_guess, round(-math.log(1 / len(VOCABULARY)), 2))
+
+# %% [markdown]
+# And the best model there is? A story is partly a matter of chance: whether Tom has two books or a hat, nobody can know. A model that knows all the rules still
+# pays for that. This is the **entropy** of the language. For English nobody knows it. Ours is made by a grammar, so it can be added
+# up exactly, over all stories that there are:
+
+# %%
+print(f"the floor: {floor():.4f} for each word")
+
+# %% [markdown]
+# No model that looks only back can have a lower loss on average. A loss well *below* the floor is a proof of cheating: lesson 02's model without a
+# mask got there.
+#
+# ### Exercise: `loss_of` (2 points)
+#
+# `inputs` and `targets` are `(b, n)` ids, and `model(inputs)` gives scores `(b, n, v)`. Return the mean cross-entropy over all `b * n` positions, as a tensor of shape
+# `()` that gradients pass through. Use the model in the mode it is in.
+
+# %% nbgrader={"grade": false, "grade_id": "loss_of", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def loss_of(model, inputs, targets):
+    """Return the mean cross-entropy over all positions: (b, n), (b, n) -> ()."""
+    ### BEGIN SOLUTION
+    scores = model(inputs)  # (b, n, v)
+    return F.cross_entropy(scores.flatten(0, 1), targets.flatten())
+    ### END SOLUTION
+
+# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_loss_of", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# The rubric of `loss_of`: each line is a sentence of the contract. Open it to read what is asked.
+@rubric("loss_of")
+def _(r):
+    table, inputs, targets = 2 * r.normal(11, 11), r.tokens(11, 3, 5), r.tokens(11, 3, 5)
+    r.idea.losses("the mean over every position of every sentence", loss_of, (table, inputs[:1, :1], targets[:1, :1]), (table, inputs, targets))
+    r.losses("as many words as tokens, scores of any size", loss_of, (r.normal(5, 5), r.tokens(5, 5, 5), r.tokens(5, 5, 5)), (200 * table, inputs, targets))
+    r.losses("float64 in, float64 out", loss_of, (table.double(), inputs, targets))
+    r.loss_gradient("lets gradients through to the model", loss_of, table, inputs, targets)
+    r.unchanged("leaves inputs and targets as they were")
+
+# %% [markdown]
+# ### Exercise: `train` (3 points)
+#
+# Make a new `torch.optim.AdamW` with this `lr`, everything else as PyTorch sets it, and take `steps` steps. Each step uses all of `inputs` and `targets` at once: compute the loss with the model in
+# `train()` mode, its gradients, and update. Return a list of `steps` floats: the loss *before* each update.
+
+# %% nbgrader={"grade": false, "grade_id": "train", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def train(model, inputs, targets, steps, lr):
+    """Train a model; return the loss before each step, a list of floats."""
+    ### BEGIN SOLUTION
+    optimiser = torch.optim.AdamW(model.parameters(), lr=lr)
+    model.train()
+    losses = []
+    for _ in range(steps):
+        loss = loss_of(model, inputs, targets)
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        losses.append(loss.item())
+    return losses
+    ### END SOLUTION
+
+# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_train", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# The rubric of `train`: each line is a sentence of the contract. Open it to read what is asked.
+@rubric("train")
+def _(r):
+    table, inputs, targets = r.normal(7, 7), r.tokens(7, 4, 5), r.tokens(7, 4, 5)
+    r.idea.trains("the loss before each step, and AdamW's weights after the last", train, (table, inputs, targets, 1, 0.05), (table, inputs, targets, 6, 0.05))
+    r.trains("another lr, more steps, all of the inputs", train, (table, inputs, targets, 12, 0.2), (r.normal(7, 7), r.tokens(7, 9, 3), r.tokens(7, 9, 3), 3, 0.01))
+    r.trains("in train() mode, whatever mode the model was in", train, (table, inputs, targets, 4, 0.1), training=False)
+    r.unchanged("leaves inputs and targets as they were")
+
+# %% [markdown]
+# Before a long training, try a short one that *must* succeed: can the model learn a handful of sentences by heart? If not, something is broken, and no amount of
+# data will mend it. Your pairs, your model, your loss and your training, on 40 words:
+
+# %% tags=["raises-exception"]
+text = [word for story in stories(3, seed=2) for word in story.words][:41]
+windows, ahead = next_token_pairs(torch.tensor(encode(text)), 10, stride=10)
+torch.manual_seed(0)
+small = my_model()
+losses = train(small, windows, ahead, steps=40, lr=3e-3)
+print("by heart:", " ".join(text[:11]))
+print("written: ", " ".join(decode(generate(small, windows[:1, :1], 10)[0].tolist())))
+print(f"loss: {losses[0]:.2f}, after 40 steps {losses[-1]:.2f}")
+
+# %% [markdown]
+# The loss is far below the floor. Nothing is wrong with that here: these are four windows that it has seen forty times, and it knows them by heart. The floor holds for
+# *new* stories. That is what **overfitting** looks like from inside, and why one measures on stories that were not trained on.
+#
+# ## 7 The whole training
+#
+# Now from nothing. `train_in_batches` is your loop with three things added: each step takes 32 stories drawn by
+# chance (all of them at once would take minutes a step), the rate rises for 50 steps and then falls along a cosine, and gradients that are too long are shortened. The course's own
+# weights come from this loop: 20,000 stories and 2,500 steps, about a minute on a quiet machine. For a first look 600 steps will do. If you have the minute, change the
+# two numbers at the top.
+
+# %% tags=["raises-exception", "unsteady-output"]
+# demonstration: the training, about 15 seconds
+STORIES, STEPS = 8_000, 600  # the course: 20_000 and 2_500
+tested = stories(150, seed=99)
+data = pairs(stories(STORIES, seed=1))
+torch.manual_seed(1)
+student = my_model()
+kinds = ["who", "what", "where", "alive"]
+losses, stages, samples = [], {}, {}
+
+
+def note(step):
+    """Stop for a moment: what can it do now?"""
+    student.eval()
+    stages[step] = [answers(student, tested)[kind] for kind in kinds]
+    samples[step] = story_from(student, "Anna has a ball . Tom has")
+    student.train()
+    print(f"{step:5} steps, {time.perf_counter() - start:3.0f} s: " + ", ".join(f"{kind} {share:.0%}" for kind, share in zip(kinds, stages[step])), flush=True)
+
+
+start = time.perf_counter()
+note(0)
+for step, loss in enumerate(train_in_batches(student, *data, steps=STEPS, seed=1), start=1):
+    losses.append(loss)
+    if step in (100, 300, STEPS) or step % 500 == 0:
+        note(step)
+student.eval()
+
+# %% [markdown]
+# The loss against the floor, and what the average hides:
+
+# %% jupyter={"source_hidden": true} tags=["raises-exception", "nbval-ignore-output"]
+# demonstration: draws the figure of the training
+def training_curves(means, lowest, steps, *shares):
+    figure, (left, right) = plt.subplots(1, 2, figsize=(11, 3.6), layout="constrained")
+    left.plot([25 * (i + 0.5) for i in range(len(means))], means, color="#1f6f8b", label="loss on the batches")
+    left.axhline(lowest, color="#d95f02", linestyle="--", label=f"the floor, {lowest:.4f}")
+    left.set(title="Loss (mean of 25 steps)", xlabel="step", yscale="log")
+    left.set_yticks([0.4, 0.5, 0.7, 1, 2, 4], ["0.4", "0.5", "0.7", "1", "2", "4"])
+    left.minorticks_off()
+    left.legend()
+    for name, color, share in zip(["who", "what", "where", "alive"], ["#1f6f8b", "#d9a441", "#d95f02", "#6a994e"], shares):
+        right.plot(steps, share, marker="o", color=color, label=name)
+    right.set(title="Questions answered correctly", xlabel="step", ylim=(-0.03, 1.03))
+    right.legend()
+    return figure
+
+
+means = [sum(losses[i : i + 25]) / 25 for i in range(0, len(losses), 25)]
+show(
+    chart(training_curves, means, floor(), list(stages), *[[share[i] for share in stages.values()] for i in range(4)]),
+    "Left: the loss falls from about 4 towards the dashed floor at 0.41 and stays above it. Right: the shares of right "
+    "answers by kind of question. They rise at different times, and where comes last.",
+)
+
+# %% tags=["raises-exception", "nbval-ignore-output"]
+# demonstration: stories written before, during and after
+for step in (0, 100, 300, STEPS):
+    print(f"after {step} steps:\n   {samples[step]}\n")
+
+# %% [markdown]
+# First come the words that are frequent, then the shape of the sentences, then who has what. *Where* is the last kind of question that is learned, and by then the loss is
+# so near the floor that it hardly falls any more. **An average loss near the floor can hide a kind of question that fails.**
+#
+# That is no invented danger. The full recipe from the random start `torch.manual_seed(0)` ends 0.015 above the floor and answers 68% of the *where* questions. Seeds 1 and 2 end
+# 0.003 above it and answer all of them. (The course's model card has these numbers; the weights that you know are those of seed 1.) If your class draws its random
+# numbers in another order, it starts elsewhere, and a long training may be one of those that get stuck. That is no mistake in your code: try another seed.
+#
+# How sure are such shares? They are measured on some hundred questions, so they come with an interval. Even 100% of n answers does not mean that no answer will
+# ever be wrong.
+
+# %% tags=["raises-exception", "nbval-ignore-output"]
+# demonstration: shares with intervals, and the distance to the floor
+def interval(share, n, z=1.96):
+    """Wilson's 95% interval of a share that was measured n times."""
+    middle, half = share + z * z / (2 * n), z * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
+    return (middle - half) / (1 + z * z / n), (middle + half) / (1 + z * z / n)
+
+
+asked = [answer.kind for story in tested for answer in story.notes.answers]
+for name, one in {"yours": student, "the course's": model, "the course's with one head a layer": course_model(1)}.items():
+    print(f"{name}: {excess(one, tested):.4f} above the floor")
+    for kind, share in answers(one, tested).items():
+        n = asked.count(kind) if kind in kinds else len(asked)
+        low, high = interval(share, n)
+        print(f"   {kind:>5}: {share:4.0%} of {n:3}   (95%: {low:.0%} to {high:.0%})")
+
+# %% [markdown]
+# The last model is that of lesson 05, with the same width and one head in each layer. It is near the floor, too, and fails at *where*.
+#
+# ## 8 Open it
+#
+# Which head of the course's model does what? (To open your own instead, set `opened = new_model().eval()` and `copy_weights(student, opened)`.) Each story comes with the right answer to that: *she* should look at *her own* thing, `she's` at her own place, a *bat* at the room it is in. The left map shows the mean weight on the
+# right word over 150 stories, for each of the eight heads. The middle one shows the weight on the *other* person's word, where there is one. On the right is what is lost: the questions
+# that are still answered correctly when this one head hands on nothing.
+
+# %% jupyter={"source_hidden": true} tags=["raises-exception", "nbval-ignore-output"]
+# demonstration: what each head looks at, and what is lost without it
+opened = model
+found = jobs(opened, tested)
+heads = [f"{layer + 1}.{head + 1}" for layer in range(2) for head in range(4)]
+twofold = [job for job in found if "other" in found[job]]
+own = torch.stack([found[job]["own"].flatten() for job in twofold])
+other = torch.stack([found[job]["other"].flatten() for job in twofold])
+lost = [answers(without_head(opened, layer, head), tested) for layer in range(2) for head in range(4)]
+left = torch.tensor([[shares[kind] for shares in lost] for kind in kinds])
+show(
+    panels(
+        heatmap(own, twofold, heads, title="Weight on the right word", row_name="", column_name="head", limits=(0, 1), bar=False),
+        heatmap(other, [""] * len(twofold), heads, title="… on the other person's", row_name="", column_name="head", limits=(0, 1), bar=False),
+        heatmap(left, kinds, heads, title="Right answers without this head", row_name="", column_name="head switched off", limits=(0, 1)),
+        size=(17, 4.6),
+    ),
+    "Three maps with the eight heads as columns. Left: most jobs have one head, mostly of layer 2, with a weight of 0.4 to 0.9 on the right word. Middle: on the "
+    "other person's word the same heads have nearly nothing. Right: switching one head off hurts some kinds of questions and leaves others at 1.",
+)
+
+# %% tags=["raises-exception", "nbval-ignore-output"]
+# demonstration: the best head of each job beside two baselines
+fresh = jobs(new_model().eval(), tested)
+print(f"{'':32} head  trained  untrained  all words alike")
+for job, weights in found.items():
+    best = int(weights["own"].argmax())
+    print(f"{job:>32}  {heads[best]}  {weights['own'].max():7.2f}  {fresh[job]['own'].max():9.2f}  {weights['uniform']:15.2f}")
+
+# %% [markdown]
+# Nobody gave the heads jobs. The loss asked for the next word, and this is what helped. Three cautions. Which head gets a job is an accident of the random start; that the job gets done is not. A weight tells where a head looks, not
+# what it takes from there: what is lost without the head says more. And some jobs have no head with a large weight: they are shared, or done another way.
+#
+# ### What is still wrong
+#
+# Let it write stories of its own, each word drawn by its probability, and read the ones that break a rule of the language. The mark ▸ stands before the first
+# word that no story could have there.
+
+# %% tags=["raises-exception", "nbval-ignore-output"]
+# demonstration: stories of its own, and its mistakes
+draw = torch.Generator().manual_seed(0)
+own_stories = [write(opened, [END], draw)[1:] for _ in range(60)]
+broken = [words for words in own_stories if not is_grammatical(words)]
+print(f"{len(broken)} of {len(own_stories)} stories break a rule\n")
+for words in broken[:4]:
+    first = next(t for t in range(len(words)) if not is_grammatical(words[: t + 1]))
+    print(" ".join([*words[:first], "▸", *words[first:]]), "\n")
+
+# %% [markdown]
+# ## 9 What goes wrong in practice
+#
+# **Only the last position is trained on.** `model(inputs)[:, -1]` against one target wastes all other predictions of the window. It works, and learns that much more slowly.
+#
+# **Softmax before the loss.** `F.cross_entropy` wants scores. With probabilities it runs without an error, and the loss cannot come near the floor:
+
+# %%
+certain = torch.full((1, len(VOCABULARY)), -50.0)
+certain[0, 0] = 50.0  # as sure as can be, and right
+right = torch.tensor([0])
+print(f"scores:        {F.cross_entropy(certain, right):.2f}")
+print(f"probabilities: {F.cross_entropy(certain.softmax(dim=-1), right):.2f}")
+
+# %% [markdown]
+# **Gradients that add up.** Without `zero_grad()` each step follows the sum of all gradients so far. The loss falls at first, so it looks right.
+#
+# **Blocks in a plain list.** `[TransformerBlock(...), ...]` runs, but `parameters()` does not find the blocks, and they are never trained.
+#
+# **Left in `eval()`.** Somebody writes a story during training and forgets `model.train()`. From then on dropout is off.
+#
+# ## Summary
+#
+# - A text is its own teacher: the target is the text, one token on. A causal mask makes every position of a window a prediction.
+# - A **block** adds what attention found, then what the feed-forward part makes of it; each gets a normed copy (**pre-norm**, **residual**).
+# - A GPT is two tables, some blocks, a norm and a linear layer. Its scores become a loss by **cross-entropy**, and text one token at a time (**autoregressive**).
+# - First learn a few windows by heart, then train. Measure on text that was not trained on.
+# - The **entropy** of the language is the floor of the loss. Near it, still look at each kind of question.
+#
+# **A loose end.** Every new word runs the whole text through the model again, and attention makes n × n numbers each time. Lessons 08 and 09 make it fast.
+#
+# ## Further reading
+#
+# - Radford et al., *Language Models are Unsupervised Multitask Learners*, 2019, section 2.3: GPT-2, with its norms before the parts.
+# - Xiong et al., *On Layer Normalization in the Transformer Architecture*, 2020: why pre-norm trains more easily.
+# - Hendrycks and Gimpel, *Gaussian Error Linear Units*, 2016.
+# - Loshchilov and Hutter, *Decoupled Weight Decay Regularization*, 2019: the W in AdamW.
