@@ -85,9 +85,7 @@ class BlockProbes(Recorder):
             with _Operations(look):
                 result = answer(q, k, v, block, True)
             if scores > MOST_CAUSAL * many * n * n:
-                raise ContractBroken(
-                    f"{scores // many} scores for {n} tokens, none left out"
-                )
+                raise ContractBroken(f"{scores // many} scores for {n} tokens, none left out")
             return result
 
         self._watched(line, answer, run, cases)
