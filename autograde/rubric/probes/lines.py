@@ -14,6 +14,8 @@ from torch import Tensor, nn
 from autograde.rubric import session
 from autograde.rubric.packing import Plain
 from autograde.rubric.probes import examples
+from autograde.rubric.probes.blocks import BlockProbes
+from autograde.rubric.probes.conversions import ConversionProbe
 from autograde.rubric.probes.copies import CopyProbe
 from autograde.rubric.probes.draws import device
 from autograde.rubric.probes.layers import LayerProbe
@@ -66,7 +68,7 @@ def rubric(
     return run
 
 
-class Rubric(RandomProbes, ModelProbes):
+class Rubric(RandomProbes, ModelProbes, BlockProbes):
     """The probes that a rubric cell calls."""
 
     examples = examples
@@ -198,6 +200,14 @@ class Rubric(RandomProbes, ModelProbes):
         copy.outputs("v1 gives the output of v2", r.normal(6, 3))
         """
         return CopyProbe(self, answer, layers, source)
+
+    def converts(self, answer: Callable[..., Any], layer: LayerProbe) -> ConversionProbe:
+        """Return a probe of a function that makes an nn.MultiheadAttention from a layer.
+
+        torchs = r.converts(to_torch, mha)
+        torchs.outputs("gives the output of mha", r.normal(2, 7, 4))
+        """
+        return ConversionProbe(self, answer, (layer,), layer)
 
     def switched(self, module: type[nn.Module]) -> Callable[[Tensor, float, bool], Any]:
         """Return a function (x, p, training) that sets the mode of a layer and calls it.

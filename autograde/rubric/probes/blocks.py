@@ -1,0 +1,151 @@
+"""Probes of answers that work block by block: what they read at once, and what they make."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from autograde.rubric.probes.plain import Args, ContractBroken, tensors_in
+from autograde.rubric.probes.recorder import Recorder
+
+REDUCTIONS = {
+    "amax", "aminmax", "cummax", "cumsum", "dot", "logcumsumexp", "max", "mean", "mm", "mv",
+    "nansum", "norm", "sort", "std", "sum", "topk", "var",
+}  # fmt: skip
+PRODUCTS = ("mm", "mv", "dot", "bmm", "attention", "mul")
+MOST_CAUSAL = 0.8
+"""Tiles cut the scores in half, and a little more; not cutting it at all is 1."""
+
+Look = Callable[[str, list[Tensor], list[Tensor]], None]
+
+
+class BlockProbes(Recorder):
+    """Probes that watch every operation of an answer; each gives the answer's result."""
+
+    def sums_in_blocks(self, line: str, answer: Callable[..., Any], *cases: Args) -> None:
+        """Record results for (x, block), where no sum or maximum is over more than a block.
+
+        r.sums_in_blocks("never sums more than block numbers", online_softmax, (r.normal(9), 4))
+        """
+
+        def run(x: Tensor, block: int) -> Any:
+            def look(name: str, given: list[Tensor], made: list[Tensor]) -> None:
+                most = max((t.numel() for t in given if t.is_floating_point()), default=0)
+                if name in REDUCTIONS and most > block:
+                    raise ContractBroken(f"{name} over {most} numbers at once, block is {block}")
+
+            with _Operations(look):
+                return answer(x, block)
+
+        self._watched(line, answer, run, cases)
+
+    def attends_in_blocks(self, line: str, answer: Callable[..., Any], *cases: Args) -> None:
+        """Record results for (q, k, v, block, causal), where no more than a block of keys is read.
+
+        No tensor of n by n numbers may be made, masks excepted.
+
+            r.attends_in_blocks("at most block keys at a time", tiled_attention, (q, k, v, 8))
+        """
+
+        def run(q: Tensor, k: Tensor, v: Tensor, block: int, causal: bool = False) -> Any:
+            many, n, unit = _counted(k)
+
+            def look(name: str, given: list[Tensor], made: list[Tensor]) -> None:
+                for tensor in made:
+                    if _numbers_kept(tensor) >= many * n * n and not _only_mask(tensor):
+                        shape = tuple(tensor.shape)
+                        raise ContractBroken(f"a tensor of shape {shape} is made for {n} tokens")
+                keys = _keys_in_product(name, given, made, unit)
+                if keys > many * block:
+                    raise ContractBroken(f"{keys // many} keys at a time, block is {block}")
+
+            with _Operations(look):
+                return answer(q, k, v, block, causal)
+
+        self._watched(line, answer, run, cases)
+
+    def skips_the_future(self, line: str, answer: Callable[..., Any], *cases: Args) -> None:
+        """Record causal results for (q, k, v, block), for about half of the n by n scores computed.
+
+        r.skips_the_future("leaves blocks of the future out", tiled_attention, (q, k, v, 8))
+        """
+
+        def run(q: Tensor, k: Tensor, v: Tensor, block: int) -> Any:
+            many, n, unit = _counted(k)
+            scores = 0
+
+            def look(name: str, given: list[Tensor], made: list[Tensor]) -> None:
+                nonlocal scores
+                if _keys_in_product(name, given, made, unit):
+                    scores += made[0].numel() // (k.shape[-1] if name == "mul" else 1)
+
+            with _Operations(look):
+                result = answer(q, k, v, block, True)
+            if scores > MOST_CAUSAL * many * n * n:
+                raise ContractBroken(f"{scores // many} scores for {n} tokens, none left out")
+            return result
+
+        self._watched(line, answer, run, cases)
+
+    def _watched(
+        self,
+        line: str,
+        answer: Callable[..., Any],
+        run: Callable[..., Any],
+        cases: tuple[Args, ...],
+    ) -> None:
+        run.__name__ = answer.__name__
+        self.record(line, "call", [(run, case, {}) for case in cases])
+
+
+def _counted(k: Tensor) -> tuple[int, int, Tensor]:
+    """Return how many sentences or heads there are, their tokens, and all keys at length 1."""
+    unit = torch.nn.functional.normalize(k.flatten(0, -2), dim=-1)
+    return math.prod(k.shape[:-2]), k.shape[-2], unit
+
+
+def _keys_in_product(name: str, given: list[Tensor], made: list[Tensor], unit: Tensor) -> int:
+    """Return how many of the keys enter an operation that multiplies all pairs, else 0."""
+    if not made or not name.endswith(PRODUCTS):
+        return 0
+    if name == "mul" and made[0].numel() == max(tensor.numel() for tensor in given):
+        return 0  # number by number
+    return max(_keys_among(tensor, unit) for tensor in given)
+
+
+def _numbers_kept(tensor: Tensor) -> int:
+    """Return how many floats a tensor holds; one that is spread out by expand() holds few."""
+    if not tensor.is_floating_point():
+        return 0
+    return tensor.untyped_storage().nbytes() // tensor.element_size()
+
+
+def _only_mask(tensor: Tensor) -> bool:
+    return bool(((tensor == 0) | (tensor == 1) | (tensor == -math.inf)).all())
+
+
+def _keys_among(tensor: Tensor, unit: Tensor) -> int:
+    """Return how many of these keys, each of length 1, are rows or columns, however scaled."""
+    found = 0
+    for rows in (tensor, tensor.mT) if tensor.ndim > 1 else (tensor,):
+        if rows.is_floating_point() and rows.shape[-1] == unit.shape[-1]:
+            lengths = torch.nn.functional.normalize(rows.reshape(-1, rows.shape[-1]), dim=-1)
+            found = max(found, int((lengths @ unit.to(lengths).T > 1 - 1e-6).any(dim=0).sum()))
+    return found
+
+
+class _Operations(TorchDispatchMode):
+    """Show every operation, by name, with what it was given and what it made."""
+
+    def __init__(self, look: Look) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.look = look
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        given = [*tensors_in([*args, *(kwargs or {}).values()])]
+        self.look(func.overloadpacket.__name__.strip("_"), given, [*tensors_in(result)])
+        return result

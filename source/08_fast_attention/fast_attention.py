@@ -1,0 +1,833 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Fast attention: the same numbers, without the matrix
+#
+# Attention compares every token with every token. For n tokens that makes n × n scores for each head. In a story of 40 words nobody minds; in a
+# text of 100,000 words it decides what fits into memory. In this lesson you compute exactly the same context vectors from small tiles and never
+# hold the matrix. That idea is called **FlashAttention**, and PyTorch's own function uses it.
+#
+# **You will be able to**
+# - compute a softmax while reading its row block by block;
+# - write attention from tiles, and say what it saves and what it does not;
+# - call PyTorch's two attention APIs without mixing up their masks, and hand your trained layer to PyTorch;
+# - limit attention to a sliding window, and say how far information still travels.
+#
+# **It builds on** lesson 01 (softmax, scale), 03 (masks) and 06 (`MultiHeadAttention`).
+#
+# | part | minutes |
+# |---|---|
+# | 1 What the model makes and throws away | 5 |
+# | 2 A softmax in blocks | 20 |
+# | 3 Attention in tiles | 25 |
+# | 4 What is saved | 10 |
+# | 5 PyTorch's way | 20 |
+# | 6 A sliding window | 10 |
+# | 7 What goes wrong in practice, summary | 5 |
+#
+# *Run the cells from top to bottom, fill in the exercises, and ask for `hint`, `why` and `progress()` when you need them.* As before,
+# float64 in gives float64 out, gradients pass, and arguments are left as they were.
+#
+# *Opened alone, in a hosted notebook service?* Get the file `attention_notebooks-….whl` from where you got this lesson, put
+# it beside the notebook, and run `%pip install attention_notebooks-*.whl` in a new cell above the others.
+
+# %% nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
+import math
+import os
+import time
+
+import matplotlib.pyplot as plt
+import torch
+from torch import nn
+from torch.nn.functional import scaled_dot_product_attention
+
+from autograde.notebook import beside, chart, explore, heatmap, hint, panels, progress, rubric, show, table, why
+from autograde.notebook.course_model import answers, attention_of, begin, course_model, write
+from autograde.notebook.language import encode, stories
+from autograde.notebook.tiny_gpt import MultiHeadAttention  # lesson 06's layer, as the trained model has it
+
+# "cuda" runs the lesson on a GPU
+device = torch.device(os.environ.get("AUTOGRADE_DEVICE", "cpu"))
+
+tokens = ["Your", "journey", "starts", "with", "one", "step"]
+inputs = torch.tensor(
+    [
+        [0.43, 0.15, 0.89],
+        [0.55, 0.87, 0.66],
+        [0.57, 0.85, 0.64],
+        [0.22, 0.58, 0.33],
+        [0.77, 0.25, 0.10],
+        [0.05, 0.80, 0.55],
+    ],
+    device=device,
+)  # (6, 3): one row for each token
+
+
+def future(n):
+    """Lesson 03's mask (n, n): True above the diagonal, hidden."""
+    return torch.ones(n, n, dtype=torch.bool, device=device).triu(diagonal=1)
+
+
+def plain_attention(q, k, v, causal=False):
+    """Lessons 01 to 03 in three lines: the scores, their softmax, the context vectors, (..., n, d) each."""
+    scores = q @ k.mT / math.sqrt(q.shape[-1])  # (..., n, n)
+    if causal:
+        scores = scores.masked_fill(future(q.shape[-2]), -math.inf)
+    return scores.softmax(dim=-1) @ v
+
+
+# %% [markdown]
+# ## 1 What the model makes and throws away
+#
+# The course's trained model reads a story and answers the questions in it. How many attention weights does it compute for that, and how many numbers
+# leave its heads?
+
+# %%
+model = course_model()  # trained: two layers of four heads, width 48
+story = "Lucy has two books . Ben has a cake . he eats it upstairs . she reads them downstairs . where is Ben ?"
+words = begin(story)
+weights = attention_of(model, words)  # (2, 4, n, n)
+visible = ~future(len(words)).cpu()
+answer = " ".join(write(model, words)[len(words) :])
+print(answer[: answer.index(".") + 1])
+print(f"{len(words)} words, {weights.numel():,} weights in eight heads, {2 * len(words) * 48:,} numbers leave the heads")
+print(f"of the weights, {1 - visible.float().mean():.0%} belong to the future and are 0")
+
+# %% jupyter={"source_hidden": true}
+# draws the figure
+show(
+    panels(
+        heatmap(weights[1, 1], words, words, title="head 2.2: all weights, made at once", hidden=~visible, limits=(0, 1)),
+        heatmap(weights[1, 1, 16:17], [words[16]], words, title=f"what “{words[16]}” took from it", row_name="", limits=(0, 1), bar=False),
+        size=(13, 5.6),
+    ),
+    "Left, a heatmap of the weights of one trained head for a story of 25 words, the upper right half hidden. Right, the one row of the "
+    "matrix that the word she needs: nearly all of its weight is on books.",
+)
+
+# %% [markdown]
+# The matrix is written to memory, read once to mix the values, and forgotten. Each row is needed by one word only.
+#
+# **Predict, then run.** A text of 100,000 words, one head, 4 bytes for a float32 number. How many gigabytes does the matrix take?
+
+# %%
+my_guess = None  # gigabytes
+
+# %%
+beside(my_guess, 100_000**2 * 4 / 1e9)
+
+# %% [markdown]
+# That is for one head of one layer. The context vectors of that head, with 64 numbers a word, take 0.03 GB. Twice the text means four times
+# the matrix: memory grows with n².
+#
+# So do not make the matrix. Take a few keys at a time, use their scores, and let them go. One thing stands in the way: the softmax. Each weight
+# is divided by a sum over the *whole* row.
+#
+# ## 2 A softmax in blocks
+#
+# Lesson 01 subtracts the largest number of the row before `exp`, so that nothing overflows:
+#
+# $$\text{softmax}(x)_i = \frac{e^{x_i - m}}{\sum_j e^{x_j - m}}, \qquad m = \max_j x_j$$
+#
+# It needs the maximum before the sum, and the sum before the first result. Now suppose that the row arrives in blocks, and that you may look at
+# one block at a time. The figure shows twelve numbers in three blocks. Each panel is one moment: the bars are $e^{x - m}$ of what has been read, and m is
+# the largest number *so far*.
+
+# %% jupyter={"source_hidden": true}
+# draws the figure
+row = torch.tensor([1.0, 3.0, 0.5, 2.0, 2.5, 4.2, 1.5, 3.5, 0.0, 4.0, 5.0, 4.6], device=device)  # three blocks of 4
+
+
+def moments(row, block):
+    ends = range(block, len(row) + 1, block)
+    figure, axes = plt.subplots(2, len(ends), figsize=(13, 5.2), layout="constrained", sharex=True, height_ratios=(1, 1.2))
+    places, earlier = torch.arange(len(row)), None
+    for (above, below), end in zip(axes.T, ends):
+        largest = row[:end].max()
+        above.bar(places[:end], row[:end], color="#1f6f8b")
+        above.bar(places[end:], row[end:], color="#e3e3e3")
+        above.axhline(largest, color="#b5541c", linewidth=2)
+        above.set(title=f"read: {end} of {len(row)}, maximum so far {largest:.1f}", ylim=(0, 5.6))
+        exps = torch.exp(row[:end] - largest)
+        below.bar(places[:end], exps, color="#1f6f8b", label="exp(x - maximum)")
+        if earlier is not None:
+            below.bar(places[: len(earlier)], earlier, fill=False, edgecolor="#b5541c", linestyle="--", label="one block earlier")
+        below.legend(loc="upper left", fontsize=8)
+        below.set(ylim=(0, 1.35), xlabel="number", title=f"sum so far {exps.sum():.3f}")
+        earlier = exps
+    axes[0][0].set_ylabel("x")
+    return figure
+
+
+show(
+    chart(moments, row.cpu(), 4),
+    "Three moments. The maximum so far is a line that rises from 3.0 to 4.2 to 5.0. Below, the bars of exp(x minus maximum): each time the line "
+    "rises, all earlier bars shrink by the same factor, drawn as dashed outlines around them.",
+)
+
+# %% [markdown]
+# Look at the dashed outlines. When the maximum rises from 3.0 to 4.2, every earlier bar shrinks, and all of them by the same factor. So you need not
+# go back to them: their *sum* shrinks by that factor too.
+#
+# **Predict, then run.** By which factor do the first four bars shrink when the maximum rises from 3.0 to 4.2?
+
+# %%
+my_guess = None  # a number between 0 and 1
+
+# %%
+first = row[:4]
+beside(my_guess, round((torch.exp(first - 4.2).sum() / torch.exp(first - 3.0).sum()).item(), 4))
+
+# %% [markdown]
+# ### Exercise: `online_softmax` (4 points)
+#
+# ```
+# x (n,)   ──read in blocks of block numbers, the last may be shorter──►   softmax of x (n,)
+# ```
+#
+# Keep a running maximum and a running sum. No maximum and no sum may be taken over more than `block` numbers at once: that is watched, operation by
+# operation. When both are known, the results may be computed in one go. Without PyTorch's `softmax`, `log_softmax` and `logsumexp`. Right for
+# numbers of ±10,000, in any order.
+
+# %% nbgrader={"grade": false, "grade_id": "online_softmax", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def online_softmax(x, block):
+    """Softmax of a 1-D tensor, read block by block with a running maximum and sum."""
+    ### BEGIN SOLUTION
+    largest = x.new_tensor(-math.inf)  # of what has been read
+    total = x.new_tensor(0.0)  # of exp(x - largest)
+    for part in x.split(block):
+        larger = torch.maximum(largest, part.amax())
+        total = total * torch.exp(largest - larger) + torch.exp(part - larger).sum()
+        largest = larger
+    return torch.exp(x - largest) / total
+    ### END SOLUTION
+
+
+# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_online_softmax", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# The rubric of `online_softmax`: each line is a sentence of the contract. Open it to read what is asked.
+@rubric("online_softmax", forbids=["softmax", "softmin", "logsumexp", "cross_entropy", "scaled_dot_product_attention"])
+def _(r):
+    rising, far = 3 * r.normal(12).sort().values, 12 * r.normal(8).argsort().float() - 1e4
+    cases = (rising.flip(0), 4), (rising, 4), (3 * r.normal(23), 5), (1e4 * r.uniform(9).sort().values, 2), (far, 3)
+    r.idea.sums_in_blocks("block by block: no maximum or sum is over more than block numbers", online_softmax, *cases)
+    r.each("blocks of one number, a short last block, a block longer than x", online_softmax, (2 * r.normal(7), 1), (2 * r.normal(11), 4), (r.normal(3), 8))
+    r.each("no inf or nan for numbers of ±10,000", online_softmax, (1e4 * r.uniform(8), 2), (far, 2))
+    r.forbids("is written from exp, maxima and sums", online_softmax)
+    r.conventions(online_softmax, 2 * r.normal(10), 3)
+
+# %% [markdown]
+# Here is what your function makes of the twelve numbers, in blocks of 1, 4 and 12, and how far it is from PyTorch's softmax.
+
+# %% tags=["raises-exception"]
+for block in (1, 4, 12):
+    print(f"block {block:>2}:", " ".join(f"{weight:.3f}" for weight in online_softmax(row, block).tolist()))
+torch.manual_seed(123)
+long_row = 5 * torch.randn(1000, dtype=torch.float64).to(device)
+for dtype, limit in ((torch.float32, 1e-6), (torch.float64, 1e-12)):
+    apart = (online_softmax(long_row.to(dtype), 64) - long_row.to(dtype).softmax(dim=-1)).abs().max().item()
+    print(f"1,000 numbers in {dtype}: differs by less than {limit}: {apart < limit}")
+
+# %% jupyter={"source_hidden": true} tags=["raises-exception"]
+# draws the figure
+def results(by_block, wanted):
+    figure, axes = plt.subplots(figsize=(9, 3), layout="constrained")
+    places = torch.arange(len(wanted))
+    for number, ((block, weights), colour) in enumerate(zip(by_block.items(), ("#1f6f8b", "#d9a441", "#7a5195"))):
+        axes.bar(places + 0.26 * (number - 1), weights, width=0.26, color=colour, label=f"yours, blocks of {block}")
+    axes.plot(places, wanted, "k_", markersize=22, label="PyTorch")
+    axes.set(xlabel="number", ylabel="weight", title="The same softmax, whatever the block")
+    axes.legend()
+    return figure
+
+
+show(
+    chart(results, {block: online_softmax(row, block).detach().cpu() for block in (1, 4, 12)}, row.softmax(dim=-1).cpu()),
+    "Bars of your softmax of the twelve numbers for blocks of 1, 4 and 12, three side by side at each place, with a line where PyTorch's result "
+    "lies. If they are right, all bars end at the lines.",
+)
+
+# %% [markdown]
+# ## 3 Attention in tiles
+#
+# A context vector is a sum over keys as well:
+#
+# $$\text{context} = \frac{\sum_j e^{s_j - m}\, v_j}{\sum_j e^{s_j - m}}$$
+#
+# Above the line stands a mixture of values, not yet divided. It is made of the same exponentials as the sum below. So the trick carries over: for each query
+# keep **three things**, the maximum so far, the sum so far, and the mixture so far. When the maximum rises, the latter two shrink by the same factor. Divide
+# once, at the end.
+#
+# Do this for a block of queries at once, and the scores come in **tiles**: a few queries against a few keys.
+#
+# ```
+# queries (..., r, d)   @   keys of one block (..., d, c)   =   one tile of scores (..., r, c)
+# kept for these queries: maximum (..., r, 1), sum (..., r, 1), mixture (..., r, d)
+# ```
+#
+# With a causal mask there is more to gain. Move the slider: orange is the tile at work, blue are those done, and hatched ones are never computed.
+
+# %% jupyter={"source_hidden": true}
+# draws the figure
+TILES = [(top, left) for top in range(0, 12, 3) for left in range(0, top + 1, 3)]  # causal, 12 tokens in blocks of 3
+
+
+def draw_tiles(tile):
+    figure, axes = plt.subplots(figsize=(5.4, 5), layout="constrained")
+    for number, (top, left) in enumerate(TILES, start=1):
+        colour = "#1f6f8b" if number < tile else "#e08a2b" if number == tile else "#d9d9d9"
+        axes.add_patch(plt.Rectangle((left, top), 3, 3, facecolor=colour, edgecolor="white", linewidth=3))
+    for top, left in [(top, left) for top in range(0, 12, 3) for left in range(top + 3, 12, 3)]:
+        axes.add_patch(plt.Rectangle((left, top), 3, 3, facecolor="white", edgecolor="#b8b8b8", hatch="//", linewidth=0))
+    top, left = TILES[tile - 1]
+    axes.add_patch(plt.Rectangle((left, -0.7), 3, 0.5, color="#e08a2b"))
+    axes.add_patch(plt.Rectangle((-0.7, top), 0.5, 3, color="#e08a2b"))
+    axes.set(xlim=(-0.8, 12), ylim=(12, -0.8), xticks=range(0, 12, 3), yticks=range(0, 12, 3), xlabel="key", ylabel="query",
+             title=f"tile {tile} of {len(TILES)}", aspect="equal")
+    return figure
+
+
+def at_work(tile):
+    top, left = TILES[tile - 1]
+    masked = "its upper triangle is masked" if top == left else "nothing in it is hidden"
+    said = f"Queries {top} to {top + 2}, keys {left} to {left + 2}: 9 scores in memory instead of 144; {masked}. 6 of 16 tiles are skipped."
+    return chart(draw_tiles, tile), said
+
+
+explore(at_work, alt="Which tile of the causal 12 by 12 scores is being computed, and which are skipped.", tile=[8, 9, 10, 1, 2, 3, 4, 5, 6, 7])
+
+# %% [markdown]
+# ### Exercise: `tiled_attention` (6 points)
+#
+# ```
+# q, k, v (..., n, d)   ──►   the context vectors of full attention (..., n, d), scaled by the root of d
+# ```
+#
+# - At most `block` keys take part in any product; the last block may be shorter. How many queries a tile has is up to you.
+# - Never make a floating-point tensor of n × n scores, or one as large. The rubric watches the size of every tensor that your answer makes. Masks
+#   of bool are fine.
+# - With `causal=True` no token sees a later one. Do not compute tiles that lie wholly in the future: that leaves about half of the scores.
+# - Right for scores of ±10,000.
+
+# %% nbgrader={"grade": false, "grade_id": "tiled_attention", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def tiled_attention(q, k, v, block, causal=False):
+    """Attention from tiles of block queries and block keys, (..., n, d) each."""
+    ### BEGIN SOLUTION
+    n, d = q.shape[-2:]
+    outputs = []
+    for top in range(0, n, block):
+        queries = q[..., top : top + block, :] / math.sqrt(d)  # (..., r, d), r rows of this tile
+        largest = queries.new_full((*queries.shape[:-1], 1), -math.inf)  # (..., r, 1)
+        total, mixture = torch.zeros_like(largest), 0.0  # (..., r, 1), (..., r, d)
+        for left in range(0, top + 1 if causal else n, block):
+            keys, values = k[..., left : left + block, :], v[..., left : left + block, :]  # (..., c, d)
+            scores = queries @ keys.mT  # (..., r, c)
+            if causal and left == top:
+                scores = scores.masked_fill(torch.ones_like(scores, dtype=torch.bool).triu(diagonal=1), -math.inf)
+            larger = torch.maximum(largest, scores.amax(dim=-1, keepdim=True))
+            shrink, exps = torch.exp(largest - larger), torch.exp(scores - larger)
+            total = total * shrink + exps.sum(dim=-1, keepdim=True)
+            mixture = mixture * shrink + exps @ values
+            largest = larger
+        outputs.append(mixture / total)
+    return torch.cat(outputs, dim=-2)
+    ### END SOLUTION
+
+
+# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_tiled_attention", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# The rubric of `tiled_attention`: each line is a sentence of the contract. Open it to read what is asked.
+@rubric("tiled_attention")
+def _(r):
+    small, pairs = [r.normal(5, 3) for _ in range(3)], [2 * r.normal(2, 3, 9, 4) for _ in range(3)]
+    large, deep = [r.normal(40, 4) for _ in range(3)], [r.normal(2, 43, 4) for _ in range(3)]
+    whole = *[(100 * r.normal(40, 4)).round() for _ in range(2)], r.normal(40, 4)  # scores of ±10,000
+    r.each("full attention, for one sentence, for heads, for scores of ±10,000", tiled_attention, (*small, 2), (*pairs, 2), (*whole, 9))
+    r.each("causal: every token sees itself and those before it", tiled_attention, (*small, 2, True), (*pairs, 3, True), (*pairs, 4, True))
+    r.each("blocks of one token, one block, a block longer than the sentence", tiled_attention, (*small, 1, True), (*small, 5), (*pairs, 20, True))
+    cases = (*large, 7), (*deep, 8, True), (*whole, 8, True)
+    r.idea.attends_in_blocks("at most block keys at a time, and never n x n scores", tiled_attention, *cases)
+    r.skips_the_future("causal: blocks wholly in the future are left out", tiled_attention, (*large, 8), (*deep, 8))
+    r.conventions(tiled_attention, *small, 2, True)
+
+# %% [markdown]
+# The six tokens of the course, with the matrices of lesson 05, in blocks of two keys. It is the table that you know.
+
+# %% tags=["raises-exception"]
+torch.manual_seed(123)
+W_query, W_key, W_value = (nn.Linear(3, 2, bias=False).to(device) for _ in range(3))
+q, k, v = W_query(inputs), W_key(inputs), W_value(inputs)  # (6, 2) each
+table(tiled_attention(q, k, v, block=2, causal=True), rows=tokens, columns=["0", "1"])
+
+# %% [markdown]
+# "The same numbers" means: up to rounding, because sums are taken in another order. How large is that? The baseline is tiles without a
+# running maximum.
+
+# %% tags=["raises-exception"]
+def without_maximum(q, k, v, block):
+    """Tiles that add up exp(score) as it is."""
+    total = mixture = 0.0
+    for keys, values in zip(k.split(block, dim=-2), v.split(block, dim=-2)):
+        exps = torch.exp(q @ keys.mT / math.sqrt(q.shape[-1]))
+        total, mixture = total + exps.sum(dim=-1, keepdim=True), mixture + exps @ values
+    return mixture / total
+
+
+torch.manual_seed(123)
+heads = torch.randn(3, 4, 100, 16, dtype=torch.float64).to(device)  # q, k, v: 4 heads, 100 tokens
+for size, factor in (("scores of ±5", 1.0), ("scores of ±10,000", 45.0)):
+    for dtype, limit in ((torch.float32, 1e-5 if factor == 1 else 1e-2), (torch.float64, 1e-12 if factor == 1 else 1e-10)):
+        q, k, v = (factor * heads[0]).to(dtype), (factor * heads[1]).to(dtype), heads[2].to(dtype)
+        wanted = plain_attention(q, k, v)
+        apart = [(got - wanted).abs().max().item() for got in (tiled_attention(q, k, v, 16), without_maximum(q, k, v, 16))]
+        print(f"{size}, {dtype}: yours within {limit:.0e}: {apart[0] < limit}; without a maximum: {apart[1] < limit}")
+
+# %% [markdown]
+# With moderate scores both are right. With large ones only the running maximum survives; the other overflows to `nan`. (In float32 a score near 10,000 is itself
+# only known to about 0.0005, whichever way attention is computed; hence the wider limit.)
+#
+# ## 4 What is saved
+#
+# Not arithmetic. The tiles multiply the same numbers, and add a few corrections. What is saved is **memory**, and the way to it. A processor has little fast
+# memory (cache, or on a GPU shared memory) and much slow memory. Count the bytes that cross between the two, in float32, for one head that is not causal:
+#
+# | | reads and writes | numbers |
+# |---|---|---|
+# | the matrix way | q, k, v read, context written | 4nd |
+# | | scores written; read and written to be scaled; again by the softmax; read to mix | 6n² |
+# | tiles of B queries | q read, context written, once | 2nd |
+# | | k and v read once for each of the n / B blocks of queries | 2n²d / B |
+#
+# As long as B is larger than d / 3, tiles win. Both still grow with n². What no longer grows with n² is the memory that is *held*: 6n² becomes a few times nd.
+#
+# **Predict, then run.** n = 4,096, d = 64, B = 256. How many times fewer bytes do the tiles move?
+
+# %%
+my_guess = None  # times fewer
+
+# %%
+def bytes_moved(n, d, block=None):
+    """Bytes between slow and fast memory for one head in float32: with the matrix, or in tiles."""
+    return 4 * (4 * n * d + 6 * n**2) if block is None else 4 * (2 * n * d + 2 * n**2 * d // block)
+
+
+beside(my_guess, round(bytes_moved(4096, 64) / bytes_moved(4096, 64, 256), 1))
+
+# %% [markdown]
+# That is a count on paper. Now measure: the time, and the most memory held at once, for the matrix, for your tiles, and for PyTorch's
+# `scaled_dot_product_attention`, which does the same in compiled code. It takes about twenty seconds.
+
+# %% tags=["unsteady-output", "raises-exception"]
+# demonstration: measures time and memory
+os.environ["KINETO_LOG_LEVEL"] = "9"  # PyTorch's profiler would note each start and stop
+
+
+def most_memory(attend, *args):
+    """The most bytes held at once while attend runs, beyond its arguments."""
+    if device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats()
+        held = torch.cuda.memory_allocated()
+        attend(*args)
+        return torch.cuda.max_memory_allocated() - held
+    with torch.autograd.profiler.profile(profile_memory=True) as profile:
+        attend(*args)
+    changes = [event.nbytes() for event in profile.kineto_results.events() if event.name() == "[memory]"]
+    return torch.tensor(changes).cumsum(dim=0).max().item()
+
+
+def seconds(attend, *args):
+    """The shortest of three runs."""
+    times = []
+    for _ in range(3):
+        start = time.perf_counter()
+        attend(*args)
+        if device.type == "cuda":
+            torch.cuda.synchronize()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+ways = {
+    "the matrix": plain_attention,
+    "your tiles of 256": lambda q, k, v: tiled_attention(q, k, v, 256),
+    "PyTorch": scaled_dot_product_attention,
+}
+lengths = [256, 512, 1024, 2048, 4096]
+took, held = {name: [] for name in ways}, {name: [] for name in ways}
+with torch.no_grad():
+    for n in lengths:
+        qkv = torch.randn(3, 1, 1, n, 64, device=device).unbind()
+        for name, attend in ways.items():
+            took[name].append(seconds(attend, *qkv))
+            held[name].append(most_memory(attend, *qkv) / 2**20)
+for name in ways:
+    print(f"{name:>17}, n = {lengths[-1]:,}: {1000 * took[name][-1]:7.1f} ms, {held[name][-1]:7.1f} MiB")
+
+# %% jupyter={"source_hidden": true} tags=["unsteady-output", "raises-exception"]
+# demonstration: draws the figure
+def costs(lengths, moved, took, held):
+    figure, axes = plt.subplots(1, 3, figsize=(14, 4.2), layout="constrained")
+    named = ((axes[0], moved, "bytes moved (counted)", "MiB"), (axes[1], held, "most memory held (measured)", "MiB"),
+             (axes[2], took, "time (measured)", "seconds"))
+    styles = {"the matrix": ("#b5541c", "o-"), "your tiles of 256": ("#1f6f8b", "s-"), "PyTorch": ("#7a5195", "^--")}
+    for ax, values, title, unit in named:
+        for name, curve in values.items():
+            colour, style = styles[name]
+            ax.loglog(lengths, curve, style, color=colour, label=name)
+        ax.set(xlabel="tokens n", ylabel=unit, title=title)
+        ax.set_xticks(lengths, [f"{n:,}" for n in lengths])
+        ax.minorticks_off()
+        ax.grid(alpha=0.3)
+    axes[1].legend()
+    return figure
+
+
+moved = {"the matrix": [bytes_moved(n, 64) / 2**20 for n in lengths], "your tiles of 256": [bytes_moved(n, 64, 256) / 2**20 for n in lengths]}
+show(
+    chart(costs, lengths, moved, took, held),
+    "Three log-log charts against the number of tokens from 256 to 4,096. Bytes counted: both curves rise with the square of n, the tiles about "
+    "twelve times lower. Memory held: the matrix rises with the square of n, your tiles and PyTorch only in proportion to n. Time: measured "
+    "on this machine.",
+)
+
+# %% [markdown]
+# The middle chart is the point: from 1,024 to 4,096 tokens the matrix needs sixteen times the memory, the tiles about four times. The right
+# one depends on the machine. Each of your tiles costs a round of Python, which tells at small n; PyTorch's are compiled. On a GPU
+# (`AUTOGRADE_DEVICE=cuda`) the slow memory is the bottleneck, and the compiled tiles win by far.
+#
+# **Does the trained model still answer?** Here your tiles are inside it, in place of the matrix. The baseline is a layer whose blocks stand
+# alone: no word hears of another block.
+
+# %% tags=["raises-exception"]
+class TiledHeads(MultiHeadAttention):
+    """Lesson 06's layer with your tiles in the middle."""
+
+    def heads(self, x):
+        q, k, v = (self.split(layer(x)) for layer in (self.W_query, self.W_key, self.W_value))  # (b, h, n, d/h)
+        return tiled_attention(q, k, v, block=8, causal=True)
+
+
+class BlocksAlone(MultiHeadAttention):
+    """The baseline: attention within each block of 8 tokens, and none between them."""
+
+    def heads(self, x):
+        q, k, v = (self.split(layer(x)).split(8, dim=2) for layer in (self.W_query, self.W_key, self.W_value))
+        return torch.cat([plain_attention(*block, causal=True) for block in zip(q, k, v)], dim=2)
+
+
+def with_layer(kind):
+    """The trained model with every attention layer replaced by one of this kind, which carries the same weights."""
+    changed = course_model()
+    for block in changed.layers():
+        layer = kind(48, 48, 48, 0.0, 4)
+        layer.load_state_dict(block.attention.state_dict())
+        block.attention = layer
+    return changed.eval()
+
+
+told = stories(100, seed=5)
+for name, kind in {"the matrix": MultiHeadAttention, "your tiles": TiledHeads, "each block alone": BlocksAlone}.items():
+    print(f"{name:>16}: {answers(with_layer(kind), told)['all']:.0%} of the questions in 100 stories answered correctly")
+scores = [one(torch.tensor([encode(words)])) for one in (model, with_layer(TiledHeads))]
+print("largest difference of a score below 0.0001:", (scores[0] - scores[1]).abs().max().item() < 1e-4)
+
+# %% [markdown]
+# ## 5 PyTorch's way
+#
+# `scaled_dot_product_attention(q, k, v)` reads `(..., n, d)`, scales by the root of d, and takes a mask as `attn_mask`. PyTorch has a second API, the
+# layer `nn.MultiheadAttention`, and it takes a boolean `attn_mask`, too. The two read it in opposite ways:
+#
+# | | True in the mask means |
+# |---|---|
+# | `nn.MultiheadAttention` | **hidden** |
+# | `scaled_dot_product_attention` | **takes part** |
+#
+# **Predict, then run.** `future(6)` is True above the diagonal. What does the *function* give the last token when it gets that mask as it is?
+
+# %%
+my_guess = None  # "the right vector", "an error", "nan" or "zeros"
+
+# %%
+torch.manual_seed(123)
+q, k, v = torch.randn(3, 6, 4).to(device).unbind()
+right, swapped = plain_attention(q, k, v, causal=True), scaled_dot_product_attention(q, k, v, attn_mask=future(6))
+outcome = "zeros" if (swapped[-1] == 0).all() else "nan" if swapped[-1].isnan().any() else "the right vector" if torch.allclose(swapped[-1], right[-1]) else "another vector"
+beside(my_guess, outcome)
+print("tokens with the right vector:", int(((swapped - right).abs().amax(dim=-1) < 1e-5).sum()), "of 6")
+
+# %% jupyter={"source_hidden": true}
+# draws the figure
+seen = [scaled_dot_product_attention(q, k, torch.eye(6, device=device), attn_mask=mask) for mask in (~future(6), future(6))]
+show(
+    panels(
+        heatmap(seen[0], tokens, tokens, title="attn_mask=~future: right", hidden=future(6), limits=(0, 1), bar=False),
+        heatmap(seen[1], tokens, tokens, title="attn_mask=future: the future, and nothing else", hidden=~future(6), limits=(0, 1)),
+        size=(11.5, 4.6),
+    ),
+    "Two heatmaps of weights from PyTorch's function. Left, with the mask inverted, the lower triangle is filled. Right, with the mask as it is, the "
+    "upper triangle is filled without the diagonal, and the last row is empty.",
+)
+
+# %% [markdown]
+# No error and no `nan`. Every token sees the future and nothing else, not even itself; the last one has no future, and gets zeros in silence. A
+# well-known book's extra code had this mistake for months: its tests looked at one of nine variants.
+#
+# ### Exercise: `with_sdpa` (2 points)
+#
+# Give the context vectors by PyTorch's function, for a mask in the sense of this course: bool, **True = hidden**, any shape that broadcasts
+# to `(..., n, n)`. Every row has a visible key.
+
+# %% nbgrader={"grade": false, "grade_id": "with_sdpa", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def with_sdpa(q, k, v, mask):
+    """Attention from PyTorch's function, for a mask where True = hidden."""
+    ### BEGIN SOLUTION
+    return scaled_dot_product_attention(q, k, v, attn_mask=~mask)
+    ### END SOLUTION
+
+
+# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_with_sdpa", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# The rubric of `with_sdpa`: each line is a sentence of the contract. Open it to read what is asked.
+@rubric("with_sdpa")
+def _(r):
+    causal = torch.ones(6, 6, dtype=torch.bool, device=device).triu(diagonal=1)
+    one, heads = [2 * r.normal(6, 3) for _ in range(3)], [2 * r.normal(2, 4, 6, 5) for _ in range(3)]
+    r.idea.each("True hides: no token sees the future", with_sdpa, (*one, causal), (*heads, causal))
+    r.idea.each("any other mask, also one for each sentence", with_sdpa, (*one, r.mask(6, 6)), (*heads, r.mask(2, 1, 6, 6)), (*heads, r.mask(2, 1, 1, 6)))
+    r.call("a mask that hides nothing", with_sdpa, *heads, torch.zeros_like(causal))
+    r.conventions(with_sdpa, *one, r.mask(6, 6))
+
+# %% tags=["raises-exception"]
+print("the causal mask, within 0.00001 of the matrix:", (with_sdpa(q, k, v, future(6)) - right).abs().max().item() < 1e-5)
+
+# %% [markdown]
+# ### From your layer to PyTorch's
+#
+# Others will want your trained layer without your class. `nn.MultiheadAttention` holds the same numbers under other names:
+#
+# ```
+# mha                                       nn.MultiheadAttention(d, heads, batch_first=True)
+#   W_query.weight   (d, d) ─┐
+#   W_key.weight     (d, d) ─┼─ stacked ─►    in_proj_weight    (3d, d)
+#   W_value.weight   (d, d) ─┘
+#   their biases, if any    ── stacked ─►     in_proj_bias      (3d,)
+#   out_proj                       ─►         out_proj
+# ```
+#
+# ### Exercise: `to_torch` (3 points)
+#
+# Return an `nn.MultiheadAttention` with `batch_first=True` that gives the output of `mha` in `eval()` when called with a causal mask. `mha` is a
+# `MultiHeadAttention` with `d_in` equal to `d_out`, with or without `qkv_bias`. The result has its dtype and device; its dropout is up to you. `mha` stays as
+# it was, its mode and `requires_grad` included.
+
+# %% nbgrader={"grade": false, "grade_id": "to_torch", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def to_torch(mha):
+    """PyTorch's own layer with the numbers of mha."""
+    ### BEGIN SOLUTION
+    layers = [mha.W_query, mha.W_key, mha.W_value]
+    d = mha.out_proj.in_features
+    like = {"device": mha.out_proj.weight.device, "dtype": mha.out_proj.weight.dtype}
+    made = nn.MultiheadAttention(d, mha.num_heads, batch_first=True, **like)
+    with torch.no_grad():
+        made.in_proj_weight.copy_(torch.cat([layer.weight for layer in layers]))
+        made.in_proj_bias.zero_()
+        if mha.W_query.bias is not None:
+            made.in_proj_bias.copy_(torch.cat([layer.bias for layer in layers]))
+    made.out_proj.load_state_dict(mha.out_proj.state_dict())
+    return made
+    ### END SOLUTION
+
+
+# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_to_torch", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# The rubric of `to_torch`: each line is a sentence of the contract. Open it to read what is asked.
+@rubric("to_torch")
+def _(r):
+    mha = r.layer(MultiHeadAttention, d_in=6, d_out=6, context_length=9, dropout=0.0, num_heads=3, qkv_bias=False)
+    mha.linear("W_query W_key W_value", "d_in -> d_out", bias="qkv_bias")
+    mha.linear("out_proj", "d_out -> d_out", bias="always")
+    torchs = r.converts(to_torch, mha)
+    torchs.idea.outputs("gives the output of mha, with the causal mask", r.normal(1, 2, 6), r.normal(2, 7, 6), r.normal(3, 9, 6))
+    torchs.outputs("with a bias in queries, keys and values", r.normal(2, 7, 6), qkv_bias=True)
+    torchs.outputs("one head, and trained with dropout", r.normal(3, 6, 6), num_heads=1, dropout=0.5)
+    torchs.outputs("float64", r.normal(2, 7, 6, dtype=torch.float64))
+    torchs.keeps_source("mha is as it was", r.normal(2, 4, 6), qkv_bias=True)
+
+# %% [markdown]
+# Here the trained second layer of the course's model becomes PyTorch's. The layer wants its mask, even when it is told that it is causal.
+
+# %% tags=["raises-exception"]
+ours = model.layers()[1].attention
+theirs = to_torch(ours).eval()
+with torch.no_grad():
+    x = model.layers()[1].norm1(model.layers()[0](model.embed(torch.tensor([encode(words)]))))  # (1, n, 48): what the layer reads
+    hidden = future(len(words)).cpu()
+    for name, mask in {"attn_mask=future": hidden, "attn_mask=~future": ~hidden}.items():
+        apart = (theirs(x, x, x, attn_mask=mask)[0] - ours(x)).abs().max().item()
+        print(f"{name}: {'the same output' if apart < 1e-4 else 'another output'}")
+    try:
+        theirs(x, x, x, is_causal=True)
+    except RuntimeError as error:
+        print("is_causal=True alone:", str(error).split(". ")[0])
+
+# %% [markdown]
+# PyTorch's layer treats `is_causal=True` as a promise and still asks for the mask. The function computes the mask itself.
+#
+# ## 6 A sliding window
+#
+# Tiles save memory; the work still grows with n². To save work as well, let each token see only the last `window` tokens, itself included.
+#
+# ### Exercise: `sliding_window_mask` (2 points)
+#
+# `(n, n)`, bool, True = hidden: the future, and every key that is `window` or more tokens back. So with a window of 1 each token sees itself alone. Raise a
+# `ValueError` for a window below 1.
+
+# %% nbgrader={"grade": false, "grade_id": "sliding_window_mask", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def sliding_window_mask(n, window):
+    """True where hidden: the future, and everything window or more tokens back, (n, n)."""
+    ### BEGIN SOLUTION
+    if window < 1:
+        raise ValueError(f"window must be at least 1, got {window}")
+    place = torch.arange(n, device=device)
+    back = place[:, None] - place  # (n, n): so many tokens back is key j for query i
+    return (back < 0) | (back >= window)
+    ### END SOLUTION
+
+
+# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_sliding_window_mask", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# The rubric of `sliding_window_mask`: each line is a sentence of the contract. Open it to read what is asked.
+@rubric("sliding_window_mask")
+def _(r):
+    n = r.integer(9, 20)
+    r.idea.each("hides the future, and what is window or more tokens back", sliding_window_mask, (4, 2), (n, 3), (n, r.integer(4, 8)))
+    r.each("a window of 1 shows each token itself, a wide one everything before it", sliding_window_mask, (3, 1), (n, 1), (n, n), (n, n + 5))
+    r.call("a single token", sliding_window_mask, 1, r.integer(1, 3))
+    r.refuses("raises ValueError when window is below 1", sliding_window_mask, (4, 0), (5, -2))
+
+# %% [markdown]
+# Does a token then know nothing of what lies further back? In one layer, yes. But the second layer reads what the first one has mixed.
+#
+# **Predict, then run.** A window of 4, three layers. From how many tokens back can information reach a token?
+
+# %%
+my_guess = None  # tokens back
+
+# %% tags=["raises-exception"]
+def reach(layers, window, n=24):
+    """How many tokens back a change is felt at the last token after some layers, measured with gradients."""
+    torch.manual_seed(123)
+    start = torch.randn(n, 8, dtype=torch.float64, device=device, requires_grad=True)
+    x = start
+    for _ in range(layers):
+        x = x + with_sdpa(x, x, x, sliding_window_mask(n, window))
+    x[-1].sum().backward()
+    return n - 1 - int((start.grad.abs().amax(dim=-1) > 0).nonzero()[0])
+
+
+beside(my_guess, reach(3, 4))
+print("window 4:", ", ".join(f"{layers} layers {reach(layers, 4)}" for layers in (1, 2, 3, 4)))
+print("no window:", ", ".join(f"{layers} layers {reach(layers, 24)}" for layers in (1, 2, 3, 4)))
+
+# %% jupyter={"source_hidden": true} tags=["raises-exception"]
+# draws the figure
+sees = (~sliding_window_mask(24, 4)).double().cpu()  # (24, 24): 1 where visible
+names = [str(i) for i in range(24)]
+maps = []
+for layers in (1, 2, 3, 6):
+    paths = torch.linalg.matrix_power(sees, layers)  # how many ways lead from key to query
+    share = paths / paths.sum(dim=-1, keepdim=True)
+    maps.append(heatmap(share, names, names, title=f"{layers} layer{'s' if layers > 1 else ''}", row_name="token", column_name="its sources",
+                        hidden=paths == 0, limits=(0, 0.25), bar=layers == 6))
+show(
+    panels(*maps, size=(15, 4.2)),
+    "Four maps of 24 by 24: which tokens a token hears of through 1, 2, 3 and 6 layers with a window of 4. The visible band below the diagonal grows "
+    "from 4 to 7, 10 and 19 tokens wide, and fades towards its far edge, where fewer ways lead.",
+)
+
+# %% [markdown]
+# Each layer adds `window - 1` tokens. The colour is the share of ways that lead there: the far edge is reached by a single one. So a message *can* travel far, if the
+# layers have learned to pass it on. The course's model has learned no such thing: it was trained with everything visible. What does a window cost it?
+
+# %% tags=["raises-exception"]
+def windowed(window):
+    class WindowHeads(MultiHeadAttention):
+        def heads(self, x):
+            q, k, v = (self.split(layer(x)) for layer in (self.W_query, self.W_key, self.W_value))
+            return with_sdpa(q, k, v, sliding_window_mask(x.shape[1], window).to(x.device))
+
+    return with_layer(WindowHeads)
+
+
+windows = [2, 4, 8, 12, 16, 24, 32, 48]
+by_window = [answers(windowed(window), told) for window in windows]
+kinds = [kind for kind in by_window[-1] if kind != "all"]
+for window, right_ones in zip(windows, by_window):
+    print(f"window {window:>2}: {right_ones['all']:4.0%} right")
+
+# %% jupyter={"source_hidden": true} tags=["raises-exception"]
+# draws the figure
+def price(windows, curves, full):
+    figure, axes = plt.subplots(figsize=(8.5, 4), layout="constrained")
+    for (kind, curve), style in zip(curves.items(), ("o-", "s--", "^:", "d-.")):
+        axes.plot(windows, curve, style, label=kind)
+    axes.axhline(full, color="black", linewidth=1, label="no window, all questions")
+    axes.set(xlabel="window", ylabel="share answered correctly", ylim=(-0.03, 1.05), title="The trained model behind your window")
+    axes.set_xticks(windows)
+    axes.legend()
+    return figure
+
+
+show(
+    chart(price, windows, {kind: [found[kind] for found in by_window] for kind in kinds}, answers(model, told)["all"]),
+    "The share of questions answered correctly against the window, a curve for each kind of question. All rise from about zero at a window of 2 "
+    "to one at 48; a horizontal line marks the model without a window.",
+)
+
+# %% [markdown]
+# At a window of 16 two layers reach 30 words back, which is nearly the whole story, and still four answers in ten are wrong. Being reachable is not
+# enough: a word in between has to pass the message on, and this model never had to learn that. Models that use windows are *trained* with them, and often keep some
+# layers without.
+#
+# ## 7 What goes wrong in practice
+#
+# **The fast function is called with a shape that it is slow for.** PyTorch chooses between several ways of computing the same thing. On a CPU the
+# tiled one wants four dimensions, `(b, heads, n, d)`. With two it makes the matrix, without a word.
+
+# %% tags=["unsteady-output"]
+# demonstration: measures memory
+with torch.no_grad():
+    q, k, v = torch.randn(3, 1024, 64, device=device).unbind()
+    for shape, args in {"(n, d)": (q, k, v), "(1, 1, n, d)": (q[None, None], k[None, None], v[None, None])}.items():
+        print(f"{shape:>12}: {most_memory(scaled_dot_product_attention, *args) / 2**20:.1f} MiB")
+
+# %% [markdown]
+# **Dropout in `eval()`.** The function has a `dropout_p` and knows no mode. Pass `dropout_p=self.dropout.p if self.training else 0.0`.
+#
+# **Asking for the weights.** `nn.MultiheadAttention` returns them unless you say `need_weights=False`. Weights that are returned have been made: n × n of them.
+#
+# **The correction is forgotten, and the test does not notice.** If the largest score is in the first block, nothing has to be corrected. Test with rising scores.
+#
+# **float16 sums.** Scores may be float16; the running maximum and sum should be float32, as they are inside PyTorch's function.
+#
+# ## Summary
+#
+# - A softmax can be read in blocks: keep the maximum and the sum, and shrink the sum when the maximum rises.
+# - Attention from **tiles** keeps a third thing, the mixture. It gives the same context vectors, up to rounding.
+# - Arithmetic stays; what is saved is **memory traffic**, and memory grows with n instead of n². Causal tiles also skip half of the work.
+# - In `nn.MultiheadAttention` True hides, in `scaled_dot_product_attention` True takes part.
+# - A **sliding window** makes the work grow with n; each layer carries information `window - 1` tokens further.
+#
+# **A loose end.** To write one more word, the model computes all the words before it again. Lesson 09 remembers them.
+#
+# ## Further reading
+#
+# - Milakov and Gimelshein, *Online normalizer calculation for softmax*, 2018: the running maximum and sum.
+# - Rabe and Staats, *Self-attention Does Not Need O(n²) Memory*, 2021: attention in blocks.
+# - Dao et al., *FlashAttention: Fast and Memory-Efficient Exact Attention with IO-Awareness*, 2022, section 3: tiles, and the count of bytes.
+# - Beltagy et al., *Longformer: The Long-Document Transformer*, 2020, section 3.1: sliding windows.
