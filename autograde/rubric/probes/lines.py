@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from autograde.rubric import session
 from autograde.rubric.packing import Plain
 from autograde.rubric.probes import examples
+from autograde.rubric.probes.caches import CachedLayerProbe, CacheProbes
 from autograde.rubric.probes.copies import CopyProbe
 from autograde.rubric.probes.draws import device
 from autograde.rubric.probes.layers import LayerProbe
@@ -63,7 +64,7 @@ def rubric(
     return run
 
 
-class Rubric(RandomProbes):
+class Rubric(RandomProbes, CacheProbes):
     """The probes that a rubric cell calls."""
 
     examples = examples
@@ -185,6 +186,13 @@ class Rubric(RandomProbes):
         layer.outputs("one sentence", r.normal(6, 3))
         """
         return LayerProbe(self, module, sizes)
+
+    def cached_layer(self, module: type[nn.Module], **sizes: Any) -> CachedLayerProbe:
+        """Return a probe of a layer whose forward takes a cache too; for the rest like `layer`.
+
+        layer = r.cached_layer(CachedMultiHeadAttention, d_in=4, d_out=6, context_length=8)
+        """
+        return CachedLayerProbe(self, module, sizes)
 
     def copies(
         self, answer: Callable[..., Any], *layers: LayerProbe, source: LayerProbe
