@@ -278,7 +278,7 @@ except ValueError as error:
 # draws the figure
 maps = [
     heatmap(keys, tokens[: len(keys)], None, title=f"call {i + 1}: {len(keys)} of 6 tokens", row_name="token" if i == 0 else "",
-            column_name="number of the key", limits=(-1, 1), bar=i == 2)
+            column_name="feature", limits=(-1, 1), bar=i == 2)
     for i, keys in enumerate(kept)
 ]
 show(
@@ -308,12 +308,12 @@ beside(my_guess, tuple((new_queries @ all_keys.T).shape))
 # draws the figure
 def mask_chart(cached, new):
     n, total = 8, cached + new
-    colours = {"no row of this call": "#eeeeee", "sees, from the cache": "#1f6f8b", "sees, new": "#d9a441", "hidden": "#444444"}
+    colours = {"not in this call": "#eeeeee", "sees, from the cache": "#1f6f8b", "sees, new": "#d9a441", "hidden": "#444444"}
     figure, axes = plt.subplots(figsize=(6.4, 4), layout="constrained")
     for i in range(n):
         for j in range(n):
             if not cached <= i < total or j >= total:
-                kind = "no row of this call"
+                kind = "not in this call"
             elif j > i:
                 kind = "hidden"
             else:
@@ -568,48 +568,52 @@ configurations = {  # layers, key-value heads, head size, tokens the model was m
     "Llama 3 70B": (80, 8, 128, 8192, 70.6),
     "Mistral 7B": (32, 8, 128, 4096, 7.24),
 }
+windows = {"Mistral 7B": 4096}  # it looks back no further
 print("model           layers  kv heads  size  bytes a token   tokens  whole cache  longest text in 24 GB")
 for name, (layers, kv_heads, head_dim, longest, billions) in configurations.items():
     token = cache_bytes(layers, kv_heads, head_dim, 1, 2)
     whole = cache_bytes(layers, kv_heads, head_dim, longest, 2)
     left = 24e9 - 2e9 * billions  # what the weights leave
     fits = f"{int(left // token):,} tokens" if left > 0 else "weights do not fit"
+    fits = "any" if name in windows and whole < left else fits
     print(f"{name:15} {layers:6} {kv_heads:9} {head_dim:5} {token:14,} {longest:8,} {whole / 1e6:9,.2f} MB  {fits:>21}")
 
 # %% [markdown]
-# The last column asks what memory alone allows, not whether the model understands such a text. Mistral's 4096 is the **window** of lesson
-# 08: a layer looks back no further, so that its cache never has to hold more.
+# The last column asks what memory alone allows, beside the weights, not whether the model understands such a text. Mistral's 4096 is the
+# **window** of lesson 08: a layer looks back no further, so its cache never has to hold more.
 #
-# Look at the two in the middle. Llama 2 7B and Llama 3 8B have as many layers and heads of one size, but a token of Llama 2 takes four times the memory. And all of this is *one*
-# text. A server that answers 50 people at once keeps 50 caches. Move the sliders.
+# Compare the two in the middle. Llama 2 7B and Llama 3 8B have the same number of layers, and heads of the same size, yet a token of Llama 2 takes
+# four times the memory. And all of this is *one* text. A server that answers ten people at once keeps ten caches. Move the sliders. (Up to its
+# window Mistral 7B needs just what Llama 3 8B needs, so one line covers the other.)
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # draws the figure
 def memory_chart(sizes, lengths, free):
     figure, axes = plt.subplots(figsize=(8.5, 4), layout="constrained")
     for (name, bytes_), colour in zip(sizes.items(), ["#999999", "#b5541c", "#1f6f8b", "#5b4a9c", "#d9a441"]):
-        axes.plot(lengths, [size / 1e9 for size in bytes_], color=colour, label=name)
-        if free[name] > 0:
-            axes.axhline(free[name] / 1e9, color=colour, linestyle=":", linewidth=1)
+        gigabytes = [size / 1e9 for size in bytes_]
+        fit = [size for size in gigabytes if size <= free[name] / 1e9]
+        axes.plot(lengths, gigabytes, ":", color=colour, linewidth=1.5)
+        axes.plot(lengths[: len(fit)], fit, "-o", color=colour, linewidth=3, label=name if fit else f"{name}: weights do not fit")
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
     axes.set_xticks(lengths[::2], [f"{n:,}" for n in lengths[::2]])
-    axes.set(ylim=(0.01, 2000), xlabel="tokens of each text", ylabel="GB",
-             title="Caches of all texts (lines), and what the weights leave (dotted)")
+    axes.set_yticks([0.01, 0.1, 1, 10, 100, 1000], ["10 MB", "100 MB", "1 GB", "10 GB", "100 GB", "1000 GB"])
+    axes.minorticks_off()
+    axes.set(xlabel="tokens of each text", ylabel="memory of all caches", title="Solid: fits beside the weights. Dotted: does not fit.")
     axes.legend(loc="upper left")
     return figure
 
 
 def fits(texts, memory):
     lengths = [2**i for i in range(8, 18)]
-    real = dict(list(configurations.items())[1:])
-    sizes = {name: [cache_bytes(*sizes[:3], texts * n, 2) for n in lengths] for name, sizes in real.items()}
-    free = {name: memory * 1e9 - 2e9 * sizes[4] for name, sizes in real.items()}
-    longest = {
-        name: f"{int(free[name] // cache_bytes(*sizes[:3], texts, 2)):,}" if free[name] > 0 else "does not fit"
-        for name, sizes in real.items()
-    }
-    said = f"{texts} texts on {memory} GB. Longest text, in tokens: " + ", ".join(f"{name} {n}" for name, n in longest.items()) + "."
+    sizes, free, longest = {}, {}, {}
+    for name, (layers, kv_heads, head_dim, _, billions) in list(configurations.items())[1:]:
+        kept = [min(n, windows.get(name, n)) for n in lengths]  # tokens in the cache
+        sizes[name] = [texts * cache_bytes(layers, kv_heads, head_dim, n, 2) for n in kept]
+        free[name] = memory * 1e9 - 2e9 * billions
+        longest[name] = max([n for n, size in zip(lengths, sizes[name]) if size <= free[name]], default=0)
+    said = f"{texts} texts on {memory} GB. The longest of these lengths that fits: " + ", ".join(f"{name} {n:,}" for name, n in longest.items()) + "."
     return chart(memory_chart, sizes, lengths, free), said
 
 
@@ -662,25 +666,37 @@ def _(r):
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # draws the figure
+def sharing_chart(g, read):
+    figure, axes = plt.subplots(figsize=(7.5, 2.6), layout="constrained")
+    middle = [(j + 0.5) * 6 / g - 0.5 for j in range(g)]  # under the heads that should read it
+    for i, one in enumerate(read):
+        for j in one:
+            axes.plot([i, middle[j]], [1, 0], color=plt.cm.viridis(j / 6), linewidth=2, zorder=1)
+        axes.text(i, 1, f"query {i}", ha="center", va="center", bbox={"boxstyle": "round", "facecolor": "#cfe0e8"})
+    for j, x in enumerate(middle):
+        axes.text(x, 0, f"key and value {j}", ha="center", va="center", fontsize=8 if g > 3 else 10,
+                  bbox={"boxstyle": "round", "facecolor": "#f7e3b5"})
+    axes.set(xlim=(-0.6, 5.6), ylim=(-0.3, 1.3), title=f"{g} key-value heads for 6 query heads: your function")
+    axes.axis("off")
+    return figure
+
+
 def who_reads(g):
     torch.manual_seed(123)
     q, k, v = (torch.randn(1, heads, 5, 4, device=device) for heads in (6, g, g))
     before = grouped_query_attention(q, k, v)
-    columns = []
+    read = [[] for _ in range(6)]
     for j in range(g):
         changed = v.clone()
         changed[:, j] += 1
-        columns.append((grouped_query_attention(q, k, changed) - before).abs().amax(dim=(0, 2, 3)) > 1e-4)  # (6,)
-    read = torch.stack(columns, dim=1).float()  # (6, g)
-    picture = panels(
-        heatmap(read, [f"query {i}" for i in range(6)], [f"kv {j}" for j in range(g)], title=f"{g} key-value heads for 6 query heads",
-                row_name="", column_name="", limits=(0, 1), bar=False),
-        size=(2.5 + 0.75 * g, 4.2),
-    )
-    return picture, f"{g} key-value heads: query heads 0 to 5 read {', '.join(str(int(row.argmax())) for row in read)}."
+        moved = (grouped_query_attention(q, k, changed) - before).abs().amax(dim=(0, 2, 3)) > 1e-4  # (6,)
+        for i in moved.nonzero().flatten().tolist():
+            read[i].append(j)
+    said = f"{g} key-value heads: query heads 0 to 5 read {', '.join(' and '.join(map(str, one)) for one in read)}."
+    return chart(sharing_chart, g, read), said
 
 
-explore(who_reads, alt="A map of 1 where a query head reads a key-value head, 0 elsewhere.", g=[2, 1, 3, 6])
+explore(who_reads, alt="Query heads above, key-value heads below, a line where one reads the other.", g=[2, 1, 3, 6])
 
 # %% [markdown]
 # What does sharing cost? Take the trained model, with its four heads in each layer. Let pairs of heads share: their key matrix becomes the
@@ -803,7 +819,7 @@ def course_chart(words, chances):
     box(0, 1.0, 11, 7.9, "TinyGPT", "#f4f1ea", "07", top=True)
     box(0.4, 1.2, 7.2, 0.5, "token embedding + position", "#ffffff", "07")
     box(0.4, 2.0, 7.2, 5.7, "TransformerBlock, one above the other", "#e3edf2", "07", top=True)
-    box(0.7, 2.2, 6.6, 4.0, "MultiHeadAttention: CausalAttention, several times", "#cfe0e8", "05, 06", top=True)
+    box(0.7, 2.2, 6.6, 4.25, "x + MultiHeadAttention(norm(x))", "#cfe0e8", "05, 06", top=True)
     box(0.9, 2.4, 1.9, 0.55, "queries", "#ffffff", "01")
     box(3.0, 2.4, 1.9, 0.55, "keys", "#ffffff", "01")
     box(5.1, 2.4, 1.9, 0.55, "values", "#ffffff", "01")
@@ -811,27 +827,27 @@ def course_chart(words, chances):
     box(0.9, 4.0, 4.0, 0.5, "mask: no look ahead", "#ffffff", "02, 03")
     box(0.9, 4.75, 2.4, 0.5, "softmax: weights", "#ffffff", "01")
     box(3.4, 4.75, 1.5, 0.5, "dropout", "#ffffff", "04")
-    box(0.9, 5.35, 6.1, 0.45, "weights @ values, heads merged, out_proj", "#ffffff", "01, 06")
-    box(0.7, 6.55, 6.6, 0.5, "FeedForward", "#ffffff", "07")
+    box(0.9, 5.55, 6.1, 0.45, "weights @ values, heads merged, out_proj", "#ffffff", "01, 06")
+    box(0.7, 6.75, 6.6, 0.5, "x + FeedForward(norm(x))", "#ffffff", "07")
     box(0.4, 8.0, 7.2, 0.45, "norm and head: a score for each word", "#ffffff", "07")
     box(8.1, 2.2, 2.6, 1.0, "KVCache: keys and\nvalues are kept", "#f7e3b5", "09")
     box(8.1, 3.5, 2.6, 2.2, "the same in tiles:\nnever the whole\nn × n matrix", "#f7e3b5", "08")
     box(8.1, 6.1, 2.6, 1.5, "trained on stories:\nloss against\nthe exact floor", "#f7e3b5", "07")
     for x in (1.85, 3.95):
         arrow(x, 2.95, x, 3.25)
-    arrow(6.05, 2.95, 6.05, 5.35)
-    for y, to in ((3.75, 4.0), (4.5, 4.75), (5.25, 5.35)):
+    arrow(6.05, 2.95, 6.05, 5.55)
+    for y, to in ((3.75, 4.0), (4.5, 4.75), (5.25, 5.55)):
         arrow(2.2, y, 2.2, to)
-    arrow(4.0, 5.8, 4.0, 6.55)
+    arrow(4.6, 6.0, 4.6, 6.75)
     arrow(4.0, 1.7, 4.0, 2.0)
-    arrow(4.0, 7.05, 4.0, 8.0)
+    arrow(4.6, 7.25, 4.6, 8.0)
     arrow(4.0, 0.75, 4.0, 1.2)
-    arrow(4.0, 8.45, 4.0, 9.2)
+    arrow(4.6, 8.45, 4.6, 9.2)
     axes.annotate("", (7.0, 2.68), (8.1, 2.68), arrowprops={"arrowstyle": "<|-|>", "color": "#b5541c"})
     axes.annotate("", (4.9, 4.6), (8.1, 4.6), arrowprops={"arrowstyle": "<|-|>", "color": "#b5541c"})
     axes.text(4.0, 0.45, " ".join(words), ha="center", va="center", fontsize=11, style="italic")
     said = ",  ".join(f"{word} {chance:.2f}" for word, chance in chances.items())
-    axes.text(4.0, 9.4, said, ha="center", va="center", fontsize=11, style="italic")
+    axes.text(4.6, 9.4, said, ha="center", va="center", fontsize=11, style="italic")
     axes.set(xlim=(-0.1, 11.1), ylim=(0.2, 9.7))
     axes.axis("off")
     return figure

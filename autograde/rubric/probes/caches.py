@@ -31,7 +31,7 @@ class Cache:
         """Return all keys and values so far. Raises ContractBroken for other shapes."""
         if k.ndim != 4 or v.ndim != 4:
             shape = tuple((v if k.ndim == 4 else k).shape)
-            raise ContractBroken(f"append is given a tensor of shape {shape}, expected (b, h, n, d)")
+            raise ContractBroken(f"append is given a tensor {shape}, expected (b, h, n, d)")
         self._kept.append((k, v))
         keys, values = zip(*self._kept, strict=True)
         return torch.cat(keys, dim=2), torch.cat(values, dim=2)
