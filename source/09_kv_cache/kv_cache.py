@@ -436,8 +436,8 @@ table(at_once[0], rows=tokens, columns=["head 0: 0", "head 0: 1", "head 1: 0", "
 # ## 4 Your cache in the model
 #
 # Now put your layer into the trained model, with the trained numbers, and give each of the two layers a cache of its own. The beginning goes in as
-# one chunk (people call that **prefill**), and then each word goes in alone (**decode**). One thing beside attention needs care: the third
-# word gets the vector of place 3 although it comes in alone.
+# one chunk (people call that **prefill**), and then each word goes in alone (**decode**). One thing outside attention needs care: a word that comes
+# in alone must still get the vector of its own place in the text.
 
 # %% tags=["raises-exception"]
 yours = course_model()
