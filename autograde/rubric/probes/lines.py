@@ -15,6 +15,7 @@ from autograde.rubric import session
 from autograde.rubric.packing import Plain
 from autograde.rubric.probes import examples
 from autograde.rubric.probes.blocks import BlockProbes
+from autograde.rubric.probes.caches import CachedLayerProbe, CacheProbes
 from autograde.rubric.probes.conversions import ConversionProbe
 from autograde.rubric.probes.copies import CopyProbe
 from autograde.rubric.probes.draws import device
@@ -68,7 +69,7 @@ def rubric(
     return run
 
 
-class Rubric(RandomProbes, ModelProbes, BlockProbes):
+class Rubric(RandomProbes, ModelProbes, BlockProbes, CacheProbes):
     """The probes that a rubric cell calls."""
 
     examples = examples
@@ -190,6 +191,13 @@ class Rubric(RandomProbes, ModelProbes, BlockProbes):
         layer.outputs("one sentence", r.normal(6, 3))
         """
         return LayerProbe(self, module, sizes)
+
+    def cached_layer(self, module: type[nn.Module], **sizes: Any) -> CachedLayerProbe:
+        """Return a probe of a layer whose forward takes a cache too; for the rest like `layer`.
+
+        layer = r.cached_layer(CachedMultiHeadAttention, d_in=4, d_out=6, context_length=8)
+        """
+        return CachedLayerProbe(self, module, sizes)
 
     def copies(
         self, answer: Callable[..., Any], *layers: LayerProbe, source: LayerProbe

@@ -1,0 +1,97 @@
+"""The probes of caches: right answers pass, the mistake that each is for does not."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from test_probes import failing
+from torch import Tensor, nn
+
+
+class Box:
+    """A cache that keeps one tensor for keys and values, with a knob for each mistake."""
+
+    mistake = ""
+
+    def __init__(self, max_length: int) -> None:
+        self.max_length = max_length
+        self.reset()
+
+    def reset(self) -> None:
+        self.kept: list[tuple[Tensor, Tensor]] = []
+        self.length = 0
+
+    def append(self, k: Tensor, v: Tensor) -> tuple[Tensor, ...]:
+        longer = self.length + k.shape[2]
+        if self.mistake != "late" and longer > self.max_length:
+            raise ValueError(longer)
+        if self.mistake == "detached":
+            k, v = k.detach(), v.detach()
+        self.kept.append((k, v))
+        self.length = longer
+        if longer > self.max_length:
+            raise ValueError(longer)
+        if self.mistake == "changes results":
+            for results in self.kept[:-1]:
+                results[0].data.zero_()
+        return tuple(torch.cat(parts, dim=2) for parts in zip(*self.kept, strict=True))
+
+
+class Layer(nn.Module):
+    """Every token adds up the values of those before it, with a knob for each mistake."""
+
+    mistake = ""
+
+    def __init__(self, d: int, longest: int) -> None:
+        super().__init__()
+        self.linear = nn.Linear(d, d, bias=False)
+        self.longest = longest
+
+    def forward(self, x: Tensor, cache: Any = None) -> Tensor:
+        values = self.linear(x)[:, None]  # (b, 1, n, d)
+        past = 0 if cache is None else cache.length
+        if self.mistake != "late" and past + x.shape[1] > self.longest:
+            raise ValueError(past)
+        if cache is not None:
+            kept = values.detach() if self.mistake == "detached" else values
+            values = cache.append(kept, kept)[1]
+        if past + x.shape[1] > self.longest:
+            raise ValueError(past)
+        sums = values.cumsum(dim=2)[:, 0, 0 if self.mistake == "all" else past :]
+        return sums[:, -x.shape[1] :] if self.mistake != "all" else sums
+
+
+def appending(r: Any, cache: Any) -> None:
+    r.appends("in parts", cache, 9, "2 1 3", "2 reset 4")
+    r.appends("refused", cache, 5, "3 3 2")
+    r.appends("later", cache, 9, "2 1 3", later=True)
+    r.append_gradients("gradients", cache, 9, "2 1")
+
+
+def feeding(r: Any, module: Any) -> None:
+    layer = r.cached_layer(module, d=4, longest=8)
+    layer.linear("linear", "d -> d")
+    layer.fed("in parts", r.normal(2, 6, 4), "6", "3 1 2")
+    layer.fed_gradients("gradients", r.normal(2, 6, 4), "3 1 2")
+    layer.overfed("refused", r.normal(2, 12, 4), "6 3 2")
+
+
+@pytest.mark.parametrize(
+    ("lines", "right", "mistake", "failed"),
+    [
+        (appending, Box, "", []),
+        (appending, Box, "late", ["refused"]),
+        (appending, Box, "detached", ["gradients"]),
+        (appending, Box, "changes results", ["in parts", "refused", "later"]),
+        (feeding, Layer, "", []),
+        (feeding, Layer, "all", ["in parts", "gradients", "refused"]),
+        (feeding, Layer, "detached", ["gradients"]),
+        (feeding, Layer, "late", ["refused"]),
+    ],
+)
+def test_each_mistake_fails_its_lines(
+    lines: Callable[[Any, Any], None], right: Any, mistake: str, failed: list[str]
+) -> None:
+    answer = type(right.__name__, (right,), {"mistake": mistake})
+    assert failing(lines, right, answer) == failed
