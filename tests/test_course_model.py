@@ -12,6 +12,7 @@ from autograde.notebook.course_model import (
     answers,
     attention_of,
     begin,
+    copy_weights,
     course_model,
     excess,
     jobs,
@@ -129,3 +130,11 @@ def test_without_a_mask_the_model_sees_what_comes() -> None:
     assert not torch.allclose(*cheat(tokens)[:, :10], atol=1e-3)
     honest.load_state_dict(cheat.state_dict())  # the mask is no part of what was learned
     assert torch.equal(*honest(tokens)[:, :10])
+
+
+def test_copied_weights_give_the_same_model_whatever_its_layers_are_called() -> None:
+    source, target = course_model(), new_model().eval()
+    renamed = torch.nn.Sequential(target)  # every parameter has another name
+    copy_weights(source, renamed)
+    tokens = torch.tensor([encode(begin("Anna has a ball ."))])
+    assert torch.equal(renamed(tokens), source(tokens))
