@@ -426,7 +426,7 @@ beside(my_guess, round(bytes_moved(4096, 64) / bytes_moved(4096, 64, 256), 1))
 # That is a count on paper. Now measure: the time, and the most memory held at once, for the matrix, for your tiles, and for PyTorch's
 # `scaled_dot_product_attention`, which does the same in compiled code. It takes a few seconds.
 
-# %% tags=["unsteady-output", "raises-exception"]
+# %% tags=["raises-exception", "nbval-ignore-output", "unsteady-output"]
 # demonstration: measures time and memory
 os.environ["KINETO_LOG_LEVEL"] = "9"  # PyTorch's profiler would note each start and stop
 
@@ -472,7 +472,7 @@ with torch.no_grad():
 for name in ways:
     print(f"{name:>17}, n = {lengths[-1]:,}: {1000 * took[name][-1]:7.1f} ms, {held[name][-1]:7.1f} MiB")
 
-# %% jupyter={"source_hidden": true} tags=["unsteady-output", "raises-exception"]
+# %% jupyter={"source_hidden": true} tags=["raises-exception", "nbval-ignore-output", "unsteady-output"]
 # demonstration: draws the figure
 def costs(lengths, moved, took, held):
     figure, axes = plt.subplots(1, 3, figsize=(14, 4.2), layout="constrained")
@@ -800,7 +800,7 @@ show(
 # **The fast function is called with a shape that it is slow for.** PyTorch chooses between several ways of computing the same thing. On a CPU the
 # tiled one wants four dimensions, `(b, heads, n, d)`. With two it makes the matrix, without a word.
 
-# %% tags=["unsteady-output"]
+# %% tags=["nbval-ignore-output", "unsteady-output"]
 # demonstration: measures memory
 with torch.no_grad():
     q, k, v = torch.randn(3, 1024, 64, device=device).unbind()
