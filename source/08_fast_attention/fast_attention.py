@@ -508,6 +508,7 @@ show(
 # alone: no word hears of another block.
 
 # %% tags=["raises-exception"]
+# demonstration: asks three models
 class TiledHeads(MultiHeadAttention):
     """Lesson 06's layer with your tiles in the middle."""
 
@@ -756,6 +757,7 @@ show(
 # layers have learned to pass it on. The course's model has learned no such thing: it was trained with everything visible. What does a window cost it?
 
 # %% tags=["raises-exception"]
+# demonstration: asks eight models
 def windowed(window):
     class WindowHeads(MultiHeadAttention):
         def heads(self, x):
@@ -772,7 +774,7 @@ for window, right_ones in zip(windows, by_window):
     print(f"window {window:>2}: {right_ones['all']:4.0%} right")
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
-# draws the figure
+# demonstration: draws the figure
 def price(windows, curves, full):
     figure, axes = plt.subplots(figsize=(8.5, 4), layout="constrained")
     for (kind, curve), style in zip(curves.items(), ("o-", "s--", "^:", "d-.")):
