@@ -58,7 +58,7 @@ class Layer(nn.Module):
             values = cache.append(kept, kept)[1]
         if past + x.shape[1] > self.longest:
             raise ValueError(past)
-        sums = values.cumsum(dim=2)[:, 0, 0 if self.mistake == "all" else past :]
+        sums: Tensor = values.cumsum(dim=2)[:, 0, 0 if self.mistake == "all" else past :]
         return sums[:, -x.shape[1] :] if self.mistake != "all" else sums
 
 

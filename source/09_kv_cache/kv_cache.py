@@ -480,6 +480,7 @@ print(f"words read: {sum(read)} without a cache, {sum(read_now)} with it")
 # differently.
 
 # %% tags=["raises-exception"]
+# demonstration: a hundred stories, without and with the cache
 def with_caches():
     """A step for write_many that reads only what is new, with fresh caches."""
     caches = [KVCache(48) for _ in yours.blocks]
