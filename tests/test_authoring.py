@@ -57,7 +57,7 @@ SLIPS = {
     ),
     "no colon in the rubric": Slip(
         TEXT, "def _(r):", "def _(r)",
-        "test_center_rows is no Python: expected ':', in its line 3: def _(r)",
+        "test_center_rows is no Python: expected ':', in its line 2: def _(r)",
     ),
     "an unknown name in the rubric": Slip(
         TEXT, "r.normal(1, 8)", "s.normal(1, 8)",

@@ -55,7 +55,7 @@ def test_reference_passes_every_rubric_line(lesson: str) -> None:
         output.data["text/plain"]
         for cell in nb.cells
         for output in cell.get("outputs", [])
-        if 'class="rubric"' in output.get("data", {}).get("text/html", "")
+        if 'class="rubric' in output.get("data", {}).get("text/html", "")
     ]
     assert len(panels) == len(LESSONS[lesson].exercises)
     for panel in panels:

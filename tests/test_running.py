@@ -144,7 +144,7 @@ print(said)
 
 
 def test_who_asks_for_input_gets_an_error_at_once_and_the_seed_is_told_once(tmp_path: Path) -> None:
-    seed = "from autograde.rubric.session import current; print(current().seed)"
+    seed = "from autograde.rubric.session import current; print(current().seeds[0])"
     cells = [
         cell(seed + ASK_OFTEN, "test_a"),
         cell(ASK_OFTEN),

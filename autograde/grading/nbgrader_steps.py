@@ -3,7 +3,7 @@
 import math
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from nbconvert.exporters import NotebookExporter
 from nbformat import NotebookNode
@@ -20,7 +20,7 @@ from autograde.grading.handed_in import read_files, visible_files
 from autograde.grading.limits import LIMITS
 from autograde.grading.run import figures_of
 from autograde.grading.state import course_secret, keep_ran, one_run, read_ran, seed_of
-from autograde.grading.submission import Submission, read_submission
+from autograde.grading.submission import Submission, read_submission, read_whole
 from autograde.grading.verdicts import NOTE
 from autograde.grading.versions import Version, notebook, require_newest, versions
 from autograde.grading.words import named
@@ -44,7 +44,12 @@ class SubmissionExporter(NotebookExporter):
     def from_filename(
         self, filename: str, resources: dict[str, Any] | None = None, **options: Any
     ) -> tuple[Any, dict[str, Any]]:
-        submission = read_submission(Path(filename))
+        course = cast(Any, self.parent).coursedir
+        own = Path(course.root, course.autograded_directory).resolve()
+        restored = Path(filename).resolve().is_relative_to(own)  # written by the step before
+        submission = (read_whole if restored else read_submission)(Path(filename))
+        for number, cell in enumerate(submission.nb.cells):
+            cell.setdefault("id", f"cell-{number}")  # a submission's own ids are not read
         resources = {**(resources or {}), "problem": submission.problem}
         resources["metadata"] = {"name": Path(filename).stem, "path": str(Path(filename).parent)}
         output: tuple[Any, dict[str, Any]]
