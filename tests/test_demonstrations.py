@@ -43,7 +43,7 @@ def test_grading_skips_it_and_a_cell_that_needs_it_says_so_in_one_line(
     assert cells[1].outputs[0].text == f"{SKIPPED}\n"
     (error,) = cells[2].outputs
     assert error.traceback == [
-        "losses comes from a demonstration, and demonstrations are not run in grading"
+        "losses comes from a demonstration, and demonstrations are not run in grading."
     ]
     assert len(cells[3].outputs[0].traceback) > 1
     assert cells[4].outputs[0].data["text/plain"] == "2"

@@ -87,7 +87,7 @@ def test_stored_outputs_are_compared_at_all(lesson: Lesson) -> None:
 def test_validate_tells_untouched_from_right(lesson: Lesson) -> None:
     untouched = run("nbgrader", "validate", str(lesson.released_notebook), cwd=HERE)
     assert f"VALIDATION FAILED ON {len(lesson.exercises)} CELL(S)" in untouched.stdout
-    assert "RubricFailed: match_weights: not attempted yet" in untouched.stdout
+    assert "RubricFailed: match_weights: not written yet" in untouched.stdout
     right = run("nbgrader", "validate", str(lesson.solution_notebook), cwd=HERE)
     assert "Success! Your notebook passes all the tests." in right.stdout
 

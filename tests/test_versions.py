@@ -1,6 +1,7 @@
 """A lesson built again while students hold the earlier version: by which rubric each is graded."""
 
 import os
+import re
 import shutil
 import sys
 from collections.abc import Callable
@@ -25,7 +26,8 @@ from autograde.grading.versions import (
 from autograde.lms.classdata import read_class
 from autograde.report.class_report import render
 
-HIDDEN = '    r.call("hidden nan", apply_mask, spoiled(8, 1 - triangle(8), nan), triangle(8))\n'
+TEXT = (classes.HERE / "source" / classes.LESSON / "causal_mask.py").read_text()
+(HIDDEN,) = re.findall(r'^    r\.each\("one mask for a batch.*\n', TEXT, re.M)
 
 
 def build_again(lesson: Lesson, file: Path, old: str, new: str) -> Lesson:
@@ -68,13 +70,15 @@ def test_each_is_graded_by_the_rubric_of_its_version(lesson: Lesson) -> None:
     lesson = without_a_line(lesson)
     classes.hand_in(lesson, "later")
     assert [grade_one(lesson, student).problem for student in ("early", "later")] == ["", ""]
-    assert "hidden nan" in lines_of(lesson, "early")
-    assert lines_of(lesson, "early") - lines_of(lesson, "later") == {"hidden nan"}
+    assert "one mask for a batch, or for a batch of heads" in lines_of(lesson, "early")
+    assert lines_of(lesson, "early") - lines_of(lesson, "later") == {
+        "one mask for a batch, or for a batch of heads"
+    }
     assert classes.scores(lesson.root) == {"early": 14, "later": 14}
     assert "1 of 2 were made from an earlier version of the lesson" in render(read_class(lesson))
 
     # what is graded stays so, and a build that changes nothing asks for nothing
-    build_again(lesson, lesson.text, "one sentence", "one sentence")
+    build_again(lesson, lesson.text, "hidden weights become 0", "hidden weights become 0")
     assert all(grade_one(lesson, student).unchanged for student in ("early", "later"))
 
     # nbgrader's own commands put the newest cells in, so they refuse the earlier version
@@ -118,7 +122,7 @@ def test_the_newest_of_builds_with_the_same_rubric_counts(lesson: Lesson) -> Non
     """A tolerance that is put right is put right for everybody."""
     tolerances = lesson.folder / "tolerances.json"
     tolerances.write_text(tolerances.read_text() + "\n")
-    build_again(lesson, lesson.text, "one sentence", "one sentence")
+    build_again(lesson, lesson.text, "hidden weights become 0", "hidden weights become 0")
     (kept,) = (lesson.root / ".autograde" / "released" / LESSON).iterdir()
     assert (kept / "source" / LESSON / "tolerances.json").read_text().endswith("\n\n")
     assert [each.kept for each in versions(lesson)] == [False]

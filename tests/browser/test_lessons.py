@@ -79,7 +79,7 @@ def test_validate_says_what_the_rubric_says(
         page.locator("jp-button.validate-button:visible").click()
         dialog = page.locator(".nbgrader-ErrorDialog, .nbgrader-SuccessDialog")
         expect(dialog).to_be_visible(timeout=SLOW)
-        expect(dialog).to_contain_text(re.compile(r"RubricFailed: causal_mask: not attempted yet"))
+        expect(dialog).to_contain_text(re.compile(r"RubricFailed: causal_mask: not written yet"))
 
 
 def test_what_a_student_of_a_released_folder_submits_is_graded(
