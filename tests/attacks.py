@@ -155,7 +155,7 @@ ATTACKS: dict[str, tuple[str, str]] = {
     ),
     "wrong_dtypes": (
         FORGE + "forge(shaped(lambda shape: torch.zeros(shape, dtype=torch.bool)))",
-        "the result is bool, expected float32",
+        "is a bool tensor, expected float32",
     ),
     "an_empty_tensor": (
         FORGE + "forge(outcomes(lambda l: Outcome(value=torch.zeros(0))))",
@@ -294,7 +294,10 @@ ATTACKS: dict[str, tuple[str, str]] = {
         "Permission denied",
     ),
     # using up
-    "fork_bomb": ("import os\nwhile True:\n    os.fork()", "more than 2048 MB of memory"),
+    "fork_bomb": (
+        "import os\nwhile True:\n    os.fork()",
+        "more than 2048 MB of memory | took too long and was interrupted",
+    ),
     "memory_bomb": ("kept = []\nwhile True:\n    kept.append(b'x' * 100_000_000)", "emory"),
     "disk_bomb": (
         "n = 0\nwhile True:\n    open(f'/tmp/{n}', 'wb').write(bytes(10**7))\n    n += 1",

@@ -168,9 +168,8 @@ def test_attack_gains_nothing(graded: Graded, student: str) -> None:
 @pytest.mark.parametrize("student", [*ATTACKS, *FILES])
 def test_feedback_has_a_readable_line(graded: Graded, student: str) -> None:
     words = FILES[student] if student in FILES else ATTACKS[student][1]
-    assert words.replace("'", "&#39;") in feedback(graded, student) or words in feedback(
-        graded, student
-    )
+    page = feedback(graded, student).replace("&#39;", "'")
+    assert any(said in page for said in words.split(" | ")), words
 
 
 def test_nothing_was_unpickled(graded: Graded) -> None:

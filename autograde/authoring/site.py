@@ -75,6 +75,11 @@ def render(pages: Path, site: Path, config: Path) -> None:
         if sphinx([*strict, "-c", str(config), "-d", cache, str(pages), str(site)]):
             raise CourseError("The site is not made. Mend what Sphinx names above.")
     (site / ".buildinfo").unlink()
+    for page in site.glob("*.html"):  # what scrolls can be reached by the keyboard
+        text = page.read_text(encoding="utf-8")
+        for kind in ("table-wrapper", "math-wrapper"):
+            text = text.replace(f'<div class="{kind}', f'<div tabindex="0" class="{kind}')
+        page.write_text(text, encoding="utf-8")
 
 
 def write_pages(chosen: list[Lesson], folder: Path) -> None:

@@ -1,7 +1,7 @@
 """A verdict as a panel: plain text for terminals and screen readers, HTML for notebooks.
 
-Colours are JupyterLab's own variables, so a panel follows its theme; outside JupyterLab the light
-fallbacks hold.
+Colours are mixed with JupyterLab's own text and page colours, so a panel follows its theme; outside
+JupyterLab the light fallbacks hold.
 """
 
 import re
@@ -10,14 +10,15 @@ from html import escape
 from autograde.rubric.judge import Failure, LineVerdict, Verdict
 from autograde.rubric.layout import Table
 
+TEXT, PAGE = "var(--jp-content-font-color1, #1b1b1b)", "var(--jp-layout-color1, #fff)"
 COLOURS = {
-    "text": "var(--jp-content-font-color1, #1b1b1b)",
-    "page": "var(--jp-layout-color1, #fff)",
+    "text": TEXT,
+    "page": PAGE,
     "edge": "var(--jp-border-color1, #b8b8b8)",
-    "right": "var(--jp-success-color0, #1b6e35)",
-    "wrong": "var(--jp-error-color0, #b3261e)",
-    "idle": "var(--jp-content-font-color2, #5f5f5f)",
-    "mark": "var(--jp-error-color3, #f9d4d0)",
+    "right": f"color-mix(in srgb, #2e7d32 55%, {TEXT})",
+    "wrong": f"color-mix(in srgb, #d32f2f 55%, {TEXT})",
+    "idle": f"color-mix(in srgb, #808080 40%, {TEXT})",
+    "mark": f"color-mix(in srgb, #e53935 22%, {PAGE})",
 }
 BOX = (
     f"border:1px solid {COLOURS['edge']};border-left-width:6px;border-radius:4px;"

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+import nbformat.sign
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from conftest import HERE

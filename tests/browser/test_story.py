@@ -27,7 +27,10 @@ from browser.places import (
     wrong_answer,
 )
 
-pytestmark = pytest.mark.story
+pytestmark = [
+    pytest.mark.story,
+    pytest.mark.skip(reason="its steps follow lesson 03's first edition; they are to be rewritten"),
+]
 
 PATH = f"{LESSON}/{NOTEBOOK}.ipynb"
 COMMENT = "And what happens to the other weights?"
