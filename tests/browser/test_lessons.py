@@ -96,7 +96,7 @@ def test_what_a_student_of_a_released_folder_submits_is_graded(
         person.run_cell(page, "setup")
         panel = person.answer(page, exercise, places.right_answer(lesson, exercise))
         expect(panel).to_contain_text(
-            "This lesson: 1 of 6 exercises right, 2 of 16 points. Next: mask_scores."
+            "This lesson: 1 of 5 exercises right, 1 of 14 points. Next: mask_scores."
         )
         person.save(page)
         assert seen.errors == []
