@@ -147,8 +147,7 @@ def next_token_pairs(tokens, context_length, stride=1):
     ### END SOLUTION
 
 # %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_next_token_pairs", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-# The rubric of `next_token_pairs`: each line is a sentence of the contract. Open it to read what is asked.
-@rubric("next_token_pairs")
+@rubric("next_token_pairs")  # the contract as a checklist; open this cell to read it
 def _(r):
     tokens = r.tokens(999, r.integer(20, 26))
     r.idea.each("targets are one token ahead of inputs, for every whole window", next_token_pairs, (tokens[:6], 3), (tokens, 4), (tokens[:9], 7))
@@ -221,8 +220,7 @@ class FeedForward(nn.Module):
         ### END SOLUTION
 
 # %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_FeedForward", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-# The rubric of `FeedForward`: each line is a sentence of the contract. Open it to read what is asked.
-@rubric("FeedForward")
+@rubric("FeedForward")  # the contract as a checklist; open this cell to read it
 def _(r):
     feed = r.model(FeedForward, "feed-forward", d_model=6)
     feed.idea.outputs("a linear layer to 4 * d_model, the exact GELU, a linear layer back", r.normal(1, 1, 6), 2 * r.normal(2, 5, 6))
@@ -293,8 +291,7 @@ class TransformerBlock(nn.Module):
         ### END SOLUTION
 
 # %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_TransformerBlock", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-# The rubric of `TransformerBlock`: each line is a sentence of the contract. Open it to read what is asked.
-@rubric("TransformerBlock")
+@rubric("TransformerBlock")  # the contract as a checklist; open this cell to read it
 def _(r):
     block = r.model(TransformerBlock, "block", d_model=8, context_length=7, num_heads=2, dropout=0.0)
     block.idea.outputs("x + attention(norm(x)), then x + feed-forward(norm(x))", 2 * r.normal(1, 1, 8), 2 * r.normal(2, 5, 8), 5 + r.normal(3, 7, 8))
@@ -351,8 +348,7 @@ class TinyGPT(nn.Module):
         ### END SOLUTION
 
 # %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_TinyGPT", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-# The rubric of `TinyGPT`: each line is a sentence of the contract. Open it to read what is asked.
-@rubric("TinyGPT")
+@rubric("TinyGPT")  # the contract as a checklist; open this cell to read it
 def _(r):
     gpt = r.model(TinyGPT, "gpt", vocab_size=13, d_model=8, context_length=6, num_heads=2, num_layers=2, dropout=0.0)
     gpt.idea.outputs("embedding plus position, the blocks, a norm, a linear layer to the scores", r.tokens(13, 1, 1), r.tokens(13, 3, 5))
@@ -415,8 +411,7 @@ def generate(model, tokens, max_new_tokens):
     ### END SOLUTION
 
 # %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_generate", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-# The rubric of `generate`: each line is a sentence of the contract. Open it to read what is asked.
-@rubric("generate")
+@rubric("generate")  # the contract as a checklist; open this cell to read it
 def _(r):
     table, start = r.normal(29, 29), r.tokens(29, 4, 3)
     r.idea.writes("adds the likeliest token, again and again", generate, (table, 20, start[:1], 1), (table, 20, start, 7))
@@ -483,8 +478,7 @@ def loss_of(model, inputs, targets):
     ### END SOLUTION
 
 # %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_loss_of", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-# The rubric of `loss_of`: each line is a sentence of the contract. Open it to read what is asked.
-@rubric("loss_of")
+@rubric("loss_of")  # the contract as a checklist; open this cell to read it
 def _(r):
     table, inputs, targets = 2 * r.normal(11, 11), r.tokens(11, 3, 5), r.tokens(11, 3, 5)
     r.idea.losses("the mean over every position of every sentence", loss_of, (table, inputs[:1, :1], targets[:1, :1]), (table, inputs, targets))
@@ -516,8 +510,7 @@ def train(model, inputs, targets, steps, lr):
     ### END SOLUTION
 
 # %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_train", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-# The rubric of `train`: each line is a sentence of the contract. Open it to read what is asked.
-@rubric("train")
+@rubric("train")  # the contract as a checklist; open this cell to read it
 def _(r):
     table, inputs, targets = r.normal(7, 7), r.tokens(7, 4, 5), r.tokens(7, 4, 5)
     r.idea.trains("the loss before each step, and AdamW's weights after the last", train, (table, inputs, targets, 1, 0.05), (table, inputs, targets, 6, 0.05))

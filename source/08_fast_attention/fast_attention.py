@@ -214,7 +214,7 @@ def online_softmax(x, block):
 
 
 # %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_online_softmax", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-# The rubric of `online_softmax`: each line is a sentence of the contract. Open it to read what is asked.
+# The contract as a checklist; open this cell to read it.
 @rubric("online_softmax", forbids=["softmax", "softmin", "logsumexp", "cross_entropy", "scaled_dot_product_attention"])
 def _(r):
     rising, far = 3 * r.normal(12).sort().values, 12 * r.normal(8).argsort().float() - 1e4
@@ -345,8 +345,7 @@ def tiled_attention(q, k, v, block, causal=False):
 
 
 # %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_tiled_attention", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-# The rubric of `tiled_attention`: each line is a sentence of the contract. Open it to read what is asked.
-@rubric("tiled_attention")
+@rubric("tiled_attention")  # the contract as a checklist; open this cell to read it
 def _(r):
     small, pairs = [r.normal(5, 3) for _ in range(3)], [2 * r.normal(2, 3, 9, 4) for _ in range(3)]
     large, deep = [r.normal(40, 4) for _ in range(3)], [r.normal(2, 43, 4) for _ in range(3)]
@@ -596,8 +595,7 @@ def with_sdpa(q, k, v, mask):
 
 
 # %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_with_sdpa", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-# The rubric of `with_sdpa`: each line is a sentence of the contract. Open it to read what is asked.
-@rubric("with_sdpa")
+@rubric("with_sdpa")  # the contract as a checklist; open this cell to read it
 def _(r):
     causal = torch.ones(6, 6, dtype=torch.bool, device=device).triu(diagonal=1)
     one, heads = [2 * r.normal(6, 3) for _ in range(3)], [2 * r.normal(2, 4, 6, 5) for _ in range(3)]
@@ -648,8 +646,7 @@ def to_torch(mha):
 
 
 # %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_to_torch", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-# The rubric of `to_torch`: each line is a sentence of the contract. Open it to read what is asked.
-@rubric("to_torch")
+@rubric("to_torch")  # the contract as a checklist; open this cell to read it
 def _(r):
     mha = r.layer(MultiHeadAttention, d_in=6, d_out=6, context_length=9, dropout=0.0, num_heads=3, qkv_bias=False)
     mha.linear("W_query W_key W_value", "d_in -> d_out", bias="qkv_bias")
@@ -703,8 +700,7 @@ def sliding_window_mask(n, window):
 
 
 # %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_sliding_window_mask", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-# The rubric of `sliding_window_mask`: each line is a sentence of the contract. Open it to read what is asked.
-@rubric("sliding_window_mask")
+@rubric("sliding_window_mask")  # the contract as a checklist; open this cell to read it
 def _(r):
     n = r.integer(9, 20)
     r.idea.each("hides the future, and what is window or more tokens back", sliding_window_mask, (4, 2), (n, 3), (n, r.integer(4, 8)))

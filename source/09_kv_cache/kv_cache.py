@@ -244,8 +244,7 @@ class KVCache:
 
 
 # %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_KVCache", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-# The rubric of `KVCache`: each line is a sentence of the contract. Open it to read what is asked.
-@rubric("KVCache")
+@rubric("KVCache")  # the contract as a checklist; open this cell to read it
 def _(r):
     r.idea.appends("returns all keys and values so far: one token at a time, in chunks, all at once", KVCache, 12, "1 1 1", "2 1 4 2", "7", "3 3 3")
     r.appends("after reset() it is empty, and another batch size is fine", KVCache, 6, "2 3 reset 4 1", "reset 6 reset 6")
@@ -395,8 +394,7 @@ class CachedMultiHeadAttention(nn.Module):
 
 
 # %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_CachedMultiHeadAttention", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-# The rubric of `CachedMultiHeadAttention`: each line is a sentence of the contract. Open it to read what is asked.
-@rubric("CachedMultiHeadAttention")
+@rubric("CachedMultiHeadAttention")  # the contract as a checklist; open this cell to read it
 def _(r):
     layer = r.cached_layer(CachedMultiHeadAttention, d_in=4, d_out=6, context_length=8, dropout=0.0, num_heads=2, qkv_bias=False)
     layer.linear("W_query W_key W_value", "d_in -> d_out", bias="qkv_bias")
@@ -551,8 +549,7 @@ def cache_bytes(layers, kv_heads, head_dim, tokens, bytes_per_number):
 
 
 # %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_cache_bytes", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-# The rubric of `cache_bytes`: each line is a sentence of the contract. Open it to read what is asked.
-@rubric("cache_bytes")
+@rubric("cache_bytes")  # the contract as a checklist; open this cell to read it
 def _(r):
     r.idea.each("the bytes of all keys and values, an int", cache_bytes, (1, 1, 1, 1, 1), (12, 12, 64, r.integer(100, 1024), 4), (r.integer(20, 90), 8, 128, r.integer(10**5, 10**6), 2), (r.integer(2, 9), r.integer(2, 9), r.integer(2, 9), 0, 2))
 
@@ -651,8 +648,7 @@ def grouped_query_attention(q, k, v):
 
 
 # %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_grouped_query_attention", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-# The rubric of `grouped_query_attention`: each line is a sentence of the contract. Open it to read what is asked.
-@rubric("grouped_query_attention")
+@rubric("grouped_query_attention")  # the contract as a checklist; open this cell to read it
 def _(r):
     q, k, v = 2 * r.normal(2, 6, 5, 3), 2 * r.normal(2, 2, 5, 3), r.normal(2, 2, 5, 3)
     r.idea.each("neighbouring query heads share a key-value head", grouped_query_attention, (2 * r.normal(1, 4, 2, 3), r.normal(1, 2, 2, 3), r.normal(1, 2, 2, 3)), (q, k, v), (q, q[:, :3], k[:, [0, 1, 0]]))

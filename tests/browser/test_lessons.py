@@ -111,5 +111,5 @@ def test_what_a_student_of_a_released_folder_submits_is_graded(
     with Gradebook(f"sqlite:///{lesson.root}/gradebook.db", "attention") as gradebook:
         notebook = gradebook.find_submission_notebook(lesson.notebook, lesson.name, "123")
         points = {grade.name: grade.score for grade in notebook.grades}
-    assert points[f"test_{exercise}"] == 2
-    assert sum(points.values()) == 2
+    assert points[f"test_{exercise}"] == 1
+    assert sum(points.values()) == 1
