@@ -18,8 +18,12 @@ from nbformat import NotebookNode
 from autograde.course import Lesson
 from autograde.grading import feedback, handed_in, pipeline
 from autograde.grading.limits import LIMITS
-from autograde.grading.markup import sanitise_text
-from autograde.grading.outputs import as_on_a_terminal, plain_content, reduce_outputs
+from autograde.grading.sanitise import (
+    as_on_a_terminal,
+    plain_content,
+    sanitise_outputs,
+    sanitise_text,
+)
 from autograde.grading.submission import parse_submission
 from autograde.grading.task import Marks
 from autograde.grading.words import named, printable, quoted
@@ -283,7 +287,7 @@ def display(**data: Any) -> NotebookNode:
 def reduced(*outputs: NotebookNode) -> list[NotebookNode]:
     nb = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("1")])
     nb.cells[0].outputs = list(outputs)
-    reduce_outputs(nb, {})
+    sanitise_outputs(nb, {})
     return list(nb.cells[0].outputs)
 
 

@@ -4,7 +4,7 @@ pipeline        one submission, top to bottom: the steps below, called by a work
   submission    parses the file, puts back the lesson's own cells
   run           runs the notebook in a kernel
   verdicts      judges what the rubric cells recorded
-  outputs, markup  make what it shows harmless
+  sanitise      makes what it shows harmless
   feedback      makes the page
 batch           many submissions: coordinator and workers
   coordinator   decides what is to do, saves, writes; alone in touching the gradebook

@@ -16,7 +16,7 @@ from nbformat import NotebookNode
 from traitlets.config import Config
 
 from autograde.course import grade_id
-from autograde.grading.markup import offline
+from autograde.grading.sanitise import offline
 from autograde.grading.task import Marks
 from autograde.grading.verdicts import NOTE, judged, read_verdicts
 from autograde.rubric.judge import Verdict

@@ -17,7 +17,7 @@ from nbformat import NotebookNode
 
 from autograde.course import grade_id
 from autograde.grading.limits import LIMITS, Limits
-from autograde.grading.outputs import as_on_a_terminal, plain_content
+from autograde.grading.sanitise import as_on_a_terminal, plain_content
 from autograde.rubric.recording import MIME
 
 NO_MORE_INPUT = "\x04"

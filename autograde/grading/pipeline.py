@@ -17,9 +17,8 @@ from nbformat import NotebookNode
 from autograde.authoring import expected, program
 from autograde.course import Lesson, grade_id, parse_text
 from autograde.grading import feedback
-from autograde.grading.markup import sanitise_text
-from autograde.grading.outputs import Figures, reduce_outputs
 from autograde.grading.run import Ran, figures_of, make_job, put_outputs, run_job
+from autograde.grading.sanitise import Figures, sanitise_outputs, sanitise_text
 from autograde.grading.state import seed_of
 from autograde.grading.submission import Submission
 from autograde.grading.submission import restore as put_back
@@ -169,7 +168,7 @@ def sanitise(
     verdicts: dict[str, Verdict],
 ) -> None:
     """Make a judged notebook what pages may show: verdicts, text, pictures, nothing that acts."""
-    reduce_outputs(nb, figures)
+    sanitise_outputs(nb, figures)
     sanitise_text(nb, released)
     show_verdicts(lesson, nb, verdicts)
 

@@ -26,7 +26,7 @@ from autograde.course import CourseError, grade_id
 from autograde.grading.handed_in import TIMESTAMP
 from autograde.grading.limits import Limits
 from autograde.grading.notebook_client import TIMED_OUT, GradingClient
-from autograde.grading.outputs import Figures
+from autograde.grading.sanitise import Figures
 from autograde.grading.versions import Version
 from autograde.rubric.recording import FIGURE_MIME
 from autograde.sandbox.private import (
