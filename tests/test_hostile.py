@@ -26,8 +26,8 @@ from autograde.grading.sanitise import (
 )
 from autograde.grading.submission import parse_submission
 from autograde.grading.task import Marks
-from autograde.grading.words import named, printable, quoted
 from autograde.lms.archives import BadArchive, Limits, unpack
+from autograde.words import named, printable, quoted
 
 NOTHING = nbformat.v4.new_notebook()
 MAY_KEEP = {"href", "rel", "target", "scope"}

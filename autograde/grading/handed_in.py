@@ -9,7 +9,7 @@ from pathlib import Path
 from autograde.course import CourseError, Lesson
 from autograde.grading.limits import LIMITS
 from autograde.grading.submission import Submission, not_readable, parse_submission, too_large
-from autograde.grading.words import named
+from autograde.words import named
 
 TIMESTAMP = "timestamp.txt"
 """The file in which nbgrader keeps when something was handed in."""

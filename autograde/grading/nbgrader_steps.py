@@ -23,7 +23,7 @@ from autograde.grading.state import course_secret, keep_ran, one_run, read_ran, 
 from autograde.grading.submission import Submission, read_submission, read_whole
 from autograde.grading.verdicts import NOTE
 from autograde.grading.versions import Version, notebook, require_newest, versions
-from autograde.grading.words import named
+from autograde.words import named
 
 DAY = 24 * 60 * 60
 

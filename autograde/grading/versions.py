@@ -20,7 +20,7 @@ from nbformat import NotebookNode
 from autograde import __version__
 from autograde.course import CURRICULUM, CourseError, Lesson, grade_id, lessons
 from autograde.grading.state import state_folder
-from autograde.grading.words import named
+from autograde.words import named
 
 TOLERANCES = "tolerances.json"
 
