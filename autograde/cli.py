@@ -169,7 +169,7 @@ def grade(
     """Grade submitted/ and write feedback."""
     from autograde import terminal
     from autograde.grading.batch import How, require_wall
-    from autograde.grading.handed_in import submissions
+    from autograde.grading.submission import submissions
     from autograde.words import printable
 
     wanted = chosen(lessons)

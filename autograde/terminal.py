@@ -23,7 +23,7 @@ from rich.text import Text
 from autograde.course import Lesson
 from autograde.grading.batch import How, grade_class
 from autograde.grading.state import INPUTS, OUTPUTS, fingerprint, keep_settled, settled
-from autograde.grading.task import Done
+from autograde.grading.submission import Done
 from autograde.words import printable
 
 INTERRUPTED = 130

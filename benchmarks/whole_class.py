@@ -44,10 +44,9 @@ import nbformat
 from autograde.authoring.build import build
 from autograde.authoring.variants import read_variants
 from autograde.course import Lesson, choose
-from autograde.grading import task
+from autograde.grading import workers
 from autograde.grading.batch import How, grade_class
-from autograde.grading.handed_in import submissions
-from autograde.grading.task import Graded, Task
+from autograde.grading.submission import Graded, Task, submissions
 from autograde.grading.versions import Version
 from autograde.sandbox.wall import missing
 
@@ -106,14 +105,14 @@ def hand_in_again(root: Path, names: tuple[str, ...], number: int) -> None:
         )
 
 
-grade = task.grade
+grade = workers.grade
 made: dict[bytes, Graded] = {}
 """In a worker: what it has made, by a digest of the notebook."""
 
 
 def grade_once(work: Task, versions: tuple[Version, ...]) -> Graded:
-    name = f"{work.handed_in.lesson.notebook}.ipynb"
-    digest = sha256(work.handed_in.files[name]).digest()
+    name = f"{work.submission.lesson.notebook}.ipynb"
+    digest = sha256(work.submission.files[name]).digest()
     if digest not in made:
         made[digest] = grade(work, versions)
     return made[digest]
@@ -128,7 +127,7 @@ def measure(
         again: workers give again what they have made once.
     """
     if again:
-        task.grade = grade_once
+        workers.grade = grade_once
     found = submissions(root, choose(root, names), None)
     marks = []
     began = time.perf_counter()
@@ -195,9 +194,9 @@ def dask(workers: int) -> Iterator[str]:
 
 def one_round(root: Path, names: tuple[str, ...], with_dask: bool) -> dict[str, dict[str, float]]:
     rows = {}
-    for name, workers in (("one worker", 1), ("two workers", 2)):
+    for name, number in (("one worker", 1), ("two workers", 2)):
         with copy_of(root) as copy:
-            rows[name] = in_a_process(copy, names, workers)
+            rows[name] = in_a_process(copy, names, number)
     if with_dask:
         with copy_of(root) as copy, dask(2) as address:
             rows["Dask, two workers"] = in_a_process(copy, names, 2, "--scheduler", address)
