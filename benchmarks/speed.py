@@ -87,7 +87,7 @@ def _one_kernel(code: str) -> Iterator[None]:
 
     from jupyter_client.blocking.client import BlockingKernelClient
 
-    from autograde.sandbox.private import walled_manager
+    from autograde.sandbox.provisioner import walled_manager
 
     manager = walled_manager()
     asyncio.run(manager.start_kernel(cwd="/var/empty"))

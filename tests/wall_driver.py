@@ -18,7 +18,7 @@ from wall_attempts import NO_GROUP
 
 from autograde.sandbox import control_groups, template
 from autograde.sandbox.inside.confine import Limits
-from autograde.sandbox.private import (
+from autograde.sandbox.provisioner import (
     cell_begins,
     walled_manager,
     why_it_died,

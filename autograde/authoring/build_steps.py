@@ -16,7 +16,7 @@ from autograde.grading.nbgrader_steps import lesson_of
 from autograde.grading.versions import keep
 from autograde.notebook.practice import PRACTICE_FILE
 from autograde.rubric.key import pack_keys
-from autograde.sandbox.private import open_manager
+from autograde.sandbox.provisioner import open_manager
 
 UNSTEADY = "unsteady-output"
 """The tag of a cell whose output differs from run to run; it is not kept."""

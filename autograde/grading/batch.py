@@ -10,7 +10,7 @@ from autograde.grading.submission import Done
 from autograde.sandbox.wall import exposed, missing
 
 AHEAD = 2
-"""How many submissions are with each worker: one at work, the next waiting."""
+"""Submissions that are with each worker: one at work, the next waiting."""
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ MARK_SCHEME = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 NO_ANSWER = "No response."
-"""What nbgrader says by itself of an untouched answer."""
+"""nbgrader's own comment on an untouched answer."""
 
 
 def page(notebook: bytes, name: str, marks: Marks) -> bytes:

@@ -30,7 +30,7 @@ from autograde.grading.state import Stop, state_folder
 from autograde.grading.submission import Marks, Scores
 
 COPIES = 5
-"""How many copies of the gradebook are kept."""
+"""So many copies of the gradebook are kept."""
 
 Place = tuple[str, Lesson]
 """A student and a lesson."""

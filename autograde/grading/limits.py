@@ -1,12 +1,14 @@
-"""How much of the grader one submission may use."""
+"""Limits on what one submission may cost the grader."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What one submission may cost. What goes past a limit is cut off, the page says so, and the
-    rest is graded; only a notebook file that is too large is not read at all.
+    """The limits of one submission.
+
+    Anything past a limit is cut off, the page says so, and the rest is graded; only a notebook file
+    that is too large is not read at all.
 
     Seconds are wall time. Where nothing else is said, a limit is for the submission as a whole:
     many small things cost as much as one large thing. The largest lesson's reference needs 80
@@ -37,7 +39,7 @@ class Limits:
     socket_bytes: int = 64_000_000
     """For one message that is not read: a larger one closes the connection."""
     waiting_messages: int = 8
-    """How many messages may wait to be read; the others wait in the kernel's own memory."""
+    """So many messages may wait to be read; the others wait in the kernel's own memory."""
     comm_messages: int = 2_000
     """Widgets are not shown; what they send is read only to see where outputs belong."""
     comm_bytes: int = 4_000_000

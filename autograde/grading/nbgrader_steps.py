@@ -20,8 +20,9 @@ from autograde.grading.limits import LIMITS
 from autograde.grading.restore import NOTE, Parsed, parse_file, restore
 from autograde.grading.run import figures_of
 from autograde.grading.state import course_secret, keep_ran, one_run, read_ran, seed_of
-from autograde.grading.submission import read_files, visible_files
+from autograde.grading.submission import read_files
 from autograde.grading.versions import Version, notebook, require_newest, versions
+from autograde.sandbox.template import visible_files
 from autograde.words import named
 
 DAY = 24 * 60 * 60
@@ -77,7 +78,8 @@ class Run(NbGraderPreprocessor):
             require_wall(root)
         nb.metadata[NOTE]["wall"] = bool(self.wall)
         folder = Path(resources["metadata"]["path"])
-        files, left_out = read_files(islice(visible_files(folder), LIMITS.files))
+        beside = visible_files(folder, LIMITS.folder_depth)
+        files, left_out = read_files(islice(beside, LIMITS.files))
         if left_out:
             self.log.warning("Too large, so left out: %s", named(left_out))
         ran = pipeline.run(

@@ -18,7 +18,7 @@ NOTE = "autograde"
 """The key in a notebook's metadata under which steps leave the problem, notes and verdicts."""
 
 NBGRADER = ("grade_id", "checksum")
-"""What is read of nbgrader's metadata: the lesson knows the rest."""
+"""Only this is read of nbgrader's metadata: the lesson knows the rest."""
 
 
 @dataclass

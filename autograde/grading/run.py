@@ -25,7 +25,7 @@ from autograde.grading.sanitise import Figures
 from autograde.grading.submission import TIMESTAMP, Problem
 from autograde.grading.versions import Version
 from autograde.rubric.recording import FIGURE_MIME
-from autograde.sandbox.private import (
+from autograde.sandbox.provisioner import (
     cell_begins,
     open_manager,
     walled_manager,

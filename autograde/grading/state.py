@@ -124,7 +124,7 @@ def seed_of(secret: bytes, lesson: str, nb: NotebookNode) -> int:
 
 @dataclass(frozen=True)
 class Entry:
-    """How a submission was graded.
+    """The facts on which a submission was graded, and the outcome.
 
     `graded` is a digest of all that decided its scores, `scores` of the automatic scores that
     were saved, `page` of all that is on its feedback page.

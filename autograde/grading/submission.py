@@ -3,7 +3,6 @@
 This is what travels between the coordinator and a worker.
 """
 
-import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatch
@@ -12,6 +11,7 @@ from pathlib import Path
 from autograde import __version__
 from autograde.course import CourseError, Lesson
 from autograde.grading.limits import LIMITS
+from autograde.sandbox.template import File, visible_files
 from autograde.words import named
 
 TIMESTAMP = "timestamp.txt"
@@ -20,13 +20,10 @@ TIMESTAMP = "timestamp.txt"
 MAX_FILE = 50_000_000
 MAX_TOGETHER = 100_000_000
 
-File = tuple[Path, str]
-"""Where a file lies, and its name in the submission's folder."""
-
 
 @dataclass(frozen=True)
 class Problem:
-    """What kept a submission from being graded in full.
+    """The reason that a submission was not graded in full.
 
     The words may hold something of the student's. The kind never does.
     """
@@ -65,7 +62,7 @@ class Scores:
 
 @dataclass(frozen=True)
 class Marks:
-    """What the gradebook holds of one submission, by the names of its cells.
+    """The gradebook's scores and comments of one submission, by the names of its cells.
 
     `by_hand` has scores and extra credits, `comments` those that the grader made by itself.
     """
@@ -191,7 +188,7 @@ def read_submission(student: str, lesson: Lesson, ignore: list[str]) -> Submissi
     }
     notebook = f"{lesson.notebook}.ipynb"
     taken = {notebook, f"{lesson.notebook}.html", *own}
-    found = [] if linked else list(visible_files(folder))
+    found = [] if linked else list(visible_files(folder, LIMITS.folder_depth))
     kept = sorted((file for file in found if not _in_the_way(file[1], taken)), key=_notebooks_first)
     files, left_out = read_files(kept[: LIMITS.files])
     remarks = _rename(files, notebook)
@@ -204,26 +201,6 @@ def read_submission(student: str, lesson: Lesson, ignore: list[str]) -> Submissi
         remarks.append(f"{len(found)} files were handed in; {more} were left out.")
     files |= {name: path.read_bytes() for name, path in own.items()}
     return Submission(student, lesson, files, " ".join(remarks), problem)
-
-
-def visible_files(folder: Path) -> Iterator[File]:
-    """Yield the plain, visible files below a folder, those near its top first.
-
-    No links, nothing hidden, and nothing deep below.
-    """
-    level = [folder]
-    for _ in range(LIMITS.folder_depth):
-        below: list[Path] = []
-        for place in filter(Path.is_dir, level):
-            with os.scandir(place) as entries:
-                for entry in sorted(entries, key=lambda entry: entry.name):
-                    if entry.name.startswith("."):
-                        continue
-                    if entry.is_file(follow_symlinks=False):
-                        yield Path(entry.path), str(Path(entry.path).relative_to(folder))
-                    elif entry.is_dir(follow_symlinks=False):
-                        below.append(Path(entry.path))
-        level = below
 
 
 def _notebooks_first(file: File) -> tuple[bool, int, str]:

@@ -13,7 +13,7 @@ FLOOR = 100_000_000
 
 
 INNER_FILES = 1_000
-"""How many files an archive inside an archive may hold; it may hold FLOOR bytes."""
+"""An archive inside an archive may hold so many files, and FLOOR bytes."""
 
 
 UNPACKED = ".d"
@@ -25,7 +25,7 @@ class BadArchive(Exception):
 
 @dataclass(frozen=True)
 class Limits:
-    """How much may come out of one archive, and how much of that from a byte of it.
+    """Limits on what comes out of one archive; `ratio` is bytes for each byte of it.
 
     Folders count as files: a short path can name a hundred of them.
     """
@@ -39,7 +39,7 @@ class Limits:
 
 @dataclass
 class Unpacked:
-    """What was taken out, and the members that were left in, each with the reason."""
+    """The files taken out, and the members that were left in, each with the reason."""
 
     files: list[Path] = field(default_factory=list)
     left: list[str] = field(default_factory=list)

@@ -36,7 +36,7 @@ CANVAS = re.compile(
 MOODLE = re.compile(r"[^_]*_(?P<student>\d+)_assignsubmission_(?P<kind>[a-z]+)(?:_(?P<file>.*))?")
 GRADESCOPE = re.compile(r"submission_\d+")
 OF_A_CLASS = re.compile(r"submissions( ?\(\d+\))?$")
-"""How Canvas ends the name of a whole class's archive; a course's numbers may stand before it."""
+"""Canvas ends the name of a whole class's archive so; a course's numbers may stand before it."""
 
 METADATA = "submission_metadata.yml"
 
@@ -46,7 +46,7 @@ PLAIN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,127}")
 
 @dataclass(frozen=True)
 class Found:
-    """Whose a file is, and when it was handed in, if the download says so."""
+    """A student's file, and when it was handed in, if the download says so."""
 
     student: str
     file: str
@@ -57,7 +57,7 @@ class Found:
 def recognise(
     path: PurePath, metadata: dict[PurePath, Any], times: dict[str, datetime]
 ) -> Found | None:
-    """Whose a file of a download is, by its path in there; None where nothing says so.
+    """Find the student of a file of a download by its path; None where nothing says who.
 
     The system's own name comes first in a path; what stands after it is the student's, who could
     write anything there.
@@ -90,7 +90,7 @@ def is_unpacked(part: str) -> bool:
 
 
 def is_students(path: PurePath) -> bool:
-    """Whether a path of a download leads into what one student handed in."""
+    """Return whether a path of a download leads into one student's files."""
     return any(
         GRADESCOPE.fullmatch(part)
         or MOODLE.fullmatch(part)
@@ -109,7 +109,7 @@ def _gradescope(entry: Any, file: str) -> Found | None:
 
 
 def _utc(time: datetime) -> datetime:
-    """The same moment in UTC without saying so, which is what nbgrader keeps."""
+    """Return a moment in UTC without a time zone, which is what nbgrader keeps."""
     return time.astimezone(UTC).replace(tzinfo=None) if time.tzinfo else time
 
 
@@ -121,7 +121,7 @@ _Loader.add_multi_constructor("!", lambda loader, suffix, node: None)
 
 
 def read_metadata(folder: Path) -> dict[PurePath, Any]:
-    """What the `submission_metadata.yml` of each download says, by the folder it says it of.
+    """Read the `submission_metadata.yml` of each download: entries by the folder they are about.
 
     One that cannot be read is left out, and so is one that a student handed in.
     """
@@ -138,8 +138,10 @@ def read_metadata(folder: Path) -> dict[PurePath, Any]:
 
 
 def read_worksheet(folder: Path, zone: str) -> tuple[dict[str, datetime], list[str]]:
-    """When each participant handed in, from a grading worksheet of Moodle that lies in a folder;
-    and the times in it that cannot be read, as those in another language than English."""
+    """Read when each participant handed in from a grading worksheet of Moodle in a folder.
+
+    Also returns the times that cannot be read, as those in another language than English.
+    """
     found, unread = {}, []
     for path in sorted(path for path in folder.glob("*.csv") if path.is_file()):
         with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
@@ -190,7 +192,7 @@ class SafeExtractor(ExtractorPlugin):
 
 
 class LmsCollector(FileNameCollectorPlugin):
-    """Says whose a file is, in downloads of Canvas, Moodle and Gradescope alike.
+    """Finds the student of each file in downloads of Canvas, Moodle and Gradescope.
 
     A student whose `lms_user_id` in the gradebook is the id found goes by the gradebook's id. What
     Canvas marks LATE, without a time, counts as handed in a second after the due date.
@@ -214,7 +216,7 @@ class LmsCollector(FileNameCollectorPlugin):
         self._seen: set[tuple[str, str]] = set()
 
     def collect(self, submitted_file: str) -> dict[str, str] | None:
-        """Whose the file is, under which name and from when; None leaves it out, with a warning."""
+        """Return the file's student, name and time; None leaves it out, with a warning."""
         path = Path(submitted_file)
         if path.suffix not in self.valid_ext:
             return None

@@ -1,7 +1,7 @@
 """Grades for elsewhere, as nbgrader's export plug-ins: CSV, Canvas, Moodle, Gradescope.
 
-What counts is the score less what lateness costs, never below 0. In the files for other systems
-who handed nothing in has an empty cell, which is not a 0.
+The score that counts is less the penalty for lateness, never below 0. In the files for other
+systems a student who handed nothing in has an empty cell, which is not a 0.
 """
 
 import logging
@@ -26,7 +26,7 @@ Table = tuple[list[str], list[list[Cell]]]
 
 @dataclass(frozen=True)
 class Score:
-    """What a student has for one lesson."""
+    """A student's score for one lesson."""
 
     raw: float
     penalty: float
@@ -40,7 +40,7 @@ class Score:
 
 
 class GradeExporter(ExportPlugin):
-    """What the exporters share: which lessons and students, and a table that is safe to open."""
+    """The lessons, students and scores of an export, in a table that is safe to open."""
 
     file = "grades.csv"
 
@@ -89,7 +89,7 @@ class GradeExporter(ExportPlugin):
         return str(self.titles.get(lesson.name, lesson.name))
 
     def score(self, gradebook: Gradebook, lesson: Assignment, student: Student) -> Score | None:
-        """What the student has for the lesson, or None where nothing was handed in."""
+        """Return the student's score for the lesson, or None where nothing was handed in."""
         try:
             found = gradebook.find_submission(lesson.name, student.id)
         except MissingEntry:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 STARTS_A_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # noqa: RUF001
-"""What makes a cell a formula, in the wide forms of East Asian text too (OWASP, CSV Injection)."""
+"""A cell that begins so is a formula, in East Asian wide forms too (OWASP, CSV Injection)."""
 
 NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
 

@@ -1,8 +1,8 @@
 """Starts the kernels that notebooks of the course run in.
 
-wall.py         what a kernel may see: the bubblewrap command, and whether it works here
-template.py     the warm process behind that wall, and asking it for a kernel
-provisioner.py  such a kernel for jupyter_client
-private.py      one kernel for one notebook, with a wall or without
-inside/         what runs behind the wall; bound into it, together with student/ and verdict/
+provisioner     a kernel for jupyter_client, with a wall or without
+template        the warm process behind the wall, and asking it for a kernel
+wall            what a kernel may see: the bubblewrap command, and whether it works here
+control_groups  memory and processes of a kernel, bounded by Linux itself
+inside/         the code behind the wall; copied into it, together with rubric/ and notebook/
 """

@@ -42,14 +42,14 @@ class Group:
             yield [opened.enter_context(file).fileno() for file in files]
 
     def ran_out_of_memory(self) -> bool:
-        """Whether Linux ended a process of the group because it had no memory left."""
+        """Return whether Linux ended a process of the group because it had no memory left."""
         names = ("memory.events", "memory.oom_control")
         files = (folder / name for folder in self.folders for name in names)
         lines = [line for file in files if file.exists() for line in file.read_text().splitlines()]
         return any(line.startswith("oom_kill ") and line != "oom_kill 0" for line in lines)
 
     def remove(self) -> None:
-        """Remove the group, now or, as Linux wants it empty, soon after its last process."""
+        """Remove the group, at the latest soon after its last process: Linux wants it empty."""
         if self.maker == os.getpid():
             _left.update(self.folders)
             _remove_left()
@@ -59,7 +59,7 @@ _left: set[Path] = set()
 
 
 def make(limits: Limits) -> Group | None:
-    """A new group with these limits; None where this process may not make one, or no more.
+    """Make a group with these limits; return None where this process may not.
 
     The files that a kernel may write lie in memory, so they count as well.
     """
@@ -73,7 +73,7 @@ def make(limits: Limits) -> Group | None:
 
 @cache
 def _places() -> tuple[Path, ...]:
-    """The groups in which groups can be made; none unless a process can be put into those."""
+    """Return the groups in which groups can be made that a process can be put into."""
     own = own_groups(*(Path("/proc/self", name).read_text() for name in ("mountinfo", "cgroup")))
     whole = divided(own[""]) if "" in own else None
     # one hierarchy may be for several kinds
@@ -87,11 +87,11 @@ def _places() -> tuple[Path, ...]:
 
 
 def own_groups(mounts: str, groups: str) -> dict[str, Path]:
-    """Where a process's groups are, by kind of limit; the kind is empty in version 2.
+    """Find the folders of a process's groups, by kind of limit; the kind is empty in version 2.
 
     Args:
-        mounts: what /proc/PID/mountinfo says.
-        groups: what /proc/PID/cgroup says.
+        mounts: the text of /proc/PID/mountinfo.
+        groups: the text of /proc/PID/cgroup.
     """
     roots = {}
     for line in mounts.splitlines():
@@ -111,7 +111,7 @@ def own_groups(mounts: str, groups: str) -> dict[str, Path]:
 
 
 def divided(own: Path) -> Path | None:
-    """Of version 2: the nearest group whose groups have these limits; with processes none has."""
+    """Find the nearest cgroup v2 ancestor that can limit its children."""
     for folder in (own, *own.parents):
         kinds = folder / "cgroup.subtree_control"
         if not kinds.exists():
@@ -122,7 +122,7 @@ def divided(own: Path) -> Path | None:
 
 
 def _can_be_entered(places: tuple[Path, ...]) -> bool:
-    """Whether a process with as few rights as a kernel can enter a group made there."""
+    """Return whether a process with as few rights as a kernel can enter a group made there."""
     uid = unprivileged_uid() if os.getuid() == 0 else None
     try:
         group = _make(places, Limits())

@@ -1,4 +1,7 @@
-"""Walled kernels for jupyter_client: a kernel provisioner, chosen by the kernelspec's name."""
+"""Kernels for jupyter_client, with a wall or without, reached through files, not by network.
+
+A walled kernel has a provisioner of its own, which other tools choose by the kernelspec's name.
+"""
 
 import asyncio
 import json
@@ -10,20 +13,73 @@ from pathlib import Path
 from typing import Any, cast
 
 from jupyter_client.connect import KernelConnectionInfo
-from jupyter_client.manager import KernelManager
+from jupyter_client.kernelspec import KernelSpec
+from jupyter_client.manager import AsyncKernelManager, KernelManager
 from jupyter_client.provisioning.provisioner_base import KernelProvisionerBase
 
 from autograde.sandbox import template
 from autograde.sandbox.inside.confine import Limits
 from autograde.sandbox.inside.first import MEMORY, NEXT_CELL
 
+WALLED, UNWALLED = "walled", "python3"
 START_SECONDS = 120
 END_SECONDS = 10
 ATTEMPTS = 3
 PASSED_ON = ("NBGRADER_EXECUTION",)
 """Of the environment, all that reaches a kernel."""
 COURSE_FILES = ("gradebook.db", "nbgrader_config.py", "source")
-"""Where these lie, nothing is copied to a kernel."""
+"""A folder with one of these is not copied to a kernel."""
+
+
+def walled_manager(
+    limits: Limits | None = None, *, prepares_another: bool = False
+) -> AsyncKernelManager:
+    """Return a manager for one kernel behind a wall; it can prepare that of the next notebook."""
+    spec = KernelSpec(argv=[], display_name=WALLED, language="python", interrupt_mode="signal")
+    manager = AsyncKernelManager(kernel_name=WALLED, transport="ipc")
+    manager._kernel_spec = spec
+    provisioner = WalledProvisioner(kernel_spec=spec, parent=manager)
+    provisioner.limits = limits or Limits()
+    provisioner.prepares_another = prepares_another
+    manager.provisioner = provisioner
+    return manager
+
+
+def open_manager(folder: Path) -> AsyncKernelManager:
+    """Return a manager for one kernel without a wall; its sockets lie in `folder`, a short path."""
+    return AsyncKernelManager(kernel_name=UNWALLED, transport="ipc", ip=str(folder / "k"))
+
+
+def cell_begins(manager: object) -> None:
+    """Tell whoever watches a walled kernel that another cell begins."""
+    if provisioner := _walled(manager):
+        provisioner.next_cell()
+
+
+async def why_it_was_interrupted(manager: object) -> str:
+    """Return the limit for which the wall interrupted the cell; nothing if it did not."""
+    provisioner = _walled(manager)
+    if provisioner is None:
+        return ""
+    await provisioner.poll()
+    if provisioner.interrupted != provisioner.cell:
+        return ""
+    return f"used more than {provisioner.limits.cell_cpu_seconds} s of processor time"
+
+
+def why_it_died(manager: object) -> str:
+    """Return the limit for which the wall ended the kernel; nothing if it did not."""
+    provisioner = _walled(manager)
+    if provisioner is None or not provisioner.reason:
+        return ""
+    if provisioner.reason == MEMORY:
+        return f"it used more than {provisioner.limits.memory_bytes // 2**20} MB of memory"
+    return f"it used more than {provisioner.limits.cpu_seconds} s of processor time"
+
+
+def _walled(manager: object) -> "WalledProvisioner | None":
+    provisioner = getattr(manager, "provisioner", None)
+    return provisioner if isinstance(provisioner, WalledProvisioner) else None
 
 
 class WalledProvisioner(KernelProvisionerBase):
@@ -44,7 +100,7 @@ class WalledProvisioner(KernelProvisionerBase):
         return self.kernel is not None
 
     async def pre_launch(self, **kwargs: Any) -> dict[str, Any]:
-        """Nothing of the kernelspec's command is used: the kernel is forked, not started."""
+        """Leave out the kernelspec's command: the kernel is forked, not started."""
         kwargs = await super().pre_launch(**kwargs)
         return {**kwargs, "cmd": []}
 
@@ -55,7 +111,7 @@ class WalledProvisioner(KernelProvisionerBase):
             RuntimeError: no kernel could be started; the message says why.
         """
         folder = Path(kwargs.get("cwd") or Path.cwd())
-        files = [] if _is_course(folder) else template.plain_files(folder)
+        files = [] if _is_course(folder) else list(template.visible_files(folder))
         environment = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
         self.code, self.reason, self.cell, self.interrupted = None, "", 0, None
         for attempt in range(ATTEMPTS):
@@ -77,7 +133,7 @@ class WalledProvisioner(KernelProvisionerBase):
         return self.connection_info
 
     def _ask(self, environment: dict[str, str]) -> template.Kernel:
-        """A new kernel; on a restart with the old key, which clients know."""
+        """Ask for a new kernel; on a restart with the old key, which clients know."""
         if self.folder is not None:
             key = cast(KernelManager, self.parent).session.key.decode()
             return template.ask(key, environment, self.limits)
@@ -111,7 +167,7 @@ class WalledProvisioner(KernelProvisionerBase):
         return True
 
     async def poll(self) -> int | None:
-        """The exit code of the kernel, negative for a signal; None while it lives."""
+        """Return the exit code of the kernel, negative for a signal; None while it lives."""
         if self.kernel is None:
             return self.code if self.code is not None else 0
         while True:
@@ -147,7 +203,7 @@ class WalledProvisioner(KernelProvisionerBase):
         self._order(signum)
 
     def next_cell(self) -> None:
-        """From now on processor time is another cell's."""
+        """Count processor time for another cell from now on."""
         self.cell += 1
         self._order(NEXT_CELL)
 
@@ -184,5 +240,5 @@ class WalledProvisioner(KernelProvisionerBase):
 
 
 def _is_course(folder: Path) -> bool:
-    """A course or a home folder: never what a kernel should get a copy of."""
+    """Return whether this is a course or a home folder, which no kernel should get a copy of."""
     return folder == Path.home() or any((folder / name).exists() for name in COURSE_FILES)

@@ -1,4 +1,4 @@
-"""The warm template of this process: started on demand, replaced when it died, gone at the end."""
+"""The warm template of this process: started on demand, replaced when it died; its kernels."""
 
 import atexit
 import json
@@ -7,7 +7,7 @@ import secrets
 import socket
 import tarfile
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -24,6 +24,9 @@ CONNECTION = {
     "shell_port": 1, "iopub_port": 2, "stdin_port": 3, "hb_port": 4, "control_port": 5,
 }  # fmt: skip
 MAX_FILES_BYTES = 100_000_000
+
+File = tuple[Path, str]
+"""The path of a file, and its name in the folder where a kernel starts."""
 
 
 class Template:
@@ -57,7 +60,7 @@ class Template:
         return self._keeper.is_alive()
 
     def ended(self, within: float = 5.0) -> bool:
-        """Whether it has ended; one whose socket has closed is given a moment to."""
+        """Return whether it has ended; one whose socket has closed is given a moment to."""
         self._keeper.join(within)
         return not self._keeper.is_alive()
 
@@ -65,7 +68,7 @@ class Template:
         return wall.last_line(self._errors)
 
     def ask(self, request: dict[str, Any], doors: list[int]) -> socket.socket:
-        """Ask for a kernel; the line to it.
+        """Ask for a kernel; return the line to it.
 
         Args:
             doors: of the kernel's control group.
@@ -139,9 +142,9 @@ _spare: Kernel | None = None
 
 
 def take(environment: dict[str, str], limits: Limits, *, another: bool) -> Kernel:
-    """A kernel: the one prepared before, if it fits, else a new one.
+    """Return the kernel prepared before, if it fits, else a new one.
 
-    With `another` the next one is prepared already; it knows nothing but its key, and starts
+    With `another` the next one is prepared already. It knows nothing but its key, and starts
     while this one is at work.
     """
     global _spare
@@ -161,7 +164,7 @@ def _fits(spare: Kernel, environment: dict[str, str], limits: Limits) -> bool:
     return same and spare.template is _template and _owner == os.getpid() and spare.template.alive
 
 
-def send_files(line: socket.socket, files: Iterable[tuple[Path, str]]) -> None:
+def send_files(line: socket.socket, files: Iterable[File]) -> None:
     """Send a kernel its files: paths, and the names they get in the folder where it starts."""
     with TemporaryFile() as archive:
         pack(files, archive)
@@ -171,7 +174,7 @@ def send_files(line: socket.socket, files: Iterable[tuple[Path, str]]) -> None:
 
 
 def current() -> Template:
-    """The template that is running, a new one if there is none."""
+    """Return the template that is running; start one if there is none."""
     global _template, _owner
     with _lock:
         if _owner != os.getpid():  # after a fork the template is the parent's
@@ -182,7 +185,7 @@ def current() -> Template:
 
 
 def replaceable() -> bool:
-    """Whether asking again is worth it: there is no template, so the next one is new."""
+    """Return whether asking again is worth it: the template has ended, so the next one is new."""
     return _template is None or _template.ended()
 
 
@@ -199,8 +202,8 @@ def close() -> None:
     _template = _spare = None
 
 
-def pack(files: Iterable[tuple[Path, str]], archive: IO[bytes]) -> None:
-    """Write plain files into an archive: their content and name, nothing else about them.
+def pack(files: Iterable[File], archive: IO[bytes]) -> None:
+    """Write the content and names of plain files into an archive, nothing else about them.
 
     Raises:
         ValueError: they are too large together.
@@ -218,13 +221,22 @@ def pack(files: Iterable[tuple[Path, str]], archive: IO[bytes]) -> None:
     archive.flush()
 
 
-def plain_files(folder: Path) -> list[tuple[Path, str]]:
-    """The plain, visible files below a folder and their names in it; no links, nothing hidden."""
-    found = []
-    for path in sorted(folder.rglob("*")):
-        name = path.relative_to(folder)
-        hidden = any(part.startswith(".") for part in name.parts)
-        linked = any(parent.is_symlink() for parent in [path, *path.parents][: len(name.parts)])
-        if not hidden and not linked and path.is_file():
-            found.append((path, str(name)))
-    return found
+def visible_files(folder: Path, depth: int = 10) -> Iterator[File]:
+    """Yield the plain files below a folder, those near its top first; no links, nothing hidden.
+
+    Args:
+        depth: how many levels to look at.
+    """
+    level = [folder]
+    for _ in range(depth):
+        below: list[Path] = []
+        for place in filter(Path.is_dir, level):
+            with os.scandir(place) as entries:
+                for entry in sorted(entries, key=lambda entry: entry.name):
+                    if entry.name.startswith("."):
+                        continue
+                    if entry.is_file(follow_symlinks=False):
+                        yield Path(entry.path), str(Path(entry.path).relative_to(folder))
+                    elif entry.is_dir(follow_symlinks=False):
+                        below.append(Path(entry.path))
+        level = below

@@ -1,4 +1,4 @@
-"""What a kernel may see: the bubblewrap command that the template is started with."""
+"""The wall around kernels: the bubblewrap command that the template is started with."""
 
 import os
 import platform
@@ -17,10 +17,10 @@ from autograde.sandbox.inside.enter import HOME, SOCKETS
 
 PACKAGE = Path(__file__).resolve().parent.parent
 PARTS = ("__init__.py", "rubric", "notebook", "sandbox/__init__.py", "sandbox/inside")
-"""Of this package, what a kernel needs; a copy of it is what the kernel sees."""
+"""The parts of this package that a kernel needs; it sees a copy of them."""
 INSIDE = "/opt/lesson"
 ENVIRONMENT_INSIDE = Path("/opt/environment")
-"""Where a kernel sees a virtual environment, wherever it lies, also in a course or below /tmp."""
+"""A kernel sees a virtual environment here, wherever it lies, also in a course or below /tmp."""
 
 OF_THE_SYSTEM = (
     "/usr", "/etc/alternatives", "/etc/fonts", "/etc/ld.so.cache", "/etc/localtime",
@@ -30,7 +30,7 @@ OF_AN_INTERPRETER = ("bin", "include", "lib", "lib64", "libexec", "pyvenv.cfg", 
 LINKS = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 SYS_ADMIN = 21
 UNUSED_UIDS = range(61184, 65520)
-"""What systemd keeps for services that need a user for a moment."""
+"""systemd keeps these for services that need a user for a moment."""
 
 ENVIRONMENT = {
     "HOME": HOME,
@@ -93,7 +93,7 @@ def start(descriptor: int, *options: str, errors: IO[bytes]) -> "subprocess.Pope
 
 
 def _own_files() -> dict[Path, bytes]:
-    """What a kernel sees of this package, and who it is; nothing else of a checkout."""
+    """Return the files of this package that a kernel sees, and those that say who it is."""
     files = {}
     for part in PARTS:
         path = PACKAGE / part
@@ -105,7 +105,7 @@ def _own_files() -> dict[Path, bytes]:
 
 
 def _command(copies: list[str], arguments: list[str]) -> list[str]:
-    """The bubblewrap command: what the template sees, and how it is started there."""
+    """Return the bubblewrap command: what the template sees, and how it is started there."""
     bubblewrap = shutil.which("bwrap")
     if bubblewrap is None:
         raise NoWall(f"bubblewrap is not installed. {INSTALL}")
@@ -137,14 +137,9 @@ def _command(copies: list[str], arguments: list[str]) -> list[str]:
     options += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/"]
     for name, value in {**ENVIRONMENT, "PATH": _path()}.items():
         options += ["--setenv", name, value]
-    python = [
-        str(inside(Path(sys.executable))),
-        "-P",
-        "-s",
-        "-m",
-        "autograde.sandbox.inside.template_server",
-    ]
-    return [bubblewrap, *options, "--", *python, *arguments]
+    python = [str(inside(Path(sys.executable))), "-P", "-s"]
+    module = ["-m", "autograde.sandbox.inside.template_server"]
+    return [bubblewrap, *options, "--", *python, *module, *arguments]
 
 
 def _parents(path: Path) -> list[str]:
@@ -156,16 +151,16 @@ def _parents(path: Path) -> list[str]:
 
 
 def inside(path: Path) -> Path:
-    """Where a kernel sees what lies at a path outside."""
+    """Return the path at which a kernel sees a path outside."""
     if sys.prefix != sys.base_prefix and path.is_relative_to(sys.prefix):
         return ENVIRONMENT_INSIDE / path.relative_to(sys.prefix)
     return path
 
 
 def readable() -> dict[Path, Path]:
-    """The interpreter, its packages and the programs of the system: all that a kernel can read.
+    """Return all that a kernel can read: the interpreter, its packages, the system's programs.
 
-    The keys are where the kernel sees them, the values where they are.
+    The keys are the paths that the kernel sees, the values those outside.
     """
     packages = [Path(path) for path in sys.path if Path(path).name.endswith("-packages")]
     packages = [path for path in packages if str(path) != site.getusersitepackages()]
@@ -185,7 +180,7 @@ def _path() -> str:
 
 
 def _traces() -> list[Path]:
-    """Files that say where a checkout is that was installed in place."""
+    """Find the files that tell the place of a checkout that was installed in place."""
     patterns = ("__editable__*", "*.egg-link", "*.dist-info/direct_url.json")
     paths = readable().values()
     folders = [path for path in paths if path.name.endswith("-packages")]
@@ -195,7 +190,7 @@ def _traces() -> list[Path]:
 
 
 def root_may_mount() -> bool:
-    """Whether this is root with CAP_SYS_ADMIN, as root is outside of containers."""
+    """Return whether this is root with CAP_SYS_ADMIN, as root is outside of containers."""
     if os.getuid() != 0 or sys.platform != "linux":
         return False
     status = Path("/proc/self/status").read_text()
@@ -204,13 +199,13 @@ def root_may_mount() -> bool:
 
 
 def unprivileged_uid() -> int:
-    """A user id that owns nothing; another one for each template of root's, hardly used twice."""
+    """Return a user id that owns nothing, hardly the same for two templates of root's."""
     return UNUSED_UIDS[os.getpid() % len(UNUSED_UIDS)]
 
 
 @cache
 def missing() -> str:
-    """Why no kernel can be walled here, and what helps; nothing when all is there."""
+    """Return why no kernel can be walled here, and what helps; nothing when all is there."""
     if sys.platform != "linux":
         return "Walled kernels need Linux. Use a Linux machine, or the project's Containerfile."
     if platform.machine() not in MACHINES:
@@ -228,14 +223,14 @@ def missing() -> str:
 
 
 def last_line(errors: IO[bytes]) -> str:
-    """The last line that a process wrote into this file."""
+    """Return the last line that a process wrote into this file."""
     errors.seek(0)
     lines = errors.read().decode(errors="replace").strip().splitlines()
     return (lines or ["it said nothing"])[-1].rstrip(".")
 
 
 def exposed(course: Path) -> str:
-    """What of a course every kernel could read, because of where it lies; nothing if all is well.
+    """Return why every kernel could read a course because of its place; nothing if none can.
 
     An environment inside the course, as `make` makes it, is no more than its packages.
     """

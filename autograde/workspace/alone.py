@@ -11,7 +11,7 @@ from autograde.grading.submission import Marks
 from autograde.rubric.judge import Verdict
 from autograde.rubric.panel import headline
 from autograde.rubric.session import PRACTICE_SEED
-from autograde.sandbox.template import plain_files
+from autograde.sandbox.template import visible_files
 from autograde.workspace.project import Project, handed_out_for, read_lesson, same_version
 
 REMARK = (
@@ -48,7 +48,7 @@ def grade_alone(project: Project, path: Path) -> Graded:
     nb = restore(parsed, released)
     note = nb.metadata[NOTE]
     note["remark"] = f"{REMARK} {note['remark']}".strip()
-    files = {name: file.read_bytes() for file, name in plain_files(path.parent)}
+    files = {name: file.read_bytes() for file, name in visible_files(path.parent)}
     pipeline.run(nb, files, PRACTICE_SEED, wall=False, figures={})
     verdicts = pipeline.judge(lesson, nb, keys, keys, PRACTICE_SEED)
     pipeline.sanitise(lesson, nb, released, {}, verdicts)

@@ -1,9 +1,11 @@
-"""What runs behind the wall: the warm template and, forked from it, one kernel a request.
+"""The code behind the wall: the warm template and, forked from it, one kernel a request.
 
-template.py   imports everything once, then waits for requests
-enter.py      namespaces and mounts of one kernel
-first.py      the first process of a kernel's own namespace: watches it, ends everything with it
-confine.py    limits, capabilities and system calls of the kernel's process
-landlock.py   files it may touch, said a second time
-kernel.py     the kernel itself
+template_server  imports everything once, by `warm`, then waits for requests
+enter            namespaces and mounts of one kernel
+first            the first process of a kernel's own namespace: watches it, ends everything with it
+confine          limits, capabilities and system calls of the kernel's process
+landlock         files it may touch, said a second time
+kernel           the kernel itself
+large_pages      makes forks of the template quick
+system           system calls that Python does not offer
 """

@@ -1,4 +1,4 @@
-"""What the kernel's own process gives up before it runs anything of the student's."""
+"""Take rights from the kernel's own process before it runs anything of the student's."""
 
 import ctypes
 import errno
@@ -12,7 +12,7 @@ from autograde.sandbox.inside import landlock, system
 
 @dataclass(frozen=True)
 class Limits:
-    """What one kernel may use, all its processes together where nothing else is said.
+    """The limits of one kernel, for all its processes together where nothing else is said.
 
     A cell that uses more than `cell_cpu_seconds` of processor time is interrupted.
     """
@@ -27,7 +27,7 @@ class Limits:
 
 
 def confine(limits: Limits) -> None:
-    """Limits, no capabilities, no new privileges, few files, no system calls that lead out."""
+    """Set limits; give up capabilities, new privileges, files and system calls that lead out."""
     _limit(resource.RLIMIT_CPU, limits.cpu_seconds)
     _limit(resource.RLIMIT_AS, limits.address_bytes_a_process)
     _limit(resource.RLIMIT_NPROC, limits.processes)
@@ -87,7 +87,7 @@ def _filter_calls() -> None:
 
 
 def _program(column: int, architecture: int) -> list[bytes]:
-    """The filter: each step is one instruction, or a test that skips what follows it."""
+    """Return the filter: each step is one instruction, or a test that skips what follows it."""
     steps = [_step(LOAD, ARCHITECTURE), _step(EQUAL, architecture, 1, 0), _step(RETURN, KILL)]
     steps += [_step(LOAD, NUMBER), _step(AT_LEAST, 0x40000000, 0, 1), _step(RETURN, KILL)]
     for numbers in FORBIDDEN.values():

@@ -20,7 +20,7 @@ SET_FLAGS, GET_FLAGS, UP = 0x8914, 0x8913, 1
 
 
 def become_nobody(uid: int) -> None:
-    """As root: a /proc to mount others like it, then become a user without any rights."""
+    """As root, mount a /proc, so that others like it can be, then become a user without rights."""
     system.mount("proc", "/proc", "proc", QUIET | system.NO_PROGRAMS)
     os.setgroups([])
     os.setresgid(uid, uid, uid)
@@ -61,7 +61,7 @@ def furnish(scratch_bytes: int) -> None:
 
 
 def _loopback_up() -> None:
-    """The kernel's own loopback: it leads nowhere else."""
+    """Switch on the kernel's own loopback, which leads nowhere else."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as some:
         name = struct.pack("16sh14x", b"lo", 0)
         flags = struct.unpack("16sh14x", fcntl.ioctl(some, GET_FLAGS, name))[1]
@@ -69,7 +69,7 @@ def _loopback_up() -> None:
 
 
 def lock_sockets() -> None:
-    """Once the kernel's sockets exist: nothing in their folder can be replaced any more."""
+    """Make the folder of the kernel's sockets read-only, once they exist."""
     flags = system.REMOUNT | system.BIND | system.READ_ONLY | QUIET | system.NO_PROGRAMS
     system.mount("none", SOCKETS, None, flags)
 

@@ -30,7 +30,7 @@ NEXT_CELL = 0
 
 
 def start(kernel: Callable[[Callable[[], None]], None]) -> tuple[int, str]:
-    """Fork the kernel and wait until its sockets exist; its process id, and why it failed."""
+    """Fork the kernel and wait for its sockets; return its process id, and why it failed."""
     readable, writable = os.pipe()
     child = os.fork()
     if child == 0:
@@ -80,7 +80,7 @@ def _say(line: socket.socket, **message: Any) -> None:
 
 
 def _look_after(line: socket.socket, kernel: int, limits: Limits) -> tuple[int, str]:
-    """Until the kernel ends or must: its exit code, and what it used too much of if that is why."""
+    """Wait until the kernel ends or must; return its exit code, and what it used too much of."""
     poll, wake = _poll(line)
     watch = Watch(limits)
     while True:
@@ -104,7 +104,7 @@ def _look_after(line: socket.socket, kernel: int, limits: Limits) -> tuple[int, 
 
 
 def _poll(line: socket.socket) -> tuple[select.poll, int]:
-    """What wakes for an order and when a child ends; the pipe that the latter is heard on."""
+    """Return a poll that wakes for an order or a child's end, and the pipe that tells a child's."""
     wake, woken = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGCHLD, lambda *_: None)
@@ -116,7 +116,7 @@ def _poll(line: socket.socket) -> tuple[select.poll, int]:
 
 
 class Watch:
-    """What all processes here use together, looked at from time to time."""
+    """Looks from time to time at the processor time and memory that all processes here use."""
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
@@ -131,7 +131,7 @@ class Watch:
         self._before = None
 
     def look(self) -> str:
-        """What is used too much of; nothing if all is well, or if it is not yet time to look."""
+        """Return what is used too much of; nothing if all is well or it is not yet time to look."""
         if time.monotonic() < self._next_look:
             return ""
         self._next_look = time.monotonic() + WATCH_MS / 1000
@@ -149,7 +149,7 @@ class Watch:
 
 
 def _ended(kernel: int) -> int | None:
-    """Reap whoever ended; the exit code of the kernel if it did, negative for a signal."""
+    """Reap ended children; return the kernel's exit code if it did, negative for a signal."""
     while True:
         try:
             child, status = os.waitpid(-1, os.WNOHANG)
@@ -162,7 +162,7 @@ def _ended(kernel: int) -> int | None:
 
 
 def _obey(order: bytes, kernel: int) -> bool:
-    """Pass a signal on; False: end everything."""
+    """Pass a signal on; return False when everything is to end."""
     if not order or order[0] == signal.SIGKILL:
         return False
     _signal(kernel, order[0])
@@ -176,7 +176,7 @@ def _signal(kernel: int, number: int) -> None:
 
 
 def _used() -> tuple[float, int, list[Path]]:
-    """Processor seconds and resident bytes of all processes but this one, and which they are."""
+    """Return the processor seconds and resident bytes of all other processes, and their paths."""
     memory, seconds = 0, sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])
     others = [path for path in Path("/proc").iterdir() if path.name.isdigit() and path.name != "1"]
     for process in others:
@@ -190,7 +190,7 @@ def _used() -> tuple[float, int, list[Path]]:
 
 
 def _share(process: Path) -> int:
-    """The memory of a process, what it shares with others divided among them."""
+    """Return the memory of a process, what it shares with others divided among them."""
     try:
         lines = (process / "smaps_rollup").read_text().splitlines()
     except OSError:  # it ended, or hides; then all that it maps counts

@@ -47,14 +47,14 @@ def run(request: dict[str, Any], limits: Limits, ready: Callable[[], None]) -> N
 
 
 def _show_figures(shell: Any) -> None:
-    """What importing pyplot does in a kernel; the template imported it, and is none."""
+    """Do what importing pyplot does in a kernel; the template, which imported it, is none."""
     activate_matplotlib(os.environ["MPLBACKEND"])
     configure: Any = configure_inline_support
     configure(shell, os.environ["MPLBACKEND"])
 
 
 def _forget_random_state() -> None:
-    """As in a new process: torch has its usual seed, NumPy and Python have one from the system."""
+    """Seed as in a new process: torch with its usual seed, NumPy and Python from the system."""
     torch.default_generator.manual_seed(TORCH_START)  # there is no other device here
     np.random.seed()
     random.seed()

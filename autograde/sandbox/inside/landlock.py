@@ -1,4 +1,4 @@
-"""Which files the kernel's process may touch, said once more and independently of the mounts.
+"""Keep the kernel's process from files, once more and independently of the mounts.
 
 Landlock is a part of Linux by which a process gives up rights to files for good
 (https://docs.kernel.org/userspace-api/landlock.html). Should something writable ever be mounted
@@ -15,7 +15,7 @@ MAKE_SOCKET, TRUNCATE, DEVICE_CONTROL = 1 << 9, 1 << 14, 1 << 15
 # Rights that there are since each version; asking an older one for newer rights is an error.
 RIGHTS = {1: (1 << 13) - 1, 2: 1 << 13, 3: TRUNCATE, 5: DEVICE_CONTROL}
 SCOPES_SINCE = 6
-"""From this version on: no signals to, and no abstract sockets of, processes outside."""
+"""From this version on, signals and abstract sockets of processes outside are out of reach."""
 ALLOWED = {
     "/": EXECUTE | READ | LIST,
     "/dev": WRITE | TRUNCATE | DEVICE_CONTROL,
@@ -27,7 +27,7 @@ ASK_VERSION, BENEATH = 1, 1
 
 
 def version() -> int:
-    """The version of Landlock that this Linux has; 0 where there is none or it is switched off."""
+    """Return the version of Landlock that this Linux has; 0 where it has none."""
     try:
         return system.call(CREATE, None, 0, ASK_VERSION)
     except OSError:

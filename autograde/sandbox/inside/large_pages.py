@@ -20,7 +20,7 @@ def use() -> None:
 
 
 def _own() -> Iterator[int]:
-    """Where each large page of memory begins that belongs to no file and may be written."""
+    """Yield the start of each large page of memory that belongs to no file and may be written."""
     for line in Path("/proc/self/maps").read_text().splitlines():
         place, rights, _, _, file, *_ = line.split()
         start, end = (int(number, 16) for number in place.split("-"))

@@ -24,7 +24,7 @@ def _checked(result: int, what: str) -> None:
 
 
 def call(number: int, *arguments: int | bytes | None) -> int:
-    """A system call that the C library has no function for."""
+    """Make a system call that the C library has no function for."""
     plain = [ctypes.c_long(a) if isinstance(a, int) else a for a in arguments]
     result = int(_libc.syscall(ctypes.c_long(number), *plain))
     _checked(result, f"system call {number}")

@@ -1,4 +1,4 @@
-"""What a lesson uses, imported and tried once, so that each kernel need not."""
+"""Import and try once what a lesson uses, so that each kernel need not."""
 
 import base64
 import importlib
