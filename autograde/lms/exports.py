@@ -5,13 +5,12 @@ systems a student who handed nothing in has an empty cell, which is not a 0.
 """
 
 import logging
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from nbgrader.api import Assignment, Gradebook, MissingEntry, Student, SubmittedAssignment
+from nbgrader.api import Assignment, Gradebook, MissingEntry, Student
 from nbgrader.plugins import ExportPlugin
 from traitlets import Dict
 
@@ -32,11 +31,14 @@ class Score:
     penalty: float
     handed_in: datetime | None
     late: float
-    waiting: bool
 
     @property
     def counts(self) -> float:
         return round(max(0.0, self.raw - self.penalty), 4)
+
+
+Class = list[tuple[Student, list[Score | None]]]
+"""Every student, with a score for each lesson, or None where nothing was handed in."""
 
 
 class GradeExporter(ExportPlugin):
@@ -54,21 +56,23 @@ class GradeExporter(ExportPlugin):
         Raises:
             CourseError: the gradebook does not know one of the lessons.
         """
-        students = self.students(gradebook)
+        lessons, students = self.lessons(gradebook), self.students(gradebook)
         for student in students:
             if safe(student.id) != student.id:
                 self.log.warning("%r reads like a formula: it is written with a '", student.id)
-        head, rows = self.table(gradebook, self.lessons(gradebook), students)
+        scores: Class = [
+            (student, [self.score(gradebook, lesson, student) for lesson in lessons])
+            for student in students
+        ]
+        head, rows = self.table(lessons, scores)
         write_table(Path(self.to or self.file), head, rows)
         self.log.info("Exported %d rows to %s", len(rows), self.to or self.file)
 
-    def table(
-        self, gradebook: Gradebook, lessons: list[Assignment], students: list[Student]
-    ) -> Table:
+    def table(self, lessons: list[Assignment], scores: Class) -> Table:
         raise NotImplementedError
 
     def lessons(self, gradebook: Gradebook) -> list[Assignment]:
-        """The chosen lessons, or all that somebody has handed in."""
+        """Return the chosen lessons, or all that somebody has handed in."""
         known = {assignment.name: assignment for assignment in gradebook.assignments}
         wanted = [str(name) for name in self.assignment]
         for name in wanted:
@@ -94,63 +98,55 @@ class GradeExporter(ExportPlugin):
             found = gradebook.find_submission(lesson.name, student.id)
         except MissingEntry:
             return None
-        score = _score(found)
-        if score.waiting:
+        if found.needs_manual_grade:
             self.log.warning(
                 "%s of %s waits for points given by hand", lesson.name, printable(student.id)
             )
-        return score
-
-
-def _score(found: SubmittedAssignment) -> Score:
-    return Score(
-        raw=found.score,
-        penalty=found.late_submission_penalty or 0.0,
-        handed_in=found.timestamp,
-        late=found.total_seconds_late,
-        waiting=found.needs_manual_grade,
-    )
+        penalty = found.late_submission_penalty or 0.0
+        return Score(found.score, penalty, found.timestamp, found.total_seconds_late)
 
 
 def _counts(score: Score | None) -> float | None:
     return score.counts if score else None
 
 
+def _when(score: Score | None) -> str:
+    return _text(score.handed_in) if score else ""
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else str(value)
+
+
 def _name(student: Student) -> str:
-    """Last name, first name; the id where the gradebook has no name."""
+    """Return last name, first name; the id where the gradebook has no name."""
     return ", ".join(filter(None, (student.last_name, student.first_name))) or student.id
 
 
 def _number_there(student: Student) -> str:
-    """The student's number in the other system, as far as it is known."""
+    """Return the student's number in the other system, as far as it is known."""
     return student.lms_user_id or (student.id if student.id.isdigit() else "")
 
 
 class CsvExporter(GradeExporter):
     """The columns of nbgrader's own `CsvExportPlugin` (nbgrader/plugins/export.py), quoted.
 
-    As there, who handed nothing in has 0.
+    As there, a student who handed nothing in has 0.
     """
 
-    def table(
-        self, gradebook: Gradebook, lessons: list[Assignment], students: list[Student]
-    ) -> Table:
+    def table(self, lessons: list[Assignment], scores: Class) -> Table:
         head = [
             "assignment", "duedate", "timestamp", "student_id", "last_name", "first_name", "email",
             "raw_score", "late_submission_penalty", "score", "max_score",
         ]  # fmt: skip
+        nothing = Score(0.0, 0.0, None, 0.0)
         return head, [
-            self._row(lesson, student, self.score(gradebook, lesson, student))
-            for lesson in lessons
-            for student in students
-        ]
-
-    def _row(self, lesson: Assignment, student: Student, score: Score | None) -> list[Cell]:
-        found = score or Score(0.0, 0.0, None, 0.0, False)
-        return [
-            lesson.name, _text(lesson.duedate), _text(found.handed_in), student.id,
-            student.last_name, student.first_name, student.email,
-            found.raw, found.penalty, found.counts, lesson.max_score,
+            [lesson.name, _text(lesson.duedate), _when(score), student.id,
+             student.last_name, student.first_name, student.email,
+             score.raw, score.penalty, score.counts, lesson.max_score]
+            for number, lesson in enumerate(lessons)
+            for student, found in scores
+            for score in [found[number] or nothing]
         ]  # fmt: skip
 
 
@@ -168,25 +164,16 @@ class CanvasExporter(GradeExporter):
 
     file = "grades-canvas.csv"
 
-    def table(
-        self, gradebook: Gradebook, lessons: list[Assignment], students: list[Student]
-    ) -> Table:
+    def table(self, lessons: list[Assignment], scores: Class) -> Table:
         head = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section"]
         points: list[Cell] = ["    Points Possible", "", "", "", ""]
-        rows = [[*points, *(lesson.max_score for lesson in lessons)]]
-        for student in students:
-            scores = [_counts(self.score(gradebook, lesson, student)) for lesson in lessons]
-            rows.append(
-                [
-                    _name(student),
-                    _number_there(student),
-                    "",
-                    student.id,
-                    "",
-                    *scores,
-                ]
-            )
-        return [*head, *map(self.title, lessons)], rows
+        return [*head, *map(self.title, lessons)], [
+            [*points, *(lesson.max_score for lesson in lessons)],
+            *(
+                [_name(student), _number_there(student), "", student.id, "", *map(_counts, found)]
+                for student, found in scores
+            ),
+        ]
 
 
 class MoodleExporter(GradeExporter):
@@ -206,12 +193,10 @@ class MoodleExporter(GradeExporter):
 
     file = "grades-moodle.csv"
 
-    def table(
-        self, gradebook: Gradebook, lessons: list[Assignment], students: list[Student]
-    ) -> Table:
+    def table(self, lessons: list[Assignment], scores: Class) -> Table:
         if len(lessons) == 1:
-            return self._worksheet(gradebook, lessons[0], students)
-        if without := [student.id for student in students if not student.email]:
+            return self._worksheet(lessons[0], scores)
+        if without := [student.id for student, _ in scores if not student.email]:
             self.log.warning(
                 "No email address for %s: in Moodle, map Username and not Email address, or "
                 "their grades go to the student of the row before",
@@ -220,79 +205,59 @@ class MoodleExporter(GradeExporter):
         head = ["First name", "Last name", "Username", "Email address", *map(self.title, lessons)]
         return head, [
             [student.first_name, student.last_name, student.id, student.email,
-             *(_counts(self.score(gradebook, lesson, student)) for lesson in lessons)]
-            for student in students
+             *map(_counts, found)]
+            for student, found in scores
         ]  # fmt: skip
 
-    def _worksheet(
-        self, gradebook: Gradebook, lesson: Assignment, students: list[Student]
-    ) -> Table:
+    def _worksheet(self, lesson: Assignment, scores: Class) -> Table:
         head = [
             "Identifier", "Full name", "ID number", "Email address", "Status", "Grade",
             "Maximum Grade", "Grade can be changed", "Last modified (submission)",
             "Last modified (grade)",
         ]  # fmt: skip
-        return head, [
-            self._line(lesson, student, self.score(gradebook, lesson, student))
-            for student in students
-        ]
-
-    def _line(self, lesson: Assignment, student: Student, score: Score | None) -> list[Cell]:
-        full = " ".join(filter(None, (student.first_name, student.last_name))) or student.id
-        own = _number_there(student)
-        return [
-            own and f"Participant {own}", full, student.id, student.email,
-            "Graded" if score else "No submission",
-            _counts(score), lesson.max_score, "Yes",
-            _text(score.handed_in) if score else "", "",
-        ]  # fmt: skip
+        rows: list[list[Cell]] = []
+        for student, (score,) in scores:
+            full = " ".join(filter(None, (student.first_name, student.last_name))) or student.id
+            own = _number_there(student)
+            rows.append([
+                own and f"Participant {own}", full, student.id, student.email,
+                "Graded" if score else "No submission",
+                _counts(score), lesson.max_score, "Yes", _when(score), "",
+            ])  # fmt: skip
+        return head, rows
 
 
 class GradescopeExporter(GradeExporter):
     """The layout of Gradescope's own "Download Grades".
 
-    Gradescope takes no grades from a file: it is there for whoever keeps them in that layout. First
-    Name, Last Name, SID, Email and Sections name a student, each lesson has four columns: the
-    score, "Max Points", "Submission Time" and "Lateness (H:M:S)", and "Total Lateness (H:M:S)" is
-    the last one (as read by public tools, gradelib and nemogb among them, of which some fail where
-    the last one is missing; Gradescope's help describes the roster's columns, not these).
+    Gradescope takes no grades from a file; this is for keeping them in that layout. First Name,
+    Last Name, SID, Email and Sections name a student, each lesson has four columns: the score,
+    "Max Points", "Submission Time" and "Lateness (H:M:S)", and "Total Lateness (H:M:S)" is the last
+    one (as read by public tools, gradelib and nemogb among them, of which some fail where the last
+    one is missing; Gradescope's help describes the roster's columns, not these).
     """
 
     file = "grades-gradescope.csv"
 
-    def table(
-        self, gradebook: Gradebook, lessons: list[Assignment], students: list[Student]
-    ) -> Table:
+    def table(self, lessons: list[Assignment], scores: Class) -> Table:
         head = ["First Name", "Last Name", "SID", "Email", "Sections"]
-        for lesson in lessons:
-            title = self.title(lesson)
+        for title in map(self.title, lessons):
             more = ("Max Points", "Submission Time", "Lateness (H:M:S)")
             head += [title, *(f"{title} - {each}" for each in more)]
         head.append("Total Lateness (H:M:S)")
         rows: list[list[Cell]] = []
-        for student in students:
-            scores = [self.score(gradebook, lesson, student) for lesson in lessons]
+        for student, found in scores:
             row: list[Cell] = [student.first_name, student.last_name, student.id, student.email, ""]
-            for lesson, score in zip(lessons, scores, strict=True):
-                row += _four(lesson, score)
-            rows.append([*row, _hours(sum(score.late for score in scores if score))])
+            for lesson, score in zip(lessons, found, strict=True):
+                late = _hours(score.late) if score else ""
+                row += [_counts(score), lesson.max_score, _when(score), late]
+            rows.append([*row, _hours(sum(score.late for score in found if score))])
         return head, rows
-
-
-def _four(lesson: Assignment, score: Score | None) -> Iterator[Cell]:
-    yield _counts(score)
-    yield lesson.max_score
-    yield _text(score.handed_in) if score else ""
-    yield _hours(score.late) if score else ""
 
 
 def _hours(seconds: float) -> str:
     minutes, rest = divmod(int(seconds), 60)
     return f"{minutes // 60:02}:{minutes % 60:02}:{rest:02}"
-
-
-def _text(value: Any) -> str:
-    return "" if value is None else str(value)
 
 
 EXPORTERS: dict[str, type[GradeExporter]] = {
