@@ -8,6 +8,8 @@ authoring/  lesson text to notebooks, and the checks on both
 lms/        submissions from a learning management system, grades back to it
 report/     the class report
 workspace/  the student's own copy: lab, update, submit, self
+
+course, course_config and versions are the course itself; cli and terminal the command.
 """
 
 __version__ = "0.1.0"

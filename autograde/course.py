@@ -177,6 +177,13 @@ def parse_text(text: str) -> NotebookNode:
     return NotebookNode(jupytext.reads(text, fmt="py:percent"))
 
 
+def state_folder(root: Path) -> Path:
+    """Return the folder of what building and grading keep in a course."""
+    folder = root / ".autograde"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
 def grade_id(cell: NotebookNode) -> str | None:
     """The nbgrader name of a cell, if it has one."""
     kind = cell.metadata.get("nbgrader")

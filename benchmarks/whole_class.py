@@ -47,8 +47,8 @@ from autograde.course import Lesson, choose
 from autograde.grading import workers
 from autograde.grading.batch import How, grade_class
 from autograde.grading.submission import Graded, Task, submissions
-from autograde.grading.versions import Version
 from autograde.sandbox.wall import missing
+from autograde.versions import Version
 
 HERE = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(HERE / "examples"))

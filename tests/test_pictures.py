@@ -22,11 +22,11 @@ from PIL import Image
 from autograde.course import Lesson
 from autograde.grading.run import Ran, figures_of
 from autograde.grading.sanitise import MAX_WIDTH, sanitise_outputs
-from autograde.grading.versions import versions
 from autograde.notebook import attention_picture, chart, explore, heatmap, panels, show
 from autograde.notebook.figures import canvas
 from autograde.notebook.figures.pictures import Picture, key_of
 from autograde.rubric.recording import FIGURE_MIME
+from autograde.versions import versions
 
 WORDS = ["a", "b"]
 VALUES = torch.tensor([[0.25, 0.75], [-1.5, 3e-7]])

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).resolve().parent.parent / "autograde"
-BASE = {"course", "course_config", "words"}
+BASE = {"course", "course_config", "versions", "words"}
 MAY_IMPORT = {
     "rubric": {"rubric"},
     "notebook": {"notebook", "rubric"},
@@ -18,7 +18,7 @@ MAY_IMPORT = {
     "authoring": {"authoring", "grading", "sandbox", "notebook", "rubric", *BASE},
     "lms": {"lms", "grading", "rubric", *BASE},
     "report": {"report", "lms", "grading", "rubric", *BASE},
-    "workspace": {"workspace", "grading", "sandbox", "notebook", "rubric", "course"},
+    "workspace": {"workspace", "grading", "sandbox", "notebook", "rubric", "course", "versions"},
 }
 
 

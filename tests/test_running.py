@@ -23,10 +23,11 @@ from click.testing import CliRunner
 from nbgrader.api import Gradebook
 from nbgrader.converters import Autograde, GenerateFeedback
 
+from autograde import versions
 from autograde.cli import main
 from autograde.course import Lesson, lessons
 from autograde.course_config import convert, course_config
-from autograde.grading import feedback, pipeline, versions, workers
+from autograde.grading import feedback, pipeline, workers
 from autograde.grading import run as execution
 from autograde.grading.batch import How, grade_class
 from autograde.grading.coordinator import Coordinator

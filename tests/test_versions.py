@@ -15,7 +15,9 @@ from nbgrader.converters import GenerateAssignment
 
 from autograde.course import CURRICULUM, CourseError, Lesson, grade_id, lessons
 from autograde.course_config import convert, course_config
-from autograde.grading.versions import (
+from autograde.lms.classdata import read_class
+from autograde.report.class_report import render
+from autograde.versions import (
     Version,
     notebook,
     require_newest,
@@ -23,8 +25,6 @@ from autograde.grading.versions import (
     version_of,
     versions,
 )
-from autograde.lms.classdata import read_class
-from autograde.report.class_report import render
 
 TEXT = (classes.HERE / "source" / classes.LESSON / "causal_mask.py").read_text()
 (HIDDEN,) = re.findall(r'^    r\.each\("one mask for a batch.*\n', TEXT, re.M)

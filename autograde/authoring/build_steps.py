@@ -13,10 +13,10 @@ from autograde.authoring.expected import practice_keys
 from autograde.authoring.sources import identify, source_notebook
 from autograde.course import CourseError, Lesson
 from autograde.grading.nbgrader_steps import lesson_of
-from autograde.grading.versions import keep
 from autograde.notebook.practice import PRACTICE_FILE
 from autograde.rubric.key import pack_keys
 from autograde.sandbox.provisioner import open_manager
+from autograde.versions import keep
 
 UNSTEADY = "unsteady-output"
 """The tag of a cell whose output differs from run to run; it is not kept."""

@@ -11,7 +11,6 @@ batch             many submissions, from start to end
   workers         processes, or a Dask cluster
 submission        reads what was handed in; the plain data that travels between the two
 limits            how much one submission may cost
-versions          the builds of a lesson, with all that grading by them needs
 gradebook         nbgrader's database
 state             what is kept in .autograde/: lock, secret, results
 nbgrader_steps    the same steps for nbgrader's own commands

@@ -48,7 +48,7 @@ from autograde.grading.submission import (
     Task,
     read_submission,
 )
-from autograde.grading.versions import Version, versions
+from autograde.versions import Version, versions
 
 LOOK_SECONDS = 0.2
 

@@ -24,9 +24,9 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import DBAPIError
 from traitlets.config import Config
 
-from autograde.course import Lesson
+from autograde.course import Lesson, state_folder
 from autograde.course_config import without_order_warnings
-from autograde.grading.state import Stop, state_folder
+from autograde.grading.state import Stop
 from autograde.grading.submission import Marks, Scores
 
 COPIES = 5

@@ -21,8 +21,8 @@ from autograde.grading.restore import NOTE, Parsed, parse_file, restore
 from autograde.grading.run import figures_of
 from autograde.grading.state import course_secret, keep_ran, one_run, read_ran, seed_of
 from autograde.grading.submission import read_files
-from autograde.grading.versions import Version, notebook, require_newest, versions
 from autograde.sandbox.template import visible_files
+from autograde.versions import Version, notebook, require_newest, versions
 from autograde.words import named
 
 DAY = 24 * 60 * 60

@@ -23,9 +23,9 @@ from autograde.grading.sanitise import Figures, sanitise_outputs, sanitise_text
 from autograde.grading.state import seed_of
 from autograde.grading.submission import Graded, Scores, Task
 from autograde.grading.verdicts import graded_note, judge_notebook, show_verdicts
-from autograde.grading.versions import Version, notebook, version_of
 from autograde.rubric.judge import Verdict
 from autograde.rubric.key import Key, unpack_keys
+from autograde.versions import Version, notebook, version_of
 
 
 def grade(task: Task, versions: tuple[Version, ...]) -> Graded:

@@ -23,7 +23,6 @@ from autograde.grading.notebook_client import TIMED_OUT, GradingClient
 from autograde.grading.restore import NOTE
 from autograde.grading.sanitise import Figures
 from autograde.grading.submission import TIMESTAMP, Problem
-from autograde.grading.versions import Version
 from autograde.rubric.recording import FIGURE_MIME
 from autograde.sandbox.provisioner import (
     cell_begins,
@@ -32,6 +31,7 @@ from autograde.sandbox.provisioner import (
     why_it_died,
     why_it_was_interrupted,
 )
+from autograde.versions import Version
 
 BEGIN_CODE = (
     "import os, torch; os.environ['NBGRADER_EXECUTION'] = 'autograde'; torch.set_num_threads(1)\n"

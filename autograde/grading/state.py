@@ -21,7 +21,7 @@ from pathlib import Path
 from nbformat import NotebookNode
 
 from autograde import __version__
-from autograde.course import CourseError
+from autograde.course import CourseError, state_folder
 
 LEAST_FREE_BYTES = 50_000_000
 FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -31,13 +31,6 @@ FRESH = ".fresh"
 
 class Stop(CourseError):
     """Nothing more can be graded, whatever the submission; the message says why."""
-
-
-def state_folder(root: Path) -> Path:
-    """Return the folder of grading's own files."""
-    folder = root / ".autograde"
-    folder.mkdir(exist_ok=True)
-    return folder
 
 
 def write_whole(path: Path, content: bytes) -> None:

@@ -19,9 +19,9 @@ from typing import Any, cast
 from autograde import __version__
 from autograde.course import CourseError
 from autograde.grading.submission import Graded, Marks, Task
-from autograde.grading.versions import Version
 from autograde.sandbox import template
 from autograde.sandbox.wall import missing
+from autograde.versions import Version
 
 ATTEMPTS = 2
 LONGEST_SECONDS = 600
@@ -193,28 +193,25 @@ class _Worker:
         )
 
     def _started(self) -> ProcessPoolExecutor:
-        if self._pool is None:
+        if self._pool is None and not self._ended:
             context = get_context("spawn")
             pool = ProcessPoolExecutor(1, mp_context=context, initializer=_settle_in)
             self._pid = pool.submit(os.getpid).result(LONGEST_SECONDS)
             self._pool = pool
-        if self._ended:
+        if self._pool is None or self._ended:
             raise BrokenExecutor
         return self._pool
 
     def _kill(self) -> None:
-        if self._pid is not None:
+        pid, self._pid, self._pool = self._pid, None, None
+        if pid is not None:
             with suppress(ProcessLookupError):
-                os.kill(self._pid, signal.SIGKILL)
-        self._pool = self._pid = None
+                os.kill(pid, signal.SIGKILL)
 
     def end(self) -> None:
         """End the process at once; it is not replaced."""
         self._ended = True
-        pid = self._pid
-        if pid is not None:
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        self._kill()
 
     def close(self) -> None:
         if self._pool is not None:

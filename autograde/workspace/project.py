@@ -8,11 +8,11 @@ import nbformat
 from nbformat import NotebookNode
 
 from autograde.course import CourseError, Exercise, Lesson, Written, grade_id
-from autograde.grading.versions import rules
 from autograde.notebook.practice import PRACTICE_FILE
 from autograde.notebook.standing import STATE
 from autograde.rubric.key import Key, unpack_keys
 from autograde.rubric.packing import BadData
+from autograde.versions import rules
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,7 @@ import nbformat
 from nbformat import NotebookNode
 
 from autograde import __version__
-from autograde.course import CURRICULUM, CourseError, Lesson, grade_id, lessons
-from autograde.grading.state import state_folder
+from autograde.course import CURRICULUM, CourseError, Lesson, grade_id, lessons, state_folder
 from autograde.words import named
 
 TOLERANCES = "tolerances.json"
@@ -130,14 +129,18 @@ def version_of(nb: NotebookNode, among: tuple[Version, ...]) -> Version:
     now, then = among[0], rules(nb)
     found = next((each for each in among if then.items() <= rules(notebook(each)).items()), None)
     if found is None:
-        raise CourseError(_unknown(now, then))
+        raise CourseError(
+            f"{_changed(now, then)}, and that version was not built in this course "
+            f"({_kept(now.lesson)} has what was). Hand out the newest version, or "
+            f"{_other_way(now.lesson)}"
+        )
     if changed := sorted(_worth(found.lesson).items() ^ _worth(now.lesson).items()):
         names = ", ".join(dict.fromkeys(name for name, _ in changed))
         raise CourseError(
             f"made from an earlier version of {now.lesson.name}, in which other points were given "
             f"for {names}. The gradebook has one number of points for each exercise, so the two "
             "versions cannot stand in it together. Give back the earlier points in "
-            f"{CURRICULUM} and the lesson, or {_OTHER_WAY.format(name=now.lesson.name)}"
+            f"{CURRICULUM} and the lesson, or {_other_way(now.lesson)}"
         )
     return found
 
@@ -150,34 +153,26 @@ def require_newest(now: Version, submitted: NotebookNode) -> None:
     Raises:
         CourseError: rubric cells were changed after the student got the lesson; it names them.
     """
-    then, name = rules(submitted), now.lesson.name
+    then = rules(submitted)
     if not then.items() <= rules(notebook(now)).items():
-        raise CourseError(
-            f"made from another version of {name}: since it was handed out, the rubric of "
-            f"{_changed(now, then)} was changed. Grade it with: autograde grade {name}"
-        )
-
-
-_OTHER_WAY = (
-    "check out the version that students got into a course of its own, run autograde build "
-    "{name} there, and grade their work there."
-)
-
-
-def _unknown(now: Version, then: dict[str, str]) -> str:
-    name = now.lesson.name
-    return (
-        f"made from another version of {name}: since it was handed out, the rubric of "
-        f"{_changed(now, then)} was changed, and that version was not built in this course "
-        f"({_kept(now.lesson)} has what was). Hand out the newest version, or "
-        f"{_OTHER_WAY.format(name=name)}"
-    )
+        grade = f"autograde grade {now.lesson.name}"
+        raise CourseError(f"{_changed(now, then)}. Grade it with: {grade}")
 
 
 def _changed(now: Version, then: dict[str, str]) -> str:
     current = rules(notebook(now))
     others = sorted(name for name, checksum in then.items() if current.get(name) != checksum)
-    return named(name.removeprefix("test_") for name in others)
+    return (
+        f"made from another version of {now.lesson.name}: since it was handed out, the rubric of "
+        f"{named(name.removeprefix('test_') for name in others)} was changed"
+    )
+
+
+def _other_way(lesson: Lesson) -> str:
+    return (
+        "check out the version that students got into a course of its own, run autograde build "
+        f"{lesson.name} there, and grade their work there."
+    )
 
 
 def _worth(lesson: Lesson) -> dict[str, float]:
