@@ -169,8 +169,8 @@ def grade(
     """Grade submitted/ and write feedback."""
     from autograde import terminal
     from autograde.grading.batch import How, require_wall
-    from autograde.grading.handed_in import submissions
-    from autograde.grading.words import printable
+    from autograde.grading.submission import submissions
+    from autograde.words import printable
 
     wanted = chosen(lessons)
     root = wanted[0].root
@@ -197,9 +197,9 @@ def grade(
 )
 def report(lessons: tuple[str, ...], anonymous: bool, folder: Path | None) -> None:
     """Write a report on the class for each lesson."""
-    from autograde.grading.words import printable
     from autograde.lms.classdata import NothingGraded
     from autograde.report.class_report import write_report
+    from autograde.words import printable
 
     written = empty = failed = 0
     for lesson in chosen(lessons):

@@ -23,8 +23,8 @@ from rich.text import Text
 from autograde.course import Lesson
 from autograde.grading.batch import How, grade_class
 from autograde.grading.state import INPUTS, OUTPUTS, fingerprint, keep_settled, settled
-from autograde.grading.task import Done
-from autograde.grading.words import printable
+from autograde.grading.submission import Done
+from autograde.words import printable
 
 INTERRUPTED = 130
 GRADED, UNCHANGED, FAILED = "graded", "unchanged", "not graded"

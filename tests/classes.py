@@ -15,7 +15,7 @@ from sqlalchemy import text
 from autograde.course import Lesson, lessons
 from autograde.course_config import convert, course_config
 from autograde.grading.batch import How, grade_class
-from autograde.grading.task import Done
+from autograde.grading.submission import Done
 from autograde.sandbox.wall import missing
 
 HERE = Path(__file__).resolve().parent.parent

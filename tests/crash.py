@@ -27,10 +27,10 @@ from sqlalchemy.engine import Engine
 
 from autograde.authoring import sources
 from autograde.course import lessons
-from autograde.grading import feedback, pipeline, task, workers
+from autograde.grading import feedback, pipeline, workers
 from autograde.grading.batch import How, grade_class
-from autograde.grading.handed_in import submissions
 from autograde.grading.run import Ran
+from autograde.grading.submission import submissions
 from autograde.sandbox.wall import missing
 
 STUDENTS = ("perfect", "not_json")
@@ -46,9 +46,9 @@ def run(root: Path, results: Path) -> None:
     ran = {each.key: each for each in kept if each}
     fakes: Any = pipeline
     fakes.run_job = lambda job: ran[job.key]
-    task.warm = lambda wall: None
     feedback.page = lambda notebook, name, marks: b"a page"
     fakes = workers
+    fakes.warm = lambda wall: None
     fakes.Processes = ThreadPoolExecutor
     sources.sync = lambda root: None  # reading all lessons takes longer than the rest
     found = submissions(root, [lessons(root)[LESSON]], None)

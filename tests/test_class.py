@@ -19,7 +19,7 @@ from nbgrader.api import Gradebook
 from autograde.authoring.build import build
 from autograde.cli import main
 from autograde.course import lessons
-from autograde.grading.outputs import reduce_outputs
+from autograde.grading.sanitise import sanitise_outputs
 from autograde.grading.state import one_run
 from autograde.sandbox.wall import missing
 
@@ -295,7 +295,7 @@ def test_a_picture_keeps_its_words_and_a_width_that_fits(given: object, kept: ob
     picture = {"image/png": "iVBORw0KGgoAAAANSUhEUgAAAAEAAAAB", "text/plain": ""}
     shown = nbformat.v4.new_output("display_data", data=picture, metadata={"image/png": given})
     nb.cells[0].outputs = [shown]
-    reduce_outputs(nb, {})
+    sanitise_outputs(nb, {})
     assert nb.cells[0].outputs[0].metadata.get("image/png") == kept
 
 
@@ -309,7 +309,7 @@ def test_outputs_are_reduced_to_text_and_pictures() -> None:
         nbformat.v4.new_output("display_data", data=hostile, metadata={"a": "<b>"}),
         nbformat.v4.new_output("display_data", data={"text/html": "<b>"}),
     ]
-    reduce_outputs(nb, {})
+    sanitise_outputs(nb, {})
     (output,) = nb.cells[0].outputs
     assert json.loads(json.dumps(output)) == {
         "output_type": "display_data", "data": {"text/plain": "text"}, "metadata": {},

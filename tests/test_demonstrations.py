@@ -11,7 +11,7 @@ from nbgrader.validator import Validator
 from autograde.authoring import lint
 from autograde.authoring.sources import source_notebook
 from autograde.course import lessons
-from autograde.grading.run import execute
+from autograde.grading.run import Job, run_job
 from autograde.notebook.demonstrations import SKIPPED, bound_names, is_demonstration, needed_names
 from autograde.sandbox.wall import missing
 
@@ -28,25 +28,20 @@ def code(source: str, **kind: object) -> NotebookNode:
 
 @pytest.mark.parametrize("walled", [False, True])
 def test_grading_skips_it_and_a_cell_that_needs_it_says_so_in_one_line(
-    tmp_path: Path, walled: bool
+    walled: bool,
 ) -> None:
     if walled and missing():
         pytest.skip(missing())
-    cells = [
-        code(SETUP),
-        code(TRAINING),
-        code("print(losses)"),
-        code("print(other)"),
-        code("1 + 1"),
-    ]
-    execute(nbformat.v4.new_notebook(cells=cells), tmp_path, 7, wall=walled)
-    assert cells[1].outputs[0].text == f"{SKIPPED}\n"
-    (error,) = cells[2].outputs
+    cells = (SETUP, TRAINING, "print(losses)", "print(other)", "1 + 1")
+    job = Job(tuple(("", source) for source in cells), files=(), seed=7, wall=walled)
+    outputs = [cell["outputs"] for cell in run_job(job).cells]
+    assert outputs[1][0].text == f"{SKIPPED}\n"
+    (error,) = outputs[2]
     assert error.traceback == [
         "losses comes from a demonstration, and demonstrations are not run in grading."
     ]
-    assert len(cells[3].outputs[0].traceback) > 1
-    assert cells[4].outputs[0].data["text/plain"] == "2"
+    assert len(outputs[3][0].traceback) > 1
+    assert outputs[4][0].data["text/plain"] == "2"
 
 
 def test_validate_skips_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,9 +17,8 @@ from classes import LESSON, contents, know, make_course, scores
 from autograde.course import CourseError, lessons
 from autograde.grading import feedback, pipeline, workers
 from autograde.grading.batch import How, grade_class
-from autograde.grading.handed_in import submissions
 from autograde.grading.run import Job, Ran
-from autograde.grading.task import Done
+from autograde.grading.submission import Done, submissions
 from autograde.sandbox.wall import missing
 
 STUDENTS = ("perfect", "process_ended", "not_json")
@@ -144,7 +143,7 @@ def test_a_gradebook_in_postgresql_holds_the_same(
     def run_job(job: Job) -> Ran:
         ran.append(job.key)
         nothing = {"outputs": [], "execution_count": 1}
-        return Ran(job.key, [nothing] * len(job.cells), "", {}, 0.1)
+        return Ran(job.key, [nothing] * len(job.cells), None, {}, 0.1)
 
     monkeypatch.setattr(pipeline, "run_job", run_job)
     run(course)

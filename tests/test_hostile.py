@@ -16,14 +16,18 @@ from downloads import zipped
 from nbformat import NotebookNode
 
 from autograde.course import Lesson
-from autograde.grading import feedback, handed_in, pipeline
+from autograde.grading import feedback, pipeline
 from autograde.grading.limits import LIMITS
-from autograde.grading.markup import sanitise_text
-from autograde.grading.outputs import as_on_a_terminal, plain_content, reduce_outputs
-from autograde.grading.submission import parse_submission
-from autograde.grading.task import Marks
-from autograde.grading.words import named, printable, quoted
+from autograde.grading.restore import parse, parse_submission, restore
+from autograde.grading.sanitise import (
+    as_on_a_terminal,
+    plain_content,
+    sanitise_outputs,
+    sanitise_text,
+)
+from autograde.grading.submission import Marks, Submission, read_submission
 from autograde.lms.archives import BadArchive, Limits, unpack
+from autograde.words import named, printable, quoted
 
 NOTHING = nbformat.v4.new_notebook()
 MAY_KEEP = {"href", "rel", "target", "scope"}
@@ -209,9 +213,9 @@ ODD = {
 @pytest.mark.parametrize("name", ODD)
 def test_an_odd_notebook_is_read(lesson: Lesson, name: str) -> None:
     released = nbformat.read(lesson.released_notebook, as_version=4)
-    submission = parse_submission(ODD[name])
-    assert submission.problem == ""
-    nb = pipeline.restore(submission, released)
+    parsed = parse(ODD[name])
+    assert parsed.problem is None
+    nb = restore(parsed, released)
     nbformat.validate(nb)
     nbformat.writes(nb).encode()
     sanitise_text(nb, released)
@@ -220,18 +224,33 @@ def test_an_odd_notebook_is_read(lesson: Lesson, name: str) -> None:
 
 
 NO_NOTEBOOKS = {
-    b'{"nbformat": 4}': "no list of cells",
-    b'{"nbformat": 4, "cells": [[]]}': "a cell is of the kind list",
-    b'{"nbformat": 4, "cells": [{"source": {}}]}': "a cell's text is of the kind dict",
-    b'{"not handed in": "18 points, says the grader"}': "The file is JSON, but not a notebook.",
-    b"[" * 100_000: "not JSON",
-    b'{"nbformat": 1' + b"0" * 5000 + b"}": "not JSON",
+    b"": ("the file is empty", "The file is empty."),
+    b'{"nbformat": 4}': ("the file is no valid notebook", "no list of cells"),
+    b'{"nbformat": 4, "cells": [[]]}': (
+        "the file is no valid notebook",
+        "a cell is of the kind list",
+    ),
+    b'{"nbformat": 4, "cells": [{"source": {}}]}': (
+        "the file is no valid notebook",
+        "a cell's text is of the kind dict",
+    ),
+    b'{"not handed in": "18 points, says the grader"}': (
+        "the file is no notebook",
+        "The file is JSON, but not a notebook.",
+    ),
+    b"[" * 100_000: ("the file is not JSON", "not JSON"),
+    b'{"nbformat": 1' + b"0" * 5000 + b"}": ("the file is not JSON", "not JSON"),
+    b"jane doe wrote this": ("the file is not JSON", "not JSON"),
 }
 
 
 @pytest.mark.parametrize("content", NO_NOTEBOOKS, ids=range(len(NO_NOTEBOOKS)))
 def test_what_is_no_notebook_has_the_graders_own_words(content: bytes) -> None:
-    assert NO_NOTEBOOKS[content] in parse_submission(content).problem
+    kind, words = NO_NOTEBOOKS[content]
+    problem = parse(content).problem
+    assert problem
+    assert problem.kind == kind
+    assert words in problem.words
 
 
 MANY = {
@@ -245,7 +264,7 @@ MANY = {
 @pytest.mark.parametrize("name", MANY)
 def test_what_is_too_much_is_left_out_and_said(name: str) -> None:
     content, said = MANY[name]
-    read = parse_submission(content)
+    read = parse(content)
     assert said in " ".join(read.remarks)
     assert len(read.nb.cells) <= LIMITS.cells
     assert sum(len(cell.source) for cell in read.nb.cells) <= LIMITS.source_chars
@@ -253,14 +272,14 @@ def test_what_is_too_much_is_left_out_and_said(name: str) -> None:
 
 def test_the_lessons_own_cells_come_before_a_thousand_others() -> None:
     named_cell = code("mine", metadata={"nbgrader": {"grade_id": "a"}})
-    read = parse_submission(notebook(*[code()] * 1000, named_cell))
+    read = parse(notebook(*[code()] * 1000, named_cell))
     assert read.nb.cells[-1].source == "mine"
 
 
 def test_brackets_take_a_bounded_number_of_bytes() -> None:
     content = b'{"nbformat": 4, "cells": [], "metadata": [' + b"[]," * 100_000 + b"[]]}"
     tracemalloc.start()
-    parse_submission(content)
+    parse(content)
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert most < 40 * len(content)
@@ -283,7 +302,7 @@ def display(**data: Any) -> NotebookNode:
 def reduced(*outputs: NotebookNode) -> list[NotebookNode]:
     nb = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("1")])
     nb.cells[0].outputs = list(outputs)
-    reduce_outputs(nb, {})
+    sanitise_outputs(nb, {})
     return list(nb.cells[0].outputs)
 
 
@@ -350,7 +369,7 @@ def test_words_of_a_student_are_quoted_escaped_and_short() -> None:
     assert len(line) < 1_100
 
 
-def submitted(tmp_path: Path, *names: str) -> handed_in.HandedIn:
+def submitted(tmp_path: Path, *names: str) -> Submission:
     lesson = SimpleNamespace(
         root=tmp_path, name="01_a", notebook="a", folder=tmp_path / "source" / "01_a"
     )
@@ -360,10 +379,10 @@ def submitted(tmp_path: Path, *names: str) -> handed_in.HandedIn:
         path = tmp_path / "submitted" / "eve" / "01_a" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(notebook(code()))
-    return handed_in.read_handed_in("eve", lesson, [])  # type: ignore[arg-type]  # no whole lesson
+    return read_submission("eve", lesson, [])  # type: ignore[arg-type]  # no whole lesson
 
 
-def can_be_written(read: handed_in.HandedIn, folder: Path) -> None:
+def can_be_written(read: Submission, folder: Path) -> None:
     for name, content in (read.files | {"a.html": b""}).items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -387,10 +406,11 @@ FOLDERS = {
 def test_odd_folders_are_read(tmp_path: Path, name: str) -> None:
     names, problem = FOLDERS[name]
     read = submitted(tmp_path, *names)
-    assert problem in read.problem
-    assert bool(problem) == bool(read.problem)
-    assert read.submission.problem == read.problem
-    f"{read.problem} {read.remark}".encode()
+    words = read.problem.words if read.problem else ""
+    assert problem in words
+    assert bool(problem) == bool(words)
+    assert parse_submission(read).problem == read.problem
+    f"{words} {read.remark}".encode()
     can_be_written(read, tmp_path / "autograded")
 
 
@@ -398,8 +418,8 @@ def test_many_files_are_left_out_and_said(tmp_path: Path) -> None:
     read = submitted(tmp_path, "a.ipynb", *(f"{n}.txt" for n in range(LIMITS.files + 5)))
     assert f"{LIMITS.files + 6} files were handed in; 6 were left out." in read.remark
     assert len(read.files) == LIMITS.files + 1  # and the lesson's own
-    assert read.problem == ""
-    assert read.remark in read.submission.remarks
+    assert read.problem is None
+    assert read.remark in parse_submission(read).remarks
 
 
 def test_a_zip_of_deep_paths_is_unpacked_as_far_as_it_is_shallow(tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ def executed(lesson: Lesson) -> NotebookNode:
 
 
 def points(lesson: Lesson, nb: NotebookNode, keys: dict[str, Key]) -> dict[str, float]:
-    verdicts = judge_notebook(lesson, nb, keys, {}, "", {})
+    verdicts, _ = judge_notebook(lesson, nb, keys, {}, "", {})
     return {name: verdict.points for name, verdict in verdicts.items()}
 
 
@@ -80,7 +80,8 @@ def test_a_judge_that_fails_on_one_exercise_keeps_the_others(
     lesson: Lesson, keys: dict[str, Key], executed: NotebookNode
 ) -> None:
     broken = {**keys, "renormalise": replace(keys["renormalise"], tolerances=())}
-    verdicts = judge_notebook(lesson, executed, broken, {}, "", {})
+    verdicts, unjudged = judge_notebook(lesson, executed, broken, {}, "", {})
+    assert unjudged == ["renormalise"]
     assert UNJUDGED in verdicts["renormalise"].note
     assert "ValueError" in verdicts["renormalise"].note
     others = sum(verdict.points for name, verdict in verdicts.items() if name != "renormalise")
@@ -107,6 +108,6 @@ def test_to_repair_the_earlier_exercise_first_is_said_of_what_was_judged(
     if not ran:
         cells[later.rubric_cell].outputs = []
     problem = "" if ran else "The file is empty."
-    verdict = judge_notebook(lesson, executed, keys, {}, problem, {})[later.name]
+    verdict = judge_notebook(lesson, executed, keys, {}, problem, {})[0][later.name]
     assert not verdict.passed
     assert (f"Mend `{needed}` first" in verdict.note) == ran

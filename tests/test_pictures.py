@@ -20,8 +20,8 @@ from nbformat import NotebookNode
 from PIL import Image
 
 from autograde.course import Lesson
-from autograde.grading.outputs import MAX_WIDTH, reduce_outputs
 from autograde.grading.run import Ran, figures_of
+from autograde.grading.sanitise import MAX_WIDTH, sanitise_outputs
 from autograde.grading.versions import versions
 from autograde.notebook import attention_picture, chart, explore, heatmap, panels, show
 from autograde.notebook.figures import canvas
@@ -303,14 +303,14 @@ def test_a_name_counts_once_in_a_cell(drawn: tuple[str, NotebookNode]) -> None:
     output = NotebookNode(output_type="display_data", data={FIGURE_MIME: drawn[0]}, metadata={})
     for cell in nb.cells:
         cell.outputs = [output] * 3
-    reduce_outputs(nb, dict([drawn]))
+    sanitise_outputs(nb, dict([drawn]))
     assert [len(cell.outputs) for cell in nb.cells] == [1, 1]
 
 
 def reduced(data: dict, about: dict, figures: dict) -> NotebookNode:
     nb = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("1")])
     nb.cells[0].outputs = [NotebookNode(output_type="display_data", data=data, metadata=about)]
-    reduce_outputs(nb, figures)
+    sanitise_outputs(nb, figures)
     (output,) = nb.cells[0].outputs
     return output
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).resolve().parent.parent / "autograde"
-BASE = {"course", "course_config"}
+BASE = {"course", "course_config", "words"}
 MAY_IMPORT = {
     "rubric": {"rubric"},
     "notebook": {"notebook", "rubric"},

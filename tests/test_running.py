@@ -26,14 +26,13 @@ from nbgrader.converters import Autograde, GenerateFeedback
 from autograde.cli import main
 from autograde.course import Lesson, lessons
 from autograde.course_config import convert, course_config
-from autograde.grading import feedback, pipeline, task, versions, workers
+from autograde.grading import feedback, pipeline, versions, workers
 from autograde.grading import run as execution
 from autograde.grading.batch import How, grade_class
 from autograde.grading.coordinator import Coordinator
-from autograde.grading.handed_in import submissions
 from autograde.grading.limits import Limits
-from autograde.grading.run import Job, Ran, execute
-from autograde.grading.task import Done
+from autograde.grading.run import Job, Ran, run_job
+from autograde.grading.submission import Done, Problem, submissions
 from autograde.sandbox.inside.confine import Limits as KernelLimits
 from autograde.sandbox.private import walled_manager
 from autograde.sandbox.wall import missing
@@ -118,19 +117,31 @@ def test_killed_before_any_change_it_goes_on_to_the_same_gradebook(graded: Path)
     assert counts["different"] == []
 
 
-def test_a_notebook_has_its_time_on_the_clock(tmp_path: Path) -> None:
-    cells = [nbformat.v4.new_code_cell(f"import time; time.sleep(0.7); print({n})") for n in "1234"]
-    nb = nbformat.v4.new_notebook(cells=cells)
-    executed = execute(nb, tmp_path, 1, wall=WALL, limits=Limits(notebook_seconds=1))
-    assert (
-        executed.problem == "The notebook ran longer than 1 s. The cells after that were not run."
+def job(*cells: tuple[str, str], **more: Any) -> Job:
+    """A job of cells, each its name and its code."""
+    return Job(cells, files=(), seed=7, wall=WALL, **more)
+
+
+def printed(ran: Ran) -> list[str]:
+    return ["".join(output.get("text", "") for output in cell["outputs"]) for cell in ran.cells]
+
+
+def test_a_notebook_has_its_time_on_the_clock() -> None:
+    cells = [("", f"import time; time.sleep(0.7); print({n})") for n in "1234"]
+    ran = run_job(job(*cells, limits=Limits(notebook_seconds=1)))
+    assert ran.problem == Problem(
+        "the notebook ran too long",
+        "The notebook ran longer than 1 s. The cells after that were not run.",
     )
-    assert [bool(cell.outputs) for cell in executed.nb.cells] == [True, True, False, False]
+    assert [bool(text) for text in printed(ran)] == [True, True, False, False]
 
 
-def cell(code: str, name: str = "") -> nbformat.NotebookNode:
-    metadata = {"nbgrader": {"grade_id": name}} if name else {}
-    return nbformat.v4.new_code_cell(code, metadata=metadata)
+def test_what_ended_a_run_has_a_kind_without_the_students_words() -> None:
+    ran = run_job(job(("", "jane = 1; import os; os._exit(0)")))
+    assert ran.problem
+    assert ran.problem.kind == "the kernel died while the notebook ran"
+    assert "jane" in ran.problem.words
+    assert Ran.from_bytes(ran.to_bytes()) == ran
 
 
 ASK_OFTEN = """
@@ -143,31 +154,26 @@ print(said)
 """
 
 
-def test_who_asks_for_input_gets_an_error_at_once_and_the_seed_is_told_once(tmp_path: Path) -> None:
+def test_who_asks_for_input_gets_an_error_at_once_and_the_seed_is_told_once() -> None:
     seed = "from autograde.rubric.session import current; print(current().seeds[0])"
-    cells = [
-        cell(seed + ASK_OFTEN, "test_a"),
-        cell(ASK_OFTEN),
-        cell(ASK_OFTEN, "test_b"),
-        cell("1"),
-    ]
-    executed = execute(nbformat.v4.new_notebook(cells=cells), tmp_path, 7, wall=WALL)
-    assert (executed.problem, executed.notes) == ("", {})
-    said = ["".join(output.get("text", "") for output in cell.outputs) for cell in cells]
+    ran = run_job(
+        job(("test_a", seed + ASK_OFTEN), ("", ASK_OFTEN), ("test_b", ASK_OFTEN), ("", "1"))
+    )
+    assert (ran.problem, ran.notes) == (None, {})
+    said = printed(ran)
     assert said[0].split() == ["7", "StdinNotImplementedError"]
     assert said[1].split() == said[2].split() == ["StdinNotImplementedError"]
-    assert cells[3].outputs
+    assert ran.cells[3]["outputs"]
 
 
 @pytest.mark.skipif(not WALL, reason="no wall here")
-def test_a_cell_has_its_processor_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cell_has_its_processor_time(monkeypatch: pytest.MonkeyPatch) -> None:
     few = KernelLimits(cell_cpu_seconds=1)
     monkeypatch.setattr(execution, "walled_manager", partial(walled_manager, few))
-    cells = [cell("print(1)"), cell("while True: pass"), cell("print(3)")]
-    executed = execute(nbformat.v4.new_notebook(cells=cells), tmp_path, 7)
-    assert executed.problem == ""
-    assert executed.notes == {1: "used more than 1 s of processor time and was interrupted"}
-    assert cells[2].outputs[0].text == "3\n"
+    ran = run_job(job(("", "print(1)"), ("", "while True: pass"), ("", "print(3)")))
+    assert ran.problem is None
+    assert ran.notes == {1: "used more than 1 s of processor time and was interrupted"}
+    assert printed(ran)[2] == "3\n"
 
 
 class Quick:
@@ -182,7 +188,7 @@ class Quick:
             return save(*arguments)
 
         monkeypatch.setattr(workers, "Processes", ThreadPoolExecutor)
-        monkeypatch.setattr(task, "warm", lambda wall: None)
+        monkeypatch.setattr(workers, "warm", lambda wall: None)
         monkeypatch.setattr(pipeline, "run_job", self.run_job)
         monkeypatch.setattr(Coordinator, "save", counted)
         monkeypatch.setattr(Coordinator, "finish", self.finish_counted(Coordinator.finish))

@@ -17,7 +17,7 @@ from click.testing import CliRunner
 
 from autograde.cli import main
 from autograde.course import lessons
-from autograde.grading import coordinator, feedback, handed_in, pipeline, state, task, workers
+from autograde.grading import coordinator, feedback, pipeline, restore, state, submission, workers
 from autograde.grading.run import Job, Ran
 from autograde.sandbox.wall import missing
 
@@ -30,10 +30,10 @@ def fakes(patch: pytest.MonkeyPatch) -> None:
 
     def run_job(job: Job) -> Ran:
         nothing = {"outputs": [], "execution_count": 1}
-        return Ran(job.key, [nothing] * len(job.cells), "", {}, 0.1)
+        return Ran(job.key, [nothing] * len(job.cells), None, {}, 0.1)
 
     patch.setattr(workers, "Processes", ThreadPoolExecutor)
-    patch.setattr(task, "warm", lambda wall: None)
+    patch.setattr(workers, "warm", lambda wall: None)
     patch.setattr(pipeline, "run_job", run_job)
     patch.setattr(feedback, "page", lambda notebook, name, marks: b"a page")
 
@@ -281,14 +281,14 @@ def test_a_read_only_course_is_refused(clean: Path) -> None:
 def test_a_fault_of_the_grader_costs_one_submission(
     course: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = handed_in.parse_submission
+    real = restore.parse
 
     def parse(content: bytes) -> Any:
         if b"this is other" in content:
             raise ZeroDivisionError("nobody thought of it")
         return real(content)
 
-    monkeypatch.setattr(handed_in, "parse_submission", parse)
+    monkeypatch.setattr(restore, "parse", parse)
     code, said = graded()
     assert code == 1
     assert "not graded: other" in said
@@ -301,9 +301,10 @@ def test_a_folder_that_is_a_link_is_not_followed(course: Path) -> None:
     shutil.rmtree(submitted(course).parent)
     submitted(course).parent.symlink_to(submitted(course, "perfect").parent)
     lesson = lessons(course)[LESSON]
-    read = handed_in.read_handed_in("other", lesson, ["causal_mask.py", "variants", "*.json"])
+    read = submission.read_submission("other", lesson, ["causal_mask.py", "variants", "*.json"])
     assert list(read.files) == ["causal_mask.ipynb"]
-    assert "was not handed in" in read.problem
+    assert read.problem
+    assert "was not handed in" in read.problem.words
 
 
 SIZES = {
@@ -322,15 +323,17 @@ SIZES = {
 def test_what_is_too_large_is_named(
     course: Path, monkeypatch: pytest.MonkeyPatch, names: tuple[str, ...]
 ) -> None:
-    monkeypatch.setattr(handed_in, "MAX_FILE", 1000)
-    monkeypatch.setattr(handed_in, "MAX_TOGETHER", 2100)
+    monkeypatch.setattr(submission, "MAX_FILE", 1000)
+    monkeypatch.setattr(submission, "MAX_TOGETHER", 2100)
     folder = submitted(course).parent
     submitted(course).unlink()
     for name in names:
         large = name in ("data.bin", "huge.ipynb")
         content = b"x" * (1001 if large else 900) if "causal" not in name else b"{}"
         (folder / name).write_bytes(b"{}" if name == "my own.ipynb" else content)
-    read = handed_in.read_handed_in("other", lessons(course)[LESSON], ["variants", "*.json"])
+    read = submission.read_submission("other", lessons(course)[LESSON], ["variants", "*.json"])
     problem, remark = SIZES[names]
     assert read.remark == remark
-    assert (problem or "JSON, but not") in read.submission.problem
+    found = restore.parse_submission(read).problem
+    assert found
+    assert (problem or "JSON, but not") in found.words

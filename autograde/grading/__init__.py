@@ -1,18 +1,18 @@
 """Trusted: a submission's way from its bytes to the gradebook and its page.
 
-pipeline        one submission, top to bottom: the steps below, called by a worker
-  submission    parses the file, puts back the lesson's own cells
-  run           runs the notebook in a kernel
-  verdicts      judges what the rubric cells recorded
-  outputs, markup  make what it shows harmless
-  feedback      makes the page
-batch           many submissions: coordinator and workers
-  coordinator   decides what is to do, saves, writes; alone in touching the gradebook
-  workers       processes, or a Dask cluster
-  task          what travels between the two
-handed_in       a student's files, read into memory
-versions        the builds of a lesson, with all that grading by them needs
-gradebook       nbgrader's database
-state           what is kept in .autograde/: lock, secret, results
-nbgrader_steps  the same steps for nbgrader's own commands
+pipeline          one submission, top to bottom: the steps below, called by a worker
+  restore         parses the file, puts back the lesson's own cells
+  run             runs the notebook in a kernel, by notebook_client
+  verdicts        judges what the rubric cells recorded
+  sanitise        makes what it shows harmless
+  feedback        makes the page
+batch             many submissions, from start to end
+  coordinator     decides what is to do, saves, writes; alone in touching the gradebook
+  workers         processes, or a Dask cluster
+submission        reads what was handed in; the plain data that travels between the two
+limits            how much one submission may cost
+versions          the builds of a lesson, with all that grading by them needs
+gradebook         nbgrader's database
+state             what is kept in .autograde/: lock, secret, results
+nbgrader_steps    the same steps for nbgrader's own commands
 """

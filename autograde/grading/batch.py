@@ -6,7 +6,7 @@ from pathlib import Path
 
 from autograde.course import CourseError, Lesson
 from autograde.grading import state, workers
-from autograde.grading.task import Done
+from autograde.grading.submission import Done
 from autograde.sandbox.wall import exposed, missing
 
 AHEAD = 2
@@ -15,7 +15,7 @@ AHEAD = 2
 
 @dataclass(frozen=True)
 class How:
-    """How a class is graded: behind a wall, all of it anew, on how many processes or on what."""
+    """The options of grading: how many processes or which cluster, a wall, all of it again."""
 
     workers: int
     wall: bool = True
@@ -29,11 +29,11 @@ def grade_class(
     stopped: Callable[[], bool] = lambda: False,
     say: Callable[[str], None] = lambda step: None,
 ) -> Iterator[Done]:
-    """Grade submissions of one course, in the order in which they are done.
+    """Grade submissions of one course; yield each when it is done.
 
-    Killed at any moment, the next call goes on from what is stored. When `stopped()` says so,
-    what runs is ended, and what is done is saved. `say` is told what is going on before the first
-    submission is done.
+    Killed at any moment, the next call goes on from what is stored. When `stopped()` returns true,
+    running notebooks are ended and finished ones saved. `say` is told the steps before the first
+    submission.
 
     Raises:
         Stop: nothing (more) can be graded, whatever the submission.

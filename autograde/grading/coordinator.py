@@ -1,4 +1,4 @@
-"""The coordinator's own work on a submission: what is to do; save, write.
+"""The coordinator's own work on each submission: decide what is to do, save, write.
 
 No other process touches the gradebook.
 """
@@ -6,7 +6,7 @@ No other process touches the gradebook.
 import json
 import shutil
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
@@ -27,9 +27,8 @@ from autograde import __version__
 from autograde.course import CourseError, Lesson
 from autograde.course_config import course_config
 from autograde.grading import gradebook as book
-from autograde.grading import state, task, workers
+from autograde.grading import state, workers
 from autograde.grading.gradebook import digest
-from autograde.grading.handed_in import TIMESTAMP, HandedIn, read_handed_in
 from autograde.grading.limits import Limits
 from autograde.grading.state import (
     Entry,
@@ -40,7 +39,15 @@ from autograde.grading.state import (
     read_entry,
     read_ran,
 )
-from autograde.grading.task import Done, Graded, Marks, Task
+from autograde.grading.submission import (
+    TIMESTAMP,
+    Done,
+    Graded,
+    Marks,
+    Submission,
+    Task,
+    read_submission,
+)
 from autograde.grading.versions import Version, versions
 
 LOOK_SECONDS = 0.2
@@ -53,16 +60,12 @@ class ToGrade:
     task: Task
     graded: str
 
-    @property
-    def handed_in(self) -> HandedIn:
-        return self.task.handed_in
-
 
 @dataclass(frozen=True)
 class ToShow:
     """A graded notebook whose page is to show these marks; `entry` is true once it is there."""
 
-    handed_in: HandedIn
+    submission: Submission
     notebook: bytes
     marks: Marks
     entry: Entry
@@ -113,18 +116,18 @@ class Coordinator:
         self._known[lesson] = digest(deciding), marks
 
     def look(self, student: str, lesson: Lesson, *, regrade: bool) -> ToGrade | ToShow | None:
-        """What is to do for a submission: all of it, its page alone, or nothing.
+        """Decide what is to do for a submission: all of it, its page alone, or nothing.
 
         Raises:
             OSError: its files cannot be read.
         """
         deciding, known = self._known[lesson]
         marks = known.get(student)
-        handed_in = read_handed_in(student, lesson, self._course.ignore)
-        contents = sorted((name, digest(content)) for name, content in handed_in.files.items())
+        submission = read_submission(student, lesson, self._course.ignore)
+        contents = sorted((name, digest(content)) for name, content in submission.files.items())
         graded = digest([deciding, marks.extension if marks else "None", contents])
         entry = read_entry(self.root, lesson.name, student)
-        nb = self._place("autograded", handed_in) / f"{lesson.notebook}.ipynb"
+        nb = self._place("autograded", submission) / f"{lesson.notebook}.ipynb"
         if (
             regrade
             or marks is None
@@ -133,14 +136,14 @@ class Coordinator:
             or not nb.is_file()
         ):
             ran = b"" if regrade else read_ran(self.root, lesson.name, student)
-            task = Task(handed_in, self._secret, self.wall, marks or Marks(), ran)
+            task = Task(submission, self._secret, self.wall, marks or Marks(), ran)
             return ToGrade(task, graded)
-        html = self._place("feedback", handed_in) / f"{lesson.notebook}.html"
+        html = self._place("feedback", submission) / f"{lesson.notebook}.html"
         if entry.page == _page_digest(graded, marks) and html.is_file():
             return None
         # people gave scores or comments since
         book.penalise(self.gradebook, (student, lesson), self._late)
-        return self._to_show(handed_in, nb.read_bytes(), entry)
+        return self._to_show(submission, nb.read_bytes(), entry)
 
     def save(self, work: ToGrade, graded: Graded) -> ToShow:
         """Save a submission that was graded.
@@ -149,12 +152,12 @@ class Coordinator:
             CourseError: its time stamp cannot be read.
             OSError, sqlalchemy.exc.DBAPIError: it cannot be written.
         """
-        handed_in = work.handed_in
-        place = handed_in.student, handed_in.lesson
-        when = _when(handed_in)
+        submission = work.task.submission
+        student, lesson = submission.student, submission.lesson
+        when = _when(submission)
         if graded.ran:
-            keep_ran(self.root, handed_in.lesson.name, handed_in.student, graded.ran)
-        book.save(self.gradebook, place, when, graded.scores, self._late)
+            keep_ran(self.root, lesson.name, student, graded.ran)
+        book.save(self.gradebook, (student, lesson), when, graded.scores, self._late)
         entry = Entry(
             graded=work.graded,
             scores="",
@@ -164,36 +167,36 @@ class Coordinator:
             seconds=graded.seconds,
             version=__version__,
         )
-        return self._to_show(handed_in, graded.notebook, entry)
+        return self._to_show(submission, graded.notebook, entry)
 
-    def _to_show(self, handed_in: HandedIn, notebook: bytes, entry: Entry) -> ToShow:
-        """What the page shows, and the entry, as the gradebook is now."""
-        lesson, student = handed_in.lesson, handed_in.student
+    def _to_show(self, submission: Submission, notebook: bytes, entry: Entry) -> ToShow:
+        """Return what the page shows, and the entry, as the gradebook is now."""
+        lesson, student = submission.lesson, submission.student
         marks = book.marks_of_class(self.gradebook, lesson, student)[student]
         page = _page_digest(entry.graded, marks)
         entry = replace(entry, scores=book.digest_of_scores(marks), page=page)
-        return ToShow(handed_in, notebook, marks, entry)
+        return ToShow(submission, notebook, marks, entry)
 
     def finish(self, work: ToShow, html: bytes) -> None:
         """Write the graded notebook and its page, then note that the submission is done."""
-        handed_in = work.handed_in
-        lesson, files = handed_in.lesson, handed_in.files
+        submission = work.submission
+        lesson, files = submission.lesson, submission.files
         graded = {**files, f"{lesson.notebook}.ipynb": work.notebook}
-        self._write(self._autograde, "autograded", handed_in, graded)
+        self._write(self._autograde, "autograded", submission, graded)
         others = {n: content for n, content in files.items() if not n.endswith(".ipynb")}
         page_name = f"{lesson.notebook}.html"
-        self._write(self._feedback, "feedback", handed_in, {**others, page_name: html})
-        keep_entry(self.root, lesson.name, handed_in.student, work.entry)
+        self._write(self._feedback, "feedback", submission, {**others, page_name: html})
+        keep_entry(self.root, lesson.name, submission.student, work.entry)
 
-    def _place(self, kind: str, handed_in: HandedIn) -> Path:
+    def _place(self, kind: str, submission: Submission) -> Path:
         folder = getattr(self._course, f"{kind}_directory")
-        return Path(self._course.format_path(folder, handed_in.student, handed_in.lesson.name))
+        return Path(self._course.format_path(folder, submission.student, submission.lesson.name))
 
     def _write(
-        self, step: BaseConverter, kind: str, handed_in: HandedIn, files: dict[str, bytes]
+        self, step: BaseConverter, kind: str, submission: Submission, files: dict[str, bytes]
     ) -> None:
         """Put a folder in place whole, with the permissions that nbgrader gives it."""
-        target = self._place(kind, handed_in)
+        target = self._place(kind, submission)
         fresh = target.with_name(f".{target.name}.fresh")
         shutil.rmtree(fresh, ignore_errors=True)
         try:
@@ -207,11 +210,24 @@ class Coordinator:
         except OSError:
             shutil.rmtree(fresh, ignore_errors=True)
             raise
-        step.set_permissions(handed_in.lesson.name, handed_in.student)
+        step.set_permissions(submission.lesson.name, submission.student)
+
+
+Steps = Generator[Future[Any], Any, Done]
+"""The way of one submission: it hands out what a worker is to do, and is sent the result."""
+
+
+@dataclass(frozen=True)
+class OnItsWay:
+    """A submission at work."""
+
+    student: str
+    lesson: Lesson
+    steps: Steps
 
 
 class Run:
-    """One run over a class: what is at work, and where."""
+    """One run over a class."""
 
     def __init__(
         self, coordinator: Coordinator, executor: Executor, share: workers.Share, regrade: bool
@@ -219,76 +235,51 @@ class Run:
         self.coordinator, self.executor, self.share = coordinator, executor, share
         self.regrade = regrade
         self.shared: dict[Lesson, Any] = {}
-        self.working: dict[Future[Any], ToGrade | ToShow] = {}
         self.closed: set[Lesson] = set()
+        self.working: dict[Future[Any], OnItsWay] = {}
 
     def all(
         self, submissions: list[tuple[str, Lesson]], ahead: int, stopped: Callable[[], bool]
     ) -> Iterator[Done]:
-        todo = iter(submissions)
-        left = True
-        while (left or self.working) and not stopped():
-            while left and len(self.working) < ahead and not stopped():
-                if submission := next(todo, None):
-                    yield from self._try(*submission, self._begin, *submission)
-                else:
-                    left = False
+        """Keep so many submissions with the workers until all are done."""
+        todo = submissions[::-1]
+        while (todo or self.working) and not stopped():
+            while todo and len(self.working) < ahead and not stopped():
+                student, lesson = todo.pop()
+                way = OnItsWay(student, lesson, self._steps(student, lesson))
+                yield from self._go_on(way, None)
             finished, _ = wait(self.working, LOOK_SECONDS, FIRST_COMPLETED)
-            yield from self._take(finished)
-        if left or self.working:
-            yield from self._take({future for future in self.working if future.done()})
+            for future in finished:
+                yield from self._go_on(self.working.pop(future), future)
+        if todo or self.working:
+            for future in [each for each in self.working if each.done()]:
+                yield from self._go_on(self.working.pop(future), future)
             raise KeyboardInterrupt
 
-    def _take(self, finished: set[Future[Any]]) -> Iterator[Done]:
-        for future in finished:
-            work = self.working.pop(future)
-            place = work.handed_in.student, work.handed_in.lesson
-            yield from self._try(*place, self._go_on, work, future)
-
-    def _try(
-        self, student: str, lesson: Lesson, step: Callable[..., Done | None], *arguments: Any
-    ) -> Iterator[Done]:
-        """Do a step; a submission that it fails on is named, and the others go on."""
-        try:
-            done = step(*arguments)
-        except (Stop, DBAPIError):
-            raise
-        except (CourseError, workers.WorkerDied) as error:
-            done = Done(student, lesson.name, str(error), failed=True)
-        except OSError as error:
-            if error.errno in state.FULL:
-                raise Stop(state.why_disk(self.coordinator.root, error)) from error
-            done = Done(student, lesson.name, f"{error.filename}: {error.strerror}", failed=True)
-        except Exception as error:  # the grader's own fault, and no reason to leave the others
-            done = Done(student, lesson.name, self._own_fault(error), failed=True)
-        if done is not None:
-            yield done
-
-    def _own_fault(self, error: Exception) -> str:
-        log = self.coordinator.root / ".autograde" / "grading.log"
-        with log.open("a", encoding="utf-8") as file:
-            traceback.print_exception(error, file=file)
-        self.coordinator.gradebook.db.rollback()
-        return f"the grader failed: {type(error).__name__}: {error} (all of it: {log})"
-
-    def _begin(self, student: str, lesson: Lesson) -> Done | None:
+    def _steps(self, student: str, lesson: Lesson) -> Steps:
+        """Grade one submission; workers do what it yields."""
         if lesson in self.closed:
             return Done(student, lesson.name, failed=True)
         if lesson not in self.shared:
             self.shared[lesson] = self._open(lesson)
         work = self.coordinator.look(student, lesson, regrade=self.regrade)
-        match work:
-            case None:
-                return Done(student, lesson.name, unchanged=True)
-            case ToGrade():
-                future = self.executor.submit(task.grade, work.task, self.shared[lesson])
-                self.working[future] = work
-            case ToShow():
-                self._make_page(work)
-        return None
+        if work is None:
+            return Done(student, lesson.name, unchanged=True)
+        html = None
+        if isinstance(work, ToGrade):
+            graded = yield self.executor.submit(workers.grade, work.task, self.shared[lesson])
+            work = self.coordinator.save(work, graded)
+            # where it is late, say, the page is to show other marks
+            html = graded.page if work.marks == graded.marks else None
+        if html is None:
+            html = yield self.executor.submit(
+                workers.page, work.notebook, lesson.notebook, work.marks
+            )
+        self.coordinator.finish(work, html)
+        return Done(student, lesson.name, work.entry.problem or work.submission.remark)
 
     def _open(self, lesson: Lesson) -> Any:
-        """What every worker needs of a lesson; a lesson that cannot be graded is named once."""
+        """Share what every worker needs of a lesson; one that cannot be graded is named once."""
         try:
             found = versions(lesson)
             self.coordinator.open(lesson, found)
@@ -297,28 +288,36 @@ class Run:
             raise
         return self.share(found)
 
-    def _go_on(self, work: ToGrade | ToShow, future: Future[Any]) -> Done | None:
-        """Save what a worker made: a graded submission, or a page that was made anew."""
-        made = future.result()
-        if isinstance(work, ToGrade):
-            graded, work = made, self.coordinator.save(work, made)
-            if work.marks != graded.marks:  # as when it is late: the page is to show that
-                self._make_page(work)
-                return None
-            made = graded.page
-        self.coordinator.finish(work, made)
-        handed_in = work.handed_in
-        problem = work.entry.problem or handed_in.remark
-        return Done(handed_in.student, handed_in.lesson.name, problem)
+    def _go_on(self, way: OnItsWay, done: Future[Any] | None) -> Iterator[Done]:
+        """Do a submission's next steps; one that fails is named, and the others go on."""
+        student, lesson = way.student, way.lesson.name
+        try:
+            future = way.steps.send(done.result() if done else None)
+        except StopIteration as end:
+            yield end.value
+        except (Stop, DBAPIError):
+            raise
+        except (CourseError, workers.WorkerDied) as error:
+            yield Done(student, lesson, str(error), failed=True)
+        except OSError as error:
+            if error.errno in state.FULL:
+                raise Stop(state.why_disk(self.coordinator.root, error)) from error
+            yield Done(student, lesson, f"{error.filename}: {error.strerror}", failed=True)
+        except Exception as error:  # the grader's own fault, and no reason to leave the others
+            yield Done(student, lesson, self._own_fault(error), failed=True)
+        else:
+            self.working[future] = way
 
-    def _make_page(self, work: ToShow) -> None:
-        name = work.handed_in.lesson.notebook
-        future = self.executor.submit(task.page, work.notebook, name, work.marks)
-        self.working[future] = work
+    def _own_fault(self, error: Exception) -> str:
+        log = self.coordinator.root / ".autograde" / "grading.log"
+        with log.open("a", encoding="utf-8") as file:
+            traceback.print_exception(error, file=file)
+        self.coordinator.gradebook.db.rollback()
+        return f"the grader failed: {type(error).__name__}: {error} (all of it: {log})"
 
 
 def shown(root: Path, lesson: Lesson, known: dict[str, Marks]) -> bool:
-    """Whether the page of each submission shows what the gradebook of the course holds."""
+    """Return whether the page of each submission shows what the gradebook of the course holds."""
     course = CourseDirectory(config=course_config(root))
     usual = make_url(course.db_url).database == str(root / "gradebook.db")
     entries = {student: read_entry(root, lesson.name, student) for student in known}
@@ -341,13 +340,13 @@ def _settings(config: Config) -> str:
     )
 
 
-def _when(handed_in: HandedIn) -> datetime | None:
-    """When it was handed in, from the file in which nbgrader keeps that.
+def _when(submission: Submission) -> datetime | None:
+    """Read when it was handed in from the file in which nbgrader keeps that.
 
     Raises:
         CourseError: the file holds no time.
     """
-    text = handed_in.files.get(TIMESTAMP, b"").decode(errors="replace").strip()
+    text = submission.files.get(TIMESTAMP, b"").decode(errors="replace").strip()
     if not text:
         return None
     try:

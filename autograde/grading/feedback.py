@@ -1,4 +1,4 @@
-"""Feedback pages: what one says, as plain values, and the page made of them."""
+"""Make the feedback page of a graded notebook: its content as plain values, then the page."""
 
 import re
 from collections.abc import Iterable
@@ -16,9 +16,10 @@ from nbformat import NotebookNode
 from traitlets.config import Config
 
 from autograde.course import grade_id
-from autograde.grading.markup import offline
-from autograde.grading.task import Marks
-from autograde.grading.verdicts import NOTE, judged, read_verdicts
+from autograde.grading.restore import NOTE
+from autograde.grading.sanitise import offline
+from autograde.grading.submission import Marks
+from autograde.grading.verdicts import judged, read_verdicts
 from autograde.rubric.judge import Verdict
 from autograde.rubric.panel import advice, inline, lines_html, number
 
@@ -34,7 +35,7 @@ NO_ANSWER = "No response."
 
 
 def page(notebook: bytes, name: str, marks: Marks) -> bytes:
-    """The page of a graded notebook.
+    """Return the page of a graded notebook.
 
     Args:
         notebook: the notebook's file.
@@ -79,7 +80,7 @@ class FeedbackExporter(HTMLExporter):
     def from_notebook_node(  # type: ignore[override]  # as HTMLExporter's
         self, nb: NotebookNode, resources: dict[str, Any] | None = None, **options: Any
     ) -> tuple[str, dict[str, Any]]:
-        """The page, as the template makes it.
+        """Return the page, as the template makes it.
 
         HTMLExporter would read it all again, to give words to pictures that have none and to mark
         the cells of its own template. Here every picture has words, and it takes most of the time.
@@ -110,7 +111,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Item:
-    """One exercise or written answer: its score, and what is to be said of it.
+    """One exercise or written answer, its score and its paragraphs.
 
     `verdict` is None where there is no rubric, `judged` says whether its lines were judged one by
     one, `by_hand` that a person gave the score.
@@ -162,7 +163,7 @@ class Page:
 
 
 def page_of(nb: NotebookNode) -> Page:
-    """The page of a graded notebook that nbgrader has put scores and comments into."""
+    """Read a graded notebook that has scores and comments in its nbgrader metadata."""
     note = nb.metadata.get(NOTE, {})
     verdicts = read_verdicts(note)
     comments = {grade_id(cell) or "": _comment(cell) for cell in nb.cells}
@@ -208,12 +209,12 @@ def _graded(cell: NotebookNode, verdict: Verdict | None, comment: str, part: Par
 
 
 def _blank(cell: NotebookNode) -> bool:
-    """As the cell that JupyterLab adds below the last one when that is run."""
+    """Return whether a cell is empty, as the one that JupyterLab adds below the last one."""
     return not cell.source.strip() and not cell.get("outputs")
 
 
 def _folded(cell: NotebookNode) -> bool:
-    """Whether JupyterLab hides the code of this cell, as lessons ask where it draws a figure."""
+    """Return whether JupyterLab hides the code of this cell, as where it draws a figure."""
     view = cell.metadata.get("jupyter")
     return isinstance(view, dict) and view.get("source_hidden") is True
 
@@ -223,13 +224,13 @@ def _comment(cell: NotebookNode) -> str:
 
 
 def _figure(cell: NotebookNode) -> str:
-    """Words for a figure that came without any."""
+    """Return words for a figure that came without any."""
     line = next((line for line in cell.source.splitlines() if line.strip("# ")), "")
     return f"Your figure, from the cell that begins: {line[:60]}"
 
 
 def _offline(source: str) -> str:
-    """Markdown as HTML without script, style, picture, link to elsewhere, or name of a place."""
+    """Return Markdown as HTML without script, style, picture, link to elsewhere, or anchors."""
     return offline(PARAGRAPH_MARK.sub("", markdown2html(source)))
 
 

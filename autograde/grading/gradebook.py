@@ -1,4 +1,4 @@
-"""The gradebook, nbgrader's database: opened and copied, what is saved, what it holds."""
+"""Open and copy the gradebook, nbgrader's database; save to it, and read what it holds."""
 
 import hashlib
 import sqlite3
@@ -27,7 +27,7 @@ from traitlets.config import Config
 from autograde.course import Lesson
 from autograde.course_config import without_order_warnings
 from autograde.grading.state import Stop, state_folder
-from autograde.grading.task import Marks, Scores
+from autograde.grading.submission import Marks, Scores
 
 COPIES = 5
 """How many copies of the gradebook are kept."""
@@ -76,7 +76,7 @@ def copy_gradebook(root: Path, config: Config) -> Path | None:
 
 @contextmanager
 def open_gradebook(config: Config) -> Iterator[Gradebook]:
-    """The course's gradebook.
+    """Open the course's gradebook.
 
     Raises:
         Stop: it cannot be opened, or what is done with it fails.
@@ -96,7 +96,7 @@ def open_gradebook(config: Config) -> Iterator[Gradebook]:
 
 
 def last_copy(root: Path) -> str:
-    """Where the newest copy of the gradebook is, in words."""
+    """Return a sentence on the newest copy of the gradebook."""
     copies = sorted((state_folder(root) / "gradebooks").glob("gradebook-*.db"))
     if not copies:
         return "There is no copy of it."
@@ -152,12 +152,14 @@ def save_scores(gradebook: Gradebook, place: Place, scores: Scores) -> None:
 
 
 def note_written(place: Place, scores: Scores) -> None:
-    """Note which written answers the gradebook has now; after the commit, so that a run that is
-    killed before it asks for the second look again."""
-    for name, digest_ in scores.written.items():
+    """Note which written answers the gradebook has now.
+
+    After the commit: a run that is killed before it asks for the second look again.
+    """
+    for name, answer in scores.written.items():
         path = _written(place, name)
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(digest_)
+        path.write_text(answer)
 
 
 def _last_written(place: Place, name: str) -> str:
@@ -200,18 +202,19 @@ def _by_cell(gradebook: Gradebook, notebook: SubmittedNotebook, kind: Any) -> di
 def marks_of_class(
     gradebook: Gradebook, lesson: Lesson, student: str | None = None
 ) -> dict[str, Marks]:
-    """What the gradebook holds of a lesson's submissions, or of one, by student."""
+    """Read what the gradebook holds of a lesson's submissions, or of one, by student."""
     found: dict[str, Marks] = {}
     grades = (BaseCell.name, Grade.auto_score, Grade.manual_score, Grade.extra_credit)
     rows = rows_of_class(gradebook, lesson, Grade, *grades, Grade.max_score)
-    for who, extension, penalty, name, auto, manual, extra, points in _only(rows, student):
+    wanted = [] if student is None else [Student.id == student]
+    for who, extension, penalty, name, auto, manual, extra, points in rows.filter(*wanted):
         marks = found.setdefault(who, Marks(penalty=penalty, extension=str(extension)))
         marks.automatic[name] = auto
         marks.by_hand[name] = manual, extra
         marks.points[name] = float(points)
     comments = (BaseCell.name, Comment.auto_comment, Comment.manual_comment)
     rows = rows_of_class(gradebook, lesson, Comment, *comments)
-    for who, _, _, name, comment, by_hand in _only(rows, student):
+    for who, _, _, name, comment, by_hand in rows.filter(*wanted):
         if who in found:
             found[who].comments[name] = comment
             found[who].comments_by_hand[name] = by_hand
@@ -219,12 +222,8 @@ def marks_of_class(
     return found
 
 
-def _only(rows: Any, student: str | None) -> Any:
-    return rows if student is None else rows.filter(Student.id == student)
-
-
 def rows_of_class(gradebook: Gradebook, lesson: Lesson, kind: Any, *columns: Any) -> Any:
-    """Columns of every grade or comment of a lesson, after the student, extension and penalty."""
+    """Query columns of a lesson's grades or comments, after student, extension and penalty."""
     facts = (Student.id, SubmittedAssignment.extension, SubmittedNotebook.late_submission_penalty)
     return (
         gradebook.db.query(*facts, *columns)
@@ -261,6 +260,6 @@ def digest(facts: Any) -> str:
 
 
 def waiting(gradebook: Gradebook, lesson: Lesson) -> int:
-    """How many answers of a lesson are still to be graded by hand."""
+    """Count the answers of a lesson that are still to be graded by hand."""
     rows = rows_of_class(gradebook, lesson, Grade, Grade.id)
     return int(rows.filter(Grade.needs_manual_grade).count())

@@ -16,25 +16,24 @@ from autograde.course import Lesson, find_root, grade_id, lessons
 from autograde.grading import pipeline
 from autograde.grading.batch import require_wall
 from autograde.grading.gradebook import note_written, save_scores
-from autograde.grading.handed_in import read_files, visible_files
 from autograde.grading.limits import LIMITS
+from autograde.grading.restore import NOTE, Parsed, parse_file, restore
 from autograde.grading.run import figures_of
 from autograde.grading.state import course_secret, keep_ran, one_run, read_ran, seed_of
-from autograde.grading.submission import Submission, read_submission, read_whole
-from autograde.grading.verdicts import NOTE
+from autograde.grading.submission import read_files, visible_files
 from autograde.grading.versions import Version, notebook, require_newest, versions
-from autograde.grading.words import named
+from autograde.words import named
 
 DAY = 24 * 60 * 60
 
 
 def lesson_of(resources: dict[str, Any]) -> Lesson:
-    """The lesson that nbgrader is at; it runs in the course's folder."""
+    """Return the lesson that nbgrader is at; it runs in the course's folder."""
     return lessons(find_root(Path.cwd()))[resources["nbgrader"]["assignment"]]
 
 
 def newest(resources: dict[str, Any]) -> Version:
-    """The lesson as it is built now."""
+    """Return the lesson as it is built now."""
     return versions(lesson_of(resources))[0]
 
 
@@ -47,13 +46,13 @@ class SubmissionExporter(NotebookExporter):
         course = cast(Any, self.parent).coursedir
         own = Path(course.root, course.autograded_directory).resolve()
         restored = Path(filename).resolve().is_relative_to(own)  # written by the step before
-        submission = (read_whole if restored else read_submission)(Path(filename))
-        for number, cell in enumerate(submission.nb.cells):
+        parsed = parse_file(Path(filename), whole=restored)
+        for number, cell in enumerate(parsed.nb.cells):
             cell.setdefault("id", f"cell-{number}")  # a submission's own ids are not read
-        resources = {**(resources or {}), "problem": submission.problem}
+        resources = {**(resources or {}), "problem": parsed.problem}
         resources["metadata"] = {"name": Path(filename).stem, "path": str(Path(filename).parent)}
         output: tuple[Any, dict[str, Any]]
-        output = self.from_notebook_node(submission.nb, resources, **options)  # type: ignore
+        output = self.from_notebook_node(parsed.nb, resources, **options)  # type: ignore
         return output
 
 
@@ -63,14 +62,11 @@ class Restore(NbGraderPreprocessor):
     def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[Any, Any]:
         version = newest(resources)
         require_newest(version, nb)
-        return pipeline.restore(Submission(nb, resources["problem"]), notebook(version)), resources
+        return restore(Parsed(nb, resources["problem"]), notebook(version)), resources
 
 
 class Run(NbGraderPreprocessor):
-    """Execute the notebook, unless it is known that there is nothing to execute.
-
-    What `autograde grade` has executed and kept is not executed again.
-    """
+    """Execute the notebook, unless `autograde grade` has kept the result of executing the same."""
 
     wall = Bool(True, help="Run students' code behind a wall, or not at all.").tag(config=True)
 
@@ -130,7 +126,7 @@ class HandGrades(GetGrades):
 
 
 def late_penalty(score: float, late: float, percent_per_day: float) -> float:
-    """What is taken off a score; every day that has begun counts, and no score falls below 0.
+    """Return the penalty; every day that has begun counts, and no score falls below 0.
 
     Args:
         late: seconds after the due date, an extension included in that.

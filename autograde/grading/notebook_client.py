@@ -1,4 +1,4 @@
-"""The notebook client that grading uses: bounded output, a quick start, no waiting for the deaf."""
+"""A notebook client for untrusted kernels: bounded output, a quick start, no endless waiting."""
 
 import asyncio
 import time
@@ -17,7 +17,7 @@ from nbformat import NotebookNode
 
 from autograde.course import grade_id
 from autograde.grading.limits import LIMITS, Limits
-from autograde.grading.outputs import as_on_a_terminal, plain_content
+from autograde.grading.sanitise import as_on_a_terminal, plain_content
 from autograde.rubric.recording import MIME
 
 NO_MORE_INPUT = "\x04"
@@ -35,8 +35,11 @@ ALIVE_SECONDS = 0.1
 
 
 class SizedSession(Session):
-    """Messages from a kernel, each with the number of its bytes. `cut` says that only the kind of
-    one was read: it is too large, or there were many large ones before."""
+    """Reads messages from a kernel and adds the number of their bytes.
+
+    `cut` says that only a message's kind was read: it is too large, or there were many large ones
+    before.
+    """
 
     limits = LIMITS
     received = 0
@@ -88,10 +91,10 @@ class GradingClient(NotebookClient):
 
     @asynccontextmanager
     async def telling(self, secret: str) -> AsyncIterator["asyncio.Task[None]"]:
-        """Tell the kernel a secret when it first asks for input in a cell that may; the teller.
+        """Tell the kernel a secret when it first asks for input in a cell that may.
 
-        What the kernel sends is untrusted: if it cannot be read the teller ends, and the end of
-        this block raises what went wrong.
+        Yields the task that does so. What the kernel sends is untrusted: if it cannot be read, the
+        task ends, and so does this block, with the error.
         """
         teller = asyncio.create_task(self._tell_when_asked(secret))
         try:
@@ -136,7 +139,7 @@ class GradingClient(NotebookClient):
     ) -> bool:
         """Take the room of an output, if there is enough.
 
-        Printing too much must not cost the recording, so that has a limit of its own.
+        Recordings have a limit of their own, so that printing too much does not cost one.
         """
         size = len(str(content))
         if MIME in content.get("data", {}) and (grade_id(cell) or "").startswith("test_"):
@@ -163,7 +166,7 @@ class GradingClient(NotebookClient):
     def output(
         self, outs: list[NotebookNode], msg: dict[str, Any], display_id: str | None, cell_index: int
     ) -> NotebookNode | None:
-        """As in the parent class; all that a cell prints to one stream becomes one output."""
+        """Add an output as the parent class does, but one output for each stream of a cell."""
         out = super().output(outs, msg, display_id, cell_index)
         if out is None or out.output_type != "stream":
             return out
@@ -212,7 +215,7 @@ class GradingClient(NotebookClient):
         return True
 
     async def answers(self, within: float = ANSWER_SECONDS) -> bool:
-        """Whether the kernel answers: it is not deaf to interrupts, in a cell that is over."""
+        """Return whether the kernel answers, so that it is not still in a cell that is over."""
         request = self.kernel.kernel_info()
         until = time.monotonic() + within
         while (left := until - time.monotonic()) > 0:
@@ -225,7 +228,7 @@ class GradingClient(NotebookClient):
         return False
 
     async def _async_poll_kernel_alive(self) -> None:
-        """As in the parent class, which looks once a second."""
+        """Look whether the kernel lives, more often than the parent class does."""
         while True:
             await asyncio.sleep(ALIVE_SECONDS)
             try:

@@ -17,14 +17,12 @@ from nbformat import NotebookNode
 from autograde.authoring import expected, program
 from autograde.course import Lesson, grade_id, parse_text
 from autograde.grading import feedback
-from autograde.grading.markup import sanitise_text
-from autograde.grading.outputs import Figures, reduce_outputs
+from autograde.grading.restore import NOTE, parse_submission, restore
 from autograde.grading.run import Ran, figures_of, make_job, put_outputs, run_job
+from autograde.grading.sanitise import Figures, sanitise_outputs, sanitise_text
 from autograde.grading.state import seed_of
-from autograde.grading.submission import Submission
-from autograde.grading.submission import restore as put_back
-from autograde.grading.task import Graded, Scores, Task
-from autograde.grading.verdicts import NOTE, UNJUDGED, graded_note, judge_notebook, show_verdicts
+from autograde.grading.submission import Graded, Scores, Task
+from autograde.grading.verdicts import graded_note, judge_notebook, show_verdicts
 from autograde.grading.versions import Version, notebook, version_of
 from autograde.rubric.judge import Verdict
 from autograde.rubric.key import Key, unpack_keys
@@ -38,18 +36,17 @@ def grade(task: Task, versions: tuple[Version, ...]) -> Graded:
             started.
     """
     torch.set_num_threads(1)  # as many processes as cores compute already
-    submission = task.handed_in.submission
-    version = version_of(submission.nb, versions)
+    parsed = parse_submission(task.submission)
+    version = version_of(parsed.nb, versions)
     lesson, released, figures = version.lesson, notebook(version), figures_of(version)
 
-    nb = restore(submission, released)
-    nb.metadata[NOTE]["wall"] = task.wall
-    if version.kept:
-        nb.metadata[NOTE]["earlier"] = True
+    nb = restore(parsed, released)
+    note = nb.metadata[NOTE]
+    note |= {"wall": task.wall} | ({"earlier": True} if version.kept else {})
     seed = seed_of(task.secret, lesson.name, nb)
     with ThreadPoolExecutor(1) as meanwhile:
         keys = meanwhile.submit(keys_of, version, seed)
-        ran = run(nb, task.handed_in.files, seed, wall=task.wall, figures=figures, before=task.ran)
+        ran = run(nb, task.submission.files, seed, wall=task.wall, figures=figures, before=task.ran)
     verdicts = judge(lesson, nb, keys.result(), practice_of(version), seed)
     sanitise(lesson, nb, released, figures, verdicts)
 
@@ -57,7 +54,6 @@ def grade(task: Task, versions: tuple[Version, ...]) -> Graded:
     marks = task.marks.graded_again(scores)
     put_schemes(nb, version)
     file = to_file(nb)
-    note = nb.metadata[NOTE]
     return Graded(
         notebook=file,
         scores=scores,
@@ -67,17 +63,6 @@ def grade(task: Task, versions: tuple[Version, ...]) -> Graded:
         problem=note["problem"] or _noticed(note["notes"]),
         seconds=ran.seconds if ran else 0.0,
     )
-
-
-def restore(submission: Submission, released: NotebookNode) -> NotebookNode:
-    """The submission with the lesson's own cells put back, and a note on what was wrong with it."""
-    submission = put_back(submission, released)
-    submission.nb.metadata[NOTE] = {
-        "problem": submission.problem,
-        "notes": submission.notes,
-        "remark": " ".join(submission.remarks),
-    }
-    return submission.nb
 
 
 def run(
@@ -93,16 +78,15 @@ def run(
 
     Args:
         files: what was handed in beside it.
-        before: what the last run gave, which is taken if it was a run of the same.
+        before: the result of the last run, which is taken if that was a run of the same.
     """
-    note = nb.metadata[NOTE]
-    if note["problem"]:
+    if nb.metadata[NOTE]["problem"]:
         return None
     job = make_job(nb, files, seed, wall=wall, figures=figures)
     ran = Ran.from_bytes(before) if before else None
     if ran is None or ran.key != job.key:
         ran = run_job(job)
-    put_outputs(nb, ran, note)
+    put_outputs(nb, ran)
     return ran
 
 
@@ -112,12 +96,12 @@ _recording = Lock()
 
 @lru_cache(maxsize=8)
 def _reference(version: Version) -> program.Program:
-    """The lesson's own answers, loaded once in a process."""
+    """Load the lesson's own answers, once in a process."""
     return program.load(version.lesson, parse_text(version.text.decode()))
 
 
 def keys_of(version: Version, seed: int) -> dict[str, Key]:
-    """The answer keys of one seed, by exercise, from one run of the reference.
+    """Return the answer keys of one seed, by exercise, from one run of the reference.
 
     Raises:
         CourseError: the reference fails, or tolerances were not measured.
@@ -141,17 +125,17 @@ def judge(
     practice: dict[str, Key],
     seed: int,
 ) -> dict[str, Verdict]:
-    """The verdicts on an executed notebook, by exercise; the notebook keeps them in its note.
+    """Return the verdicts on an executed notebook, by exercise; its note keeps them.
 
     A misconception is recognised from a second recording, on the practice seed, by the practice
     data of the lesson; it never decides points.
     """
     note = nb.metadata[NOTE]
-    verdicts = judge_notebook(lesson, nb, keys, practice, note["problem"], note["notes"])
-    unjudged = [v.exercise for v in verdicts.values() if UNJUDGED in v.note]
+    verdicts, unjudged = judge_notebook(lesson, nb, keys, practice, note["problem"], note["notes"])
     if unjudged and not note["problem"]:
-        note["problem"] = f"The judge failed on {', '.join(unjudged)}: look at the feedback."
-    note.update(graded_note(verdicts, seed))
+        words = f"The judge failed on {', '.join(unjudged)}: look at the feedback."
+        note |= {"problem": words, "kind": "the judge failed"}
+    note |= graded_note(verdicts, seed)
     return verdicts
 
 
@@ -168,14 +152,14 @@ def sanitise(
     figures: Figures,
     verdicts: dict[str, Verdict],
 ) -> None:
-    """Make a judged notebook what pages may show: verdicts, text, pictures, nothing that acts."""
-    reduce_outputs(nb, figures)
+    """Reduce a judged notebook to what pages may show: verdicts, text, pictures."""
+    sanitise_outputs(nb, figures)
     sanitise_text(nb, released)
     show_verdicts(lesson, nb, verdicts)
 
 
 def scores_of(nb: NotebookNode, released: NotebookNode, verdicts: dict[str, Verdict]) -> Scores:
-    """What is to be saved of a judged notebook.
+    """Return the scores and comments of a judged notebook.
 
     A written answer waits for a person, unless it was left as it was handed out or emptied.
     """
@@ -212,13 +196,13 @@ def put_schemes(nb: NotebookNode, version: Version) -> None:
 
 
 def to_file(nb: NotebookNode) -> bytes:
-    """The notebook as its file, as nbgrader writes it."""
+    """Return the bytes of a notebook's file, as nbgrader writes it."""
     text: str = nbformat.writes(nb)
     return f"{text}\n".encode("utf-8", "surrogatepass")
 
 
 def _noticed(notes: dict[str, list[str]]) -> str:
-    """What happened in single cells, in one line."""
+    """Return the notes on single cells as one line."""
     return "; ".join(f"{cell} {text}" for cell, said in notes.items() for text in said)
 
 

@@ -1,8 +1,7 @@
-"""What grading keeps in the course's folder `.autograde/`: lock, secret, what was run and graded.
+"""Keep lock, secret and results in the course's folder `.autograde/`.
 
-`ran/LESSON/STUDENT` holds what the last run of a submission gave, `graded/LESSON/STUDENT.json`
-what it was last graded by. Each file is put in place whole: a killed run leaves either the old one
-or the new one.
+`ran/LESSON/STUDENT` holds the result of a submission's last run, `graded/LESSON/STUDENT.json` how
+it was last graded. Each file is put in place whole: a killed run leaves the old one or the new one.
 """
 
 import errno
@@ -35,7 +34,7 @@ class Stop(CourseError):
 
 
 def state_folder(root: Path) -> Path:
-    """The folder for what is grading's own."""
+    """Return the folder of grading's own files."""
     folder = root / ".autograde"
     folder.mkdir(exist_ok=True)
     return folder
@@ -94,14 +93,14 @@ def require_room(root: Path) -> None:
 
 
 def why_disk(root: Path, error: OSError) -> str:
-    """What an error of the file system means for whoever grades."""
+    """Return what an error of the file system means, and what to do."""
     if error.errno in FULL:
         return f"the disk is full ({error.filename or root}). Make room. {GO_ON}"
     return f"{error.filename or root}: {error.strerror}. {GO_ON}"
 
 
 def course_secret(root: Path) -> bytes:
-    """The course's secret, made on first use and readable by its owner alone."""
+    """Return the course's secret, made on first use and readable by its owner alone."""
     path = state_folder(root) / "secret"
     if not path.is_file():
         fresh = path.with_name(f"secret.{os.getpid()}")
@@ -114,7 +113,7 @@ def course_secret(root: Path) -> bytes:
 
 
 def seed_of(secret: bytes, lesson: str, nb: NotebookNode) -> int:
-    """The seed of a restored submission, by its code: a regrade gets the same.
+    """Return the seed of a restored submission, by its code: a regrade gets the same.
 
     Text does not count: nbgrader puts marking schemes into it on the way.
     """
@@ -141,7 +140,7 @@ class Entry:
 
 
 def read_entry(root: Path, lesson: str, student: str) -> Entry | None:
-    """How a submission was last graded; nothing if it never was or that cannot be read."""
+    """Read how a submission was last graded; None if it never was or that cannot be read."""
     try:
         return Entry(**json.loads(_entry(root, lesson, student).read_bytes()))
     except (OSError, ValueError, TypeError):
@@ -153,7 +152,7 @@ def keep_entry(root: Path, lesson: str, student: str, entry: Entry) -> None:
 
 
 def read_ran(root: Path, lesson: str, student: str) -> bytes:
-    """What the last run of a submission gave, which may be cut short; empty if it never ran."""
+    """Read the result of a submission's last run, perhaps cut short; empty if it never ran."""
     try:
         return _ran(root, lesson, student).read_bytes()
     except OSError:
@@ -187,7 +186,7 @@ OUTPUTS = ("gradebook.db", "autograded/*/{}", "feedback/*/{}", ".autograde/grade
 
 
 def fingerprint(root: Path, lessons: list[str], patterns: tuple[str, ...]) -> str:
-    """A digest of names, sizes and times of files: it stays while nobody writes to them."""
+    """Return a digest of names, sizes and times of files: it stays while nobody writes to them."""
     found = set()
     for place in {p for name in lessons for text in patterns for p in root.glob(text.format(name))}:
         for path in [place, *place.rglob("*")]:
@@ -199,10 +198,10 @@ def fingerprint(root: Path, lessons: list[str], patterns: tuple[str, ...]) -> st
 
 
 def settled(root: Path, how: list[object], now: list[str]) -> str:
-    """What was said at the end of the last run, if nothing has been written since; else nothing.
+    """Return the last run's summary if nothing has been written since, else nothing.
 
     Args:
-        how: what was asked for.
+        how: what the run was asked for.
         now: fingerprints of inputs and outputs.
     """
     try:
@@ -213,7 +212,7 @@ def settled(root: Path, how: list[object], now: list[str]) -> str:
 
 
 def keep_settled(root: Path, how: list[object], now: list[str], said: str) -> None:
-    """Note that a run has left nothing to do, and what it said."""
+    """Note that a run has left nothing to do, and its summary."""
     kept = {"how": how, "files": now, "said": said}
     write_whole(_settled(root), json.dumps(kept).encode())
 

@@ -1,277 +1,298 @@
-"""Read a submitted file, whatever it is, and restore the cells that were not the student's."""
+"""A submission as plain data: the files handed in, what the gradebook holds of it, what it earned.
 
-import json
-import warnings
-from collections.abc import Callable
-from dataclasses import dataclass, field
+This is what travels between the coordinator and a worker.
+"""
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatch
 from pathlib import Path
-from typing import Any
 
-import nbformat
-from nbformat import NotebookNode
-
-from autograde.course import grade_id
+from autograde import __version__
+from autograde.course import CourseError, Lesson
 from autograde.grading.limits import LIMITS
-from autograde.rubric.text import well_formed
+from autograde.words import named
 
-NBGRADER = ("grade_id", "checksum")
-"""What is read of nbgrader's metadata: the lesson knows the rest."""
+TIMESTAMP = "timestamp.txt"
+"""The file in which nbgrader keeps when something was handed in."""
+
+MAX_FILE = 50_000_000
+MAX_TOGETHER = 100_000_000
+
+File = tuple[Path, str]
+"""Where a file lies, and its name in the submission's folder."""
 
 
-@dataclass
+@dataclass(frozen=True)
+class Problem:
+    """What kept a submission from being graded in full.
+
+    The words may hold something of the student's. The kind never does.
+    """
+
+    kind: str
+    words: str
+
+
+@dataclass(frozen=True)
 class Submission:
-    """A submission ready to run. `problem` says why it cannot be; `notes` are for each cell.
+    """The files of one submission by name, its notebook under the lesson's; a remark about them.
 
-    `remarks` say what was left out of the notebook as a whole.
+    With a `problem` there is no notebook to read, and the problem's words stand in its place.
     """
 
-    nb: NotebookNode
+    student: str
+    lesson: Lesson
+    files: dict[str, bytes]
+    remark: str = ""
+    problem: Problem | None = None
+
+
+@dataclass(frozen=True)
+class Scores:
+    """The scores of one notebook, by the names of its cells.
+
+    An automatic score is None where a person is to grade. `written` are digests of the answers in
+    words.
+    """
+
+    automatic: dict[str, float | None]
+    points: dict[str, float]
+    written: dict[str, str]
+    comments: dict[str, str | None]
+
+
+@dataclass(frozen=True)
+class Marks:
+    """What the gradebook holds of one submission, by the names of its cells.
+
+    `by_hand` has scores and extra credits, `comments` those that the grader made by itself.
+    """
+
+    automatic: dict[str, float | None] = field(default_factory=dict)
+    by_hand: dict[str, tuple[float | None, float | None]] = field(default_factory=dict)
+    points: dict[str, float] = field(default_factory=dict)
+    comments: dict[str, str | None] = field(default_factory=dict)
+    comments_by_hand: dict[str, str | None] = field(default_factory=dict)
+    penalty: float | None = None
+    extension: str = "None"
+
+    def score(self, name: str) -> float | None:
+        """Return the score of a cell; None while it waits for a person."""
+        by_hand, extra = self.by_hand[name]
+        score = self.automatic[name] if by_hand is None else by_hand
+        return None if score is None else score + (extra or 0.0)
+
+    def total(self) -> float:
+        """Return the score of the notebook, lateness taken off."""
+        return sum(self.score(name) or 0.0 for name in self.automatic) - (self.penalty or 0.0)
+
+    def comment(self, name: str) -> str | None:
+        by_hand = self.comments_by_hand[name]
+        return self.comments[name] if by_hand is None else by_hand
+
+    def graded_again(self, scores: Scores) -> "Marks":
+        """Return these marks with new automatic scores and comments."""
+        return replace(
+            self,
+            automatic=scores.automatic,
+            by_hand={name: self.by_hand.get(name, (None, None)) for name in scores.automatic},
+            points=scores.points,
+            comments=scores.comments,
+            comments_by_hand={name: self.comments_by_hand.get(name) for name in scores.comments},
+        )
+
+
+@dataclass(frozen=True)
+class Task:
+    """One submission to grade.
+
+    `marks` is what the gradebook holds of it already, `ran` what its last run gave, if there was
+    one.
+    """
+
+    submission: Submission
+    secret: bytes
+    wall: bool
+    marks: Marks = field(default_factory=Marks)
+    ran: bytes = b""
+    package: str = __version__
+
+
+@dataclass(frozen=True)
+class Graded:
+    """One submission graded: its notebook, its scores, and its page, which shows these `marks`.
+
+    `ran` is empty where nothing could be run.
+    """
+
+    notebook: bytes
+    scores: Scores
+    marks: Marks
+    page: bytes
+    ran: bytes
+    problem: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Done:
+    """The outcome of one submission. `problem` is what a teacher should know; `failed`: no score.
+
+    `unchanged`: it was graded before, by the same rules, and nothing was done.
+    """
+
+    student: str
+    lesson: str
     problem: str = ""
-    notes: dict[str, list[str]] = field(default_factory=dict)
-    remarks: list[str] = field(default_factory=list)
-
-    def note(self, cell: str, text: str) -> None:
-        self.notes.setdefault(cell, []).append(text)
+    failed: bool = False
+    unchanged: bool = False
 
 
-def not_readable(problem: str) -> Submission:
-    """The submission of somebody whose notebook cannot be read, for the reason given."""
-    return Submission(nbformat.v4.new_notebook(), problem)
+def submissions(root: Path, lessons: list[Lesson], student: str | None) -> list[tuple[str, Lesson]]:
+    """Return the student and lesson of every folder submitted/STUDENT/LESSON, in order.
 
-
-def read_submission(path: Path) -> Submission:
-    """The notebook in a file as it is graded, or an empty one and the problem in words."""
-    return _read(path, parse_submission)
-
-
-def read_whole(path: Path) -> Submission:
-    """The same with all that is in the file: for the student's own copy."""
-    return _read(path, parse_whole)
-
-
-def _read(path: Path, parse: Callable[[bytes], Submission]) -> Submission:
-    if not path.is_file() or path.is_symlink():
-        return not_readable("The notebook was not handed in.")
-    if (size := path.stat().st_size) > LIMITS.file_bytes:
-        return not_readable(too_large(size))
-    try:
-        return parse(path.read_bytes())
-    except OSError as error:
-        return not_readable(str(error))
-
-
-def parse_submission(content: bytes) -> Submission:
-    """The notebook that these bytes are, as it is graded, or an empty one and the problem in words.
-
-    Of a cell only its kind and text are read, and which cell of the lesson it was: nothing else of
-    a file takes part in grading, so nothing else in it can do harm.
+    Raises:
+        CourseError: no such student handed anything in, or nobody did.
     """
-    try:
-        return _within_limits(_cells(_content(content)))
-    except _Unreadable as error:
-        return not_readable(str(error))
-
-
-def parse_whole(content: bytes) -> Submission:
-    """The notebook that these bytes are, with all that is in it: for the student's own copy."""
-    try:
-        return Submission(_valid(_content(content)))
-    except _Unreadable as error:
-        return not_readable(str(error))
-
-
-def too_large(size: int) -> str:
-    """What is said of a notebook of so many bytes."""
-    return f"The file has {size} bytes, more than the {LIMITS.file_bytes} allowed."
-
-
-class _Unreadable(Exception):
-    """Says what is wrong with the file."""
-
-
-def _content(data: bytes) -> dict[str, Any]:
-    if not data:
-        raise _Unreadable("The file is empty.")
-    if len(data) > LIMITS.file_bytes:
-        raise _Unreadable(too_large(len(data)))
-    try:
-        content = json.loads(data.decode("utf-8-sig"))
-    except (ValueError, RecursionError) as error:
-        raise _Unreadable(f"The file is not JSON, so it is no notebook: {error}") from error
-    if not isinstance(content, dict) or not isinstance(content.get("nbformat"), int):
-        raise _Unreadable("The file is JSON, but not a notebook.")
-    return content
-
-
-def _valid(content: dict[str, Any]) -> NotebookNode:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what can be put right in the file is put right
-            nb = nbformat.convert(nbformat.reader.reads(json.dumps(content)), 4)
-            _, nb = nbformat.validator.normalize(nb, relax_add_props=True)
-            nbformat.validate(nb, relax_add_props=True)
-    except Exception as error:  # nbformat raises many kinds, also KeyError and AttributeError
-        first = (str(error).splitlines() or [type(error).__name__])[0][:200]
-        raise _Unreadable(f"The file is no valid notebook: {first}") from error
-    return NotebookNode(nb)
-
-
-def _cells(content: dict[str, Any]) -> list[NotebookNode]:
-    """The cells of a notebook of any version; before version 4 they lie on worksheets."""
-    sheets = content.get("worksheets") if content["nbformat"] < 4 else [content]
-    found = []
-    for sheet in _list(sheets):
-        for cell in _list(sheet.get("cells") if isinstance(sheet, dict) else None):
-            if not isinstance(cell, dict):
-                raise _Unreadable(f"The file is no valid notebook: a cell is {_kind_of(cell)}.")
-            found.append(_cell(cell))
+    folder = root / "submitted"
+    students = sorted(path.name for path in folder.glob("*") if path.is_dir())
+    if student is not None and student not in students:
+        raise CourseError(
+            f"no student {student!r} in {folder}; there are: {', '.join(students) or 'none'}"
+        )
+    chosen = students if student is None else [student]
+    found = [
+        (s, lesson) for lesson in lessons for s in chosen if (folder / s / lesson.name).is_dir()
+    ]
+    if not found:
+        names = ", ".join(lesson.name for lesson in lessons)
+        raise CourseError(f"nothing to grade: no folder {folder}/STUDENT/LESSON for {names}")
     return found
 
 
-def _list(value: object) -> list[Any]:
-    if not isinstance(value, list):
-        raise _Unreadable("The file is no valid notebook: it has no list of cells.")
-    return value
+def read_submission(student: str, lesson: Lesson, ignore: list[str]) -> Submission:
+    """Read a submission's plain files, and the lesson's own over them, as nbgrader does.
 
+    Nothing is moved. A wrong file name is put right where only one notebook can be meant.
 
-def _cell(cell: dict[str, Any]) -> NotebookNode:
-    """A cell with nothing but its kind, its text, and what tells which of the lesson's it was."""
-    source = cell.get("source", cell.get("input", ""))
-    if isinstance(source, list) and all(isinstance(line, str) for line in source):
-        source = "".join(source)
-    if not isinstance(source, str):
-        raise _Unreadable(f"The file is no valid notebook: a cell's text is {_kind_of(source)}.")
-    kind = cell.get("cell_type")
-    read = {
-        "cell_type": kind if kind in ("code", "raw") else "markdown",
-        "metadata": _metadata(cell.get("metadata")),
-        "source": well_formed(source),
+    Args:
+        ignore: nbgrader's `CourseDirectory.ignore`: what of the lesson's folder does not travel.
+
+    Raises:
+        OSError: a file cannot be read.
+    """
+    folder = lesson.root / "submitted" / student / lesson.name
+    linked = folder.is_symlink() or folder.parent.is_symlink()  # to what another handed in, say
+    own = {
+        str(path.relative_to(lesson.folder)): path
+        for path in _not_ignored(lesson.folder, [*ignore, "*.ipynb"])
     }
-    if kind == "code":
-        read |= {"outputs": [], "execution_count": None}
-    return NotebookNode(nbformat.from_dict(read))
+    notebook = f"{lesson.notebook}.ipynb"
+    taken = {notebook, f"{lesson.notebook}.html", *own}
+    found = [] if linked else list(visible_files(folder))
+    kept = sorted((file for file in found if not _in_the_way(file[1], taken)), key=_notebooks_first)
+    files, left_out = read_files(kept[: LIMITS.files])
+    remarks = _rename(files, notebook)
+    problem = None if notebook in files else _no_notebook(files, left_out, notebook)
+    if problem:
+        files[notebook] = problem.words.encode()
+    elif left_out:
+        remarks.append(f"Too large, so left out: {named(left_out)}.")
+    if more := len(found) - min(len(kept), LIMITS.files):
+        remarks.append(f"{len(found)} files were handed in; {more} were left out.")
+    files |= {name: path.read_bytes() for name, path in own.items()}
+    return Submission(student, lesson, files, " ".join(remarks), problem)
 
 
-def _metadata(given: object) -> dict[str, Any]:
-    """Its name and checksum, and that its code is folded."""
-    read: dict[str, Any] = {}
-    if not isinstance(given, dict):
-        return read
-    about, view = given.get("nbgrader"), given.get("jupyter")
-    if isinstance(about, dict) and isinstance(about.get("grade_id"), str):
-        read["nbgrader"] = {
-            key: well_formed(about[key]) for key in NBGRADER if isinstance(about.get(key), str)
-        }
-    if isinstance(view, dict) and view.get("source_hidden") is True:
-        read["jupyter"] = {"source_hidden": True}
-    return read
+def visible_files(folder: Path) -> Iterator[File]:
+    """Yield the plain, visible files below a folder, those near its top first.
 
-
-def _kind_of(value: object) -> str:
-    return f"of the kind {type(value).__name__}"
-
-
-def _within_limits(cells: list[NotebookNode]) -> Submission:
-    """A submission of the cells that there is room for, the lesson's own first."""
-    submission = not_readable("")
-    last = {name: number for number, cell in enumerate(cells) if (name := grade_id(cell))}
-    own = set(last.values())
-    order = sorted(range(len(cells)), key=lambda number: (number not in own, number))
-    chars, text_chars, kept = LIMITS.source_chars, LIMITS.text_chars, []
-    for number in order[: LIMITS.cells]:
-        cell = cells[number]
-        if cell.cell_type != "code":
-            room = max(0, min(LIMITS.text_cell_chars, text_chars, chars))
-            if len(cell.source) > room:
-                cell.source = f"{cell.source[:room]}\n\n[cut off]"
-                submission.remarks.append("A long text was cut off.")
-            text_chars -= len(cell.source)
-        elif len(cell.source) > chars:
-            cell.source = f"# {len(cell.source)} characters of code are too many; not run"
-            submission.remarks.append("A cell with very much code was not run.")
-        chars -= len(cell.source)
-        kept.append(number)
-    if left := len(cells) - len(kept):
-        submission.remarks.append(f"The notebook has {len(cells)} cells; {left} were left out.")
-    submission.remarks = list(dict.fromkeys(submission.remarks))
-    submission.nb.cells = [cells[number] for number in sorted(kept)]
-    return submission
-
-
-def restore(submission: Submission, released: NotebookNode) -> Submission:
-    """Put back what the lesson owns: rubric cells, locked cells, names, kinds and points.
-
-    The student's answers stay. What was changed is noted under the cell's grade_id.
+    No links, nothing hidden, and nothing deep below.
     """
-    nb = submission.nb
-    nb.metadata = nbformat.from_dict(released.metadata)
-    nb.nbformat, nb.nbformat_minor = 4, 5
-    owned = {name: cell for cell in released.cells if (name := grade_id(cell))}
-    _forget_outputs_and_claims(submission, set(owned))
-    place = -1
-    for name, original in owned.items():
-        index = _index(nb, name)
-        if index is None:
-            if not submission.problem:
-                submission.note(name, "the cell was deleted; it was put back")
-            nb.cells.insert(place + 1, _replacement(original))
-            place += 1
-            continue
-        _restore_cell(submission, nb.cells[index], original)
-        place = index
-    for number, cell in enumerate(nb.cells):
-        cell["id"] = grade_id(cell) or f"cell-{number}"
-    return submission
+    level = [folder]
+    for _ in range(LIMITS.folder_depth):
+        below: list[Path] = []
+        for place in filter(Path.is_dir, level):
+            with os.scandir(place) as entries:
+                for entry in sorted(entries, key=lambda entry: entry.name):
+                    if entry.name.startswith("."):
+                        continue
+                    if entry.is_file(follow_symlinks=False):
+                        yield Path(entry.path), str(Path(entry.path).relative_to(folder))
+                    elif entry.is_dir(follow_symlinks=False):
+                        below.append(Path(entry.path))
+        level = below
 
 
-def _forget_outputs_and_claims(submission: Submission, owned: set[str]) -> None:
-    """Clear outputs, and the names of cells that are not the lesson's or stand twice."""
-    seen: set[str] = set()
-    for cell in reversed(submission.nb.cells):
-        if cell.cell_type == "code":
-            cell.outputs, cell.execution_count = [], None
-        name = grade_id(cell)
-        if name is None:
-            cell.metadata.pop("nbgrader", None)
-        elif name not in owned or name in seen:
-            if name in seen:
-                submission.note(name, "the cell stands there twice; the last one counts")
-            del cell.metadata["nbgrader"]
+def _notebooks_first(file: File) -> tuple[bool, int, str]:
+    """Return the order in which files find room: notebooks, the one nearest the top first."""
+    name = file[1]
+    return not name.endswith(".ipynb"), name.count("/"), name
+
+
+def _in_the_way(name: str, taken: set[str]) -> bool:
+    """Return whether a file lies in, or is called like, a folder where another file belongs."""
+    parents = {str(parent) for parent in Path(name).parents}
+    return bool(parents & taken) or any(other.startswith(f"{name}/") for other in taken)
+
+
+def read_files(paths: Iterable[File]) -> tuple[dict[str, bytes], dict[str, int]]:
+    """Return the contents of files by name, and the sizes of those that were left out.
+
+    A file is left out that is too large, alone or with those read before; notebooks come first.
+    """
+    files: dict[str, bytes] = {}
+    left_out: dict[str, int] = {}
+    room = MAX_TOGETHER
+    for path, name in sorted(paths, key=_notebooks_first):
+        size = path.stat().st_size
+        if size > min(MAX_FILE, room):
+            left_out[name] = size
         else:
-            seen.add(name)
+            files[name] = path.read_bytes()
+            room -= size
+    return files, left_out
 
 
-def _index(nb: NotebookNode, name: str) -> int | None:
-    return next((i for i, cell in enumerate(nb.cells) if grade_id(cell) == name), None)
+def _rename(files: dict[str, bytes], right: str) -> list[str]:
+    """Give the notebook that is graded its right name and others another; return remarks on it."""
+    remarks = []
+    others = [name for name in files if _is_notebook(name)]
+    if right not in files and len(others) == 1:
+        remarks.append(f"The file was called {named(others)}; it was graded as {right}.")
+        files[right] = files.pop(others[0])
+    for name in others:
+        if name != right and name in files:
+            files[f"{name}.extra"] = files.pop(name)
+    return remarks
 
 
-def _is_students(original: NotebookNode) -> bool:
-    return bool(original.metadata["nbgrader"].get("solution"))
+def _is_notebook(name: str) -> bool:
+    return name.endswith(".ipynb") and "/" not in name
 
 
-def _replacement(original: NotebookNode) -> NotebookNode:
-    """A deleted cell, to be put back; a deleted answer comes back empty.
+def _no_notebook(files: dict[str, bytes], left_out: dict[str, int], right: str) -> Problem:
+    """Return the reason that there is no notebook to grade."""
+    if large := [size for name, size in left_out.items() if _is_notebook(name)]:
+        return too_large(large[-1])
+    there = [name.removesuffix(".extra") for name in files]
+    found = named([name for name in there if _is_notebook(name)]) or "no notebook"
+    return Problem(
+        "no notebook of that name was handed in", f"{right} was not handed in (found: {found})."
+    )
 
-    The answer may stand in another cell, and the stub would overwrite it.
-    """
-    cell = NotebookNode(nbformat.from_dict(original))
-    if _is_students(original):
-        cell.source = ""
-    return cell
+
+def too_large(size: int) -> Problem:
+    """Return the problem with a notebook of so many bytes."""
+    words = f"The file has {size} bytes, more than the {LIMITS.file_bytes} allowed."
+    return Problem("the file is too large", words)
 
 
-def _restore_cell(submission: Submission, cell: NotebookNode, original: NotebookNode) -> None:
-    name = grade_id(original) or ""
-    if cell.cell_type != original.cell_type:
-        submission.note(
-            name,
-            f"the cell had become {cell.cell_type}; it was turned back into {original.cell_type}",
-        )
-        source = cell.source
-        cell.clear()
-        cell.update(nbformat.from_dict(original))
-        cell.source = source
-    cell.metadata = nbformat.from_dict(original.metadata)
-    if not _is_students(original) and cell.source != original.source:
-        submission.note(name, "the cell was changed; the original was put back")
-        cell.source = original.source
+def _not_ignored(folder: Path, ignore: list[str]) -> Iterator[Path]:
+    """Yield the files below a folder, as nbgrader finds them: no name or folder is ignored."""
+    for path in folder.rglob("*"):
+        parts = path.relative_to(folder).parts
+        if path.is_file() and not any(fnmatch(p, pattern) for p in parts for pattern in ignore):
+            yield path

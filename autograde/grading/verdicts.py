@@ -1,4 +1,4 @@
-"""From an executed notebook to verdicts: recordings are read as data, never run.
+"""Judge an executed notebook: its recordings are read as data, never run.
 
 The verdicts are kept as plain data in the metadata of the graded notebook.
 """
@@ -24,9 +24,6 @@ from autograde.rubric.recording import MIME, unpack_recordings
 
 Plain = dict[str, Any]
 
-NOTE = "autograde"
-"""Where a notebook's metadata carries the problem and the notes from step to step."""
-
 UNJUDGED = "The grader failed on what this cell recorded; your teacher will look at it."
 
 
@@ -37,8 +34,10 @@ def judge_notebook(
     practice: dict[str, Key],
     problem: str,
     notes: dict[str, list[str]],
-) -> dict[str, Verdict]:
-    """Return the verdict on every exercise of a lesson.
+) -> tuple[dict[str, Verdict], list[str]]:
+    """Return the verdict on every exercise of a lesson, and the exercises that the judge failed on.
+
+    A judge that fails on one exercise keeps the points of the others.
 
     Args:
         nb: the executed notebook, outputs as they left the kernel.
@@ -49,9 +48,14 @@ def judge_notebook(
     """
     cells = {name: cell for cell in nb.cells if (name := grade_id(cell))}
     verdicts: dict[str, Verdict] = {}
+    unjudged = []
     for exercise in lesson.exercises:
         name = exercise.name
-        verdict = _judge_alone(exercise, cells, keys[name], practice.get(name), problem)
+        try:
+            verdict = _judge_cell(exercise, cells, keys[name], practice.get(name), problem)
+        except Exception as error:
+            verdict = failed(keys[name], f"{UNJUDGED} {type(error).__name__}: {error}")
+            unjudged.append(name)
         if not verdict.passed:
             earlier = [name for name in exercise.needs if not verdicts[name].passed]
             said = [verdict.note, *_around(exercise, cells, notes)]
@@ -60,21 +64,7 @@ def judge_notebook(
                 verdict = replace(verdict, beliefs=())  # they would be the earlier one's
             verdict = replace(verdict, note="\n".join(text for text in said if text))
         verdicts[name] = verdict
-    return verdicts
-
-
-def _judge_alone(
-    exercise: Exercise,
-    cells: dict[str, NotebookNode],
-    key: Key,
-    practice: Key | None,
-    problem: str,
-) -> Verdict:
-    """Return the verdict on one exercise; a judge that fails on it keeps the others' points."""
-    try:
-        return _judge_cell(exercise, cells, key, practice, problem)
-    except Exception as error:
-        return failed(key, f"{UNJUDGED} {type(error).__name__}: {error}")
+    return verdicts, unjudged
 
 
 def _judge_cell(
@@ -139,14 +129,14 @@ def graded_note(verdicts: dict[str, Verdict], seed: int) -> Plain:
     The seed is named by a short digest, from which it cannot be had.
     """
     return {
-        "verdicts": [_to_plain(verdict) for verdict in verdicts.values()],
+        "verdicts": [asdict(verdict) for verdict in verdicts.values()],
         "version": __version__,
         "seed": hashlib.sha256(str(seed).encode()).hexdigest()[:6],
     }
 
 
 def read_verdicts(note: Plain) -> dict[str, Verdict]:
-    """The verdicts in a graded notebook's note, by exercise; none if it was graded without them."""
+    """Return the verdicts in a graded notebook's note, by exercise; none if it has none."""
     return {plain["exercise"]: _from_plain(plain) for plain in note.get("verdicts", [])}
 
 
@@ -155,21 +145,10 @@ def judged(verdict: Verdict) -> bool:
     return verdict.attempted and any(line.passed or line.failure for line in verdict.lines)
 
 
-def _to_plain(verdict: Verdict) -> Plain:
-    plain: Plain = asdict(verdict)
-    return plain
-
-
 def _from_plain(plain: Plain) -> Verdict:
-    return Verdict(
-        **{
-            **plain,
-            "lines": tuple(_line(line) for line in plain["lines"]),
-            "beliefs": tuple(
-                Belief(**{**each, "lines": tuple(each["lines"])}) for each in plain["beliefs"]
-            ),
-        }
-    )
+    lines = tuple(map(_line, plain["lines"]))
+    beliefs = tuple(Belief(**{**each, "lines": tuple(each["lines"])}) for each in plain["beliefs"])
+    return Verdict(**{**plain, "lines": lines, "beliefs": beliefs})
 
 
 def _line(plain: Plain) -> LineVerdict:

@@ -1,9 +1,9 @@
-"""The versions of a lesson that this course has built, each with all that grading by it needs.
+"""Keep and find the versions of a lesson that this course has built.
 
 nbgrader writes a checksum into each rubric cell when a lesson is built. Each build is kept under
-`.autograde/released/LESSON/DIGEST`, by the checksums of its rubric cells, as a small course of its
-own: curriculum, text, tolerances, built notebook, practice data. Of builds with the same rubric
-the last one is kept.
+`.autograde/released/LESSON/DIGEST`, by the checksums of its rubric cells, as a small course with
+all that grading needs: curriculum, text, tolerances, built notebook, practice data. Of builds with
+the same rubric the last one is kept.
 """
 
 import json
@@ -20,7 +20,7 @@ from nbformat import NotebookNode
 from autograde import __version__
 from autograde.course import CURRICULUM, CourseError, Lesson, grade_id, lessons
 from autograde.grading.state import state_folder
-from autograde.grading.words import named
+from autograde.words import named
 
 TOLERANCES = "tolerances.json"
 
@@ -44,7 +44,7 @@ class Version:
 
 
 def versions(lesson: Lesson) -> tuple[Version, ...]:
-    """The version that is built now, then the earlier ones that are kept.
+    """Return the version that is built now, then the earlier ones that are kept.
 
     Raises:
         CourseError: the lesson is not built here.
@@ -102,12 +102,12 @@ def _read(lesson: Lesson, solution: Path, *, kept: bool = False) -> Version:
 
 @lru_cache(maxsize=16)
 def notebook(version: Version) -> NotebookNode:
-    """The notebook that students got."""
+    """Return the notebook that students got."""
     return NotebookNode(nbformat.v4.reads(version.released.decode()))
 
 
 def rules(nb: NotebookNode) -> dict[str, str]:
-    """nbgrader's checksum of each rubric cell, as it was when the notebook was built.
+    """Return nbgrader's checksum of each rubric cell, as it was when the notebook was built.
 
     It is the digest of the cell's text, its name and its points, and stays when a student edits
     the cell.
@@ -121,7 +121,7 @@ def rules(nb: NotebookNode) -> dict[str, str]:
 
 
 def version_of(nb: NotebookNode, among: tuple[Version, ...]) -> Version:
-    """The version that a submission was made from, by the checksums in it.
+    """Find the version that a submission was made from, by the checksums in it.
 
     Raises:
         CourseError: it is none of them, or its exercises had other names or points than those that

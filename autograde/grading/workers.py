@@ -1,6 +1,7 @@
-"""Where work is done: processes of this machine, or a Dask cluster.
+"""Run work in processes of this machine, or on a Dask cluster; either is an `Executor`.
 
-Either is an `Executor`. Work travels as bytes; no file system is shared with a cluster.
+Work travels as plain data; no file system is shared with a cluster. The coordinator, which imports
+this too, needs neither torch nor what renders pages, so the work itself imports late.
 """
 
 import os
@@ -17,7 +18,10 @@ from typing import Any, cast
 
 from autograde import __version__
 from autograde.course import CourseError
-from autograde.grading import task
+from autograde.grading.submission import Graded, Marks, Task
+from autograde.grading.versions import Version
+from autograde.sandbox import template
+from autograde.sandbox.wall import missing
 
 ATTEMPTS = 2
 LONGEST_SECONDS = 600
@@ -26,16 +30,54 @@ LONGEST_SECONDS = 600
 CONNECT_SECONDS = 20
 
 Share = Callable[[Any], Any]
-"""Takes what many pieces of work need, and gives what is to be passed in its place."""
+"""Sends what many pieces of work need; returns what is to be passed in its place."""
 
 _Job = tuple[Future[Any], Callable[[], Any]]
 
 
+def grade(task: Task, versions: tuple[Version, ...]) -> Graded:
+    """Grade a submission, made from one of these versions of its lesson.
+
+    Raises:
+        CourseError: it cannot be graded, or this process may not grade it.
+    """
+    require_same(task.package, task.wall)
+    warm(task.wall)
+    from autograde.grading import pipeline
+
+    return pipeline.grade(task, versions)
+
+
+def page(notebook: bytes, name: str, marks: Marks) -> bytes:
+    """Make the page of a graded notebook again."""
+    from autograde.grading import feedback
+
+    return feedback.page(notebook, name, marks)
+
+
+def warm(wall: bool) -> None:
+    """Start the template of the kernels, which takes longest, then import what grading needs."""
+    if wall:
+        template.current()
+    from autograde.grading import pipeline  # noqa: F401
+
+
+def require_same(package: str, wall: bool) -> None:
+    """Raises CourseError when this process would grade by other rules than the coordinator."""
+    if package != __version__:
+        raise CourseError(
+            f"this worker has version {__version__} of attention-notebooks, the coordinator "
+            f"{package}; give all of them the same"
+        )
+    if wall and (problem := missing()):
+        raise CourseError(f"this worker has no wall: {problem}")
+
+
 @contextmanager
 def on_this_machine(number: int, wall: bool) -> Iterator[tuple[Executor, Share, int]]:
-    """Processes, the first of which warms up at once; they end with this block."""
+    """Start processes, the first of which warms up at once; they end with this block."""
     processes = Processes(number)
-    processes.submit(task.warm, wall)
+    processes.submit(warm, wall)
     try:
         yield processes, lambda shared: shared, number
     finally:  # whoever leaves the block has what was asked for, or wants no more
@@ -44,7 +86,7 @@ def on_this_machine(number: int, wall: bool) -> Iterator[tuple[Executor, Share, 
 
 @contextmanager
 def on_cluster(address: str, wall: bool) -> Iterator[tuple[Executor, Share, int]]:
-    """The executor of a Dask cluster, and how much it does at once.
+    """Connect to a Dask cluster; yield its executor, and how much it does at once.
 
     Raises:
         CourseError: `distributed` is not installed, nobody answers there, no worker is connected,
@@ -64,7 +106,7 @@ def on_cluster(address: str, wall: bool) -> Iterator[tuple[Executor, Share, int]
         threads = client.nthreads()
         if not threads:
             raise CourseError(f"the scheduler at {address} has no workers")
-        client.run(task.require_same, __version__, wall)
+        client.run(require_same, __version__, wall)
 
         def share(shared: Any) -> Any:
             return client.scatter([shared], broadcast=True)[0]
@@ -133,7 +175,7 @@ class _Worker:
         self._ended = False
 
     def run(self, call: Callable[[], Any]) -> Any:
-        """Run it there.
+        """Run a job in the process.
 
         Raises:
             WorkerDied: the process died, or did not end, each time.

@@ -6,7 +6,7 @@ import zipfile
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
-from autograde.grading.words import quoted
+from autograde.words import quoted
 
 FLOOR = 100_000_000
 """Up to so many bytes any ratio is fine: a disk has room for that."""

@@ -12,8 +12,9 @@ from nbgrader.api import BaseCell, Grade, Gradebook
 from autograde.course import CourseError, Lesson
 from autograde.course_config import course_config
 from autograde.grading.gradebook import open_gradebook, rows_of_class
+from autograde.grading.restore import NOTE
 from autograde.grading.state import read_entry
-from autograde.grading.verdicts import NOTE, judged, read_verdicts
+from autograde.grading.verdicts import judged, read_verdicts
 from autograde.rubric.judge import LineVerdict, Verdict
 from autograde.rubric.misconceptions import Belief
 
@@ -27,22 +28,9 @@ SCORED, WAITING, EMPTY = "scored", "waiting", "no answer"
 ANSWER_STATES = (SCORED, WAITING, EMPTY)
 """Of an answer in words: somebody gave a score; somebody is to give one; there is none."""
 
-KINDS = {
-    "The notebook was not handed in": "no notebook was handed in",
-    "was not handed in (found": "no notebook of that name was handed in",
-    "The file is empty": "the file is empty",
-    "The file has": "the file is too large",
-    "The file is not JSON": "the file is not JSON",
-    "The file is JSON, but": "the file is no notebook",
-    "The file is no valid notebook": "the file is no valid notebook",
-    "The notebook ran longer": "the notebook ran too long",
-    "ran too long and did not stop": "a cell ran too long and did not stop",
-    "The kernel died": "the kernel died while the notebook ran",
-    "The kernel sent": "what the kernel sent could not be read",
-    "The judge failed": "the judge failed",
-    "graded without its verdicts": "graded by an earlier version, without verdicts",
-}
-"""What a problem says, and its kind in words without anything of the student's in them."""
+UNKNOWN = "another problem"
+"""The kind of a problem in notebooks that an earlier version graded, which noted none."""
+NO_VERDICTS = "graded without its verdicts"
 
 
 class NothingGraded(CourseError):
@@ -64,6 +52,8 @@ class Answer:
 class Submission:
     """One graded submission. `score` is what counts, lateness taken off.
 
+    The `kind` of a problem holds nothing of the student's, which its words may.
+
     `earlier`: it was made from an earlier version of the lesson, and graded by that one.
     """
 
@@ -72,6 +62,7 @@ class Submission:
     penalty: float = 0.0
     by_hand: float = 0.0
     problem: str = ""
+    kind: str = UNKNOWN
     verdicts: dict[str, Verdict] | None = None
     written: dict[str, Answer] = field(default_factory=dict)
     version: str = "unknown"
@@ -129,11 +120,6 @@ def line_state(verdict: Verdict, line: LineVerdict) -> str:
     return WRONG
 
 
-def kind_of(problem: str) -> str:
-    """A problem's kind, which says nothing about whose it is."""
-    return next((kind for part, kind in KINDS.items() if part in problem), "another problem")
-
-
 def misconceptions(data: ClassData) -> list[tuple[str, Belief, int]]:
     """Return each recognised misconception with its exercise and count, the commonest first."""
     counts: Counter[tuple[str, str]] = Counter()
@@ -150,7 +136,7 @@ def without_names(data: ClassData) -> ClassData:
     """The same class with numbers for students, by score, and kinds in place of problems."""
     ranked = sorted(data.submissions, key=lambda each: -each.score)
     numbered = tuple(
-        replace(each, student=f"student {number}", problem=each.problem and kind_of(each.problem))
+        replace(each, student=f"student {number}", problem=each.problem and each.kind)
         for number, each in enumerate(ranked, start=1)
     )
     missing = tuple(f"submission {n}" for n, _ in enumerate(data.not_graded, start=1))
@@ -194,7 +180,7 @@ def _submissions(lesson: Lesson, gradebook: Gradebook) -> Iterator[Submission]:
             score=max(0.0, saved.score - penalty),
             penalty=penalty,
             by_hand=sum(grade.max_score for grade in grades[student] if grade.needs_manual_grade),
-            problem=note["problem"] or ("" if verdicts else "graded without its verdicts"),
+            problem=note["problem"] or ("" if verdicts else NO_VERDICTS),
             verdicts=verdicts,
             written={
                 grade.name: _answer(grade) for grade in grades[student] if grade.name in names
@@ -204,6 +190,7 @@ def _submissions(lesson: Lesson, gradebook: Gradebook) -> Iterator[Submission]:
             walled=note.get("wall", True),
             earlier=note.get("earlier", False),
             seconds=entry.seconds if entry else None,
+            kind=note.get("kind") or (UNKNOWN if verdicts else NO_VERDICTS),
         )
 
 

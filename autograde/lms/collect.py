@@ -27,8 +27,8 @@ from nbgrader.api import Gradebook, MissingEntry
 from nbgrader.plugins import ExtractorPlugin, FileNameCollectorPlugin
 from traitlets import Int, Unicode
 
-from autograde.grading.words import printable
 from autograde.lms.archives import UNPACKED, BadArchive, Limits, place_for, unpack
+from autograde.words import printable
 
 CANVAS = re.compile(
     r"(?:.*?_)??(?P<late>LATE_)?(?P<student>\d+|anon_[A-Za-z0-9]+)_\d+_(?P<file>.+)"

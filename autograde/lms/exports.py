@@ -18,8 +18,8 @@ from traitlets import Dict
 from autograde.course import CourseError
 from autograde.course_config import course_config
 from autograde.grading.gradebook import open_gradebook
-from autograde.grading.words import printable
 from autograde.lms.spreadsheet import Cell, safe, write_table
+from autograde.words import printable
 
 Table = tuple[list[str], list[list[Cell]]]
 

@@ -5,10 +5,9 @@ from pathlib import Path
 
 from autograde.course import CourseError, Lesson
 from autograde.grading import feedback, pipeline
+from autograde.grading.restore import NOTE, parse_file, restore
 from autograde.grading.state import write_whole
-from autograde.grading.submission import read_submission
-from autograde.grading.task import Marks
-from autograde.grading.verdicts import NOTE
+from autograde.grading.submission import Marks
 from autograde.rubric.judge import Verdict
 from autograde.rubric.panel import headline
 from autograde.rubric.session import PRACTICE_SEED
@@ -41,12 +40,12 @@ def grade_alone(project: Project, path: Path) -> Graded:
         CourseError: it cannot be graded: no notebook, of no lesson here, of another version, or
             no kernel can be started.
     """
-    submission = read_submission(path)
-    if submission.problem:
-        raise CourseError(f"{path} cannot be graded: {submission.problem}")
-    lesson, released, keys = read_lesson(project, handed_out_for(project, path, submission.nb))
-    same_version(lesson, submission.nb, released)
-    nb = pipeline.restore(submission, released)
+    parsed = parse_file(path)
+    if parsed.problem:
+        raise CourseError(f"{path} cannot be graded: {parsed.problem.words}")
+    lesson, released, keys = read_lesson(project, handed_out_for(project, path, parsed.nb))
+    same_version(lesson, parsed.nb, released)
+    nb = restore(parsed, released)
     note = nb.metadata[NOTE]
     note["remark"] = f"{REMARK} {note['remark']}".strip()
     files = {name: file.read_bytes() for file, name in plain_files(path.parent)}

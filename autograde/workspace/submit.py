@@ -13,8 +13,8 @@ from pathlib import Path
 from nbformat import NotebookNode
 
 from autograde.course import CourseError, Lesson, grade_id
+from autograde.grading.restore import Parsed, parse_file, restore
 from autograde.grading.state import write_whole
-from autograde.grading.submission import Submission, read_whole, restore
 from autograde.notebook import standing
 from autograde.workspace.project import Project, handed_out_for, read_lesson, same_version
 
@@ -65,18 +65,18 @@ def choose(project: Project, names: tuple[str, ...]) -> list[Checked]:
 def _check(project: Project, released: Path) -> Checked:
     path = project.working(released)
     checked = Checked(released.parent.name, path)
-    submission = read_whole(path)
-    if submission.problem:
-        checked.refused, checked.begun = submission.problem, path.exists()
+    parsed = parse_file(path, whole=True)
+    if parsed.problem:
+        checked.refused, checked.begun = parsed.problem.words, path.exists()
         return checked
     try:
-        lesson, original, _ = read_lesson(project, handed_out_for(project, path, submission.nb))
-        same_version(lesson, submission.nb, original)
+        lesson, original, _ = read_lesson(project, handed_out_for(project, path, parsed.nb))
+        same_version(lesson, parsed.nb, original)
     except CourseError as error:
         checked.refused = str(error)
         return checked
-    checked.begun, checked.warnings = look(lesson, submission.nb, original)
-    checked.warnings += _unsaved(project, lesson, submission.nb, path)
+    checked.begun, checked.warnings = look(lesson, parsed.nb, original)
+    checked.warnings += _unsaved(project, lesson, parsed.nb, path)
     if _is_old(project, released):
         checked.warnings.append("there is a newer version of the lesson: run autograde update")
     return checked
@@ -110,8 +110,10 @@ def look(lesson: Lesson, nb: NotebookNode, original: NotebookNode) -> tuple[bool
             said.append(f"{written.name}: the question is not answered")
         else:
             begun = True
-    notes = restore(Submission(copy.deepcopy(nb)), original).notes
-    said += [f"{name}: {text}" for name, texts in notes.items() for text in _to_come(texts)]
+    restored = Parsed(copy.deepcopy(nb))
+    restore(restored, original)
+    for name, notes in restored.notes.items():
+        said += [f"{name}: {text}" for text in _to_come(notes)]
     return begun, said
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import nbformat
 
 from autograde.course import CourseError
+from autograde.grading.restore import parse
 from autograde.grading.state import write_whole
-from autograde.grading.submission import parse_whole
 from autograde.notebook.standing import INDEX
 from autograde.workspace.merge import merge
 from autograde.workspace.project import Project
@@ -165,9 +165,9 @@ def _merged(old: bytes, mine: bytes, released: Path) -> tuple[bytes, str]:
         return (new if mine == old else mine), "new version"
     notebooks = []
     for content in (old, mine, new):
-        parsed = parse_whole(content)
+        parsed = parse(content, whole=True)
         if parsed.problem:
-            raise CourseError(parsed.problem)
+            raise CourseError(parsed.problem.words)
         notebooks.append(parsed.nb)
     merged = merge(*notebooks)
     said = [f"new version of {len(merged.taken)} cells, your answers kept"]

@@ -1,4 +1,4 @@
-"""Students' words among the grader's own: never taken for those, never long, never a command.
+"""Students' words among the program's own: quoted, short, and never a command to the terminal.
 
 A terminal obeys escape sequences, and a reader believes a sentence that seems to be the program's.
 """
@@ -10,12 +10,12 @@ LONGEST_LINE = 1_000
 
 
 def quoted(text: object) -> str:
-    """A student's text as a short literal between quotes, with every odd character escaped."""
+    """Return a student's text as a short literal, with every odd character escaped."""
     return repr(_short(str(text), LONGEST))
 
 
 def named(names: Iterable[object], most: int = 5) -> str:
-    """A few names that may be the student's: as they are where Python could use them, or quoted."""
+    """Return a few names that may be the student's: identifiers as they are, others quoted."""
     found = [str(name) for name in names]
     said = [n if n.isidentifier() and len(n) <= LONGEST else quoted(n) for n in found[:most]]
     more = len(found) - len(said)
@@ -23,7 +23,7 @@ def named(names: Iterable[object], most: int = 5) -> str:
 
 
 def printable(text: object) -> str:
-    """A line for the terminal: short, and with every character escaped that is not to be seen."""
+    """Return a short line for the terminal, with every character escaped that is not printable."""
     shown = (c if c.isprintable() else repr(c)[1:-1] for c in _short(str(text), LONGEST_LINE))
     return "".join(shown)
 

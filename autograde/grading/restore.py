@@ -1,0 +1,273 @@
+"""Read a submitted file, whatever it is, and put back the cells that were not the student's."""
+
+import json
+import warnings
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from nbformat import NotebookNode
+
+from autograde.course import grade_id
+from autograde.grading.limits import LIMITS
+from autograde.grading.submission import Problem, Submission, too_large
+from autograde.rubric.text import well_formed
+
+NOTE = "autograde"
+"""The key in a notebook's metadata under which steps leave the problem, notes and verdicts."""
+
+NBGRADER = ("grade_id", "checksum")
+"""What is read of nbgrader's metadata: the lesson knows the rest."""
+
+
+@dataclass
+class Parsed:
+    """A notebook as it was read. `problem` says why it cannot be graded.
+
+    `notes` are for single cells; `remarks` say what was left out of the whole.
+    """
+
+    nb: NotebookNode = field(default_factory=nbformat.v4.new_notebook)
+    problem: Problem | None = None
+    notes: dict[str, list[str]] = field(default_factory=dict)
+    remarks: list[str] = field(default_factory=list)
+
+    def note(self, cell: str, text: str) -> None:
+        self.notes.setdefault(cell, []).append(text)
+
+
+class _Unreadable(Exception):
+    """The file cannot be read; the argument is the problem."""
+
+
+def parse_submission(submission: Submission) -> Parsed:
+    """Parse the notebook of a submission."""
+    if submission.problem:
+        return Parsed(problem=submission.problem)
+    parsed = parse(submission.files[f"{submission.lesson.notebook}.ipynb"])
+    if submission.remark:
+        parsed.remarks.insert(0, submission.remark)
+    return parsed
+
+
+def parse(content: bytes, *, whole: bool = False) -> Parsed:
+    """Parse a notebook file; without a readable notebook there is an empty one and the problem.
+
+    Of a cell only its kind and text are read, and which cell of the lesson it was: nothing else of
+    a file takes part in grading, so nothing else in it can do harm.
+
+    Args:
+        whole: keep all that is in the file, for the student's own copy.
+    """
+    try:
+        plain = _json(content)
+        return Parsed(_valid(plain)) if whole else _within_limits(_cells(plain))
+    except _Unreadable as error:
+        return Parsed(problem=error.args[0])
+
+
+def parse_file(path: Path, *, whole: bool = False) -> Parsed:
+    """Parse a notebook from its place on disk."""
+    if not path.is_file() or path.is_symlink():
+        words = "The notebook was not handed in."
+        return Parsed(problem=Problem("no notebook was handed in", words))
+    if (size := path.stat().st_size) > LIMITS.file_bytes:
+        return Parsed(problem=too_large(size))
+    try:
+        return parse(path.read_bytes(), whole=whole)
+    except OSError as error:
+        return Parsed(problem=Problem("the file cannot be read", str(error)))
+
+
+def _json(data: bytes) -> dict[str, Any]:
+    if not data:
+        raise _Unreadable(Problem("the file is empty", "The file is empty."))
+    if len(data) > LIMITS.file_bytes:
+        raise _Unreadable(too_large(len(data)))
+    try:
+        content = json.loads(data.decode("utf-8-sig"))
+    except (ValueError, RecursionError) as error:
+        words = f"The file is not JSON, so it is no notebook: {error}"
+        raise _Unreadable(Problem("the file is not JSON", words)) from error
+    if not isinstance(content, dict) or not isinstance(content.get("nbformat"), int):
+        words = "The file is JSON, but not a notebook."
+        raise _Unreadable(Problem("the file is no notebook", words))
+    return content
+
+
+def _valid(content: dict[str, Any]) -> NotebookNode:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # nbformat warns of what it repairs
+            nb = nbformat.convert(nbformat.reader.reads(json.dumps(content)), 4)
+            _, nb = nbformat.validator.normalize(nb, relax_add_props=True)
+            nbformat.validate(nb, relax_add_props=True)
+    except Exception as error:  # nbformat raises many kinds, also KeyError and AttributeError
+        first = (str(error).splitlines() or [type(error).__name__])[0][:200]
+        raise _not_valid(first) from error
+    return NotebookNode(nb)
+
+
+def _not_valid(why: str) -> _Unreadable:
+    words = f"The file is no valid notebook: {why}"
+    return _Unreadable(Problem("the file is no valid notebook", words))
+
+
+def _cells(content: dict[str, Any]) -> list[NotebookNode]:
+    """Return the cells of a notebook of any version; before version 4 they lie on worksheets."""
+    sheets = content.get("worksheets") if content["nbformat"] < 4 else [content]
+    return [
+        _cell(cell)
+        for sheet in _list(sheets)
+        for cell in _list(sheet.get("cells") if isinstance(sheet, dict) else None)
+    ]
+
+
+def _list(value: object) -> list[Any]:
+    if not isinstance(value, list):
+        raise _not_valid("it has no list of cells.")
+    return value
+
+
+def _cell(cell: object) -> NotebookNode:
+    """Return a cell with only its kind, its text, and which of the lesson's cells it was."""
+    if not isinstance(cell, dict):
+        raise _not_valid(f"a cell is of the kind {type(cell).__name__}.")
+    source = cell.get("source", cell.get("input", ""))
+    if isinstance(source, list) and all(isinstance(line, str) for line in source):
+        source = "".join(source)
+    if not isinstance(source, str):
+        raise _not_valid(f"a cell's text is of the kind {type(source).__name__}.")
+    kind = cell.get("cell_type")
+    read = {
+        "cell_type": kind if kind in ("code", "raw") else "markdown",
+        "metadata": _metadata(cell.get("metadata")),
+        "source": well_formed(source),
+    }
+    if kind == "code":
+        read |= {"outputs": [], "execution_count": None}
+    return NotebookNode(nbformat.from_dict(read))
+
+
+def _metadata(given: object) -> dict[str, Any]:
+    """Return a cell's name and checksum, and that its code is folded."""
+    read: dict[str, Any] = {}
+    if not isinstance(given, dict):
+        return read
+    about, view = given.get("nbgrader"), given.get("jupyter")
+    if isinstance(about, dict) and isinstance(about.get("grade_id"), str):
+        read["nbgrader"] = {
+            key: well_formed(about[key]) for key in NBGRADER if isinstance(about.get(key), str)
+        }
+    if isinstance(view, dict) and view.get("source_hidden") is True:
+        read["jupyter"] = {"source_hidden": True}
+    return read
+
+
+def _within_limits(cells: list[NotebookNode]) -> Parsed:
+    """Keep the cells that there is room for, the lesson's own first."""
+    parsed = Parsed()
+    last = {name: number for number, cell in enumerate(cells) if (name := grade_id(cell))}
+    own = set(last.values())
+    order = sorted(range(len(cells)), key=lambda number: (number not in own, number))
+    chars, text_chars, kept = LIMITS.source_chars, LIMITS.text_chars, order[: LIMITS.cells]
+    remarks = {}  # each once, in order
+    for number in kept:
+        cell = cells[number]
+        if cell.cell_type != "code":
+            room = max(0, min(LIMITS.text_cell_chars, text_chars, chars))
+            if len(cell.source) > room:
+                cell.source = f"{cell.source[:room]}\n\n[cut off]"
+                remarks["A long text was cut off."] = True
+            text_chars -= len(cell.source)
+        elif len(cell.source) > chars:
+            cell.source = f"# {len(cell.source)} characters of code are too many; not run"
+            remarks["A cell with very much code was not run."] = True
+        chars -= len(cell.source)
+    if left := len(cells) - len(kept):
+        remarks[f"The notebook has {len(cells)} cells; {left} were left out."] = True
+    parsed.remarks = list(remarks)
+    parsed.nb.cells = [cells[number] for number in sorted(kept)]
+    return parsed
+
+
+def restore(parsed: Parsed, released: NotebookNode) -> NotebookNode:
+    """Put back what the lesson owns: rubric cells, locked cells, names, kinds and points.
+
+    The student's answers stay. The notebook carries a note on what was changed and what was wrong.
+    """
+    nb = parsed.nb
+    nb.metadata = nbformat.from_dict(released.metadata)
+    nb.nbformat, nb.nbformat_minor = 4, 5
+    owned = {name: cell for cell in released.cells if (name := grade_id(cell))}
+    _forget_outputs_and_claims(parsed, set(owned))
+    at = {name: cell for cell in nb.cells if (name := grade_id(cell))}
+    place = -1
+    for name, original in owned.items():
+        if name in at:
+            _restore_cell(parsed, at[name], original)
+            place = next(i for i, cell in enumerate(nb.cells) if cell is at[name])
+            continue
+        if not parsed.problem:
+            parsed.note(name, "the cell was deleted; it was put back")
+        place += 1
+        nb.cells.insert(place, _replacement(original))
+    for number, cell in enumerate(nb.cells):
+        cell["id"] = grade_id(cell) or f"cell-{number}"
+    nb.metadata[NOTE] = {
+        "problem": parsed.problem.words if parsed.problem else "",
+        "kind": parsed.problem.kind if parsed.problem else "",
+        "notes": parsed.notes,
+        "remark": " ".join(parsed.remarks),
+    }
+    return nb
+
+
+def _forget_outputs_and_claims(parsed: Parsed, owned: set[str]) -> None:
+    """Clear outputs, and the names of cells that are not the lesson's or stand twice."""
+    seen: set[str] = set()
+    for cell in reversed(parsed.nb.cells):
+        if cell.cell_type == "code":
+            cell.outputs, cell.execution_count = [], None
+        name = grade_id(cell)
+        if name is None:
+            cell.metadata.pop("nbgrader", None)
+        elif name not in owned or name in seen:
+            if name in seen:
+                parsed.note(name, "the cell stands there twice; the last one counts")
+            del cell.metadata["nbgrader"]
+        else:
+            seen.add(name)
+
+
+def _is_students(original: NotebookNode) -> bool:
+    return bool(original.metadata["nbgrader"].get("solution"))
+
+
+def _replacement(original: NotebookNode) -> NotebookNode:
+    """Return a deleted cell, to be put back; a deleted answer comes back empty.
+
+    The answer may stand in another cell, and the stub would overwrite it.
+    """
+    cell = NotebookNode(nbformat.from_dict(original))
+    if _is_students(original):
+        cell.source = ""
+    return cell
+
+
+def _restore_cell(parsed: Parsed, cell: NotebookNode, original: NotebookNode) -> None:
+    name = grade_id(original) or ""
+    if cell.cell_type != original.cell_type:
+        parsed.note(
+            name,
+            f"the cell had become {cell.cell_type}; it was turned back into {original.cell_type}",
+        )
+        source = cell.source
+        cell.clear()
+        cell.update(nbformat.from_dict(original))
+        cell.source = source
+    cell.metadata = nbformat.from_dict(original.metadata)
+    if not _is_students(original) and cell.source != original.source:
+        parsed.note(name, "the cell was changed; the original was put back")
+        cell.source = original.source

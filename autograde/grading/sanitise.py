@@ -1,0 +1,248 @@
+"""Make what a student wrote and a kernel sent harmless, before any page shows it.
+
+Outputs keep text and PNG pictures. Text cells keep the HTML that is needed to read them.
+Formgrader is a page with a grader's rights: a click on an element of a certain class saves a score,
+and a field is found by its id. So no attribute stays by which a page finds or shows an element.
+"""
+
+import base64
+import binascii
+import re
+import struct
+from html import escape
+from typing import Any
+from urllib.parse import urlsplit
+
+import nh3
+from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
+from nbformat import NotebookNode
+
+from autograde.grading.limits import LIMITS
+from autograde.rubric.recording import FIGURE_MIME, MIME
+from autograde.rubric.text import well_formed
+
+Figures = dict[str, NotebookNode]
+"""Pictures as outputs, by the key of what they show."""
+
+BASE64 = re.compile(r"[A-Za-z0-9+/=\s]*")
+PNG = "image/png"
+KEPT = ("text/plain", PNG, FIGURE_MIME, MIME)
+MAX_WIDTH = 840
+"""Pixels: the room in Formgrader's column. Figures have more than twice as many, to be sharp."""
+ERROR_CHARS = 2_000
+LAST_LINES = 50
+CUT_OFF = "[cut off]"
+
+# Headings, paragraphs, lists, tables, code and emphasis are what lessons and answers need.
+TAGS = (
+    {"h1", "h2", "h3", "h4", "h5", "h6", "p", "br", "hr", "blockquote", "ul", "ol", "li"}
+    | {"table", "thead", "tbody", "tr", "th", "td", "pre", "code", "span", "div"}
+    | {"em", "strong", "del", "sub", "sup"}
+)
+STUDENTS = nh3.Cleaner(
+    tags=TAGS | {"a"},
+    attributes={"*": set(), "a": {"href"}, "th": {"scope"}},
+    set_tag_attribute_values={"a": {"target": "_blank"}},
+    link_rel="noopener noreferrer",
+    url_schemes={"https", "http"},
+    url_relative="deny",
+)
+OFFLINE = nh3.Cleaner(tags=TAGS, attributes={"*": {"class"}, "th": {"scope"}}, link_rel=None)
+LINK = re.compile(r'(<a href="([^"]*)"[^>]*>)(.*?)</a>', re.DOTALL)
+MATH_THAT_ACTS = re.compile(
+    r"\\(href|url|require|class|cssId|style|data|unicode|html\w*|mmlToken|bbox|enclose|"
+    r"[bx]?cancel(?:to)?|texttip|mathtip|toggle|label|(?:eq)?ref|includegraphics|"
+    r"(?:re|provide)?new(?:command|environment)|[gex]?def|let|DeclareMathOperator)(?![A-Za-z])"
+)
+"""TeX commands with which MathJax makes links, styles, identifiers, and names for those."""
+
+
+def plain_content(kind: str, content: dict[str, Any]) -> dict[str, Any]:
+    """Return the parts of an output message that are used, as text that every file can hold."""
+    if kind == "stream":
+        name = "stderr" if content.get("name") == "stderr" else "stdout"
+        text = _text(content.get("text"))[: LIMITS.output_chars + 1]  # one more shows it is cut
+        return {"name": name, "text": text}
+    if kind == "error":
+        lines = content.get("traceback")
+        last = lines[-LAST_LINES:] if isinstance(lines, list) else []
+        return {
+            "ename": _cut(_text(content.get("ename")), ERROR_CHARS),
+            "evalue": _cut(_text(content.get("evalue")), ERROR_CHARS),
+            "traceback": [_cut(_text(line), LIMITS.output_chars) for line in last],
+        }
+    data, about = _dict(content.get("data")), _dict(content.get("metadata"))
+    kept = {mime: _text(data[mime]) for mime in KEPT if isinstance(data.get(mime), str)}
+    if "text/plain" in kept:
+        kept["text/plain"] = _cut(kept["text/plain"], LIMITS.output_chars)
+    picture = _details(_dict(about.get(PNG)))
+    read: dict[str, Any] = {"data": kept, "metadata": {PNG: picture} if picture else {}}
+    if isinstance(transient := content.get("transient"), dict):
+        read["transient"] = {"display_id": str(transient.get("display_id") or "")[:ERROR_CHARS]}
+    if kind == "execute_result":
+        read["execution_count"] = content.get("execution_count")
+    return read
+
+
+def _details(given: dict[Any, Any]) -> dict[str, str | int]:
+    """Return a picture's text alternative, and its width as far as a page has room."""
+    kept: dict[str, str | int] = {}
+    alt, width = given.get("alt"), given.get("width")
+    if isinstance(alt, str):
+        kept["alt"] = _cut(_text(alt), ERROR_CHARS)
+    if type(width) is int and width > 0:
+        kept["width"] = min(width, MAX_WIDTH)
+    return kept
+
+
+def _dict(given: object) -> dict[Any, Any]:
+    return given if isinstance(given, dict) else {}
+
+
+def _text(given: object) -> str:
+    return well_formed(given) if isinstance(given, str) else ""
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[:most]}\n{CUT_OFF}"
+
+
+def as_on_a_terminal(text: str) -> str:
+    """Apply carriage returns and backspaces, in time that grows with the length of the text."""
+    return "\n".join(map(_line, text.split("\n")))
+
+
+def _line(line: str) -> str:
+    line = line.rstrip("\r").rpartition("\r")[2]
+    if "\b" not in line:
+        return line
+    shown: list[str] = []
+    for character in line:
+        if character != "\b":
+            shown.append(character)
+        elif shown:
+            shown.pop()
+    return "".join(shown)
+
+
+def sanitise_outputs(nb: NotebookNode, figures: Figures) -> None:
+    """Keep text and PNG pictures, with their text alternative and width, as far as there is room.
+
+    Args:
+        figures: pictures that a kernel may name instead of drawing them.
+    """
+    room = _Room()
+    for cell in nb.cells:
+        if cell.cell_type == "code":
+            left = dict(figures)  # each once: a name is short, and what it stands for is not
+            kept = (_reduced(_with_picture(output, left)) for output in cell.outputs)
+            found = [output for output in kept if output is not None]
+            cell.outputs = [output for output in found if room.takes(output)]
+            if len(cell.outputs) < len(found):
+                cell.outputs.append(NotebookNode(output_type="stream", name="stdout", text=CUT_OFF))
+
+
+class _Room:
+    """The room that is left on a notebook's page."""
+
+    def __init__(self) -> None:
+        self.chars, self.pictures = LIMITS.page_chars, LIMITS.pictures
+        self.picture_bytes = LIMITS.picture_bytes
+
+    def takes(self, output: NotebookNode) -> bool:
+        """Take an output's room, if there is enough."""
+        data = output.get("data", {})
+        text = [output.get("text", ""), *output.get("traceback", []), data.get("text/plain", "")]
+        chars, picture = sum(map(len, text)), len(data.get(PNG, ""))
+        if chars > self.chars or picture > self.picture_bytes or (picture and not self.pictures):
+            return False
+        self.chars -= chars
+        self.picture_bytes -= picture
+        self.pictures -= bool(picture)
+        return True
+
+
+def _with_picture(output: NotebookNode, figures: Figures) -> NotebookNode:
+    """Give an output the picture that it names, if there is one of that name; take it out."""
+    key = output.get("data", {}).get(FIGURE_MIME)
+    if not isinstance(key, str) or key not in figures:
+        return output
+    picture = figures.pop(key)
+    data = {**output.data, PNG: picture.data[PNG]}
+    about = {**_dict(output.metadata.get(PNG)), "width": picture.metadata[PNG]["width"]}
+    return NotebookNode(output, data=data, metadata={PNG: about})
+
+
+def _reduced(output: NotebookNode) -> NotebookNode | None:
+    kind = output.output_type
+    if kind not in ("stream", "error", "display_data", "execute_result"):
+        return None
+    content = plain_content(kind, output)
+    if kind == "stream":
+        text = _cut(_text(output.text), LIMITS.output_chars)
+        return NotebookNode(output_type=kind, name=content["name"], text=text)
+    if kind == "error":
+        return NotebookNode(output_type=kind, **content)
+    data, metadata = content["data"], {}
+    shown = {"text/plain": data["text/plain"]} if "text/plain" in data else {}
+    if _is_small_picture(data.get(PNG, "")):
+        shown[PNG], metadata = data[PNG], content["metadata"]
+    if not shown:
+        return None
+    return NotebookNode(output_type="display_data", data=shown, metadata=metadata)
+
+
+def _is_small_picture(text: str) -> bool:
+    """Return whether this is base64 of a PNG with no more pixels than a page may hold."""
+    if not text or not BASE64.fullmatch(text):
+        return False
+    try:
+        head = base64.b64decode("".join(text[:64].split())[:32])
+        width, height = struct.unpack(">II", head[16:24])
+    except (binascii.Error, struct.error):
+        return False
+    return head.startswith(b"\x89PNG") and 0 < width * height <= LIMITS.picture_pixels
+
+
+def sanitise_text(nb: NotebookNode, released: NotebookNode) -> None:
+    """Replace every text cell that is not the lesson's own by what is harmless in it."""
+    own = {cell.source.strip() for cell in released.cells if cell.cell_type == "markdown"} | {""}
+    for cell in nb.cells:
+        if cell.cell_type == "code":
+            continue
+        # nbgrader puts locked cells back, a question with the marking scheme that students lack
+        locked = cell.metadata.get("nbgrader", {}).get("locked", False)
+        if cell.cell_type == "raw":  # pages show a raw cell as it is
+            cell.cell_type = "markdown"
+            cell.source = _as_block(f"<pre>{escape(cell.source)}</pre>")
+        elif cell.source.strip() not in own and not locked:
+            cell.source = _as_block(MarkdownWithMath(renderer=_Renderer()).render(cell.source))
+
+
+class _Renderer(IPythonRenderer):
+    """Markdown as HTML in which a picture is a word: no page of ours loads one, or has room."""
+
+    def __init__(self) -> None:
+        super().__init__(escape=False, exclude_anchor_links=True)
+
+    def image(self, text: str, url: str, title: str | None = None) -> str:
+        return f"<em>[picture: {escape(text) or 'without words'}]</em>"
+
+
+def _as_block(html: str) -> str:
+    """Return harmless HTML as one line of Markdown, so that it is not read as Markdown again.
+
+    It has no script, style or picture. A link opens apart and shows its host.
+    """
+    html = MATH_THAT_ACTS.sub(r" \1", LINK.sub(_with_its_host, STUDENTS.clean(html)))
+    return f"<div>{html}</div>".replace("\n", "&#10;")
+
+
+def _with_its_host(link: re.Match[str]) -> str:
+    host = urlsplit(link[2]).hostname or "elsewhere"
+    return f"{link[1]}{link[3]}</a> ({escape(host)})"
+
+
+def offline(html: str) -> str:
+    """Return HTML for a page without links and pictures; classes stay, which colour code."""
+    return OFFLINE.clean(html)
