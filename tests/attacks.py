@@ -269,7 +269,7 @@ ATTACKS: dict[str, tuple[str, str]] = {
     "reads_by_an_escape": (
         "!cat COURSE/gradebook.db COURSE/source/*/*.py ../../*/*/*.ipynb > found 2> /dev/null\n"
         "raise RuntimeError(f'found {open(\"found\").read()!r}')",
-        "RuntimeError: found &#39;&#39;",
+        "RuntimeError: found ''",
     ),
     "reads_the_parent": ("open('/proc/1/mem', 'rb').read(1)", "PermissionError"),
     "reads_files_beside": (

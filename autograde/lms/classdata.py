@@ -4,12 +4,14 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
-from nbgrader.api import BaseCell, Grade, Gradebook
+from nbgrader.api import BaseCell, Grade, Gradebook, Student
 
-from autograde.course import CourseError, Lesson
+from autograde.course import CourseError, Lesson, lessons
 from autograde.course_config import course_config
 from autograde.grading.gradebook import open_gradebook, rows_of_class
 from autograde.grading.restore import NOTE
@@ -53,7 +55,8 @@ class Submission:
     """One graded submission. `score` is what counts, lateness taken off.
 
     The `kind` of a problem holds nothing of the student's, which its words may.
-
+    `by_hand` are the points that wait for a person, `held` what the score has of them already.
+    `before` is the share of the points in earlier lessons, None where there was none.
     `earlier`: it was made from an earlier version of the lesson, and graded by that one.
     """
 
@@ -61,6 +64,8 @@ class Submission:
     score: float
     penalty: float = 0.0
     by_hand: float = 0.0
+    held: float = 0.0
+    before: float | None = None
     problem: str = ""
     kind: str = UNKNOWN
     verdicts: dict[str, Verdict] | None = None
@@ -81,6 +86,11 @@ class Submission:
         """Whether it was handed in, could be run, and no exercise was tried."""
         return bool(self.verdicts) and not self.problem and not self.judged
 
+    @property
+    def broken(self) -> bool:
+        """Whether a problem kept every exercise from being judged."""
+        return bool(self.problem and self.verdicts) and not self.judged
+
     def state(self, line: Line) -> str:
         verdict = (self.verdicts or {}).get(line[0])
         found = [each for each in verdict.lines if each.name == line[1]] if verdict else []
@@ -89,17 +99,28 @@ class Submission:
 
 @dataclass(frozen=True)
 class ClassData:
-    """A lesson's graded submissions, and the folders that are there but were not graded."""
+    """A lesson's graded submissions, and the folders that are there but were not graded.
+
+    `absent` are students whom the gradebook knows and who submitted nothing.
+    """
 
     lesson: Lesson
     submissions: tuple[Submission, ...]
     not_graded: tuple[str, ...] = ()
+    absent: tuple[str, ...] = ()
+
+    def share(self, submission: Submission) -> float | None:
+        """The score as a share of the points that are marked; None for a broken file."""
+        marked = self.lesson.points - submission.by_hand
+        if submission.broken or marked <= 0:
+            return None
+        return max(0.0, submission.score - submission.held) / marked
 
     @property
     def judged(self) -> tuple[Submission, ...]:
         return tuple(each for each in self.submissions if each.judged)
 
-    @property
+    @cached_property
     def lines(self) -> dict[Line, float]:
         """Every rubric line and its points, exercises in the lesson's order."""
         order = {exercise.name: i for i, exercise in enumerate(self.lesson.exercises)}
@@ -140,7 +161,8 @@ def without_names(data: ClassData) -> ClassData:
         for number, each in enumerate(ranked, start=1)
     )
     missing = tuple(f"submission {n}" for n, _ in enumerate(data.not_graded, start=1))
-    return ClassData(data.lesson, numbered, missing)
+    absent = tuple(f"absent {n}" for n, _ in enumerate(data.absent, start=1))
+    return ClassData(data.lesson, numbered, missing, absent)
 
 
 def read_class(lesson: Lesson) -> ClassData:
@@ -152,6 +174,7 @@ def read_class(lesson: Lesson) -> ClassData:
     """
     with open_gradebook(course_config(lesson.root)) as gradebook:
         found = tuple(_submissions(lesson, gradebook))
+        known = {student for (student,) in gradebook.db.query(Student.id)}
     graded = {submission.student for submission in found}
     folders = sorted((lesson.root / "submitted").glob(f"*/{lesson.name}"))
     not_graded = tuple(path.parent.name for path in folders if path.parent.name not in graded)
@@ -159,13 +182,14 @@ def read_class(lesson: Lesson) -> ClassData:
         raise NothingGraded(
             f"no submission of {lesson.name} is graded. Run: autograde grade {lesson.name}"
         )
-    return ClassData(lesson, found, not_graded)
+    return ClassData(lesson, found, not_graded, tuple(sorted(known - graded - {*not_graded})))
 
 
 def _submissions(lesson: Lesson, gradebook: Gradebook) -> Iterator[Submission]:
     if lesson.name not in {assignment.name for assignment in gradebook.assignments}:
         return
     grades = _grades(lesson, gradebook)
+    before = _before(lesson, gradebook)
     names = {written.name for written in lesson.written}
     for saved in gradebook.assignment_submissions(lesson.name):
         student = saved.student.id
@@ -175,11 +199,14 @@ def _submissions(lesson: Lesson, gradebook: Gradebook) -> Iterator[Submission]:
         entry = read_entry(lesson.root, lesson.name, student)
         penalty = saved.late_submission_penalty or 0.0
         verdicts = read_verdicts(note)
+        waiting = [grade for grade in grades[student] if grade.needs_manual_grade]
         yield Submission(
             student=student,
             score=max(0.0, saved.score - penalty),
             penalty=penalty,
-            by_hand=sum(grade.max_score for grade in grades[student] if grade.needs_manual_grade),
+            by_hand=sum(grade.max_score for grade in waiting),
+            held=sum(grade.score for grade in waiting),
+            before=before.get(student),
             problem=note["problem"] or ("" if verdicts else NO_VERDICTS),
             verdicts=verdicts,
             written={
@@ -204,6 +231,21 @@ def _grades(lesson: Lesson, gradebook: Gradebook) -> dict[str, list[Any]]:
     for row in rows_of_class(gradebook, lesson, Grade, *columns):
         found[row[0]].append(row)
     return found
+
+
+def _before(lesson: Lesson, gradebook: Gradebook) -> dict[str, float]:
+    """The mean share of the points in earlier lessons, by student.
+
+    A lesson without any points does not count: the file may have been broken.
+    """
+    shares: dict[str, list[float]] = defaultdict(list)
+    names = [*lessons(lesson.root)]
+    for name in names[: names.index(lesson.name)]:
+        for student, grades in _grades(lessons(lesson.root)[name], gradebook).items():
+            marked = [grade for grade in grades if not grade.needs_manual_grade]
+            if earned := sum(grade.score for grade in marked):
+                shares[student].append(earned / sum(grade.max_score for grade in marked))
+    return {student: fmean(found) for student, found in shares.items()}
 
 
 def _answer(grade: Any) -> Answer:

@@ -15,7 +15,6 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from autograde.lms.classdata import STATES, ClassData, Submission
-from autograde.rubric.panel import number
 
 COLOURS = ("#eef3f6", "#7c8994", "#4e180a")
 """Of the states, in their order: from light to dark, so that they differ in grey as well."""
@@ -35,25 +34,25 @@ class Picture:
     words: str
 
 
-def distribution(scores: list[float], max_score: float) -> Picture:
-    """How many students have which score."""
-    step = max(1, math.ceil(max_score / 25))
-    edges = [*range(0, math.ceil(max_score) + step, step)]
+def distribution(shares: list[float]) -> Picture:
+    """How many students have which share of the points."""
     figure = Figure(figsize=(8, 3.2))
     axes = figure.subplots()
-    seaborn.histplot(scores, bins=edges, ax=axes, color="#2f6f8f", edgecolor="white")
-    axes.axvline(median(scores), color="black", linestyle="--", linewidth=1.2)
+    percent = [100 * share for share in shares]
+    edges = [*range(0, max(100, math.ceil(max(percent))) + 5, 5)]
+    seaborn.histplot(percent, bins=edges, ax=axes, color="#2f6f8f", edgecolor="white")
+    axes.axvline(median(percent), color="black", linestyle="--", linewidth=1.2)
     axes.annotate(
-        "median", (median(scores), 1), (0, 2), xycoords=("data", "axes fraction"),
+        "median", (median(percent), 1), (0, 2), xycoords=("data", "axes fraction"),
         textcoords="offset points", ha="center", fontsize=9,
     )  # fmt: skip
-    axes.set(xlabel=f"score, of {number(max_score)}", ylabel="students", xlim=(0, edges[-1]))
+    axes.set(xlabel="percent of the points", ylabel="students", xlim=(0, edges[-1]))
     axes.yaxis.set_major_locator(MaxNLocator(integer=True))
     seaborn.despine(figure)
     words = (
-        f"Histogram of {len(scores)} scores out of {number(max_score)}: from "
-        f"{number(min(scores))} to {number(max(scores))}, mean {number(fmean(scores))}, "
-        f"median {number(median(scores))}."
+        f"Histogram of {len(shares)} scores in percent of the points: from "
+        f"{min(shares):.0%} to {max(shares):.0%}, mean {fmean(shares):.0%}, "
+        f"median {median(shares):.0%}."
     )
     return Picture(_address(figure), words)
 

@@ -10,6 +10,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from autograde.course import Lesson
+from autograde.grading.verdicts import judged
 from autograde.lms.classdata import (
     ANSWER_STATES,
     BLANK,
@@ -25,11 +26,15 @@ from autograde.lms.classdata import (
     without_names,
 )
 from autograde.lms.spreadsheet import write_table
+from autograde.report.actions import FALLEN, talk_to, teach_again
 from autograde.report.charts import Picture, distribution, heatmap
 from autograde.report.itemstats import FEWEST, ItemStatistics, item_statistics
+from autograde.rubric.judge import Verdict
 from autograde.rubric.panel import inline, number
 
 TEMPLATES = Path(__file__).parent
+SOLVED, PARTLY, NO_POINTS, NOT_TRIED = "solved", "partly", "no points", "not tried"
+OUTCOMES = (SOLVED, PARTLY, NO_POINTS, NOT_TRIED)
 LETTERS = {RIGHT: "R", BLANK: "–", WRONG: "W"}  # noqa: RUF001
 
 
@@ -42,6 +47,17 @@ class LineRow:
     name: str
     counts: dict[str, int]
     statistics: ItemStatistics
+
+
+@dataclass(frozen=True)
+class ExerciseRow:
+    """An exercise as the report shows it: its mean share of the points, and how it was solved."""
+
+    name: str
+    points: float
+    mean: float | None
+    counts: dict[str, int]
+    lines: list[LineRow]
 
 
 @dataclass(frozen=True)
@@ -103,6 +119,32 @@ def line_rows(data: ClassData) -> list[LineRow]:
     ]
 
 
+def exercise_rows(data: ClassData, lines: list[LineRow]) -> list[ExerciseRow]:
+    """Every exercise over the submissions whose file is not broken, with its lines."""
+    whole = [each.verdicts or {} for each in data.submissions if not each.broken]
+    rows = []
+    for exercise in data.lesson.exercises:
+        found = [each[exercise.name] for each in whole if exercise.name in each]
+        rows.append(
+            ExerciseRow(
+                exercise.name,
+                exercise.points,
+                fmean(each.points / each.max_points for each in found) if found else None,
+                Counter(map(_outcome, found)),
+                [line for line in lines if line.exercise == exercise.name],
+            )
+        )
+    return rows
+
+
+def _outcome(verdict: Verdict) -> str:
+    if verdict.passed:
+        return SOLVED
+    if not judged(verdict):
+        return NOT_TRIED
+    return PARTLY if verdict.points else NO_POINTS
+
+
 def written_rows(data: ClassData) -> list[WrittenRow]:
     """Every question answered in words, over all submissions."""
     rows = []
@@ -135,22 +177,29 @@ def render(data: ClassData, *, anonymous: bool = False) -> str:
         trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
     environment.filters["number"] = number
+    environment.filters["percent"] = "{:.0%}".format
     environment.filters["inline"] = lambda text: Markup(inline(text))  # noqa: S704 (it escapes)
     ranked = sorted(data.submissions, key=lambda each: -each.score)
-    scores = [each.score for each in ranked]
+    shares = [share for each in ranked if (share := data.share(each)) is not None]
+    lines = line_rows(data)
     return environment.get_template("class_report.html.j2").render(
         lesson=data.lesson,
         anonymous=anonymous,
         submissions=ranked,
-        scores=_score_facts(scores),
-        bins=_bins(scores, data.lesson.points),
-        score_picture=distribution(scores, data.lesson.points),
+        topics=teach_again(data),
+        talk=talk_to(data),
+        fallen=FALLEN,
+        scores=_score_facts(shares),
+        bins=_bins(shares),
+        score_picture=distribution(shares) if shares else None,
         heatmap=_heatmap(data, ranked),
-        lines=line_rows(data),
+        exercises=exercise_rows(data, lines),
+        outcomes=OUTCOMES,
+        lines=lines,
         written=written_rows(data),
         answer_states=ANSWER_STATES,
         answer_text=answer_text,
-        letters=[[LETTERS[each.state(line)] for line in data.lines] for each in ranked],
+        letters=[_letters(data, each) for each in ranked],
         states=STATES,
         legend=LETTERS,
         fewest=FEWEST,
@@ -166,21 +215,30 @@ def _heatmap(data: ClassData, ranked: list[Submission]) -> Picture | None:
     return heatmap(data, judged) if judged else None
 
 
-def _score_facts(scores: list[float]) -> dict[str, str]:
+def _letters(data: ClassData, submission: Submission) -> list[str]:
+    """A letter for each line, in one word for each exercise."""
+    words: dict[str, str] = {}
+    for line in data.lines:
+        words[line[0]] = words.get(line[0], "") + LETTERS[submission.state(line)]
+    return list(words.values())
+
+
+def _score_facts(shares: list[float]) -> dict[str, float]:
+    if not shares:
+        return {}
     return {
-        "students": str(len(scores)),
-        "mean": number(fmean(scores)),
-        "median": number(median(scores)),
-        "standard deviation": number(pstdev(scores)),
-        "lowest": number(min(scores)),
-        "highest": number(max(scores)),
+        "mean": fmean(shares),
+        "median": median(shares),
+        "standard deviation": pstdev(shares),
+        "lowest": min(shares),
+        "highest": max(shares),
     }
 
 
-def _bins(scores: list[float], max_score: float) -> list[tuple[str, int]]:
+def _bins(shares: list[float]) -> list[tuple[str, int]]:
     """How many students have at least so many tenths of the points."""
-    shares = Counter(min(9, int(10 * score / max_score)) for score in scores)
-    return [(f"{10 * i} to {10 * i + 10} %", shares[i]) for i in range(10)]
+    tenths = Counter(min(9, int(10 * share + 1e-9)) for share in shares)
+    return [(f"{10 * i} to {10 * i + 10} %", tenths[i]) for i in range(10)]
 
 
 def _how(data: ClassData) -> dict[str, Any]:
@@ -188,6 +246,7 @@ def _how(data: ClassData) -> dict[str, Any]:
     graded = [each for each in data.submissions if each.verdicts]
     times = sorted(each.seconds for each in graded if each.seconds is not None)
     return {
+        "broken": sum(each.broken for each in data.submissions),
         "versions": Counter(each.version for each in data.submissions),
         "earlier": sum(each.earlier for each in data.submissions),
         "walled": sum(each.walled for each in data.submissions),

@@ -1,0 +1,112 @@
+"""What a class report tells a teacher to do: what to teach again, and whom to talk to."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import nbformat
+
+from autograde.course import Lesson, grade_id
+from autograde.grading.verdicts import judged
+from autograde.lms.classdata import WRONG, ClassData, Submission, line_state
+from autograde.rubric.judge import Verdict
+
+MOST_TOPICS = 3
+FALLEN = 0.25
+"""So large a loss, as a share of the points, against the student's own earlier lessons."""
+
+HEADING = re.compile(r"^##? +(.+)$", re.MULTILINE)
+FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Topic:
+    """A misconception or a rubric line, how many students have it, and the points they lost.
+
+    `hint` is empty for a line. `part` is the heading that the exercise stands under.
+    """
+
+    exercise: str
+    what: str
+    hint: str
+    students: int
+    points: float
+    part: str
+
+
+@dataclass(frozen=True)
+class Talk:
+    """Students to talk to, each with a reason where there is more to say."""
+
+    absent: tuple[tuple[str, str], ...]
+    broken: tuple[tuple[str, str], ...]
+    behind: tuple[tuple[str, str], ...]
+
+
+def teach_again(data: ClassData) -> list[Topic]:
+    """The misconceptions and rubric lines that cost the class most, the dearest first.
+
+    A line that a misconception explains counts for the misconception. An exercise that builds on
+    one that is wrong does not count: its own lines may be right.
+    """
+    lost: dict[tuple[str, str, str], list[float]] = defaultdict(list)
+    for submission in data.submissions:
+        for verdict in _own_mistakes(data.lesson, submission):
+            for what, hint, points in _costs(verdict):
+                lost[verdict.exercise, what, hint].append(points)
+    dearest = sorted(lost.items(), key=lambda item: -sum(item[1]))[:MOST_TOPICS]
+    parts = parts_of(data.lesson)
+    return [
+        Topic(exercise, what, hint, len(points), sum(points), parts.get(exercise, ""))
+        for (exercise, what, hint), points in dearest
+    ]
+
+
+def _own_mistakes(lesson: Lesson, submission: Submission) -> Iterator[Verdict]:
+    verdicts = submission.verdicts or {}
+    wrong = {name for name, verdict in verdicts.items() if not verdict.passed}
+    for exercise in lesson.exercises:
+        if exercise.name in wrong and wrong.isdisjoint(exercise.needs):
+            yield verdicts[exercise.name]
+
+
+def _costs(verdict: Verdict) -> Iterator[tuple[str, str, float]]:
+    """Each misconception, and each wrong line that none explains: words, hint, points lost."""
+    wrong = {line.name: line.worth for line in verdict.lines if line_state(verdict, line) == WRONG}
+    for belief in verdict.beliefs:
+        yield belief.belief, belief.hint, sum(wrong.pop(name, 0.0) for name in belief.lines)
+    for name, worth in wrong.items():
+        yield name, "", worth
+
+
+def parts_of(lesson: Lesson) -> dict[str, str]:
+    """The heading that each exercise stands under, as in the notebook that students have."""
+    found, part = {}, ""
+    for cell in nbformat.read(lesson.released_notebook, as_version=4).cells:
+        if cell.cell_type == "markdown":
+            part = [part, *HEADING.findall(FENCED.sub("", cell.source))][-1]
+        elif name := grade_id(cell):
+            found[name] = part
+    return found
+
+
+def talk_to(data: ClassData) -> Talk:
+    """The students who submitted nothing, whose file was broken, and who fell behind."""
+    broken = [(each.student, each.problem) for each in data.submissions if each.broken]
+    found = [(each, _behind(data, each)) for each in data.submissions if not each.broken]
+    behind = [(each.student, reason) for each, reason in found if reason]
+    return Talk(tuple((student, "") for student in data.absent), tuple(broken), tuple(behind))
+
+
+def _behind(data: ClassData, submission: Submission) -> str:
+    """Why a student counts as behind, or ""."""
+    verdicts = submission.verdicts or {}
+    tried = sum(judged(verdict) for verdict in verdicts.values())
+    share = data.share(submission)
+    reasons = []
+    if verdicts and tried <= len(verdicts) / 2:
+        reasons.append(f"tried {tried} of {len(verdicts)} exercises")
+    if share is not None and submission.before is not None and share <= submission.before - FALLEN:
+        reasons.append(f"{share:.0%} of the points, {submission.before:.0%} in earlier lessons")
+    return "; ".join(reasons)

@@ -1,0 +1,53 @@
+"""A made-up class for the report: nothing is graded, each student solves some lines."""
+
+import random
+
+from autograde.course import Lesson
+from autograde.lms.classdata import SCORED, WAITING, Answer, ClassData, Submission
+from autograde.rubric.judge import Failure, LineVerdict, Verdict
+from autograde.rubric.misconceptions import Belief
+
+LINES = 8
+NAMES = tuple(
+    f"the line {i}, which is a sentence of the contract of this exercise" for i in range(LINES)
+)
+BELIEF = Belief("last", "The heads are joined at the end.", "Look at `view`.", NAMES[-1:])
+
+
+def made_up(lesson: Lesson, students: int) -> ClassData:
+    """A class: most submitted, some a broken file, some nothing."""
+    rng = random.Random(7)  # noqa: S311 (a sample, no secret)
+    submissions = tuple(_submission(lesson, f"s{i:05}", rng) for i in range(students))
+    absent = tuple(f"absent{i}" for i in range(students // 20))
+    return ClassData(lesson, submissions, absent=absent)
+
+
+def _submission(lesson: Lesson, student: str, rng: random.Random) -> Submission:
+    broken, able = rng.random() < 0.02, rng.betavariate(4, 2)
+    verdicts = {}
+    for exercise in lesson.exercises:
+        worth = exercise.points / LINES
+        tried = not broken and rng.random() < 0.5 + able
+        passed = [tried and rng.random() < able for _ in range(LINES)]
+        lines = tuple(
+            LineVerdict(name, ok, worth * ok, worth, Failure("wrong") if tried and not ok else None)
+            for name, ok in zip(NAMES, passed, strict=True)
+        )
+        beliefs = (BELIEF,) if tried and not passed[-1] and rng.random() < 0.5 else ()
+        points = sum(line.points for line in lines)
+        verdicts[exercise.name] = Verdict(
+            exercise.name, points, exercise.points, lines, beliefs, attempted=tried
+        )
+    written = {
+        each.name: Answer(WAITING, 0) if rng.random() < 0.3 else Answer(SCORED, rng.randint(0, 2))
+        for each in lesson.written
+    }
+    return Submission(
+        student,
+        score=sum(v.points for v in verdicts.values()) + sum(a.score for a in written.values()),
+        by_hand=sum(2.0 for answer in written.values() if answer.state == WAITING),
+        before=rng.betavariate(5, 2),
+        problem="The file is not JSON, so it is no notebook." if broken else "",
+        verdicts=verdicts,
+        written=written,
+    )
