@@ -1,4 +1,4 @@
-"""What is known of a graded class: every submission's verdicts, scores, and what went wrong."""
+"""Read a graded class: every submission's verdicts, scores and problems."""
 
 import json
 from collections import Counter, defaultdict
@@ -78,17 +78,17 @@ class Submission:
 
     @property
     def judged(self) -> bool:
-        """Whether the answers were judged: the notebook ran, and something was tried in it."""
+        """True when the answers were judged: the notebook ran, and something was tried in it."""
         return any(judged(verdict) for verdict in (self.verdicts or {}).values())
 
     @property
     def untouched(self) -> bool:
-        """Whether it was handed in, could be run, and no exercise was tried."""
+        """True when it was handed in, could be run, and no exercise was tried."""
         return bool(self.verdicts) and not self.problem and not self.judged
 
     @property
     def broken(self) -> bool:
-        """Whether a problem kept every exercise from being judged."""
+        """True when a problem kept every exercise from being judged."""
         return bool(self.problem and self.verdicts) and not self.judged
 
     def state(self, line: Line) -> str:
@@ -133,7 +133,7 @@ class ClassData:
 
 
 def line_state(verdict: Verdict, line: LineVerdict) -> str:
-    """How a line came out; BLANK where nothing was tried or the notebook did not get that far."""
+    """Return a line's state; BLANK where nothing was tried or the notebook did not get that far."""
     if not judged(verdict):
         return BLANK
     if line.passed:
@@ -154,7 +154,7 @@ def misconceptions(data: ClassData) -> list[tuple[str, Belief, int]]:
 
 
 def without_names(data: ClassData) -> ClassData:
-    """The same class with numbers for students, by score, and kinds in place of problems."""
+    """Return the class with numbers for students, by score, and kinds in place of problems."""
     ranked = sorted(data.submissions, key=lambda each: -each.score)
     numbered = tuple(
         replace(each, student=f"student {number}", problem=each.problem and each.kind)
@@ -166,7 +166,7 @@ def without_names(data: ClassData) -> ClassData:
 
 
 def read_class(lesson: Lesson) -> ClassData:
-    """What the gradebook and the graded notebooks know of a lesson.
+    """Read a lesson's class from the gradebook and the graded notebooks.
 
     Raises:
         CourseError: a graded notebook or the gradebook is broken.
@@ -222,7 +222,7 @@ def _submissions(lesson: Lesson, gradebook: Gradebook) -> Iterator[Submission]:
 
 
 def _grades(lesson: Lesson, gradebook: Gradebook) -> dict[str, list[Any]]:
-    """The gradebook's grades of a lesson, by student, read at once."""
+    """Read the gradebook's grades of a lesson, by student, at once."""
     found: dict[str, list[Any]] = defaultdict(list)
     columns = (
         BaseCell.name, Grade.auto_score, Grade.manual_score, Grade.score, Grade.max_score,
@@ -255,7 +255,7 @@ def _answer(grade: Any) -> Answer:
 
 
 def _note(folder: Path, lesson: Lesson) -> dict[str, Any] | None:
-    """The note that grading left in a graded notebook, or None where there is none."""
+    """Return the note that grading left in a graded notebook, or None where there is none."""
     path = folder / f"{lesson.notebook}.ipynb"
     if not path.is_file():
         return None

@@ -1,4 +1,4 @@
-"""What a class report tells a teacher to do: what to teach again, and whom to talk to."""
+"""A class report's advice to the teacher: topics to teach again, and students to talk to."""
 
 import re
 from collections import defaultdict
@@ -100,7 +100,7 @@ def talk_to(data: ClassData) -> Talk:
 
 
 def _behind(data: ClassData, submission: Submission) -> str:
-    """Why a student counts as behind, or ""."""
+    """Return the reason that a student counts as behind, or ""."""
     verdicts = submission.verdicts or {}
     tried = sum(judged(verdict) for verdict in verdicts.values())
     share = data.share(submission)

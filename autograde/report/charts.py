@@ -35,7 +35,7 @@ class Picture:
 
 
 def distribution(shares: list[float]) -> Picture:
-    """How many students have which share of the points."""
+    """Draw a histogram of the students' shares of the points."""
     figure = Figure(figsize=(8, 3.2))
     axes = figure.subplots()
     percent = [100 * share for share in shares]

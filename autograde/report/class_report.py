@@ -78,7 +78,7 @@ class WrittenRow:
 
     @property
     def by_score(self) -> list[tuple[float, int]]:
-        """How many answers were given each score, the highest first."""
+        """Count the answers with each score, the highest first."""
         return sorted(Counter(self.scores).items(), reverse=True)
 
 
@@ -236,13 +236,13 @@ def _score_facts(shares: list[float]) -> dict[str, float]:
 
 
 def _bins(shares: list[float]) -> list[tuple[str, int]]:
-    """How many students have at least so many tenths of the points."""
+    """Count the students in each tenth of the points."""
     tenths = Counter(min(9, int(10 * share + 1e-9)) for share in shares)
     return [(f"{10 * i} to {10 * i + 10} %", tenths[i]) for i in range(10)]
 
 
 def _how(data: ClassData) -> dict[str, Any]:
-    """What the submissions were graded with."""
+    """Return the facts on how the submissions were graded."""
     graded = [each for each in data.submissions if each.verdicts]
     times = sorted(each.seconds for each in graded if each.seconds is not None)
     return {
