@@ -21,8 +21,7 @@ from autograde.course import Exercise, Lesson
 from autograde.rubric.compare import apart
 from autograde.rubric.judge import judge
 from autograde.rubric.key import Key
-from autograde.rubric.kinds import KINDS, outcomes_of
-from autograde.rubric.kinds import Checked as CheckedKind
+from autograde.rubric.kinds import KINDS, Checked, outcomes_of, wrong_cases
 from autograde.rubric.packing import Plain
 from autograde.rubric.probes.plain import tensors_in
 from autograde.rubric.recording import Line, Outcome, Recording
@@ -92,7 +91,7 @@ def _measure(job: tuple[Lesson, Exercise]) -> Lines:
     variants = read_variants(lesson, exercise)
     first = reference.record(exercise.name, PRACTICE_SEED)
     spread = {line.name: 0.0 for line in first.lines}
-    constant = {line.name: not isinstance(KINDS[line.kind], CheckedKind) for line in first.lines}
+    constant = {line.name: not isinstance(KINDS[line.kind], Checked) for line in first.lines}
     for seed in MEASURED_SEEDS:
         wanted = reference.record(exercise.name, seed)
         for line, other in zip(first.lines, wanted.lines, strict=True):
@@ -117,13 +116,9 @@ def _same_outcomes(line: Line, other: Line) -> bool:
 
 
 def _tolerance(line: Line, spread: float) -> float:
-    kind = KINDS[line.kind]
-    if isinstance(kind, CheckedKind):
-        return 1.0
-    if not kind.measured:
-        return 0.0
-    floor_ = FLOOR_DOUBLE if _is_double(line) else FLOOR
-    return _round_up(max(SAFETY * min(spread, WIDEST), floor_))
+    fixed = KINDS[line.kind].tolerance
+    least = FLOOR_DOUBLE if _is_double(line) else FLOOR
+    return _round_up(max(SAFETY * min(spread, WIDEST), least)) if fixed is None else fixed
 
 
 def _is_double(line: Line) -> bool:
@@ -154,7 +149,9 @@ def _spread(
     for other in others:
         for line, same in zip(wanted.lines, other.lines, strict=True):
             kind = KINDS[line.kind]
-            for case, mine in zip(line.cases, same.cases, strict=True) if kind.measured else ():
+            if kind.tolerance is not None:
+                continue
+            for case, mine in zip(line.cases, same.cases, strict=True):
                 found = kind.compare(_as(mine.outcome, case.outcome), case).distance
                 spread[line.name] = max(spread.get(line.name, 0.0), found)
     return spread
@@ -241,16 +238,14 @@ def _margin(recording: Recording, key: Key) -> tuple[set[str], float, float]:
     failed, margin, least = set(), 0.0, float(SAFETY)
     outcomes = outcomes_of(recording, key.expected)
     for line, found, tolerance in zip(key.expected.lines, outcomes, key.tolerances, strict=True):
-        kind = KINDS[line.kind]
-        pairs = zip(found, line.cases, strict=True)
-        distance = max(kind.compare(outcome, case).distance for outcome, case in pairs)
-        if distance <= tolerance:
+        distances = [each.distance for _, _, each in wrong_cases(line, found, tolerance)]
+        if not distances:
             continue
         failed.add(line.name)
-        times = inf if isinf(distance) else distance / max(tolerance, 1e-12)
+        times = max(distances) / max(tolerance, 1e-12)
         if times > margin:
             margin = times
-            least = float(CHECK_MARGIN if isinstance(kind, CheckedKind) else SAFETY)
+            least = float(CHECK_MARGIN if isinstance(KINDS[line.kind], Checked) else SAFETY)
     return failed, margin, least
 
 
