@@ -42,14 +42,19 @@ SLOW = {
 
 def adopt(lesson: Lesson) -> None:
     """Make a lesson that is built already known to this course's gradebook, as `build` does."""
+    with TemporaryDirectory() as folder:  # what it generates is there already
+        generate(lesson, Path(folder))
+
+
+def generate(lesson: Lesson, folder: Path) -> None:
+    """Write the student version alone, unchecked; the gradebook knows the lesson afterwards."""
     sync(lesson.root)
     config = course_config(lesson.root)
     steps = config.GenerateAssignment
     steps.preprocessors = [name for name in steps.preprocessors if name not in SLOW]
-    with TemporaryDirectory() as folder:  # what it generates is there already
-        config.CourseDirectory.release_directory = folder
-        config.CourseDirectory.assignment_id = lesson.name
-        convert(GenerateAssignment, config)
+    config.CourseDirectory.release_directory = str(folder)
+    config.CourseDirectory.assignment_id = lesson.name
+    convert(GenerateAssignment, config)
 
 
 def out_of_date(lesson: Lesson) -> list[str]:

@@ -2,8 +2,6 @@
 
 from itertools import groupby
 
-SEPARATOR = "@@"
-
 
 class BadEdit(Exception):
     """An edit does not fit the answer; the message says why and quotes the lines."""
