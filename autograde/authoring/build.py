@@ -58,7 +58,7 @@ def generate(lesson: Lesson, folder: Path) -> None:
 
 
 def out_of_date(lesson: Lesson) -> list[str]:
-    """What a build now would change in notebooks/ and solutions/, apart from picture bytes."""
+    """List what a build would change in notebooks/ and solutions/, apart from picture bytes."""
     with TemporaryDirectory() as folder:
         made = _build_into(lesson, Path(folder), db_url=f"sqlite:///{folder}/gradebook.db")
         return [
@@ -112,9 +112,9 @@ def _cell_changes(made: Path, committed: Path) -> list[str]:
 
 
 def _without_bytes(cell: NotebookNode) -> NotebookNode:
-    """A cell in which each picture is there, and by which code, but not what it shows.
+    """Return a cell that keeps which code drew each picture, but not its pixels.
 
-    That differs by a machine's last bits.
+    Pixels differ by a machine's last bits.
     """
     cell = nbformat.from_dict(cell)
     for output in cell.get("outputs", []):

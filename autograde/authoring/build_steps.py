@@ -25,7 +25,7 @@ CELL_SECONDS = 400
 
 
 def practice_data(lesson: Lesson) -> bytes:
-    """The bytes of the practice file; the same lesson gives the same bytes."""
+    """Return the bytes of the practice file; the same lesson gives the same bytes."""
     return pack_keys(practice_keys(lesson))
 
 

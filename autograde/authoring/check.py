@@ -129,7 +129,7 @@ def _is_double(line: Line) -> bool:
 
 
 def _round_up(number: float) -> float:
-    """The next of 1, 2, 5, 10, ... so that another machine measures the same."""
+    """Return the next of 1, 2, 5, 10, ... so that another machine measures the same."""
     unit = 10.0 ** floor(log10(number))
     step = next(step for step in (1, 2, 5, 10) if number <= step * unit * (1 + 1e-9))
     return float(f"{step * unit:.0e}")
@@ -233,8 +233,10 @@ def _failed_right(reference: program.Program, variant: Variant, seed: int, key: 
 
 
 def _margin(recording: Recording, key: Key) -> tuple[set[str], float, float]:
-    """Return the lines a wrong variant fails; by how many tolerances it misses the clearest one;
-    and the least that this may be."""
+    """Return the lines that a wrong variant fails, its margin, and the least margin allowed.
+
+    The margin is by how many tolerances it misses the clearest line.
+    """
     failed, margin, least = set(), 0.0, float(SAFETY)
     outcomes = outcomes_of(recording, key.expected)
     for line, found, tolerance in zip(key.expected.lines, outcomes, key.tolerances, strict=True):
@@ -265,7 +267,7 @@ def _milliseconds(reference: program.Program, exercise: Exercise) -> float:
 
 
 def table_rows(results: list[Result]) -> list[list[Any]]:
-    """The results as rows of a table."""
+    """Return the results as rows of a table."""
     return [
         [
             r.exercise,

@@ -19,7 +19,7 @@ from autograde.rubric.session import PRACTICE_SEED
 
 
 class Measured(TypedDict):
-    """What `autograde check --measure` found of one rubric line."""
+    """One rubric line as `autograde check --measure` found it."""
 
     tolerance: float
     constant: bool
@@ -42,7 +42,7 @@ def read_tolerances(lesson: Lesson) -> dict[str, Lines]:
 
 
 def digest(lesson: Lesson) -> str:
-    """Changes with anything that changes a lesson's keys: its text, variants, tolerances."""
+    """Return a digest of all that a lesson's keys are made from: text, variants, tolerances."""
     files = [
         lesson.root / CURRICULUM,
         *sorted(lesson.folder.glob("*.py")),

@@ -1,6 +1,6 @@
 """Variants of an exercise: right answers written another way, wrong ones with the belief behind.
 
-They stand in one Markdown file an exercise; docs/authoring.md shows one.
+Each exercise has one Markdown file of them; docs/authoring.md shows one.
 """
 
 import difflib
@@ -119,7 +119,7 @@ def _nearest(name: str, known: Iterable[str]) -> str:
 
 
 def _sections(path: Path, text: str) -> Iterator[re.Match[str]]:
-    """Each variant's part of the text; nothing may be left between two of them."""
+    """Yield each variant's part of the text; nothing may be left between two of them."""
     end = 0
     while end < len(text):
         found = VARIANT.match(text, end)
@@ -154,7 +154,7 @@ def _joined(lines: list[str]) -> str:
 
 
 def _reference(lesson: Lesson, exercise: Exercise) -> str:
-    """The lesson's own answer without the marks around it, and without code given to be mended.
+    """Return the lesson's own answer without the marks around it and the code given to be mended.
 
     Raises:
         CourseError: the lesson has no cell of this name.

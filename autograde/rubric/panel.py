@@ -184,5 +184,5 @@ def _entry(text: str, wrong: bool) -> str:
 
 
 def inline(text: str) -> str:
-    """Return escaped text, with what stands between backticks as code."""
+    """Return escaped text, with the parts between backticks as code."""
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))

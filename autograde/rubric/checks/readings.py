@@ -1,4 +1,4 @@
-"""What a check reads off an outcome: a number measured, the number wanted, and a limit."""
+"""Readings of a check: a number measured, the number wanted, and a limit."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ class Reading:
 
 
 class Unreadable(Exception):
-    """The outcome has not the form that the check needs; the message says what it is."""
+    """The outcome does not have the form that the check needs; the message says what it is."""
 
 
 Check = Callable[[Plain, Plain], list[Reading]]
@@ -39,7 +39,7 @@ Check = Callable[[Plain, Plain], list[Reading]]
 
 
 def share_of(what: str, hits: Tensor, wanted: float, symptom: str = "") -> Reading:
-    """The share of True among independent entries; its limit is six standard errors."""
+    """Return the share of True among independent entries; its limit is six standard errors."""
     limit = 6 * sqrt(wanted * (1 - wanted) / hits.numel())
     return Reading(what, float(hits.double().mean()), wanted, limit, symptom)
 
