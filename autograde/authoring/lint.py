@@ -8,6 +8,16 @@ from nbformat import NotebookNode
 
 from autograde.authoring import program
 from autograde.authoring.expected import practice_keys
+from autograde.authoring.marks import (
+    BEGIN,
+    GIVEN,
+    SCHEME_BEGIN,
+    STUB,
+    WRITTEN_STUB,
+    given_lines,
+    solution_lines,
+    without_solution,
+)
 from autograde.authoring.variants import Variants, read_variants
 from autograde.course import CURRICULUM, CourseError, Exercise, Lesson, Written, grade_id
 from autograde.notebook.demonstrations import bound_names, is_demonstration, needed_names
@@ -15,11 +25,6 @@ from autograde.rubric.judge import judge
 from autograde.rubric.key import Key
 from autograde.rubric.session import PRACTICE_SEED
 
-BEGIN, END = "BEGIN SOLUTION", "END SOLUTION"
-GIVEN, END_GIVEN = "### BEGIN GIVEN", "### END GIVEN"
-SCHEME_BEGIN, SCHEME_END = "BEGIN MARK SCHEME", "END MARK SCHEME"
-STUB = ("# YOUR CODE HERE", "raise NotImplementedError()")
-WRITTEN_STUB = ("YOUR ANSWER HERE",)
 LONGEST_RUBRIC = 15
 
 
@@ -168,52 +173,6 @@ def _lint_rubric(exercise: Exercise, source: str) -> Iterator[str]:
         yield f"{exercise.rubric_cell} has {len(code)} lines of code, at most {LONGEST_RUBRIC}"
 
 
-def solution_lines(source: str) -> list[str]:
-    """Return the stripped code lines between solution or scheme marks."""
-    inside, found = False, []
-    for line in source.splitlines():
-        if END in line or SCHEME_END in line:
-            inside = False
-        elif inside and (code := line.split("  #")[0].strip()) and not code.startswith("#"):
-            found.append(code)
-        if BEGIN in line or SCHEME_BEGIN in line:
-            inside = True
-    return found
-
-
-def without_solution(source: str, stub: tuple[str, ...] = STUB) -> str:
-    """Return a cell's text without marking schemes, with a stub or given code for each solution."""
-    kept, inside = [], False
-    for line in source.split("\n"):
-        if BEGIN in line:
-            indent = line[: len(line) - len(line.lstrip())]
-            kept += [indent + part for part in stub]
-            inside = True
-        elif SCHEME_BEGIN in line:
-            inside = True
-        elif END in line or SCHEME_END in line:
-            inside = False
-        elif not inside:
-            kept.append(line)
-    return give("\n".join(kept))
-
-
-def give(source: str) -> str:
-    """Return a student's cell with the code that a GIVEN block holds in place of the stub above.
-
-    Such a block follows a solution that is found by mending code, not by writing it.
-    """
-    before, mark, rest = source.partition(GIVEN + "\n")
-    if not mark:
-        return source
-    block, _, after = rest.partition(END_GIVEN)
-    return before.removesuffix("\n".join(STUB) + "\n") + "\n".join(_given_lines(block)) + after
-
-
-def _given_lines(block: str) -> list[str]:
-    return [line.removeprefix("#").removeprefix(" ") for line in block.splitlines()]
-
-
 def shown_on_purpose(nb: NotebookNode) -> set[str]:
     """Return the stripped lines of given code: of locked cells but rubrics, and GIVEN blocks."""
     lines: list[str] = []
@@ -221,8 +180,7 @@ def shown_on_purpose(nb: NotebookNode) -> set[str]:
         kind = cell.metadata.get("nbgrader", {})
         if cell.cell_type == "code" and kind.get("locked") and not kind.get("grade"):
             lines += cell.source.splitlines()
-        _, _, rest = cell.source.partition(GIVEN + "\n")
-        lines += _given_lines(rest.partition(END_GIVEN)[0])
+        lines += given_lines(cell.source)
     return {line.split("  #")[0].strip() for line in lines}
 
 

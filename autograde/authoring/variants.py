@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Literal, cast
 
 from autograde.authoring.edits import BadEdit, apply_edit
+from autograde.authoring.marks import own_answer
 from autograde.course import CourseError, Exercise, Lesson, grade_id, lessons, read_text
 
 Kind = Literal["right", "wrong", "near miss"]
@@ -27,8 +28,6 @@ FORM = (
 )
 REFERENCE = "reference"
 """The name by which a diff edits the lesson's own answer."""
-MARK = re.compile(r"^\s*### (?:BEGIN|END) SOLUTION$")
-GIVEN = re.compile(r"^### BEGIN GIVEN$.*?^### END GIVEN$\n?", re.MULTILINE | re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -161,6 +160,5 @@ def _reference(lesson: Lesson, exercise: Exercise) -> str:
     """
     for cell in read_text(lesson).cells:
         if grade_id(cell) == exercise.name:
-            source = GIVEN.sub("", str(cell.source))
-            return "\n".join(line for line in source.split("\n") if not MARK.match(line)) + "\n"
+            return own_answer(cell.source)
     raise CourseError(f"{lesson.text.name} has no cell {exercise.name}")
