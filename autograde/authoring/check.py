@@ -6,6 +6,7 @@ variant, over many seeds, say how far right answers lie apart.
 
 import json
 import time
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from math import floor, inf, isinf, log10
@@ -177,19 +178,13 @@ def check_exercise(job: tuple[Lesson, Exercise]) -> Result:
     reference = program.load(lesson)
     variants = read_variants(lesson, exercise)
     measured = expected.read_tolerances(lesson).get(exercise.name, {})
-    faults: list[str] = []
+    keys = [expected.right_key(reference, exercise, seed, measured) for seed in CHECKED_SEEDS]
+    names = [line.name for line in keys[0].expected.lines]
+    faults = [*_too_few(variants)]
     margins: list[float] = [inf]
     caught: set[str] = set()
     earned: dict[str, float] = {}
-    if len(variants.right) < FEWEST_RIGHT or len(variants.wrong) < FEWEST_WRONG:
-        faults.append(
-            f"{len(variants.right)} right and {len(variants.wrong)} wrong variants; before it is "
-            f"released it needs {FEWEST_RIGHT} and {FEWEST_WRONG}"
-        )
-    lines: tuple[Line, ...] = ()
-    for seed in CHECKED_SEEDS:
-        key = expected.right_key(reference, exercise, seed, measured)
-        lines = key.expected.lines
+    for seed, key in zip(CHECKED_SEEDS, keys, strict=True):
         for variant in variants.right:
             faults += _failed_right(reference, variant, seed, key)
         for wrong in variants.wrong:
@@ -201,18 +196,12 @@ def check_exercise(job: tuple[Lesson, Exercise]) -> Result:
             earned[wrong.name] = max(share, earned.get(wrong.name, 0.0))
             if margin < least:
                 faults.append(f"wrong variant {wrong.name} {_misses(margin, least)} (seed {seed})")
-    names = [line.name for line in lines]
     faults += [f"no wrong variant fails the line “{name}”" for name in names if name not in caught]
-    faults += [
-        f"wrong variant {wrong.name} earns {earned[wrong.name]:.0%} of the points; an answer that "
-        f"misses the idea earns at most {MOST_EARNED:.0%}, a near miss is marked as one"
-        for wrong in variants.wrong
-        if wrong.kind == "wrong" and earned[wrong.name] > MOST_EARNED
-    ]
+    faults += _earns_too_much(variants, earned)
     return Result(
         exercise=exercise.name,
         points=exercise.points,
-        lines=len(lines),
+        lines=len(names),
         right=len(variants.right),
         wrong=len(variants.wrong),
         margin=min(margins),
@@ -220,6 +209,24 @@ def check_exercise(job: tuple[Lesson, Exercise]) -> Result:
         earned=earned,
         faults=tuple(faults),
     )
+
+
+def _too_few(variants: Variants) -> Iterator[str]:
+    right, wrong = len(variants.right), len(variants.wrong)
+    if right < FEWEST_RIGHT or wrong < FEWEST_WRONG:
+        yield (
+            f"{right} right and {wrong} wrong variants; before it is released it needs "
+            f"{FEWEST_RIGHT} and {FEWEST_WRONG}"
+        )
+
+
+def _earns_too_much(variants: Variants, earned: dict[str, float]) -> Iterator[str]:
+    for variant in variants.wrong:
+        if variant.kind == "wrong" and (share := earned[variant.name]) > MOST_EARNED:
+            yield (
+                f"wrong variant {variant.name} earns {share:.0%} of the points; an answer that "
+                f"misses the idea earns at most {MOST_EARNED:.0%}, a near miss is marked as one"
+            )
 
 
 def _failed_right(reference: program.Program, variant: Variant, seed: int, key: Key) -> list[str]:

@@ -9,7 +9,7 @@ from IPython.display import display
 from autograde.notebook import practice, standing
 from autograde.rubric.kinds import outcomes_of, wrong_cases
 from autograde.rubric.packing import Plain
-from autograde.rubric.panel import advice
+from autograde.rubric.panel import advice, repair_first
 
 _hints_shown: dict[str, int] = {}
 
@@ -47,7 +47,7 @@ def why(exercise: str = "") -> None:
     elif verdict.passed:
         said = ["It is right."]
     elif earlier := practice.unfinished(name):
-        said = [f"Mend `{earlier[0]}` first; this exercise builds on it."]
+        said = [repair_first(earlier)]
     else:
         said = advice(verdict, named=True)
         if not verdict.beliefs:

@@ -17,7 +17,7 @@ from typing import Any
 
 from IPython.core.getipython import get_ipython
 
-from autograde.rubric.panel import BOX, COLOURS, number
+from autograde.rubric.panel import COLOURS, box, number
 
 STATE = ".lessons"
 """The folder in a working copy that holds what `autograde update` and practice remember."""
@@ -158,15 +158,13 @@ PLAIN = "list-style:none;margin:.4em 0 0;padding:0"
 
 def to_html(here: Standing, course: list[Standing]) -> str:
     """Return the panel as HTML: no script, no address, every text escaped."""
-    colour = COLOURS["idle" if here.next else "right"]
     rows = "".join(_row(here, name) for name in here.worth)
     others = "".join(f"<li>{escape(lesson.lesson)}: {lesson.in_words()}</li>" for lesson in course)
-    return (
-        f'<div class="progress" style="{BOX};border-left-color:{colour}">'
-        f'<strong>This lesson: {here.in_words()}</strong><ul style="{PLAIN}">{rows}</ul>'
-        + (f'<strong>Other lessons</strong><ul style="{PLAIN}">{others}</ul>' if course else "")
-        + "</div>"
-    )
+    body = f'<ul style="{PLAIN}">{rows}</ul>'
+    if course:
+        body += f'<strong>Other lessons</strong><ul style="{PLAIN}">{others}</ul>'
+    kind = "idle" if here.next else "right"
+    return box(kind, f"This lesson: {here.in_words()}", body, "progress")
 
 
 def _row(lesson: Standing, name: str) -> str:

@@ -66,29 +66,19 @@ def find_project(start: Path) -> Project:
     )
 
 
-def _read_released(path: Path) -> tuple[NotebookNode, dict[str, Key]]:
-    """Return a lesson's notebook as it was handed out, and the practice keys beside it.
-
-    Raises:
-        CourseError: one of them cannot be read; get the lesson again.
-    """
-    practice = path.parent / PRACTICE_FILE
-    try:
-        nb = nbformat.read(path, as_version=4)
-        return NotebookNode(nb), unpack_keys(practice.read_bytes())
-    except (OSError, ValueError, EOFError, BadData, nbformat.ValidationError) as error:
-        raise CourseError(
-            f"{path} or {practice.name} beside it cannot be read; get the lesson again: {error}"
-        ) from error
-
-
 def read_lesson(project: Project, path: Path) -> tuple[Lesson, NotebookNode, dict[str, Key]]:
     """Return a lesson as its notebook and its practice keys describe it, and these two.
 
     Raises:
         CourseError: one of them cannot be read.
     """
-    nb, keys = _read_released(path)
+    try:
+        nb = NotebookNode(nbformat.read(path, as_version=4))
+        keys = unpack_keys((path.parent / PRACTICE_FILE).read_bytes())
+    except (OSError, ValueError, EOFError, BadData, nbformat.ValidationError) as error:
+        raise CourseError(
+            f"{path} or {PRACTICE_FILE} beside it cannot be read; get the lesson again: {error}"
+        ) from error
     written = [
         Written(grade_id(cell) or "", float(kind["points"]))
         for cell in nb.cells
