@@ -5,7 +5,7 @@ from math import inf, sqrt
 import torch
 from torch import Tensor
 
-from autograde.rubric.checks.readings import Check, Reading, Unreadable, share_of
+from autograde.rubric.checks.readings import Check, Reading, Unreadable, share_of, tensors
 from autograde.rubric.packing import Plain
 
 
@@ -96,12 +96,10 @@ def drops_weights(value: Plain, before: Plain) -> list[Reading]:
 
 
 def _stacked(value: Plain, shape: tuple[int, ...]) -> Tensor:
-    if not isinstance(value, list) or not all(isinstance(item, Tensor) for item in value):
-        raise Unreadable("the result is not a list of tensors")
-    for item in value:
+    for item in (items := tensors(value)):
         if tuple(item.shape) != shape:
             raise Unreadable(f"the shape is {tuple(item.shape)}, expected {shape}")
-    return torch.stack([item.double() for item in value])
+    return torch.stack([item.double() for item in items])
 
 
 def _causal_weights(weights: dict[str, Tensor], x: Tensor, heads: int) -> Tensor:

@@ -1,19 +1,14 @@
 """Checks of single results of which more than one is right."""
 
+from itertools import combinations
 from math import inf, log, sqrt
 
 import torch
 from torch import Tensor
 
-from autograde.rubric.checks.readings import Check, Reading, Unreadable
+from autograde.rubric.checks.readings import Check, Reading, Unreadable, tensors
 from autograde.rubric.compare import apart
 from autograde.rubric.packing import Plain
-
-
-def _tensors(value: Plain) -> list[Tensor]:
-    if not isinstance(value, list) or not all(isinstance(item, Tensor) for item in value):
-        raise Unreadable("the result is not a list of tensors")
-    return [item.double().flatten() for item in value]
 
 
 def _floats(value: Plain) -> list[float]:
@@ -30,9 +25,9 @@ def starts_uniform(value: Plain, _before: Plain) -> list[Reading]:
 
     Limits of mean and spread are six standard errors for uniform numbers.
     """
-    tensors = _tensors(value)
+    matrices = [item.double().flatten() for item in tensors(value)]
     readings = []
-    for tensor in tensors:
+    for tensor in matrices:
         root = sqrt(tensor.numel())
         outside = int(((tensor < 0) | (tensor >= 1)).sum())
         readings += [
@@ -45,10 +40,9 @@ def starts_uniform(value: Plain, _before: Plain) -> list[Reading]:
                 0.78 / root,
             ),
         ]
-    for i, first in enumerate(tensors):
-        for second in tensors[i + 1 :]:
-            equal = float((first == second).double().mean())
-            readings.append(Reading("the share of equal numbers in two matrices", equal, 0, 0.05))
+    for first, second in combinations(matrices, 2):
+        equal = float((first == second).double().mean())
+        readings.append(Reading("the share of equal numbers in two matrices", equal, 0, 0.05))
     return readings
 
 

@@ -38,6 +38,15 @@ Check = Callable[[Plain, Plain], list[Reading]]
 """(outcome's value, arguments) -> readings; raises Unreadable."""
 
 
+def tensors(value: Plain) -> list[Tensor]:
+    """Return a recorded list of tensors; raises Unreadable when it is none, or empty."""
+    if not isinstance(value, list) or not all(isinstance(item, Tensor) for item in value):
+        raise Unreadable("the result is not a list of tensors")
+    if not value:
+        raise Unreadable("the result is an empty list")
+    return value
+
+
 def share_of(what: str, hits: Tensor, wanted: float, symptom: str = "") -> Reading:
     """Return the share of True among independent entries; its limit is six standard errors."""
     limit = 6 * sqrt(wanted * (1 - wanted) / hits.numel())
