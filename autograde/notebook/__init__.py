@@ -1,4 +1,4 @@
-"""What a lesson imports. Runs in the student's kernel; never imports the grader."""
+"""The names that a lesson imports. They run in the student's kernel, without the grader."""
 
 from autograde.notebook.asking import case, hint, progress, why
 from autograde.notebook.demonstrations import skip_demonstrations

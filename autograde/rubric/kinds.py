@@ -6,6 +6,7 @@ process could get right without computing anything.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass
 from math import inf, isnan
 
@@ -16,7 +17,7 @@ from autograde.rubric.checks.readings import Check, Reading, Unreadable, differe
 from autograde.rubric.compare import SAME, Difference, apart, compare, describe_error, differs
 from autograde.rubric.forbidden import forbidden_uses
 from autograde.rubric.packing import Plain
-from autograde.rubric.recording import Case, Outcome, Recording
+from autograde.rubric.recording import Case, Line, Outcome, Recording
 
 FEW = 6
 """Fewer yes-or-no answers, or small whole numbers, than this could be guessed."""
@@ -34,7 +35,8 @@ class Call:
     """A result that is compared with the reference's."""
 
     weight = 2.0
-    measured = True
+    tolerance: float | None = None
+    """How far a right outcome may be from what is expected; None where that is measured."""
 
     def claims(self, cases: tuple[Case, ...]) -> bool:
         """Return whether the expected outcomes could be guessed."""
@@ -85,7 +87,7 @@ class Refuses(Call):
     """Bad arguments that must raise a ValueError."""
 
     weight = 1.0
-    measured = False
+    tolerance: float | None = 0.0
 
     def claims(self, cases: tuple[Case, ...]) -> bool:
         return True
@@ -144,9 +146,10 @@ class Forbids(Refuses):
 class Checked(Call):
     """A result of which more than one is right: a check reads numbers off it and their limits."""
 
+    tolerance: float | None = 1.0  # a check measures in units of its own limit
+
     def __init__(self, check: Check) -> None:
         self.check = check
-        self.measured = False
 
     def claims(self, cases: tuple[Case, ...]) -> bool:
         return False
@@ -229,3 +232,16 @@ def outcomes_of(
             pairs = zip(got.cases, line.cases, strict=True)
             found.append([kind.read(own.outcome, case, around) for own, case in pairs])
     return found
+
+
+def wrong_cases(
+    line: Line, outcomes: Sequence[Outcome], tolerance: float
+) -> Iterator[tuple[Case, Outcome, Difference]]:
+    """Yield the cases of a line that are wrong, each with its outcome and how that differs."""
+    for case, outcome in zip(line.cases, outcomes, strict=True):
+        if outcome.error == NOT_REACHED:
+            found = differs("")
+        else:
+            found = KINDS[line.kind].compare(outcome, case)
+        if found.distance > tolerance:
+            yield case, outcome, found

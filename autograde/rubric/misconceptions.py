@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from autograde.rubric.key import Key, Mistake
-from autograde.rubric.kinds import KINDS
-from autograde.rubric.recording import Outcome
+from autograde.rubric.kinds import KINDS, outcomes_of, wrong_cases
+from autograde.rubric.recording import Outcome, Recording
 
 MOST = 2
 """At most so many beliefs are named for one answer."""
@@ -28,6 +28,13 @@ class Belief:
     belief: str
     hint: str
     lines: tuple[str, ...]
+
+
+def failed_lines(recording: Recording, key: Key) -> dict[int, tuple[Outcome, ...]]:
+    """Return the outcomes of the lines that a recorded answer fails, by place in the rubric."""
+    outcomes = outcomes_of(recording, key.expected)
+    rows = zip(key.expected.lines, outcomes, key.tolerances, strict=True)
+    return {i: tuple(row[1]) for i, row in enumerate(rows) if any(wrong_cases(*row))}
 
 
 def beliefs(
@@ -59,13 +66,11 @@ def _fits(mistake: Mistake, outcomes: list[list[Outcome]], wrong: set[int], key:
     for i in failed:
         line, tolerance = key.expected.lines[i], key.tolerances[i]
         kind = KINDS[line.kind]
-        pairs = list(zip(outcomes[i], mistake.failed[i], strict=True))
+        pairs = zip(outcomes[i], mistake.failed[i], strict=True)
         if not all(kind.alike(got, known, tolerance) for got, known in pairs):
             return False
-        telling |= any(
-            kind.telling(known) and kind.compare(known, case).distance > tolerance
-            for (_, known), case in zip(pairs, line.cases, strict=True)
-        )
+        wrong_ones = wrong_cases(line, mistake.failed[i], tolerance)
+        telling |= any(kind.telling(known) for _, known, _ in wrong_ones)
     return telling or not _unexplained(failed, wrong, key)
 
 
