@@ -2,7 +2,7 @@
 
 from autograde.notebook.asking import case, hint, progress, why
 from autograde.notebook.demonstrations import skip_demonstrations
-from autograde.notebook.figures.canvas import show
+from autograde.notebook.figures.canvas import show, show_live
 from autograde.notebook.figures.heatmaps import heatmap, panels
 from autograde.notebook.figures.pictures import chart
 from autograde.notebook.figures.query_picture import attention_picture
@@ -34,6 +34,7 @@ __all__ = [
     "progress",
     "rubric",
     "show",
+    "show_live",
     "table",
     "trace",
     "why",

@@ -86,7 +86,8 @@ def parameters_by_use(
             if shape == _shape(parameter) and _in_attention(name) == role
         ]
         if not fits:
-            raise ContractBroken(f"{own}, of shape {_shape(parameter)}, is one parameter too many")
+            what = role or "a parameter"  # not its own name: known mistakes call it otherwise
+            raise ContractBroken(f"{what} of shape {_shape(parameter)} is not in the contract")
         found[fits[0]] = parameter
         del left[fits[0]]
     for name, shape in left.items():
