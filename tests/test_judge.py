@@ -63,7 +63,7 @@ SYMPTOMS: dict[str, tuple[Callable[[Tensor], Any], str]] = {
     "none": (lambda x: None, "is None, expected a tensor of shape (2, 3)."),
     "list": (lambda x: right(x).tolist(), "is a list, expected a tensor of shape (2, 3)."),
     "numpy": (lambda x: right(x).detach().numpy(), "is a ndarray, expected a tensor"),
-    "half": (lambda x: right(x).half(), "is a float16 tensor, expected float32."),
+    "half": (lambda x: right(x).half(), "has the dtype float16, expected float32."),
     "error": (lambda x: x @ x, "raises RuntimeError: mat1 and mat2"),
     "not written": (unwritten, "Not written yet."),
     "refusal": (refusing, "raises ValueError: no"),

@@ -105,3 +105,47 @@ def test_an_error_on_one_line_says_little_when_others_of_its_kind_are_wrong_too(
 
     assert named(fails_on_batches, fails_on_batches) == ["fails_on_batches"]
     assert named(another, fails_on_batches) == []
+
+
+def test_each_answer_words_a_refusal_in_its_own_way() -> None:
+    def refusing(message: str) -> Answer:
+        def answer(x: Tensor, d_k: float) -> Tensor:
+            if d_k <= 1:
+                raise ValueError(message)
+            return right(x, d_k)
+
+        answer.__name__ = "refusing"
+        return answer
+
+    assert named(refusing("d_k must be above 1"), refusing("no")) == ["refusing"]
+
+
+def test_an_error_of_another_size_is_another_mistake() -> None:
+    def doubles(answer: Callable[..., Any]) -> None:
+        @rubric("it")
+        def _(r: Any) -> None:
+            r.call("float64", answer, r.normal(3, 3, dtype=torch.float64))
+
+    def off_by(share: float) -> Callable[[Tensor], Tensor]:
+        return lambda x: x * (1 + share)
+
+    key = make_key(doubles, off_by(0), {"rounded": off_by(1e-8)}, tolerance=1e-10)
+    for share, beliefs in ((2e-8, ["rounded"]), (2e-7, [])):
+        verdict = judge(record(doubles, off_by(share)), key, trusted=True)
+        assert [belief.name for belief in verdict.beliefs] == beliefs
+
+
+def test_nan_alone_says_little() -> None:
+    def gradients(answer: Callable[..., Any]) -> None:
+        @rubric("it")
+        def _(r: Any) -> None:
+            r.gradient("one way", answer, r.normal(3, 3))
+            r.gradient("another", answer, r.normal(2, 2))
+
+    def nan_for(*sizes: int) -> Callable[[Tensor], Tensor]:
+        return lambda x: x * float("nan") if len(x) in sizes else 2 * x
+
+    key = make_key(gradients, lambda x: 2 * x, {"three": nan_for(3)})
+    for sizes, beliefs in (((3,), ["three"]), ((2, 3), [])):
+        verdict = judge(record(gradients, nan_for(*sizes)), key, trusted=True)
+        assert [belief.name for belief in verdict.beliefs] == beliefs

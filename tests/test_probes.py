@@ -254,3 +254,16 @@ def _shuffled(answer: Callable[..., Any]) -> None:
     @rubric("it")
     def _(r: Any) -> None:
         r.each("all", answer, *r.modules(r.normal(2, 5, 4), *r.examples.OTHERS))
+
+
+def test_a_changed_argument_spoils_no_other_call() -> None:
+    def lines(r: Any, answer: Any) -> None:
+        x = r.normal(3, 3)
+        r.each("twice the same input", answer, (x,), (x,))
+        r.call("and once more", answer, x)
+        r.unchanged("leaves its arguments as they were")
+
+    def changing(x: Tensor) -> Tensor:
+        return x.mul_(2)
+
+    assert failing(lines, lambda x: 2 * x, changing) == ["leaves its arguments as they were"]

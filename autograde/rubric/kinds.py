@@ -7,7 +7,7 @@ process could get right without computing anything.
 from __future__ import annotations
 
 from dataclasses import astuple, dataclass
-from math import inf, isnan
+from math import isfinite, isnan
 
 from torch import Tensor
 
@@ -50,6 +50,8 @@ class Call:
 
     def alike(self, got: Outcome, known: Outcome, tolerance: float) -> bool:
         """Return whether two wrong outcomes are the same mistake."""
+        if got.refused and known.refused:
+            return True  # each answer words its refusal in its own way
         if got.error is not None or known.error is not None:
             return got.error == known.error and got.message == known.message
         return apart(got.value, known.value).distance <= max(tolerance, 1e-6)
@@ -191,13 +193,14 @@ def _holds_numbers(value: Plain) -> bool:
         case int():
             return abs(value) >= 100
         case float():
-            return abs(value) not in (0.0, 1.0, inf)
+            return isfinite(value) and abs(value) not in (0.0, 1.0)
         case list() | tuple():
             return any(_holds_numbers(item) for item in value)
         case dict():
             return any(_holds_numbers(item) for item in value.values())
         case Tensor():
-            return value.numel() >= FEW or bool(value.count_nonzero())
+            some = value.numel() >= FEW or bool(value.count_nonzero())
+            return some and bool(value.isfinite().any())
     return True
 
 

@@ -16,6 +16,8 @@ from autograde.rubric.key import Key, Mistake
 from autograde.rubric.kinds import KINDS
 from autograde.rubric.recording import Outcome
 
+ALIKE = 4.0
+"""Outcomes of one mistake are about equally far off, one at most so many times as far."""
 MOST = 2
 """At most so many beliefs are named for one answer."""
 
@@ -61,6 +63,12 @@ def _fits(mistake: Mistake, outcomes: list[list[Outcome]], wrong: set[int], key:
         kind = KINDS[line.kind]
         pairs = list(zip(outcomes[i], mistake.failed[i], strict=True))
         if not all(kind.alike(got, known, tolerance) for got, known in pairs):
+            return False
+        distances = [
+            [kind.compare(outcome, case).distance for outcome in pair]
+            for pair, case in zip(pairs, line.cases, strict=True)
+        ]
+        if any(max(two) > max(tolerance, ALIKE * min(two)) for two in distances):
             return False
         telling |= any(
             kind.telling(known) and kind.compare(known, case).distance > tolerance

@@ -78,6 +78,19 @@ def map_floats(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
     return value
 
 
+def own_copies(value: Any) -> Any:
+    """Return the value with copies of its tensors, so that a call that changes them spoils no
+    other; a leaf whose gradient is wanted stays itself."""
+    match value:
+        case Tensor():
+            return value if value.requires_grad else value.clone()
+        case list() | tuple():
+            return type(value)(own_copies(item) for item in value)
+        case dict():
+            return {key: own_copies(item) for key, item in value.items()}
+    return value
+
+
 def tensors_in(value: Any) -> Iterator[Tensor]:
     """Yield the tensors in a value, in order."""
     match value:
@@ -110,7 +123,7 @@ def parameter_names(answer: Callable[..., Any], count: int) -> list[str]:
 def _argument(value: Any, name: str) -> str:
     match value:
         case Tensor():
-            return f"tensor({value.tolist()})" if value.numel() <= 3 else name
+            return repr(value.detach()) if value.numel() <= 3 else name
         case None | bool() | int() | float() | str():
             return repr(value)
         case list() | tuple() if all(isinstance(item, int | float) for item in value):

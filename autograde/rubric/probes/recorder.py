@@ -15,6 +15,7 @@ from autograde.rubric.probes.plain import (
     ContractBroken,
     as_typed,
     map_floats,
+    own_copies,
     raised,
     tensors_in,
     to_plain,
@@ -63,7 +64,7 @@ class Recorder(Draws):
         """Run the calls of a line and record their outcomes. Probes are written with this."""
         cases = []
         for number, (run, args, kwargs) in enumerate(calls):
-            args, kwargs = self.widened((args, kwargs))
+            args, kwargs = own_copies(self.widened((args, kwargs)))
             text = typed[number] if typed else as_typed(run, args, kwargs)
             before = to_plain((args, kwargs) if kwargs else args)
             with self._own_random_state(f"{line} {number}" if number else line):
@@ -87,7 +88,7 @@ class Recorder(Draws):
         if not isinstance(output, Tensor):
             raise ContractBroken(f"the result is a {type(output).__name__}, expected a tensor")
         if not output.requires_grad:
-            raise ContractBroken("no gradient passes: the result is cut off from its inputs")
+            raise ContractBroken("its result is cut off from its inputs, so no gradient passes")
         numbers = seeded(self.seed, self.exercise, line).standard_normal(output.numel())
         direction = torch.from_numpy(numbers).to(output).view(output.shape)
         return list(torch.autograd.grad((output * direction).sum(), leaves, allow_unused=True))
