@@ -18,6 +18,7 @@ from autograde.rubric.probes.plain import (
     raised,
     tensors_in,
     to_plain,
+    undo,
 )
 from autograde.rubric.recording import Case, Line, Outcome
 
@@ -66,9 +67,11 @@ class Recorder(Draws):
             args, kwargs = self.widened((args, kwargs))
             text = typed[number] if typed else as_typed(run, args, kwargs)
             before = to_plain((args, kwargs) if kwargs else args)
+            put_back = undo((args, kwargs))
             with self._own_random_state(f"{line} {number}" if number else line):
                 outcome = self._outcome(run, args, kwargs)
             after = to_plain((args, kwargs) if kwargs else args)
+            put_back()
             cases.append(Case(text, before, after, outcome))
         self.lines.append(Line(line, kind, tuple(cases), KINDS[kind].weight * self._factor))
         self._factor = 1.0
@@ -87,7 +90,7 @@ class Recorder(Draws):
         if not isinstance(output, Tensor):
             raise ContractBroken(f"the result is a {type(output).__name__}, expected a tensor")
         if not output.requires_grad:
-            raise ContractBroken("no gradient passes: the result is cut off from its inputs")
+            raise ContractBroken("no gradient passes, the result is cut off from its inputs")
         numbers = seeded(self.seed, self.exercise, line).standard_normal(output.numel())
         direction = torch.from_numpy(numbers).to(output).view(output.shape)
         return list(torch.autograd.grad((output * direction).sum(), leaves, allow_unused=True))
