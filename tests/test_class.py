@@ -94,6 +94,22 @@ def test_every_student_has_a_score(graded: Path) -> None:
         assert 0 < found[f"partly_{n}"] < 18
 
 
+def errors(notebook: Path) -> list[tuple[str, str]]:
+    """Each error output of a notebook: how its cell begins, and the error's name."""
+    return [
+        (cell.source[:40], output.ename)
+        for cell in nbformat.read(notebook, as_version=4).cells
+        for output in cell.get("outputs", ())
+        if output.output_type == "error"
+    ]
+
+
+def test_the_lesson_runs_while_it_is_graded_as_it_did_when_built(graded: Path) -> None:
+    name = f"{NOTEBOOK}.ipynb"
+    built = errors(HERE / "solutions" / LESSON / name)
+    assert errors(graded / "autograded" / "perfect_reference" / LESSON / name) == built
+
+
 @pytest.mark.parametrize("student", WORDS)
 def test_feedback_says_what_happened(graded: Path, student: str) -> None:
     assert WORDS[student] in feedback(graded, student)

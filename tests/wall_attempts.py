@@ -164,6 +164,10 @@ SAYS = {
         "print(autograde.__file__, importlib.util.find_spec('autograde.grading'))",
         "/opt/lesson/autograde/__init__.py None",
     ),
+    "the course's model": (
+        "from autograde.notebook.course_model import course_model\nprint(course_model(1).context_length)",
+        "48",
+    ),
     "a fork bomb": (
         "import time\nchildren = 0\ntry:\n    while children < 2000:\n        if os.fork() == 0:\n"
         "            time.sleep(60); os._exit(0)\n        children += 1\nexcept BlockingIOError:\n"

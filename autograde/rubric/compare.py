@@ -50,7 +50,7 @@ def describe_error(got: Outcome) -> str:
     if got.not_attempted:
         return "is not written yet"
     if got.error == "ContractBroken":
-        return f"cannot be checked: {got.message}"
+        return f"breaks the contract: {got.message}"
     said = f": {shorten(got.message)}" if got.message else ""
     return f"raises {got.error}{said}" + (f" (in {shorten(got.at, 90)})" if got.at else "")
 

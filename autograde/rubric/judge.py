@@ -147,11 +147,9 @@ def _shapes(before: Plain) -> str:
     """Return a sentence on the shapes of the tensors that a call was given, or ""."""
     tensors = [value for value in before if isinstance(value, Tensor)] if before else []
     shapes = " and ".join(str(tuple(tensor.shape)) for tensor in tensors)
-    if not shapes:
-        return ""
-    if len(tensors) == 1:
-        return f"Its input has the shape {shapes}."
-    return f"Its inputs have the shapes {shapes}."
+    if len(tensors) > 1:
+        return f"Its inputs have the shapes {shapes}."
+    return f"Its input has the shape {shapes}." if shapes else ""
 
 
 def failed(key: Key, note: str) -> Verdict:

@@ -111,7 +111,7 @@ class Unchanged(Refuses):
 
     def read(self, got: Outcome, expected: Case, around: Around) -> Outcome:
         changed = [
-            case.call
+            [case.call, _change(case)]
             for line in around.recording.lines
             for case in line.cases
             if apart(case.after, case.before).distance > 0
@@ -121,10 +121,11 @@ class Unchanged(Refuses):
     def compare(self, got: Outcome, expected: Case) -> Difference:
         if not got.value:
             return SAME
-        return differs("", f"`{got.value[0]}` changes its arguments.")
+        call, change = got.value[0]
+        return differs("", f"`{call}` {change}.")
 
     def alike(self, got: Outcome, known: Outcome, tolerance: float) -> bool:
-        return bool(got.value) == bool(known.value)
+        return {change for _, change in got.value} == {change for _, change in known.value}
 
 
 class Forbids(Refuses):
@@ -180,6 +181,22 @@ class Checked(Call):
 
     def telling(self, outcome: Outcome) -> bool:
         return False
+
+
+def _change(case: Case) -> str:
+    """Return what a call did to its arguments."""
+    pairs = zip(case.before, case.after, strict=False) if _is_sequence(case) else ()
+    if any(_modes(before) != _modes(after) for before, after in pairs):
+        return "leaves a module in another mode"
+    return "changes its arguments"
+
+
+def _is_sequence(case: Case) -> bool:
+    return all(isinstance(value, list | tuple) for value in (case.before, case.after))
+
+
+def _modes(value: Plain) -> Plain:
+    return value.get("training") if isinstance(value, dict) else None
 
 
 def _says_much(outcome: Outcome) -> bool:

@@ -15,10 +15,10 @@ from autograde.rubric.probes.plain import (
     ContractBroken,
     as_typed,
     map_floats,
-    own_copies,
     raised,
     tensors_in,
     to_plain,
+    undo,
 )
 from autograde.rubric.recording import Case, Line, Outcome
 
@@ -64,12 +64,14 @@ class Recorder(Draws):
         """Run the calls of a line and record their outcomes. Probes are written with this."""
         cases = []
         for number, (run, args, kwargs) in enumerate(calls):
-            args, kwargs = own_copies(self.widened((args, kwargs)))
+            args, kwargs = self.widened((args, kwargs))
             text = typed[number] if typed else as_typed(run, args, kwargs)
             before = to_plain((args, kwargs) if kwargs else args)
+            put_back = undo((args, kwargs))
             with self._own_random_state(f"{line} {number}" if number else line):
                 outcome = self._outcome(run, args, kwargs)
             after = to_plain((args, kwargs) if kwargs else args)
+            put_back()
             cases.append(Case(text, before, after, outcome))
         self.lines.append(Line(line, kind, tuple(cases), KINDS[kind].weight * self._factor))
         self._factor = 1.0
