@@ -155,7 +155,7 @@ ATTACKS: dict[str, tuple[str, str]] = {
     ),
     "wrong_dtypes": (
         FORGE + "forge(shaped(lambda shape: torch.zeros(shape, dtype=torch.bool)))",
-        "is a bool tensor, expected float32",
+        "has the dtype bool, expected float32",
     ),
     "an_empty_tensor": (
         FORGE + "forge(outcomes(lambda l: Outcome(value=torch.zeros(0))))",

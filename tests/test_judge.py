@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 from conftest import make_key, record
-from torch import Tensor
+from torch import Tensor, nn
 
 from autograde.notebook import rubric
 from autograde.rubric.checks import CHECKS
@@ -66,7 +66,7 @@ SYMPTOMS: dict[str, tuple[Callable[[Tensor], Any], str]] = {
     "none": (lambda x: None, "is None, expected a tensor of shape (2, 3)."),
     "list": (lambda x: right(x).tolist(), "is a list, expected a tensor of shape (2, 3)."),
     "numpy": (lambda x: right(x).detach().numpy(), "is a ndarray, expected a tensor"),
-    "half": (lambda x: right(x).half(), "is a float16 tensor, expected float32."),
+    "half": (lambda x: right(x).half(), "has the dtype float16, expected float32."),
     "error": (lambda x: x @ x, "raises RuntimeError: mat1 and mat2"),
     "not written": (unwritten, "Not written yet."),
     "refusal": (refusing, "raises ValueError: no"),
@@ -105,6 +105,31 @@ def test_a_changed_argument_costs_its_line_alone() -> None:
         "leaves its arguments as they were"
     ]
     assert "in_place(x) changes its arguments." in said_of(verdict)
+
+
+def test_lines_that_share_an_argument_are_judged_apart() -> None:
+    def rubric_of_two(answer: Callable[..., Any]) -> None:
+        @rubric("it")
+        def _(r: Any) -> None:
+            x, layer = r.normal(2, 3), r.module("two layers", 3, 4)
+            r.call("one line", answer, x, layer)
+            r.call("another line", answer, x, layer)
+            r.unchanged("leaves its arguments as they were")
+
+    def answer(x: Tensor, layer: nn.Module) -> Tensor:
+        result: Tensor = layer(x)
+        return result
+
+    def careless(x: Tensor, layer: nn.Module) -> Tensor:
+        result = answer(x, layer.eval())
+        layer[0].bias.data += 1
+        x += 1
+        return result
+
+    verdict = judge(record(rubric_of_two, careless), make_key(rubric_of_two, answer), trusted=True)
+    assert verdict.note == ""
+    assert [line.passed for line in verdict.lines] == [True, True, False]
+    assert "leaves a module in another mode" in said_of(verdict)
 
 
 def test_float32_inside_is_seen_in_float64() -> None:

@@ -115,11 +115,45 @@ def test_a_line_that_a_second_mistake_changes_does_not_hide_the_first() -> None:
     assert named(wrong_and_zero_for(1.0, 2.0), wrong_dimension) == []
 
 
-def test_the_words_of_a_refusal_do_not_matter() -> None:
-    def refusing(words: str) -> Answer:
-        def refuse_all(x: Tensor, d_k: float) -> Tensor:
-            raise ValueError(words)
+def test_each_answer_words_a_refusal_in_its_own_way() -> None:
+    def refusing(message: str) -> Answer:
+        def answer(x: Tensor, d_k: float) -> Tensor:
+            if d_k <= 1:
+                raise ValueError(message)
+            return right(x, d_k)
 
-        return refuse_all
+        answer.__name__ = "refusing"
+        return answer
 
-    assert named(refusing("too large"), refusing("I cannot")) == ["refuse_all"]
+    assert named(refusing("d_k must be above 1"), refusing("no")) == ["refusing"]
+
+
+def test_an_error_of_another_size_is_another_mistake() -> None:
+    def doubles(answer: Callable[..., Any]) -> None:
+        @rubric("it")
+        def _(r: Any) -> None:
+            r.call("float64", answer, r.normal(3, 3, dtype=torch.float64))
+
+    def off_by(share: float) -> Callable[[Tensor], Tensor]:
+        return lambda x: x * (1 + share)
+
+    key = make_key(doubles, off_by(0), {"rounded": off_by(1e-8)}, tolerance=1e-10)
+    for share, beliefs in ((2e-8, ["rounded"]), (2e-7, [])):
+        verdict = judge(record(doubles, off_by(share)), key, trusted=True)
+        assert [belief.name for belief in verdict.beliefs] == beliefs
+
+
+def test_nan_alone_says_little() -> None:
+    def gradients(answer: Callable[..., Any]) -> None:
+        @rubric("it")
+        def _(r: Any) -> None:
+            r.gradient("one way", answer, r.normal(3, 3))
+            r.gradient("another", answer, r.normal(2, 2))
+
+    def nan_for(*sizes: int) -> Callable[[Tensor], Tensor]:
+        return lambda x: x * float("nan") if len(x) in sizes else 2 * x
+
+    key = make_key(gradients, lambda x: 2 * x, {"three": nan_for(3)})
+    for sizes, beliefs in (((3,), ["three"]), ((2, 3), [])):
+        verdict = judge(record(gradients, nan_for(*sizes)), key, trusted=True)
+        assert [belief.name for belief in verdict.beliefs] == beliefs

@@ -187,7 +187,7 @@ def copy_lines(r: Any, answer: Any) -> None:
         (shared, ["shares"]),
         (forgetful, ["shares", "source"]),
         (fixed, ["learns"]),
-        (untransposed, ["outputs", "shares", "source", "learns"]),
+        (untransposed, ["outputs", "shares", "learns"]),
     ],
 )
 def test_a_copy_s_lines_see_its_mistakes(answer: Callable[..., None], failed: list[str]) -> None:
@@ -254,3 +254,28 @@ def _shuffled(answer: Callable[..., Any]) -> None:
     @rubric("it")
     def _(r: Any) -> None:
         r.each("all", answer, *r.modules(r.normal(2, 5, 4), *r.examples.OTHERS))
+
+
+def test_a_changed_argument_spoils_no_other_call() -> None:
+    def lines(r: Any, answer: Any) -> None:
+        x = r.normal(3, 3)
+        r.each("twice the same input", answer, (x,), (x,))
+        r.call("and once more", answer, x)
+        r.unchanged("leaves its arguments as they were")
+
+    def changing(x: Tensor) -> Tensor:
+        return x.mul_(2)
+
+    assert failing(lines, lambda x: 2 * x, changing) == ["leaves its arguments as they were"]
+
+
+def test_an_argument_that_was_turned_is_put_back() -> None:
+    def lines(r: Any, answer: Any) -> None:
+        x = r.normal(2, 3)
+        r.each("twice the same input", answer, (x,), (x,))
+        r.unchanged("leaves its arguments as they were")
+
+    def turning(x: Tensor) -> Tensor:
+        return x.t_().T * 1.0
+
+    assert failing(lines, lambda x: x * 1.0, turning) == ["leaves its arguments as they were"]

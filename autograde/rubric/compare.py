@@ -50,7 +50,7 @@ def describe_error(got: Outcome) -> str:
     if got.not_attempted:
         return "is not written yet"
     if got.error == "ContractBroken":
-        return f"cannot be checked: {got.message}"
+        return f"breaks the contract: {got.message}"
     said = f": {shorten(got.message)}" if got.message else ""
     return f"raises {got.error}{said}" + (f" (in {shorten(got.at, 90)})" if got.at else "")
 
@@ -147,7 +147,7 @@ def _tensors(got: Plain, expected: Tensor) -> Difference:
         return differs(f"has the shape {shapes[0]}, expected {shapes[1]}", note)
     if got.dtype != expected.dtype:
         names = (str(t.dtype).removeprefix("torch.") for t in (got, expected))
-        return differs("is a {} tensor, expected {}".format(*names))
+        return differs("has the dtype {}, expected {}".format(*names))
     distance = tensor_distance(got, expected)
     if distance == 0:
         return SAME
@@ -201,10 +201,10 @@ def wrong_entries(got: Tensor, expected: Tensor) -> Tensor:
 def numerals(got: float | bool, expected: float | bool) -> tuple[str, str]:
     """Return two numbers as text, with as many digits as it takes to tell them apart."""
     for digits in (4, 7, 12, 17):
-        texts = tuple(numeral(x, digits) for x in (got, expected))
-        if texts[0] != texts[1]:
+        one, other = numeral(got, digits), numeral(expected, digits)
+        if isinstance(got, bool) or float(one) != float(other):
             break
-    return texts[0], texts[1]
+    return one, other
 
 
 def numeral(x: float | bool, digits: int = 4) -> str:

@@ -127,8 +127,11 @@ def _judge_line(line: Line, outcomes: list[Outcome], tolerance: float) -> Failur
 def _failure(case: Case, outcome: Outcome, found: Difference) -> Failure:
     if outcome.error == NOT_REACHED:
         return Failure("")
-    sentence = f"`{case.call}`{found.at} {found.symptom}." if found.symptom else ""
     shapes = _shapes(case.before) if outcome.error is not None else ""
+    if found.symptom:
+        sentence = f"`{case.call}`{found.at} {found.symptom}."
+    else:
+        sentence = f"`{case.call}`:" if case.call else ""
     sentence = " ".join(text for text in (sentence, found.note, shapes) if text)
     got = expected = None
     if outcome.error is None and case.outcome.error is None and found.symptom:
@@ -140,6 +143,8 @@ def _shapes(before: Plain) -> str:
     """Return a sentence on the shapes of the tensors that a call was given, or ""."""
     tensors = [value for value in before if isinstance(value, Tensor)] if before else []
     shapes = " and ".join(str(tuple(tensor.shape)) for tensor in tensors)
+    if len(tensors) > 1:
+        return f"Its inputs have the shapes {shapes}."
     return f"Its input has the shape {shapes}." if shapes else ""
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass
-from math import inf, isnan
+from math import isfinite, isnan
 
 from torch import Tensor
 
@@ -111,7 +111,7 @@ class Unchanged(Refuses):
 
     def read(self, got: Outcome, expected: Case, around: Around) -> Outcome:
         changed = [
-            case.call
+            [case.call, _change(case)]
             for line in around.recording.lines
             for case in line.cases
             if apart(case.after, case.before).distance > 0
@@ -121,10 +121,11 @@ class Unchanged(Refuses):
     def compare(self, got: Outcome, expected: Case) -> Difference:
         if not got.value:
             return SAME
-        return differs("", f"`{got.value[0]}` changes its arguments.")
+        call, change = got.value[0]
+        return differs("", f"`{call}` {change}.")
 
     def alike(self, got: Outcome, known: Outcome, tolerance: float) -> bool:
-        return bool(got.value) == bool(known.value)
+        return {change for _, change in got.value} == {change for _, change in known.value}
 
 
 class Forbids(Refuses):
@@ -184,8 +185,26 @@ class Checked(Call):
 
 
 def _same_error(got: Outcome, known: Outcome) -> bool:
-    """Return whether two errors are alike; the text of a refusal is the student's own."""
-    return got.error == known.error and (got.refused or got.message == known.message)
+    """Return whether two errors are alike; each answer words its refusal in its own way."""
+    if got.refused and known.refused:
+        return True
+    return got.error == known.error and got.message == known.message
+
+
+def _change(case: Case) -> str:
+    """Return what a call did to its arguments."""
+    pairs = zip(case.before, case.after, strict=False) if _is_sequence(case) else ()
+    if any(_modes(before) != _modes(after) for before, after in pairs):
+        return "leaves a module in another mode"
+    return "changes its arguments"
+
+
+def _is_sequence(case: Case) -> bool:
+    return all(isinstance(value, list | tuple) for value in (case.before, case.after))
+
+
+def _modes(value: Plain) -> Plain:
+    return value.get("training") if isinstance(value, dict) else None
 
 
 def _says_much(outcome: Outcome) -> bool:
@@ -199,13 +218,14 @@ def _holds_numbers(value: Plain) -> bool:
         case int():
             return abs(value) >= 100
         case float():
-            return abs(value) not in (0.0, 1.0, inf)
+            return isfinite(value) and abs(value) not in (0.0, 1.0)
         case list() | tuple():
             return any(_holds_numbers(item) for item in value)
         case dict():
             return any(_holds_numbers(item) for item in value.values())
         case Tensor():
-            return value.numel() >= FEW or bool(value.count_nonzero())
+            some = value.numel() >= FEW or bool(value.count_nonzero())
+            return some and bool(value.isfinite().any())
     return True
 
 

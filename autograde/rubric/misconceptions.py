@@ -14,8 +14,10 @@ from dataclasses import dataclass
 
 from autograde.rubric.key import Key, Mistake
 from autograde.rubric.kinds import KINDS, outcomes_of, wrong_cases
-from autograde.rubric.recording import Outcome, Recording
+from autograde.rubric.recording import Case, Outcome, Recording
 
+ALIKE = 4.0
+"""Outcomes of one mistake are about equally far off, one at most so many times as far."""
 MOST = 2
 """At most so many beliefs are named for one answer."""
 
@@ -75,10 +77,18 @@ def _alike(mistake: Mistake, outcomes: list[list[Outcome]], key: Key) -> set[int
         i
         for i, known in mistake.failed.items()
         if all(
-            KINDS[key.expected.lines[i].kind].alike(one, other, key.tolerances[i])
-            for one, other in zip(outcomes[i], known, strict=True)
+            _same(key.expected.lines[i].kind, key.tolerances[i], *row)
+            for row in zip(key.expected.lines[i].cases, outcomes[i], known, strict=True)
         )
     }
+
+
+def _same(kind: str, tolerance: float, case: Case, got: Outcome, known: Outcome) -> bool:
+    """Return whether two outcomes of a case are alike and about equally far off."""
+    distances = [KINDS[kind].compare(outcome, case).distance for outcome in (got, known)]
+    if max(distances) > max(tolerance, ALIKE * min(distances)):
+        return False
+    return KINDS[kind].alike(got, known, tolerance)
 
 
 def _telling(mistake: Mistake, i: int, key: Key) -> bool:

@@ -344,7 +344,7 @@ def _(r):
     r.each("a batch, a batch of heads", causal_weights, (2 * r.normal(6, 6, 6), 5), (2 * r.normal(2, 3, 5, 5), 12))
     r.each("one token, a key of one number", causal_weights, (r.normal(2, 1, 1), 6), (r.normal(4, 4), 1))
     r.call("many tokens", causal_weights, r.normal(100, 100), 9)
-    r.idea.each("hidden scores 20,000 above the visible, or below", causal_weights, (rounded + 2e4 * upper - 1e4, 1), (rounded - 2e4 * upper + 1e4, 4))
+    r.idea.each("hidden scores exactly 0, 20,000 above the visible, or below", causal_weights, (rounded, 4), (rounded + 2e4 * upper - 1e4, 1), (rounded - 2e4 * upper + 1e4, 4))
     r.call("scores scattered over ±10,000", causal_weights, 1e4 * r.uniform(3, 7, 7), 64)
     r.conventions(causal_weights, r.normal(2, 6, 6) + 1e3 * upper, 9)
 

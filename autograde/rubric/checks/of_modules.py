@@ -65,6 +65,10 @@ def drops_weights(value: Plain, before: Plain) -> list[Reading]:
     future = float(found[~seen].abs().max()) + float(again[~seen].abs().max())
     twice = float((found - again).abs().max())
     readings = [
+        Reading(
+            "nothing is dropped", bool(kept[seen].all()), False, 0.1,
+            "in training nothing is dropped",
+        ),
         Reading("a hidden weight", future, 0, 1e-4, "hidden tokens get a weight in training"),
         Reading(
             "the difference", twice, 0, 1e-3,

@@ -161,7 +161,10 @@ def changes_the_future(value: Plain, before: Plain) -> list[Reading]:
 
 
 def breaks_tril(value: Plain, _before: Plain) -> list[Reading]:
-    """Check finite float32 scores (n, n): softmax, tril, renormalise is off by 0.001 on them."""
+    """Check finite float32 scores (n, n): softmax, tril, renormalise is off by 0.001 on them.
+
+    It is where a hidden score lies far above the visible ones of its row.
+    """
     if not isinstance(value, Tensor):
         raise Unreadable(f"the result is a {type(value).__name__}, expected a Tensor")
     shape = tuple(value.shape)
@@ -177,8 +180,14 @@ def breaks_tril(value: Plain, _before: Plain) -> list[Reading]:
     tril_way = weights / sums.masked_fill(sums == 0, 1.0)
     inf_way = torch.softmax(value.double().masked_fill(hidden, -inf), dim=-1)
     error = float((tril_way - inf_way).abs().max())
-    symptom = f"the tril way is off by {error:.2g} only, 0.001 is asked for"
-    return [Reading("the error", min(error, 1e-3), 1e-3, 1e-9, symptom)]
+    above = value.masked_fill(~hidden, -inf).amax(-1) - value.masked_fill(hidden, -inf).amax(-1)
+    gap = float(above.max())
+    below = "no hidden score lies above the visible ones of its row, so nothing is lost"
+    small = f"a hidden score lies {gap:.3g} above the visible ones; the error is only {error:.2g}"
+    return [
+        Reading("the rows with a gap", float(gap > 0), 1, 0.1, below),
+        Reading("the failure", float(error > 1e-3), 1, 0.1, small),
+    ]
 
 
 ALL: tuple[Check, ...] = (

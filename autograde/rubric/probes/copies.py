@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from autograde.rubric.probes.layers import LayerProbe
-from autograde.rubric.probes.plain import ContractBroken
+from autograde.rubric.probes.plain import ContractBroken, parameter_names
 from autograde.rubric.probes.recorder import Probe, Recorder
 from autograde.rubric.probes.weights import Weights, load
 
@@ -37,17 +37,17 @@ class CopyProbe(Probe):
             _, target = self._copied(weights, sizes)
             return target.eval()(x)
 
-        self._record(line, run, inputs, sizes)
+        self._record(line, run, inputs, sizes, ".eval()(x)")
 
     def gives(self, line: str, x: Tensor, *names: str) -> None:
-        """Record the target's output and some of its weights after the copy.
+        """Record some of the target's weights after the copy.
 
         copy.gives("out_proj is the identity", r.normal(2, 5, 4), "out_proj.weight")
         """
 
         def run(weights: Weights, x: Tensor) -> dict[str, Any]:
             _, target = self._copied(weights, {})
-            return {"output": target.eval()(x), **{n: target.get_parameter(n) for n in names}}
+            return {name: target.get_parameter(name) for name in names}
 
         self._record(line, run, (x,), {})
 
@@ -70,17 +70,21 @@ class CopyProbe(Probe):
         self._record(line, run, (x,), sizes)
 
     def keeps_source(self, line: str, x: Tensor, **sizes: Any) -> None:
-        """Record the target's output, and the source's weights, modes and gradients allowed.
+        """Record whether the source keeps its weights, modes and gradients allowed.
 
         copy.keeps_source("v2 is unchanged", r.normal(6, 3))
         """
 
-        def run(weights: Weights, x: Tensor) -> dict[str, Any]:
-            source, target = self._copied(weights, sizes)
-            modes = [part.training for part in source.modules()]
-            learning = [parameter.requires_grad for parameter in source.parameters()]
-            state = {name: source.get_parameter(name) for name in weights}
-            return {"target": target.eval()(x), "source": state, "modes": modes, "learns": learning}
+        def run(weights: Weights, x: Tensor) -> str:
+            source, _ = self._copied(weights, sizes)
+            kept = source.get_parameter
+            if not all(torch.equal(kept(name), weight) for name, weight in weights.items()):
+                raise ContractBroken("the weights of the source have changed")
+            if not all(part.training for part in source.modules()):
+                raise ContractBroken("the source is no longer in training mode")
+            if not all(parameter.requires_grad for parameter in source.parameters()):
+                raise ContractBroken("parameters of the source are frozen")
+            return "unchanged"
 
         self._record(line, run, (x,), sizes)
 
@@ -113,12 +117,20 @@ class CopyProbe(Probe):
         return made[place], made[1 - place]
 
     def _record(
-        self, line: str, run: Callable[..., Any], inputs: Any, sizes: Mapping[str, Any]
+        self,
+        line: str,
+        run: Callable[..., Any],
+        inputs: Any,
+        sizes: Mapping[str, Any],
+        then: str = "",
     ) -> None:
         weights = self.source.drawn(line, inputs[0].dtype, **_known(self.source, sizes))
-        made = ", ".join(layer.typed(**_known(layer, sizes)) for layer in self.layers)
-        cases = [(weights, x) for x in inputs]
-        self.r.record(line, "call", run, cases, f"{self.answer.__name__}({made})")
+        made = [layer.typed(**_known(layer, sizes)) for layer in self.layers]
+        place = 1 - self.layers.index(self.source)
+        target = parameter_names(self.answer, 2)[place]
+        made[place] = f"{target} := {made[place]}"
+        typed = f"{self.answer.__name__}({', '.join(made)}); {target}{then}"
+        self.r.record(line, "call", run, [(weights, x) for x in inputs], typed)
 
 
 def _known(layer: LayerProbe, sizes: Mapping[str, Any]) -> dict[str, Any]:

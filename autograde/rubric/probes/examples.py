@@ -88,6 +88,7 @@ class OneGlance(nn.Module):
         super().__init__()
         self.linear = nn.Linear(d, d)
         self.at, self.to_, self.share = at, to, share
+        self.called = f"token {at} looks at token {to}"
 
     def forward(self, x: Tensor) -> Tensor:
         glance = torch.zeros_like(x)

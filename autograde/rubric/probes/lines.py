@@ -233,6 +233,7 @@ class Rubric(RandomProbes, ModelProbes, BlockProbes, CacheProbes):
         r.each("buffers do not count", count_parameters, (r.module("masked_linear", 3, 4),))
         """
         made = examples.MODULES[name](*sizes).to(device())
+        vars(made)["called"] = f"<{getattr(made, 'called', name)}>"  # shown in the call
         with torch.no_grad():
             for parameter in made.parameters():
                 parameter.copy_(

@@ -92,6 +92,34 @@ def tensors_in(value: Any) -> Iterator[Tensor]:
             yield from tensors_in(list(value.values()))
 
 
+def _modules_in(value: Any) -> Iterator[nn.Module]:
+    match value:
+        case nn.Module():
+            yield value
+        case list() | tuple():
+            for item in value:
+                yield from _modules_in(item)
+        case dict():
+            yield from _modules_in(list(value.values()))
+
+
+def undo(given: Any) -> Callable[[], None]:
+    """Return a function that undoes what a call changes in its arguments: others share them."""
+    parts = [part for module in _modules_in(given) for part in module.modules()]
+    held = [t for part in parts for t in [*part.parameters(False), *part.buffers(False)]]
+    copies = [(tensor, tensor.detach().clone()) for tensor in [*tensors_in(given), *held]]
+    modes = [(part, part.training) for part in parts]
+
+    def put_back() -> None:
+        for tensor, copy in copies:
+            if not torch.equal(tensor, copy):
+                tensor.data = copy  # of its own shape again, even after t_()
+        for part, training in modes:
+            part.training = training
+
+    return put_back
+
+
 def as_typed(answer: Callable[..., Any], args: Args) -> str:
     """Return a call as a person would type it: tensors by their parameter's name."""
     names = parameter_names(answer, len(args))
@@ -111,14 +139,23 @@ def parameter_names(answer: Callable[..., Any], count: int) -> list[str]:
 def _argument(value: Any, name: str) -> str:
     match value:
         case Tensor():
-            return f"tensor({value.tolist()})" if value.numel() <= 3 else name
+            return f"tensor({_short(value.tolist())})" if value.numel() <= 3 else name
         case None | bool() | int() | float() | str():
             return repr(value)
         case list() | tuple() if all(isinstance(item, int | float) for item in value):
             return repr(value)
-        case nn.Module() | torch.Generator():
+        case nn.Module():
+            return str(getattr(value, "called", name))
+        case torch.Generator():
             return name
     return getattr(value, "__name__", name)
+
+
+def _short(value: Any) -> str:
+    """Return nested lists of numbers as one would type them: 0.2, not 0.20000000298."""
+    if isinstance(value, list):
+        return f"[{', '.join(map(_short, value))}]"
+    return f"{value:.6g}" if isinstance(value, float) else repr(value)
 
 
 def raised(error: Exception) -> Outcome:

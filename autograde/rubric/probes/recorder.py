@@ -18,6 +18,7 @@ from autograde.rubric.probes.plain import (
     raised,
     tensors_in,
     to_plain,
+    undo,
 )
 from autograde.rubric.recording import Case, Line, Outcome
 
@@ -74,9 +75,12 @@ class Recorder(Draws):
         for number, (text, case) in enumerate(zip(texts, cases, strict=True)):
             args = self.widened(case)
             before = to_plain(args)
+            put_back = undo(args)
             with self._own_random_state(f"{line} {number}" if number else line):
                 outcome = self._outcome(run, args)
-            recorded.append(Case(text, before, to_plain(args), outcome))
+            after = to_plain(args)
+            put_back()
+            recorded.append(Case(text, before, after, outcome))
         self.lines.append(Line(line, kind, tuple(recorded), KINDS[kind].weight * self._factor))
         self._factor = 1.0
 
@@ -96,7 +100,7 @@ class Recorder(Draws):
         if not isinstance(output, Tensor):
             raise ContractBroken(f"the result is a {type(output).__name__}, expected a tensor")
         if not output.requires_grad:
-            raise ContractBroken("no gradient passes: the result is cut off from its inputs")
+            raise ContractBroken("its result is cut off from its inputs, so no gradient passes")
         numbers = seeded(self.seed, self.exercise, line).standard_normal(output.numel())
         direction = torch.from_numpy(numbers).to(output).view(output.shape)
         total = (output * direction).sum()
