@@ -17,7 +17,8 @@ from autograde.sandbox.wall import missing
 class Marks:
     """What the gradebook holds of one submission, as plain values by the names of its cells.
 
-    `by_hand` has scores and extra credits, `comments` what the grader said by itself.
+    `by_hand` has scores and extra credits, `comments` what the grader said by itself, `student`
+    the name that the feedback page shows.
     """
 
     automatic: dict[str, float | None] = field(default_factory=dict)
@@ -27,6 +28,7 @@ class Marks:
     comments_by_hand: dict[str, str | None] = field(default_factory=dict)
     penalty: float | None = None
     extension: str = "None"
+    student: str = ""
 
     def score(self, name: str) -> float | None:
         """The score of a cell; None while it waits for a person."""

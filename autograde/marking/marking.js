@@ -3,7 +3,7 @@
 
 const main = document.querySelector("main");
 const articles = [...document.querySelectorAll("article")];
-const waiting = document.getElementById("waiting");
+const counts = document.querySelectorAll("#waiting, [aria-current] .count");
 const unsaved = document.getElementById("unsaved");
 const said = document.getElementById("said");
 let current = articles[0];
@@ -21,7 +21,8 @@ function typed(article) {
 
 function differs(article) {
   const mark = typed(article);
-  return mark.score !== article.before.score || mark.comment !== article.before.comment;
+  const other = mark.score !== article.before.score || mark.comment !== article.before.comment;
+  return other || article.dataset.state === "unsaved";
 }
 
 function tell(article, state, text) {
@@ -33,7 +34,7 @@ function tell(article, state, text) {
 }
 
 function describe(mark) {
-  const points = mark.score === null ? "no points" : `${mark.score} points`;
+  const points = mark.score === null ? "no points" : `${mark.score} of ${main.dataset.points} points`;
   return mark.comment ? `${points}, “${mark.comment}”` : points;
 }
 
@@ -65,9 +66,12 @@ function showConflict(article, now) {
   };
 }
 
-async function save(article) {
+function save(article) {
   const mark = typed(article);
   if (Number.isNaN(mark.score)) return tell(article, "unsaved", "not saved: no number");
+  const text = JSON.stringify(mark);
+  if (article.sending === text) return; // Enter saves, and so does leaving the field
+  article.sending = text;
   tell(article, "unsaved", "saving");
   const sent = { grade: article.dataset.grade, digest: article.dataset.digest };
   // one at a time for each answer: the next one has to say what this one saves
@@ -81,7 +85,7 @@ async function save(article) {
       const told = await answer.json();
       if (answer.ok) {
         accept(article, told.now);
-        waiting.textContent = told.waiting;
+        for (const count of counts) count.textContent = told.waiting;
         addComment(told.now.comment);
       } else {
         tell(article, "unsaved", `not saved: ${told.message}`);
@@ -90,8 +94,8 @@ async function save(article) {
     } catch (error) {
       tell(article, "unsaved", `not saved: ${error.message}`);
     }
+    if (article.sending === text) article.sending = null;
   });
-  return article.queue;
 }
 
 function go(article) {
@@ -161,7 +165,7 @@ document.getElementById("names").addEventListener("change", (event) => {
 });
 
 window.addEventListener("beforeunload", (event) => {
-  if (articles.some((each) => each.dataset.state === "unsaved" || differs(each))) {
+  if (articles.some(differs)) {
     event.preventDefault();
   }
 });
