@@ -15,6 +15,7 @@ from conftest import run
 from jinja2 import DictLoader, Environment
 from marking_class import LESSON, QUESTION, make_marking_class, put, row_of
 from nbgrader.api import Gradebook
+from traitlets.config import Config
 
 from autograde.course import CourseError, Lesson
 from autograde.grading.gradebook import marks_of_class
@@ -228,7 +229,13 @@ def test_the_first_question_that_waits_comes_first() -> None:
 
 
 async def _started(environment: Environment) -> None:
-    settings = {"nbgrader_jinja2_env": environment, "marking": Path()}
+    settings = {
+        "nbgrader_jinja2_env": environment,
+        "nbgrader_formgrader": SimpleNamespace(
+            config=Config(HTMLExporter={"extra_template_basedirs": []})
+        ),
+        "marking": Path(),
+    }
     app: Any = SimpleNamespace(web_app=SimpleNamespace(settings=settings))
     await page._start_jupyter_server_extension(app)
 

@@ -19,7 +19,9 @@ from jinja2 import (
 from jupyter_server.base.handlers import JupyterHandler
 from jupyter_server.serverapp import ServerApp
 from jupyter_server.utils import url_path_join
+from nbconvert.exporters import HTMLExporter
 from tornado import web
+from traitlets.config import Config
 
 from autograde.course import CourseError, Lesson, find_root
 from autograde.marking import answers
@@ -164,12 +166,19 @@ def _load_jupyter_server_extension(app: ServerApp) -> None:
 
 
 async def _start_jupyter_server_extension(app: ServerApp) -> None:
-    """Put a link into Formgrader, which is loaded by now, above its table for manual grading."""
-    formgrader = app.web_app.settings.get("nbgrader_jinja2_env")
-    if formgrader and "marking" in app.web_app.settings:
-        ours = DictLoader({"gradebook_assignments.tpl": LINK})
-        theirs = formgrader.loader
-        formgrader.loader = ChoiceLoader([ours, theirs, PrefixLoader({"nbgrader": theirs})])
+    """Change Formgrader, which is loaded by now: a link above its table for manual grading leads
+    to this page, and its page of one submission is folded."""
+    settings = app.web_app.settings
+    if "marking" not in settings or "nbgrader_jinja2_env" not in settings:
+        return
+    pages, config = settings["nbgrader_jinja2_env"], Config(settings["nbgrader_formgrader"].config)
+    ours, theirs = DictLoader({"gradebook_assignments.tpl": LINK}), pages.loader
+    pages.loader = ChoiceLoader([ours, theirs, PrefixLoader({"nbgrader": theirs})])
+    html, folders = config.HTMLExporter, config.HTMLExporter.extra_template_basedirs
+    html.extra_template_paths = folders  # ours extends "formgrade/index.html.j2"
+    html.extra_template_basedirs = [*folders, str(HERE)]
+    html.template_name = "attention_formgrade"
+    settings["nbgrader_exporter"] = HTMLExporter(config=config)
 
 
 def open_page(lesson: Lesson, options: tuple[str, ...]) -> None:

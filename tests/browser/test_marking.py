@@ -3,10 +3,10 @@
 import sys
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from marking_class import LESSON, QUESTION, make_marking_class, row_of
+from nbgrader.api import Gradebook
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from autograde.course import Lesson
@@ -189,10 +189,42 @@ def test_nothing_on_it_is_hard_to_read_or_to_reach(server: Lab, browser: Browser
         assert seen.page.evaluate("document.documentElement.scrollWidth") <= 360
 
 
-def test_formgrader_leads_to_it(lesson: Lesson, browser: Browser, tmp_path: Path) -> None:
-    with instructors_lab(lesson.root, tmp_path) as running, watch(browser, running.token) as seen:
-        seen.page.goto(f"{running.url}/formgrader/gradebook")
+@pytest.fixture(scope="module")
+def instructor(lesson: Lesson, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    with instructors_lab(lesson.root, tmp_path_factory.mktemp("instructor")) as running:
+        yield running
+
+
+def test_formgrader_leads_to_it(instructor: Lab, browser: Browser) -> None:
+    with watch(browser, instructor.token) as seen:
+        seen.page.goto(f"{instructor.url}/formgrader/gradebook")
         link = seen.page.get_by_role("link", name="Mark question by question")
         with seen.page.context.expect_page() as opened:
             link.click()
         expect(opened.value.locator("article")).to_have_count(STUDENTS)
+
+
+def test_formgraders_page_of_a_submission_is_folded(
+    lesson: Lesson, instructor: Lab, browser: Browser, camera: Camera
+) -> None:
+    with Gradebook(f"sqlite:///{lesson.root}/gradebook.db", "attention") as gradebook:
+        number = gradebook.find_submission_notebook(lesson.notebook, LESSON, "student000").id
+    with watch(browser, instructor.token) as seen:
+        seen.page.goto(f"{instructor.url}/formgrader/submissions/{number}/")
+        rubric = f"test_{lesson.exercises[0].name}"
+        cell = seen.page.locator(f".nbgrader_cell:has(input[id='{rubric}'])")
+        expect(cell.locator("input.score")).to_be_visible()
+        expect(cell.locator(".input_area pre")).to_be_hidden()
+        camera.show(seen.page, "formgrader", cell)
+        cell.get_by_text("The rubric").click()
+        expect(cell.locator(".input_area pre")).to_be_visible()
+        answer = seen.page.locator(f".nbgrader_cell:has([id='{lesson.exercises[0].name}-comment'])")
+        expect(answer.locator(".input_area pre")).to_be_visible()
+        assert seen.page.locator("summary", has_text="The code of this cell").count() > 0
+        assert seen.page.evaluate(FRAME) == "0px"
+
+
+FRAME = """() => {
+    const picture = document.querySelector("#notebook").appendChild(document.createElement("img"));
+    return getComputedStyle(picture).borderTopWidth;
+}"""
