@@ -5,6 +5,7 @@ notebook/   what else a lesson imports: practice, progress, figures, widgets
 sandbox/    warm kernels behind a wall, for code that nobody trusts
 grading/    a submission's way from its bytes to the gradebook and its feedback
 authoring/  lesson text to notebooks, and the checks on both
+marking/    answers in words, marked by question on a page of the Jupyter server
 lms/        submissions from a learning management system, grades back to it
 report/     the class report
 workspace/  the student's own copy: lab, update, submit, self

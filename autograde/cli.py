@@ -173,6 +173,22 @@ def grade(
         sys.exit(terminal.grade(found, how, whole=student is None))
 
 
+@main.command(context_settings={"ignore_unknown_options": True})
+@click.argument("lesson")
+@click.argument("options", nargs=-1, type=click.UNPROCESSED)
+def mark(lesson: str, options: tuple[str, ...]) -> None:
+    """Mark a lesson's answers in words, question by question.
+
+    OPTIONS are passed on to the Jupyter server.
+    """
+    (wanted,) = chosen((lesson,))
+    if not wanted.written:
+        raise click.UsageError(f"{lesson} asks nothing in words")
+    from autograde.marking.page import open_page
+
+    open_page(wanted, options)
+
+
 @main.command()
 @click.argument("lessons", nargs=-1)
 @click.option("--anonymous", is_flag=True, help="Replace names and ids by numbers.")

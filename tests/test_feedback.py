@@ -4,6 +4,7 @@ import html
 import re
 import shutil
 from dataclasses import replace
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import nbformat
@@ -41,6 +42,17 @@ def test_it_holds_no_address_and_nobody_else(small_class: Lesson, student: str) 
     assert "//" not in re.sub(r"/\*.*?\*/", "", text.replace("</", "<"))
     assert "<script" not in text
     assert set(re.findall(r"\w+", text)).isdisjoint(set(STUDENTS) - {student})
+
+
+def test_it_says_whose_it_is_and_when_it_was_graded(
+    small_class: Lesson, graded_by_hand: Lesson
+) -> None:
+    path = small_class.root / "autograded" / "bob" / small_class.name / "causal_mask.ipynb"
+    date = nbformat.read(path, as_version=4).metadata["autograde"]["date"]
+    assert abs(datetime.now() - datetime.fromisoformat(date)) < timedelta(days=2)
+    assert f"bob, graded on {date}." in words(small_class, "bob")
+    # the gradebook has learned the names after that page was written
+    assert f"Bob Müller, jr. (bob), graded on {date}." in words(graded_by_hand, "bob")
 
 
 def test_a_wrong_line_has_its_reason(small_class: Lesson) -> None:

@@ -17,6 +17,7 @@ MAY_IMPORT = {
     "grading": {"grading", "sandbox", "notebook", "rubric", "authoring", *BASE},
     "authoring": {"authoring", "grading", "sandbox", "notebook", "rubric", *BASE},
     "lms": {"lms", "grading", "rubric", *BASE},
+    "marking": {"marking", "grading", "rubric", *BASE},
     "report": {"report", "lms", "grading", "rubric", *BASE},
     "workspace": {"workspace", "grading", "sandbox", "notebook", "rubric", "course", "versions"},
 }

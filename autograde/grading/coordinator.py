@@ -79,6 +79,7 @@ class Coordinator:
         self._course = CourseDirectory(config=config)
         self._secret = course_secret(root)
         self._known: dict[Lesson, tuple[str, dict[str, Marks]]] = {}
+        self._names = book.names_of_students(gradebook)
 
     @cached_property
     def _autograde(self) -> Autograde:
@@ -136,7 +137,8 @@ class Coordinator:
             or not nb.is_file()
         ):
             ran = b"" if regrade else read_ran(self.root, lesson.name, student)
-            task = Task(submission, self._secret, self.wall, marks or Marks(), ran)
+            marks = marks or Marks(student=self._names.get(student, student))
+            task = Task(submission, self._secret, self.wall, marks, ran)
             return ToGrade(task, graded)
         html = self._place("feedback", submission) / f"{lesson.notebook}.html"
         if entry.page == _page_digest(graded, marks) and html.is_file():

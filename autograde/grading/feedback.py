@@ -56,6 +56,7 @@ def page(notebook: bytes, name: str, marks: Marks) -> bytes:
         "score": marks.total(),
         "max_score": sum(marks.points.values()),
         "late_penalty": marks.penalty or 0,
+        "student_name": marks.student,
     }
     html, _ = _exporter().from_notebook_node(nb, {"nbgrader": total})
     return html.encode("utf-8", "xmlcharrefreplace")
@@ -153,6 +154,7 @@ class Page:
     problem: str
     walled: bool
     remark: str = ""
+    date: str = ""
     graded: list[Item] = field(default_factory=list)
     blocks: list[Block] = field(default_factory=list)
 
@@ -167,7 +169,13 @@ def page_of(nb: NotebookNode) -> Page:
     note = nb.metadata.get(NOTE, {})
     verdicts = read_verdicts(note)
     comments = {grade_id(cell) or "": _comment(cell) for cell in nb.cells}
-    page = Page("", note.get("problem", ""), note.get("wall", True), note.get("remark", ""))
+    page = Page(
+        title="",
+        problem=note.get("problem", ""),
+        walled=note.get("wall", True),
+        remark=note.get("remark", ""),
+        date=note.get("date", ""),
+    )
     outline = _Outline()
     for place, cell in enumerate(nb.cells):
         name = grade_id(cell) or ""

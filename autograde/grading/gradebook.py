@@ -205,10 +205,13 @@ def marks_of_class(
     """Read what the gradebook holds of a lesson's submissions, or of one, by student."""
     found: dict[str, Marks] = {}
     grades = (BaseCell.name, Grade.auto_score, Grade.manual_score, Grade.extra_credit)
-    rows = rows_of_class(gradebook, lesson, Grade, *grades, Grade.max_score)
+    names = (Student.first_name, Student.last_name)
+    rows = rows_of_class(gradebook, lesson, Grade, *grades, Grade.max_score, *names)
     wanted = [] if student is None else [Student.id == student]
-    for who, extension, penalty, name, auto, manual, extra, points in rows.filter(*wanted):
-        marks = found.setdefault(who, Marks(penalty=penalty, extension=str(extension)))
+    for row in rows.filter(*wanted):
+        who, extension, penalty, name, auto, manual, extra, points, *name_of = row
+        about = Marks(penalty=penalty, extension=str(extension), student=full_name(who, *name_of))
+        marks = found.setdefault(who, about)
         marks.automatic[name] = auto
         marks.by_hand[name] = manual, extra
         marks.points[name] = float(points)
@@ -220,6 +223,17 @@ def marks_of_class(
             found[who].comments_by_hand[name] = by_hand
     gradebook.db.remove()
     return found
+
+
+def names_of_students(gradebook: Gradebook) -> dict[str, str]:
+    """Return what feedback calls each student: the name that the gradebook has, and the id."""
+    rows = gradebook.db.query(Student.id, Student.first_name, Student.last_name)
+    return {row.id: full_name(*row) for row in rows}
+
+
+def full_name(student: str, first_name: str | None, last_name: str | None) -> str:
+    name = " ".join(part for part in (first_name, last_name) if part)
+    return f"{name} ({student})" if name else student
 
 
 def rows_of_class(gradebook: Gradebook, lesson: Lesson, kind: Any, *columns: Any) -> Any:
@@ -244,10 +258,10 @@ def digest_of_scores(marks: Marks) -> str:
 
 
 def digest_by_hand(marks: Marks) -> str:
-    """A digest of what people gave, and of what lateness cost."""
+    """A digest of what people gave, of what lateness cost, and of the student's name."""
     given = {name: tuple(map(_number, by_hand)) for name, by_hand in marks.by_hand.items()}
     facts = [sorted(given.items()), sorted(marks.comments_by_hand.items()), _number(marks.penalty)]
-    return digest(facts)
+    return digest([*facts, marks.student])
 
 
 def _number(value: float | None) -> str:

@@ -15,7 +15,7 @@ from traitlets import Bool, Enum, Float
 from autograde.course import Lesson, find_root, grade_id, lessons
 from autograde.grading import pipeline
 from autograde.grading.batch import require_wall
-from autograde.grading.gradebook import note_written, save_scores
+from autograde.grading.gradebook import names_of_students, note_written, save_scores
 from autograde.grading.limits import LIMITS
 from autograde.grading.restore import NOTE, Parsed, parse_file, restore
 from autograde.grading.run import figures_of
@@ -116,7 +116,15 @@ class JudgeAndSave(NbGraderPreprocessor):
 
 
 class HandGrades(GetGrades):
-    """Scores and comments for the feedback page, and which answers nobody has graded yet."""
+    """Scores and comments for the feedback page, the name of the student, and which answers nobody
+    has graded yet."""
+
+    def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[Any, Any]:
+        nb, resources = super().preprocess(nb, resources)
+        place = resources["nbgrader"]
+        with Gradebook(place["db_url"]) as gradebook:
+            place["student_name"] = names_of_students(gradebook)[place["student"]]
+        return nb, resources
 
     def _get_score(self, cell: NotebookNode, resources: dict[str, Any]) -> None:
         super()._get_score(cell, resources)

@@ -64,7 +64,8 @@ class Scores:
 class Marks:
     """The gradebook's scores and comments of one submission, by the names of its cells.
 
-    `by_hand` has scores and extra credits, `comments` those that the grader made by itself.
+    `by_hand` has scores and extra credits, `comments` those that the grader made by itself,
+    `student` the name that the feedback page shows.
     """
 
     automatic: dict[str, float | None] = field(default_factory=dict)
@@ -74,6 +75,7 @@ class Marks:
     comments_by_hand: dict[str, str | None] = field(default_factory=dict)
     penalty: float | None = None
     extension: str = "None"
+    student: str = ""
 
     def score(self, name: str) -> float | None:
         """Return the score of a cell; None while it waits for a person."""

@@ -7,6 +7,7 @@ import base64
 import binascii
 import hashlib
 from dataclasses import asdict, replace
+from datetime import date
 from typing import Any
 
 from nbformat import NotebookNode
@@ -126,11 +127,12 @@ def show_verdicts(lesson: Lesson, nb: NotebookNode, verdicts: dict[str, Verdict]
 def graded_note(verdicts: dict[str, Verdict], seed: int) -> Plain:
     """Return what a graded notebook carries for feedback and report, as JSON.
 
-    The seed is named by a short digest, from which it cannot be had.
+    The date is that of today. The seed is named by a short digest, from which it cannot be had.
     """
     return {
         "verdicts": [asdict(verdict) for verdict in verdicts.values()],
         "version": __version__,
+        "date": f"{date.today():%Y-%m-%d}",
         "seed": hashlib.sha256(str(seed).encode()).hexdigest()[:6],
     }
 

@@ -1,0 +1,289 @@
+"""A question answered in words: what was answered, what is marked, and a mark saved.
+
+nbgrader's gradebook is the only place where marks are kept, so Formgrader, feedback, report and
+exports show the same.
+"""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup
+from nbconvert.filters import markdown2html
+from nbgrader.api import (
+    BaseCell,
+    Comment,
+    Grade,
+    Gradebook,
+    SourceCell,
+    Student,
+    SubmittedNotebook,
+)
+from sqlalchemy import update
+from traitlets.config import Config
+
+from autograde.course import CourseError, Lesson, Written, lessons
+from autograde.course_config import course_config
+from autograde.grading.feedback import MARK_SCHEME, PARAGRAPH_MARK
+from autograde.grading.gradebook import open_gradebook, rows_of_class
+from autograde.grading.sanitise import offline
+
+KEPT_NOTEBOOKS = 4000
+
+
+class NoQuestion(CourseError):
+    """There is no such question, or none at all."""
+
+
+class BadMark(CourseError):
+    """What was to be saved is no mark for this question."""
+
+
+@dataclass(frozen=True)
+class Mark:
+    """What people gave an answer; `waits` says that somebody is to look at it."""
+
+    score: float | None
+    comment: str
+    waits: bool
+
+
+class Changed(CourseError):
+    """The gradebook has another mark than the one that was seen, or the answer is another.
+
+    `mark` is what the gradebook has now; it is None when the answer is another.
+    """
+
+    def __init__(self, mark: Mark | None) -> None:
+        super().__init__("The gradebook was changed meanwhile.")
+        self.mark = mark
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A student's answer. `grade` and `notebook` are the gradebook's ids of its row and notebook.
+
+    `digest` is that of the text, so that nobody marks a text that has been replaced.
+    """
+
+    grade: str
+    notebook: str
+    student: str
+    html: Markup
+    digest: str
+    mark: Mark
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question with its marking scheme and every answer; `empty` are those without a word."""
+
+    lesson: Lesson
+    written: Written
+    html: Markup
+    scheme: Markup
+    answers: tuple[Answer, ...]
+    empty: int
+
+    @property
+    def waiting(self) -> int:
+        return sum(answer.mark.waits for answer in self.answers)
+
+    @property
+    def comments(self) -> list[str]:
+        """The comments given so far, the commonest first."""
+        given = [answer.mark.comment for answer in self.answers if answer.mark.comment]
+        return sorted(dict.fromkeys(given), key=lambda text: -given.count(text))
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A mark for an answer, and what its author saw: the mark before it, and the text's digest."""
+
+    grade: str
+    mark: Mark
+    before: Mark
+    digest: str
+
+
+def find_question(root: Path, lesson: str, question: str) -> tuple[Lesson, Written]:
+    """A question by name.
+
+    Raises:
+        NoQuestion: there is none of that name.
+    """
+    for written in lessons(root)[lesson].written if lesson in lessons(root) else ():
+        if written.name == question:
+            return lessons(root)[lesson], written
+    raise NoQuestion(f"{lesson} has no question {question!r} to be answered in words")
+
+
+def all_waiting(root: Path) -> dict[tuple[str, str], int]:
+    """How many answers wait to be marked, by lesson and question, in the course's order."""
+    found = {}
+    with open_gradebook(_config(root)) as gradebook:
+        for lesson in lessons(root).values():
+            for written in lesson.written:
+                rows = rows_of_class(gradebook, lesson, Grade, Grade.id)
+                rows = rows.filter(BaseCell.name == written.name, Grade.needs_manual_grade)
+                found[lesson.name, written.name] = int(rows.count())
+    return found
+
+
+def read_question(root: Path, lesson_name: str, question: str) -> Question:
+    """A question as the gradebook and the graded notebooks have it.
+
+    The answers stand in an order that says nothing of their authors, another for each question.
+
+    Raises:
+        NoQuestion: there is no such question.
+        CourseError: the gradebook or a graded notebook cannot be read.
+    """
+    lesson, written = find_question(root, lesson_name, question)
+    with open_gradebook(_config(root)) as gradebook:
+        source = gradebook.db.query(SourceCell.source).filter(
+            SourceCell.name == written.question_cell,
+            SourceCell.notebook.has(name=lesson.notebook),
+        )
+        (text,) = source.one_or_none() or ("",)
+        rows = _grades(gradebook, lesson, question)
+        comments = _comments(gradebook, lesson, question)
+    answers = []
+    for row in rows:
+        given = _answer_text(lesson, row.student, question)
+        if given is not None and (row.auto_score is None or row.manual_score is not None):
+            mark = Mark(row.manual_score, comments.get(row.student, ""), row.needs_manual_grade)
+            html = _html(given)
+            answers.append(Answer(row.grade, row.notebook, row.student, html, _digest(given), mark))
+    answers.sort(key=lambda answer: _digest(f"{question} {answer.student}"))
+    scheme = "".join(
+        "\n".join(found[0].strip().splitlines()[1:-1]) for found in MARK_SCHEME.finditer(text)
+    )
+    return Question(
+        lesson, written, _html(MARK_SCHEME.sub("", text)), _html(scheme), tuple(answers),
+        len(rows) - len(answers),
+    )  # fmt: skip
+
+
+def save(root: Path, lesson_name: str, question: str, seen: Seen) -> Mark:
+    """Save a mark if the gradebook still has the one that was seen; what it has then.
+
+    Raises:
+        NoQuestion: there is no such question, or no such answer to it.
+        BadMark: the score is none for this question.
+        Changed: the gradebook has another mark by now, or the answer is another.
+        CourseError: the gradebook cannot be written.
+    """
+    lesson, written = find_question(root, lesson_name, question)
+    score = seen.mark.score
+    if score is not None and not 0 <= score <= written.points:
+        raise BadMark(f"Between 0 and {written.points:g} points, please.")
+    with open_gradebook(_config(root)) as gradebook:
+        rows = _grades(gradebook, lesson, question, Grade.id == seen.grade)
+        if not rows:
+            raise NoQuestion("There is no such answer any more.")
+        (row,) = rows
+        if _digest(_answer_text(lesson, row.student, question) or "") != seen.digest:
+            raise Changed(None)
+        # the database itself compares, so that no other process comes in between
+        graded = gradebook.db.execute(
+            update(Grade)
+            .where(
+                Grade.id == row.grade,
+                Grade.manual_score.is_not_distinct_from(seen.before.score),
+                Grade.needs_manual_grade == seen.before.waits,
+            )
+            .values(
+                manual_score=score,
+                needs_manual_grade=Grade.auto_score.is_(None) if score is None else False,
+            )
+            .execution_options(synchronize_session=False)
+        )
+        commented = gradebook.db.execute(
+            update(Comment)
+            .where(
+                Comment.id.in_(_comment_ids(gradebook, question, row.notebook)),
+                Comment.manual_comment.is_not_distinct_from(seen.before.comment or None),
+            )
+            .values(manual_comment=seen.mark.comment or None)
+            .execution_options(synchronize_session=False)
+        )
+        agreed = graded.rowcount == commented.rowcount == 1
+        if agreed:
+            gradebook.db.commit()
+        else:
+            gradebook.db.rollback()
+        (row,) = _grades(gradebook, lesson, question, Grade.id == seen.grade)
+        comment = _comments(gradebook, lesson, question).get(row.student, "")
+        now = Mark(row.manual_score, comment, row.needs_manual_grade)
+    if not agreed:
+        raise Changed(now)
+    return now
+
+
+@lru_cache
+def _config(root: Path) -> Config:
+    """The course's configuration, read once: that takes a second, and a mark should not."""
+    return course_config(root)
+
+
+def _grades(gradebook: Gradebook, lesson: Lesson, question: str, *only: Any) -> list[Any]:
+    """The gradebook's rows of a question, one a student."""
+    columns = (
+        Student.id.label("student"), Grade.id.label("grade"),
+        SubmittedNotebook.id.label("notebook"), Grade.auto_score, Grade.manual_score,
+        Grade.needs_manual_grade,
+    )  # fmt: skip
+    rows = rows_of_class(gradebook, lesson, Grade, *columns)
+    return list(rows.filter(BaseCell.name == question, *only).all())
+
+
+def _comments(gradebook: Gradebook, lesson: Lesson, question: str) -> dict[str, str]:
+    """The comments that people gave, by student."""
+    rows = rows_of_class(gradebook, lesson, Comment, Comment.manual_comment)
+    rows = rows.filter(BaseCell.name == question, Comment.manual_comment.is_not(None))
+    return {row[0]: row.manual_comment for row in rows}
+
+
+def _comment_ids(gradebook: Gradebook, question: str, notebook: str) -> list[str]:
+    rows = gradebook.db.query(Comment.id).join(BaseCell, BaseCell.id == Comment.cell_id)
+    found = rows.filter(BaseCell.name == question, Comment.notebook_id == notebook)
+    return [id_ for (id_,) in found]
+
+
+def _answer_text(lesson: Lesson, student: str, question: str) -> str | None:
+    """An answer as its graded notebook has it, sanitised there; None where there is no notebook.
+
+    Raises:
+        CourseError: the notebook cannot be read.
+    """
+    path = lesson.root / "autograded" / student / lesson.name / f"{lesson.notebook}.ipynb"
+    if not path.is_file():
+        return None
+    facts = path.stat()
+    names = tuple(written.name for written in lesson.written)
+    return _texts(path, facts.st_mtime_ns, facts.st_size, names).get(question)
+
+
+@lru_cache(KEPT_NOTEBOOKS)
+def _texts(path: Path, changed: int, size: int, names: tuple[str, ...]) -> dict[str, str]:
+    try:
+        cells = json.loads(path.read_text(encoding="utf-8", errors="replace"))["cells"]
+        named = {cell["metadata"].get("nbgrader", {}).get("grade_id"): cell for cell in cells}
+        return {name: "".join(named[name]["source"]) for name in names if name in named}
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise CourseError(
+            f"{path} is no notebook that `autograde grade` wrote ({error!r}). Grade it again."
+        ) from error
+
+
+def _html(source: str) -> Markup:
+    """Markdown as HTML without script, style, picture, link, or name of a place."""
+    return Markup(offline(PARAGRAPH_MARK.sub("", markdown2html(source))))  # noqa: S704 (sanitised)
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]

@@ -1,0 +1,196 @@
+"""The marking page: a Jupyter server extension, behind the server's token."""
+
+import asyncio
+import json
+import math
+import os
+import secrets
+from pathlib import Path
+from typing import Any
+
+from jinja2 import (
+    ChoiceLoader,
+    DictLoader,
+    Environment,
+    FileSystemLoader,
+    PrefixLoader,
+    StrictUndefined,
+)
+from jupyter_server.base.handlers import JupyterHandler
+from jupyter_server.serverapp import ServerApp
+from jupyter_server.utils import url_path_join
+from nbconvert.exporters import HTMLExporter
+from tornado import web
+from traitlets.config import Config
+
+from autograde.course import CourseError, Lesson, find_root
+from autograde.marking import answers
+from autograde.marking.answers import BadMark, Changed, Mark, NoQuestion, Seen
+from autograde.rubric.panel import number
+
+HERE = Path(__file__).parent
+ADDRESS = "/marking"
+POLICY = (
+    "default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
+)
+"""The page runs its own script, which may talk to this server, and nothing else."""
+
+LINK = """\
+{% extends "nbgrader/gradebook_assignments.tpl" %}
+{% block messages %}
+<p><a href="{{ base_url }}/marking" target="_blank">Mark question by question</a></p>
+{% endblock %}
+"""
+
+
+class MarkingHandler(JupyterHandler):
+    """One question: its page, and the marks that it sends."""
+
+    def initialize(self, root: Path) -> None:
+        self.root = root
+
+    @web.authenticated
+    async def get(self, lesson: str | None = None, question: str | None = None) -> None:
+        """The page of a question, or the way to the first that waits."""
+        try:
+            waiting = await asyncio.to_thread(answers.all_waiting, self.root)
+            if lesson is None or question is None:
+                self.redirect(url_path_join(self.base_url, ADDRESS, *_first(waiting, lesson)))
+                return
+            found = await asyncio.to_thread(answers.read_question, self.root, lesson, question)
+        except NoQuestion as error:
+            raise web.HTTPError(404, str(error)) from error
+        except CourseError as error:
+            raise web.HTTPError(500, str(error)) from error
+        nonce = secrets.token_urlsafe(16)
+        self.set_header("Content-Security-Policy", POLICY.format(nonce=nonce))
+        self.set_header("Cache-Control", "no-store")  # else "back" would show old marks
+        page = _environment().get_template("page.html.j2").render(
+            nonce=nonce,
+            question=found,
+            waiting=waiting,
+            address=url_path_join(self.base_url, ADDRESS),
+            formgrader=url_path_join(self.base_url, "formgrader", "submissions"),
+            xsrf=self.xsrf_token.decode(),
+            script=(HERE / "marking.js").read_text(encoding="utf-8"),
+        )  # fmt: skip
+        self.finish(page)
+
+    @web.authenticated
+    async def put(self, lesson: str, question: str) -> None:
+        """Save a mark; 409 and what the gradebook has, if that is not what its author saw."""
+        try:
+            seen = read_seen(self.request.body)
+            mark = await asyncio.to_thread(answers.save, self.root, lesson, question, seen)
+        except Changed as changed:
+            now = None if changed.mark is None else vars(changed.mark)
+            self._say(409, message=str(changed), now=now)
+        except BadMark as error:
+            self._say(400, message=str(error))
+        except NoQuestion as error:
+            self._say(404, message=str(error))
+        except CourseError as error:
+            self._say(500, message=str(error))
+        else:
+            waiting = await asyncio.to_thread(answers.all_waiting, self.root)
+            self._say(200, now=vars(mark), waiting=waiting[lesson, question])
+
+    def _say(self, status: int, **said: Any) -> None:
+        self.set_status(status)
+        self.set_header("Content-Type", "application/json")
+        self.finish(json.dumps(said))
+
+
+def read_seen(body: bytes) -> Seen:
+    """What the page sends.
+
+    Raises:
+        BadMark: it is something else.
+    """
+    try:
+        sent = json.loads(body)
+        mark, before = (_mark(sent[name]) for name in ("mark", "before"))
+        return Seen(str(sent["grade"]), mark, before, str(sent["digest"]))
+    except (ValueError, KeyError, TypeError) as error:
+        raise BadMark(f"This is no mark: {error}") from error
+
+
+def _mark(plain: dict[str, Any]) -> Mark:
+    score, comment = plain["score"], plain["comment"]
+    if score is not None and (isinstance(score, bool) or not math.isfinite(float(score))):
+        raise ValueError(f"{score!r} is no score")
+    if not isinstance(comment, str):
+        raise TypeError("the comment is no text")
+    return Mark(None if score is None else float(score), comment.strip(), bool(plain["waits"]))
+
+
+def _first(waiting: dict[tuple[str, str], int], lesson: str | None) -> tuple[str, str]:
+    """The first question that waits, of a lesson or of all; else the first there is."""
+    names = [name for name in waiting if lesson in (None, name[0])]
+    if not names:
+        raise NoQuestion(f"{lesson or 'This course'} asks nothing in words.")
+    return next((name for name in names if waiting[name]), names[0])
+
+
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
+    environment.filters["number"] = number
+    return environment
+
+
+def _jupyter_server_extension_points() -> list[dict[str, str]]:
+    return [{"module": "autograde.marking"}]
+
+
+def _load_jupyter_server_extension(app: ServerApp) -> None:
+    try:
+        root = find_root(Path(app.root_dir))
+    except CourseError as error:
+        app.log.warning("no marking page: %s", error)
+        return
+    base = url_path_join(app.base_url, ADDRESS)
+    more = {"root": root}
+    app.web_app.add_handlers(  # type: ignore[no-untyped-call]
+        ".*$",
+        [
+            (f"{base}/?", MarkingHandler, more),
+            (f"{base}/([^/]+)", MarkingHandler, more),
+            (f"{base}/([^/]+)/([^/]+)", MarkingHandler, more),
+        ],
+    )
+    app.web_app.settings["marking"] = root
+
+
+async def _start_jupyter_server_extension(app: ServerApp) -> None:
+    """Change Formgrader, which is loaded by now: a link above its table for manual grading leads
+    to this page, and its page of one submission is folded."""
+    settings = app.web_app.settings
+    if "marking" not in settings or "nbgrader_jinja2_env" not in settings:
+        return
+    pages, config = settings["nbgrader_jinja2_env"], Config(settings["nbgrader_formgrader"].config)
+    ours, theirs = DictLoader({"gradebook_assignments.tpl": LINK}), pages.loader
+    pages.loader = ChoiceLoader([ours, theirs, PrefixLoader({"nbgrader": theirs})])
+    html, folders = config.HTMLExporter, config.HTMLExporter.extra_template_basedirs
+    html.extra_template_paths = folders  # ours extends "formgrade/index.html.j2"
+    html.extra_template_basedirs = [*folders, str(HERE)]
+    html.template_name = "attention_formgrade"
+    settings["nbgrader_exporter"] = HTMLExporter(config=config)
+
+
+def open_page(lesson: Lesson, options: tuple[str, ...]) -> None:
+    """Run a Jupyter server on a lesson's page in this process, until it is stopped."""
+    as_root = ["--allow-root"] if os.geteuid() == 0 else []
+    os.chdir(lesson.root)  # nbgrader reads its configuration there
+    arguments = [
+        f"--ServerApp.root_dir={lesson.root}",
+        f"--ServerApp.default_url={ADDRESS}/{lesson.name}",
+        "--ServerApp.jpserver_extensions={'autograde.marking': True}",
+        "--ServerApp.open_browser=True",
+        *as_root,
+        *options,
+    ]
+    ServerApp.launch_instance(arguments)

@@ -1,0 +1,53 @@
+"""A class whose answers in words are graded but not marked: nothing runs, so it is quickly made."""
+
+from pathlib import Path
+
+import nbformat
+from classes import make_course
+from nbgrader.api import Gradebook
+
+from autograde.course import Lesson, grade_id
+from autograde.grading.gradebook import save_scores
+from autograde.grading.sanitise import sanitise_text
+from autograde.grading.submission import Scores
+
+LESSON, QUESTION = "05_causal_attention", "why_buffer"
+POINTS = 2.0
+
+
+def make_marking_class(root: Path, answers: dict[str, str]) -> Lesson:
+    """A course with lesson 05, and a graded notebook for each student; "" is no answer."""
+    lesson = make_course(root, (), LESSON)
+    with Gradebook(f"sqlite:///{root}/gradebook.db", "attention") as gradebook:
+        for student, text in answers.items():
+            gradebook.update_or_create_student(student)
+            gradebook.update_or_create_submission(lesson.name, student)
+            put(lesson, student, text)
+            save_scores(gradebook, (student, lesson), scores_of(lesson, text))
+            gradebook.db.commit()
+    return lesson
+
+
+def scores_of(lesson: Lesson, text: str) -> Scores:
+    """No points for any exercise; the answer in words waits if there is one."""
+    automatic: dict[str, float | None] = {each.rubric_cell: 0.0 for each in lesson.exercises}
+    return Scores(automatic | {QUESTION: None if text else 0.0}, {}, {}, {QUESTION: None})
+
+
+def put(lesson: Lesson, student: str, text: str) -> None:
+    """Write the graded notebook of a student with this answer, sanitised as in grading."""
+    released = nbformat.read(lesson.released_notebook, as_version=4)
+    nb = nbformat.read(lesson.released_notebook, as_version=4)
+    next(cell for cell in nb.cells if grade_id(cell) == QUESTION).source = text
+    sanitise_text(nb, released)
+    path = lesson.root / "autograded" / student / lesson.name / f"{lesson.notebook}.ipynb"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    nbformat.write(nb, path)
+
+
+def row_of(lesson: Lesson, student: str) -> tuple[float | None, str | None, bool]:
+    """What nbgrader says of a student's answer: points and comment by hand, whether it waits."""
+    with Gradebook(f"sqlite:///{lesson.root}/gradebook.db", "attention") as gradebook:
+        place = (QUESTION, lesson.notebook, lesson.name, student)
+        grade, comment = gradebook.find_grade(*place), gradebook.find_comment(*place)
+        return grade.manual_score, comment.manual_comment, grade.needs_manual_grade
