@@ -1,4 +1,4 @@
-"""What every figure is made of: one look, PNG bytes that repeat, and a text alternative."""
+"""The base of every figure: one look, PNG bytes that repeat, and a text alternative."""
 
 import base64
 from collections.abc import Callable, Iterable, Sequence
@@ -51,7 +51,7 @@ _drawn_already: frozenset[str] = frozenset()
 
 
 def name_only(keys: Iterable[str]) -> None:
-    """From now on pictures with these keys are named, not drawn: who reads the output has them."""
+    """From now on send only the key of these pictures; the reader already has them."""
     global _drawn_already
     _drawn_already = frozenset(keys)
 
@@ -95,7 +95,7 @@ def show_live(alt: str) -> Callable[[Picture | Figure], None]:
 
 
 def style(*, formulas: bool = True) -> AbstractContextManager[None]:
-    """Our look on top of matplotlib's own, whatever the student has set; theirs comes back.
+    """Set our look on top of matplotlib's defaults; the student's settings come back afterwards.
 
     Without formulas text is drawn as it is written: a token may be a dollar sign.
     """
@@ -121,7 +121,7 @@ def png_of(picture: Picture | Figure) -> bytes:
 
 
 def _drawn(figure: Figure) -> Image.Image:
-    """The figure's pixels, cut down to what is drawn and a narrow white edge.
+    """Return the figure's pixels, cut down to what is drawn and a narrow white edge.
 
     Drawing is slow, and savefig with a tight box draws twice. Here a second time is needed only
     for what sticks out of its figure.
@@ -144,17 +144,17 @@ def _drawn(figure: Figure) -> Image.Image:
 
 
 def _ink(pixels: Image.Image) -> tuple[int, int, int, int]:
-    """The box of what is not white."""
+    """Return the box of what is not white."""
     return ImageOps.invert(pixels).getbbox() or (0, 0, *pixels.size)
 
 
 def screen_width(png: bytes) -> int:
-    """The width a page should give this PNG; bytes 16 to 20 hold its pixels."""
+    """Return the width a page should give this PNG; bytes 16 to 20 hold its pixels."""
     return round(int.from_bytes(png[16:20], "big") * SCREEN_DPI / DPI)
 
 
 def display_name(key: str, alt: str, text: str) -> None:
-    """Display which picture it is, for one who has it drawn."""
+    """Display a picture's key, for a reader who already has the picture."""
     display({FIGURE_MIME: key, "text/plain": text}, metadata={"image/png": {"alt": alt}}, raw=True)
 
 
@@ -192,7 +192,7 @@ def mask_of(hidden: Tensor | None, shape: tuple[int, int]) -> Mask:
 
 
 def labels_of(given: Sequence[str] | None, n: int, name: str) -> list[str]:
-    """The labels, with whitespace made visible where a label is nothing else."""
+    """Return the labels, with whitespace made visible where a label is nothing else."""
     if given is None:
         return [str(i) for i in range(n)]
     if len(given) != n:

@@ -48,7 +48,7 @@ class Heatmap(Picture):
     bar: bool
 
     def figure(self) -> Figure:
-        """It alone, in a figure that pyplot does not know."""
+        """Draw it alone, in a figure that pyplot does not know."""
         with style(formulas=False):
             ax = _axes_for(self.rows, self.columns)
             self.on(ax)
@@ -114,7 +114,7 @@ def heatmap(
     limits: Limits | None = None,
     bar: bool = True,
 ) -> Heatmap:
-    """A matrix as coloured cells, each with its number where it fits.
+    """Return a matrix as coloured cells, each with its number where it fits.
 
     Numbers of one sign go from dark to light; where both signs occur, 0 is grey, less is blue
     and darker, more is orange and lighter. Infinities and nan have no colour.
@@ -146,7 +146,7 @@ def heatmap(
 
 
 def panels(*heatmaps: Heatmap, size: tuple[float, float], in_a_row: int | None = None) -> Panels:
-    """Heatmaps in one picture, row by row; cells are about as large in all of them.
+    """Return heatmaps in one picture, row by row; cells are about as large in all of them.
 
     Args:
         size: width and height of the picture in inches.
@@ -161,7 +161,7 @@ def panels(*heatmaps: Heatmap, size: tuple[float, float], in_a_row: int | None =
 
 
 def _axes_for(rows: list[str], columns: list[str]) -> Axes:
-    """Axes of their own; the cells are as large in every figure with as many of them."""
+    """Return new axes; the cells are as large in every figure with as many of them."""
     n, m = len(rows), len(columns)
     cell = min(0.62, 5.0 / max(n, m))
     left, right, below, above = 0.5 + 0.08 * max(map(len, rows)), 0.8, 0.8, 0.4
@@ -171,13 +171,13 @@ def _axes_for(rows: list[str], columns: list[str]) -> Axes:
 
 
 def _cell_points(ax: Axes, n: int, m: int) -> float:
-    """Roughly the side of a cell, in points; the final layout may not be known yet."""
+    """Return roughly the side of a cell, in points; the final layout may not be known yet."""
     box = ax.get_window_extent()
     return float(min(box.width / m, box.height / n)) * 72 / figure_of(ax).dpi
 
 
 def _colours(visible: Numbers, limits: Limits | None) -> tuple[Colormap, Normalize]:
-    """The colour map and its ends: the limits, or else what the finite numbers span."""
+    """Return the colour map and its ends: the limits, or else the range of the finite numbers."""
     finite = visible[np.isfinite(visible)]
     if limits is None:
         limits = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
@@ -200,7 +200,7 @@ def _hatch(ax: Axes, cells: Mask, pattern: str, colour: str) -> None:
 def _annotate(
     ax: Axes, numbers: Numbers, veil: Mask, colour: Callable[[float], tuple[float, ...]]
 ) -> bool:
-    """Write every visible number into its cell; False if they do not fit."""
+    """Write every visible number into its cell; return False if they do not fit."""
     texts = {(i, j): _short(numbers[i, j]) for i, j in np.argwhere(~veil)}
     longest = max(map(len, texts.values()), default=1)
     size = min(9.5, 1.35 * _cell_points(ax, *numbers.shape) / longest)
@@ -219,14 +219,14 @@ def _short(value: float) -> str:
 
 
 def _ink(background: tuple[float, ...]) -> str:
-    """Black or white, whichever has the higher contrast (WCAG): at least 4.5 to 1."""
+    """Return black or white, whichever has the higher contrast (WCAG): at least 4.5 to 1."""
     channels = np.asarray(background[:3])
     linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
     return "black" if float(linear @ (0.2126, 0.7152, 0.0722)) > 0.179 else "white"
 
 
 def _across(labels: list[str]) -> float:
-    """Roughly the width of the widest label, in points."""
+    """Return roughly the width of the widest label, in points."""
     return 5.6 * max(map(len, labels)) + 3
 
 
@@ -250,7 +250,7 @@ def _name_axes(ax: Axes, rows: list[str], columns: list[str]) -> None:
 
 
 def _bar(ax: Axes) -> None:
-    """The colour scale, exactly as high as the cells."""
+    """Draw the colour scale, exactly as high as the cells."""
     inside = ax.inset_axes((1.03, 0, 0.045, 1))
     bar = figure_of(ax).colorbar(ax.collections[0], cax=inside)
     bar.outline.set_visible(False)

@@ -1,4 +1,4 @@
-"""What one query attends to: its weights, and the context vector among the values."""
+"""A picture of one query: its weights, and the context vector among the values."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ GAPS = np.array([1.0, 9.0, 18.0, 30.0, 44.0])  # between a disc and its label, i
 
 @dataclass(frozen=True, repr=False)
 class QueryPicture(Picture):
-    """What one query attends to; see `attention_picture`."""
+    """The weights of one query, and its context vector; see `attention_picture`."""
 
     weights: Numbers
     values: Numbers
@@ -51,7 +51,7 @@ def attention_picture(
     title: str | None = None,
     widest: float | None = None,
 ) -> QueryPicture:
-    """What one query token attends to, and the context vector it gets from that.
+    """Return a picture of what one query attends to, and the context vector it gets from that.
 
     Left, its weights. Right, the value vectors as discs whose area is the weight; the star is
     the sum of weight times value, each line to it as wide as the weight.
@@ -158,7 +158,7 @@ def _note(ax: Axes, name: str, point: Numbers) -> Annotation:
 def _free_place(
     centre: Numbers, radius: float, size: Numbers, taken: Numbers, frame: Numbers, star: Numbers
 ) -> tuple[Numbers, float]:
-    """Where a label covers least of what is taken: near its disc, and turned from the star.
+    """Find where a label covers least of what is taken: near its disc, and turned from the star.
 
     Args:
         centre: (2,) of the disc.

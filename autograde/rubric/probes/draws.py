@@ -29,18 +29,18 @@ class Draws:
         """Draw standard normal numbers."""
         return torch.from_numpy(self._numbers.standard_normal(shape)).to(device(), dtype)
 
-    def uniform(self, *shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
+    def uniform(self, *shape: int) -> Tensor:
         """Draw numbers between -1 and 1."""
-        return torch.from_numpy(self._numbers.uniform(-1, 1, shape)).to(device(), dtype)
+        return torch.from_numpy(self._numbers.uniform(-1, 1, shape)).to(device(), torch.float32)
 
     def nonzero(self, *shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
         """Draw normal numbers moved away from 0, so that a 0 in a result is a dropped entry."""
         x = self.normal(*shape, dtype=dtype)
         return torch.where(x < 0, x - 0.5, x + 0.5)
 
-    def positive(self, *shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
+    def positive(self, *shape: int) -> Tensor:
         """Draw numbers above 0.1."""
-        return 0.1 + self.normal(*shape, dtype=dtype).abs()
+        return 0.1 + self.normal(*shape).abs()
 
     def signs(self, *shape: int) -> Tensor:
         """Draw -1 and 1; the first two entries are one of each."""

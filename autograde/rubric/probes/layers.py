@@ -311,22 +311,20 @@ class LayerProbe(Probe):
 
     def _arranged(self, weights: Weights, heads: int) -> Weights:
         """Return the same weights under this layer's names, with an out_proj that does nothing."""
-        names = [name for name, _, when in self._parts if when == "always"]
         size = len(weights["W_value.weight"])
+        known = {
+            **weights,
+            "qkv.weight": torch.cat([*weights.values()]),
+            "out_proj.weight": torch.eye(size, device=device()),
+            "out_proj.bias": torch.zeros(size, device=device()),
+        }
         found: Weights = {}
-        for name in names:
-            last = name.replace("heads.*.", "")
-            if last == "out_proj.weight":
-                found[name] = torch.eye(size, device=device())
-            elif last == "out_proj.bias":
-                found[name] = torch.zeros(size, device=device())
-            elif last == "qkv.weight":
-                found[name] = torch.cat([*weights.values()])
-            elif "*" in name:
-                for h, part in enumerate(weights[last].chunk(heads)):
-                    found[name.replace("*", str(h))] = part
+        for name in (name for name, _, when in self._parts if when == "always"):
+            if "*" in name:
+                parts = known[name.replace("heads.*.", "")].chunk(heads)
+                found |= {name.replace("*", str(h)): part for h, part in enumerate(parts)}
             else:
-                found[name] = weights[last]
+                found[name] = known[name]
         return found
 
     def _record(
