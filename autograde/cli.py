@@ -23,31 +23,30 @@ def main() -> None:
     os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
 
 
+@contextmanager
+def told(kind: type[click.ClickException] = click.ClickException) -> Iterator[None]:
+    """End the command with the reason in words when something cannot be done."""
+    try:
+        yield
+    except course.CourseError as error:
+        raise kind(str(error)) from error
+    except OSError as error:
+        said = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+        raise click.ClickException(said) from error
+
+
 def chosen(names: tuple[str, ...]) -> list[course.Lesson]:
     """Return the named lessons of this folder's course; a wrong name is a usage error."""
-    try:
+    with told(click.UsageError):
         return course.choose(course.find_root(Path.cwd()), names)
-    except course.CourseError as error:
-        raise click.UsageError(str(error)) from error
 
 
 def the_project() -> "Project":
     """Return the project that this folder belongs to; without one it is a usage error."""
     from autograde.workspace.project import find_project
 
-    try:
+    with told(click.UsageError):
         return find_project(Path.cwd())
-    except course.CourseError as error:
-        raise click.UsageError(str(error)) from error
-
-
-@contextmanager
-def told() -> Iterator[None]:
-    """End the command with the reason in words when something cannot be done."""
-    try:
-        yield
-    except (course.CourseError, OSError) as error:
-        raise click.ClickException(str(error)) from error
 
 
 @main.command()
@@ -56,13 +55,9 @@ def new(lesson: str) -> None:
     """Create a lesson that builds and grades as it is."""
     from autograde.authoring import new as making
 
-    try:
+    with told(click.UsageError):
         root = course.find_root(Path.cwd())
         folder = making.new(root, lesson).folder.relative_to(root)
-    except course.CourseError as error:
-        raise click.UsageError(str(error)) from error
-    except OSError as error:
-        raise click.ClickException(f"{error.filename}: {error.strerror}") from error
     print(f"{folder}/ holds the lesson; {course.CURRICULUM} ends with its entry.")
     print(f"Next: autograde build {lesson}; then write over what says REPLACE.")
     print("How to add an exercise: docs/authoring.md")
@@ -77,14 +72,12 @@ def build(lessons: tuple[str, ...], check: bool) -> None:
 
     stale = []
     for lesson in chosen(lessons):
-        try:
+        with told():
             if check:
                 stale += building.out_of_date(lesson)
             else:
                 building.build(lesson)
                 print(f"{lesson.name}: built")
-        except course.CourseError as error:
-            raise click.ClickException(str(error)) from error
     for change in stale:
         print(change)
     if stale:
@@ -103,12 +96,10 @@ def check(lessons: tuple[str, ...], measure: bool) -> None:
 
     faults = 0
     for lesson in chosen(lessons):
-        try:
+        with told():
             if measure:
                 checking.measure(lesson)
             results = checking.check(lesson)
-        except course.CourseError as error:
-            raise click.ClickException(str(error)) from error
         heads = ["exercise", "points", "lines", "right", "wrong", "margin", "ms", "faults"]
         table = Table(*heads, title=lesson.name)
         for row in checking.table_rows(results):
@@ -130,10 +121,8 @@ def variant(exercise: str, name: str) -> None:
     """Print one variant of an exercise in full."""
     from autograde.authoring.variants import find_variant
 
-    try:
+    with told(click.UsageError):
         print(find_variant(course.find_root(Path.cwd()), exercise, name).code, end="")
-    except course.CourseError as error:
-        raise click.UsageError(str(error)) from error
 
 
 @main.command()
@@ -144,10 +133,8 @@ def release(folder: Path, lessons: tuple[str, ...]) -> None:
     from autograde.authoring import release as releasing
 
     wanted = chosen(lessons)
-    try:
+    with told():
         releasing.release(wanted[0].root, wanted, folder)
-    except course.CourseError as error:
-        raise click.ClickException(str(error)) from error
     print(f"released to {folder}: {', '.join(lesson.name for lesson in wanted)}")
 
 
@@ -313,10 +300,8 @@ def submit(lessons: tuple[str, ...], yes: bool, exchange: bool) -> None:
     from autograde.workspace import submit as handing_in
 
     project = the_project()
-    try:
+    with told(click.UsageError):
         checked = handing_in.choose(project, lessons)
-    except course.CourseError as error:
-        raise click.UsageError(str(error)) from error
     for each in checked:
         print("\n".join(each.in_words))
     if refused := [each.lesson for each in checked if each.refused]:

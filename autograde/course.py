@@ -1,4 +1,4 @@
-"""The course in a folder: its lessons, their exercises, and where things lie."""
+"""The course in a folder: its lessons, their exercises and their files."""
 
 import tomllib
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ CURRICULUM = Path("source", "curriculum.toml")
 
 
 class CourseError(Exception):
-    """The course is not as it should be; the message says what is wrong and what to do."""
+    """Something is wrong with the course; the message says what it is and what to do."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Lesson:
 
     @property
     def numbered_title(self) -> str:
-        """As in a table of lessons: 03 The -inf mask."""
+        """The title in a table of lessons: 03 The -inf mask."""
         number, _, _ = self.name.partition("_")
         return f"{number} {self.title}" if number.isdigit() else self.title
 
@@ -72,7 +72,7 @@ class Lesson:
 
     @property
     def source_notebook(self) -> Path:
-        """The same as a notebook, made from the text, for nbgrader."""
+        """The text as a notebook, for nbgrader."""
         return self.folder / f"{self.notebook}.ipynb"
 
     @property
@@ -81,7 +81,7 @@ class Lesson:
 
     @property
     def practice_file(self) -> Path:
-        """The answer keys of the practice seed, beside the notebook that students get."""
+        """The practice data, beside the notebook that students get."""
         return self.released_notebook.parent / "practice.safetensors.gz"
 
     @property
@@ -98,7 +98,7 @@ class Lesson:
 
 
 def find_root(start: Path) -> Path:
-    """The course that contains a folder: the nearest one above with a curriculum.
+    """Return the course that contains a folder: the nearest folder above with a curriculum.
 
     Raises:
         CourseError: there is none.
@@ -110,7 +110,7 @@ def find_root(start: Path) -> Path:
 
 
 def lessons(root: Path) -> dict[str, Lesson]:
-    """The lessons of the curriculum, in its order.
+    """Return the lessons of the curriculum by name, in its order.
 
     Raises:
         CourseError: the curriculum cannot be read.
@@ -145,7 +145,7 @@ def _lesson(root: Path, entry: dict[str, Any]) -> Lesson:
 
 
 def choose(root: Path, names: tuple[str, ...]) -> list[Lesson]:
-    """The lessons of these names, or all of them when none is named.
+    """Return the lessons of these names, or all when none is named.
 
     Raises:
         CourseError: a name is unknown, and the message lists those there are; or there are none.
@@ -160,7 +160,7 @@ def choose(root: Path, names: tuple[str, ...]) -> list[Lesson]:
 
 
 def read_text(lesson: Lesson) -> NotebookNode:
-    """The lesson's text as a notebook.
+    """Return the lesson's text as a notebook.
 
     Raises:
         CourseError: there is no text.
@@ -171,7 +171,7 @@ def read_text(lesson: Lesson) -> NotebookNode:
 
 
 def parse_text(text: str) -> NotebookNode:
-    """A lesson's percent text as a notebook."""
+    """Return percent text as a notebook."""
     import jupytext  # as slow to import as all the rest; commands that only look do without
 
     return NotebookNode(jupytext.reads(text, fmt="py:percent"))
@@ -185,7 +185,7 @@ def state_folder(root: Path) -> Path:
 
 
 def grade_id(cell: NotebookNode) -> str | None:
-    """The nbgrader name of a cell, if it has one."""
+    """Return the nbgrader name of a cell, if it has one."""
     kind = cell.metadata.get("nbgrader")
     name = kind.get("grade_id") if isinstance(kind, dict) else None
     return name if isinstance(name, str) and name else None

@@ -20,7 +20,7 @@ CONFIG = "nbgrader_config.py"
 
 
 def course_config(root: Path) -> Config:
-    """The nbgrader configuration of the course in a folder.
+    """Return the nbgrader configuration of the course in a folder.
 
     Raises:
         CourseError: the folder has none.
@@ -34,7 +34,7 @@ def course_config(root: Path) -> Config:
 
 @contextmanager
 def without_order_warnings() -> Iterator[None]:
-    """nbgrader 0.9 adds rows in an order that SQLAlchemy 2.1 warns about; they are right."""
+    """Hide SQLAlchemy 2.1's warning about the order in which nbgrader 0.9 adds rows."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SAWarning)
         yield
@@ -66,7 +66,7 @@ def convert(converter: type[BaseConverter], config: Config) -> None:
 
 
 def _reason(logged: str) -> str:
-    """The last line of the traceback in nbgrader's log, or its first line."""
+    """Return the last line of the traceback in nbgrader's log, or its first line."""
     said, _, _ = logged.rpartition("\nThere was an error")
     lines = said.strip().splitlines() or logged.splitlines() or ["it said nothing"]
     return lines[-1] if said else lines[0]

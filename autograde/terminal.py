@@ -39,7 +39,7 @@ class _Rate(ProgressColumn):
 
 
 def grade(found: list[tuple[str, Lesson]], how: How, *, whole: bool) -> int:
-    """Grade, and show how it goes; the exit code.
+    """Grade, show the progress, and return the exit code.
 
     Args:
         whole: these are all submissions of their lessons.
@@ -70,8 +70,7 @@ def grade(found: list[tuple[str, Lesson]], how: How, *, whole: bool) -> int:
 
 
 def _run(found: list[tuple[str, Lesson]], how: How) -> tuple[Counter[tuple[str, str]], bool]:
-    """How many submissions of each lesson are done, by what became of them; whether Ctrl-C ended
-    it."""
+    """Count the submissions of each lesson by outcome; return also whether Ctrl-C ended the run."""
     counts: Counter[tuple[str, str]] = Counter()
     columns = (
         TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), _Rate(),
@@ -108,8 +107,10 @@ def _line(done: Done) -> str:
 
 
 def _summary(lessons: list[Lesson], counts: Counter[tuple[str, str]]) -> tuple[str, str]:
-    """One line for each lesson; and a fingerprint of the outputs, if they show what the gradebook
-    holds."""
+    """Return one line for each lesson, and a fingerprint of the outputs or "".
+
+    There is a fingerprint only if the outputs show what the gradebook holds.
+    """
     from autograde.course_config import course_config
     from autograde.grading.coordinator import shown
     from autograde.grading.gradebook import marks_of_class, open_gradebook, waiting
@@ -134,7 +135,7 @@ def _summary(lessons: list[Lesson], counts: Counter[tuple[str, str]]) -> tuple[s
 
 @contextmanager
 def _ctrl_c() -> Iterator[Callable[[], bool]]:
-    """Whether somebody wants it to stop; whoever asks a second time gets it at once."""
+    """Yield a function that says whether Ctrl-C was pressed; a second Ctrl-C stops at once."""
     wishes: list[int] = []
 
     def wish(number: int, frame: FrameType | None) -> None:

@@ -9,11 +9,10 @@ from typing import Any
 
 import nbformat
 from nbgrader.api import Base, Gradebook
-from nbgrader.converters import GenerateAssignment
 from sqlalchemy import text
 
+from autograde.authoring.build import adopt
 from autograde.course import Lesson, lessons
-from autograde.course_config import convert, course_config
 from autograde.grading.batch import How, grade_class
 from autograde.grading.submission import Done
 from autograde.sandbox.wall import missing
@@ -23,6 +22,9 @@ sys.path.insert(0, str(HERE / "examples"))
 from make_class import CHANGES, FILES, fill, reference_answers  # noqa: E402
 
 LESSON = "02_causal_mask"
+
+# nbgrader starts `alembic` by name when it makes a gradebook
+os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
 
 
 def copy_course(root: Path) -> None:
@@ -36,33 +38,10 @@ def make_course(root: Path, students: tuple[str, ...], name: str = LESSON) -> Le
     """This course, one lesson of it known to the gradebook, and a class that has handed it in."""
     copy_course(root)
     lesson = lessons(root)[name]
-    know(lesson)
+    adopt(lesson)
     for student in students:
         hand_in(lesson, student)
     return lesson
-
-
-def know(lesson: Lesson) -> None:
-    """What `autograde build` does for the gradebook, without the rest of it."""
-    generate(lesson, lesson.root / "unused")
-    shutil.rmtree(lesson.root / "unused")
-
-
-def generate(lesson: Lesson, into: Path) -> None:
-    """The student version without practice data, in a folder; the gradebook knows the lesson."""
-    config = course_config(lesson.root)
-    config.CourseDirectory.assignment_id = lesson.name
-    config.CourseDirectory.release_directory = str(into)
-    slow = ("LintSource", "LintStudent", "AddPracticeData")
-    config.GenerateAssignment.preprocessors = [
-        name for name in config.GenerateAssignment.preprocessors if not name.endswith(slow)
-    ]
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    before, os.environ["PATH"] = os.environ["PATH"], path
-    try:
-        convert(GenerateAssignment, config)
-    finally:
-        os.environ["PATH"] = before
 
 
 def hand_in(lesson: Lesson, student: str, *, code: str = "") -> Path:

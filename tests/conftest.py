@@ -17,11 +17,11 @@ from autograde.cli import main
 from autograde.course import Lesson, lessons
 from autograde.rubric import session
 from autograde.rubric.key import Key, Mistake
-from autograde.rubric.kinds import KINDS, Call, Checked, outcomes_of
+from autograde.rubric.kinds import KINDS
+from autograde.rubric.misconceptions import failed_lines
 from autograde.rubric.probes.plain import tensors_in
 from autograde.rubric.recording import (
     Line,
-    Outcome,
     Recording,
     pack_recordings,
     unpack_recordings,
@@ -104,7 +104,7 @@ def make_key(
         hints=("look", "look again"),
         expected=expected,
         tolerances=tuple(
-            1.0 if isinstance(kind, Checked) else _tolerance(kind, line, tolerance)
+            _tolerance(line, tolerance) if kind.tolerance is None else kind.tolerance
             for kind, line in zip(kinds, expected.lines, strict=True)
         ),
         claims=tuple(
@@ -113,30 +113,17 @@ def make_key(
     )
     mistakes = tuple(
         Mistake(
-            name, f"{name} is right.", "Think.", _failed(record(rubric_cell, answer, seed), key)
+            name,
+            f"{name} is right.",
+            "Think.",
+            failed_lines(record(rubric_cell, answer, seed), key),
         )
         for name, answer in (wrong or {}).items()
     )
     return replace(key, mistakes=mistakes)
 
 
-def _tolerance(kind: Call, line: Line, tolerance: float) -> float:
-    """Return a line's tolerance: none for a claim, a narrow one for results in float64."""
-    if not kind.measured:
-        return 0.0
+def _tolerance(line: Line, tolerance: float) -> float:
+    """Return a line's tolerance: a narrow one for results in float64."""
     found = [t for case in line.cases for t in tensors_in(case.outcome.value)]
     return 1e-10 if found and all(t.dtype == torch.float64 for t in found) else tolerance
-
-
-def _failed(recording: Recording, key: Key) -> dict[int, tuple[Outcome, ...]]:
-    rows = zip(
-        key.expected.lines, outcomes_of(recording, key.expected), key.tolerances, strict=True
-    )
-    return {
-        i: tuple(found)
-        for i, (line, found, tolerance) in enumerate(rows)
-        if any(
-            KINDS[line.kind].compare(outcome, case).distance > tolerance
-            for outcome, case in zip(found, line.cases, strict=True)
-        )
-    }

@@ -17,7 +17,7 @@ from nbformat import NotebookNode
 from nbgrader.api import Gradebook
 
 from autograde.authoring import build as building
-from autograde.authoring import lint, program
+from autograde.authoring import lint, marks, program
 from autograde.authoring.build_steps import UNSTEADY
 from autograde.authoring.expected import practice_keys
 from autograde.authoring.release import ENVIRONMENT, PACKAGE, release
@@ -206,8 +206,8 @@ def f(x):
 
 
 def test_given_code_takes_the_place_of_the_stub() -> None:
-    assert lint.without_solution(GIVEN) == "def f(x)\n    # twice\n\n    return 3 * x"
-    assert lint.give("### BEGIN SOLUTION") == "### BEGIN SOLUTION"
+    assert marks.without_solution(GIVEN) == "def f(x)\n    # twice\n\n    return 3 * x"
+    assert marks.give("### BEGIN SOLUTION") == "### BEGIN SOLUTION"
 
 
 def test_nothing_runs_of_given_code_with_a_syntax_error(lesson: Lesson) -> None:

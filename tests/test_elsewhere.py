@@ -12,8 +12,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from classes import LESSON, contents, know, make_course, scores
+from classes import LESSON, contents, make_course, scores
 
+from autograde.authoring.build import adopt
 from autograde.course import CourseError, lessons
 from autograde.grading import feedback, pipeline, workers
 from autograde.grading.batch import How, grade_class
@@ -151,7 +152,7 @@ def test_a_gradebook_in_postgresql_holds_the_same(
     with (course / "nbgrader_config.py").open("a") as config:
         config.write(f"\nc.CourseDirectory.db_url = {postgres!r}\n")
     (course / "gradebook.db").unlink()
-    know(lessons(course)[LESSON])
+    adopt(lessons(course)[LESSON])
     result = run(course)
     assert [g.problem for g in result if g.failed] == []
     assert contents(course, postgres) == expected

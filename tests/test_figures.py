@@ -20,7 +20,7 @@ from nbclient import NotebookClient
 from PIL import Image
 from torch import Tensor
 
-from autograde.notebook import attention_picture, explore, heatmap, panels, show
+from autograde.notebook import attention_picture, explore, heatmap, panels, show, show_live
 from autograde.notebook.figures import canvas, heatmaps
 from autograde.notebook.figures.pictures import Picture
 
@@ -128,6 +128,20 @@ def test_a_figure_without_text_alternative_is_refused(alt: str) -> None:
     with capture_output() as captured, pytest.raises(ValueError, match="alt is empty"):
         show(weights_picture(), alt)
     assert not captured.outputs
+
+
+@pytest.mark.usefixtures("shell")
+def test_a_live_figure_is_drawn_anew_in_its_place() -> None:
+    with capture_output() as captured:
+        draw = show_live("the loss, as it falls")
+        draw(weights_picture())
+        draw(causal_picture())
+    first, *drawn = captured.outputs
+    assert first.data == {"text/plain": "the loss, as it falls"}
+    assert [set(one.data) for one in drawn] == [{"image/png", "text/plain"}] * 2
+    assert drawn[0].data["image/png"] != drawn[1].data["image/png"]
+    assert [one.update for one in captured.outputs] == [False, True, True]
+    assert len({one.transient["display_id"] for one in captured.outputs}) == 1
 
 
 @pytest.mark.usefixtures("shell")

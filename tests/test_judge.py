@@ -9,9 +9,12 @@ from conftest import make_key, record
 from torch import Tensor
 
 from autograde.notebook import rubric
+from autograde.rubric.checks import CHECKS
 from autograde.rubric.compare import compare_values
 from autograde.rubric.judge import Verdict, judge
+from autograde.rubric.kinds import KINDS, Around
 from autograde.rubric.panel import advice, to_html, to_text
+from autograde.rubric.recording import Case, Outcome, Recording
 
 
 def softmax_rubric(answer: Callable[..., Any]) -> None:
@@ -260,3 +263,14 @@ def test_panel_shows_the_first_wrong_line_and_folds_the_others() -> None:
     assert "var(--jp-" in html  # follows the theme
     text = said_of(verdict_on(over_columns))
     assert "wrong entries marked *" in text
+
+
+ODD: list[Any] = [None, True, "text", 7, [], {}, [[]], [None], {"mask": 1}, torch.zeros(0)]
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_a_check_fails_on_whatever_it_cannot_read(name: str) -> None:
+    kind, case = KINDS[name], Case("f()", (), (), Outcome())
+    for value in ODD:
+        got = kind.read(Outcome(value=value), case, Around(Recording("it", ())))
+        assert kind.compare(got, case).distance > 1, value

@@ -105,3 +105,21 @@ def test_an_error_on_one_line_says_little_when_others_of_its_kind_are_wrong_too(
 
     assert named(fails_on_batches, fails_on_batches) == ["fails_on_batches"]
     assert named(another, fails_on_batches) == []
+
+
+def test_a_line_that_a_second_mistake_changes_does_not_hide_the_first() -> None:
+    def wrong_and_zero_for(*sizes: float) -> Answer:
+        return lambda x, d_k: wrong_dimension(x, d_k) * (d_k not in sizes)
+
+    assert named(wrong_and_zero_for(1.0), wrong_dimension) == ["wrong_dimension"]
+    assert named(wrong_and_zero_for(1.0, 2.0), wrong_dimension) == []
+
+
+def test_the_words_of_a_refusal_do_not_matter() -> None:
+    def refusing(words: str) -> Answer:
+        def refuse_all(x: Tensor, d_k: float) -> Tensor:
+            raise ValueError(words)
+
+        return refuse_all
+
+    assert named(refusing("too large"), refusing("I cannot")) == ["refuse_all"]

@@ -12,7 +12,7 @@ from conftest import HERE
 from nbformat import NotebookNode
 from pages import Outline, outline_of
 
-from autograde.authoring.lint import solution_lines
+from autograde.authoring.marks import solution_lines
 from autograde.authoring.site import LEFT_OUT, build_site, lesson_page, render
 from autograde.authoring.sources import source_notebook
 from autograde.authoring.variants import read_variants

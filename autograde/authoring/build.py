@@ -42,18 +42,23 @@ SLOW = {
 
 def adopt(lesson: Lesson) -> None:
     """Make a lesson that is built already known to this course's gradebook, as `build` does."""
+    with TemporaryDirectory() as folder:  # what it generates is there already
+        generate(lesson, Path(folder))
+
+
+def generate(lesson: Lesson, folder: Path) -> None:
+    """Write the student version alone, unchecked; the gradebook knows the lesson afterwards."""
     sync(lesson.root)
     config = course_config(lesson.root)
     steps = config.GenerateAssignment
     steps.preprocessors = [name for name in steps.preprocessors if name not in SLOW]
-    with TemporaryDirectory() as folder:  # what it generates is there already
-        config.CourseDirectory.release_directory = folder
-        config.CourseDirectory.assignment_id = lesson.name
-        convert(GenerateAssignment, config)
+    config.CourseDirectory.release_directory = str(folder)
+    config.CourseDirectory.assignment_id = lesson.name
+    convert(GenerateAssignment, config)
 
 
 def out_of_date(lesson: Lesson) -> list[str]:
-    """What a build now would change in notebooks/ and solutions/, apart from picture bytes."""
+    """List what a build would change in notebooks/ and solutions/, apart from picture bytes."""
     with TemporaryDirectory() as folder:
         made = _build_into(lesson, Path(folder), db_url=f"sqlite:///{folder}/gradebook.db")
         return [
@@ -107,9 +112,9 @@ def _cell_changes(made: Path, committed: Path) -> list[str]:
 
 
 def _without_bytes(cell: NotebookNode) -> NotebookNode:
-    """A cell in which each picture is there, and by which code, but not what it shows.
+    """Return a cell that keeps which code drew each picture, but not its pixels.
 
-    That differs by a machine's last bits.
+    Pixels differ by a machine's last bits.
     """
     cell = nbformat.from_dict(cell)
     for output in cell.get("outputs", []):

@@ -10,6 +10,7 @@ from nbgrader.preprocessors import NbGraderPreprocessor
 
 from autograde.authoring import lint
 from autograde.authoring.expected import practice_keys
+from autograde.authoring.marks import give
 from autograde.authoring.sources import identify, source_notebook
 from autograde.course import CourseError, Lesson
 from autograde.grading.nbgrader_steps import lesson_of
@@ -25,7 +26,7 @@ CELL_SECONDS = 400
 
 
 def practice_data(lesson: Lesson) -> bytes:
-    """The bytes of the practice file; the same lesson gives the same bytes."""
+    """Return the bytes of the practice file; the same lesson gives the same bytes."""
     return pack_keys(practice_keys(lesson))
 
 
@@ -57,7 +58,7 @@ class GiveCode(NbGraderPreprocessor):
 
     def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[Any, Any]:
         for cell in nb.cells:
-            cell.source = lint.give(cell.source)
+            cell.source = give(cell.source)
         return nb, resources
 
 

@@ -6,6 +6,7 @@ variant, over many seeds, say how far right answers lie apart.
 
 import json
 import time
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from math import floor, inf, isinf, log10
@@ -21,8 +22,7 @@ from autograde.course import Exercise, Lesson
 from autograde.rubric.compare import apart
 from autograde.rubric.judge import judge
 from autograde.rubric.key import Key
-from autograde.rubric.kinds import KINDS, outcomes_of
-from autograde.rubric.kinds import Checked as CheckedKind
+from autograde.rubric.kinds import KINDS, Checked, outcomes_of, wrong_cases
 from autograde.rubric.packing import Plain
 from autograde.rubric.probes.plain import tensors_in
 from autograde.rubric.recording import Line, Outcome, Recording
@@ -92,7 +92,7 @@ def _measure(job: tuple[Lesson, Exercise]) -> Lines:
     variants = read_variants(lesson, exercise)
     first = reference.record(exercise.name, PRACTICE_SEED)
     spread = {line.name: 0.0 for line in first.lines}
-    constant = {line.name: not isinstance(KINDS[line.kind], CheckedKind) for line in first.lines}
+    constant = {line.name: not isinstance(KINDS[line.kind], Checked) for line in first.lines}
     for seed in MEASURED_SEEDS:
         wanted = reference.record(exercise.name, seed)
         for line, other in zip(first.lines, wanted.lines, strict=True):
@@ -117,13 +117,9 @@ def _same_outcomes(line: Line, other: Line) -> bool:
 
 
 def _tolerance(line: Line, spread: float) -> float:
-    kind = KINDS[line.kind]
-    if isinstance(kind, CheckedKind):
-        return 1.0
-    if not kind.measured:
-        return 0.0
-    floor_ = FLOOR_DOUBLE if _is_double(line) else FLOOR
-    return _round_up(max(SAFETY * min(spread, WIDEST), floor_))
+    fixed = KINDS[line.kind].tolerance
+    least = FLOOR_DOUBLE if _is_double(line) else FLOOR
+    return _round_up(max(SAFETY * min(spread, WIDEST), least)) if fixed is None else fixed
 
 
 def _is_double(line: Line) -> bool:
@@ -134,7 +130,7 @@ def _is_double(line: Line) -> bool:
 
 
 def _round_up(number: float) -> float:
-    """The next of 1, 2, 5, 10, ... so that another machine measures the same."""
+    """Return the next of 1, 2, 5, 10, ... so that another machine measures the same."""
     unit = 10.0 ** floor(log10(number))
     step = next(step for step in (1, 2, 5, 10) if number <= step * unit * (1 + 1e-9))
     return float(f"{step * unit:.0e}")
@@ -154,7 +150,9 @@ def _spread(
     for other in others:
         for line, same in zip(wanted.lines, other.lines, strict=True):
             kind = KINDS[line.kind]
-            for case, mine in zip(line.cases, same.cases, strict=True) if kind.measured else ():
+            if kind.tolerance is not None:
+                continue
+            for case, mine in zip(line.cases, same.cases, strict=True):
                 found = kind.compare(_as(mine.outcome, case.outcome), case).distance
                 spread[line.name] = max(spread.get(line.name, 0.0), found)
     return spread
@@ -180,19 +178,13 @@ def check_exercise(job: tuple[Lesson, Exercise]) -> Result:
     reference = program.load(lesson)
     variants = read_variants(lesson, exercise)
     measured = expected.read_tolerances(lesson).get(exercise.name, {})
-    faults: list[str] = []
+    keys = [expected.right_key(reference, exercise, seed, measured) for seed in CHECKED_SEEDS]
+    names = [line.name for line in keys[0].expected.lines]
+    faults = [*_too_few(variants)]
     margins: list[float] = [inf]
     caught: set[str] = set()
     earned: dict[str, float] = {}
-    if len(variants.right) < FEWEST_RIGHT or len(variants.wrong) < FEWEST_WRONG:
-        faults.append(
-            f"{len(variants.right)} right and {len(variants.wrong)} wrong variants; before it is "
-            f"released it needs {FEWEST_RIGHT} and {FEWEST_WRONG}"
-        )
-    lines: tuple[Line, ...] = ()
-    for seed in CHECKED_SEEDS:
-        key = expected.right_key(reference, exercise, seed, measured)
-        lines = key.expected.lines
+    for seed, key in zip(CHECKED_SEEDS, keys, strict=True):
         for variant in variants.right:
             faults += _failed_right(reference, variant, seed, key)
         for wrong in variants.wrong:
@@ -204,18 +196,12 @@ def check_exercise(job: tuple[Lesson, Exercise]) -> Result:
             earned[wrong.name] = max(share, earned.get(wrong.name, 0.0))
             if margin < least:
                 faults.append(f"wrong variant {wrong.name} {_misses(margin, least)} (seed {seed})")
-    names = [line.name for line in lines]
     faults += [f"no wrong variant fails the line “{name}”" for name in names if name not in caught]
-    faults += [
-        f"wrong variant {wrong.name} earns {earned[wrong.name]:.0%} of the points; an answer that "
-        f"misses the idea earns at most {MOST_EARNED:.0%}, a near miss is marked as one"
-        for wrong in variants.wrong
-        if wrong.kind == "wrong" and earned[wrong.name] > MOST_EARNED
-    ]
+    faults += _earns_too_much(variants, earned)
     return Result(
         exercise=exercise.name,
         points=exercise.points,
-        lines=len(lines),
+        lines=len(names),
         right=len(variants.right),
         wrong=len(variants.wrong),
         margin=min(margins),
@@ -223,6 +209,24 @@ def check_exercise(job: tuple[Lesson, Exercise]) -> Result:
         earned=earned,
         faults=tuple(faults),
     )
+
+
+def _too_few(variants: Variants) -> Iterator[str]:
+    right, wrong = len(variants.right), len(variants.wrong)
+    if right < FEWEST_RIGHT or wrong < FEWEST_WRONG:
+        yield (
+            f"{right} right and {wrong} wrong variants; before it is released it needs "
+            f"{FEWEST_RIGHT} and {FEWEST_WRONG}"
+        )
+
+
+def _earns_too_much(variants: Variants, earned: dict[str, float]) -> Iterator[str]:
+    for variant in variants.wrong:
+        if variant.kind == "wrong" and (share := earned[variant.name]) > MOST_EARNED:
+            yield (
+                f"wrong variant {variant.name} earns {share:.0%} of the points; an answer that "
+                f"misses the idea earns at most {MOST_EARNED:.0%}, a near miss is marked as one"
+            )
 
 
 def _failed_right(reference: program.Program, variant: Variant, seed: int, key: Key) -> list[str]:
@@ -236,21 +240,21 @@ def _failed_right(reference: program.Program, variant: Variant, seed: int, key: 
 
 
 def _margin(recording: Recording, key: Key) -> tuple[set[str], float, float]:
-    """Return the lines a wrong variant fails; by how many tolerances it misses the clearest one;
-    and the least that this may be."""
+    """Return the lines that a wrong variant fails, its margin, and the least margin allowed.
+
+    The margin is by how many tolerances it misses the clearest line.
+    """
     failed, margin, least = set(), 0.0, float(SAFETY)
     outcomes = outcomes_of(recording, key.expected)
     for line, found, tolerance in zip(key.expected.lines, outcomes, key.tolerances, strict=True):
-        kind = KINDS[line.kind]
-        pairs = zip(found, line.cases, strict=True)
-        distance = max(kind.compare(outcome, case).distance for outcome, case in pairs)
-        if distance <= tolerance:
+        distances = [each.distance for _, _, each in wrong_cases(line, found, tolerance)]
+        if not distances:
             continue
         failed.add(line.name)
-        times = inf if isinf(distance) else distance / max(tolerance, 1e-12)
+        times = max(distances) / max(tolerance, 1e-12)
         if times > margin:
             margin = times
-            least = float(CHECK_MARGIN if isinstance(kind, CheckedKind) else SAFETY)
+            least = float(CHECK_MARGIN if isinstance(KINDS[line.kind], Checked) else SAFETY)
     return failed, margin, least
 
 
@@ -270,7 +274,7 @@ def _milliseconds(reference: program.Program, exercise: Exercise) -> float:
 
 
 def table_rows(results: list[Result]) -> list[list[Any]]:
-    """The results as rows of a table."""
+    """Return the results as rows of a table."""
     return [
         [
             r.exercise,

@@ -2,8 +2,6 @@
 
 from itertools import groupby
 
-SEPARATOR = "@@"
-
 
 class BadEdit(Exception):
     """An edit does not fit the answer; the message says why and quotes the lines."""
@@ -37,7 +35,7 @@ def _lines(text: str) -> list[str]:
 
 
 def _hunks(edit: str) -> list[list[tuple[str, str]]]:
-    """The hunks, each line split into its sign and its text; an empty line is kept as it is."""
+    """Return the hunks, each line split into its sign and its text; an empty line is kept."""
     signed = [(line[:1] or " ", line[1:]) for line in _lines(edit)]
     if bad := [sign + line for sign, line in signed if sign not in " +-@"]:
         raise BadEdit(f"a line of a diff begins with a space, - or +:\n{_quoted(bad)}")

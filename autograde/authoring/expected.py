@@ -12,13 +12,14 @@ from autograde.authoring import program
 from autograde.authoring.variants import Variant, read_variants
 from autograde.course import CURRICULUM, CourseError, Exercise, Lesson
 from autograde.rubric.key import Key, Mistake
-from autograde.rubric.kinds import KINDS, Checked, outcomes_of
+from autograde.rubric.kinds import KINDS, Checked
+from autograde.rubric.misconceptions import failed_lines
 from autograde.rubric.recording import Line, Outcome, Recording
 from autograde.rubric.session import PRACTICE_SEED
 
 
 class Measured(TypedDict):
-    """What `autograde check --measure` found of one rubric line."""
+    """One rubric line as `autograde check --measure` found it."""
 
     tolerance: float
     constant: bool
@@ -41,7 +42,7 @@ def read_tolerances(lesson: Lesson) -> dict[str, Lines]:
 
 
 def digest(lesson: Lesson) -> str:
-    """Changes with anything that changes a lesson's keys: its text, variants, tolerances."""
+    """Return a digest of all that a lesson's keys are made from: text, variants, tolerances."""
     files = [
         lesson.root / CURRICULUM,
         *sorted(lesson.folder.glob("*.py")),
@@ -82,7 +83,12 @@ def practice_key(reference: program.Program, exercise: Exercise, measured: Lines
     variants = read_variants(reference.lesson, exercise)
     key = right_key(reference, exercise, PRACTICE_SEED, measured)
     mistakes = [
-        _mistake(variant, record(reference, variant, PRACTICE_SEED), key)
+        Mistake(
+            variant.name,
+            variant.misconception,
+            variant.hint,
+            failed_lines(record(reference, variant, PRACTICE_SEED), key),
+        )
         for variant in variants.wrong
     ]
     return replace(key, hints=variants.hints, mistakes=tuple(m for m in mistakes if m.belief))
@@ -141,18 +147,3 @@ def record(reference: program.Program, variant: Variant, seed: int) -> Recording
             f"{type(error).__name__}: {error}"
         ) from error
     return answered.record(variant.exercise, seed)
-
-
-def _mistake(variant: Variant, recording: Recording, key: Key) -> Mistake:
-    outcomes = outcomes_of(recording, key.expected)
-    failed = {
-        i: tuple(found)
-        for i, (line, found, tolerance) in enumerate(
-            zip(key.expected.lines, outcomes, key.tolerances, strict=True)
-        )
-        if any(
-            KINDS[line.kind].compare(outcome, case).distance > tolerance
-            for outcome, case in zip(found, line.cases, strict=True)
-        )
-    }
-    return Mistake(variant.name, variant.misconception, variant.hint, failed)

@@ -1,4 +1,4 @@
-"""What a lesson must keep to. Each look at it collects all faults that it finds."""
+"""The rules of a lesson. Each function returns all faults that it finds."""
 
 import ast
 from collections import Counter
@@ -8,6 +8,16 @@ from nbformat import NotebookNode
 
 from autograde.authoring import program
 from autograde.authoring.expected import practice_keys
+from autograde.authoring.marks import (
+    BEGIN,
+    GIVEN,
+    SCHEME_BEGIN,
+    STUB,
+    WRITTEN_STUB,
+    given_lines,
+    solution_lines,
+    without_solution,
+)
 from autograde.authoring.variants import Variants, read_variants
 from autograde.course import CURRICULUM, CourseError, Exercise, Lesson, Written, grade_id
 from autograde.notebook.demonstrations import bound_names, is_demonstration, needed_names
@@ -15,16 +25,11 @@ from autograde.rubric.judge import judge
 from autograde.rubric.key import Key
 from autograde.rubric.session import PRACTICE_SEED
 
-BEGIN, END = "BEGIN SOLUTION", "END SOLUTION"
-GIVEN, END_GIVEN = "### BEGIN GIVEN", "### END GIVEN"
-SCHEME_BEGIN, SCHEME_END = "BEGIN MARK SCHEME", "END MARK SCHEME"
-STUB = ("# YOUR CODE HERE", "raise NotImplementedError()")
-WRITTEN_STUB = ("YOUR ANSWER HERE",)
 LONGEST_RUBRIC = 15
 
 
 def lint_source(lesson: Lesson, nb: NotebookNode) -> list[str]:
-    """Faults in the names, points and rubric cells of a lesson's source."""
+    """List faults in the names, points and rubric cells of a lesson's source."""
     names = [name for cell in nb.cells if (name := grade_id(cell))]
     faults = [f"grade_id {name!r} is used {n} times" for name, n in Counter(names).items() if n > 1]
     faults += _unnamed(nb)
@@ -52,7 +57,7 @@ def lint_source(lesson: Lesson, nb: NotebookNode) -> list[str]:
 
 
 def _lint_demonstrations(nb: NotebookNode) -> Iterator[str]:
-    """Faults of cells that are skipped in grading."""
+    """Yield faults of cells that are skipped in grading."""
     code = [cell for cell in nb.cells if cell.cell_type == "code" and not _no_python(cell.source)]
     named = [cell for cell in code if grade_id(cell)]
     for cell in code:
@@ -139,7 +144,7 @@ def _lint_written(
 
 
 def _no_python(source: str) -> str:
-    """What is wrong with a cell whose text cannot be read; else nothing."""
+    """Return why the text of a cell cannot be read, or ""."""
     try:
         ast.parse(source)
     except SyntaxError as error:
@@ -148,7 +153,7 @@ def _no_python(source: str) -> str:
 
 
 def _lint_rubric(exercise: Exercise, source: str) -> Iterator[str]:
-    """Faults of a rubric that is more than a list of calls: students read it as the contract."""
+    """Yield faults of a rubric that is more than a list of calls; students read it."""
     tree = ast.parse(source)
     names = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
     if len(tree.body) != 1 or names != ["_"]:
@@ -168,66 +173,19 @@ def _lint_rubric(exercise: Exercise, source: str) -> Iterator[str]:
         yield f"{exercise.rubric_cell} has {len(code)} lines of code, at most {LONGEST_RUBRIC}"
 
 
-def solution_lines(source: str) -> list[str]:
-    """What is between solution or scheme marks: lines stripped, without comments and empty ones."""
-    inside, found = False, []
-    for line in source.splitlines():
-        if END in line or SCHEME_END in line:
-            inside = False
-        elif inside and (code := line.split("  #")[0].strip()) and not code.startswith("#"):
-            found.append(code)
-        if BEGIN in line or SCHEME_BEGIN in line:
-            inside = True
-    return found
-
-
-def without_solution(source: str, stub: tuple[str, ...] = STUB) -> str:
-    """A cell's text without a marking scheme, the stub or given code for each marked solution."""
-    kept, inside = [], False
-    for line in source.split("\n"):
-        if BEGIN in line:
-            indent = line[: len(line) - len(line.lstrip())]
-            kept += [indent + part for part in stub]
-            inside = True
-        elif SCHEME_BEGIN in line:
-            inside = True
-        elif END in line or SCHEME_END in line:
-            inside = False
-        elif not inside:
-            kept.append(line)
-    return give("\n".join(kept))
-
-
-def give(source: str) -> str:
-    """A student's cell with the lines that a GIVEN block comments out in place of the stub above.
-
-    Such a block follows a solution that is to be found by mending code, not by writing it.
-    """
-    before, mark, rest = source.partition(GIVEN + "\n")
-    if not mark:
-        return source
-    block, _, after = rest.partition(END_GIVEN)
-    return before.removesuffix("\n".join(STUB) + "\n") + "\n".join(_given_lines(block)) + after
-
-
-def _given_lines(block: str) -> list[str]:
-    return [line.removeprefix("#").removeprefix(" ") for line in block.splitlines()]
-
-
 def shown_on_purpose(nb: NotebookNode) -> set[str]:
-    """The lines, stripped, of given code: of locked cells that are no rubric, and GIVEN blocks."""
+    """Return the stripped lines of given code: of locked cells but rubrics, and GIVEN blocks."""
     lines: list[str] = []
     for cell in nb.cells:
         kind = cell.metadata.get("nbgrader", {})
         if cell.cell_type == "code" and kind.get("locked") and not kind.get("grade"):
             lines += cell.source.splitlines()
-        _, _, rest = cell.source.partition(GIVEN + "\n")
-        lines += _given_lines(rest.partition(END_GIVEN)[0])
+        lines += given_lines(cell.source)
     return {line.split("  #")[0].strip() for line in lines}
 
 
 def lint_student(nb: NotebookNode, student: NotebookNode) -> list[str]:
-    """Faults of the student version: every cell must be its source minus the solution lines."""
+    """List faults of the student version: every cell is its source minus the solution."""
     faults = []
     if len(nb.cells) != len(student.cells):
         return [f"the student version has {len(student.cells)} cells, the source {len(nb.cells)}"]
@@ -249,7 +207,7 @@ def lint_student(nb: NotebookNode, student: NotebookNode) -> list[str]:
 
 
 def _tells(line: str) -> bool:
-    """Whether a line gives something away: a call or an operation, not a bare name or `with …:`."""
+    """Return whether a line gives something away: a call or an operation, not a name."""
     if line.endswith(":"):
         return False
     try:
@@ -260,7 +218,7 @@ def _tells(line: str) -> bool:
 
 
 def lint_outputs(executed: NotebookNode) -> list[str]:
-    """Faults of the executed reference: errors, warnings, pictures without a text alternative."""
+    """List faults of the executed reference: errors, warnings, pictures without words."""
     faults = []
     for cell in executed.cells:
         for output in cell.get("outputs", []):
@@ -280,7 +238,7 @@ def lint_outputs(executed: NotebookNode) -> list[str]:
 
 
 def _place(cell: NotebookNode) -> str:
-    """A cell in words by which an author finds it."""
+    """Return words by which an author finds a cell."""
     if name := grade_id(cell):
         return name
     lines = [line.strip() for line in cell.source.splitlines()]
@@ -289,7 +247,7 @@ def _place(cell: NotebookNode) -> str:
 
 
 def lint_variants(lesson: Lesson) -> list[str]:
-    """Faults of hints, variants and rubric lines."""
+    """List faults of hints, variants and rubric lines."""
     try:
         keys = practice_keys(lesson)
     except CourseError as error:
@@ -317,7 +275,7 @@ def _lint_variants(variants: Variants, key: Key) -> Iterator[str]:
 
 
 def lint_stubs(lesson: Lesson, nb: NotebookNode) -> list[str]:
-    """Faults of the stubs: an untouched exercise counts as not attempted.
+    """List faults of the stubs: an untouched exercise counts as not attempted.
 
     Code that is given to be mended earns nothing as it is.
     """

@@ -44,7 +44,7 @@ def new(root: Path, name: str) -> Lesson:
 
 
 def _words(name: str) -> dict[str, str]:
-    """What the skeleton leaves open."""
+    """Return the words that the skeleton leaves open."""
     found = NAME.fullmatch(name)
     if not found:
         raise CourseError(
@@ -60,7 +60,7 @@ def _words(name: str) -> dict[str, str]:
 
 
 def _files(words: dict[str, str]) -> dict[str, str]:
-    """The lesson's files, by their path in its folder."""
+    """Return the lesson's files, by their path in its folder."""
     names = [str(path.relative_to(SKELETON)) for path in SKELETON.rglob(f"*{END}")]
     return {
         f"{words['notebook']}.py" if name == TEXT else name.removesuffix(END): _filled(name, words)

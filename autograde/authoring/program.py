@@ -23,16 +23,16 @@ _numbers = count()
 
 @dataclass(frozen=True)
 class Program:
-    """What a lesson defines once its given cells and its solutions have run, and its rubrics."""
+    """The names that a lesson's given cells and solutions define, and its rubrics."""
 
     lesson: Lesson
     names: dict[str, Any]
     rubrics: dict[str, str]
 
     def with_answer(self, code: str) -> "Program":
-        """The same lesson with other code in place of a solution.
+        """Return the same lesson with other code in place of a solution.
 
-        Nothing runs of a cell with a syntax error, so that what it would define is missing.
+        A cell with a syntax error does not run, so the names that it would define are missing.
         """
         names = dict(self.names)
         try:
@@ -43,7 +43,7 @@ class Program:
         return replace(self, names=names)
 
     def record(self, exercise: str, seed: int, *, double: bool = False) -> Recording:
-        """What the rubric of an exercise records with this seed.
+        """Return what the rubric of an exercise records with this seed.
 
         Raises:
             CourseError: the lesson has no such rubric.
@@ -88,7 +88,7 @@ def load(lesson: Lesson, text: NotebookNode | None = None) -> Program:
 
 
 def no_python(error: SyntaxError) -> str:
-    """Why the text of a cell cannot be read."""
+    """Return why the text of a cell cannot be read."""
     return f"is no Python: {error.msg}, in its line {error.lineno}: {(error.text or '').strip()}"
 
 

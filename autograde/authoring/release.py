@@ -1,4 +1,4 @@
-"""What students may have: the student versions with their practice data, and the environment."""
+"""Release a course to students: student versions with practice data, and the environment."""
 
 import shutil
 from pathlib import Path

@@ -32,7 +32,10 @@ def _changes(new: Key, old: Key) -> Iterator[str]:
         for case, committed in zip(line.cases, other.cases, strict=True):
             if apart(case.before, committed.before).distance > SAME_INPUTS:
                 yield f"other inputs of “{line.name}” of {new.exercise}"
-            elif kind.measured and kind.compare(case.outcome, committed).distance > tolerance:
+            elif (
+                kind.tolerance is None
+                and kind.compare(case.outcome, committed).distance > tolerance
+            ):
                 yield f"another outcome of “{line.name}” of {new.exercise}"
     for mistake, known in zip(new.mistakes, old.mistakes, strict=True):
         if not _alike(mistake, known, new):

@@ -65,7 +65,7 @@ def build_site(root: Path, target: Path) -> None:
 
 
 def render(pages: Path, site: Path, config: Path) -> None:
-    """Pages to HTML. Every warning counts, and every reference must lead somewhere.
+    """Render pages to HTML. Every warning counts, and every reference must lead somewhere.
 
     Raises:
         CourseError: Sphinx warned; it has said what of on stderr.
@@ -94,7 +94,7 @@ def write_pages(chosen: list[Lesson], folder: Path) -> None:
 
 
 def index_page(chosen: list[Lesson]) -> str:
-    """The table of the lessons, as the curriculum has them."""
+    """Return the page with the table of lessons."""
     return INDEX.format(
         rows="\n".join(
             f"| [{lesson.numbered_title}]({lesson.name}.ipynb) | {lesson.about} "
@@ -108,7 +108,7 @@ def index_page(chosen: list[Lesson]) -> str:
 
 
 def lesson_page(lesson: Lesson) -> NotebookNode:
-    """The student version with what the executed reference shows.
+    """Return the student version with what the executed reference shows.
 
     Raises:
         CourseError: the lesson is not built, or cannot become a page.
@@ -142,7 +142,7 @@ def lesson_page(lesson: Lesson) -> NotebookNode:
 
 
 def _answer(cell: NotebookNode, executed: NotebookNode) -> set[str]:
-    """The lines of a cell that students do not get."""
+    """Return the lines of a cell that students do not get."""
     given, whole = (
         {line.split("  #")[0].strip() for line in each.source.splitlines()}
         for each in (cell, executed)
@@ -151,7 +151,7 @@ def _answer(cell: NotebookNode, executed: NotebookNode) -> set[str]:
 
 
 def _without(secret: set[str], output: NotebookNode) -> NotebookNode:
-    """The output, or a word in its place where it quotes an answer."""
+    """Return the output, or a sentence in its place where it quotes an answer."""
     texts = (output.get("text"), *output.get("data", {}).values())
     if any(line in text for text in texts if isinstance(text, str) for line in secret):
         return NotebookNode(output_type="stream", name="stdout", text=LEFT_OUT)
@@ -159,7 +159,7 @@ def _without(secret: set[str], output: NotebookNode) -> NotebookNode:
 
 
 def _shown(cell: NotebookNode) -> NotebookNode:
-    """How MyST-NB shows a cell: what is folded, and the words for its figure."""
+    """Return the metadata by which MyST-NB folds a cell and describes its figure."""
     figures = [output for output in cell.outputs if FIGURE in output.get("data", {})]
     if len(figures) > 1:
         raise CourseError(
@@ -173,7 +173,7 @@ def _shown(cell: NotebookNode) -> NotebookNode:
 
 
 def _folding(cell: NotebookNode) -> tuple[list[str], dict[str, Any]]:
-    """What of a cell waits for a click, and the words to click on."""
+    """Return the tags of what is folded in a cell, and the words to click on."""
     for folded, tag, what in (
         ((grade_id(cell) or "").startswith("test_"), "hide-input", "the rubric"),
         (cell.metadata.get("jupyter", {}).get("source_hidden"), "hide-input", "the code"),
@@ -186,7 +186,7 @@ def _folding(cell: NotebookNode) -> tuple[list[str], dict[str, Any]]:
 
 
 def main() -> int:
-    """Into build/site, or where the first argument says."""
+    """Build the site in build/site, or where the first argument says."""
     try:
         root = find_root(Path.cwd())
         target = Path(sys.argv[1]) if sys.argv[1:] else root / "build" / "site"

@@ -30,12 +30,12 @@ def identify(nb: NotebookNode) -> NotebookNode:
 
 
 def source_notebook(lesson: Lesson) -> NotebookNode:
-    """The lesson's text as a notebook with repeatable ids."""
+    """Return the lesson's text as a notebook with repeatable ids."""
     return identify(read_text(lesson))
 
 
 def _written(nb: NotebookNode) -> list[tuple[object, ...]]:
-    """What an author writes in a notebook: kinds, texts, names, points and tags."""
+    """Return what an author writes in a notebook: kinds, texts, names, points and tags."""
     return [
         (cell.cell_type, cell.source, cell.metadata.get("nbgrader"), cell.metadata.get("tags"))
         for cell in nb.cells

@@ -1,6 +1,6 @@
 """Variants of an exercise: right answers written another way, wrong ones with the belief behind.
 
-They stand in one Markdown file an exercise; docs/authoring.md shows one.
+Each exercise has one Markdown file of them; docs/authoring.md shows one.
 """
 
 import difflib
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Literal, cast
 
 from autograde.authoring.edits import BadEdit, apply_edit
+from autograde.authoring.marks import own_answer
 from autograde.course import CourseError, Exercise, Lesson, grade_id, lessons, read_text
 
 Kind = Literal["right", "wrong", "near miss"]
@@ -27,8 +28,6 @@ FORM = (
 )
 REFERENCE = "reference"
 """The name by which a diff edits the lesson's own answer."""
-MARK = re.compile(r"^\s*### (?:BEGIN|END) SOLUTION$")
-GIVEN = re.compile(r"^### BEGIN GIVEN$.*?^### END GIVEN$\n?", re.MULTILINE | re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -119,7 +118,7 @@ def _nearest(name: str, known: Iterable[str]) -> str:
 
 
 def _sections(path: Path, text: str) -> Iterator[re.Match[str]]:
-    """Each variant's part of the text; nothing may be left between two of them."""
+    """Yield each variant's part of the text; nothing may be left between two of them."""
     end = 0
     while end < len(text):
         found = VARIANT.match(text, end)
@@ -154,13 +153,12 @@ def _joined(lines: list[str]) -> str:
 
 
 def _reference(lesson: Lesson, exercise: Exercise) -> str:
-    """The lesson's own answer without the marks around it, and without code given to be mended.
+    """Return the lesson's own answer without the marks around it and the code given to be mended.
 
     Raises:
         CourseError: the lesson has no cell of this name.
     """
     for cell in read_text(lesson).cells:
         if grade_id(cell) == exercise.name:
-            source = GIVEN.sub("", str(cell.source))
-            return "\n".join(line for line in source.split("\n") if not MARK.match(line)) + "\n"
+            return own_answer(cell.source)
     raise CourseError(f"{lesson.text.name} has no cell {exercise.name}")

@@ -1,8 +1,8 @@
-"""What a lesson imports. Runs in the student's kernel; never imports the grader."""
+"""The names that a lesson imports. They run in the student's kernel, without the grader."""
 
 from autograde.notebook.asking import case, hint, progress, why
 from autograde.notebook.demonstrations import skip_demonstrations
-from autograde.notebook.figures.canvas import show
+from autograde.notebook.figures.canvas import show, show_live
 from autograde.notebook.figures.heatmaps import heatmap, panels
 from autograde.notebook.figures.pictures import chart
 from autograde.notebook.figures.query_picture import attention_picture
@@ -34,6 +34,7 @@ __all__ = [
     "progress",
     "rubric",
     "show",
+    "show_live",
     "table",
     "trace",
     "why",

@@ -7,9 +7,9 @@ from pathlib import Path
 from IPython.display import display
 
 from autograde.notebook import practice, standing
-from autograde.rubric.kinds import KINDS, outcomes_of
+from autograde.rubric.kinds import outcomes_of, wrong_cases
 from autograde.rubric.packing import Plain
-from autograde.rubric.panel import advice
+from autograde.rubric.panel import advice, repair_first
 
 _hints_shown: dict[str, int] = {}
 
@@ -47,7 +47,7 @@ def why(exercise: str = "") -> None:
     elif verdict.passed:
         said = ["It is right."]
     elif earlier := practice.unfinished(name):
-        said = [f"Mend `{earlier[0]}` first; this exercise builds on it."]
+        said = [repair_first(earlier)]
     else:
         said = advice(verdict, named=True)
         if not verdict.beliefs:
@@ -79,11 +79,9 @@ def case(exercise: str = "", line: int | None = None) -> FailingCase | None:
     if not 0 <= place < len(found):
         practice.show(f"{name}: case", [f"There is no line {line}; there are {len(found)}."])
         return None
-    expected, tolerance = key.expected.lines[place], key.tolerances[place]
-    kind = KINDS[expected.kind]
-    pairs = list(zip(found[place], expected.cases, strict=True))
-    failing = [p for p in pairs if kind.compare(*p).distance > tolerance] or pairs
-    outcome, known = failing[0]
+    expected = key.expected.lines[place]
+    first = expected.cases[0], found[place][0], None
+    known, outcome, _ = next(wrong_cases(expected, found[place], key.tolerances[place]), first)
     result = outcome.value if outcome.error is None else f"{outcome.error}: {outcome.message}"
     return FailingCase(known.call, known.before, result, known.outcome.value)
 

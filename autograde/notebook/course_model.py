@@ -17,8 +17,7 @@ from autograde.notebook.grammar import Link
 from autograde.notebook.language import END, VOCABULARY, Story, decode, encode
 from autograde.notebook.tiny_gpt import TinyGPT
 from autograde.notebook.training import pairs
-from autograde.rubric.probes.models import parameters_by_use, parts_of
-from autograde.rubric.probes.weights import size_of
+from autograde.rubric.probes.models import parameters_by_use, shapes_of
 
 
 def new_model(num_heads: int = 4) -> TinyGPT:
@@ -173,10 +172,7 @@ def copy_weights(source: torch.nn.Module, target: torch.nn.Module) -> None:
     Parameters are paired in the order in which the models use them.
     """
     sizes = {"vocab_size": len(VOCABULARY), "d_model": 48, "context_length": 48, "num_layers": 2}
-    wanted = {
-        name: torch.empty([size_of(word, sizes) for word in shape.split()])
-        for name, shape in parts_of("gpt", sizes).items()
-    }
+    wanted = {name: torch.empty(shape) for name, shape in shapes_of("gpt", sizes).items()}
     tokens = torch.tensor([encode([END])])
     weights = parameters_by_use(source, wanted, tokens)
     for name, parameter in parameters_by_use(target, wanted, tokens).items():

@@ -19,7 +19,7 @@ _skipped: set[str] = set()
 
 
 def skip_demonstrations() -> None:
-    """In a notebook that nbgrader runs, replace each demonstration by a line that says so."""
+    """Replace each demonstration by a line that says so, in a notebook that nbgrader runs."""
     shell: Any = get_ipython()
     if shell is not None and os.environ.get("NBGRADER_EXECUTION"):
         shell.input_transformers_cleanup.append(_without_demonstration)
@@ -30,7 +30,7 @@ def is_demonstration(source: str) -> bool:
 
 
 def bound_names(source: str) -> set[str]:
-    """The names that a cell binds for the cells after it.
+    """Return the names that a cell binds for the cells after it.
 
     Raises:
         SyntaxError: the cell is no Python.
@@ -40,7 +40,7 @@ def bound_names(source: str) -> set[str]:
 
 
 def needed_names(source: str) -> set[str]:
-    """The names that a cell takes from the cells before it, its functions included.
+    """Return the names that a cell takes from the cells before it, its functions included.
 
     Raises:
         SyntaxError: the cell is no Python.

@@ -61,7 +61,7 @@ QUESTIONS = {"what": 2.0, "where": 2.0, "who": 1.0, "alive": 2.0}
 
 @dataclass(frozen=True)
 class Link:
-    """What comes after the word at `at` depends on the word at `own`.
+    """The word after `at` depends on the word at `own`.
 
     `other` is the word that plays the same part for the other person, None where there is none.
     """
@@ -83,7 +83,7 @@ class Answer:
 
 @dataclass
 class Notes:
-    """What is known about a story besides its words. The grammar fills it in."""
+    """Facts about a story besides its words. The grammar fills them in."""
 
     lexicon: Lexicon
     people: list[Person] = field(default_factory=list)

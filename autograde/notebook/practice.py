@@ -11,7 +11,7 @@ from autograde.notebook import runs, standing
 from autograde.rubric import session
 from autograde.rubric.judge import Verdict, judge
 from autograde.rubric.key import Key, unpack_keys
-from autograde.rubric.panel import advice, box, inline, repair_first, to_html, to_text
+from autograde.rubric.panel import advice, box, paragraphs, plain, repair_first, to_html, to_text
 from autograde.rubric.recording import Recording
 
 PRACTICE_FILE = "practice.safetensors.gz"
@@ -118,11 +118,11 @@ def _show_failed_run(exercise: str, run: runs.Run) -> None:
     raise RubricFailed(f"{exercise}: not judged, its cell ended with {run.error}")
 
 
-def show(title: str, paragraphs: list[str], kind: str = "idle") -> None:
+def show(title: str, said: list[str], kind: str = "idle") -> None:
     """Display a panel of paragraphs below a title."""
-    body = "".join(f'<p style="margin:.5em 0 0">{inline(text)}</p>' for text in paragraphs)
-    text = "\n".join([title, *(paragraph.replace("`", "") for paragraph in paragraphs)])
-    display({"text/plain": text, "text/html": box(kind, title, body, "note")}, raw=True)
+    text = "\n".join([title, *map(plain, said)])
+    html = box(kind, title, paragraphs(said), "note")
+    display({"text/plain": text, "text/html": html}, raw=True)
 
 
 def _same_version(recording: Recording, key: Key) -> None:

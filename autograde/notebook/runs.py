@@ -1,4 +1,4 @@
-"""Which cells ran in this kernel, and how they ended.
+"""The runs of cells in this kernel, and their errors.
 
 So a rubric can say which run of which answer it judged, and a cell that fails because an exercise
 before it is not right can say so in one line.
@@ -34,7 +34,7 @@ _unsolved: Callable[[], set[str]] = set
 
 
 def watch(unsolved: Callable[[], set[str]]) -> None:
-    """In a notebook, begin to note runs, and explain errors that an unsolved exercise causes."""
+    """Begin to note a notebook's runs, and explain errors that an unsolved exercise causes."""
     global _unsolved
     _unsolved = unsolved
     if (shell := get_ipython()) is not None:

@@ -1,4 +1,4 @@
-"""How far a student is, in the lesson and in the course: for the student alone.
+"""The progress in a lesson and in the course, for the student alone.
 
 Only practice writes here, one small file for each exercise, beside the working copy. Grading
 neither writes nor reads it.
@@ -17,7 +17,7 @@ from typing import Any
 
 from IPython.core.getipython import get_ipython
 
-from autograde.rubric.panel import BOX, COLOURS, number
+from autograde.rubric.panel import COLOURS, box, number
 
 STATE = ".lessons"
 """The folder in a working copy that holds what `autograde update` and practice remember."""
@@ -72,7 +72,7 @@ def remember(exercise: str, points: float, *, keep: bool = True) -> None:
 
 
 def _ran(exercise: str) -> list[str]:
-    """Digests of the cells run in this kernel that speak of an exercise, its answer among them."""
+    """Return digests of the cells run in this kernel that name an exercise."""
     history = getattr(get_ipython(), "history_manager", None)
     texts = history.input_hist_raw if history is not None else []
     return sorted({digest(text) for text in texts if exercise in text})
@@ -93,13 +93,13 @@ def record_file(working: Path, lesson: str, exercise: str) -> Path:
 
 
 def of_lesson(worth: Mapping[str, float]) -> Standing:
-    """The standing in the lesson of the current folder."""
+    """Return the standing in the lesson of the current folder."""
     folder = Path.cwd()
     return Standing(folder.name, worth, {**_kept(folder.parent, folder.name, worth), **_here})
 
 
 def of_course(working: Path) -> list[Standing]:
-    """The standing in each lesson of a working copy."""
+    """Return the standing in each lesson of a working copy."""
     return [
         Standing(name, worth, _kept(working, name, worth))
         for name, worth in _index(working).items()
@@ -107,7 +107,7 @@ def of_course(working: Path) -> list[Standing]:
 
 
 def _index(working: Path) -> dict[str, dict[str, float]]:
-    """The lessons of a working copy, and what their exercises are worth."""
+    """Return the lessons of a working copy, and what their exercises are worth."""
     found = _read(working / STATE / INDEX)
     if not isinstance(found, dict):
         return {}
@@ -129,7 +129,7 @@ def _record(working: Path, lesson: str, exercise: str) -> dict[str, Any]:
 
 
 def _read(path: Path) -> Any:
-    """The JSON in a file; None where there is none, or where it was damaged."""
+    """Return the JSON in a file; None when the file is missing or damaged."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
@@ -137,7 +137,7 @@ def _read(path: Path) -> Any:
 
 
 def to_text(here: Standing, course: list[Standing]) -> str:
-    """The panel as text, for terminals and screen readers."""
+    """Return the panel as text, for terminals and screen readers."""
     lines = [f"This lesson: {here.in_words()}"]
     lines += [f"  {_state(here, name):9}  {name}" for name in here.worth]
     lines += [f"Next: {here.next}"] if here.next else []
@@ -157,16 +157,14 @@ PLAIN = "list-style:none;margin:.4em 0 0;padding:0"
 
 
 def to_html(here: Standing, course: list[Standing]) -> str:
-    """The panel as HTML: no script, no address, every text escaped."""
-    colour = COLOURS["idle" if here.next else "right"]
+    """Return the panel as HTML: no script, no address, every text escaped."""
     rows = "".join(_row(here, name) for name in here.worth)
     others = "".join(f"<li>{escape(lesson.lesson)}: {lesson.in_words()}</li>" for lesson in course)
-    return (
-        f'<div class="progress" style="{BOX};border-left-color:{colour}">'
-        f'<strong>This lesson: {here.in_words()}</strong><ul style="{PLAIN}">{rows}</ul>'
-        + (f'<strong>Other lessons</strong><ul style="{PLAIN}">{others}</ul>' if course else "")
-        + "</div>"
-    )
+    body = f'<ul style="{PLAIN}">{rows}</ul>'
+    if course:
+        body += f'<strong>Other lessons</strong><ul style="{PLAIN}">{others}</ul>'
+    kind = "idle" if here.next else "right"
+    return box(kind, f"This lesson: {here.in_words()}", body, "progress")
 
 
 def _row(lesson: Standing, name: str) -> str:

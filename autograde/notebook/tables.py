@@ -1,4 +1,4 @@
-"""Numbers as people read them: tables to four decimals, and a guess beside the answer."""
+"""Print tables to four decimals, and a guess beside the answer."""
 
 from collections.abc import Sequence
 from html import escape

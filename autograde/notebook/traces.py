@@ -1,4 +1,4 @@
-"""What each line of a layer computes: its own text beside the steps that are already known."""
+"""Trace a layer: each line's text beside the known step that it computes."""
 
 import inspect
 import linecache
@@ -54,7 +54,7 @@ class _Lines(TorchFunctionMode):
         return result
 
     def _line(self) -> int | None:
-        """The line of `forward` that is running now, if it is."""
+        """Return the line of `forward` that is running now, or None."""
         frame = sys._getframe(1)
         while frame.f_code is not self._code:
             if frame.f_back is None:

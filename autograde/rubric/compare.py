@@ -1,4 +1,4 @@
-"""How far apart two plain values are, and how the difference reads to a person."""
+"""Compare plain values, and put their difference into words."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace

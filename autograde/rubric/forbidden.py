@@ -1,4 +1,4 @@
-"""What an exercise forbids by name, looked for in the source of an answer."""
+"""Find forbidden functions by name in the source of an answer."""
 
 import ast
 from textwrap import dedent
@@ -13,7 +13,7 @@ LIBRARY = {"torch", "nn", "F", "functional", "special"}
 
 
 def forbidden_names(source: str, names: list[str]) -> list[str]:
-    """The forbidden functions that `source` takes from the library by name, as written there.
+    """Return the forbidden functions that `source` takes from the library by name, as written.
 
     `torch.softmax`, `nn.Softmax` and imports count. Any other name is the student's own: what is
     behind it shows when it is called.
@@ -49,16 +49,16 @@ def _imported_modules(tree: ast.AST) -> set[str]:
 
 
 def _root(node: ast.AST) -> str | None:
-    """The name that a chain of attributes begins with."""
+    """Return the name that a chain of attributes begins with."""
     while isinstance(node, ast.Attribute):
         node = node.value
     return node.id if isinstance(node, ast.Name) else None
 
 
 def answer_source(cell: str, exercise: str) -> str:
-    """The function in an answer cell that is the exercise when the cell has run; else nothing.
+    """Return the function in a cell that is the exercise once the cell has run, or "".
 
-    What else stands in the cell, a check of one's own or a first try, is not the answer.
+    Other code in the cell, such as a check of one's own or a first try, is not the answer.
     """
     try:
         body = ast.parse(cell).body
@@ -70,7 +70,7 @@ def answer_source(cell: str, exercise: str) -> str:
 
 
 def bound(node: ast.stmt) -> set[str]:
-    """The names that a statement at the top of a cell binds, wherever in it."""
+    """Return the names that a statement at the top of a cell binds, wherever in it."""
     stored = (inner for inner in ast.walk(node) if isinstance(inner, ast.Name))
     names = {inner.id for inner in stored if isinstance(inner.ctx, ast.Store)}
     if isinstance(node, ast.FunctionDef | ast.ClassDef):
@@ -79,7 +79,7 @@ def bound(node: ast.stmt) -> set[str]:
 
 
 def forbidden_uses(value: Plain, names: list[str]) -> list[str]:
-    """Forbidden uses in what a `forbids` line recorded: by name in the source, or when called."""
+    """Return the forbidden uses that a `forbids` line recorded: by name, else by call."""
     if not isinstance(value, dict) or not isinstance(value.get("ops"), list):
         return ["an unreadable record"]
     ops = [op for op in value["ops"] if isinstance(op, str)]

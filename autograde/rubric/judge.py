@@ -6,7 +6,7 @@ from torch import Tensor
 
 from autograde.rubric.compare import Difference, apart
 from autograde.rubric.key import Key
-from autograde.rubric.kinds import KINDS, NOT_REACHED, outcomes_of
+from autograde.rubric.kinds import NOT_REACHED, outcomes_of, wrong_cases
 from autograde.rubric.layout import Table, side_by_side
 from autograde.rubric.misconceptions import Belief, beliefs
 from autograde.rubric.packing import Plain
@@ -120,17 +120,13 @@ def _worth(key: Key) -> list[float]:
 
 def _judge_line(line: Line, outcomes: list[Outcome], tolerance: float) -> Failure | None:
     """Return the first failing case, the smallest; None when the line is right."""
-    kind = KINDS[line.kind]
-    for case, outcome in zip(line.cases, outcomes, strict=True):
-        if outcome.error == NOT_REACHED:
-            return Failure("")
-        found = kind.compare(outcome, case)
-        if found.distance > tolerance:
-            return _failure(case, outcome, found)
-    return None
+    first = next(wrong_cases(line, outcomes, tolerance), None)
+    return _failure(*first) if first else None
 
 
 def _failure(case: Case, outcome: Outcome, found: Difference) -> Failure:
+    if outcome.error == NOT_REACHED:
+        return Failure("")
     sentence = f"`{case.call}`{found.at} {found.symptom}." if found.symptom else ""
     shapes = _shapes(case.before) if outcome.error is not None else ""
     sentence = " ".join(text for text in (sentence, found.note, shapes) if text)

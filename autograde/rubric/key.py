@@ -22,7 +22,7 @@ class Mistake:
 
 @dataclass(frozen=True)
 class Key:
-    """What one exercise is judged by, on one seed: data made by running the reference.
+    """The data that judge one exercise on one seed, made by running the reference.
 
     `needs` names earlier exercises that the lines may call. `tolerances` and `claims` have one
     entry for each line; a claim counts in grading only beside a right line that is none.

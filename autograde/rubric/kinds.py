@@ -6,6 +6,7 @@ process could get right without computing anything.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass
 from math import inf, isnan
 
@@ -16,7 +17,7 @@ from autograde.rubric.checks.readings import Check, Reading, Unreadable, differe
 from autograde.rubric.compare import SAME, Difference, apart, compare, describe_error, differs
 from autograde.rubric.forbidden import forbidden_uses
 from autograde.rubric.packing import Plain
-from autograde.rubric.recording import Case, Outcome, Recording
+from autograde.rubric.recording import Case, Line, Outcome, Recording
 
 FEW = 6
 """Fewer yes-or-no answers, or small whole numbers, than this could be guessed."""
@@ -34,7 +35,8 @@ class Call:
     """A result that is compared with the reference's."""
 
     weight = 2.0
-    measured = True
+    tolerance: float | None = None
+    """How far a right outcome may be from what is expected; None where that is measured."""
 
     def claims(self, cases: tuple[Case, ...]) -> bool:
         """Return whether the expected outcomes could be guessed."""
@@ -51,7 +53,7 @@ class Call:
     def alike(self, got: Outcome, known: Outcome, tolerance: float) -> bool:
         """Return whether two wrong outcomes are the same mistake."""
         if got.error is not None or known.error is not None:
-            return got.error == known.error and got.message == known.message
+            return _same_error(got, known)
         return apart(got.value, known.value).distance <= max(tolerance, 1e-6)
 
     def telling(self, outcome: Outcome) -> bool:
@@ -85,7 +87,7 @@ class Refuses(Call):
     """Bad arguments that must raise a ValueError."""
 
     weight = 1.0
-    measured = False
+    tolerance: float | None = 0.0
 
     def claims(self, cases: tuple[Case, ...]) -> bool:
         return True
@@ -144,9 +146,10 @@ class Forbids(Refuses):
 class Checked(Call):
     """A result of which more than one is right: a check reads numbers off it and their limits."""
 
+    tolerance: float | None = 1.0  # a check measures in units of its own limit
+
     def __init__(self, check: Check) -> None:
         self.check = check
-        self.measured = False
 
     def claims(self, cases: tuple[Case, ...]) -> bool:
         return False
@@ -170,7 +173,7 @@ class Checked(Call):
 
     def alike(self, got: Outcome, known: Outcome, tolerance: float) -> bool:
         if got.error is not None or known.error is not None:
-            return got.error == known.error and got.message == known.message
+            return _same_error(got, known)
         return len(got.value) == len(known.value) and all(
             a == b or abs(a - b) <= limit or (isnan(a) and isnan(b))
             for (_, a, _, limit, _), (_, b, _, _, _) in zip(got.value, known.value, strict=True)
@@ -178,6 +181,11 @@ class Checked(Call):
 
     def telling(self, outcome: Outcome) -> bool:
         return False
+
+
+def _same_error(got: Outcome, known: Outcome) -> bool:
+    """Return whether two errors are alike; the text of a refusal is the student's own."""
+    return got.error == known.error and (got.refused or got.message == known.message)
 
 
 def _says_much(outcome: Outcome) -> bool:
@@ -229,3 +237,16 @@ def outcomes_of(
             pairs = zip(got.cases, line.cases, strict=True)
             found.append([kind.read(own.outcome, case, around) for own, case in pairs])
     return found
+
+
+def wrong_cases(
+    line: Line, outcomes: Sequence[Outcome], tolerance: float
+) -> Iterator[tuple[Case, Outcome, Difference]]:
+    """Yield the cases of a line that are wrong, each with its outcome and how that differs."""
+    for case, outcome in zip(line.cases, outcomes, strict=True):
+        if outcome.error == NOT_REACHED:
+            found = differs("")
+        else:
+            found = KINDS[line.kind].compare(outcome, case)
+        if found.distance > tolerance:
+            yield case, outcome, found

@@ -28,9 +28,9 @@ def side_by_side(got: Plain, expected: Plain) -> tuple[Table | None, Table | Non
         return None, None
     mine, right, where = pair
     if mine.shape != right.shape:
-        return _table(mine, None, where), _table(right, None, where)
-    wrong = wrong_entries(mine, right)
-    return _table(mine, wrong, where, right), _table(right, None, where, mine)
+        return _table(mine, (0,) * mine.ndim, where), _table(right, (0,) * right.ndim, where)
+    place, wrong = first_difference(mine, right), wrong_entries(mine, right)
+    return _table(mine, place, where, wrong), _table(right, place, where)
 
 
 def _first_pair(got: Plain, expected: Plain, where: str) -> tuple[Tensor, Tensor, str] | None:
@@ -53,39 +53,30 @@ def _first_pair(got: Plain, expected: Plain, where: str) -> tuple[Tensor, Tensor
 
 
 def _table(
-    tensor: Tensor, wrong: Tensor | None, where: str, other: Tensor | None = None
-) -> Table | None:
-    """Return the part of a tensor around the first difference from the other, as a table."""
+    tensor: Tensor, place: tuple[int, ...], where: str, wrong: Tensor | None = None
+) -> Table:
+    """Return the part of a tensor around a place as a table, wrong entries marked."""
     if tensor.numel() == 0:
         return Table(f"shape {tuple(tensor.shape)}", ())
-    place = first_difference(tensor, other) if other is not None else (0,) * tensor.ndim
-    matrix = torch.atleast_2d(tensor[place[:-2]] if tensor.ndim > 2 else tensor)
-    row, column = ((0, *place) if tensor.ndim == 1 else place)[-2:] if tensor.ndim else (0, 0)
-    top, left = _start(row, matrix.shape[0]), _start(column, matrix.shape[1])
-    cut = (slice(top, top + LARGEST), slice(left, left + LARGEST))
-    marks = torch.zeros_like(matrix, dtype=torch.bool)
-    if wrong is not None:
-        marks = torch.atleast_2d(wrong[place[:-2]] if wrong.ndim > 2 else wrong)
-    rows = tuple(tuple(numeral(x) for x in line) for line in matrix[cut].tolist())
+    marks = torch.zeros_like(tensor, dtype=torch.bool) if wrong is None else wrong
+    matrix, marked = (torch.atleast_2d(each[place[:-2]]) for each in (tensor, marks))
+    row, column = (0, 0, *place)[-2:]
+    rows, columns = _around(row, matrix.shape[0]), _around(column, matrix.shape[1])
+    caption = [f"shape {tuple(tensor.shape)}", where.strip()]
+    if tensor.ndim > 2:
+        caption.append(f"at {list(place[:-2])}")
+    if max(matrix.shape) > LARGEST:
+        caption.append(
+            f"rows {rows.start}-{rows.stop - 1}, columns {columns.start}-{columns.stop - 1}"
+        )
     return Table(
-        _caption(tensor, place, matrix, top, left, where),
-        rows,
-        tuple((int(i), int(j)) for i, j in marks[cut].nonzero().tolist()),
+        ", ".join(filter(None, caption)),
+        tuple(tuple(map(numeral, line)) for line in matrix[rows, columns].tolist()),
+        tuple((i, j) for i, j in marked[rows, columns].nonzero().tolist()),
     )
 
 
-def _start(index: int, size: int) -> int:
-    return 0 if size <= LARGEST else max(0, min(index - LARGEST // 2, size - LARGEST))
-
-
-def _caption(
-    tensor: Tensor, place: tuple[int, ...], matrix: Tensor, top: int, left: int, where: str
-) -> str:
-    parts = [where.strip()] if where else []
-    if tensor.ndim > 2:
-        parts.append(f"at {list(place[:-2])}")
-    if max(matrix.shape) > LARGEST:
-        ends = min(top + LARGEST, matrix.shape[0]), min(left + LARGEST, matrix.shape[1])
-        parts.append(f"rows {top}-{ends[0] - 1}, columns {left}-{ends[1] - 1}")
-    shape = f"shape {tuple(tensor.shape)}"
-    return ", ".join([shape, *parts])
+def _around(index: int, size: int) -> slice:
+    """Return the part to show: everything, or as much as a table holds around an index."""
+    start = max(0, min(index - LARGEST // 2, size - LARGEST))
+    return slice(start, min(start + LARGEST, size))

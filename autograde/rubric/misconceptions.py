@@ -1,10 +1,10 @@
 """Recognising a mistake: an answer does on the lines it fails what a known wrong answer does.
 
-A known mistake fits when the answer fails every line that the mistake fails, in the same way.
-Other lines may be wrong too, so a missing refusal does not hide a wrong transpose. Numbers speak
-for themselves. Errors, refusals and readings of a check are less particular: they count only where
-the answer fails no other line of that kind. The mistake that explains most lines wins; then the
-lines that are left may have a second one. No guess is better than a wrong one.
+A known mistake fits when the answer fails every line that the mistake fails, and most of them in
+the same way, one with the same wrong numbers: those come from one cause, and a second mistake may
+change the rest. Errors, refusals and readings of a check are less particular: they count only where
+all are alike and the answer fails no other line of that kind. The mistake that is alike on most
+lines wins; then the lines that are left may have a second one. No guess is better than a wrong one.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from autograde.rubric.key import Key, Mistake
-from autograde.rubric.kinds import KINDS
-from autograde.rubric.recording import Outcome
+from autograde.rubric.kinds import KINDS, outcomes_of, wrong_cases
+from autograde.rubric.recording import Outcome, Recording
 
 MOST = 2
 """At most so many beliefs are named for one answer."""
@@ -30,6 +30,13 @@ class Belief:
     lines: tuple[str, ...]
 
 
+def failed_lines(recording: Recording, key: Key) -> dict[int, tuple[Outcome, ...]]:
+    """Return the outcomes of the lines that a recorded answer fails, by place in the rubric."""
+    outcomes = outcomes_of(recording, key.expected)
+    rows = zip(key.expected.lines, outcomes, key.tolerances, strict=True)
+    return {i: tuple(row[1]) for i, row in enumerate(rows) if any(wrong_cases(*row))}
+
+
 def beliefs(
     outcomes: list[list[Outcome]], failures: Sequence[object | None], key: Key
 ) -> tuple[Belief, ...]:
@@ -40,33 +47,45 @@ def beliefs(
         failures: for each line None when it is right.
     """
     left = {i for i, failure in enumerate(failures) if failure is not None}
-    fitting = [mistake for mistake in key.mistakes if _fits(mistake, outcomes, left, key)]
+    alike = {mistake.name: _alike(mistake, outcomes, key) for mistake in key.mistakes}
     found: list[Belief] = []
-    while fitting and len(found) < MOST:
-        best = max(fitting, key=lambda mistake: len(mistake.failed))
+    while len(found) < MOST:
+        fitting = [m for m in key.mistakes if _fits(m, alike[m.name], left, key)]
+        if not fitting:
+            break
+        best = max(fitting, key=lambda mistake: len(alike[mistake.name]))
         names = tuple(key.expected.lines[i].name for i in sorted(best.failed))
         found.append(Belief(best.name, best.belief, best.hint, names))
         left -= set(best.failed)
-        fitting = [mistake for mistake in fitting if set(mistake.failed) <= left]
     return tuple(found)
 
 
-def _fits(mistake: Mistake, outcomes: list[list[Outcome]], wrong: set[int], key: Key) -> bool:
+def _fits(mistake: Mistake, alike: set[int], wrong: set[int], key: Key) -> bool:
     failed = set(mistake.failed)
     if not failed or not failed <= wrong:
         return False
-    telling = False
-    for i in failed:
-        line, tolerance = key.expected.lines[i], key.tolerances[i]
-        kind = KINDS[line.kind]
-        pairs = list(zip(outcomes[i], mistake.failed[i], strict=True))
-        if not all(kind.alike(got, known, tolerance) for got, known in pairs):
-            return False
-        telling |= any(
-            kind.telling(known) and kind.compare(known, case).distance > tolerance
-            for (_, known), case in zip(pairs, line.cases, strict=True)
+    if any(_telling(mistake, i, key) for i in alike):
+        return len(alike) > len(failed) / 2
+    return alike == failed and not _unexplained(failed, wrong, key)
+
+
+def _alike(mistake: Mistake, outcomes: list[list[Outcome]], key: Key) -> set[int]:
+    """Return the lines on which the answer does what the mistake does."""
+    return {
+        i
+        for i, known in mistake.failed.items()
+        if all(
+            KINDS[key.expected.lines[i].kind].alike(one, other, key.tolerances[i])
+            for one, other in zip(outcomes[i], known, strict=True)
         )
-    return telling or not _unexplained(failed, wrong, key)
+    }
+
+
+def _telling(mistake: Mistake, i: int, key: Key) -> bool:
+    """Return whether a mistake gives wrong numbers of its own on a line."""
+    line = key.expected.lines[i]
+    wrong = wrong_cases(line, mistake.failed[i], key.tolerances[i])
+    return any(KINDS[line.kind].telling(known) for _, known, _ in wrong)
 
 
 def _unexplained(failed: set[int], wrong: set[int], key: Key) -> set[int]:

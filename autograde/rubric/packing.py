@@ -33,14 +33,14 @@ class BadData(Exception):
 
 
 def pack(value: Plain) -> bytes:
-    """Bytes for a plain value; the same value gives the same bytes."""
+    """Return a plain value as bytes; the same value gives the same bytes."""
     tensors: dict[str, Tensor] = {}
     tree = _to_tree(value, tensors)
     return save(tensors, metadata={"tree": json.dumps(tree, sort_keys=True, allow_nan=False)})
 
 
 def unpack(data: bytes) -> Plain:
-    """The value that `pack` made bytes of.
+    """Return the value that `pack` made bytes of.
 
     Raises:
         BadData: the bytes are malformed or larger than this module allows.
@@ -61,7 +61,7 @@ def unpack(data: bytes) -> Plain:
 
 
 def _no_name_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A header's part; a name twice costs the reader below far more than its bytes."""
+    """Return a part of a header. A repeated name would cost the reader far more than its bytes."""
     read = dict(pairs)
     if len(read) < len(pairs):
         raise BadData("a header that has a name twice")

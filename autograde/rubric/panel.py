@@ -102,13 +102,17 @@ def _first_wrong(verdict: Verdict) -> LineVerdict | None:
 
 def to_html(verdict: Verdict, said: list[str]) -> str:
     """Return the panel as HTML: no script, no address, every text escaped."""
-    paragraphs = [f'<p style="margin:.5em 0 0">{inline(text)}</p>' for text in said]
     return box(
         "right" if verdict.passed else "wrong" if verdict.attempted else "idle",
         headline(verdict),
-        (lines_html(verdict) if _judged(verdict) else "") + "".join(paragraphs),
+        (lines_html(verdict) if _judged(verdict) else "") + paragraphs(said),
         "rubric",
     )
+
+
+def paragraphs(said: list[str]) -> str:
+    """Return texts as HTML paragraphs."""
+    return "".join(f'<p style="margin:.5em 0 0">{inline(text)}</p>' for text in said)
 
 
 def box(kind: str, title: str, body: str, name: str) -> str:
@@ -184,5 +188,5 @@ def _entry(text: str, wrong: bool) -> str:
 
 
 def inline(text: str) -> str:
-    """Return escaped text, with what stands between backticks as code."""
+    """Return escaped text, with the parts between backticks as code."""
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))

@@ -1,4 +1,4 @@
-"""What a rubric records: for each line its cases, for each case a call and what came of it."""
+"""The record of a rubric: for each line its cases, for each case a call and its outcome."""
 
 from dataclasses import dataclass
 from typing import Any

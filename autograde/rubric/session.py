@@ -1,4 +1,4 @@
-"""How rubric cells run: for practice, in grading, or to record the reference.
+"""The session in which rubric cells run: practice, grading, or recording the reference.
 
 In practice a rubric is recorded on one seed that everybody has. In grading it is recorded on the
 submission's own seed, for the points, and on the practice seed, to recognise a misconception.

@@ -1,6 +1,6 @@
-"""Text from a notebook or a kernel, which need not be text that a file can hold."""
+"""Text from a notebook or a kernel, which may hold what no file can."""
 
 
 def well_formed(text: str) -> str:
-    """The text without halves of characters: with one, no file can hold it, and no page show it."""
+    """Return the text without halves of characters, which no file can hold and no page can show."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

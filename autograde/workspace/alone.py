@@ -21,7 +21,7 @@ REMARK = (
 
 @dataclass(frozen=True)
 class Graded:
-    """What grading gave, and the page that shows it."""
+    """The verdicts on a notebook, and the page that shows them."""
 
     lesson: Lesson
     verdicts: dict[str, Verdict]
@@ -34,7 +34,7 @@ class Graded:
 
 
 def grade_alone(project: Project, path: Path) -> Graded:
-    """Grade a notebook as it was saved: the lesson's own cells put back, in a kernel of its own.
+    """Grade a notebook as it was saved, with the lesson's own cells restored, in a new kernel.
 
     Raises:
         CourseError: it cannot be graded: no notebook, of no lesson here, of another version, or

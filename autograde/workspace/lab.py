@@ -52,9 +52,9 @@ def write_table(project: Project, newer: list[str] | None = None) -> None:
 
 
 def arguments(project: Project, options: tuple[str, ...]) -> list[str]:
-    """JupyterLab's arguments: what the lessons need, then what the user wants.
+    """Return JupyterLab's arguments: what the lessons need, then the user's own.
 
-    Tabs are kept with the working copy, so that those of other projects do not come up here.
+    Tabs are kept with the working copy, so that those of other projects do not appear here.
     """
     root = ["--allow-root"] if is_root() else []
     return [

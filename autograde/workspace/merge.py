@@ -1,4 +1,4 @@
-"""One notebook out of three: as it was handed out, as the student has it, as the lesson is now.
+"""Merge three notebooks: as handed out, as the student has it, as the lesson is now.
 
 nbgitpuller's rules, for each cell: what only the lesson changed is taken, what only the student
 changed is kept. Where both changed a cell, the student's text stays and the lesson's is shown
@@ -69,18 +69,18 @@ def merge(handed_out: NotebookNode, students: NotebookNode, lesson: NotebookNode
 
 
 def name_of(cell: NotebookNode) -> str:
-    """What a person may call a cell: its grade_id, or how it begins."""
+    """Return a name for a cell: its grade_id, or how it begins."""
     first = next((line for line in cell.source.splitlines() if line.strip()), "")
     return grade_id(cell) or f"“{first.strip()[:50]}”"
 
 
 def _key(cell: NotebookNode) -> str:
-    """A lesson's cell is known by its grade_id, or by its id, which `autograde build` gives."""
+    """Return the key of a lesson's cell: its grade_id, or the id that `autograde build` gave it."""
     return f"name {name}" if (name := grade_id(cell)) else f"id {cell.get('id')}"
 
 
 def _rewritten(old: dict[str, NotebookNode], new: dict[str, NotebookNode]) -> dict[str, str]:
-    """Which cell each rewritten one was: without a name, it has a new id with its new text."""
+    """Return the old key of each rewritten cell: without a name, new text means a new id."""
     found = {}
     steps = SequenceMatcher(None, list(old), list(new), autojunk=False).get_opcodes()
     for _, start, end, new_start, new_end in (step for step in steps if step[0] == "replace"):
@@ -103,7 +103,7 @@ def _keyed(
     new: dict[str, NotebookNode],
     rewritten: dict[str, str],
 ) -> list[tuple[str, NotebookNode]]:
-    """The student's cells in order, each with the key of the lesson's cell that it is, or "".
+    """Return the student's cells in order, each with the key of its lesson's cell, or "".
 
     Some programs drop ids; then it is the cell with that text. Of a cell that stands twice the
     last one counts, as in grading.
@@ -127,7 +127,7 @@ def _keyed(
 def _merge_cell(
     merged: Merged, old: NotebookNode | None, mine: NotebookNode | None, new: NotebookNode
 ) -> list[NotebookNode]:
-    """What stands in the place of one cell of the lesson."""
+    """Return the cells that take the place of one cell of the lesson."""
     new = NotebookNode(nbformat.from_dict(new))
     unchanged = old is not None and _text(old) == _text(new)
     if mine is None:
@@ -147,7 +147,7 @@ def _merge_cell(
 
 
 def _named_as(new: NotebookNode, old: NotebookNode | None, mine: NotebookNode) -> NotebookNode:
-    """The student's cell with the id, points, tags and checksum that the lesson gives it now."""
+    """Return the student's cell with the id, points, tags and checksum that the lesson gives it."""
     mine["id"] = new.id
     if old is None or old.metadata != new.metadata:
         mine.metadata = NotebookNode({**mine.metadata, **new.metadata})
@@ -165,7 +165,7 @@ def _with_metadata_of(
 
 
 def _note(said: str, cell: NotebookNode | None = None) -> NotebookNode:
-    """A text cell that says what happened, and shows a text as it is."""
+    """Return a text cell that says what happened, and quotes a cell's text."""
     if cell is not None:
         fence = "`" * max(3, *(len(run) + 1 for run in re.findall("`+", cell.source + "`")))
         kind = "python" if cell.cell_type == "code" else ""
@@ -175,7 +175,7 @@ def _note(said: str, cell: NotebookNode | None = None) -> NotebookNode:
 
 
 def _each_once(cells: Iterable[NotebookNode]) -> list[NotebookNode]:
-    """The cells with ids that differ, without a note that stands there already."""
+    """Return the cells with distinct ids, each note only once."""
     kept: list[NotebookNode] = []
     ids: set[str] = set()
     notes: set[tuple[str, str]] = set()

@@ -1,4 +1,4 @@
-"""The lessons that a student has got, without the course behind them, and where work is kept."""
+"""A student's lessons, without the course behind them, and the folder of their work."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -30,16 +30,16 @@ class Project:
         return self.work / STATE
 
     def handed_out(self, lesson: str) -> Path:
-        """The version of a lesson that the working copy was made from."""
+        """Return the folder of the version that the working copy of a lesson was made from."""
         return self.state / "handed_out" / lesson
 
     def released(self) -> list[Path]:
-        """The notebook of each lesson, in order."""
+        """Return the notebook of each lesson, in order."""
         return sorted(self.root.glob("notebooks/[!.]*/[!.]*.ipynb"))
 
     @cached_property
     def lessons(self) -> list[tuple[Path, Lesson]]:
-        """The notebook of each lesson, and what it and its practice keys say of it; read once.
+        """The notebook of each lesson, and the lesson as its files describe it; read once.
 
         Raises:
             CourseError: a lesson cannot be read.
@@ -47,12 +47,12 @@ class Project:
         return [(path, read_lesson(self, path)[0]) for path in self.released()]
 
     def working(self, released: Path) -> Path:
-        """The notebook that the student works in."""
+        """Return the notebook that the student works in."""
         return self.work / released.parent.name / released.name
 
 
 def find_project(start: Path) -> Project:
-    """The project that contains a folder: the nearest one above with lessons in notebooks/.
+    """Return the project that contains a folder: the nearest one above with lessons in notebooks/.
 
     Raises:
         CourseError: there is none.
@@ -66,29 +66,19 @@ def find_project(start: Path) -> Project:
     )
 
 
-def _read_released(path: Path) -> tuple[NotebookNode, dict[str, Key]]:
-    """A lesson's notebook as it was handed out, and the practice keys beside it.
-
-    Raises:
-        CourseError: one of them cannot be read; get the lesson again.
-    """
-    practice = path.parent / PRACTICE_FILE
-    try:
-        nb = nbformat.read(path, as_version=4)
-        return NotebookNode(nb), unpack_keys(practice.read_bytes())
-    except (OSError, ValueError, EOFError, BadData, nbformat.ValidationError) as error:
-        raise CourseError(
-            f"{path} or {practice.name} beside it cannot be read; get the lesson again: {error}"
-        ) from error
-
-
 def read_lesson(project: Project, path: Path) -> tuple[Lesson, NotebookNode, dict[str, Key]]:
-    """A lesson as far as its notebook and its practice keys say what it is; and these two.
+    """Return a lesson as its notebook and its practice keys describe it, and these two.
 
     Raises:
         CourseError: one of them cannot be read.
     """
-    nb, keys = _read_released(path)
+    try:
+        nb = NotebookNode(nbformat.read(path, as_version=4))
+        keys = unpack_keys((path.parent / PRACTICE_FILE).read_bytes())
+    except (OSError, ValueError, EOFError, BadData, nbformat.ValidationError) as error:
+        raise CourseError(
+            f"{path} or {PRACTICE_FILE} beside it cannot be read; get the lesson again: {error}"
+        ) from error
     written = [
         Written(grade_id(cell) or "", float(kind["points"]))
         for cell in nb.cells
@@ -108,7 +98,7 @@ def read_lesson(project: Project, path: Path) -> tuple[Lesson, NotebookNode, dic
 
 
 def handed_out_for(project: Project, path: Path, nb: NotebookNode) -> Path:
-    """The lesson's notebook, as it was handed out, that a student's notebook was made from.
+    """Return the handed-out notebook that a student's notebook was made from.
 
     A notebook of the working copy is found by its place, another one by its rubric cells.
 
@@ -144,6 +134,6 @@ def same_version(lesson: Lesson, nb: NotebookNode, released: NotebookNode) -> No
 
 
 def title_of(nb: NotebookNode) -> str:
-    """The first heading of a notebook."""
+    """Return the first heading of a notebook."""
     lines = (line for cell in nb.cells for line in cell.source.splitlines())
     return next((line.removeprefix("# ") for line in lines if line.startswith("# ")), "")

@@ -1,4 +1,4 @@
-"""Hand in: look at the working copy first, then pack it for an LMS or give it to nbgrader."""
+"""Submit: check the working copy, then pack it for an LMS or give it to nbgrader."""
 
 import copy
 import re
@@ -45,7 +45,7 @@ class Checked:
 
 
 def choose(project: Project, names: tuple[str, ...]) -> list[Checked]:
-    """The named lessons, looked at; without names, those that the student has begun.
+    """Check the named lessons; without names, those that the student has begun.
 
     Raises:
         CourseError: a name is unknown, or nothing was begun.
@@ -88,7 +88,7 @@ def _is_old(project: Project, released: Path) -> bool:
 
 
 def look(lesson: Lesson, nb: NotebookNode, original: NotebookNode) -> tuple[bool, list[str]]:
-    """Whether a notebook was begun, and what its student should know before it is handed in."""
+    """Return whether a notebook was begun, and warnings for its student."""
     mine = {name: cell for cell in nb.cells if (name := grade_id(cell))}
     given = {name: cell for cell in original.cells if (name := grade_id(cell))}
     said, begun = [], False
@@ -118,12 +118,12 @@ def look(lesson: Lesson, nb: NotebookNode, original: NotebookNode) -> tuple[bool
 
 
 def _to_come(notes: list[str]) -> list[str]:
-    """What grading says that it did, as what it will do."""
+    """Return notes on what grading did as notes on what it will do."""
     return [re.sub(r"was (put|turned) back", r"will be \1 back", text) for text in notes]
 
 
 def _stale(answer: NotebookNode, rubric: NotebookNode) -> str:
-    """What the numbers beside the cells say of a rubric that did not see this answer."""
+    """Return a warning when the execution counts show that the rubric ran on another answer."""
     if answer.get("execution_count") is None:
         return "the cell has not been run since it was changed, or its output was cleared"
     if rubric.get("execution_count") is None:
@@ -134,7 +134,7 @@ def _stale(answer: NotebookNode, rubric: NotebookNode) -> str:
 
 
 def _unsaved(project: Project, lesson: Lesson, nb: NotebookNode, path: Path) -> list[str]:
-    """What practice noted when a rubric ran, held against the file.
+    """Return warnings where the file is not what the rubrics ran on, as practice noted it.
 
     A rubric that ran after the notebook was saved ran on something that is not in the file. An
     answer that had not run by then was changed since.
@@ -152,7 +152,7 @@ def _unsaved(project: Project, lesson: Lesson, nb: NotebookNode, path: Path) -> 
 
 
 def pack(project: Project, checked: list[Checked]) -> Path:
-    """One zip for an LMS, each notebook in a folder with the lesson's name."""
+    """Pack one zip for an LMS, each notebook in a folder with the lesson's name."""
     content = BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
         for each in checked:
@@ -164,7 +164,7 @@ def pack(project: Project, checked: list[Checked]) -> Path:
 
 
 def exchange(project: Project, checked: list[Checked]) -> list[str]:
-    """Give each lesson to nbgrader's exchange, by nbgrader's own command; the lessons it refused.
+    """Submit each lesson with nbgrader's own command; return the lessons that it refused.
 
     Which exchange and which course is nbgrader's configuration.
     """

@@ -1,4 +1,4 @@
-"""The working copy: lessons put there, and brought to a new version without losing what was done.
+"""The working copy: put lessons there, and bring them to a new version without losing work.
 
 Killed at any moment, the next update goes on: what was handed out is noted last.
 """
@@ -22,7 +22,7 @@ BEFORE = "before_update"
 
 @dataclass(frozen=True)
 class Change:
-    """What became of one lesson, in words; `failed`: it was left as it is."""
+    """The outcome for one lesson, in words; a failed one was left as it is."""
 
     lesson: str
     said: str
@@ -30,7 +30,7 @@ class Change:
 
 
 def prepare(project: Project) -> list[str]:
-    """Put lessons that the working copy lacks there; the names of those with a newer version.
+    """Add lessons that the working copy lacks; return the names of those with a newer version.
 
     Raises:
         CourseError: a lesson of notebooks/ cannot be read.
@@ -46,7 +46,7 @@ def prepare(project: Project) -> list[str]:
 
 
 def update(project: Project) -> list[Change]:
-    """Bring new versions of lessons into the working copy; what became of those that changed.
+    """Bring new versions of lessons into the working copy; return the changes.
 
     Raises:
         CourseError: a lesson of notebooks/ cannot be read.
@@ -71,7 +71,7 @@ def _is_newer(project: Project, released: Path) -> bool:
 
 
 def _files(released: Path) -> list[Path]:
-    """The files of a lesson, its notebook last."""
+    """Return the files of a lesson, its notebook last."""
     files = (path for path in released.parent.iterdir() if path.is_file())
     return sorted(
         (path for path in files if not path.name.startswith(".")),
@@ -97,8 +97,7 @@ def _note(project: Project, released: Path) -> None:
 
 
 def _replace(project: Project, lesson: str, released: Path, content: bytes) -> Path | None:
-    """Write a file of the working copy; where the student's copy of the old one is, if they had
-    changed it."""
+    """Write a file of the working copy; return a copy of what the student had changed, if any."""
     place = project.work / lesson / released.name
     mine, copy = _content(place), None
     if mine == content:
@@ -141,7 +140,7 @@ def _update(project: Project, released: Path) -> Change | None:
 
 
 def _bring_back(project: Project, released: Path) -> None:
-    """Files of the lesson that the student deleted come back."""
+    """Restore files of the lesson that the student deleted."""
     for path in _files(released):
         if not (project.work / released.parent.name / path.name).exists():
             _replace(project, released.parent.name, path, path.read_bytes())
@@ -155,7 +154,7 @@ def _left(mine: Path, why: str) -> str:
 
 
 def _merged(old: bytes, mine: bytes, released: Path) -> tuple[bytes, str]:
-    """The merged notebook's file, and what happened in words.
+    """Return the merged notebook's file, and what happened in words.
 
     Raises:
         CourseError: one of the three cannot be read.

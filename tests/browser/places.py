@@ -6,9 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from classes import copy_course, generate
+from classes import copy_course
 from nbgrader.api import Gradebook
 
+from autograde.authoring.build import generate
 from autograde.authoring.variants import Variant, read_variants
 from autograde.course import CURRICULUM, Exercise, Lesson, grade_id, lessons, read_text
 

@@ -1,7 +1,7 @@
 """What every figure is made of: one look, PNG bytes that repeat, and a text alternative."""
 
 import base64
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from io import BytesIO
 from typing import Any
@@ -76,6 +76,24 @@ def show(picture: Picture | Figure, alt: str) -> None:
         display_png(png_of(picture), alt, alt, key=key)
 
 
+def show_live(alt: str) -> Callable[[Picture | Figure], None]:
+    """Display a place for a picture that changes; return a function that draws it there anew.
+
+    A front end that cannot change what it displays shows `alt` alone.
+
+    Raises:
+        ValueError: alt says nothing.
+    """
+    require(alt, "alt")
+    place = display({"text/plain": alt}, raw=True, display_id=True)
+
+    def draw(picture: Picture | Figure) -> None:
+        data, about = _data(png_of(picture), alt, alt, key="")
+        place.update(data, metadata=about, raw=True)
+
+    return draw
+
+
 def style(*, formulas: bool = True) -> AbstractContextManager[None]:
     """Our look on top of matplotlib's own, whatever the student has set; theirs comes back.
 
@@ -143,12 +161,18 @@ def display_name(key: str, alt: str, text: str) -> None:
 def display_png(
     png: bytes, alt: str, text: str, *, key: str, widget: dict[str, Any] | None = None
 ) -> None:
+    data, about = _data(png, alt, text, key=key)
+    display({**(widget or {}), **data}, metadata=about, raw=True)
+
+
+def _data(png: bytes, alt: str, text: str, *, key: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return what displays a PNG, and the metadata that go with it."""
     data = {"image/png": base64.b64encode(png).decode(), "text/plain": text}
     about = {
         "image/png": {"alt": alt, "width": screen_width(png)},
         **({FIGURE_MIME: key} if key else {}),
     }
-    display({**(widget or {}), **data}, metadata=about, raw=True)
+    return data, about
 
 
 def numbers_of(values: Tensor, dimensions: int, name: str) -> Numbers:

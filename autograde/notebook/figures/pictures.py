@@ -23,7 +23,7 @@ MOST = 100_000  # entries; to look at more would cost more than to draw them
 
 
 class Picture:
-    """What `show` draws: a frozen dataclass that holds all that is to be seen."""
+    """A picture that `show` can draw: a frozen dataclass of all that it shows."""
 
     def figure(self) -> Figure:
         raise NotImplementedError
@@ -32,7 +32,7 @@ class Picture:
         return f"a picture: {type(self).__name__.lower()}"
 
     def _repr_png_(self) -> bytes:
-        """As the last line of a cell a picture is drawn too, though without words."""
+        """Draw a picture that is the last line of a cell, though without words."""
         from autograde.notebook.figures.canvas import png_of
 
         return png_of(self)
@@ -57,19 +57,19 @@ class Chart(Picture):
 
 
 def chart(draw: Callable[..., Figure], *values: Any) -> Chart:
-    """A picture of your own: `draw(*values)` makes a figure when it is shown."""
+    """Return a picture of your own: `draw(*values)` makes a figure when it is shown."""
     return Chart(draw, values)
 
 
 class NoKey(Exception):
-    """A picture shows something of which nobody knows when two are equal."""
+    """A picture holds a value that cannot be compared with another."""
 
 
 def key_of(picture: Picture | Figure) -> str:
-    """Which picture it is: the same for two in which nobody sees a difference.
+    """Return a picture's key: two pictures that look the same have the same one.
 
-    Two right answers differ in the last bits, and no picture shows those. "" for a picture of
-    which it is not known, as for a figure that has been drawn already.
+    Two right answers differ in the last bits, and no picture shows those. The key is "" where it
+    is not known, as for a figure that has been drawn already.
     """
     try:
         facts = repr(_facts(picture))
@@ -80,7 +80,7 @@ def key_of(picture: Picture | Figure) -> str:
 
 @cache
 def look() -> str:
-    """A digest of the code that draws, which is part of every key: mended, it draws anew."""
+    """Return a digest of the code that draws; each key begins with it, so new code draws anew."""
     folder = Path(__file__).parent
     code = [
         (folder / f"{name}.py").read_bytes() for name in ("canvas", "heatmaps", "query_picture")
@@ -89,7 +89,7 @@ def look() -> str:
 
 
 def _facts(value: Any) -> Any:
-    """A value as nested tuples of text that are equal when the values look the same."""
+    """Return a value as nested tuples that are equal when the values look the same."""
     kind = type(value)
     if value is None or kind in (bool, int, str):
         return kind.__name__, value
@@ -116,7 +116,7 @@ def _plain(tensor: Tensor) -> Any:
 
 
 def _entries(values: Any) -> Any:
-    """Entries one by one, and where numbers lie between the least and the largest of them.
+    """Return entries one by one, and where numbers lie between the least and the largest.
 
     Axes and colours may reach from one to the other, however near they are.
     """
@@ -136,7 +136,7 @@ def _digits(number: float) -> str:
 
 
 def _code_facts(value: Any) -> Any:
-    """Of code: its name where a package has it, else what it does and all that it refers to."""
+    """Return a package's name for code, else the steps of the code and all that it refers to."""
     if isinstance(value, ModuleType):
         return "module", _known(value.__name__)
     if not isinstance(value, CODE):
@@ -163,7 +163,7 @@ def _known(module: str) -> str:
 
 
 def _steps(code: CodeType) -> Any:
-    """What code does, wherever it stands."""
+    """Return the steps of code, wherever it stands."""
     constants = tuple(
         _steps(each) if isinstance(each, CodeType) else repr(each) for each in code.co_consts
     )
@@ -171,7 +171,7 @@ def _steps(code: CodeType) -> Any:
 
 
 def _looked_up(code: CodeType) -> set[str]:
-    """The global names that code and the functions in it look up."""
+    """Return the global names that code and the functions in it look up."""
     inner: Iterable[set[str]] = (
         _looked_up(each) for each in code.co_consts if isinstance(each, CodeType)
     )

@@ -52,7 +52,7 @@ def _panel(
     png: bytes,
     description: str,
 ) -> dict[str, Any]:
-    """Sliders above the picture above its description, as a MIME bundle."""
+    """Return sliders, picture and description as a MIME bundle."""
     import ipywidgets as widgets
 
     sliders = {name: _slider(name, options) for name, options in choices.items()}
@@ -86,7 +86,7 @@ def _slider(name: str, options: Sequence[str | float]) -> Any:
 
 
 def _labels(options: Sequence[str | float]) -> list[str]:
-    """What stands beside the slider; words that do not fit are left out, if all still differ."""
+    """Return the texts beside a slider; words that do not fit are left out, if all still differ."""
     full = [f"{o:g}" if isinstance(o, float) else str(o) for o in options]
     short = [
         text

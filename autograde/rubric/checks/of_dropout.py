@@ -25,7 +25,7 @@ NONE = 1e-6
 
 
 def _largest_of(m: int) -> float:
-    """Limit of the largest of m standard normal numbers: m exp(-z²/2) = exp(-6²/2)."""
+    """Return the limit of the largest of m standard normal numbers: m exp(-z²/2) = exp(-6²/2)."""
     return sqrt(36 + 2 * log(m))
 
 
@@ -38,7 +38,7 @@ def _tensor(value: Plain, name: str = "the result") -> Tensor:
 
 
 def _like(value: Plain, x: Tensor) -> Tensor:
-    """The result, when it has the shape and the type of x."""
+    """Return the result, when it has the shape and the dtype of x."""
     y = _tensor(value)
     if y.shape != x.shape:
         raise Unreadable(f"the shape is {tuple(y.shape)}, expected {tuple(x.shape)}")
@@ -54,23 +54,23 @@ def _share(zeros: Tensor, p: float) -> Reading:
 
 
 def share_of_zeros(value: Plain, before: Plain) -> list[Reading]:
-    """A mask (any shape) of which a share p is 0; before = (shape, p, ...)."""
+    """Check a mask of any shape: a share p is 0; before = (shape, p, ...)."""
     return [_share(_tensor(value) == 0, before[1])]
 
 
 def zeros_and_ones(value: Plain, before: Plain) -> list[Reading]:
-    """A float32 mask of the shape asked for, with nothing but 0 and 1; before = (shape, p, ...)."""
+    """Check a mask: float32, of the given shape, nothing but 0 and 1; before = (shape, p, ...)."""
     mask = _like(value, torch.zeros(before[0]))
     others = int(((mask != 0) & (mask != 1)).sum())
     return [Reading("the number of entries that are neither 0 nor 1", others, 0, 0.1)]
 
 
 def drops_independently(value: Plain, _before: Plain) -> list[Reading]:
-    """Where entries are 0, in many draws: (draws, ...). Whatever their share, they are independent.
+    """Check that zeros in many draws (draws, ...) are independent, whatever their share.
 
-    Entries of one draw do not know of each other, the number of zeros scatters as it does for
-    independent entries, and one draw does not know of the others. A draw needs some 70 entries and
-    p near a half, so that no two draws are equal by chance.
+    Entries of one draw do not depend on each other, the number of zeros scatters as it does for
+    independent entries, and one draw does not depend on the others. A draw needs some 70 entries
+    and p near a half, so that no two draws are equal by chance.
     """
     zeros = _tensor(value).double()
     share = float(zeros.mean())
@@ -84,13 +84,13 @@ def drops_independently(value: Plain, _before: Plain) -> list[Reading]:
 
 
 def coins(value: Plain, before: Plain) -> list[Reading]:
-    """Zeros in many draws: (draws, ...), a share p, each by itself; before = (.., p, ...)."""
+    """Check zeros in many draws (draws, ...): a share p, independent; before = (.., p, ...)."""
     zeros = _tensor(value)
     return [*drops_independently(zeros, before), _share(zeros, before[1])]
 
 
 def _independent(z: Tensor, total: str) -> list[Reading]:
-    """Readings on numbers (draws, ...) of mean 0 and variance 1 that should be independent.
+    """Return readings on numbers (draws, ...) of mean 0 and variance 1 that should be independent.
 
     `total` names what the numbers of one draw add up to.
     """
@@ -121,7 +121,7 @@ def _independent(z: Tensor, total: str) -> list[Reading]:
 
 
 def _variance(spread: float, freedom: float, told: str) -> Reading:
-    """A mean of `freedom` squares, wanted 1, by its cube root, which is nearly normal."""
+    """Return a reading on a mean of `freedom` squares, wanted 1: its cube root is nearly normal."""
     error = sqrt(2 / (9 * freedom))
     return Reading(
         "the cube root of the variance", spread ** (1 / 3), 1 - error**2, 6 * error, told
@@ -129,7 +129,7 @@ def _variance(spread: float, freedom: float, told: str) -> Reading:
 
 
 def _axes(number: int) -> dict[int, str]:
-    """The axes of matrices in a batch, from the last, and what entries along each share."""
+    """Return the axes of matrices in a batch, from the last, and what entries along each share."""
     names = ["entries of the same row", "entries of the same column"][:number]
     named = {-1 - i: name for i, name in enumerate(names)}
     if number == 1:
@@ -138,7 +138,7 @@ def _axes(number: int) -> dict[int, str]:
 
 
 def _pairs(z: Tensor, axis: int, name: str) -> Reading:
-    """The mean product of two entries that differ only in their place along this axis."""
+    """Return the mean product of two entries that differ only in their place along this axis."""
     size = z.shape[axis]
     pairs = z.numel() * (size - 1) / 2
     products = (z.sum(dim=axis).square() - z.square().sum(dim=axis)) / 2
@@ -149,7 +149,7 @@ def _pairs(z: Tensor, axis: int, name: str) -> Reading:
 
 
 def _worst_lag(flat: Tensor) -> Reading:
-    """The largest correlation of the entries of a draw with those k places further on, in a circle.
+    """Return the largest correlation of a draw's entries with those k places on, in a circle.
 
     Entries that repeat after some number of places give one correlation near 1.
     """
@@ -166,7 +166,7 @@ def _worst_lag(flat: Tensor) -> Reading:
 
 
 def _worst_pair(flat: Tensor) -> Reading:
-    """The largest correlation of any two places over the draws."""
+    """Return the largest correlation of any two places over the draws."""
     draws, n = flat.shape
     correlations = (flat.T @ flat / draws).fill_diagonal_(0)
     worst = float(correlations.abs().max())
@@ -176,7 +176,7 @@ def _worst_pair(flat: Tensor) -> Reading:
 
 
 def dropped_copies(value: Plain, before: Plain) -> list[Reading]:
-    """Four dropped copies of x: 0 or x / (1 - p), a share p is 0; before = (x, p, ...)."""
+    """Check dropped copies of x: 0 or x / (1 - p), a share p is 0; before = (x, p, ...)."""
     x, p = before[:2]
     if not isinstance(value, list) or not value:
         raise Unreadable("the result is not a list of tensors")
@@ -198,7 +198,7 @@ def dropped_copies(value: Plain, before: Plain) -> list[Reading]:
 
 
 def drops_in_training(value: Plain, before: Plain) -> list[Reading]:
-    """{"in training": dropped copies of x, no two with the same zeros, "in use": x}."""
+    """Check {"in training": dropped copies of x, no two with the same zeros, "in use": x}."""
     if not isinstance(value, dict) or set(value) != {"in training", "in use"}:
         raise Unreadable("the result is not that of both modes")
     readings = dropped_copies(value["in training"], before)
@@ -214,7 +214,7 @@ def drops_in_training(value: Plain, before: Plain) -> list[Reading]:
 
 
 def passes_gradients(value: Plain, before: Plain) -> list[Reading]:
-    """[y, gradient at x of the sum of y * direction], where each y is x times a random number.
+    """Check [y, gradient at x of the sum of y * direction]; each y is x times a random number.
 
     That number is also the gradient: 0 where the entry was dropped.
     """

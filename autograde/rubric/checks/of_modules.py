@@ -5,12 +5,12 @@ from math import inf, sqrt
 import torch
 from torch import Tensor
 
-from autograde.rubric.checks.readings import Check, Reading, Unreadable, share_of
+from autograde.rubric.checks.readings import Check, Reading, Unreadable, share_of, tensors
 from autograde.rubric.packing import Plain
 
 
 def masks_the_future(value: Plain, before: Plain) -> list[Reading]:
-    """A mask saved for n tokens: one value for what may be seen, another for the future.
+    """Check a mask saved for n tokens: one value for what may be seen, another for the future.
 
     Its dtype, which value stands for what, whether queries are rows or columns, and leading
     dimensions of size 1 are free.
@@ -39,7 +39,7 @@ def _two_valued(mask: Tensor) -> bool:
 
 
 def drops_weights(value: Plain, before: Plain) -> list[Reading]:
-    """Outputs of causal attention that show its weights: several in training, the last in eval().
+    """Check outputs of causal attention that show its weights, the last of them in eval().
 
     The first n features of token t are 1 at t and 0 elsewhere, and the value layer copies
     them to outputs 0 to n - 1 and again to n to 2n - 1. So output [b, t] is row t of the weights,
@@ -96,16 +96,14 @@ def drops_weights(value: Plain, before: Plain) -> list[Reading]:
 
 
 def _stacked(value: Plain, shape: tuple[int, ...]) -> Tensor:
-    if not isinstance(value, list) or not all(isinstance(item, Tensor) for item in value):
-        raise Unreadable("the result is not a list of tensors")
-    for item in value:
+    for item in (items := tensors(value)):
         if tuple(item.shape) != shape:
             raise Unreadable(f"the shape is {tuple(item.shape)}, expected {shape}")
-    return torch.stack([item.double() for item in value])
+    return torch.stack([item.double() for item in items])
 
 
 def _causal_weights(weights: dict[str, Tensor], x: Tensor, heads: int) -> Tensor:
-    """The weights (b, heads, n, n) of causal attention without bias."""
+    """Return the weights (b, heads, n, n) of causal attention without bias."""
     queries, keys = (
         (x.double() @ weights[name].double().T).unflatten(-1, (heads, -1)).transpose(1, 2)
         for name in ("W_query.weight", "W_key.weight")

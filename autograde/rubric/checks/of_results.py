@@ -1,19 +1,14 @@
 """Checks of single results of which more than one is right."""
 
+from itertools import combinations
 from math import inf, log, sqrt
 
 import torch
 from torch import Tensor
 
-from autograde.rubric.checks.readings import Check, Reading, Unreadable
+from autograde.rubric.checks.readings import Check, Reading, Unreadable, tensors
 from autograde.rubric.compare import apart
 from autograde.rubric.packing import Plain
-
-
-def _tensors(value: Plain) -> list[Tensor]:
-    if not isinstance(value, list) or not all(isinstance(item, Tensor) for item in value):
-        raise Unreadable("the result is not a list of tensors")
-    return [item.double().flatten() for item in value]
 
 
 def _floats(value: Plain) -> list[float]:
@@ -26,13 +21,13 @@ def _floats(value: Plain) -> list[float]:
 
 
 def starts_uniform(value: Plain, _before: Plain) -> list[Reading]:
-    """Parameters of two new modules: each entry its own draw from [0, 1).
+    """Check parameters of two new modules: each entry its own draw from [0, 1).
 
     Limits of mean and spread are six standard errors for uniform numbers.
     """
-    tensors = _tensors(value)
+    matrices = [item.double().flatten() for item in tensors(value)]
     readings = []
-    for tensor in tensors:
+    for tensor in matrices:
         root = sqrt(tensor.numel())
         outside = int(((tensor < 0) | (tensor >= 1)).sum())
         readings += [
@@ -45,15 +40,14 @@ def starts_uniform(value: Plain, _before: Plain) -> list[Reading]:
                 0.78 / root,
             ),
         ]
-    for i, first in enumerate(tensors):
-        for second in tensors[i + 1 :]:
-            equal = float((first == second).double().mean())
-            readings.append(Reading("the share of equal numbers in two matrices", equal, 0, 0.05))
+    for first, second in combinations(matrices, 2):
+        equal = float((first == second).double().mean())
+        readings.append(Reading("the share of equal numbers in two matrices", equal, 0, 0.05))
     return readings
 
 
 def _relative_error_of_std(d_k: int, n_samples: int) -> float:
-    """Standard error of a standard deviation, measured on products q·k of normal vectors.
+    """Return the relative standard error of the standard deviation of products q·k.
 
     q·k has kurtosis 3 + 6 / d_k, and var(s) / s^2 is about (kurtosis - 1) / (4 n).
     """
@@ -61,7 +55,7 @@ def _relative_error_of_std(d_k: int, n_samples: int) -> float:
 
 
 def near_root(value: Plain, before: Plain) -> list[Reading]:
-    """Measurements on many samples: near sqrt(d_k), and not the same number twice."""
+    """Check measurements on many samples: near sqrt(d_k), and not the same number twice."""
     measured = _floats(value)
     d_k, n_samples = before
     limit = 6 * _relative_error_of_std(d_k, n_samples)
@@ -72,7 +66,7 @@ def near_root(value: Plain, before: Plain) -> list[Reading]:
 
 
 def scatters_about_root(value: Plain, before: Plain) -> list[Reading]:
-    """Many measurements: they scatter about sqrt(d_k), by as much as theory says.
+    """Check many measurements: they scatter about sqrt(d_k), by as much as theory says.
 
     Of 600 honest runs the spread is known to 3 in 100, so that 0.2 is six times that.
     """
@@ -89,14 +83,14 @@ def scatters_about_root(value: Plain, before: Plain) -> list[Reading]:
 
 
 def positive_floats(value: Plain, _before: Plain) -> list[Reading]:
-    """Numbers that are finite and above 0."""
+    """Check numbers that are finite and above 0."""
     found = _floats(value)
     wrong = sum(not 0 < x < inf for x in found)
     return [Reading("the number of results that are not above 0", wrong, 0, 0.1)]
 
 
 def follows_generator(value: Plain, _before: Plain) -> list[Reading]:
-    """Results by the state they were drawn from: equal states, equal results."""
+    """Check results by the state they were drawn from: equal states, equal results."""
     if not isinstance(value, dict) or list(value) != GENERATOR_CASES:
         raise Unreadable("the record of results cannot be read")
     same, other, own, own_other, kept = value.values()
@@ -125,21 +119,21 @@ def _equal(results: list[Plain]) -> bool:
 
 
 def no_influence(value: Plain, _before: Plain) -> list[Reading]:
-    """The influence of the future on causal weights: rounding only."""
+    """Check the influence of the future on causal weights: rounding only."""
     (found,) = _floats(value)
     symptom = f"the result is {found:.2g}, although the future has no influence here"
     return [Reading("the influence", found, 0, 1e-6, symptom)]
 
 
 def some_influence(value: Plain, _before: Plain) -> list[Reading]:
-    """The influence of the future on weights that depend on it: at least 0.001."""
+    """Check the influence of the future on weights that depend on it: at least 0.001."""
     (found,) = _floats(value)
     symptom = f"the result is {found:.2g}, although the future has an influence here"
     return [Reading("the influence", min(found, 1e-3), 1e-3, 1e-9, symptom)]
 
 
 def changes_the_future(value: Plain, before: Plain) -> list[Reading]:
-    """Score matrices that a function was called with: past as given, future drawn anew.
+    """Check score matrices that a function was called with: past as given, future drawn anew.
 
     The new scores are random: all differ from the old and from each other, and their spread lies
     between 0.5 and 10.
@@ -167,7 +161,7 @@ def changes_the_future(value: Plain, before: Plain) -> list[Reading]:
 
 
 def breaks_tril(value: Plain, _before: Plain) -> list[Reading]:
-    """Finite float32 scores (n, n) on which softmax, tril, renormalise is off by 0.001."""
+    """Check finite float32 scores (n, n): softmax, tril, renormalise is off by 0.001 on them."""
     if not isinstance(value, Tensor):
         raise Unreadable(f"the result is a {type(value).__name__}, expected a Tensor")
     shape = tuple(value.shape)

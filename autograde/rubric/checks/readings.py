@@ -1,4 +1,4 @@
-"""What a check reads off an outcome: a number measured, the number wanted, and a limit."""
+"""Readings of a check: a number measured, the number wanted, and a limit."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -31,15 +31,24 @@ class Reading:
 
 
 class Unreadable(Exception):
-    """The outcome has not the form that the check needs; the message says what it is."""
+    """The outcome does not have the form that the check needs; the message says what it is."""
 
 
 Check = Callable[[Plain, Plain], list[Reading]]
 """(outcome's value, arguments) -> readings; raises Unreadable."""
 
 
+def tensors(value: Plain) -> list[Tensor]:
+    """Return a recorded list of tensors; raises Unreadable when it is none, or empty."""
+    if not isinstance(value, list) or not all(isinstance(item, Tensor) for item in value):
+        raise Unreadable("the result is not a list of tensors")
+    if not value:
+        raise Unreadable("the result is an empty list")
+    return value
+
+
 def share_of(what: str, hits: Tensor, wanted: float, symptom: str = "") -> Reading:
-    """The share of True among independent entries; its limit is six standard errors."""
+    """Return the share of True among independent entries; its limit is six standard errors."""
     limit = 6 * sqrt(wanted * (1 - wanted) / hits.numel())
     return Reading(what, float(hits.double().mean()), wanted, limit, symptom)
 

@@ -40,7 +40,7 @@ class BlockProbes(Recorder):
             with _Operations(look):
                 return answer(x, block)
 
-        self._watched(line, answer, run, cases)
+        self.record(line, "call", run, cases, answer)
 
     def attends_in_blocks(self, line: str, answer: Callable[..., Any], *cases: Args) -> None:
         """Record results for (q, k, v, block, causal), where no more than a block of keys is read.
@@ -65,7 +65,7 @@ class BlockProbes(Recorder):
             with _Operations(look):
                 return answer(q, k, v, block, causal)
 
-        self._watched(line, answer, run, cases)
+        self.record(line, "call", run, cases, answer)
 
     def skips_the_future(self, line: str, answer: Callable[..., Any], *cases: Args) -> None:
         """Record causal results for (q, k, v, block), for fewer scores than without the mask.
@@ -89,17 +89,7 @@ class BlockProbes(Recorder):
                 raise ContractBroken("as many scores are computed with causal=True as without")
             return result
 
-        self._watched(line, answer, run, cases)
-
-    def _watched(
-        self,
-        line: str,
-        answer: Callable[..., Any],
-        run: Callable[..., Any],
-        cases: tuple[Args, ...],
-    ) -> None:
-        run.__name__ = answer.__name__
-        self.record(line, "call", [(run, case, {}) for case in cases])
+        self.record(line, "call", run, cases, answer)
 
 
 def _counted(k: Tensor) -> tuple[int, int, Tensor]:

@@ -6,13 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from autograde.rubric.probes.layers import LayerProbe
-from autograde.rubric.probes.plain import ContractBroken, family, to_plain
+from autograde.rubric.probes.plain import REFUSED, Args, ContractBroken, to_plain
 from autograde.rubric.probes.recorder import Recorder
 from autograde.rubric.probes.weights import Weights, load
-from autograde.rubric.recording import REFUSALS
 
 HEADS, SIZE = 3, 4
 
@@ -67,12 +66,12 @@ class CacheProbes(Recorder):
                     made.reset()
                     result: Any = "reset"
                 else:
-                    result = _refused_or(lambda: made.append(*left.pop(0)))
+                    result = _or_refused(made.append, *left.pop(0))
                 found.append([result if later else to_plain(result), int(made.length)])
             return found
 
         typed = [f"{_name(cache)}({max_length}): append {plan}" for plan in plans]
-        self.record(line, "call", [(run, self._drawn(p, dtype), {}) for p in plans], typed)
+        self.record(line, "call", run, [self._drawn(plan, dtype) for plan in plans], typed)
 
     def append_gradients(
         self, line: str, cache: Callable[[int], Any], max_length: int, plan: str
@@ -82,20 +81,22 @@ class CacheProbes(Recorder):
         r.append_gradients("gradients reach all that was appended", KVCache, 9, "2 1 4")
         """
         _, *drawn = self.widened(self._drawn(plan, torch.float32))
-        leaves = [part.requires_grad_() for pair in drawn for part in pair]
+        leaves = {
+            f"{name} of append {i}": part.requires_grad_()
+            for i, pair in enumerate(drawn, start=1)
+            for name, part in zip("kv", pair, strict=True)
+        }
 
         def run(*pairs: tuple[Tensor, Tensor]) -> dict[str, Tensor | None]:
             made, result = cache(max_length), ()
             for pair in pairs:
                 result = made.append(*pair)
-            found = self.gradients(line, torch.cat(result, dim=-1), leaves)
-            names = [f"{name} of append {i + 1}" for i in range(len(pairs)) for name in "kv"]
-            return dict(zip(names, found, strict=True))
+            return self.gradients(line, torch.cat(result, dim=-1), leaves)
 
-        typed = [f"{_name(cache)}({max_length}): append {plan}"]
-        self.record(line, "gradient", [(run, tuple(drawn), {})], typed)
+        typed = f"{_name(cache)}({max_length}): append {plan}"
+        self.record(line, "gradient", run, [tuple(drawn)], typed)
 
-    def _drawn(self, plan: str, dtype: torch.dtype) -> tuple[Any, ...]:
+    def _drawn(self, plan: str, dtype: torch.dtype) -> Args:
         batch, pairs = 2, []
         for step in plan.split():
             if step == "reset":
@@ -115,30 +116,26 @@ class CachedLayerProbe(LayerProbe):
         layer.fed("one at a time, in chunks, all at once", r.normal(2, 4, 6), "1 1 1 1", "3 1", "4")
         """
 
-        def run(weights: Weights, x: Tensor, cut: str) -> Any:
-            return self._fed(weights, x, cut, sizes)
+        def run(layer: nn.Module, cache: Cache, *parts: Tensor) -> Tensor:
+            return torch.cat([layer(part, cache) for part in parts], dim=1)
 
-        weights = self.drawn(line, x.dtype, **sizes)
-        typed = [f"{self.typed(**sizes)}(part, cache) with parts of {cut} tokens" for cut in cuts]
-        self.r.record(line, "call", [(run, (weights, x, cut), {}) for cut in cuts], typed)
+        self._fed(line, run, x, cuts, sizes)
 
     def fed_gradients(self, line: str, x: Tensor, cut: str, **sizes: Any) -> None:
         """Record the gradients at every weight and at x when it is fed in parts.
 
         layer.fed_gradients("gradients pass through the cache", r.normal(2, 6, 4), "3 1 2")
         """
-        weights = self.drawn(line, x.dtype, **sizes)
 
         def run(weights: Weights, x: Tensor) -> dict[str, Tensor | None]:
             layer, cache = load(self.build(**sizes), weights), Cache()
-            x = x.detach().clone().requires_grad_()
+            leaves = self.learned(layer, weights, x)
+            x = leaves["x"] = x.detach().clone().requires_grad_()
             outputs = [layer(part, cache) for part in _parts(x, cut)]
-            leaves = [layer.get_parameter(name) for name in weights]
-            found = self.r.gradients(line, torch.cat(outputs, dim=1), [*leaves, x])
-            return dict(zip([*weights, "x"], found, strict=True))
+            return self.r.gradients(line, torch.cat(outputs, dim=1), leaves)
 
-        typed = f"{self.typed(**sizes)}(part, cache) with parts of {cut} tokens"
-        self._record(line, "gradient", run, weights, (x,), typed)
+        cases = [(self.drawn(line, x.dtype, **sizes), x)]
+        self.r.record(line, "gradient", run, cases, self._typed_in_parts(cut, sizes))
 
     def overfed(self, line: str, x: Tensor, *cuts: str, **sizes: Any) -> None:
         """Record a refusal of the part before the last, the cache's length then, and the last part.
@@ -146,21 +143,33 @@ class CachedLayerProbe(LayerProbe):
         layer.overfed("refused, the cache is as before", r.normal(2, 11, 4), "6 3 2")
         """
 
-        def run(weights: Weights, x: Tensor, cut: str) -> list[Any]:
-            layer, cache = load(self.build(**sizes), weights), Cache()
-            *first, long, last = _parts(x, cut)
+        def run(layer: nn.Module, cache: Cache, *parts: Tensor) -> list[Any]:
+            *first, long, last = parts
             for part in first:
                 layer(part, cache)
-            tried = _refused_or(lambda: layer(long, cache))
-            return [tried, cache.length, layer(last, cache)]
+            return [_or_refused(layer, long, cache), cache.length, layer(last, cache)]
+
+        self._fed(line, run, x, cuts, sizes)
+
+    def _fed(
+        self,
+        line: str,
+        run: Callable[..., Any],
+        x: Tensor,
+        cuts: tuple[str, ...],
+        sizes: dict[str, Any],
+    ) -> None:
+        """Record what `run` gives for a new layer, an empty cache and the parts, for each cut."""
+
+        def built(weights: Weights, x: Tensor, cut: str) -> Any:
+            return run(load(self.build(**sizes), weights), Cache(), *_parts(x, cut))
 
         weights = self.drawn(line, x.dtype, **sizes)
-        typed = [f"{self.typed(**sizes)}(part, cache) with parts of {cut} tokens" for cut in cuts]
-        self.r.record(line, "call", [(run, (weights, x, cut), {}) for cut in cuts], typed)
+        typed = [self._typed_in_parts(cut, sizes) for cut in cuts]
+        self.r.record(line, "call", built, [(weights, x, cut) for cut in cuts], typed)
 
-    def _fed(self, weights: Weights, x: Tensor, cut: str, sizes: dict[str, Any]) -> Tensor:
-        layer, cache = load(self.build(**sizes), weights), Cache()
-        return torch.cat([layer(part, cache) for part in _parts(x, cut)], dim=1)
+    def _typed_in_parts(self, cut: str, sizes: dict[str, Any]) -> str:
+        return f"{self.typed(**sizes)}(part, cache) with parts of {cut} tokens"
 
 
 def _parts(x: Tensor, cut: str) -> list[Tensor]:
@@ -168,15 +177,11 @@ def _parts(x: Tensor, cut: str) -> list[Tensor]:
     return list(x[:, : sum(lengths)].split(lengths, dim=1))
 
 
-def _refused_or(call: Callable[[], Any]) -> Any:
+def _or_refused(call: Callable[..., Any], *args: Any) -> Any:
     """Return what a call returns, or "refused" when it raises a ValueError."""
     try:
-        return call()
-    except NotImplementedError:
-        raise
-    except Exception as error:
-        if family(error) not in REFUSALS:
-            raise
+        return call(*args)
+    except REFUSED:
         return "refused"
 
 

@@ -1,19 +1,20 @@
-"""Probes of functions that copy one layer's weights into another."""
+"""Probes of functions that copy one layer's weights into another, or into one of PyTorch's."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Self
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from autograde.rubric.probes.layers import LayerProbe
-from autograde.rubric.probes.recorder import Recorder
+from autograde.rubric.probes.plain import ContractBroken
+from autograde.rubric.probes.recorder import Probe, Recorder
 from autograde.rubric.probes.weights import Weights, load
 
 
-class CopyProbe:
+class CopyProbe(Probe):
     """Lines of a function that copies weights from one layer, the source, into another."""
 
     def __init__(
@@ -23,14 +24,8 @@ class CopyProbe:
         layers: tuple[LayerProbe, ...],
         source: LayerProbe,
     ) -> None:
-        self.r, self.answer, self.layers = r, answer, layers
-        self._from = layers.index(source)
-
-    @property
-    def idea(self) -> Self:
-        """Say that the next line holds the idea of the exercise; see `Recorder.idea`."""
-        _ = self.r.idea
-        return self
+        super().__init__(r)
+        self.answer, self.layers, self.source = answer, layers, source
 
     def outputs(self, line: str, *inputs: Tensor, **sizes: Any) -> None:
         """Record the output of the target after the copy; both layers in eval().
@@ -64,12 +59,11 @@ class CopyProbe:
 
         def run(weights: Weights, x: Tensor) -> dict[str, Any]:
             found = {}
-            for changed in ("source", "target"):
+            for changed, other in (("source", "target"), ("target", "source")):
                 pair = dict(zip(("source", "target"), self._copied(weights, sizes), strict=True))
                 with torch.no_grad():
                     for parameter in pair[changed].parameters():
                         parameter.mul_(-0.5)
-                (other,) = (name for name in pair if name != changed)
                 found[f"{other} after {changed} changed"] = pair[other].eval()(x)
             return found
 
@@ -95,8 +89,8 @@ class CopyProbe:
 
         copy.learns("v1 still computes with its own matrices", r.normal(6, 3))
         """
-        target_probe = self.layers[1 - self._from]
-        others = target_probe.drawn(line, x.dtype, **sizes)
+        (probe,) = (layer for layer in self.layers if layer is not self.source)
+        others = probe.drawn(line, x.dtype, **sizes)
 
         def run(weights: Weights, x: Tensor) -> dict[str, Any]:
             _, target = self._copied(weights, sizes)
@@ -108,23 +102,50 @@ class CopyProbe:
         self._record(line, run, (x,), sizes)
 
     def _copied(self, weights: Weights, sizes: Mapping[str, Any]) -> tuple[nn.Module, nn.Module]:
+        """Return the source, built with these weights, and the target, after the copy."""
         some = next(iter(weights.values()))
         made = [
             layer.build(**_known(layer, sizes)).to(some.device, some.dtype) for layer in self.layers
         ]
-        source = load(made[self._from], weights)
+        place = self.layers.index(self.source)
+        load(made[place], weights)
         self.answer(*made)
-        return source, made[1 - self._from]
+        return made[place], made[1 - place]
 
     def _record(
         self, line: str, run: Callable[..., Any], inputs: Any, sizes: Mapping[str, Any]
     ) -> None:
-        source = self.layers[self._from]
-        weights = source.drawn(line, inputs[0].dtype, **_known(source, sizes))
+        weights = self.source.drawn(line, inputs[0].dtype, **_known(self.source, sizes))
         made = ", ".join(layer.typed(**_known(layer, sizes)) for layer in self.layers)
-        typed = [f"{self.answer.__name__}({made})"] * len(inputs)
-        self.r.record(line, "call", [(run, (weights, x), {}) for x in inputs], typed)
+        cases = [(weights, x) for x in inputs]
+        self.r.record(line, "call", run, cases, f"{self.answer.__name__}({made})")
 
 
 def _known(layer: LayerProbe, sizes: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in sizes.items() if name in layer.sizes}
+
+
+class ConversionProbe(CopyProbe):
+    """Lines of a function from one layer to an nn.MultiheadAttention, called with a causal mask."""
+
+    def _copied(self, weights: Weights, sizes: Mapping[str, Any]) -> tuple[nn.Module, nn.Module]:
+        some = next(iter(weights.values()))
+        source = load(self.source.build(**sizes).to(some.device, some.dtype), weights)
+        made = self.answer(source)
+        if not isinstance(made, nn.MultiheadAttention):
+            kind = type(made).__name__
+            raise ContractBroken(f"a {kind} came back, expected an nn.MultiheadAttention")
+        return source, _Causal(made)
+
+
+class _Causal(nn.Module):
+    """PyTorch's layer as a function of x alone, every token seeing itself and those before it."""
+
+    def __init__(self, made: nn.MultiheadAttention) -> None:
+        super().__init__()
+        self.made = made
+
+    def forward(self, x: Tensor) -> Any:
+        n = x.shape[1]
+        future = torch.ones(n, n, dtype=torch.bool, device=x.device).triu(diagonal=1)
+        return self.made(x, x, x, attn_mask=future)[0]

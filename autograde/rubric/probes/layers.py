@@ -3,35 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Self
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from autograde.rubric.probes.draws import Draws, device
-from autograde.rubric.probes.plain import ContractBroken, family, tensors_in
-from autograde.rubric.probes.recorder import Recorder
+from autograde.rubric.probes.plain import ContractBroken, refusal, tensors_in
+from autograde.rubric.probes.recorder import Probe, Recorder
 from autograde.rubric.probes.weights import Weights, each_head, load, size_of
-from autograde.rubric.recording import REFUSALS
 
 
-class LayerProbe:
+class LayerProbe(Probe):
     """One layer's lines: `sizes` are its constructor's arguments, in order; a line may change some.
 
     Weights are drawn anew for each line and loaded by parameter name. Buffers are left alone.
     """
 
+    float64_line = "float64 in, float64 out, after .double()"
+    reused = True
+    """One layer gets the weights of every input of a line, so that one that keeps any is found."""
+
     def __init__(self, r: Recorder, module: type[nn.Module], sizes: Mapping[str, Any]) -> None:
-        self.r, self.module, self.sizes = r, module, dict(sizes)
+        super().__init__(r)
+        self.module, self.sizes = module, dict(sizes)
         self._parts: list[tuple[str, str, str]] = []  # parameter, its shape, the size it hangs on
         self._linear: list[str] = []
-
-    @property
-    def idea(self) -> Self:
-        """Say that the next line holds the idea of the exercise; see `Recorder.idea`."""
-        _ = self.r.idea
-        return self
 
     def linear(self, names: str, shape: str, bias: str = "") -> None:
         """Say which nn.Linear layers there are; `bias` is a size that is True, or "always".
@@ -54,30 +52,38 @@ class LayerProbe:
         """
         self._parts += [(name, shape, "always") for name in names.split()]
 
-    def outputs(self, line: str, *inputs: Tensor, training: bool = True, **sizes: Any) -> None:
-        """Record the outputs for each input, smallest first: one layer, each time other weights.
+    def outputs(
+        self,
+        line: str,
+        *inputs: Tensor,
+        training: bool = True,
+        dtype: torch.dtype | None = None,
+        **sizes: Any,
+    ) -> None:
+        """Record the outputs for each input, smallest first, each time with other weights.
 
         layer.outputs("shorter sentences, one token alone", r.normal(1, 1, 4), r.normal(3, 5, 4))
         """
         made: list[nn.Module] = []
 
         def run(weights: Weights, x: Tensor) -> Any:
-            if not made:
+            if not (made and self.reused):
                 made.append(self.build(**sizes).train(training))
-            return load(made[0], weights)(x)
+            return self.loaded(made[-1], weights, x)(x)
 
         typed = f"{self.typed(**sizes)}{'' if training else '.eval()'}(x)"
-        weights = [self.drawn(f"{line} {i}", x.dtype, **sizes) for i, x in enumerate(inputs)]
-        pairs = zip(weights, inputs, strict=True)
-        self.r.record(line, "call", [(run, pair, {}) for pair in pairs], [typed] * len(inputs))
+        cases = [
+            (self.drawn(f"{line} {i}", dtype or x.dtype, **sizes), x) for i, x in enumerate(inputs)
+        ]
+        self.r.record(line, "call", run, cases, typed)
 
     def conventions(self, x: Tensor, **sizes: Any) -> None:
         """Record three lines that most layers need: float64, gradients, its input left alone.
 
         layer.conventions(r.normal(2, 5, 4))
         """
-        double = x.double().mT.contiguous().mT
-        self.outputs("float64 in, float64 out, after .double()", double, **sizes)
+        double = x.double().mT.contiguous().mT if x.is_floating_point() else x
+        self.outputs(self.float64_line, double, dtype=torch.float64, **sizes)
         self.gradients("everything it holds learns", x, **sizes)
         self.r.unchanged("leaves its input as it was")
 
@@ -87,27 +93,28 @@ class LayerProbe:
         layer.first_token("hides the future, however large the scores", 100 * r.normal(8, 6, 4))
         """
 
-        def run(weights: Weights, x: Tensor) -> Any:
-            return first_of(load(self.build(**sizes), weights)(x))[:, 0]
+        def run(layer: nn.Module, x: Tensor) -> Any:
+            return first_of(layer(x))[:, 0]
 
-        weights = self.drawn(line, x.dtype, **sizes)
-        self._record(line, "call", run, weights, (x,), f"{self.typed(**sizes)}(x)[:, 0]")
+        self._record(line, run, x, sizes, "(x)[:, 0]")
 
     def gradients(self, line: str, x: Tensor, **sizes: Any) -> None:
-        """Record the gradients at every weight and at the input.
+        """Record the gradients at every weight, and at an input of floats.
 
         layer.gradients("all three layers learn", r.normal(3, 7, 4))
         """
-        weights = self.drawn(line, x.dtype, **sizes)
 
         def run(weights: Weights, x: Tensor) -> dict[str, Tensor | None]:
-            layer = load(self.build(**sizes), weights)
-            x = x.detach().clone().requires_grad_()
-            leaves = [layer.get_parameter(name) for name in weights]
-            found = self.r.gradients(line, first_of(layer(x)), [*leaves, x])
-            return dict(zip([*weights, "x"], found, strict=True))
+            layer = self.loaded(self.build(**sizes), weights, x)
+            leaves = self.learned(layer, weights, x)
+            if x.is_floating_point():
+                x = leaves["x"] = x.detach().clone().requires_grad_()
+            found = self.r.gradients(line, first_of(layer(x)), leaves)
+            shaped = {**weights, "x": x}
+            return {name: g if g is None else g.view_as(shaped[name]) for name, g in found.items()}
 
-        self._record(line, "gradient", run, weights, (x,), f"{self.typed(**sizes)}(x)")
+        cases = [(self.drawn(line, x.dtype, **sizes), x)]
+        self.r.record(line, "gradient", run, cases, f"{self.typed(**sizes)}(x)")
 
     def drops_weights(self, line: str, p: float, **sizes: Any) -> None:
         """Record outputs, in training and in eval(), that show the attention weights after dropout.
@@ -123,31 +130,29 @@ class LayerProbe:
         weights = self._arranged(seen, heads)
         sizes = {**sizes, **own, "dropout": p}
 
-        def run(_seen: Weights, x: Tensor, *_: Any) -> list[Tensor]:
+        def run(_seen: Weights, x: Tensor, _p: float, _heads: int) -> list[Tensor]:
             layer = load(self.build(**sizes), weights)
             dropped = [first_of(layer(x)) for _ in range(8)]
             layer.eval()
             return [*dropped, first_of(layer(x))]
 
-        typed = [f"{self.typed(**sizes)}(x), 8 times in training, then in eval()"]
-        self.r.record(line, "drops_weights", [(run, (seen, x, p, heads), {})], typed)
+        typed = f"{self.typed(**sizes)}(x), 8 times in training, then in eval()"
+        self.r.record(line, "drops_weights", run, [(seen, x, p, heads)], typed)
 
     def rereads_dropout(self, line: str, x: Tensor, **sizes: Any) -> None:
         """Record outputs while `dropout.p` changes from 0 to 0.5 and back.
 
         layer.rereads_dropout("reads dropout.p at each call", r.normal(3, 7, 4))
         """
-        weights = self.drawn(line, x.dtype, **sizes)
 
-        def run(weights: Weights, x: Tensor) -> Any:
-            layer: Any = load(self.build(**sizes), weights)
+        def run(layer: Any, x: Tensor) -> dict[str, Any]:
             never = layer(x)
             layer.dropout.p = 0.5
             differ = not torch.equal(first_of(layer(x)), first_of(layer(x)))
             layer.dropout.p = 0.0
             return {"p = 0": never, "two calls at p = 0.5 differ": differ, "p = 0 again": layer(x)}
 
-        self._record(line, "call", run, weights, (x,), f"{self.typed(**sizes)}(x)")
+        self._record(line, run, x, sizes)
 
     def keeps_mask(self, line: str, **attributes: Any) -> None:
         """Record whether `mask` is a buffer that is saved and hides the future; also attributes.
@@ -164,7 +169,7 @@ class LayerProbe:
             return {"mask": layer.state_dict().get("mask"), "learned": learned}
 
         typed = f'{self.typed()}.state_dict()["mask"]'
-        self.r.record(line, "masks_the_future", [(run, (self.r.integer(5, 9),), {})], [typed])
+        self.r.record(line, "masks_the_future", run, [(self.r.integer(5, 9),)], typed)
 
     def moves(self, line: str, x: Tensor) -> None:
         """Record whether everything that forward uses moves with the layer.
@@ -184,7 +189,7 @@ class LayerProbe:
                 raise ContractBroken("forward uses a tensor that stayed behind")
             return f"mask on {layer.mask.device}"
 
-        self.r.record(line, "call", [(run, (x,), {})], [f"{self.typed()}.to(device)(x)"])
+        self.r.record(line, "call", run, [(x,)], f"{self.typed()}.to(device)(x)")
 
     def made_of(self, line: str, kinds: Mapping[str, type[nn.Module]] | None = None) -> None:
         """Record whether the linear layers, and others by name, are what they should be.
@@ -198,7 +203,7 @@ class LayerProbe:
             layer = self.build()
             return {name: _kinds(layer, name, kind) for name, kind in wanted.items()}
 
-        self.r.record(line, "call", [(run, (), {})], [self.typed()])
+        self.r.record(line, "call", run, [()], self.typed())
 
     def saves_nothing(self, line: str, x: Tensor) -> None:
         """Record how many parameters and saved tensors a layer has after a call.
@@ -211,19 +216,14 @@ class LayerProbe:
             layer(x)
             return [len(list(layer.parameters())), len(layer.state_dict())]
 
-        self.r.record(line, "call", [(run, (x,), {})], [self.typed()])
+        self.r.record(line, "call", run, [(x,)], self.typed())
 
     def weights_before_dropout(self, line: str, x: Tensor, **sizes: Any) -> None:
         """Record the second of the two results of a layer that returns (output, weights).
 
         layer.weights_before_dropout("weights are those before dropout", x, dropout=0.5)
         """
-        weights = self.drawn(line, x.dtype, **sizes)
-
-        def run(weights: Weights, x: Tensor) -> Any:
-            return load(self.build(**sizes), weights)(x)[1]
-
-        self._record(line, "call", run, weights, (x,), f"{self.typed(**sizes)}(x)[1]")
+        self._record(line, lambda layer, x: layer(x)[1], x, sizes, "(x)[1]")
 
     def starts_uniform(self, line: str, **sizes: Any) -> None:
         """Record the starting values of two new layers, which should be torch.rand's.
@@ -232,10 +232,11 @@ class LayerProbe:
         """
 
         def run() -> list[Tensor]:
-            made = self.build(**sizes), self.build(**sizes)
-            return [p for m in made for p in _weights_of(m, self.drawn(line))]
+            layers = self.build(**sizes), self.build(**sizes)
+            names = [name for name in self.shapes(**sizes) if not name.endswith("bias")]
+            return [layer.get_parameter(name).detach() for layer in layers for name in names]
 
-        self.r.record(line, "starts_uniform", [(run, (), {})], [self.typed(**sizes)])
+        self.r.record(line, "starts_uniform", run, [()], self.typed(**sizes))
 
     def refuses(self, line: str, *inputs: Tensor, **sizes: Any) -> None:
         """Record for each input whether the layer raises a ValueError, in training and not.
@@ -244,20 +245,12 @@ class LayerProbe:
         """
 
         def run(x: Tensor) -> str:
-            layer, said = self.build(**sizes).to(x if x.is_floating_point() else x.device), []
-            for training in (True, False):
-                try:
-                    layer.train(training)(x)
-                    said.append("returns a result")
-                except NotImplementedError:
-                    raise
-                except Exception as error:
-                    kind = family(error)
-                    said.append("refused" if kind in REFUSALS else f"raises {kind}: {error}")
+            layer = self.build(**sizes).to(x if x.is_floating_point() else x.device)
+            said = [refusal(layer.train(training), x) for training in (True, False)]
             return max(said, key=lambda text: text != "refused")
 
         typed = [f"{self.typed(**sizes)}(x) with x of shape {tuple(x.shape)}" for x in inputs]
-        self.r.record(line, "refuses", [(run, (x,), {}) for x in inputs], typed)
+        self.r.record(line, "refuses", run, [(x,) for x in inputs], typed)
 
     def build(self, **sizes: Any) -> nn.Module:
         """Return a new layer; raises ContractBroken when it is no nn.Module."""
@@ -273,18 +266,37 @@ class LayerProbe:
             del values[last]
         return f"{self.module.__name__}({', '.join(map(repr, values.values()))})"
 
-    def drawn(self, line: str, dtype: torch.dtype = torch.float32, **sizes: Any) -> Weights:
-        """Draw weights for every parameter of the contract; small enough for moderate scores."""
-        draws = Draws(self.r.seed, f"{self.r.exercise} {line} weights")
+    def shapes(self, **sizes: Any) -> dict[str, tuple[int, ...]]:
+        """Return the name and shape of every parameter of the contract."""
         known = {**self.sizes, **sizes}
-        weights = {}
-        for name, shape, when in self._parts:
-            if when != "always" and not known[when]:
-                continue
-            size = [size_of(word, known) for word in shape.split()]
-            for one in each_head(name, known):
-                weights[one] = 0.7 * draws.normal(*size, dtype=dtype)
-        return {name: w.double() for name, w in weights.items()} if self.r.double else weights
+        return {
+            own: tuple(size_of(word, known) for word in shape.split())
+            for name, shape, when in self._parts
+            if when == "always" or known[when]
+            for own in each_head(name, known)
+        }
+
+    def drawn(self, line: str, dtype: torch.dtype = torch.float32, **sizes: Any) -> Weights:
+        """Draw weights for every parameter of the contract."""
+        draws = Draws(self.r.seed, f"{self.r.exercise} {line} weights")
+        dtype = dtype if dtype.is_floating_point else torch.float32
+        weights = {
+            name: self.scaled(name, draws.normal(*shape, dtype=dtype))
+            for name, shape in self.shapes(**sizes).items()
+        }
+        return dict(self.r.widened(weights))
+
+    def scaled(self, name: str, weight: Tensor) -> Tensor:
+        """Return drawn numbers as a weight: small enough for moderate scores."""
+        return 0.7 * weight
+
+    def loaded(self, layer: nn.Module, weights: Weights, x: Tensor) -> nn.Module:
+        """Return the layer with these weights; x is an input that it can take."""
+        return load(layer, weights)
+
+    def learned(self, layer: nn.Module, weights: Weights, x: Tensor) -> Weights:
+        """Return the layer's own parameters by the names of the weights put into it."""
+        return {name: layer.get_parameter(name) for name in weights}
 
     def _showing(self, n: int, heads: int) -> Weights:
         """Return weights with which head h's outputs are row t of its attention weights, twice."""
@@ -317,9 +329,20 @@ class LayerProbe:
         return found
 
     def _record(
-        self, line: str, kind: str, run: Callable[..., Any], weights: Any, inputs: Any, typed: str
+        self,
+        line: str,
+        run: Callable[[nn.Module, Tensor], Any],
+        x: Tensor,
+        sizes: dict[str, Any],
+        typed: str = "(x)",
     ) -> None:
-        self.r.record(line, kind, [(run, (weights, x), {}) for x in inputs], [typed] * len(inputs))
+        """Record what `run` gives for a new layer with drawn weights, and x."""
+
+        def built(weights: Weights, x: Tensor) -> Any:
+            return run(load(self.build(**sizes), weights), x)
+
+        cases = [(self.drawn(line, x.dtype, **sizes), x)]
+        self.r.record(line, "call", built, cases, f"{self.typed(**sizes)}{typed}")
 
 
 def first_of(output: Any) -> Any:
@@ -338,10 +361,6 @@ def _kinds(layer: nn.Module, name: str, kind: type[nn.Module]) -> str:
         ]
     others = {type(part).__name__ for part in parts if not isinstance(part, kind)}
     return " and ".join(sorted(others)) or kind.__name__
-
-
-def _weights_of(layer: nn.Module, like: Weights) -> list[Tensor]:
-    return [layer.get_parameter(name).detach() for name in like if not name.endswith("bias")]
 
 
 class _Devices(TorchDispatchMode):

@@ -6,6 +6,7 @@ what to call. docs/authoring.md teaches them; every docstring has an example.
 
 import inspect
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -16,21 +17,20 @@ from autograde.rubric.packing import Plain
 from autograde.rubric.probes import examples
 from autograde.rubric.probes.blocks import BlockProbes
 from autograde.rubric.probes.caches import CachedLayerProbe, CacheProbes
-from autograde.rubric.probes.conversions import ConversionProbe
-from autograde.rubric.probes.copies import CopyProbe
+from autograde.rubric.probes.copies import ConversionProbe, CopyProbe
 from autograde.rubric.probes.draws import device
 from autograde.rubric.probes.layers import LayerProbe
 from autograde.rubric.probes.models import ModelProbes
 from autograde.rubric.probes.plain import (
     Args,
     as_typed,
-    family,
     map_floats,
     parameter_names,
+    refusal,
     to_plain,
 )
 from autograde.rubric.probes.random_results import RandomProbes
-from autograde.rubric.recording import REFUSALS, Recording, Stop
+from autograde.rubric.recording import Recording, Stop
 
 
 def rubric(
@@ -74,76 +74,53 @@ class Rubric(RandomProbes, ModelProbes, BlockProbes, CacheProbes):
 
     examples = examples
 
-    def call(self, line: str, answer: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
+    def call(self, line: str, answer: Callable[..., Any], *args: Any) -> None:
         """Record what the answer returns for these arguments.
 
         r.call("two queries, four keys", attention_scores, r.normal(2, 3), r.normal(4, 3))
         """
-        self.record(line, "call", [(answer, args, kwargs)])
+        self.record(line, "call", answer, [args])
 
     def each(self, line: str, answer: Callable[..., Any], *cases: Args) -> None:
         """Record what the answer returns for each tuple of arguments, the smallest first.
 
         r.each("any number of tokens", causal_mask, (1,), (3,), (r.integer(5, 40),))
         """
-        self.record(line, "call", [(answer, case, {}) for case in cases])
+        self.record(line, "call", answer, cases)
 
     def refuses(self, line: str, answer: Callable[..., Any], *cases: Args) -> None:
         """Record for each tuple of arguments whether the answer raises a ValueError.
 
         r.refuses("raises ValueError when n is below 1", causal_mask, (0,), (-3,))
         """
+        self.record(line, "refuses", partial(refusal, answer), cases, answer)
 
-        def tried(*case: Any) -> str:
-            try:
-                answer(*case)
-            except NotImplementedError:
-                raise  # an untouched exercise refuses nothing
-            except Exception as error:
-                kind = family(error)
-                return "refused" if kind in REFUSALS else f"raises {kind}: {error}"
-            return "returns a result"
-
-        typed = [as_typed(answer, case, {}) for case in cases]
-        self.record(line, "refuses", [(tried, case, {}) for case in cases], typed)
-
-    def gradient(self, line: str, answer: Callable[..., Tensor], *args: Any, **kwargs: Any) -> None:
+    def gradient(self, line: str, answer: Callable[..., Tensor], *args: Any) -> None:
         """Record the gradients at every float tensor among the arguments but masks of 0 and 1.
 
         The scalar that is differentiated is the sum of the output times fixed random numbers.
 
             r.gradient("lets gradients through", attention_scores, r.normal(2, 3), r.normal(4, 3))
         """
-        leaves: list[Tensor] = []
-
-        def leaf(tensor: Tensor) -> Tensor:
-            if not _learns(tensor):
-                return tensor
-            leaves.append(tensor.detach().clone().requires_grad_())
-            return leaves[-1]
-
-        args, kwargs = map_floats(self.widened((args, kwargs)), leaf)
-        names = [
-            name
-            for name, value in [
-                *zip(parameter_names(answer, len(args)), args, strict=True),
-                *kwargs.items(),
-            ]
+        args = map_floats(self.widened(args), _leaf)
+        named = zip(parameter_names(answer, len(args)), args, strict=True)
+        leaves = {
+            name: value
+            for name, value in named
             if isinstance(value, Tensor) and value.requires_grad
-        ]
+        }
 
-        def run(*args: Any, **kwargs: Any) -> dict[str, Tensor | None]:
-            found = self.gradients(line, answer(*args, **kwargs), leaves)
-            return dict(zip(names, found, strict=True))
+        def run(*args: Any) -> dict[str, Tensor | None]:
+            return self.gradients(line, answer(*args), leaves)
 
-        self.record(line, "gradient", [(run, args, kwargs)], [as_typed(answer, args, kwargs)])
+        self.record(line, "gradient", run, [args], answer)
 
     def check(self, line: str, check: str, answer: Callable[..., Any], *cases: Args) -> None:
         """Record results of which more than one is right; the check of that name judges them.
 
         r.check("a share p is 0", "share_of_zeros", keep_mask, ((90, 50), 0.2))
         """
-        self.record(line, check, [(answer, case, {}) for case in cases])
+        self.record(line, check, answer, cases)
 
     def hears(
         self,
@@ -169,7 +146,7 @@ class Rubric(RandomProbes, ModelProbes, BlockProbes, CacheProbes):
             answer(listening, *args)
             return heard
 
-        self.record(line, check, [(run, args, {})], [as_typed(answer, (inner, *args), {})])
+        self.record(line, check, run, [args], as_typed(answer, (inner, *args)))
 
     def conventions(self, answer: Callable[..., Any], *args: Any) -> None:
         """Record the last three lines of most rubrics: float64, gradients, arguments left alone.
@@ -280,11 +257,14 @@ class Rubric(RandomProbes, ModelProbes, BlockProbes, CacheProbes):
         def run(*names: str) -> Plain:
             return {"source": _source(answer), "ops": sorted(self.watch.found)}
 
-        self.record(line, "forbids", [(run, self.watch.names, {})], [""])
+        self.record(line, "forbids", run, [self.watch.names], "")
 
 
-def _learns(tensor: Tensor) -> bool:
-    return not bool(((tensor == 0) | (tensor == 1)).all())
+def _leaf(tensor: Tensor) -> Tensor:
+    """Return a copy to take the gradient at; a mask of 0 and 1 is returned as it is."""
+    if bool(((tensor == 0) | (tensor == 1)).all()):
+        return tensor
+    return tensor.detach().clone().requires_grad_()
 
 
 def _source(answer: Callable[..., Any]) -> str:

@@ -7,54 +7,48 @@ order in which they are used; those of an attention layer, which has names, by t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from math import sqrt
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from autograde.rubric.probes.draws import Draws
 from autograde.rubric.probes.layers import LayerProbe
 from autograde.rubric.probes.plain import Args, ContractBroken, tensors_in
 from autograde.rubric.probes.recorder import Recorder
-from autograde.rubric.probes.weights import Weights, size_of
+from autograde.rubric.probes.weights import Weights
 
-FEED_FORWARD = {
-    "up.weight": "4*d_model d_model",
-    "up.bias": "4*d_model",
-    "down.weight": "d_model 4*d_model",
-    "down.bias": "d_model",
-}
-ATTENTION = {
-    "W_query.weight": "d_model d_model",
-    "W_key.weight": "d_model d_model",
-    "W_value.weight": "d_model d_model",
-    "out_proj.weight": "d_model d_model",
-    "out_proj.bias": "d_model",
-}
-BLOCK = {
-    **{f"norm1.{name}": "d_model" for name in ("weight", "bias")},
-    **{f"attention.{name}": shape for name, shape in ATTENTION.items()},
-    **{f"norm2.{name}": "d_model" for name in ("weight", "bias")},
-    **FEED_FORWARD,
-}
+ATTENTION = ("W_query.weight", "W_key.weight", "W_value.weight", "out_proj.weight", "out_proj.bias")
 MAY_LACK = "head.bias"
 """The one parameter that a model may have or not."""
 
 
-def parts_of(kind: str, sizes: Mapping[str, Any]) -> dict[str, str]:
+def shapes_of(kind: str, sizes: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
     """Return the parameters of a "feed-forward", a "block" or a "gpt", in order of use."""
-    if kind != "gpt":
-        return {"feed-forward": FEED_FORWARD, "block": BLOCK}[kind]
-    layers = range(sizes["num_layers"])
+    d: int = sizes["d_model"]
+    feed_forward = {
+        "up.weight": (4 * d, d), "up.bias": (4 * d,),
+        "down.weight": (d, 4 * d), "down.bias": (d,),
+    }  # fmt: skip
+    if kind == "feed-forward":
+        return feed_forward
+    block = {
+        "norm1.weight": (d,), "norm1.bias": (d,),
+        **{f"attention.{name}": (d, d) if name.endswith("weight") else (d,) for name in ATTENTION},
+        "norm2.weight": (d,), "norm2.bias": (d,),
+        **feed_forward,
+    }  # fmt: skip
+    if kind == "block":
+        return block
+    layers, vocab_size = range(sizes["num_layers"]), sizes["vocab_size"]
     return {
-        "token.weight": "vocab_size d_model",
-        "position.weight": "context_length d_model",
-        **{f"blocks.{i}.{name}": shape for i in layers for name, shape in BLOCK.items()},
-        **{f"norm.{name}": "d_model" for name in ("weight", "bias")},
-        "head.weight": "vocab_size d_model",
-        MAY_LACK: "vocab_size",
-    }
+        "token.weight": (vocab_size, d),
+        "position.weight": (sizes["context_length"], d),
+        **{f"blocks.{i}.{name}": shape for i in layers for name, shape in block.items()},
+        "norm.weight": (d,), "norm.bias": (d,),
+        "head.weight": (vocab_size, d), MAY_LACK: (vocab_size,),
+    }  # fmt: skip
 
 
 class _Uses(TorchFunctionMode):
@@ -92,7 +86,8 @@ def parameters_by_use(
             if shape == _shape(parameter) and _in_attention(name) == role
         ]
         if not fits:
-            raise ContractBroken(f"{own}, of shape {_shape(parameter)}, is one parameter too many")
+            what = role or "a parameter"  # not its own name: known mistakes call it otherwise
+            raise ContractBroken(f"{what} of shape {_shape(parameter)} is not in the contract")
         found[fits[0]] = parameter
         del left[fits[0]]
     for name, shape in left.items():
@@ -135,65 +130,14 @@ def _role_in_attention(module: nn.Module, own: str) -> str:
 class ModelProbe(LayerProbe):
     """One model's lines. Weights are drawn for each line and loaded by order of use."""
 
+    float64_line = "float64 throughout, after .double()"
+    reused = False
+
     def __init__(
         self, r: Recorder, module: type[nn.Module], kind: str, sizes: Mapping[str, Any]
     ) -> None:
         super().__init__(r, module, sizes)
         self.kind = kind
-
-    def outputs(
-        self,
-        line: str,
-        *inputs: Tensor,
-        training: bool = True,
-        dtype: torch.dtype = torch.float32,
-        **sizes: Any,
-    ) -> None:
-        """Record the outputs for each input, smallest first, each time with other weights.
-
-        gpt.outputs("one token, a full context", r.tokens(13, 1, 1), r.tokens(13, 2, 6))
-        """
-
-        def run(weights: Weights, x: Tensor) -> Any:
-            return load_by_use(self.build(**sizes).train(training), weights, x)(x)
-
-        typed = f"{self.typed(**sizes)}{'' if training else '.eval()'}(x)"
-        calls: list[Any] = [
-            (run, (self.drawn(f"{line} {i}", dtype, **sizes), x), {}) for i, x in enumerate(inputs)
-        ]
-        self.r.record(line, "call", calls, [typed] * len(inputs))
-
-    def conventions(self, x: Tensor, **sizes: Any) -> None:
-        """Record three lines that most models need: float64, gradients, their input left alone.
-
-        gpt.conventions(r.tokens(13, 2, 5))
-        """
-        double = x.double().mT.contiguous().mT if x.is_floating_point() else x
-        self.outputs("float64 throughout, after .double()", double, dtype=torch.float64, **sizes)
-        self.gradients("everything it holds learns", x, **sizes)
-        self.r.unchanged("leaves its input as it was")
-
-    def gradients(self, line: str, x: Tensor, **sizes: Any) -> None:
-        """Record the gradients at every parameter, and at an input of floats.
-
-        gpt.gradients("everything it holds learns", r.tokens(13, 2, 5))
-        """
-
-        def run(weights: Weights, x: Tensor) -> dict[str, Tensor | None]:
-            model = load_by_use(self.build(**sizes), weights, x)
-            used = parameters_by_use(model, weights, x)
-            leaves: dict[str, Tensor] = {name: used[name] for name in weights if name in used}
-            leaves.pop(MAY_LACK, None)
-            if x.is_floating_point():
-                x = leaves["x"] = x.detach().clone().requires_grad_()
-            found = self.r.gradients(line, model(x), [*leaves.values()])
-            return {
-                name: g if g is None or name == "x" else g.view_as(weights[name])
-                for name, g in zip(leaves, found, strict=True)
-            }
-
-        typed = [f"{self.typed(**sizes)}(x)"]
-        self.r.record(line, "gradient", [(run, (self.drawn(line, **sizes), x), {})], typed)
 
     def keeps(self, line: str, name: str, *values: int) -> None:
         """Record an attribute of models that are built with these values of the same name.
@@ -205,22 +149,27 @@ class ModelProbe(LayerProbe):
             return getattr(self.build(**{name: value}), name, "there is none")
 
         typed = [f"{self.typed(**{name: value})}.{name}" for value in values]
-        self.r.record(line, "call", [(run, (value,), {}) for value in values], typed)
+        self.r.record(line, "call", run, [(value,) for value in values], typed)
 
-    def drawn(self, line: str, dtype: torch.dtype = torch.float32, **sizes: Any) -> Weights:
-        """Draw weights in order of use: large enough that every part is seen in the output."""
-        draws = Draws(self.r.seed, f"{self.r.exercise} {line} weights")
-        known = {**self.sizes, **sizes}
-        weights = {}
-        for name, text in parts_of(self.kind, known).items():
-            shape = [size_of(word, known) for word in text.split()]
-            weight = draws.normal(*shape, dtype=dtype)
-            if "norm" in name and name.endswith("weight"):
-                weight = 1 + 0.4 * weight
-            elif len(shape) == 2 and name not in ("token.weight", "position.weight"):
-                weight = 1.2 * weight / shape[1] ** 0.5
-            weights[name] = torch.zeros_like(weight) if name == MAY_LACK else weight
-        return {name: w.double() for name, w in weights.items()} if self.r.double else weights
+    def shapes(self, **sizes: Any) -> dict[str, tuple[int, ...]]:
+        return shapes_of(self.kind, {**self.sizes, **sizes})
+
+    def scaled(self, name: str, weight: Tensor) -> Tensor:
+        """Return drawn numbers as a weight: so large that every part is seen in the output."""
+        if name == MAY_LACK:
+            return torch.zeros_like(weight)
+        if "norm" in name and name.endswith("weight"):
+            return 1 + 0.4 * weight
+        if weight.ndim == 2 and name not in ("token.weight", "position.weight"):
+            return 1.2 * weight / sqrt(weight.shape[1])
+        return weight
+
+    def loaded(self, layer: nn.Module, weights: Weights, x: Tensor) -> nn.Module:
+        return load_by_use(layer, weights, x)
+
+    def learned(self, layer: nn.Module, weights: Weights, x: Tensor) -> Weights:
+        used = parameters_by_use(layer, weights, x)
+        return {name: used[name] for name in weights if name in used and name != MAY_LACK}
 
 
 class SmallModel(nn.Module):
@@ -272,8 +221,7 @@ class ModelProbes(Recorder):
         def run(table: Tensor, inputs: Tensor, targets: Tensor) -> Any:
             return answer(SmallModel(table, 99), inputs, targets)
 
-        typed = [f"{answer.__name__}(model, inputs, targets)"] * len(cases)
-        self.record(line, "call", [(run, case, {}) for case in cases], typed)
+        self.record(line, "call", run, cases, f"{answer.__name__}(model, inputs, targets)")
 
     def loss_gradient(self, line: str, answer: Callable[..., Any], *case: Tensor) -> None:
         """Record the gradient of a model's loss at its table, for (table, inputs, targets).
@@ -283,11 +231,10 @@ class ModelProbes(Recorder):
 
         def run(table: Tensor, inputs: Tensor, targets: Tensor) -> dict[str, Tensor | None]:
             model = SmallModel(table, 99)
-            (found,) = self.gradients(line, answer(model, inputs, targets), [model.table])
-            return {"the model's table": found}
+            loss = answer(model, inputs, targets)
+            return self.gradients(line, loss, {"the model's table": model.table})
 
-        typed = [f"{answer.__name__}(model, inputs, targets)"]
-        self.record(line, "gradient", [(run, case, {})], typed)
+        self.record(line, "gradient", run, [case], f"{answer.__name__}(model, inputs, targets)")
 
     def trains(
         self, line: str, answer: Callable[..., Any], *cases: Args, training: bool = True
@@ -307,7 +254,7 @@ class ModelProbes(Recorder):
         typed = [
             f"{answer.__name__}(model, inputs, targets, {case[3]}, {case[4]})" for case in cases
         ]
-        self.record(line, "call", [(run, case, {}) for case in cases], typed)
+        self.record(line, "call", run, cases, typed)
 
     def writes(
         self, line: str, answer: Callable[..., Any], *cases: Args, training: bool | None = None
@@ -326,7 +273,7 @@ class ModelProbes(Recorder):
             return written if training is None else {"tokens": written, "training": model.training}
 
         typed = [f"{answer.__name__}(model, tokens, {case[3]})" for case in cases]
-        self.record(line, "call", [(run, case, {}) for case in cases], typed)
+        self.record(line, "call", run, cases, typed)
 
     def writes_without_gradient(self, line: str, answer: Callable[..., Any], *case: Any) -> None:
         """Record what a model writes, and whether a gradient was kept on the way.
@@ -338,6 +285,4 @@ class ModelProbes(Recorder):
             model = SmallModel(table, context_length).eval()
             return {"tokens": answer(model, *rest), "keeps gradients": model.with_gradient}
 
-        self.record(
-            line, "call", [(run, case, {})], [f"{answer.__name__}(model, tokens, {case[3]})"]
-        )
+        self.record(line, "call", run, [case], f"{answer.__name__}(model, tokens, {case[3]})")

@@ -14,6 +14,8 @@ from autograde.rubric.packing import DTYPES, Plain
 from autograde.rubric.recording import Outcome
 
 MAX_ENTRIES = 1_000_000
+REFUSED = (ValueError, AssertionError)
+"""The exceptions that count as a refusal of bad arguments; `REFUSALS` has their names."""
 
 Args = tuple[Any, ...]
 
@@ -90,11 +92,10 @@ def tensors_in(value: Any) -> Iterator[Tensor]:
             yield from tensors_in(list(value.values()))
 
 
-def as_typed(answer: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+def as_typed(answer: Callable[..., Any], args: Args) -> str:
     """Return a call as a person would type it: tensors by their parameter's name."""
     names = parameter_names(answer, len(args))
     shown = [_argument(value, name) for name, value in zip(names, args, strict=True)]
-    shown += [f"{name}={_argument(value, name)}" for name, value in kwargs.items()]
     return f"{getattr(answer, '__name__', 'answer')}({', '.join(shown)})"
 
 
@@ -125,9 +126,26 @@ def raised(error: Exception) -> Outcome:
     return Outcome(error=family(error), message=str(error), at=_student_line(error))
 
 
+def refusal(call: Callable[..., Any], *args: Any) -> str:
+    """Return "refused" when a call raises a ValueError, else what it did.
+
+    Raises:
+        NotImplementedError: the exercise is untouched, and refuses nothing.
+    """
+    try:
+        call(*args)
+    except NotImplementedError:
+        raise
+    except REFUSED:
+        return "refused"
+    except Exception as error:  # whatever an answer raises instead is its outcome
+        return f"raises {family(error)}: {error}"
+    return "returns a result"
+
+
 def family(error: Exception) -> str:
     """Return the exception's name; a subclass of a refusal counts as its parent."""
-    for kind in (NotImplementedError, AssertionError, ValueError):
+    for kind in (NotImplementedError, *REFUSED):
         if isinstance(error, kind):
             return kind.__name__
     return type(error).__name__

@@ -26,7 +26,7 @@ class RandomProbes(Recorder):
         def run(*args: Any) -> list[Any]:
             return [answer(*_copied(args), _generator(start + i)) for i in range(times)]
 
-        self.record(line, check, [(run, args, {})], [as_typed(answer, args, {})])
+        self.record(line, check, run, [args], answer)
 
     def drops(
         self, line: str, answer: Callable[..., Tensor], x: Tensor, p: float, *rest: Any
@@ -41,12 +41,7 @@ class RandomProbes(Recorder):
             copies = [answer(x.clone(), p, *rest) for _ in range(3)]
             return [*copies, answer(x, p, *rest)]  # x itself: an answer may change it in place
 
-        self.record(
-            line,
-            "dropped_copies",
-            [(run, (x, p, *rest), {})],
-            [as_typed(answer, (x, p, *rest), {})],
-        )
+        self.record(line, "dropped_copies", run, [(x, p, *rest)], answer)
 
     def drops_in_training(
         self, line: str, answer: Callable[..., Tensor], x: Tensor, p: float
@@ -63,9 +58,7 @@ class RandomProbes(Recorder):
                 copies += [answer(x.clone(), p, True) for _ in range(2)]
             return {"in training": copies, "in use": answer(x.clone().requires_grad_(), p, False)}
 
-        self.record(
-            line, "drops_in_training", [(run, (x, p), {})], [as_typed(answer, (x, p, True), {})]
-        )
+        self.record(line, "drops_in_training", run, [(x, p)], as_typed(answer, (x, p, True)))
 
     def drops_independently(self, line: str, answer: Callable[..., Tensor], *args: Any) -> None:
         """Record where 60 results are 0: a share p, each by itself, anew at each call.
@@ -79,7 +72,7 @@ class RandomProbes(Recorder):
         def run(*args: Any) -> Tensor:
             return torch.stack([answer(*_copied(args)) == 0 for _ in range(60)])
 
-        self.record(line, "coins", [(run, args, {})], [as_typed(answer, args, {})])
+        self.record(line, "coins", run, [args], answer)
 
     def drop_gradient(
         self, line: str, answer: Callable[..., Tensor], x: Tensor, *args: Any
@@ -98,12 +91,8 @@ class RandomProbes(Recorder):
             (y * direction).sum().backward()
             return [y, leaf.grad]
 
-        self.record(
-            line,
-            "passes_gradients",
-            [(run, (x, direction), {})],
-            [as_typed(answer, (x, *args), {})],
-        )
+        typed = as_typed(answer, (x, *args))
+        self.record(line, "passes_gradients", run, [(x, direction)], typed)
 
     def follows_generator(self, line: str, answer: Callable[..., Any], *args: Any) -> None:
         """Record whether results depend on the generator alone, and on torch's own without one.
@@ -131,7 +120,7 @@ class RandomProbes(Recorder):
                 "leaves torch's own state alone": kept,
             }
 
-        self.record(line, "follows_generator", [(run, args, {})], [as_typed(answer, args, {})])
+        self.record(line, "follows_generator", run, [args], answer)
 
 
 def _generator(seed: int) -> torch.Generator:

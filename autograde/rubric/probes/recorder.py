@@ -1,6 +1,6 @@
 """Recording calls: each line's cases run one after another, whatever an answer raises."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Self
 
@@ -51,38 +51,47 @@ class Recorder(Draws):
 
         r.unchanged("leaves its arguments as they were")
         """
-        self.record(line, "unchanged", [(lambda: None, (), {})], [""])
+        self.record(line, "unchanged", lambda: None, [()], "")
 
     def record(
         self,
         line: str,
         kind: str,
-        calls: Sequence[tuple[Callable[..., Any], Args, dict[str, Any]]],
-        typed: Sequence[str] = (),
+        run: Callable[..., Any],
+        cases: Sequence[Args],
+        typed: str | Sequence[str] | Callable[..., Any] | None = None,
     ) -> None:
-        """Run the calls of a line and record their outcomes. Probes are written with this."""
-        cases = []
-        for number, (run, args, kwargs) in enumerate(calls):
-            args, kwargs = self.widened((args, kwargs))
-            text = typed[number] if typed else as_typed(run, args, kwargs)
-            before = to_plain((args, kwargs) if kwargs else args)
+        """Call `run` with the arguments of each case and record the outcomes.
+
+        Probes are written with this.
+
+        Args:
+            typed: the calls as a person would type them: a text for each case, one text for all,
+                or the function that is called, by default `run`.
+        """
+        texts = _texts(run if typed is None else typed, cases)
+        recorded = []
+        for number, (text, case) in enumerate(zip(texts, cases, strict=True)):
+            args = self.widened(case)
+            before = to_plain(args)
             with self._own_random_state(f"{line} {number}" if number else line):
-                outcome = self._outcome(run, args, kwargs)
-            after = to_plain((args, kwargs) if kwargs else args)
-            cases.append(Case(text, before, after, outcome))
-        self.lines.append(Line(line, kind, tuple(cases), KINDS[kind].weight * self._factor))
+                outcome = self._outcome(run, args)
+            recorded.append(Case(text, before, to_plain(args), outcome))
+        self.lines.append(Line(line, kind, tuple(recorded), KINDS[kind].weight * self._factor))
         self._factor = 1.0
 
-    def _outcome(self, run: Callable[..., Any], args: Args, kwargs: dict[str, Any]) -> Outcome:
+    def _outcome(self, run: Callable[..., Any], args: Args) -> Outcome:
         try:
             with self.watch:
-                result = run(*args, **kwargs)
+                result = run(*args)
             _check_device(result, args)
             return Outcome(value=to_plain(result))
         except Exception as error:  # whatever an answer raises is its outcome
             return raised(error)
 
-    def gradients(self, line: str, output: Any, leaves: list[Tensor]) -> list[Tensor | None]:
+    def gradients(
+        self, line: str, output: Any, leaves: Mapping[str, Tensor]
+    ) -> dict[str, Tensor | None]:
         """Return the gradients at the leaves of the sum of output times fixed random numbers."""
         if not isinstance(output, Tensor):
             raise ContractBroken(f"the result is a {type(output).__name__}, expected a tensor")
@@ -90,7 +99,9 @@ class Recorder(Draws):
             raise ContractBroken("no gradient passes: the result is cut off from its inputs")
         numbers = seeded(self.seed, self.exercise, line).standard_normal(output.numel())
         direction = torch.from_numpy(numbers).to(output).view(output.shape)
-        return list(torch.autograd.grad((output * direction).sum(), leaves, allow_unused=True))
+        total = (output * direction).sum()
+        found = torch.autograd.grad(total, [*leaves.values()], allow_unused=True)
+        return dict(zip(leaves, found, strict=True))
 
     def widened(self, given: Any) -> Any:
         """Return the same numbers in float64, when the rounding of float32 is being measured."""
@@ -105,6 +116,25 @@ class Recorder(Draws):
         with torch.random.fork_rng([device()] if device().type == "cuda" else []):
             used.manual_seed(seed)
             yield
+
+
+class Probe:
+    """The lines of one layer, model or function that changes layers."""
+
+    def __init__(self, r: Recorder) -> None:
+        self.r = r
+
+    @property
+    def idea(self) -> Self:
+        """Say that the next line holds the idea of the exercise; see `Recorder.idea`."""
+        _ = self.r.idea
+        return self
+
+
+def _texts(typed: str | Sequence[str] | Callable[..., Any], cases: Sequence[Args]) -> Sequence[str]:
+    if callable(typed):
+        return [as_typed(typed, case) for case in cases]
+    return [typed] * len(cases) if isinstance(typed, str) else typed
 
 
 def _check_device(result: Any, given: Any) -> None:

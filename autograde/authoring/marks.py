@@ -1,0 +1,68 @@
+"""The marks in an author's cells: a solution, a marking scheme, code given to be mended.
+
+Code given to be mended follows a solution as comments. Students get it in place of a stub.
+"""
+
+BEGIN, END = "BEGIN SOLUTION", "END SOLUTION"
+SCHEME_BEGIN, SCHEME_END = "BEGIN MARK SCHEME", "END MARK SCHEME"
+GIVEN, END_GIVEN = "### BEGIN GIVEN", "### END GIVEN"
+STUB = ("# YOUR CODE HERE", "raise NotImplementedError()")
+WRITTEN_STUB = ("YOUR ANSWER HERE",)
+
+
+def own_answer(source: str) -> str:
+    """Return the author's own answer: a cell without marks and without given code."""
+    before, _, after = _around_given(source)
+    lines = (before + after.removeprefix("\n")).split("\n")
+    marks = (f"### {BEGIN}", f"### {END}")
+    return "\n".join(line for line in lines if line.strip() not in marks) + "\n"
+
+
+def solution_lines(source: str) -> list[str]:
+    """Return the stripped code lines between solution or scheme marks."""
+    inside, found = False, []
+    for line in source.splitlines():
+        if END in line or SCHEME_END in line:
+            inside = False
+        elif inside and (code := line.split("  #")[0].strip()) and not code.startswith("#"):
+            found.append(code)
+        if BEGIN in line or SCHEME_BEGIN in line:
+            inside = True
+    return found
+
+
+def without_solution(source: str, stub: tuple[str, ...] = STUB) -> str:
+    """Return a cell's text without marking schemes, with a stub or given code for each solution."""
+    kept, inside = [], False
+    for line in source.split("\n"):
+        if BEGIN in line:
+            indent = line[: len(line) - len(line.lstrip())]
+            kept += [indent + part for part in stub]
+            inside = True
+        elif SCHEME_BEGIN in line:
+            inside = True
+        elif END in line or SCHEME_END in line:
+            inside = False
+        elif not inside:
+            kept.append(line)
+    return give("\n".join(kept))
+
+
+def give(source: str) -> str:
+    """Return a student's cell with given code in place of the stub above it."""
+    if GIVEN + "\n" not in source:
+        return source
+    before, _, after = _around_given(source)
+    return before.removesuffix("\n".join(STUB) + "\n") + "\n".join(given_lines(source)) + after
+
+
+def given_lines(source: str) -> list[str]:
+    """Return the lines of given code in a cell, without their comment signs."""
+    _, block, _ = _around_given(source)
+    return [line.removeprefix("#").removeprefix(" ") for line in block.splitlines()]
+
+
+def _around_given(source: str) -> tuple[str, str, str]:
+    before, _, rest = source.partition(GIVEN + "\n")
+    block, _, after = rest.partition(END_GIVEN)
+    return before, block, after
