@@ -11,10 +11,8 @@ from autograde.words import quoted
 FLOOR = 100_000_000
 """Up to so many bytes any ratio is fine: a disk has room for that."""
 
-
 INNER_FILES = 1_000
 """An archive inside an archive may hold so many files, and FLOOR bytes."""
-
 
 UNPACKED = ".d"
 
@@ -60,10 +58,21 @@ def unpack(archive: Path, folder: Path, limits: Limits) -> Unpacked:
         BadArchive: it is none, it is encrypted, it holds a path that leads elsewhere, a link, one
             name twice, or too much.
     """
-    return _unpack(archive, folder, limits, nested=False)
+    done = _unpack(archive, folder, limits)
+    small = replace(limits, files=INNER_FILES, bytes=FLOOR)
+    for path in [path for path in done.files if path.suffix.lower() == ".zip"]:
+        name = quoted(path.relative_to(folder))
+        try:
+            inner = _unpack(path, place_for(path), small)
+        except BadArchive as error:
+            done.left.append(f"{name}: {error}")
+            continue
+        done.files += inner.files
+        done.left += [f"{name}: {left}" for left in inner.left]
+    return done
 
 
-def _unpack(archive: Path, folder: Path, limits: Limits, nested: bool) -> Unpacked:
+def _unpack(archive: Path, folder: Path, limits: Limits) -> Unpacked:
     done = Unpacked()
     try:
         folder.mkdir(parents=True)
@@ -81,15 +90,6 @@ def _unpack(archive: Path, folder: Path, limits: Limits, nested: bool) -> Unpack
     except Exception as error:  # zipfile raises many kinds on broken bytes
         shutil.rmtree(folder)
         raise BadArchive(f"it cannot be read: {error}") from error
-    for path in [] if nested else [p for p in done.files if p.suffix.lower() == ".zip"]:
-        small = replace(limits, files=INNER_FILES, bytes=FLOOR)
-        try:
-            inner = _unpack(path, place_for(path), small, nested=True)
-        except BadArchive as error:
-            done.left.append(f"{quoted(path.relative_to(folder))}: {error}")
-            continue
-        done.files += inner.files
-        done.left += [f"{quoted(path.relative_to(folder))}: {left}" for left in inner.left]
     return done
 
 
