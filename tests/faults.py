@@ -130,7 +130,7 @@ FAULTS = [
     ),
     Fault(
         "a deleted answer comes back as the stub", SUBMISSION,
-        '        cell.source = ""\n', "",
+        '        cell.source = ""\n', "        pass\n",
         "tests/test_restore.py",
     ),
     # the wall

@@ -36,10 +36,13 @@ def edited(nb: NotebookNode) -> None:
     nb.cells[place_of(nb, RUBRIC)].source = "points = 18"
 
 
-def doubled(nb: NotebookNode) -> None:
-    place = place_of(nb, RUBRIC)
-    nb.cells.insert(place, NotebookNode(nbformat.from_dict(nb.cells[place])))
-    nb.cells[place].source = "points = 18"
+def doubled(name: str) -> Callable[[NotebookNode], None]:
+    def change(nb: NotebookNode) -> None:
+        place = place_of(nb, name)
+        nb.cells.insert(place, NotebookNode(nbformat.from_dict(nb.cells[place])))
+        nb.cells[place].source = "points = 18"
+
+    return change
 
 
 def moved_to_markdown(nb: NotebookNode) -> None:
@@ -56,7 +59,8 @@ def with_outputs(nb: NotebookNode) -> None:
 CHANGES = {
     "deleted rubric": (deleted(RUBRIC), RUBRIC, "the cell was deleted; it was put back"),
     "edited rubric": (edited, RUBRIC, "the cell was changed; the original was put back"),
-    "doubled rubric": (doubled, RUBRIC, "the cell stands there twice; the last one counts"),
+    "doubled rubric": (doubled(RUBRIC), RUBRIC, "the cell stands there twice"),
+    "doubled answer": (doubled(ANSWER), ANSWER, "the last one counts"),
     "answer as Markdown": (moved_to_markdown, ANSWER, "it was turned back into code"),
     "outputs": (with_outputs, RUBRIC, ""),
 }
