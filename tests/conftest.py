@@ -1,5 +1,6 @@
 """What several tests share: a lesson, a course, a way to run commands and rubric cells."""
 
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -13,8 +14,10 @@ from click.testing import CliRunner, Result
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
+from autograde.authoring.build import build
+from autograde.authoring.new import new
 from autograde.cli import main
-from autograde.course import Lesson, lessons
+from autograde.course import CURRICULUM, Lesson, lessons
 from autograde.rubric import session
 from autograde.rubric.key import Key, Mistake
 from autograde.rubric.kinds import KINDS
@@ -39,6 +42,24 @@ def run(folder: Path, *arguments: str) -> Result:
         return CliRunner().invoke(main, arguments)
 
 
+LONGEST = (
+    "browser/test_story", "tests/test_class", "tests/test_attacks", "tests/test_running",
+    "browser/test_authoring", "tests/test_versions", "browser/test_lessons", "tests/test_wall",
+    "browser/test_formgrader", "tests/test_opened_alone", "tests/test_build", "tests/test_lesson",
+    "tests/test_by_name", "tests/test_written", "browser/test_markup", "browser/test_marks",
+)  # fmt: skip
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the longest files first: one begun last would keep a worker busy beside an idle one."""
+
+    def place(item: pytest.Item) -> int:
+        file = f"{item.path.parent.name}/{item.path.stem}"
+        return LONGEST.index(file) if file in LONGEST else len(LONGEST)
+
+    items.sort(key=place)
+
+
 @pytest.fixture(scope="session")
 def lesson() -> Lesson:
     return lessons(HERE)["01_self_attention"]
@@ -51,6 +72,25 @@ def course(tmp_path: Path) -> Path:
 
     copy_course(tmp_path)
     return tmp_path
+
+
+@pytest.fixture(scope="session")
+def new_lesson(tmp_path_factory: pytest.TempPathFactory) -> Lesson:
+    """The only lesson of a course, as `autograde new` writes it, built."""
+    root = tmp_path_factory.mktemp("new")
+    (root / "source").mkdir()
+    (root / CURRICULUM).touch()
+    shutil.copy(HERE / "nbgrader_config.py", root)
+    lesson = new(root, "07_my_lesson")
+    build(lesson)  # so that the copies have a gradebook, which takes longest to make
+    return lesson
+
+
+@pytest.fixture
+def mine(new_lesson: Lesson, tmp_path: Path) -> Lesson:
+    """A copy of it to make mistakes in."""
+    shutil.copytree(new_lesson.root, tmp_path / "course")
+    return lessons(tmp_path / "course")[new_lesson.name]
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,6 @@
 """Attack submissions, graded as a class: none gains a point, and none changes another's grade."""
 
 import os
-import shutil
 import socket
 import stat
 import subprocess
@@ -12,13 +11,13 @@ from pathlib import Path
 import nbformat
 import pytest
 from attacks import ATTACKS
+from classes import make_course
 from conftest import HERE
 from nbformat import NotebookNode
 from nbgrader.api import Gradebook
 
 from autograde.authoring import program
-from autograde.authoring.build import build
-from autograde.course import Lesson, grade_id, lessons
+from autograde.course import Lesson, grade_id
 from autograde.grading.state import course_secret, seed_of
 from autograde.rubric.recording import pack_recordings
 from autograde.rubric.session import PRACTICE_SEED
@@ -58,10 +57,7 @@ class Graded:
 def graded(tmp_path_factory: pytest.TempPathFactory) -> Graded:
     root = tmp_path_factory.mktemp("attacked")
     marker = root / "unpickled"
-    shutil.copytree(HERE / "source", root / "source")
-    shutil.copy(HERE / "nbgrader_config.py", root)
-    lesson = lessons(root)[LESSON]
-    build(lesson)
+    lesson = make_course(root, (), LESSON)
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.setblocking(False)
         port = str(server.getsockname()[1])

@@ -1,42 +1,20 @@
 """What an author is told: the slip, the place, and what to do. And what docs/authoring.md names."""
 
 import re
-import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 from conftest import HERE, run
 
 from autograde.authoring import check, lint
-from autograde.authoring.build import build
-from autograde.authoring.new import new
 from autograde.authoring.program import load
-from autograde.course import CURRICULUM, Lesson, lessons
+from autograde.course import Lesson
 from autograde.rubric.probes.lines import Rubric
 
 NAME = "07_my_lesson"
 TEXT, VARIANTS, TOLERANCES = "my_lesson.py", "variants/center_rows.md", "tolerances.json"
 PAGE = (HERE / "docs" / "authoring.md").read_text()
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Lesson:
-    root = tmp_path_factory.mktemp("made")
-    (root / "source").mkdir()
-    (root / CURRICULUM).touch()
-    shutil.copy(HERE / "nbgrader_config.py", root)
-    lesson = new(root, NAME)
-    build(lesson)  # so that the copies have a gradebook, which takes longest to make
-    return lesson
-
-
-@pytest.fixture
-def mine(made: Lesson, tmp_path: Path) -> Lesson:
-    """A copy to make mistakes in."""
-    shutil.copytree(made.root, tmp_path / "course")
-    return lessons(tmp_path / "course")[NAME]
 
 
 @dataclass(frozen=True)

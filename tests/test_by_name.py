@@ -9,6 +9,7 @@ import nbformat
 import pytest
 from conftest import HERE
 
+from autograde.sandbox import provisioner
 from autograde.sandbox.wall import missing
 
 pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
@@ -44,10 +45,16 @@ def test_nbconvert_and_its_client_start_it(notebook: Path) -> None:
     assert execute(notebook) == "student ['notebook.ipynb']\n"
 
 
-@pytest.mark.parametrize("mark", ["gradebook.db", "nbgrader_config.py", "source"])
-def test_of_a_course_it_gets_nothing(notebook: Path, mark: str) -> None:
-    (notebook.parent / mark).mkdir()
+def test_of_a_course_it_gets_nothing(notebook: Path) -> None:
+    (notebook.parent / "gradebook.db").mkdir()
     assert execute(notebook) == "student []\n"
+
+
+@pytest.mark.parametrize("mark", ["gradebook.db", "nbgrader_config.py", "source"])
+def test_a_course_is_known_by_each_of_its_files(tmp_path: Path, mark: str) -> None:
+    assert not provisioner._is_course(tmp_path)
+    (tmp_path / mark).touch()
+    assert provisioner._is_course(tmp_path)
 
 
 def test_papermill_starts_it(notebook: Path) -> None:

@@ -12,13 +12,12 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from classes import make_course
 from click.testing import CliRunner
 from conftest import HERE
 from nbgrader.api import Gradebook
 
-from autograde.authoring.build import build
 from autograde.cli import main
-from autograde.course import lessons
 from autograde.grading.sanitise import sanitise_outputs
 from autograde.grading.state import one_run
 from autograde.sandbox.wall import missing
@@ -58,10 +57,7 @@ WORDS = {
 def graded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A course with the sample class, graded by `autograde grade`."""
     root = tmp_path_factory.mktemp("course")
-    shutil.copytree(HERE / "source", root / "source")
-    shutil.copy(HERE / "nbgrader_config.py", root)
-    lesson = lessons(root)[LESSON]
-    build(lesson)
+    lesson = make_course(root, (), LESSON)
     make_class(lesson, root)
     result = run("autograde", "grade", LESSON, *NO_WALL, cwd=root)
     assert result.returncode == 0, result.stdout + result.stderr

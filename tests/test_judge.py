@@ -99,6 +99,32 @@ def test_a_cut_gradient_costs_its_line_alone() -> None:
     assert "cut off from its inputs" in said_of(verdict)
 
 
+def product_rubric(answer: Callable[..., Any]) -> None:
+    @rubric("it")
+    def _(r: Any) -> None:
+        r.call("the product", answer, r.normal(3), r.normal(3))
+        r.gradient("gradients pass", answer, r.normal(3), r.normal(3))
+
+
+def test_every_argument_gets_its_gradient() -> None:
+    key = make_key(product_rubric, lambda x, y: x * y)
+    for answer in (lambda x, y: x * y.detach(), lambda x, y: x.detach() * y):
+        verdict = judge(record(product_rubric, answer), key)
+        assert [line.passed for line in verdict.lines] == [True, False]
+        assert "No gradient reaches" in said_of(verdict)
+
+
+@pytest.mark.parametrize(("off", "passed"), [(0.9, True), (1.1, False)])
+def test_a_tolerance_is_a_limit(off: float, passed: bool) -> None:
+    def one_number(answer: Callable[..., Any]) -> None:
+        @rubric("it")
+        def _(r: Any) -> None:
+            r.call("the number", answer)
+
+    recording = record(one_number, lambda: 8.0 * (1 + off * 1e-3))
+    assert judge(recording, make_key(one_number, lambda: 8.0, tolerance=1e-3)).passed == passed
+
+
 def test_a_changed_argument_costs_its_line_alone() -> None:
     verdict = verdict_on(in_place)
     assert [line.name for line in verdict.lines if not line.passed] == [

@@ -88,6 +88,16 @@ def test_a_judge_that_fails_on_one_exercise_keeps_the_others(
     assert others == lesson.points - 3
 
 
+def test_a_second_recording_costs_the_exercise(
+    lesson: Lesson, keys: dict[str, Key], executed: NotebookNode
+) -> None:
+    cell = next(cell for cell in executed.cells if grade_id(cell) == "test_renormalise")
+    cell.outputs *= 2
+    found = points(lesson, executed, keys)
+    assert found.pop("renormalise") == 0
+    assert sum(found.values()) == lesson.points - 3
+
+
 @pytest.mark.parametrize(("gap", "right"), [(0.9995e-3, False), (1.0005e-3, True)])
 def test_an_influence_of_a_thousandth_is_the_limit(gap: float, right: bool) -> None:
     (some,) = CHECKS["some_influence"](gap, [torch.ones(2, 2)])

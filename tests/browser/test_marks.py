@@ -1,18 +1,15 @@
 """Nothing in a student's text gives points: not when the grader clicks on all of it."""
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import nbformat
 import pytest
-from classes import grade_one
-from conftest import HERE
+from classes import grade_one, make_course
 from nbgrader.api import Gradebook
 from playwright.sync_api import Browser, Page
 
-from autograde.authoring.build import build
-from autograde.course import grade_id, lessons
+from autograde.course import grade_id
 from browser.conftest import Lab, lab, watch
 
 LESSON, NOTEBOOK = "02_causal_mask", "causal_mask"
@@ -38,10 +35,7 @@ TEXTS = [
 def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A course with one graded submission that has no right answer, and buttons in its texts."""
     root = tmp_path_factory.mktemp("marks")
-    shutil.copytree(HERE / "source", root / "source")
-    shutil.copy(HERE / "nbgrader_config.py", root)
-    lesson = lessons(root)[LESSON]
-    build(lesson)
+    lesson = make_course(root, ())
     nb = nbformat.read(lesson.released_notebook, as_version=4)
     nb.cells = [cell for cell in nb.cells if grade_id(cell)]
     for text in TEXTS:

@@ -1,18 +1,15 @@
 """What a submission brings along does not run in the browser of the person who grades it."""
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import nbformat
 import pytest
-from classes import grade_one
-from conftest import HERE
+from classes import grade_one, make_course
 from nbconvert import HTMLExporter
 from nbgrader.api import Gradebook
 from playwright.sync_api import Browser
 
-from autograde.authoring.build import build
 from autograde.course import grade_id, lessons
 from browser.conftest import Lab, Watched, lab, watch
 
@@ -60,10 +57,7 @@ raise ValueError(f"<script>{{act}}</script>")
 def handed_in(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A course with one submission that is full of script, not graded yet."""
     root = tmp_path_factory.mktemp("hostile")
-    shutil.copytree(HERE / "source", root / "source")
-    shutil.copy(HERE / "nbgrader_config.py", root)
-    lesson = lessons(root)[LESSON]
-    build(lesson)
+    lesson = make_course(root, ())
     nb = nbformat.read(lesson.released_notebook, as_version=4)
     nb.cells = [cell for cell in nb.cells if grade_id(cell)]
     for cell in nb.cells:

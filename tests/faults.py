@@ -1,0 +1,297 @@
+"""Faults put into the code, one at a time, each with a test that must then fail.
+
+    python tests/faults.py            # all of them, some minutes
+    python tests/faults.py restore    # those whose name holds a word
+
+The tree is copied to a temporary folder; this one is left alone. Adding a fault is adding a row.
+"""
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+HERE = Path(__file__).resolve().parent.parent
+LEFT_OUT = (".git", ".venv", "build", "__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache")
+FAILED = 1
+"""pytest's exit code when tests ran and some failed; any other says nothing about the fault."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A text of one file is replaced by another, and then this test must fail."""
+
+    name: str
+    file: str
+    old: str
+    new: str
+    test: str
+
+
+WALL, JUDGE = "autograde/sandbox/wall.py", "autograde/rubric/judge.py"
+RESTORE, SANITISE = "autograde/grading/restore.py", "autograde/grading/sanitise.py"
+COORDINATOR, BOOK = "autograde/grading/coordinator.py", "autograde/grading/gradebook.py"
+ARCHIVES, MERGE = "autograde/lms/archives.py", "autograde/workspace/merge.py"
+
+FAULTS = [
+    # what is right
+    Fault(
+        "a tolerance ten times too wide", "autograde/rubric/kinds.py",
+        "if found.distance > tolerance:", "if found.distance > 10 * tolerance:",
+        "tests/test_judge.py::test_a_tolerance_is_a_limit",
+    ),
+    Fault(
+        "a claim counts alone", JUDGE,
+        "vouched = trusted or any(", "vouched = True or any(",
+        "tests/test_judge.py::test_claims_count_only_beside_a_right_line_that_computes",
+    ),
+    Fault(
+        "other inputs are taken", JUDGE,
+        "SAME_INPUTS = 1e-6", "SAME_INPUTS = float('inf')",
+        "tests/test_judge.py::test_other_inputs_are_no_fault_of_the_answer",
+    ),
+    Fault(
+        "a line may be recorded twice", JUDGE,
+        "if len(recorded) < len(recording.lines):", "if False:",
+        "tests/test_judge.py::test_a_doubled_line_counts_nothing",
+    ),
+    Fault(
+        "what is forbidden costs its line alone", JUDGE,
+        "0.0 if banned or f is not None", "0.0 if f is not None",
+        "tests/test_rubric.py",
+    ),
+    Fault(
+        "nan is as good as a number", "autograde/rubric/compare.py",
+        ".nan_to_num(nan=inf)", ".nan_to_num(nan=0.0)",
+        "tests/test_judge.py",
+    ),
+    Fault(
+        "a dtype does not matter", "autograde/rubric/compare.py",
+        "if got.dtype != expected.dtype:", "if False:",
+        "tests/test_judge.py",
+    ),
+    Fault(
+        "arguments may be changed", "autograde/rubric/kinds.py",
+        "if apart(case.after, case.before).distance > 0", "if False",
+        "tests/test_judge.py::test_a_changed_argument_costs_its_line_alone",
+    ),
+    Fault(
+        "a gradient that is missing is right", "autograde/rubric/kinds.py",
+        "if value is None and right is not None:",
+        "if value is None:\n                continue\n            if False:",
+        "tests/test_judge.py::test_every_argument_gets_its_gradient",
+    ),
+    Fault(
+        "an answer's text is what the kernel says it is", "autograde/rubric/kinds.py",
+        "if around.source is not None and isinstance(value, dict):", "if False:",
+        "tests/test_rubric.py::test_the_answer_that_was_handed_in_is_read",
+    ),
+    Fault(
+        "a misconception of another size is named", "autograde/rubric/misconceptions.py",
+        "if max(distances) > max(tolerance, ALIKE * min(distances)):", "if False:",
+        "tests/test_misconceptions.py::test_an_error_of_another_size_is_another_mistake",
+    ),
+    Fault(
+        "two recordings count as one", "autograde/grading/verdicts.py",
+        "if len(found) > 1:", "if False:",
+        "tests/test_judging.py",
+    ),
+    Fault(
+        "every submission has the same seed", "autograde/grading/state.py",
+        'text = f"{lesson}\\0{code}"', 'text = f"{lesson}"',
+        "tests/test_verdicts.py::test_every_submission_has_a_seed_of_its_own_and_keeps_it",
+    ),
+    Fault(
+        "a wrong variant may pass", "autograde/authoring/check.py",
+        "if margin < least:", "if False:",
+        "tests/test_authoring.py -k told_apart",
+    ),
+    # what is restored
+    Fault(
+        "a restore forgets deleted cells", RESTORE,
+        "nb.cells.insert(place, _replacement(original))",
+        "nb.cells.insert(place, nbformat.v4.new_code_cell())",
+        "tests/test_restore.py",
+    ),
+    Fault(
+        "a changed rubric stays", RESTORE,
+        "        cell.source = original.source\n", "",
+        "tests/test_restore.py",
+    ),
+    Fault(
+        "of a doubled cell the first counts", RESTORE,
+        "for cell in reversed(parsed.nb.cells):", "for cell in parsed.nb.cells:",
+        "tests/test_restore.py",
+    ),
+    Fault(
+        "a deleted answer comes back as the stub", RESTORE,
+        '        cell.source = ""\n', "        pass\n",
+        "tests/test_restore.py",
+    ),
+    # the wall
+    Fault(
+        "a wall without its network namespace", WALL,
+        '"ipc", "pid", "net", "uts"', '"ipc", "pid", "uts"',
+        "tests/test_wall.py -k keeps_out",
+    ),
+    Fault(
+        "a wall that passes the environment on", WALL,
+        '"--clearenv", ', "",
+        "tests/test_wall.py -k says",
+    ),
+    Fault(
+        "a wall that keeps the model out", WALL,
+        'path.rglob("*.*")', 'path.rglob("*.py")',
+        "tests/test_wall.py -k says",
+    ),
+    Fault(
+        "a kernel without a filter of system calls", "autograde/sandbox/inside/confine.py",
+        "    _filter_calls()\n", "",
+        "tests/test_wall.py -k keeps_out",
+    ),
+    Fault(
+        "a kernel without limits for processes", "autograde/sandbox/inside/confine.py",
+        "    _limit(resource.RLIMIT_NPROC, limits.processes)\n", "",
+        "tests/test_wall.py -k keeps_out",
+    ),
+    # pages
+    Fault(
+        "a page lets a script through", SANITISE,
+        "STUDENTS.clean(html)", "html",
+        "tests/test_hostile.py -k found_by_the_page",
+    ),
+    Fault(
+        "a student's text keeps its classes", SANITISE,
+        'attributes={"*": set(), "a"', 'attributes={"*": {"class"}, "a"',
+        "tests/test_hostile.py -k found_by_the_page",
+    ),
+    Fault(
+        "formulas make links", SANITISE,
+        'MATH_THAT_ACTS.sub(r" \\1", LINK.sub', 'str(LINK.sub',
+        "tests/test_hostile.py -k formulas",
+    ),
+    Fault(
+        "a panel shows markup", "autograde/rubric/panel.py",
+        'r"<code>\\1</code>", escape(text))', 'r"<code>\\1</code>", text)',
+        "tests/test_judge.py::test_panel_escapes_what_the_student_wrote",
+    ),
+    Fault(
+        "a picture of any size is shown", SANITISE,
+        "width * height <= LIMITS.picture_pixels", "width * height",
+        "tests/test_hostile.py -k room",
+    ),
+    Fault(
+        "a cell of a table may be a formula", "autograde/lms/spreadsheet.py",
+        "value.startswith(STARTS_A_FORMULA)", "value.startswith('=')",
+        "tests/test_verdicts.py -k formula",
+    ),
+    # the gradebook
+    Fault(
+        "a graded submission is graded twice", COORDINATOR,
+        "        keep_entry(self.root, lesson.name, submission.student, work.entry)\n", "",
+        "tests/test_running.py -k only_what_changed",
+    ),
+    Fault(
+        "a score in the gradebook that was changed stays", COORDINATOR,
+        "(entry.graded, entry.scores) != (graded, book.digest_of_scores(marks))",
+        "entry.graded != graded",
+        "tests/test_running.py -k only_what_changed",
+    ),
+    Fault(
+        "a score by hand wants no second look", BOOK,
+        "grade.needs_manual_grade = bool(changed or grade.needs_manual_grade)",
+        "grade.needs_manual_grade = False",
+        "tests/test_running.py -k by_hand",
+    ),
+    Fault(
+        "lateness costs nothing", BOOK,
+        "if submission.total_seconds_late > 0:", "if False:",
+        "tests/test_running.py -k late",
+    ),
+    Fault(
+        "the gradebook is not copied", BOOK,
+        "        fresh.replace(target)\n", "        fresh.unlink()\n",
+        "tests/test_running.py -k copy",
+    ),
+    Fault(
+        "it is noted as done before it is written", COORDINATOR,
+        '        graded = {**files, f"{lesson.notebook}.ipynb": work.notebook}\n',
+        '        graded = {**files, f"{lesson.notebook}.ipynb": work.notebook}\n'
+        "        keep_entry(self.root, lesson.name, handed_in.student, work.entry)\n",
+        "tests/test_running.py -k killed_before_any_change",
+    ),
+    # the way of files
+    Fault(
+        "an archive may lead out of its folder", ARCHIVES,
+        'if ".." in parts:', "if False:",
+        "tests/test_collect.py -k bad_archive_is_refused",
+    ),
+    Fault(
+        "a zip bomb is unpacked", ARCHIVES,
+        "total > limits.ratio * size", "False",
+        "tests/test_collect.py -k bad_archive_is_refused",
+    ),
+    Fault(
+        "an update drops a student's own cells", MERGE,
+        "            places[place].append(cell)\n", "            pass\n",
+        "tests/test_merge.py",
+    ),
+    Fault(
+        "an update overwrites an answer", MERGE,
+        "return [_named_as(new, old, mine), _note(LESSONS, new)]", "return [new]",
+        "tests/test_merge.py",
+    ),
+    Fault(
+        "a worker that dies takes its job along", "autograde/grading/workers.py",
+        "ATTEMPTS = 2", "ATTEMPTS = 1",
+        "tests/test_processes.py -k tried_once_more",
+    ),
+    Fault(
+        "a tried notebook is released", "autograde/authoring/release.py",
+        "        _require_untouched(lesson)\n", "",
+        "tests/test_build.py -k somebody_tried",
+    ),
+]  # fmt: skip
+
+
+def main() -> int:
+    word = " ".join(sys.argv[1:])
+    unseen = 0
+    with TemporaryDirectory(prefix="faults-") as folder:
+        root = Path(folder, "tree")
+        root.parent.chmod(0o755)  # tests of the wall run as another user, too
+        shutil.copytree(HERE, root, ignore=shutil.ignore_patterns(*LEFT_OUT))
+        for fault in FAULTS:
+            if word in fault.name:
+                began = time.monotonic()
+                said = tried(root, fault)
+                unseen += said != "seen"
+                seconds = time.monotonic() - began
+                print(f"{said:<8} {seconds:4.0f} s  {fault.name:<50} {fault.test}", flush=True)
+    return 1 if unseen else 0
+
+
+def tried(root: Path, fault: Fault) -> str:
+    """Put a fault into the copy, run its test, and take it out again: "seen" if the test failed."""
+    path = root / fault.file
+    text = path.read_text(encoding="utf-8")
+    if text.count(fault.old) != 1:
+        return "no place"
+    path.write_text(text.replace(fault.old, fault.new), encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "--numprocesses=0", "-qx", *shlex.split(fault.test)]
+    done = subprocess.run(
+        command, cwd=root, env={**os.environ, "PYTHONPATH": str(root)}, capture_output=True
+    )
+    path.write_text(text, encoding="utf-8")
+    if done.returncode == 0:
+        return "UNSEEN"
+    return "seen" if done.returncode == FAILED else "no test"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,98 @@
+"""What is put back of a submission before it runs: the lesson's own cells, never the answers."""
+
+from collections.abc import Callable
+
+import nbformat
+import pytest
+from nbformat import NotebookNode
+
+from autograde.course import Lesson, grade_id
+from autograde.grading.restore import Parsed, restore
+
+ANSWER, RUBRIC = "match_weights", "test_match_weights"
+
+
+@pytest.fixture(scope="module")
+def released(lesson: Lesson) -> NotebookNode:
+    return nbformat.read(lesson.released_notebook, as_version=4)
+
+
+def names_of(nb: NotebookNode) -> list[str]:
+    return [name for cell in nb.cells if (name := grade_id(cell))]
+
+
+def place_of(nb: NotebookNode, name: str) -> int:
+    return next(place for place, cell in enumerate(nb.cells) if grade_id(cell) == name)
+
+
+def deleted(name: str) -> Callable[[NotebookNode], None]:
+    def change(nb: NotebookNode) -> None:
+        del nb.cells[place_of(nb, name)]
+
+    return change
+
+
+def edited(nb: NotebookNode) -> None:
+    nb.cells[place_of(nb, RUBRIC)].source = "points = 18"
+
+
+def doubled(name: str) -> Callable[[NotebookNode], None]:
+    def change(nb: NotebookNode) -> None:
+        place = place_of(nb, name)
+        nb.cells.insert(place, NotebookNode(nbformat.from_dict(nb.cells[place])))
+        nb.cells[place].source = "points = 18"
+
+    return change
+
+
+def moved_to_markdown(nb: NotebookNode) -> None:
+    place = place_of(nb, ANSWER)
+    cell = nbformat.v4.new_markdown_cell(nb.cells[place].source, metadata=nb.cells[place].metadata)
+    nb.cells[place] = cell
+
+
+def with_outputs(nb: NotebookNode) -> None:
+    cell = nb.cells[place_of(nb, RUBRIC)]
+    cell.outputs = [nbformat.v4.new_output("stream", text="18 of 18")]
+
+
+CHANGES = {
+    "deleted rubric": (deleted(RUBRIC), RUBRIC, "the cell was deleted; it was put back"),
+    "edited rubric": (edited, RUBRIC, "the cell was changed; the original was put back"),
+    "doubled rubric": (doubled(RUBRIC), RUBRIC, "the cell stands there twice"),
+    "doubled answer": (doubled(ANSWER), ANSWER, "the last one counts"),
+    "answer as Markdown": (moved_to_markdown, ANSWER, "it was turned back into code"),
+    "outputs": (with_outputs, RUBRIC, ""),
+}
+"""Adding a case is adding a row: the change, the cell, and what is noted there."""
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_the_lessons_cells_are_as_they_were_released(name: str, released: NotebookNode) -> None:
+    change, cell, said = CHANGES[name]
+    students = NotebookNode(nbformat.from_dict(released))
+    students.cells[place_of(students, ANSWER)].source = "def match_weights(v1, v2): ..."
+    change(students)
+    restored = Parsed(students)
+    restore(restored, released)
+    assert names_of(restored.nb) == names_of(released)
+    for each in names_of(released):
+        original = released.cells[place_of(released, each)]
+        found = restored.nb.cells[place_of(restored.nb, each)]
+        assert (found.cell_type, found.metadata) == (original.cell_type, original.metadata)
+        assert found.get("outputs", []) == []
+        if not original.metadata["nbgrader"].get("solution"):
+            assert found.source == original.source
+    answer = restored.nb.cells[place_of(restored.nb, ANSWER)]
+    assert answer.source == "def match_weights(v1, v2): ..."
+    assert said in " ".join(restored.notes.get(cell, []))
+    assert set(restored.notes) <= {cell}
+
+
+def test_a_deleted_answer_comes_back_empty(released: NotebookNode) -> None:
+    """Its text may stand in another cell, which the stub would overwrite."""
+    students = NotebookNode(nbformat.from_dict(released))
+    deleted(ANSWER)(students)
+    restored = Parsed(students)
+    restore(restored, released)
+    assert restored.nb.cells[place_of(restored.nb, ANSWER)].source == ""
