@@ -480,7 +480,8 @@ def loss_of(model, inputs, targets):
 @rubric("loss_of")  # the contract as a checklist; open this cell to read it
 def _(r):
     table, inputs, targets = 2 * r.normal(11, 11), r.tokens(11, 3, 5), r.tokens(11, 3, 5)
-    r.idea.losses("the mean over every position of every sentence", loss_of, (table, inputs[:1, :1], targets[:1, :1]), (table, inputs, targets), (r.normal(5, 5), r.tokens(5, 5, 5), r.tokens(5, 5, 5)), (200 * table, inputs, targets))
+    r.idea.losses("the mean over every position of every sentence", loss_of, (table, inputs[:1, :1], targets[:1, :1]), (table, inputs, targets))
+    r.losses("as many words as tokens, scores of any size", loss_of, (r.normal(5, 5), r.tokens(5, 5, 5), r.tokens(5, 5, 5)), (200 * table, inputs, targets))
     r.losses("float64 in, float64 out", loss_of, (table.double(), inputs, targets))
     r.loss_gradient("lets gradients through to the model", loss_of, table, inputs, targets)
     r.unchanged("leaves inputs and targets as they were")
