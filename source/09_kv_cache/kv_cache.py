@@ -193,7 +193,7 @@ show(
 
 # %% [markdown]
 # With the mask the keys of a word are final as soon as the word is there. They are computed from this word and the ones before it, and nothing
-# that comes later can reach them. The same is true of values. (Without the mask only layer 1 stands still: it sees words that have not looked around yet.)
+# that comes later can reach them. The same is true of values. (Without the mask only the keys of layer 1 stay: they are computed from words that have not looked around yet.)
 #
 # So there is no need to compute them twice. And the old *queries*? A query asks on behalf of its own word, and the old words have got
 # their answer. Only the new word asks. So we keep keys and values: a **KV cache**.
@@ -528,7 +528,7 @@ print(f"the last word: {without[-1]:.1f} ms from the start, {with_cache[-1]:.1f}
 
 # %% [markdown]
 # Without a cache the time of a step grows with the text. With it the line is nearly flat. It is not quite flat: the new word still looks
-# at every key in the cache. What is gone is everything else: the linear layers and the feed-forward layers of the old words.
+# at every key in the cache. What is gone is the rest: the linear and feed-forward layers for the old words, and their rows of attention.
 #
 # ## 5 What a cache costs
 #
@@ -620,7 +620,7 @@ explore(fits, alt="Lines of the caches' size against the length of a text for fi
 # %% [markdown]
 # ## 6 Heads that share
 #
-# Which of the factors could be smaller? Fewer layers or smaller heads make a worse model. But must every head have keys of its own? Llama 3 8B has 32
+# Which of the factors could be smaller? Fewer layers or smaller heads would make a smaller model. But must every head have keys of its own? Llama 3 8B has 32
 # query heads and only 8 key-value heads: four query heads ask different questions of the same keys. That is **grouped-query
 # attention**. With one key-value head for all it is called multi-query attention, and with as many as there are query heads it is what you know.
 #
@@ -651,9 +651,8 @@ def grouped_query_attention(q, k, v):
 @rubric("grouped_query_attention")  # the contract as a checklist; open this cell to read it
 def _(r):
     q, k, v = 2 * r.normal(2, 6, 5, 3), 2 * r.normal(2, 2, 5, 3), r.normal(2, 2, 5, 3)
-    r.idea.each("neighbouring query heads share a key-value head", grouped_query_attention, (2 * r.normal(1, 4, 2, 3), r.normal(1, 2, 2, 3), r.normal(1, 2, 2, 3)), (q, k, v), (q, q[:, :3], k[:, [0, 1, 0]]))
+    r.idea.each("neighbouring query heads share a key-value head", grouped_query_attention, (2 * r.normal(1, 4, 2, 3), r.normal(1, 2, 2, 3), r.normal(1, 2, 2, 3)), (q, k, v), (q, q[:, :3], k[:, [0, 1, 0]]), (2 * r.normal(4, 4, 4, 4), r.normal(4, 2, 4, 4), r.normal(4, 2, 4, 4)))
     r.each("one key-value head for all, one for each", grouped_query_attention, (q, k[:, :1], v[:, :1]), (q, 2 * r.normal(2, 6, 5, 3), r.normal(2, 6, 5, 3)))
-    r.call("as many sentences as heads, tokens and numbers", grouped_query_attention, 2 * r.normal(4, 4, 4, 4), r.normal(4, 2, 4, 4), r.normal(4, 2, 4, 4))
     r.each("hides the future, however large the scores; one token alone", grouped_query_attention, (q[:, :, :1], k[:, :, :1], v[:, :, :1]), (30 * q, 30 * k, v))
     r.refuses("raises ValueError when h is not a multiple of g", grouped_query_attention, (q, r.normal(2, 4, 5, 3), r.normal(2, 4, 5, 3)), (k, q, q))
     r.conventions(grouped_query_attention, q, k, v)
