@@ -83,7 +83,7 @@ def digest(text: str) -> str:
 
 
 def ran(working: Path, lesson: str, exercise: str) -> list[str]:
-    """What had run when the rubric of an exercise last did; nothing where that is not known."""
+    """Return digests of the cells that had run when the rubric of an exercise last did."""
     found = _record(working, lesson, exercise).get("ran")
     return found if isinstance(found, list) else []
 

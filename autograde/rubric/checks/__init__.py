@@ -5,8 +5,6 @@ and the limit of their difference. The same functions serve practice and grading
 """
 
 from autograde.rubric.checks import of_dropout, of_modules, of_results
-from autograde.rubric.checks.readings import Check
+from autograde.rubric.checks.readings import CHECKS
 
-CHECKS: dict[str, Check] = {
-    check.__name__: check for check in (*of_results.ALL, *of_dropout.ALL, *of_modules.ALL)
-}
+__all__ = ["CHECKS", "of_dropout", "of_modules", "of_results"]

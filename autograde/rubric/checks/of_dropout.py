@@ -9,7 +9,7 @@ from math import log, sqrt
 import torch
 from torch import Tensor
 
-from autograde.rubric.checks.readings import Check, Reading, Unreadable, share_of
+from autograde.rubric.checks.readings import Reading, Unreadable, check, share_of
 from autograde.rubric.packing import Plain
 
 ROUNDING = 4e-6
@@ -53,11 +53,13 @@ def _share(zeros: Tensor, p: float) -> Reading:
     return share_of("the share of zeros", zeros, p, symptom)
 
 
+@check
 def share_of_zeros(value: Plain, before: Plain) -> list[Reading]:
     """Check a mask of any shape: a share p is 0; before = (shape, p, ...)."""
     return [_share(_tensor(value) == 0, before[1])]
 
 
+@check
 def zeros_and_ones(value: Plain, before: Plain) -> list[Reading]:
     """Check a mask: float32, of the given shape, nothing but 0 and 1; before = (shape, p, ...)."""
     mask = _like(value, torch.zeros(before[0]))
@@ -65,6 +67,7 @@ def zeros_and_ones(value: Plain, before: Plain) -> list[Reading]:
     return [Reading("the number of entries that are neither 0 nor 1", others, 0, 0.1)]
 
 
+@check
 def drops_independently(value: Plain, _before: Plain) -> list[Reading]:
     """Check that zeros in many draws (draws, ...) are independent, whatever their share.
 
@@ -83,6 +86,7 @@ def drops_independently(value: Plain, _before: Plain) -> list[Reading]:
     return [repeats, *_independent(z, "the number of zeros")]
 
 
+@check
 def coins(value: Plain, before: Plain) -> list[Reading]:
     """Check zeros in many draws (draws, ...): a share p, independent; before = (.., p, ...)."""
     zeros = _tensor(value)
@@ -175,6 +179,7 @@ def _worst_pair(flat: Tensor) -> Reading:
     return Reading("the largest correlation", worst, 0, limit, told)
 
 
+@check
 def dropped_copies(value: Plain, before: Plain) -> list[Reading]:
     """Check dropped copies of x: 0 or x / (1 - p), a share p is 0; before = (x, p, ...)."""
     x, p = before[:2]
@@ -197,6 +202,7 @@ def dropped_copies(value: Plain, before: Plain) -> list[Reading]:
     return [Reading("the error of a kept entry", error, 0, limit, told), _share(zeros, p)]
 
 
+@check
 def drops_in_training(value: Plain, before: Plain) -> list[Reading]:
     """Check {"in training": dropped copies of x, no two with the same zeros, "in use": x}."""
     if not isinstance(value, dict) or set(value) != {"in training", "in use"}:
@@ -213,6 +219,7 @@ def drops_in_training(value: Plain, before: Plain) -> list[Reading]:
     ]
 
 
+@check
 def passes_gradients(value: Plain, before: Plain) -> list[Reading]:
     """Check [y, gradient at x of the sum of y * direction]; each y is x times a random number.
 
@@ -237,14 +244,3 @@ def passes_gradients(value: Plain, before: Plain) -> list[Reading]:
         Reading("the error of the gradient", error, 0, 1e-5, told),
         Reading("some entry is 0", bool((y == 0).any()), True, 0.1, "no entry is dropped"),
     ]
-
-
-ALL: tuple[Check, ...] = (
-    share_of_zeros,
-    zeros_and_ones,
-    drops_independently,
-    coins,
-    dropped_copies,
-    drops_in_training,
-    passes_gradients,
-)

@@ -1,14 +1,16 @@
 """Checks for attention modules, of which parts are free or random; see `checks`."""
 
+from collections.abc import Iterator
 from math import inf, sqrt
 
 import torch
 from torch import Tensor
 
-from autograde.rubric.checks.readings import Check, Reading, Unreadable, share_of, tensors
+from autograde.rubric.checks.readings import Reading, Unreadable, check, share_of, tensors
 from autograde.rubric.packing import Plain
 
 
+@check
 def masks_the_future(value: Plain, before: Plain) -> list[Reading]:
     """Check a mask saved for n tokens: one value for what may be seen, another for the future.
 
@@ -38,6 +40,7 @@ def _two_valued(mask: Tensor) -> bool:
     return len(hidden) == len(seen) == 1 and bool(hidden != seen)
 
 
+@check
 def drops_weights(value: Plain, before: Plain) -> list[Reading]:
     """Check outputs of causal attention that show its weights, the last of them in eval().
 
@@ -83,6 +86,11 @@ def drops_weights(value: Plain, before: Plain) -> list[Reading]:
     ]  # fmt: skip
     if any(reading.distance > 1 for reading in readings):
         return readings  # how the weights are dropped would only hide it
+    return [*readings, *_independent(kept, seen, p)]
+
+
+def _independent(kept: Tensor, seen: Tensor, p: float) -> Iterator[Reading]:
+    """Yield readings on neighbouring weights (calls, b, heads, n, n): alike only by chance."""
     neighbours = {
         "two rows": (kept[..., 1:, :], kept[..., :-1, :], seen[..., :-1, :]),
         "two columns": (kept[..., 1:], kept[..., :-1], seen[..., 1:]),
@@ -91,12 +99,9 @@ def drops_weights(value: Plain, before: Plain) -> list[Reading]:
         "two calls": (kept[1:], kept[:-1], seen[1:]),
     }
     for where, (one, other, both) in neighbours.items():
-        if not both.any():
-            continue  # there is one head
-        agree = (one == other)[both]
-        name = f"the share of weights dropped or kept alike in {where}"
-        readings.append(share_of(name, agree, p * p + (1 - p) * (1 - p)))
-    return readings
+        if both.any():  # with one head there are no two heads
+            name = f"the share of weights dropped or kept alike in {where}"
+            yield share_of(name, (one == other)[both], p * p + (1 - p) * (1 - p))
 
 
 def _stacked(value: Plain, shape: tuple[int, ...]) -> Tensor:
@@ -115,6 +120,3 @@ def _causal_weights(weights: dict[str, Tensor], x: Tensor, heads: int) -> Tensor
     scores = queries @ keys.mT / sqrt(keys.shape[-1])
     future = torch.ones(x.shape[1], x.shape[1]).triu(diagonal=1) == 1
     return torch.softmax(scores.masked_fill(future, -inf), dim=-1)
-
-
-ALL: tuple[Check, ...] = (masks_the_future, drops_weights)

@@ -6,7 +6,7 @@ from math import inf, log, sqrt
 import torch
 from torch import Tensor
 
-from autograde.rubric.checks.readings import Check, Reading, Unreadable, tensors
+from autograde.rubric.checks.readings import Reading, Unreadable, check, tensors
 from autograde.rubric.compare import apart
 from autograde.rubric.packing import Plain
 
@@ -20,6 +20,7 @@ def _floats(value: Plain) -> list[float]:
     return items
 
 
+@check
 def starts_uniform(value: Plain, _before: Plain) -> list[Reading]:
     """Check parameters of two new modules: each entry its own draw from [0, 1).
 
@@ -54,6 +55,7 @@ def _relative_error_of_std(d_k: int, n_samples: int) -> float:
     return sqrt((2 + 6 / d_k) / (4 * n_samples))
 
 
+@check
 def near_root(value: Plain, before: Plain) -> list[Reading]:
     """Check measurements on many samples: near sqrt(d_k), and not the same number twice."""
     measured = _floats(value)
@@ -65,6 +67,7 @@ def near_root(value: Plain, before: Plain) -> list[Reading]:
     return [*readings, Reading("the repeats", same, 0, 0.1, symptom)]
 
 
+@check
 def scatters_about_root(value: Plain, before: Plain) -> list[Reading]:
     """Check many measurements: they scatter about sqrt(d_k), by as much as theory says.
 
@@ -82,6 +85,7 @@ def scatters_about_root(value: Plain, before: Plain) -> list[Reading]:
     ]
 
 
+@check
 def positive_floats(value: Plain, _before: Plain) -> list[Reading]:
     """Check numbers that are finite and above 0."""
     found = _floats(value)
@@ -89,6 +93,7 @@ def positive_floats(value: Plain, _before: Plain) -> list[Reading]:
     return [Reading("the number of results that are not above 0", wrong, 0, 0.1)]
 
 
+@check
 def follows_generator(value: Plain, _before: Plain) -> list[Reading]:
     """Check results by the state they were drawn from: equal states, equal results."""
     if not isinstance(value, dict) or list(value) != GENERATOR_CASES:
@@ -118,6 +123,7 @@ def _equal(results: list[Plain]) -> bool:
     return apart(one, other).distance < 1e-9
 
 
+@check
 def no_influence(value: Plain, _before: Plain) -> list[Reading]:
     """Check the influence of the future on causal weights: rounding only."""
     (found,) = _floats(value)
@@ -125,6 +131,7 @@ def no_influence(value: Plain, _before: Plain) -> list[Reading]:
     return [Reading("the influence", found, 0, 1e-6, symptom)]
 
 
+@check
 def some_influence(value: Plain, _before: Plain) -> list[Reading]:
     """Check the influence of the future on weights that depend on it: at least 0.001."""
     (found,) = _floats(value)
@@ -132,6 +139,7 @@ def some_influence(value: Plain, _before: Plain) -> list[Reading]:
     return [Reading("the influence", min(found, 1e-3), 1e-3, 1e-9, symptom)]
 
 
+@check
 def changes_the_future(value: Plain, before: Plain) -> list[Reading]:
     """Check score matrices that a function was called with: past as given, future drawn anew.
 
@@ -160,6 +168,7 @@ def changes_the_future(value: Plain, before: Plain) -> list[Reading]:
     ]
 
 
+@check
 def breaks_tril(value: Plain, _before: Plain) -> list[Reading]:
     """Check finite float32 scores (n, n): softmax, tril, renormalise is off by 0.001 on them.
 
@@ -188,16 +197,3 @@ def breaks_tril(value: Plain, _before: Plain) -> list[Reading]:
         Reading("the rows with a gap", float(gap > 0), 1, 0.1, below),
         Reading("the failure", float(error > 1e-3), 1, 0.1, small),
     ]
-
-
-ALL: tuple[Check, ...] = (
-    starts_uniform,
-    near_root,
-    scatters_about_root,
-    positive_floats,
-    follows_generator,
-    no_influence,
-    some_influence,
-    changes_the_future,
-    breaks_tril,
-)

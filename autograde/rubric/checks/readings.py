@@ -37,6 +37,15 @@ class Unreadable(Exception):
 Check = Callable[[Plain, Plain], list[Reading]]
 """(outcome's value, arguments) -> readings; raises Unreadable."""
 
+CHECKS: dict[str, Check] = {}
+"""Every check, by the name that rubrics and probes use."""
+
+
+def check(function: Check) -> Check:
+    """Decorate a function to make it a check of its name."""
+    CHECKS[function.__name__] = function
+    return function
+
 
 def tensors(value: Plain) -> list[Tensor]:
     """Return a recorded list of tensors; raises Unreadable when it is none, or empty."""

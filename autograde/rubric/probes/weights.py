@@ -43,6 +43,7 @@ def size_of(word: str, known: Mapping[str, Any]) -> int:
 
 
 def each_head(name: str, known: Mapping[str, Any]) -> list[str]:
+    """Return the name, or for one with a `*` the name of each head's part."""
     if "*" not in name:
         return [name]
     return [name.replace("*", str(h)) for h in range(known["num_heads"])]
