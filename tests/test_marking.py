@@ -15,6 +15,7 @@ from conftest import run
 from jinja2 import DictLoader, Environment
 from marking_class import LESSON, QUESTION, make_marking_class, put, row_of
 from nbgrader.api import Gradebook
+from nbgrader.server_extensions.formgrader.handlers import template_path
 from traitlets.config import Config
 
 from autograde.course import CourseError, Lesson
@@ -232,7 +233,7 @@ async def _started(environment: Environment) -> None:
     settings = {
         "nbgrader_jinja2_env": environment,
         "nbgrader_formgrader": SimpleNamespace(
-            config=Config(HTMLExporter={"extra_template_basedirs": []})
+            config=Config(HTMLExporter={"extra_template_basedirs": [template_path]})
         ),
         "marking": Path(),
     }

@@ -251,7 +251,7 @@ def test_what_cost_the_class_most_leads(small_class: Lesson) -> None:
         small_class,
         (
             submission("a", mistaken, later),
-            submission("b", mistaken, verdict("apply_mask", False, True)),
+            submission("b", mistaken, later, verdict("apply_mask", False, True)),
             submission("c", verdict("apply_mask", False, True)),
             submission("d", verdict("apply_mask", True, False, attempted=False)),
         ),

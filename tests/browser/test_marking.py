@@ -215,7 +215,7 @@ def test_formgraders_page_of_a_submission_is_folded(
         cell = seen.page.locator(f".nbgrader_cell:has(input[id='{rubric}'])")
         expect(cell.locator("input.score")).to_be_visible()
         expect(cell.locator(".input_area pre")).to_be_hidden()
-        camera.show(seen.page, "formgrader", cell)
+        camera.shoot(seen.page, "folded")
         cell.get_by_text("The rubric").click()
         expect(cell.locator(".input_area pre")).to_be_visible()
         answer = seen.page.locator(f".nbgrader_cell:has([id='{lesson.exercises[0].name}-comment'])")
