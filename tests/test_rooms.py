@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).resolve().parent.parent / "autograde"
-BASE = {"course", "course_config"}
+BASE = {"course", "course_config", "progress"}
 MAY_IMPORT = {
     "rubric": {"rubric"},
-    "notebook": {"notebook", "rubric"},
+    "notebook": {"notebook", "progress", "rubric"},
     "sandbox": {"sandbox", "notebook", "rubric"},  # the template tries what a lesson uses
     "grading": {"grading", "sandbox", "notebook", "rubric", "authoring", *BASE},
     "authoring": {"authoring", "grading", "sandbox", "notebook", "rubric", *BASE},
     "lms": {"lms", "grading", "rubric", *BASE},
     "report": {"report", "lms", "grading", "rubric", *BASE},
-    "workspace": {"workspace", "grading", "sandbox", "notebook", "rubric", "course"},
+    "workspace": {"workspace", "grading", "sandbox", "rubric", "course", "progress"},
 }
 
 

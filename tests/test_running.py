@@ -34,7 +34,7 @@ from autograde.grading.handed_in import submissions
 from autograde.grading.limits import Limits
 from autograde.grading.run import Job, Ran, execute
 from autograde.grading.task import Done
-from autograde.sandbox.inside.confine import Limits as KernelLimits
+from autograde.sandbox.agreed import Limits as KernelLimits
 from autograde.sandbox.private import walled_manager
 from autograde.sandbox.wall import missing
 

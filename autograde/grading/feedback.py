@@ -20,7 +20,8 @@ from autograde.grading.markup import offline
 from autograde.grading.task import Marks
 from autograde.grading.verdicts import NOTE, judged, read_verdicts
 from autograde.rubric.judge import Verdict
-from autograde.rubric.panel import advice, inline, lines_html, number
+from autograde.rubric.panel import advice, inline, lines_html
+from autograde.rubric.text import number
 
 TEMPLATES = Path(__file__).parent / "templates"
 HEADING = re.compile(r"<h([1-6])[^>]*>(.*?)</h\1>", re.DOTALL)

@@ -15,7 +15,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from autograde.lms.classdata import STATES, ClassData, Submission
-from autograde.rubric.panel import number
+from autograde.rubric.text import number
 
 COLOURS = ("#eef3f6", "#7c8994", "#4e180a")
 """Of the states, in their order: from light to dark, so that they differ in grey as well."""

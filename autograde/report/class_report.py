@@ -27,7 +27,8 @@ from autograde.lms.classdata import (
 from autograde.lms.spreadsheet import write_table
 from autograde.report.charts import Picture, distribution, heatmap
 from autograde.report.itemstats import FEWEST, ItemStatistics, item_statistics
-from autograde.rubric.panel import inline, number
+from autograde.rubric.panel import inline
+from autograde.rubric.text import number
 
 TEMPLATES = Path(__file__).parent
 LETTERS = {RIGHT: "R", BLANK: "–", WRONG: "W"}  # noqa: RUF001

@@ -5,8 +5,7 @@ from pathlib import Path
 from jupyter_client.kernelspec import KernelSpec
 from jupyter_client.manager import AsyncKernelManager
 
-from autograde.sandbox.inside.confine import Limits
-from autograde.sandbox.inside.first import MEMORY
+from autograde.sandbox.agreed import MEMORY, Limits
 from autograde.sandbox.provisioner import WalledProvisioner
 
 KERNEL = "python3"

@@ -14,8 +14,7 @@ from jupyter_client.manager import KernelManager
 from jupyter_client.provisioning.provisioner_base import KernelProvisionerBase
 
 from autograde.sandbox import template
-from autograde.sandbox.inside.confine import Limits
-from autograde.sandbox.inside.first import MEMORY, NEXT_CELL
+from autograde.sandbox.agreed import MEMORY, NEXT_CELL, Limits
 
 START_SECONDS = 120
 END_SECONDS = 10

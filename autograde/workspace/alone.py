@@ -1,19 +1,27 @@
 """Grade a saved notebook on the student's own machine, from the practice data alone."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from autograde.course import CourseError, Lesson
+from autograde.course import CourseError, Exercise, Lesson
 from autograde.grading import feedback, pipeline
 from autograde.grading.state import write_whole
 from autograde.grading.submission import read_submission
 from autograde.grading.task import Marks
 from autograde.grading.verdicts import NOTE
+from autograde.progress import PRACTICE_FILE
 from autograde.rubric.judge import Verdict
+from autograde.rubric.key import unpack_keys
+from autograde.rubric.packing import BadData
 from autograde.rubric.panel import headline
 from autograde.rubric.session import PRACTICE_SEED
 from autograde.sandbox.template import plain_files
-from autograde.workspace.project import Project, handed_out_for, read_lesson, same_version
+from autograde.workspace.project import (
+    Project,
+    handed_out_for,
+    read_lesson,
+    same_version,
+)
 
 REMARK = (
     "Graded on your own machine, with the numbers of practice. Your teacher's grader draws others."
@@ -44,8 +52,16 @@ def grade_alone(project: Project, path: Path) -> Graded:
     submission = read_submission(path)
     if submission.problem:
         raise CourseError(f"{path} cannot be graded: {submission.problem}")
-    lesson, released, keys = read_lesson(project, handed_out_for(project, path, submission.nb))
+    original = handed_out_for(project, path, submission.nb)
+    lesson, released = read_lesson(project, original)
     same_version(lesson, submission.nb, released)
+    practice = original.parent / PRACTICE_FILE
+    try:
+        keys = unpack_keys(practice.read_bytes())
+    except BadData as error:
+        raise CourseError(f"{practice} cannot be read; get the lesson again: {error}") from error
+    needed = (Exercise(key.exercise, key.points, key.needs) for key in keys.values())
+    lesson = replace(lesson, exercises=tuple(needed))
     nb = pipeline.restore(submission, released)
     note = nb.metadata[NOTE]
     note["remark"] = f"{REMARK} {note['remark']}".strip()

@@ -1,6 +1,10 @@
 """The lessons that a student has got, without the course behind them, and where work is kept."""
 
+import gzip
+import tomllib
+import zlib
 from dataclasses import dataclass
+from datetime import date, datetime
 from functools import cached_property
 from pathlib import Path
 
@@ -9,17 +13,28 @@ from nbformat import NotebookNode
 
 from autograde.course import CourseError, Exercise, Lesson, Written, grade_id
 from autograde.grading.versions import rules
-from autograde.notebook.practice import PRACTICE_FILE
-from autograde.notebook.standing import STATE
-from autograde.rubric.key import Key, unpack_keys
-from autograde.rubric.packing import BadData
+from autograde.progress import PRACTICE_FILE, STATE
+
+INSTALLED = Path(__file__).resolve().parent.parent / "lessons"
+"""The lessons that a wheel brings with it; a checkout has none there."""
+HOME = "attention-notebooks"
+"""The folder in the home folder where a student works who has nothing but the wheel."""
+DUE = "due.toml"
 
 
 @dataclass(frozen=True)
 class Project:
-    """A clone of the course or a released folder: notebooks/ as handed out, work/ to work in."""
+    """Lessons as they were handed out, and work/ to work in.
+
+    They are the notebooks/ of a clone or of a released folder, or came with the package.
+    """
 
     root: Path
+    installed: bool = False
+
+    @property
+    def lessons_folder(self) -> Path:
+        return INSTALLED if self.installed else self.root / "notebooks"
 
     @property
     def work(self) -> Path:
@@ -35,11 +50,11 @@ class Project:
 
     def released(self) -> list[Path]:
         """The notebook of each lesson, in order."""
-        return sorted(self.root.glob("notebooks/[!.]*/[!.]*.ipynb"))
+        return sorted(self.lessons_folder.glob("[!.]*/[!.]*.ipynb"))
 
     @cached_property
     def lessons(self) -> list[tuple[Path, Lesson]]:
-        """The notebook of each lesson, and what it and its practice keys say of it; read once.
+        """The notebook of each lesson, and what it says of itself; read once.
 
         Raises:
             CourseError: a lesson cannot be read.
@@ -50,49 +65,73 @@ class Project:
         """The notebook that the student works in."""
         return self.work / released.parent.name / released.name
 
+    def due(self) -> dict[str, str]:
+        """When each lesson is due, as far as `due.toml` beside the lessons says so.
+
+        Raises:
+            CourseError: it cannot be read.
+        """
+        path = self.lessons_folder.parent / DUE
+        try:
+            dates = tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+        except (OSError, ValueError) as error:
+            raise CourseError(f"{path} cannot be read: {error}") from error
+        for lesson, when in dates.items():
+            if not isinstance(when, date):
+                raise CourseError(f"{path}: {lesson} needs a date, such as 2026-03-01 12:00:00")
+        return {lesson: _in_words(when) for lesson, when in dates.items()}
+
 
 def find_project(start: Path) -> Project:
     """The project that contains a folder: the nearest one above with lessons in notebooks/.
 
+    Where there is none, it is the lessons that came with the package, with work in the home folder.
+
     Raises:
-        CourseError: there is none.
+        CourseError: there are no lessons.
     """
     for folder in (start, *start.parents):
-        if (project := Project(folder)).released():
-            return project
+        if any(folder.glob(f"notebooks/[!.]*/{PRACTICE_FILE}")):
+            return Project(folder)
+    if INSTALLED.is_dir():
+        return Project(Path.home() / HOME, installed=True)
     raise CourseError(
         f"{start} is in no folder with lessons: no notebooks/LESSON/NAME.ipynb here or above. "
         "Go to the folder that holds notebooks/."
     )
 
 
-def _read_released(path: Path) -> tuple[NotebookNode, dict[str, Key]]:
-    """A lesson's notebook as it was handed out, and the practice keys beside it.
+def _in_words(when: date) -> str:
+    return f"{when:%Y-%m-%d %H:%M}" if isinstance(when, datetime) else f"{when}"
+
+
+def _read_released(path: Path) -> NotebookNode:
+    """A lesson's notebook as it was handed out.
 
     Raises:
-        CourseError: one of them cannot be read; get the lesson again.
+        CourseError: it or its practice data cannot be read; get the lesson again.
     """
     practice = path.parent / PRACTICE_FILE
     try:
-        nb = nbformat.read(path, as_version=4)
-        return NotebookNode(nb), unpack_keys(practice.read_bytes())
-    except (OSError, ValueError, EOFError, BadData, nbformat.ValidationError) as error:
+        gzip.decompress(practice.read_bytes())
+        return NotebookNode(nbformat.read(path, as_version=4))
+    except (OSError, ValueError, EOFError, zlib.error, nbformat.ValidationError) as error:
         raise CourseError(
             f"{path} or {practice.name} beside it cannot be read; get the lesson again: {error}"
         ) from error
 
 
-def read_lesson(project: Project, path: Path) -> tuple[Lesson, NotebookNode, dict[str, Key]]:
-    """A lesson as far as its notebook and its practice keys say what it is; and these two.
+def read_lesson(project: Project, path: Path) -> tuple[Lesson, NotebookNode]:
+    """A lesson as far as its notebook says what it is; and the notebook.
 
     Raises:
-        CourseError: one of them cannot be read.
+        CourseError: it cannot be read.
     """
-    nb, keys = _read_released(path)
-    written = [
-        Written(grade_id(cell) or "", float(kind["points"]))
+    nb = _read_released(path)
+    graded = [
+        (grade_id(cell) or "", kind)
         for cell in nb.cells
-        if (kind := cell.metadata.get("nbgrader", {})).get("grade") and kind.get("solution")
+        if (kind := cell.metadata.get("nbgrader", {})).get("grade")
     ]
     lesson = Lesson(
         root=project.root,
@@ -101,10 +140,16 @@ def read_lesson(project: Project, path: Path) -> tuple[Lesson, NotebookNode, dic
         title=title_of(nb) or path.stem,
         about="",
         minutes=0,
-        exercises=tuple(Exercise(key.exercise, key.points, key.needs) for key in keys.values()),
-        written=tuple(written),
+        exercises=tuple(
+            Exercise(name.removeprefix("test_"), float(kind["points"]))
+            for name, kind in graded
+            if not kind["solution"]
+        ),
+        written=tuple(
+            Written(name, float(kind["points"])) for name, kind in graded if kind["solution"]
+        ),
     )
-    return lesson, nb, keys
+    return lesson, nb
 
 
 def handed_out_for(project: Project, path: Path, nb: NotebookNode) -> Path:
