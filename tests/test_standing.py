@@ -20,7 +20,8 @@ from autograde.rubric import session
 
 WORTH = {"f": 2.0, "g": 3.0}
 ENTRY = {
-    "worth": WORTH, "written": {}, "title": "01 It", "notebook": "it.ipynb", "due": "", "newer": False
+    "worth": WORTH, "written": {}, "title": "01 It", "notebook": "it.ipynb", "due": "",
+    "newer": False,
 }  # fmt: skip
 BROKEN = [
     b"",
