@@ -11,9 +11,10 @@ VENV := PATH="$(CURDIR)/.venv/bin:$$PATH"
 # In a container one is often root, which JupyterLab wants to be told.
 AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 PIP_INSTALL := -m pip install -qq --disable-pip-version-check
+PIP_WHEEL := -m pip wheel -qq --disable-pip-version-check --no-deps --no-build-isolation
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-processor test-browser pictures lab instructor site build check model bench lock clean python
+.PHONY: help demo test test-processor test-browser pictures lab instructor site dist build check model bench lock clean python
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | while IFS='|' read -r name what; do \
@@ -53,9 +54,18 @@ lab: $(READY) ## open JupyterLab on the lessons, in a working copy in work/
 site: $(READY) ## the lessons as pages to read, without answers, in build/site
 	@$(VENV) python -m autograde.authoring.site
 
+# JupyterLab writes its tabs where it reads them, so it gets a copy.
 instructor: $(READY) ## open JupyterLab with Formgrader on this course
+	@mkdir -p .autograde && cp -r autograde/authoring/jupyter/workspaces .autograde
 	@$(VENV) JUPYTER_CONFIG_PATH="$(CURDIR)/autograde/authoring/jupyter$${JUPYTER_CONFIG_PATH:+:$$JUPYTER_CONFIG_PATH}" \
-		jupyter lab --LabApp.default_url='/lab/workspaces/instructor?formgrader=true' $(AS_ROOT)
+		jupyter lab --LabApp.default_url='/lab/workspaces/instructor' \
+		--LabApp.workspaces_dir=.autograde/workspaces $(AS_ROOT)
+
+dist: $(READY) ## a wheel with the lessons in dist/, all that a student installs
+	@rm -rf build/release
+	@$(VENV) autograde release build/release
+	@$(VENV) python $(PIP_WHEEL) --wheel-dir dist build/release
+	@ls dist/*.whl
 
 build: $(READY) ## make notebooks/ and solutions/ from source/
 	@$(VENV) autograde build
@@ -84,7 +94,7 @@ lock: python ## pin the newest versions that fit pyproject.toml; torch stays
 	@echo 'requirements.lock is new. Give environment.yml the same versions.'
 
 clean: ## remove the environment and the caches, never grades or submissions
-	@rm -rf .venv .venv-lock build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	@rm -rf .venv .venv-lock build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(READY): requirements.lock pyproject.toml

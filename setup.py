@@ -1,4 +1,4 @@
-"""Puts the lessons' practice data into the installed package, so that a notebook works alone."""
+"""Puts the lessons into the installed package, so that it works without a clone of the course."""
 
 from pathlib import Path
 
@@ -6,15 +6,18 @@ from setuptools import setup
 from setuptools.command.build_py import build_py
 
 
-class WithPracticeData(build_py):
+class WithLessons(build_py):
     """The rest is in pyproject.toml."""
 
     def run(self) -> None:
         super().run()
-        place = Path(self.build_lib, "autograde", "notebook", "practice_data")
-        for file in sorted(Path("notebooks").glob("*/practice.safetensors.gz")):
+        package = Path(self.build_lib, "autograde")
+        for file in sorted(Path("notebooks").glob("[!.]*/[!.]*.*")):
+            place = package / "lessons" / file.parent.name
             self.mkpath(str(place))
-            self.copy_file(str(file), str(place / f"{file.parent.name}.safetensors.gz"))
+            self.copy_file(str(file), str(place))
+        if Path("due.toml").is_file():
+            self.copy_file("due.toml", str(package))
 
 
-setup(cmdclass={"build_py": WithPracticeData})
+setup(cmdclass={"build_py": WithLessons})

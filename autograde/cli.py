@@ -247,7 +247,6 @@ def lab(options: tuple[str, ...]) -> None:
     project = the_project()
     with told():
         newer = prepare(project)
-        opening.write_table(project, newer)
     print(f"your copy of the lessons: {project.work}")
     if newer:
         print(f"new versions of {', '.join(newer)} are available; run: autograde update")
@@ -259,13 +258,11 @@ def lab(options: tuple[str, ...]) -> None:
 @main.command()
 def update() -> None:
     """Update your lessons; your answers are kept."""
-    from autograde.workspace.lab import write_table
     from autograde.workspace.update import update as bring
 
     project = the_project()
     with told():
         changes = bring(project)
-        write_table(project)
     for change in changes:
         print(f"{change.lesson}: {change.said}")
     if not changes:
@@ -276,7 +273,7 @@ def update() -> None:
 @main.command()
 def progress() -> None:
     """Show your progress, lesson by lesson."""
-    from autograde.notebook.standing import of_course
+    from autograde.progress import of_course
 
     lessons = of_course(the_project().work)
     for lesson in lessons:

@@ -31,7 +31,7 @@ from autograde.authoring.sources import source_notebook
 from autograde.authoring.variants import read_variants
 from autograde.course import Lesson, choose
 from autograde.course_config import CONFIG
-from autograde.notebook.practice import PRACTICE_FILE
+from autograde.progress import PRACTICE_FILE
 from autograde.sandbox.wall import missing
 
 HERE = Path(__file__).resolve().parent.parent

@@ -17,7 +17,7 @@ from autograde.authoring.site import LEFT_OUT, build_site, lesson_page, render
 from autograde.authoring.sources import source_notebook
 from autograde.authoring.variants import read_variants
 from autograde.course import CourseError, Lesson, lessons
-from autograde.notebook.practice import PRACTICE_FILE
+from autograde.progress import PRACTICE_FILE
 
 LESSONS = list(lessons(HERE).values())
 QUOTING = lessons(HERE)["05_causal_attention"]

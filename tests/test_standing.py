@@ -12,11 +12,17 @@ import pytest
 from conftest import HERE
 from pages import outline_of
 
+from autograde import progress
 from autograde.notebook import rubric, standing
-from autograde.notebook.standing import Standing, of_course, of_lesson, remember, to_html, to_text
+from autograde.notebook.standing import of_lesson, remember, to_html, to_text
+from autograde.progress import Standing, of_course
 from autograde.rubric import session
 
 WORTH = {"f": 2.0, "g": 3.0}
+ENTRY = {
+    "worth": WORTH, "written": {}, "title": "01 It", "notebook": "it.ipynb", "due": "",
+    "newer": False,
+}  # fmt: skip
 BROKEN = [
     b"",
     b"[" * 100_000,
@@ -26,6 +32,8 @@ BROKEN = [
     b"[]",
     b'{"a": 1}',
     b'{"01_it": {"f": "many"}}',
+    json.dumps({"01_it": {**ENTRY, "worth": {"f": "many"}}}).encode(),
+    json.dumps({"01_it": WORTH}).encode(),
     b"null",
     b'"x"',
 ]
@@ -35,15 +43,15 @@ BROKEN = [
 def working(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A working copy of one lesson, seen from a kernel in its folder."""
     (tmp_path / "01_it").mkdir()
-    (tmp_path / standing.STATE).mkdir()
-    (tmp_path / standing.STATE / standing.INDEX).write_text(json.dumps({"01_it": WORTH}))
+    (tmp_path / progress.STATE).mkdir()
+    (tmp_path / progress.STATE / progress.INDEX).write_text(json.dumps({"01_it": ENTRY}))
     monkeypatch.chdir(tmp_path / "01_it")
     monkeypatch.setattr(standing, "_here", {})
     return tmp_path
 
 
 def files(working: Path) -> list[str]:
-    folder = working / standing.STATE / "progress"
+    folder = working / progress.STATE / "progress"
     return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.*"))
 
 
@@ -76,9 +84,9 @@ def test_it_notes_which_cells_had_run(working: Path, monkeypatch: pytest.MonkeyP
     shell = SimpleNamespace(history_manager=history)
     monkeypatch.setattr(standing, "get_ipython", lambda: shell)
     remember("scores", 2.0)
-    noted = [standing.digest("def scores(x):\n    return x")]
-    assert standing.ran(working, "01_it", "scores") == noted
-    assert standing.ran(working, "01_it", "weights") == []
+    noted = [progress.digest("def scores(x):\n    return x")]
+    assert progress.ran(working, "01_it", "scores") == noted
+    assert progress.ran(working, "01_it", "weights") == []
 
 
 def test_outside_a_working_copy_only_the_kernel_remembers(
@@ -103,17 +111,17 @@ def test_a_damaged_file_is_no_error(
     remember("f", 2.0)
     remember("g", 3.0)
     restart(monkeypatch)
-    (working / standing.STATE / "progress" / "01_it" / "f.json").write_bytes(content)
+    (working / progress.STATE / "progress" / "01_it" / "f.json").write_bytes(content)
     assert of_lesson(WORTH).solved == ["g"]
-    assert standing.ran(working, "01_it", "f") == []
-    (working / standing.STATE / standing.INDEX).write_bytes(content)
-    assert [lesson for lesson in of_course(working) if lesson.worth] == []
+    assert progress.ran(working, "01_it", "f") == []
+    (working / progress.STATE / progress.INDEX).write_bytes(content)
+    assert of_course(working) == []
     remember("f", 2.0)
     assert of_lesson(WORTH).solved == ["f", "g"]
 
 
 def test_a_folder_that_cannot_be_written_is_no_error(working: Path) -> None:
-    (working / standing.STATE / "progress").write_text("not a folder")
+    (working / progress.STATE / "progress").write_text("not a folder")
     remember("f", 2.0)
     assert of_lesson(WORTH).solved == ["f"]
 
@@ -126,7 +134,7 @@ def test_two_kernels_at_once_leave_a_whole_file(
     ]
     for thread in threads:
         thread.start()
-    path = working / standing.STATE / "progress" / "01_it" / "f.json"
+    path = working / progress.STATE / "progress" / "01_it" / "f.json"
     while any(thread.is_alive() for thread in threads):
         assert not path.exists() or json.loads(path.read_text())["points"] == 2.0
     assert files(working) == ["01_it/f.json"]
@@ -182,4 +190,4 @@ def test_nothing_that_judges_knows_of_it() -> None:
         if re.search(r"import [\w, ]*standing|notebook\.standing", path.read_text(encoding="utf-8"))
     ]
     rooms = {name.split("/")[0] for name in readers}
-    assert rooms == {"notebook", "workspace", "cli.py"}
+    assert rooms == {"notebook"}

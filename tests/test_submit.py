@@ -20,8 +20,8 @@ from nbclient import NotebookClient
 from nbformat import NotebookNode
 from working_copy import LESSON, NOTEBOOK, answer_all, answers, change, make_project, mine
 
+from autograde import progress
 from autograde.cli import main
-from autograde.notebook import standing
 from autograde.workspace.project import Project
 
 Cells = dict[str, NotebookNode]
@@ -68,11 +68,11 @@ def ran_later(path: Path) -> None:
 
 def changed_since(path: Path) -> None:
     """The rubric ran on another answer than the one in the file, which was saved later."""
-    note_rubric(path, [standing.digest("def apply_mask(w, m):\n    return 1")])
+    note_rubric(path, [progress.digest("def apply_mask(w, m):\n    return 1")])
 
 
 def note_rubric(path: Path, ran: list[str]) -> None:
-    kept = standing.record_file(path.parent.parent, LESSON, "apply_mask")
+    kept = progress.record_file(path.parent.parent, LESSON, "apply_mask")
     kept.parent.mkdir(parents=True)
     kept.write_text(json.dumps({"points": 2.0, "ran": ran}))
 
@@ -134,7 +134,7 @@ def test_a_finished_lesson_is_packed_without_a_question(project: Project) -> Non
 
 
 def test_an_answer_that_ran_as_it_was_saved_is_not_named(project: Project) -> None:
-    note_rubric(mine(project), [standing.digest(answers()["apply_mask"])])
+    note_rubric(mine(project), [progress.digest(answers()["apply_mask"])])
     assert "apply_mask" not in run(project, LESSON).output
 
 
@@ -146,8 +146,8 @@ def test_what_a_kernel_notes_is_held_against_the_file(project: Project) -> None:
         NotebookClient(nb, resources={"metadata": {"path": str(mine(project).parent)}}).execute()
     os.utime(mine(project))
     with chdir(project.root):
-        progress = CliRunner().invoke(main, ["progress"]).output
-    assert "1 of 6 exercises right, 2 of 14 points" in progress
+        said = CliRunner().invoke(main, ["progress"]).output
+    assert "1 of 6 exercises right, 2 of 14 points" in said
     assert "apply_mask" not in run(project, LESSON).output
     change(mine(project), lambda cells: cells["apply_mask"].update(source="def apply_mask(): ..."))
     said = run(project, LESSON, input="n\n").output

@@ -55,6 +55,14 @@ def test_environment_for_conda_pins_what_the_lock_pins() -> None:
     assert {bare(pin) for pin in pins} == {bare(name) for name in direct}
 
 
+def test_binder_does_what_conda_users_are_told() -> None:
+    told = (HERE / "environment.yml").read_text().splitlines()
+    commands = [line.removeprefix("#   ") for line in told if line.startswith("#   ")]
+    script = HERE / "postBuild"
+    assert script.read_text().splitlines()[-2:] == commands[-2:]
+    assert os.access(script, os.X_OK)
+
+
 def nbval(path: Path) -> subprocess.CompletedProcess[str]:
     return run(
         str(BIN / "python"), "-m", "pytest", "--nbval", "-p", "no:cacheprovider", "-n", "0",

@@ -23,8 +23,8 @@ from conftest import HERE
 from wall_attempts import KEPT_OUT, LANDLOCK, NO_GROUP, SAYS, TRY
 
 from autograde.sandbox import control_groups
+from autograde.sandbox.agreed import Limits
 from autograde.sandbox.control_groups import Group, divided, own_groups
-from autograde.sandbox.inside.confine import Limits
 from autograde.sandbox.wall import UNUSED_UIDS, missing, root_may_mount
 
 pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import sys
 from collections.abc import Callable
 from contextlib import chdir
 from pathlib import Path
@@ -10,13 +11,14 @@ import nbformat
 import pytest
 from click.testing import CliRunner, Result
 from conftest import HERE
-from working_copy import LESSON, NOTEBOOK, answer_all, change, make_project, mine, released
+from working_copy import LESSON, answer_all, change, make_project, mine, released
 
 from autograde.cli import main
 from autograde.course import CourseError, lessons
-from autograde.notebook.practice import PRACTICE_FILE
+from autograde.progress import PAGE, PRACTICE_FILE, of_course
 from autograde.workspace import lab, update
 from autograde.workspace.project import Project, find_project
+from autograde.workspace.update import named_language
 
 STUB = "# YOUR CODE HERE"
 
@@ -51,16 +53,30 @@ def new_version(project: Project) -> None:
 @pytest.fixture
 def unread(monkeypatch: pytest.MonkeyPatch) -> None:
     """Practice data that a test made up are not looked into."""
-    monkeypatch.setattr(update, "write_index", lambda project: None)
-    monkeypatch.setattr(lab, "write_table", lambda project: None)
+    monkeypatch.setattr(update, "write_index", lambda project, newer: None)
 
 
 def test_a_working_copy_holds_the_lessons_as_they_are_and_no_more(project: Project) -> None:
-    assert contents(project.work / LESSON) == contents(project.root / "notebooks" / LESSON)
-    assert contents(project.handed_out(LESSON)) == contents(project.root / "notebooks" / LESSON)
-    index = json.loads((project.state / "lessons.json").read_text())
-    lesson = lessons(HERE)[LESSON]
-    assert index == {LESSON: {each.name: each.points for each in lesson.exercises}}
+    given = contents(project.root / "notebooks" / LESSON)
+    assert contents(project.handed_out(LESSON)) == given
+    copy = contents(project.work / LESSON)
+    notebook, here = (json.loads(each.pop(mine(project).name)) for each in (given, copy))
+    assert copy == given
+    assert here["metadata"].pop("language_info")["version"] == sys.version.split()[0]
+    assert notebook["metadata"].pop("language_info") == {"name": "python"}
+    assert here == notebook
+
+
+def test_exercises_and_points_are_those_of_the_course(tmp_path: Path) -> None:
+    """The working copy reads them from notebooks, the course from its curriculum."""
+    course = lessons(HERE)
+    project = make_project(tmp_path, tuple(course))
+    for lesson, said in zip(course.values(), of_course(project.work), strict=True):
+        assert said.worth == {each.name: each.points for each in lesson.exercises}
+        assert said.written == {each.name: each.points for each in lesson.written}
+        assert said.in_words().startswith(
+            f"0 of {len(lesson.exercises)} exercises right, 0 of {lesson.points:g} points"
+        )
 
 
 def test_opening_again_overwrites_nothing(project: Project) -> None:
@@ -84,17 +100,6 @@ def test_the_project_is_found_from_any_folder_in_it(project: Project, tmp_path: 
         assert find_project(folder) == project
     with pytest.raises(CourseError, match="is in no folder with lessons"):
         find_project(tmp_path.parent / "elsewhere")
-
-
-def test_the_table_names_every_lesson_with_a_link(project: Project) -> None:
-    lab.write_table(project)
-    table = (project.work / lab.TABLE).read_text()
-    lesson = lessons(HERE)[LESSON]
-    assert f"]({LESSON}/{NOTEBOOK}.ipynb) | {len(lesson.exercises)} | {lesson.points:g} |" in table
-    assert "02 The causal mask" in table
-    assert "There are new" not in table
-    lab.write_table(project, [LESSON])
-    assert f"There are new versions of {LESSON}." in (project.work / lab.TABLE).read_text()
 
 
 def test_jupyterlab_opens_on_the_table_and_keeps_its_tabs_there(
@@ -122,7 +127,7 @@ def test_the_command_makes_the_working_copy_and_says_what_matters(
     assert (result.exit_code, opened) == (0, [("--no-browser", "--port=1")])
     assert f"your copy of the lessons: {project.work}" in result.output
     assert "you are root" in result.output
-    assert (project.work / lab.TABLE).is_file()
+    assert (project.work / PAGE).is_file()
     with (released(project)).open("a") as file:
         file.write("\n")
     monkeypatch.setattr(lab, "is_root", lambda: False)
@@ -210,13 +215,14 @@ def test_a_notebook_that_cannot_be_merged_is_left_alone_and_named(
 def test_a_deleted_notebook_comes_back(project: Project) -> None:
     mine(project).unlink()
     assert run(project, "update").output == f"{LESSON}: new\n"
-    assert mine(project).read_bytes() == released(project).read_bytes()
+    assert mine(project).read_bytes() == named_language(released(project).read_bytes())
 
 
 def test_deleted_practice_data_come_back(project: Project) -> None:
+    before = contents(project.work / LESSON)
     (project.work / LESSON / PRACTICE_FILE).unlink()
     run(project, "update")
-    assert contents(project.work / LESSON) == contents(project.root / "notebooks" / LESSON)
+    assert contents(project.work / LESSON) == before
 
 
 def test_own_files_beside_a_lesson_are_not_touched(project: Project, unread: None) -> None:

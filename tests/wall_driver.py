@@ -17,7 +17,7 @@ import psutil
 from wall_attempts import NO_GROUP
 
 from autograde.sandbox import control_groups, template
-from autograde.sandbox.inside.confine import Limits
+from autograde.sandbox.agreed import Limits
 from autograde.sandbox.provisioner import (
     cell_begins,
     walled_manager,
@@ -241,7 +241,7 @@ async def is_ended_for_what_its_sockets_hold() -> bool | str:
 async def of_a_killed_run_leaves_no_group() -> bool | str:
     code = (
         "from autograde.sandbox import control_groups as c\n"
-        "from autograde.sandbox.inside.confine import Limits\n"
+        "from autograde.sandbox.agreed import Limits\n"
         "import os, signal\n"
         "group = c.make(Limits())\n"
         "print(*(group.folders if group else ()), flush=True)\n"

@@ -12,7 +12,7 @@ from autograde.authoring.same import other_practice
 from autograde.authoring.sources import sync
 from autograde.course import Lesson
 from autograde.course_config import convert, course_config
-from autograde.notebook.practice import PRACTICE_FILE
+from autograde.progress import PRACTICE_FILE
 from autograde.rubric.recording import FIGURE_MIME
 
 KEEP = "autograde.authoring.build_steps.KeepVersion"

@@ -14,7 +14,7 @@ from autograde.authoring.marks import give
 from autograde.authoring.sources import identify, source_notebook
 from autograde.course import CourseError, Lesson
 from autograde.grading.nbgrader_steps import lesson_of
-from autograde.notebook.practice import PRACTICE_FILE
+from autograde.progress import PRACTICE_FILE
 from autograde.rubric.key import pack_keys
 from autograde.sandbox.provisioner import open_manager
 from autograde.versions import keep

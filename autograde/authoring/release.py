@@ -11,6 +11,8 @@ from autograde.course import CourseError, Lesson
 
 ENVIRONMENT = ("LICENSE", "environment.yml", "pyproject.toml", "requirements.lock", "setup.py")
 PACKAGE = "autograde"
+DUE = "due.toml"
+"""Written by hand, if at all: when lessons are due."""
 
 README = """\
 # Attention, step by step
@@ -27,7 +29,8 @@ Then, each time:
 
     .venv/bin/autograde lab
 
-JupyterLab opens on the table of lessons. Your work is kept in work/, apart from the lessons as you
+(On Windows: py instead of python3, and .venv\\Scripts instead of .venv/bin.)
+JupyterLab opens on the page of lessons. Your work is kept in work/, apart from the lessons as you
 got them. When there is a new version, unpack it over this folder: work/ is not in it. Then:
 
     .venv/bin/autograde update                           # new versions; what you wrote is kept
@@ -62,9 +65,10 @@ def release(root: Path, lessons: list[Lesson], target: Path) -> None:
             target / "notebooks" / lesson.name,
             ignore=shutil.ignore_patterns(".ipynb_checkpoints"),
         )
-    for name in ENVIRONMENT:
+    for name in (*ENVIRONMENT, *(name for name in (DUE,) if (root / name).is_file())):
         shutil.copyfile(root / name, target / name)
-    shutil.copytree(root / PACKAGE, target / PACKAGE, ignore=shutil.ignore_patterns("__pycache__"))
+    unwanted = shutil.ignore_patterns("__pycache__", ".ipynb_checkpoints")
+    shutil.copytree(root / PACKAGE, target / PACKAGE, ignore=unwanted)
     rows = "\n".join(f"- {lesson.name}: {lesson.title}, {lesson.about}" for lesson in lessons)
     (target / "README.md").write_text(README.format(lessons=rows), encoding="utf-8")
 

@@ -17,7 +17,7 @@ from nbformat import NotebookNode
 from sphinx.cmd.build import main as sphinx
 
 from autograde.course import CourseError, Lesson, find_root, grade_id, lessons
-from autograde.rubric.panel import number
+from autograde.rubric.text import number
 
 FIGURE = "image/png"
 FEWEST_LETTERS = 10

@@ -21,7 +21,8 @@ from autograde.grading.sanitise import offline
 from autograde.grading.submission import Marks
 from autograde.grading.verdicts import judged, read_verdicts
 from autograde.rubric.judge import Verdict
-from autograde.rubric.panel import advice, inline, lines_html, number
+from autograde.rubric.panel import advice, inline, lines_html
+from autograde.rubric.text import number
 
 TEMPLATES = Path(__file__).parent / "templates"
 HEADING = re.compile(r"<h([1-6])[^>]*>(.*?)</h\1>", re.DOTALL)

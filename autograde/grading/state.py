@@ -5,7 +5,6 @@ it was last graded. Each file is put in place whole: a killed run leaves the old
 """
 
 import errno
-import fcntl
 import hashlib
 import hmac
 import json
@@ -50,8 +49,12 @@ def one_run(root: Path) -> Iterator[None]:
     """Hold the course for this run; it is let go when the process ends, however it does.
 
     Raises:
-        Stop: another run holds it, or nothing can be written in the course.
+        Stop: another run holds it, nothing can be written in the course, or this is Windows.
     """
+    try:
+        import fcntl
+    except ImportError:
+        raise Stop("Grading a class needs Linux. On Windows, WSL is one.") from None
     try:
         path = state_folder(root) / "lock"
         file = open(path, "a+", encoding="utf-8")  # noqa: SIM115 (closed below)

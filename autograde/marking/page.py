@@ -26,7 +26,7 @@ from traitlets.config import Config
 from autograde.course import CourseError, Lesson, find_root
 from autograde.marking import answers
 from autograde.marking.answers import BadMark, Changed, Mark, NoQuestion, Seen
-from autograde.rubric.panel import number
+from autograde.rubric.text import number
 
 HERE = Path(__file__).parent
 ADDRESS = "/marking"

@@ -7,6 +7,7 @@ from pathlib import Path
 from IPython.display import display
 
 from autograde.notebook import practice, standing
+from autograde.progress import PRACTICE_FILE, of_course
 from autograde.rubric.kinds import outcomes_of, wrong_cases
 from autograde.rubric.packing import Plain
 from autograde.rubric.panel import advice, repair_first
@@ -88,14 +89,12 @@ def case(exercise: str = "", line: int | None = None) -> FailingCase | None:
 
 def progress() -> None:
     """Show how far you are in this lesson and in the course."""
-    if not Path(practice.PRACTICE_FILE).is_file() and not practice.verdicts:
+    if not Path(PRACTICE_FILE).is_file() and not practice.verdicts:
         practice.show("Progress", ["Run a rubric cell first."])
         return
     worth = {name: key.points for name, key in practice.lesson_keys().items()}
     here = standing.of_lesson(worth)
-    others = [
-        lesson for lesson in standing.of_course(Path.cwd().parent) if lesson.lesson != here.lesson
-    ]
+    others = [lesson for lesson in of_course(Path.cwd().parent) if lesson.lesson != here.lesson]
     panel = {
         "text/plain": standing.to_text(here, others),
         "text/html": standing.to_html(here, others),

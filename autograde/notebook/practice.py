@@ -8,15 +8,15 @@ from pathlib import Path
 from IPython.display import display
 
 from autograde.notebook import runs, standing
+from autograde.progress import PRACTICE_FILE, following, how_to_submit, of_course
 from autograde.rubric import session
 from autograde.rubric.judge import Verdict, judge
 from autograde.rubric.key import Key, unpack_keys
 from autograde.rubric.panel import advice, box, paragraphs, plain, repair_first, to_html, to_text
 from autograde.rubric.recording import Recording
 
-PRACTICE_FILE = "practice.safetensors.gz"
-INSTALLED = "practice_data"
-"""The folder of the installed package that holds every lesson's file, for a notebook alone."""
+INSTALLED = "lessons"
+"""The folder of the installed package that holds every lesson, for a notebook alone."""
 
 verdicts: dict[str, Verdict] = {}
 """The last verdict on each exercise in this kernel, the newest last."""
@@ -63,8 +63,8 @@ def lesson_keys(exercise: str | None = None) -> dict[str, Key]:
 
 
 def _installed() -> list[Path]:
-    folder = Path(str(resources.files("autograde.notebook"))) / INSTALLED
-    return sorted(folder.glob("*.safetensors.gz"))
+    folder = Path(str(resources.files("autograde"))) / INSTALLED
+    return sorted(folder.glob(f"*/{PRACTICE_FILE}"))
 
 
 def key_of(exercise: str) -> Key:
@@ -159,8 +159,14 @@ def _so_far(exercise: str) -> str:
     """Return the lesson's progress in a sentence."""
     worth = {name: key.points for name, key in lesson_keys(exercise).items()}
     here = standing.of_lesson(worth)
-    then = f"Next: `{here.next}`." if here.next else "Save the notebook and press Validate."
-    return f"This lesson: {here.in_words()}. {then}"
+    if here.next:
+        return f"This lesson: {here.in_words()}. Next: `{here.next}`."
+    said = [f"This lesson: {here.in_words()}. Save the notebook and press Validate."]
+    course = of_course(Path.cwd().parent)
+    if any(lesson.lesson == here.lesson for lesson in course):
+        said.append(how_to_submit(here.lesson))
+        said += [f"Then go on with {lesson.title}." for lesson in following(course, here.lesson)]
+    return " ".join(said)
 
 
 def unfinished(exercise: str) -> list[str]:

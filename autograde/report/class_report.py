@@ -30,7 +30,8 @@ from autograde.report.actions import FALLEN, talk_to, teach_again
 from autograde.report.charts import Picture, distribution, heatmap
 from autograde.report.itemstats import FEWEST, ItemStatistics, item_statistics
 from autograde.rubric.judge import Verdict
-from autograde.rubric.panel import inline, number
+from autograde.rubric.panel import inline
+from autograde.rubric.text import number
 
 TEMPLATES = Path(__file__).parent
 SOLVED, PARTLY, NO_POINTS, NOT_TRIED = "solved", "partly", "no points", "not tried"

@@ -9,6 +9,7 @@ from html import escape
 
 from autograde.rubric.judge import Failure, LineVerdict, Verdict
 from autograde.rubric.layout import Table
+from autograde.rubric.text import number
 
 TEXT, PAGE = "var(--jp-content-font-color1, #1b1b1b)", "var(--jp-layout-color1, #fff)"
 COLOURS = {
@@ -26,11 +27,6 @@ BOX = (
 )
 MARK_WIDTH = "1.6em"
 CELL = "padding:.1em .45em;text-align:right;font-family:monospace"
-
-
-def number(points: float) -> str:
-    """Return points as people write them: 3, 2.5, 1.29."""
-    return f"{points:.2f}".rstrip("0").rstrip(".")
 
 
 def headline(verdict: Verdict) -> str:

@@ -1,6 +1,11 @@
-"""Text from a notebook or a kernel, which may hold what no file can."""
+"""Text that files can hold, and numbers as people write them."""
 
 
 def well_formed(text: str) -> str:
     """Return the text without halves of characters, which no file can hold and no page can show."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def number(points: float) -> str:
+    """Return points as people write them: 3, 2.5, 1.29."""
+    return f"{points:.2f}".rstrip("0").rstrip(".")

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from autograde.sandbox.inside.confine import Limits
+from autograde.sandbox.agreed import Limits
 from autograde.sandbox.wall import unprivileged_uid
 
 GROUP = re.compile(r"autograde-([0-9]+)-[0-9a-f]{8}")

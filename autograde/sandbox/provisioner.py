@@ -18,8 +18,7 @@ from jupyter_client.manager import AsyncKernelManager, KernelManager
 from jupyter_client.provisioning.provisioner_base import KernelProvisionerBase
 
 from autograde.sandbox import template
-from autograde.sandbox.inside.confine import Limits
-from autograde.sandbox.inside.first import MEMORY, NEXT_CELL
+from autograde.sandbox.agreed import MEMORY, NEXT_CELL, Limits
 
 WALLED, UNWALLED = "walled", "python3"
 START_SECONDS = 120

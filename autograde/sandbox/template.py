@@ -15,9 +15,8 @@ from tempfile import TemporaryFile
 from typing import IO, Any
 
 from autograde.sandbox import control_groups, wall
+from autograde.sandbox.agreed import SOCKETS, Limits
 from autograde.sandbox.control_groups import Group
-from autograde.sandbox.inside.confine import Limits
-from autograde.sandbox.inside.enter import SOCKETS
 
 CONNECTION = {
     "transport": "ipc", "signature_scheme": "hmac-sha256",

@@ -12,11 +12,13 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO
 
-from autograde.sandbox.inside.confine import MACHINES
-from autograde.sandbox.inside.enter import HOME, SOCKETS
+from autograde.sandbox.agreed import HOME, MACHINES, SOCKETS
 
 PACKAGE = Path(__file__).resolve().parent.parent
-PARTS = ("__init__.py", "rubric", "notebook", "sandbox/__init__.py", "sandbox/inside")
+PARTS = (
+    "__init__.py", "progress.py", "rubric", "notebook",
+    "sandbox/__init__.py", "sandbox/agreed.py", "sandbox/inside",
+)  # fmt: skip
 """The parts of this package that a kernel needs; it sees a copy of them."""
 INSIDE = "/opt/lesson"
 ENVIRONMENT_INSIDE = Path("/opt/environment")

@@ -1,14 +1,17 @@
 """Grade a saved notebook on the student's own machine, from the practice data alone."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from autograde.course import CourseError, Lesson
+from autograde.course import CourseError, Exercise, Lesson
 from autograde.grading import feedback, pipeline
 from autograde.grading.restore import NOTE, parse_file, restore
 from autograde.grading.state import write_whole
 from autograde.grading.submission import Marks
+from autograde.progress import PRACTICE_FILE
 from autograde.rubric.judge import Verdict
+from autograde.rubric.key import unpack_keys
+from autograde.rubric.packing import BadData
 from autograde.rubric.panel import headline
 from autograde.rubric.session import PRACTICE_SEED
 from autograde.sandbox.template import visible_files
@@ -43,8 +46,16 @@ def grade_alone(project: Project, path: Path) -> Graded:
     parsed = parse_file(path)
     if parsed.problem:
         raise CourseError(f"{path} cannot be graded: {parsed.problem.words}")
-    lesson, released, keys = read_lesson(project, handed_out_for(project, path, parsed.nb))
+    original = handed_out_for(project, path, parsed.nb)
+    lesson, released = read_lesson(project, original)
     same_version(lesson, parsed.nb, released)
+    practice = original.parent / PRACTICE_FILE
+    try:
+        keys = unpack_keys(practice.read_bytes())
+    except BadData as error:
+        raise CourseError(f"{practice} cannot be read; get the lesson again: {error}") from error
+    needed = (Exercise(key.exercise, key.points, key.needs) for key in keys.values())
+    lesson = replace(lesson, exercises=tuple(needed))
     nb = restore(parsed, released)
     note = nb.metadata[NOTE]
     note["remark"] = f"{REMARK} {note['remark']}".strip()

@@ -1,6 +1,10 @@
 """A student's lessons, without the course behind them, and the folder of their work."""
 
+import gzip
+import tomllib
+import zlib
 from dataclasses import dataclass
+from datetime import date, datetime
 from functools import cached_property
 from pathlib import Path
 
@@ -8,18 +12,29 @@ import nbformat
 from nbformat import NotebookNode
 
 from autograde.course import CourseError, Exercise, Lesson, Written, grade_id
-from autograde.notebook.practice import PRACTICE_FILE
-from autograde.notebook.standing import STATE
-from autograde.rubric.key import Key, unpack_keys
-from autograde.rubric.packing import BadData
+from autograde.progress import PRACTICE_FILE, STATE
 from autograde.versions import rules
+
+INSTALLED = Path(__file__).resolve().parent.parent / "lessons"
+"""The lessons that a wheel brings with it; a checkout has none there."""
+HOME = "attention-notebooks"
+"""The folder in the home folder where a student works who has nothing but the wheel."""
+DUE = "due.toml"
 
 
 @dataclass(frozen=True)
 class Project:
-    """A clone of the course or a released folder: notebooks/ as handed out, work/ to work in."""
+    """Lessons as they were handed out, and work/ to work in.
+
+    They are the notebooks/ of a clone or of a released folder, or came with the package.
+    """
 
     root: Path
+    installed: bool = False
+
+    @property
+    def lessons_folder(self) -> Path:
+        return INSTALLED if self.installed else self.root / "notebooks"
 
     @property
     def work(self) -> Path:
@@ -35,11 +50,11 @@ class Project:
 
     def released(self) -> list[Path]:
         """Return the notebook of each lesson, in order."""
-        return sorted(self.root.glob("notebooks/[!.]*/[!.]*.ipynb"))
+        return sorted(self.lessons_folder.glob("[!.]*/[!.]*.ipynb"))
 
     @cached_property
     def lessons(self) -> list[tuple[Path, Lesson]]:
-        """The notebook of each lesson, and the lesson as its files describe it; read once.
+        """The notebook of each lesson, and what it says of itself; read once.
 
         Raises:
             CourseError: a lesson cannot be read.
@@ -50,39 +65,73 @@ class Project:
         """Return the notebook that the student works in."""
         return self.work / released.parent.name / released.name
 
+    def due(self) -> dict[str, str]:
+        """When each lesson is due, as far as `due.toml` beside the lessons says so.
+
+        Raises:
+            CourseError: it cannot be read.
+        """
+        path = self.lessons_folder.parent / DUE
+        try:
+            dates = tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+        except (OSError, ValueError) as error:
+            raise CourseError(f"{path} cannot be read: {error}") from error
+        for lesson, when in dates.items():
+            if not isinstance(when, date):
+                raise CourseError(f"{path}: {lesson} needs a date, such as 2026-03-01 12:00:00")
+        return {lesson: _in_words(when) for lesson, when in dates.items()}
+
 
 def find_project(start: Path) -> Project:
     """Return the project that contains a folder: the nearest one above with lessons in notebooks/.
 
+    Where there is none, it is the lessons that came with the package, with work in the home folder.
+
     Raises:
-        CourseError: there is none.
+        CourseError: there are no lessons.
     """
     for folder in (start, *start.parents):
-        if (project := Project(folder)).released():
-            return project
+        if any(folder.glob(f"notebooks/[!.]*/{PRACTICE_FILE}")):
+            return Project(folder)
+    if INSTALLED.is_dir():
+        return Project(Path.home() / HOME, installed=True)
     raise CourseError(
         f"{start} is in no folder with lessons: no notebooks/LESSON/NAME.ipynb here or above. "
         "Go to the folder that holds notebooks/."
     )
 
 
-def read_lesson(project: Project, path: Path) -> tuple[Lesson, NotebookNode, dict[str, Key]]:
-    """Return a lesson as its notebook and its practice keys describe it, and these two.
+def _in_words(when: date) -> str:
+    return f"{when:%Y-%m-%d %H:%M}" if isinstance(when, datetime) else f"{when}"
+
+
+def _read_released(path: Path) -> NotebookNode:
+    """Return a lesson's notebook as it was handed out.
 
     Raises:
-        CourseError: one of them cannot be read.
+        CourseError: it or its practice data cannot be read; get the lesson again.
     """
+    practice = path.parent / PRACTICE_FILE
     try:
-        nb = NotebookNode(nbformat.read(path, as_version=4))
-        keys = unpack_keys((path.parent / PRACTICE_FILE).read_bytes())
-    except (OSError, ValueError, EOFError, BadData, nbformat.ValidationError) as error:
+        gzip.decompress(practice.read_bytes())
+        return NotebookNode(nbformat.read(path, as_version=4))
+    except (OSError, ValueError, EOFError, zlib.error, nbformat.ValidationError) as error:
         raise CourseError(
-            f"{path} or {PRACTICE_FILE} beside it cannot be read; get the lesson again: {error}"
+            f"{path} or {practice.name} beside it cannot be read; get the lesson again: {error}"
         ) from error
-    written = [
-        Written(grade_id(cell) or "", float(kind["points"]))
+
+
+def read_lesson(project: Project, path: Path) -> tuple[Lesson, NotebookNode]:
+    """Return a lesson as its notebook describes it, and the notebook.
+
+    Raises:
+        CourseError: it cannot be read.
+    """
+    nb = _read_released(path)
+    graded = [
+        (grade_id(cell) or "", kind)
         for cell in nb.cells
-        if (kind := cell.metadata.get("nbgrader", {})).get("grade") and kind.get("solution")
+        if (kind := cell.metadata.get("nbgrader", {})).get("grade")
     ]
     lesson = Lesson(
         root=project.root,
@@ -91,10 +140,16 @@ def read_lesson(project: Project, path: Path) -> tuple[Lesson, NotebookNode, dic
         title=title_of(nb) or path.stem,
         about="",
         minutes=0,
-        exercises=tuple(Exercise(key.exercise, key.points, key.needs) for key in keys.values()),
-        written=tuple(written),
+        exercises=tuple(
+            Exercise(name.removeprefix("test_"), float(kind["points"]))
+            for name, kind in graded
+            if not kind["solution"]
+        ),
+        written=tuple(
+            Written(name, float(kind["points"])) for name, kind in graded if kind["solution"]
+        ),
     )
-    return lesson, nb, keys
+    return lesson, nb
 
 
 def handed_out_for(project: Project, path: Path, nb: NotebookNode) -> Path:

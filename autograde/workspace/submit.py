@@ -12,10 +12,10 @@ from pathlib import Path
 
 from nbformat import NotebookNode
 
+from autograde import progress
 from autograde.course import CourseError, Lesson, grade_id
 from autograde.grading.restore import Parsed, parse_file, restore
 from autograde.grading.state import write_whole
-from autograde.notebook import standing
 from autograde.workspace.project import Project, handed_out_for, read_lesson, same_version
 
 STUB = "raise NotImplementedError()"
@@ -70,7 +70,7 @@ def _check(project: Project, released: Path) -> Checked:
         checked.refused, checked.begun = parsed.problem.words, path.exists()
         return checked
     try:
-        lesson, original, _ = read_lesson(project, handed_out_for(project, path, parsed.nb))
+        lesson, original = read_lesson(project, handed_out_for(project, path, parsed.nb))
         same_version(lesson, parsed.nb, original)
     except CourseError as error:
         checked.refused = str(error)
@@ -143,10 +143,10 @@ def _unsaved(project: Project, lesson: Lesson, nb: NotebookNode, path: Path) -> 
     texts = {name: cell.source for cell in nb.cells if (name := grade_id(cell))}
     for exercise in lesson.exercises:
         place = project.work, lesson.name, exercise.name
-        record, ran = standing.record_file(*place), standing.ran(*place)
+        record, ran = progress.record_file(*place), progress.ran(*place)
         if record.is_file() and record.stat().st_mtime > saved + SAVED_LATER_SECONDS:
             said.append(f"{exercise.name}: not saved since its rubric ran")
-        elif ran and standing.digest(texts.get(exercise.name, "")) not in ran:
+        elif ran and progress.digest(texts.get(exercise.name, "")) not in ran:
             said.append(f"{exercise.name}: changed after its rubric ran")
     return said
 

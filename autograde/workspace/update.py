@@ -13,7 +13,7 @@ import nbformat
 from autograde.course import CourseError
 from autograde.grading.restore import parse
 from autograde.grading.state import write_whole
-from autograde.notebook.standing import INDEX
+from autograde.progress import INDEX, write_page
 from autograde.workspace.merge import merge
 from autograde.workspace.project import Project
 
@@ -41,7 +41,7 @@ def prepare(project: Project) -> list[str]:
             _hand_out(project, released)
         elif _is_newer(project, released):
             newer.append(released.parent.name)
-    write_index(project)
+    write_index(project, newer)
     return newer
 
 
@@ -52,17 +52,30 @@ def update(project: Project) -> list[Change]:
         CourseError: a lesson of notebooks/ cannot be read.
     """
     changes = [change for path in project.released() if (change := _update(project, path))]
-    write_index(project)
+    write_index(project, [change.lesson for change in changes if change.failed])
     return changes
 
 
-def write_index(project: Project) -> None:
-    """Note which lessons there are and what their exercises are worth, for `progress`."""
-    worth = {
-        lesson.name: {exercise.name: exercise.points for exercise in lesson.exercises}
-        for _, lesson in project.lessons
+def write_index(project: Project, newer: list[str]) -> None:
+    """Note which lessons there are and what they are worth, and write the page of lessons.
+
+    Args:
+        newer: the lessons of which there is a newer version than in the working copy.
+    """
+    due = project.due()
+    index = {
+        lesson.name: {
+            "worth": {exercise.name: exercise.points for exercise in lesson.exercises},
+            "written": {written.name: written.points for written in lesson.written},
+            "title": lesson.numbered_title,
+            "notebook": path.name,
+            "due": due.get(lesson.name, ""),
+            "newer": lesson.name in newer,
+        }
+        for path, lesson in project.lessons
     }
-    write_whole(project.state / INDEX, json.dumps(worth, indent=1).encode())
+    write_whole(project.state / INDEX, json.dumps(index, indent=1).encode())
+    write_page(project.work)
 
 
 def _is_newer(project: Project, released: Path) -> bool:
@@ -86,9 +99,29 @@ def _content(path: Path) -> bytes | None:
 def _hand_out(project: Project, released: Path) -> Change:
     name = released.parent.name
     for path in _files(released):
-        _replace(project, name, path, path.read_bytes())
+        content = path.read_bytes()
+        _replace(project, name, path, named_language(content) if path == released else content)
     _note(project, released)
     return Change(name, "new")
+
+
+def named_language(content: bytes) -> bytes:
+    """A notebook's file with what its kernel here says of the language.
+
+    JupyterLab writes that into each notebook it opens, and then shows it as changed.
+    """
+    from ipykernel.ipkernel import IPythonKernel  # slow, and only a new lesson needs it
+
+    nb = json.loads(content)
+    nb["metadata"]["language_info"] = IPythonKernel.language_info
+    return f"{json.dumps(nb, indent=1, ensure_ascii=False)}\n".encode("utf-8", "surrogatepass")
+
+
+def _untouched(mine: bytes, handed_out: bytes | None, name: str) -> bool:
+    """Whether a student's file is as it was handed out."""
+    if mine == handed_out:
+        return True
+    return handed_out is not None and name.endswith(".ipynb") and mine == named_language(handed_out)
 
 
 def _note(project: Project, released: Path) -> None:
@@ -102,7 +135,8 @@ def _replace(project: Project, lesson: str, released: Path, content: bytes) -> P
     mine, copy = _content(place), None
     if mine == content:
         return None
-    if mine is not None and mine != _content(project.handed_out(lesson) / released.name):
+    handed_out = _content(project.handed_out(lesson) / released.name)
+    if mine is not None and not _untouched(mine, handed_out, released.name):
         copy = _place_for_copy(project.work / BEFORE / lesson, released)
         write_whole(copy, mine)
     write_whole(place, content)
@@ -160,8 +194,10 @@ def _merged(old: bytes, mine: bytes, released: Path) -> tuple[bytes, str]:
         CourseError: one of the three cannot be read.
     """
     new = released.read_bytes()
-    if mine == old or old == new:
-        return (new if mine == old else mine), "new version"
+    if _untouched(mine, old, released.name):
+        return named_language(new), "new version"
+    if old == new:
+        return mine, "new version"
     notebooks = []
     for content in (old, mine, new):
         parsed = parse(content, whole=True)

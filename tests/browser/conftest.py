@@ -150,7 +150,7 @@ def lab(root: Path, scratch: Path, command: tuple[str, ...] = JUPYTERLAB) -> Ite
     }
     for folder in folders.values():
         Path(folder).mkdir(parents=True, exist_ok=True)
-    if command == JUPYTERLAB:  # `autograde lab` has to see to this itself
+    if command[: len(JUPYTERLAB)] == JUPYTERLAB:  # `autograde lab` has to see to this itself
         _no_notifications(Path(folders["JUPYTER_CONFIG_DIR"]))
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     with open(scratch / "server.log", "wb") as log:

@@ -1,6 +1,7 @@
 """JupyterLab as `make instructor` starts it, and what an instructor does in Formgrader."""
 
 import re
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,7 +10,7 @@ import pytest
 from conftest import HERE
 from playwright.sync_api import Browser, FrameLocator, Locator, Page, Response, expect
 
-from browser.conftest import Lab, Watched, lab, watch
+from browser.conftest import JUPYTERLAB, Lab, Watched, lab, watch
 from browser.person import SLOW
 
 
@@ -28,16 +29,18 @@ def what_make_instructor_runs() -> tuple[str, str]:
 def instructors_lab(root: Path, scratch: Path) -> Iterator[Lab]:
     """What `make instructor` starts, on a course."""
     folder, _ = what_make_instructor_runs()
+    shutil.copytree(HERE / folder / "workspaces", scratch / "workspaces")
+    workspaces = f"--LabApp.workspaces_dir={scratch / 'workspaces'}"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("JUPYTER_CONFIG_PATH", str(HERE / folder))
-        with lab(root, scratch) as running:
+        with lab(root, scratch, (*JUPYTERLAB, workspaces)) as running:
             yield running
 
 
 def open_formgrader(page: Page, server: Lab) -> FrameLocator:
-    """What an instructor sees first: Formgrader in a tab, its table of assignments filled."""
+    """What an instructor sees first, at the address that JupyterLab prints: Formgrader in a tab."""
     _, address = what_make_instructor_runs()
-    page.goto(f"{server.url}{address}&token={server.token}")
+    page.goto(f"{server.url}{address}?token={server.token}")
     formgrader = inside(page)
     expect(formgrader.locator("#main-table td.name").first).to_be_visible(timeout=SLOW)
     return formgrader

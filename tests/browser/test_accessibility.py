@@ -18,7 +18,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from autograde.course import Lesson, lessons
 from autograde.notebook import standing
-from autograde.notebook.standing import Standing
+from autograde.progress import Standing
 from autograde.report.class_report import write_report
 from autograde.rubric.judge import Failure, LineVerdict, Verdict
 from autograde.rubric.layout import Table

@@ -1,4 +1,4 @@
-"""`autograde lab` as a student meets it: the table of lessons, a lesson, Validate."""
+"""`autograde lab` as a student meets it: the page of lessons, a lesson, Validate."""
 
 import re
 import sys
@@ -52,7 +52,8 @@ def test_a_student_starts_at_the_table_of_lessons(
         page.goto(server.url)
         table = table_of_lessons(page)
         expect(table.locator("tbody").first.locator("tr")).to_have_count(2, timeout=SLOW)
-        table.get_by_role("link", name="02 The causal mask").click()
+        expect(table.get_by_text("Begin with")).to_have_count(1)
+        table.locator("td").get_by_role("link", name="02 The causal mask").click()
         panel = page.locator(".jp-NotebookPanel:visible")
         expect(panel).to_be_visible(timeout=SLOW)
         idle = panel.locator('.jp-Notebook-ExecutionIndicator[data-status="idle"]')
@@ -61,6 +62,7 @@ def test_a_student_starts_at_the_table_of_lessons(
         page.wait_for_timeout(1500)
         expect(page.locator(".Toastify__toast")).to_have_count(0)
         expect(page.get_by_text("Would you like to get notified")).to_have_count(0)
+        assert not page.evaluate("window.jupyterapp.shell.currentWidget.context.model.dirty")
         elsewhere = [url for url in seen.addresses if not url.startswith((server.url, "data:"))]
         assert [url for url in elsewhere if not url.startswith(("blob:", "ws:"))] == []
     written = [path.name for path in (scratch / "jupyter_config_dir").rglob("*") if path.is_file()]

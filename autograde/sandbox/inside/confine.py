@@ -5,25 +5,9 @@ import errno
 import platform
 import resource
 import struct
-from dataclasses import dataclass
 
+from autograde.sandbox.agreed import MACHINES, Limits
 from autograde.sandbox.inside import landlock, system
-
-
-@dataclass(frozen=True)
-class Limits:
-    """The limits of one kernel, for all its processes together where nothing else is said.
-
-    A cell that uses more than `cell_cpu_seconds` of processor time is interrupted.
-    """
-
-    memory_bytes: int = 2 * 2**30
-    cpu_seconds: int = 300
-    cell_cpu_seconds: int = 60
-    processes: int = 128
-    scratch_bytes: int = 256 * 2**20
-    files_a_process: int = 256
-    address_bytes_a_process: int = 6 * 2**30
 
 
 def confine(limits: Limits) -> None:
@@ -71,7 +55,6 @@ FAMILIES = (1, 2, 10, 16)
 """Of sockets: local, IPv4, IPv6 and netlink, all of which the network namespace confines."""
 NAMESPACES = 0x7E020000
 
-MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
 ALLOW, KILL, REFUSE = 0x7FFF0000, 0x80000000, 0x00050000
 LOAD, EQUAL, AT_LEAST, ANY_BIT, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 NUMBER, ARCHITECTURE, FIRST_ARGUMENT = 0, 4, 16

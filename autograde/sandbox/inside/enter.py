@@ -8,10 +8,9 @@ import tarfile
 from pathlib import Path
 from typing import BinaryIO
 
+from autograde.sandbox.agreed import HOME, SOCKETS
 from autograde.sandbox.inside import system
 
-HOME = "/home/student"
-SOCKETS = "/ipc"
 STUDENT = 1000
 INODES = 20_000
 SOCKET_FOLDER_BYTES = 65536

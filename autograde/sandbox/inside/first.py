@@ -17,16 +17,20 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from autograde.sandbox.agreed import (
+    CELL,
+    MEMORY,
+    NEXT_CELL,
+    PROCESSOR,
+    SOCKETS,
+    Limits,
+)
 from autograde.sandbox.inside import enter, system
-from autograde.sandbox.inside.confine import Limits
 
 WATCH_MS = 200
 PAGE = os.sysconf("SC_PAGE_SIZE")
 TICKS = os.sysconf("SC_CLK_TCK")
 MAX_DESCRIPTOR = 65536
-MEMORY, PROCESSOR, CELL = "memory", "processor time", "processor time of a cell"
-NEXT_CELL = 0
-"""An order beside the numbers of signals: another cell begins."""
 
 
 def start(kernel: Callable[[Callable[[], None]], None]) -> tuple[int, str]:
@@ -67,7 +71,7 @@ def serve(line: socket.socket, kernel: int, failed: str, limits: Limits) -> None
     enter.lock_sockets()
     system.drop_capabilities()
     system.prctl(system.PR_SET_DUMPABLE, 0)
-    folder = os.open(enter.SOCKETS, os.O_PATH | os.O_DIRECTORY)
+    folder = os.open(SOCKETS, os.O_PATH | os.O_DIRECTORY)
     socket.send_fds(line, [json.dumps({"ready": True}).encode()], [folder])
     os.close(folder)
     code, reason = _look_after(line, kernel, limits)

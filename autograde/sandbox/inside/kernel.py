@@ -15,18 +15,18 @@ from ipykernel.kernelapp import IPKernelApp
 from IPython.core.pylabtools import activate_matplotlib
 from matplotlib_inline.backend_inline import configure_inline_support
 
-from autograde.sandbox.inside import enter
-from autograde.sandbox.inside.confine import Limits, confine
+from autograde.sandbox.agreed import HOME, Limits
+from autograde.sandbox.inside.confine import confine
 
 TORCH_START = 67280421310721
 """The seed that torch has in every new process."""
-CONNECTION = Path(enter.HOME, ".connection.json")
+CONNECTION = Path(HOME, ".connection.json")
 
 
 def run(request: dict[str, Any], limits: Limits, ready: Callable[[], None]) -> None:
     """Become a kernel; returns when it is shut down."""
     os.setsid()
-    os.chdir(enter.HOME)
+    os.chdir(HOME)
     sys.path.insert(0, "")  # as in every kernel: modules beside the notebook
     os.environ.update(request["environment"])
     confine(limits)

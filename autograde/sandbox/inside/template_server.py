@@ -17,8 +17,9 @@ import sys
 import traceback
 from typing import Any
 
+from autograde.sandbox.agreed import Limits
 from autograde.sandbox.inside import enter, first, large_pages
-from autograde.sandbox.inside.confine import Limits, confine
+from autograde.sandbox.inside.confine import confine
 
 MAX_REQUEST = 65536
 MAX_DESCRIPTORS = 3

@@ -1,0 +1,203 @@
+"""A student's progress: kept in files of the working copy, for the student alone.
+
+`autograde lab` notes which lessons there are; the kernel notes each rubric that ran. Both then
+write the page of lessons. Grading neither writes nor reads any of it.
+"""
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from autograde.rubric.text import number
+
+STATE = ".lessons"
+"""The folder in a working copy that holds what `autograde update` and practice remember."""
+INDEX = "lessons.json"
+PAGE = "Lessons.md"
+PRACTICE_FILE = "practice.safetensors.gz"
+
+TEXT = """\
+# Lessons
+
+{now}
+
+{rows}
+
+Open a lesson with a click, and run its cells from top to bottom with Shift+Enter. Your work is
+saved in this folder; a new version of the lessons never overwrites it.
+
+In a terminal (File, New, Terminal):
+
+| command | does |
+|---|---|
+| `autograde progress` | says how far you are |
+| `autograde self LESSON/NAME.ipynb` | grades a saved notebook as your teacher's grader would |
+| `autograde update` | brings new versions of lessons and keeps what you wrote |
+| `autograde submit LESSON` | checks a lesson and packs it to be handed in |
+"""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One lesson: what its exercises are worth, and the points of those that were tried.
+
+    `written` is the worth of its questions answered in words, `tried` when a rubric last ran.
+    """
+
+    lesson: str
+    worth: Mapping[str, float]
+    points: Mapping[str, float]
+    written: Mapping[str, float] = field(default_factory=dict)
+    title: str = ""
+    notebook: str = ""
+    due: str = ""
+    newer: bool = False
+    tried: float = 0
+
+    @property
+    def solved(self) -> list[str]:
+        return [name for name in self.worth if self.points.get(name, 0) >= self.worth[name]]
+
+    @property
+    def next(self) -> str:
+        """The first exercise that is not solved, or ""."""
+        return next((name for name in self.worth if name not in self.solved), "")
+
+    @property
+    def of_exercises(self) -> str:
+        return f"{len(self.solved)} of {len(self.worth)}"
+
+    @property
+    def of_points(self) -> str:
+        have = sum(self.points.get(name, 0) for name in self.worth)
+        return f"{number(have)} of {number(sum(self.worth.values()) + sum(self.written.values()))}"
+
+    @property
+    def by_hand(self) -> str:
+        points = sum(self.written.values())
+        return f" (your teacher marks {number(points)} of them)" if points else ""
+
+    def in_words(self) -> str:
+        return f"{self.of_exercises} exercises right, {self.of_points} points{self.by_hand}"
+
+    @property
+    def link(self) -> str:
+        title = self.title.replace("|", "\\|")
+        return f"[{title}]({quote(f'{self.lesson}/{self.notebook}')})"
+
+
+def of_course(working: Path) -> list[Standing]:
+    """Return the standing in each lesson of a working copy."""
+    found = _read(working / STATE / INDEX)
+    if not isinstance(found, dict):
+        return []
+    return [of_entry(working, name, entry) for name, entry in found.items() if _sound(entry)]
+
+
+def of_entry(working: Path, name: str, entry: Mapping[str, Any]) -> Standing:
+    """Return the standing in one lesson, from its entry in the index."""
+    files = [record_file(working, name, exercise) for exercise in entry["worth"]]
+    times = [file.stat().st_mtime for file in files if file.is_file()]
+    points = kept_points(working, name, entry["worth"])
+    return Standing(name, points=points, tried=max(times, default=0), **entry)
+
+
+def _sound(entry: object) -> bool:
+    """Tell whether an entry is as `autograde lab` writes it; the file may be old or damaged."""
+    if not isinstance(entry, dict) or set(entry) != FIELDS:
+        return False
+    of_numbers = (entry["worth"], entry["written"])
+    return all(
+        isinstance(each, dict) and all(isinstance(p, int | float) for p in each.values())
+        for each in of_numbers
+    ) and all(isinstance(entry[name], str) for name in ("title", "notebook", "due"))
+
+
+FIELDS = {"worth", "written", "title", "notebook", "due", "newer"}
+
+
+def kept_points(working: Path, lesson: str, worth: Mapping[str, float]) -> dict[str, float]:
+    """Return the points of a lesson's exercises that were tried."""
+    found = {name: record(working, lesson, name).get("points") for name in worth}
+    return {name: float(p) for name, p in found.items() if isinstance(p, int | float)}
+
+
+def record_file(working: Path, lesson: str, exercise: str) -> Path:
+    return working / STATE / "progress" / lesson / f"{exercise}.json"
+
+
+def record(working: Path, lesson: str, exercise: str) -> dict[str, Any]:
+    """Return what was noted when the rubric of an exercise last ran; empty if it never did."""
+    found = _read(record_file(working, lesson, exercise))
+    return found if isinstance(found, dict) else {}
+
+
+def digest(text: str) -> str:
+    """Return a digest of a cell that ran."""
+    return hashlib.sha256(text.strip().encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def ran(working: Path, lesson: str, exercise: str) -> list[str]:
+    """Return what had run when the rubric of an exercise last did; nothing if that is unknown."""
+    found = record(working, lesson, exercise).get("ran")
+    return found if isinstance(found, list) else []
+
+
+def _read(path: Path) -> Any:
+    """The JSON in a file; None where there is none, or where it was damaged."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return None
+
+
+def put(path: Path, content: str) -> None:
+    """Write a file whole; two kernels may write at once, and the last one counts."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, fresh = tempfile.mkstemp(dir=path.parent, prefix=".")
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        file.write(content)
+    Path(fresh).replace(path)
+
+
+def write_page(working: Path) -> None:
+    """Write the page of lessons, which JupyterLab opens first."""
+    course = of_course(working)
+    dates = any(lesson.due for lesson in course)
+    rows = ["| lesson | exercises right | points |", "|---|---|---|"]
+    if dates:
+        rows = [f"{row} {cell} |" for row, cell in zip(rows, ("due", "---"), strict=True)]
+    for lesson in course:
+        row = f"| {lesson.link} | {lesson.of_exercises} | {lesson.of_points}{lesson.by_hand} |"
+        rows.append(f"{row} {lesson.due} |" if dates else row)
+    if newer := [lesson.lesson for lesson in course if lesson.newer]:
+        rows += ["", f"**There are new versions of {', '.join(newer)}.** To get them, see below."]
+    put(working / PAGE, TEXT.format(now="\n\n".join(_now(course)), rows="\n".join(rows)))
+
+
+def _now(course: list[Standing]) -> list[str]:
+    """Where to go on: in the lesson whose rubric ran last, or in the first one that is open."""
+    last = max(course, key=lambda lesson: lesson.tried, default=None)
+    if last is None or not last.tried:
+        return [f"**Begin with** {lesson.link}." for lesson in course[:1]]
+    if last.next:
+        return [f"**Continue where you left off:** {last.link}, exercise `{last.next}`."]
+    said = [f"**Every exercise of {last.title} is right.** {how_to_submit(last.lesson)}"]
+    return said + [f"**Go on with** {lesson.link}." for lesson in following(course, last.lesson)]
+
+
+def how_to_submit(lesson: str) -> str:
+    return f"To submit it, run `autograde submit {lesson}` in a terminal."
+
+
+def following(course: list[Standing], lesson: str) -> list[Standing]:
+    """Return the lesson to go on with: the next one that is not solved, if there is one."""
+    names = [each.lesson for each in course]
+    place = names.index(lesson) if lesson in names else 0
+    return [each for each in course[place + 1 :] + course[:place] if each.next][:1]

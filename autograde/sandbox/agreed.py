@@ -1,0 +1,27 @@
+"""What the grader and the processes behind the wall agree on; it imports on every system."""
+
+from dataclasses import dataclass
+
+HOME = "/home/student"
+SOCKETS = "/ipc"
+MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
+"""Processors that the filter of system calls knows: its column of numbers, its architecture."""
+MEMORY, PROCESSOR, CELL = "memory", "processor time", "processor time of a cell"
+NEXT_CELL = 0
+"""An order beside the numbers of signals: another cell begins."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one kernel may use, all its processes together where nothing else is said.
+
+    A cell that uses more than `cell_cpu_seconds` of processor time is interrupted.
+    """
+
+    memory_bytes: int = 2 * 2**30
+    cpu_seconds: int = 300
+    cell_cpu_seconds: int = 60
+    processes: int = 128
+    scratch_bytes: int = 256 * 2**20
+    files_a_process: int = 256
+    address_bytes_a_process: int = 6 * 2**30

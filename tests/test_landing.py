@@ -1,0 +1,95 @@
+"""The page of lessons: progress, where to go on, what is due, and how to submit."""
+
+from pathlib import Path
+
+import pytest
+from conftest import HERE, run
+from working_copy import LESSON, make_project
+
+from autograde.course import CourseError, lessons
+from autograde.notebook import standing
+from autograde.notebook.practice import _so_far
+from autograde.progress import PAGE, following, of_course
+from autograde.workspace.project import Project
+from autograde.workspace.update import prepare
+
+WRITTEN = "06_multi_head"
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    """Three lessons; this process is the kernel of the first."""
+    project = make_project(tmp_path, (LESSON, "03_inf_mask", WRITTEN))
+    monkeypatch.chdir(project.work / LESSON)
+    monkeypatch.setattr(standing, "_here", {})
+    return project
+
+
+def page(project: Project) -> str:
+    return (project.work / PAGE).read_text(encoding="utf-8")
+
+
+def solve(project: Project) -> None:
+    for exercise in lessons(HERE)[LESSON].exercises:
+        standing.remember(exercise.name, exercise.points)
+
+
+def test_a_new_student_begins_with_the_first_lesson(project: Project) -> None:
+    assert "**Begin with** [02 The causal mask" in page(project)
+    assert "due" not in page(project)
+
+
+def test_it_counts_what_was_solved_and_says_where_to_go_on(project: Project) -> None:
+    first, second, *_ = lessons(HERE)[LESSON].exercises
+    standing.remember(first.name, first.points)
+    assert f"/causal_mask.ipynb) | 1 of 6 | {first.points:g} of 14 |" in page(project)
+    assert f"/causal_mask.ipynb), exercise `{second.name}`." in page(project)
+
+
+def test_points_for_words_are_counted_and_said_to_wait(project: Project) -> None:
+    lesson = lessons(HERE)[WRITTEN]
+    by_hand = sum(each.points for each in lesson.written)
+    row = (
+        f"| 0 of {len(lesson.exercises)} | 0 of {lesson.points:g} (your teacher marks {by_hand:g} "
+    )
+    assert by_hand
+    assert row in page(project)
+
+
+def test_after_the_last_exercise_it_says_how_to_submit_and_what_is_next(project: Project) -> None:
+    solve(project)
+    assert f"run `autograde submit {LESSON}` in a terminal" in page(project)
+    assert "**Go on with** [03 " in page(project)
+    said = _so_far(lessons(HERE)[LESSON].exercises[-1].name)
+    assert "6 of 6 exercises right, 14 of 14 points" in said
+    assert f"run `autograde submit {LESSON}` in a terminal" in said
+    assert "Then go on with 03 " in said
+
+
+def test_an_earlier_lesson_that_is_open_comes_after_the_later_ones(project: Project) -> None:
+    solve(project)
+    course = of_course(project.work)
+    assert [each.lesson for each in following(course, WRITTEN)] == ["03_inf_mask"]
+
+
+def test_what_is_due_is_shown(project: Project) -> None:
+    (project.root / "due.toml").write_text(f"{LESSON} = 2026-12-01T23:59:00\n")
+    prepare(project)
+    assert "| lesson | exercises right | points | due |" in page(project)
+    assert "| 0 of 14 | 2026-12-01 23:59 |" in page(project)
+
+
+@pytest.mark.parametrize("text", ["not toml", "02_causal_mask = 'soon'"])
+def test_dates_that_cannot_be_read_are_named(project: Project, text: str) -> None:
+    (project.root / "due.toml").write_text(text)
+    with pytest.raises(CourseError, match=r"due\.toml"):
+        prepare(project)
+
+
+def test_newer_lessons_are_named_on_the_page(project: Project) -> None:
+    released = project.released()[0]
+    released.write_text(released.read_text(encoding="utf-8") + "\n", encoding="utf-8")
+    assert prepare(project) == [LESSON]
+    assert f"There are new versions of {LESSON}." in page(project)
+    run(project.root, "update")
+    assert "There are new" not in page(project)

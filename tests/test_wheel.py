@@ -1,0 +1,144 @@
+"""The wheel that a student installs, and the student's part where modules of Linux are missing."""
+
+import os
+import site
+import subprocess
+import sys
+import venv
+import zipfile
+from pathlib import Path
+
+import nbformat
+import pytest
+from conftest import HERE, run
+from working_copy import LESSON, NOTEBOOK, answers
+
+from autograde.course import lessons
+from autograde.progress import PAGE, PRACTICE_FILE
+
+EXECUTE = """
+import sys, nbformat
+from nbclient import NotebookClient
+nb = nbformat.read(sys.argv[1], as_version=4)
+NotebookClient(nb, resources={"metadata": {"path": sys.argv[1].rpartition("/")[0]}}).execute()
+nbformat.write(nb, sys.argv[1])
+"""
+OF_LINUX = ("fcntl", "resource", "pwd", "grp", "termios")
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel of `make dist`: made from what `autograde release` writes."""
+    folder = tmp_path_factory.mktemp("dist")
+    released = run(HERE, "release", str(folder / "release"))
+    assert released.exit_code == 0, released.output
+    pip = [sys.executable, "-m", "pip", "wheel", "-qq", "--no-deps", "--no-build-isolation"]
+    subprocess.run([*pip, "--wheel-dir", folder, folder / "release"], check=True)
+    (found,) = folder.glob("*.whl")
+    return found
+
+
+@pytest.fixture(scope="module")
+def laptop(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A fresh environment with the wheel; only its dependencies are borrowed from this one."""
+    folder = tmp_path_factory.mktemp("laptop")
+    venv.create(folder / "env", with_pip=False)
+    (packages,) = (folder / "env").glob("lib/*/site-packages")
+    packages.joinpath("borrowed.pth").write_text("\n".join(site.getsitepackages()))
+    pip = [sys.executable, "-m", "pip", "--python", str(folder / "env" / "bin" / "python")]
+    subprocess.run([*pip, "install", "-qq", "--no-deps", "--no-index", str(wheel)], check=True)
+    (folder / "home").mkdir()
+    return folder
+
+
+def of_laptop(folder: Path) -> dict[str, str]:
+    """Its environment variables: of this checkout nothing is left."""
+    ours = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    return {**ours, "HOME": str(folder / "home"), "JUPYTER_RUNTIME_DIR": str(folder / "runtime")}
+
+
+def on(folder: Path, *command: str) -> str:
+    """What a command of the laptop's environment says."""
+    done = subprocess.run(
+        [folder / "env" / "bin" / command[0], *command[1:]],
+        cwd=folder / "home", env=of_laptop(folder), capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_wheel_holds_the_lessons_and_no_answers(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        found = {name for name in archive.namelist() if name.startswith("autograde/lessons/")}
+        texts = {name: archive.read(name).decode() for name in found if name.endswith(".ipynb")}
+        named = "\n".join(archive.namelist())
+    wanted = set()
+    for lesson in lessons(HERE).values():
+        wanted |= {f"{lesson.name}/{name}" for name in (f"{lesson.notebook}.ipynb", PRACTICE_FILE)}
+    assert found == {f"autograde/lessons/{name}" for name in wanted}
+    for name, text in texts.items():
+        assert "raise NotImplementedError()" in text, name
+        assert "BEGIN SOLUTION" not in text, name
+    for hidden in ("solutions", "source/", "curriculum.toml", "variants/0", "secret"):
+        assert hidden not in named
+
+
+def test_a_student_with_nothing_but_the_wheel_solves_an_exercise(laptop: Path) -> None:
+    where = on(laptop, "python", "-c", "import autograde; print(autograde.__file__)")
+    assert where.startswith(str(laptop / "env"))
+    on(laptop, "autograde", "lab", "--version")  # makes the working copy and starts no server
+    work = laptop / "home" / "attention-notebooks" / "work"
+    row = f"]({LESSON}/{NOTEBOOK}.ipynb) | 0 of 6 | 0 of 14 |"
+    assert row in (work / PAGE).read_text()
+    notebook = work / LESSON / f"{NOTEBOOK}.ipynb"
+    nb = nbformat.read(notebook, as_version=4)
+    wanted = ("setup", "apply_mask", "test_apply_mask")
+    nb.cells = [cell for cell in nb.cells if cell.id in wanted]
+    nb.cells[1].source = answers()["apply_mask"]
+    nb.cells.append(nbformat.v4.new_code_cell("import autograde; autograde.__file__"))
+    nbformat.write(nb, notebook)
+    on(laptop, "python", "-c", EXECUTE, str(notebook))
+    nb = nbformat.read(notebook, as_version=4)
+    panel = nb.cells[2].outputs[0].data["text/plain"]
+    assert panel.startswith("apply_mask: 2 of 2 points")
+    assert str(laptop / "env") in nb.cells[3].outputs[0].data["text/plain"]
+    said = on(laptop, "autograde", "progress")
+    assert f"{LESSON}: 1 of 6 exercises right, 2 of 14 points" in said
+    assert "**Continue where you left off:** [02 The" in (work / PAGE).read_text()
+
+
+def without_modules_of_linux(code: str, *arguments: str) -> str:
+    """What Python code says where these modules cannot be imported."""
+    modules = "; ".join(f"sys.modules[{name!r}] = None" for name in OF_LINUX)
+    done = subprocess.run(
+        [sys.executable, "-c", f"import sys; {modules}; {code}", *arguments],
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_students_part_imports_on_every_system() -> None:
+    rooms = ("workspace", "notebook", "rubric")
+    files = [path for room in rooms for path in (HERE / "autograde" / room).rglob("[!_]*.py")]
+    names = [".".join(path.relative_to(HERE).with_suffix("").parts) for path in files]
+    assert "autograde.workspace.alone" in names
+    without_modules_of_linux(f"import autograde.cli, {', '.join(names)}")
+
+
+@pytest.mark.parametrize("command", [["grade"], ["grade", "--no-wall"]])
+def test_grading_a_class_says_in_a_sentence_that_it_needs_linux(
+    command: list[str], course: Path
+) -> None:
+    code = (
+        "import os; os.chdir(sys.argv.pop(1))\n"
+        "from click.testing import CliRunner; from autograde.cli import main\n"
+        "import autograde.terminal; sys.platform = 'darwin'\n"
+        "done = CliRunner().invoke(main, sys.argv[1:]); print(done.exit_code, done.output)"
+    )
+    (course / "submitted" / "ada" / LESSON).mkdir(parents=True)
+    said = without_modules_of_linux(code, str(course), *command)
+    assert said.startswith("1 ")
+    assert "need" in said
+    assert "Linux" in said
+    assert "Traceback" not in said
