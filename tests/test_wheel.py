@@ -2,6 +2,7 @@
 
 import os
 import site
+import socket
 import subprocess
 import sys
 import venv
@@ -15,6 +16,7 @@ from working_copy import LESSON, NOTEBOOK, answers
 
 from autograde.course import lessons
 from autograde.progress import PAGE, PRACTICE_FILE
+from autograde.sandbox.private import open_manager
 
 EXECUTE = """
 import sys, nbformat
@@ -142,3 +144,11 @@ def test_grading_a_class_says_in_a_sentence_that_it_needs_linux(
     assert "need" in said
     assert "Linux" in said
     assert "Traceback" not in said
+
+
+def test_where_there_are_no_sockets_in_files_a_kernel_listens_on_the_network(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    assert open_manager(tmp_path).transport == "ipc"
+    monkeypatch.delattr(socket, "AF_UNIX")
+    assert open_manager(tmp_path).transport == "tcp"

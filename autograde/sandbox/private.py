@@ -1,5 +1,6 @@
 """One kernel for one notebook, reached through files in a folder of its own, not by network."""
 
+import socket
 from pathlib import Path
 
 from jupyter_client.kernelspec import KernelSpec
@@ -28,6 +29,8 @@ def walled_manager(
 
 def open_manager(folder: Path) -> AsyncKernelManager:
     """A manager for one kernel without a wall, whose sockets lie in `folder`, a short path."""
+    if not hasattr(socket, "AF_UNIX"):  # Windows
+        return AsyncKernelManager(kernel_name=KERNEL)
     return AsyncKernelManager(kernel_name=KERNEL, transport="ipc", ip=str(folder / "k"))
 
 
