@@ -2,6 +2,7 @@
 
 import os
 import site
+import socket
 import subprocess
 import sys
 import venv
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from autograde.sandbox.provisioner import open_manager
 from conftest import HERE, run
 from working_copy import LESSON, NOTEBOOK, answers
 
@@ -142,3 +144,11 @@ def test_grading_a_class_says_in_a_sentence_that_it_needs_linux(
     assert "need" in said
     assert "Linux" in said
     assert "Traceback" not in said
+
+
+def test_where_there_are_no_sockets_in_files_a_kernel_listens_on_the_network(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    assert open_manager(tmp_path).transport == "ipc"
+    monkeypatch.delattr(socket, "AF_UNIX")
+    assert open_manager(tmp_path).transport == "tcp"

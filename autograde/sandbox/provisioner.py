@@ -46,6 +46,8 @@ def walled_manager(
 
 def open_manager(folder: Path) -> AsyncKernelManager:
     """Return a manager for one kernel without a wall; its sockets lie in `folder`, a short path."""
+    if not hasattr(socket, "AF_UNIX"):  # Windows
+        return AsyncKernelManager(kernel_name=UNWALLED)
     return AsyncKernelManager(kernel_name=UNWALLED, transport="ipc", ip=str(folder / "k"))
 
 
