@@ -177,7 +177,7 @@ def grade(
 @click.argument("lesson")
 @click.argument("options", nargs=-1, type=click.UNPROCESSED)
 def mark(lesson: str, options: tuple[str, ...]) -> None:
-    """Mark a lesson's answers in words, question by question.
+    """Mark answers in words by question.
 
     OPTIONS are passed on to the Jupyter server.
     """
