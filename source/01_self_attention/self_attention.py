@@ -14,7 +14,7 @@
 # # Self-attention: from dot products to a trainable layer
 #
 # A *bat* in a cave is an animal. It sleeps, it eats. A *bat* in a gym is a piece of wood. It falls, it breaks.
-# The word is the same, so you take the difference from another word of the sentence, and you know which one.
+# The word is the same; it is another word of the sentence that tells you which bat is meant.
 # **Self-attention** is the part of a language model that does this. In this lesson you build it from dot products,
 # turn it into a PyTorch layer, and in the end run a layer of a trained model with your own code.
 #
@@ -136,7 +136,7 @@ show(
 )
 
 # %% [markdown]
-# Trained, the head picks out *barn*, *gym* or *shop* from eleven words. The *cave* it ignores: there the weight is spread over
+# Trained, the head picks out *barn*, *gym* or *shop* from eleven words. It ignores the *cave*: there the weight is spread over
 # other words.
 #
 # A picture like this is suggestive, but it does not prove that the model uses what the head sees. So switch the head off, and as a
@@ -164,7 +164,7 @@ told = stories(200, seed=7)
 found = {name: jobs(some, told)["bat: its place"] for name, some in {"trained": model, "not trained": new_model()}.items()}
 for name, weights in found.items():
     print(f"{name:>12}: mean weight of bat on its place {weights['own'][LAYER, HEAD]:.2f}")
-print(f" all alike: {weights['uniform']:.2f}")
+print(f"     uniform: {weights['uniform']:.2f}")
 
 # %% [markdown]
 # How can a head find the one word that matters? That is the rest of this lesson.
@@ -545,8 +545,9 @@ show(
 )
 
 # %% [markdown]
-# For the first hundred steps there is nothing to see. Then the model without the scale falls behind. By how much depends on the random start: with another seed the gap was half as wide. With
-# four heads of 12 numbers each, we could measure no difference: the root of 12 is only 3.5, that of 256 is 16.
+# For the first hundred steps there is nothing to see. Then the model without the scale falls behind. By how much depends on the random start: with
+# two other seeds the gap was 0.04 and 0.01. With four heads of 12 numbers each, the two ended within 0.02 of each other, now the one and now
+# the other ahead: the root of 12 is only 3.5.
 
 # %% [markdown]
 # ### Exercise: `attention_weights` (2 points)
@@ -777,7 +778,7 @@ table(other(inputs), rows=tokens, columns=["0", "1"])
 #
 # So train one. Suppose every word should find the word it belongs to: *Your* its noun *journey*, *journey* its verb *starts*,
 # *starts* its noun *journey*, *with* and *one* their noun *step*, and *step* its number *one*. The context vector of a word should be the
-# input of its partner. We keep the values equal to the inputs, so that one sees what is fetched, and train `W_query` and
+# input of its partner. We keep the values equal to the inputs, so that you can see what is fetched, and train `W_query` and
 # `W_key`.
 
 # %%
@@ -935,7 +936,7 @@ show(
 )
 
 # %% [markdown]
-# That is the figure from the first page, now computed by `attention_scores` and `attention_weights`. The vector of *bat* that goes in is the same in all four
+# That is the figure from part 1, now computed by `attention_scores` and `attention_weights`. The vector of *bat* that goes in is the same in all four
 # sentences. What comes out is not. Here are the distances between the four context vectors of *bat*, and as a baseline those of
 # a head with random weights.
 
@@ -971,7 +972,7 @@ print("sums of the rows:   ", [round(s, 2) for s in wrong.sum(dim=1).tolist()])
 print("sums of the columns:", [round(s, 2) for s in wrong.sum(dim=0).tolist()])
 
 # %% [markdown]
-# **The scale is missing, or it is the wrong number.** On the six made-up tokens one hardly sees it. On the trained head one does.
+# **The scale is missing, or it is the wrong number.** On the six made-up tokens it hardly shows. On the trained head it does.
 # So test attention on inputs that are spread out, as the rubrics here do.
 
 # %% tags=["raises-exception"]

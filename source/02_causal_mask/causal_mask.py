@@ -93,8 +93,8 @@ def scores_of(seed):
 # ## 1 The cheat
 #
 # A language model is trained to predict the next word. Its **loss** at a word is minus the logarithm of the chance that it gave to this word: 0 if it was
-# certain, more the more surprised it was. The course's small language is made by chance, so nobody can always know the next
-# word. How low the mean loss can get is known exactly:
+# certain, more the more surprised it was. The stories of the course's small language are drawn at random, so nobody can
+# always know the next word. How low the mean loss can get is known exactly:
 
 # %%
 print(f"lowest loss of a model that only looks back: {floor():.2f}")
@@ -116,7 +116,7 @@ losses = {"without a mask": list(train(cheat, *pairs(told), steps=250, lr=1e-2))
 beside(my_guess, round(sum(losses["without a mask"][-20:]) / 20, 2))
 
 # %% [markdown]
-# A splendid loss, far below what is possible. Possible for a model that looks back, that is. As a baseline, train the same model with a
+# A splendid loss, far below the lowest that a model can reach by looking back. As a baseline, train the same model with a
 # mask, from the same random start, on the same stories.
 
 # %% tags=["nbval-ignore-output"]
@@ -180,7 +180,7 @@ surprise = nn.functional.cross_entropy(one_pass[:-1], ids[0, 1:], reduction="non
 print(" ".join(f"{word} {loss:.2f}" for word, loss in zip(words[1:], surprise.tolist())))
 
 # %% [markdown]
-# Eighteen words, eighteen losses, one pass. The model is surprised where the story is free (*Tom*, *gym*, *bat*, which question) and not at all where it is not:
+# Eighteen words, eighteen losses, one pass. The model is surprised where the story is free (who it is about, where, what is seen, what is asked) and not at all where it is not:
 # after *is it alive ?* the *no* costs nothing. Training with the true words as input is called **teacher
 # forcing**; a model that writes each word from those before it is **autoregressive**.
 #
@@ -428,7 +428,7 @@ for name, influence in found.items():
     print(f"{name:>13}: {'none above 0.000001' if influence < 1e-6 else f'{influence:.2f}'}")
 
 # %% [markdown]
-# Both halves are right about something. **Without renormalising it leaks. Renormalised, it does not**, and four lines of algebra say
+# Each side has a point. **Without renormalising it leaks. Renormalised, it does not**, and four lines of algebra say
 # why. Let e_j be `exp(score j)`, S their sum over all keys, and V their sum over the visible ones:
 #
 # ```
@@ -497,13 +497,13 @@ errors = {name: [error_at(gap, dtype) for gap in range(120)] for name, dtype in 
 show(
     chart(underflow_chart, errors),
     "Error of the visible weights against the gap, on a logarithmic scale. In float16 it is near 0.0001, rises "
-    "from a gap of about 10, and the weights are nan from 18. In bfloat16 it is near 0.0005 until they are nan from 93. In float32 it stays below "
+    "from a gap of about 10, and the weights are nan from 18. In bfloat16 it is near 0.0005, rises at a gap of about 90, and they are nan from 93. In float32 it stays below "
     "0.000002 up to a gap of about 90, rises steeply, and the weights are nan from 104.",
 )
 
 # %% [markdown]
 # This is not a leak. It is a loss: nothing comes in from the future, but the present goes missing. In pure float16, a gap of 17 is enough to
-# spoil a weight. bfloat16 has the range of float32 and fails almost as late, but it rounds so coarsely that its weights are off by nearly 0.001 at every gap. (Mixed-precision training computes
+# spoil a weight. bfloat16 has the range of float32 and fails almost as late, but it rounds so coarsely that its weights are off by up to 0.001 even at small gaps. (Mixed-precision training computes
 # the softmax in float32 for such reasons.)
 #
 # ### Exercise: `break_tril` (2 points)

@@ -34,9 +34,10 @@
 # | 5 A row with nothing to look at | 10 |
 # | 6 Zeros instead of `nan` | 15 |
 # | 7 What goes wrong in practice, summary | 10 |
+# | together | 80 |
 #
-# *Run cells, solve exercises, and ask `hint`, `why` and `progress()`* as in lesson 01. In every exercise float64 in
-# gives float64 out, gradients pass, and arguments stay as they were. Scores are `(..., n, n)`: the last two
+# *Run cells, solve exercises, and ask `hint`, `why` and `progress()`* as in lesson 01. Where scores go in,
+# float64 gives float64 out, gradients pass, and arguments stay as they were. Scores are `(..., n, n)`: the last two
 # dimensions are queries and keys.
 #
 # *Using Colab or another hosted service?* Get the file `attention_notebooks-….whl` from where you
@@ -118,7 +119,7 @@ for each in words:
 #
 # The folded cell builds the batch and runs the model's two layers step by step, with a mask that you hand it. Real
 # words keep the positions that they have alone. The mask of lesson 02 is all there is: a query does not see the
-# future. The pads it does see.
+# future, but it does see the pads.
 
 # %% jupyter={"source_hidden": true}
 # a batch of stories, and the model's layers with a mask of your own
@@ -198,9 +199,9 @@ show(
 )
 
 # %% [markdown]
-# It now says *no*, and it is sure. The last question mark spends more than half of its weight on tokens that mean
-# nothing. The longest story has no pads, and its answer is as before. Same model, same question, another answer,
-# only because of the stories beside it.
+# It now says *no*, with a probability of 0.92. In the head of the figure, the last question mark spends more than
+# half of its weight on tokens that mean nothing. The second story has pads too and keeps its answer; the third is the
+# longest and has none. Same model, same question, another answer, only because of the stories beside it.
 #
 # The pads have to be hidden. Lesson 02 put zeros into the weights after the softmax, and you have seen where that
 # fails: a hidden key takes nearly the whole of a row, and what is left for the visible ones underflows. A hidden
@@ -513,13 +514,15 @@ say(ruined)
 
 # %%
 print("softmax of three -inf:", torch.softmax(torch.full((3,), float("-inf")), dim=-1).tolist())
+print("a score of nan, plus -inf:", float("nan") + float("-inf"))
 print("a weight of 0, times a value of nan:", 0.0 * float("nan"))
 
 # %% [markdown]
-# In layer 1 the pad's row becomes `nan`, and so does its vector. In layer 2 that vector is one of the values.
-# Everyone multiplies it by a weight of 0, and **0 · nan is nan**. One row, one layer later, is the whole story.
+# In layer 1 the pad's row becomes `nan`, and so does its vector. In layer 2 that vector makes a key and a value.
+# The scores at this key are `nan`, and adding -inf does not help. Where a score is *replaced* by -inf the weight
+# is 0, but the value is multiplied by it, and **0 · nan is nan**. One row, one layer later, is the whole story.
 #
-# Training is hit as well, and backwards. Below, row 0 is hidden altogether, and the loss is one weight of row 1, so
+# Training is hit too, on the way back. Below, row 0 is hidden altogether, and the loss is one weight of row 1, so
 # nothing of row 0 is in it. There are two ways to hide: *add* a tensor of 0 and -inf, as the cell in part 1 does, or
 # *fill* the scores, as you do.
 
@@ -810,8 +813,8 @@ print("nn.MultiheadAttention, True at key 0: the weights are       ", [round(w, 
 #   Without the first, an answer depends on the other sentences in the batch.
 # - A row with **everything hidden** is `nan`. 0 · nan is `nan`, so it spreads to every token in the next layer, and
 #   to every parameter in training, even when the loss leaves that row out.
-# - A **finite fill** must be the lowest number of its type. It avoids the `nan`, but a row with everything hidden
-#   then attends to everything.
+# - A **finite fill** must lie far below every visible score, as the lowest number of the type does. It avoids the
+#   `nan`, but a row with everything hidden then attends to everything.
 # - A guard makes the one case right that it is for, and leaves every other failure visible.
 #
 # **A loose end.** With the right mask the model reads thousands of stories at once. What if it has only a hundred?

@@ -159,11 +159,12 @@ def changes_the_future(value: Plain, before: Plain) -> list[Reading]:
     new, n = drawn[-1], drawn[-1].numel()
     old = float(torch.isin(new.abs(), given.abs()).double().mean())
     spread = log(max(float(new.std()), 1e-9) / sqrt(5))
+    repeated = "many of the new future scores are equal, so they are not random"
     told = f"the new future scores have a standard deviation of {float(new.std()):.2g}"
     return [
         Reading("the change", past, 0, 1e-6, "scores on or below the diagonal are changed"),
-        Reading("the share of future scores taken from the old ones", old, 0, 0.005),
-        Reading("the share of new ones that repeat another", 1 - len(new.unique()) / n, 0, 0.05),
+        Reading("the old ones", old, 0, 0.005, "some of the new future scores are old ones"),
+        Reading("the repeats", 1 - len(new.unique()) / n, 0, 0.05, repeated),
         Reading("the spread", spread, 0, log(10 / sqrt(5)) * 1.05, told),
     ]
 

@@ -26,8 +26,10 @@ def steep(scores: Tensor) -> Tensor:
 def moving_by(change: Tensor, scores: Tensor) -> Callable[[Tensor], Tensor]:
     """Return a function of scores (n, n) whose weights move by `change` once the scores differ."""
 
+    before = scores.clone()  # an answer may change the scores themselves
+
     def weights(given: Tensor) -> Tensor:
-        return 8 + change * (given != scores).any()
+        return 8 + change * (given != before).any()
 
     return weights
 
