@@ -11,12 +11,12 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from autograde.sandbox.provisioner import open_manager
 from conftest import HERE, run
 from working_copy import LESSON, NOTEBOOK, answers
 
 from autograde.course import lessons
 from autograde.progress import PAGE, PRACTICE_FILE
+from autograde.sandbox.provisioner import open_manager
 
 EXECUTE = """
 import sys, nbformat
