@@ -51,7 +51,7 @@ class Call:
     def alike(self, got: Outcome, known: Outcome, tolerance: float) -> bool:
         """Return whether two wrong outcomes are the same mistake."""
         if got.error is not None or known.error is not None:
-            return got.error == known.error and got.message == known.message
+            return _same_error(got, known)
         return apart(got.value, known.value).distance <= max(tolerance, 1e-6)
 
     def telling(self, outcome: Outcome) -> bool:
@@ -171,7 +171,7 @@ class Checked(Call):
 
     def alike(self, got: Outcome, known: Outcome, tolerance: float) -> bool:
         if got.error is not None or known.error is not None:
-            return got.error == known.error and got.message == known.message
+            return _same_error(got, known)
         return len(got.value) == len(known.value) and all(
             a == b or abs(a - b) <= limit or (isnan(a) and isnan(b))
             for (_, a, _, limit, _), (_, b, _, _, _) in zip(got.value, known.value, strict=True)
@@ -179,6 +179,11 @@ class Checked(Call):
 
     def telling(self, outcome: Outcome) -> bool:
         return False
+
+
+def _same_error(got: Outcome, known: Outcome) -> bool:
+    """Return whether two calls raised alike; the message of a refusal is the author's own."""
+    return got.error == known.error and (got.refused or got.message == known.message)
 
 
 def _manner(value: Plain) -> Plain:
