@@ -105,3 +105,15 @@ def test_an_error_on_one_line_says_little_when_others_of_its_kind_are_wrong_too(
 
     assert named(fails_on_batches, fails_on_batches) == ["fails_on_batches"]
     assert named(another, fails_on_batches) == []
+
+
+def test_what_a_wrong_refusal_says_does_not_matter() -> None:
+    def known(x: Tensor, d_k: float) -> Tensor:
+        return right(x, d_k) if d_k else x.view(-1, 7)
+
+    def mine(x: Tensor, d_k: float) -> Tensor:
+        if not d_k:
+            raise RuntimeError("d_k is 0")
+        return right(x, d_k)
+
+    assert named(mine, known) == ["known"]
