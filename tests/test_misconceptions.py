@@ -157,3 +157,15 @@ def test_nan_alone_says_little() -> None:
     for sizes, beliefs in (((3,), ["three"]), ((2, 3), [])):
         verdict = judge(record(gradients, nan_for(*sizes)), key, trusted=True)
         assert [belief.name for belief in verdict.beliefs] == beliefs
+
+
+def test_what_a_wrong_refusal_says_does_not_matter() -> None:
+    def known(x: Tensor, d_k: float) -> Tensor:
+        return right(x, d_k) if d_k else x.view(-1, 7)
+
+    def mine(x: Tensor, d_k: float) -> Tensor:
+        if not d_k:
+            raise RuntimeError("d_k is 0")
+        return right(x, d_k)
+
+    assert named(mine, known) == ["known"]

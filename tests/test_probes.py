@@ -253,7 +253,7 @@ def test_modules_come_in_an_order_that_the_seed_draws() -> None:
 def _shuffled(answer: Callable[..., Any]) -> None:
     @rubric("it")
     def _(r: Any) -> None:
-        r.each("all", answer, *r.modules(r.normal(2, 5, 4), *r.examples.OTHERS))
+        r.each("all", answer, *r.modules(r.normal(2, 5, 4), *r.examples.LAYERS))
 
 
 def test_a_changed_argument_spoils_no_other_call() -> None:

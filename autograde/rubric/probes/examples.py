@@ -57,6 +57,37 @@ class Attention(nn.Module):
         return context
 
 
+class OneMaximum(Attention):
+    """Causal attention whose softmax subtracts one maximum for all scores: only rounding moves."""
+
+    def __init__(self, d: int) -> None:
+        super().__init__(d, "causal")
+
+    def forward(self, x: Tensor) -> Tensor:
+        scores = self.W_query(x) @ self.W_key(x).mT / sqrt(x.shape[-1])  # (b, n, n)
+        exponentials = (scores - scores.amax()).exp().tril()
+        weights = exponentials / exponentials.sum(dim=-1, keepdim=True)
+        context: Tensor = weights @ self.W_value(x)  # (b, n, d)
+        return context
+
+
+class Quiet(Attention):
+    """Attention without a mask whose outputs are a millionth of the usual size."""
+
+    def __init__(self, d: int) -> None:
+        super().__init__(d, "none")
+
+    def forward(self, x: Tensor) -> Tensor:
+        return 1e-6 * super().forward(x)
+
+
+def half_in_training(d: int) -> nn.Module:
+    """Return a recurrent layer in training mode with a part that is in eval()."""
+    layer = Recurrent(d, both=False)
+    layer.gru.eval()
+    return layer
+
+
 class Convolution(nn.Module):
     """A convolution over three tokens (b, n, d) -> (b, n, d), shifted into the past or centred."""
 
@@ -174,6 +205,9 @@ MODULES: dict[str, Callable[..., nn.Module]] = {
     "causal convolution": lambda d: Convolution(d, causal=True),
     "centred convolution": lambda d: Convolution(d, causal=False),
     "recurrent": lambda d: Recurrent(d, both=False),
+    "recurrent, half in training": half_in_training,
+    "one maximum for all scores": OneMaximum,
+    "small outputs, no mask": Quiet,
     "recurrent in both directions": lambda d: Recurrent(d, both=True),
     "one glance": OneGlance,
     "sentences mixed": lambda d: Mixed(d, later=False),
@@ -182,13 +216,11 @@ MODULES: dict[str, Callable[..., nn.Module]] = {
     "looks ahead in eval()": lambda d: TrainingOnly(d, training=False),
 }
 
-ATTENTION = (
+LAYERS = (
     "causal attention",
     "attention without a mask",
     "mask after softmax",
     "attention to the future",
-)
-OTHERS = (
     "causal convolution",
     "centred convolution",
     "recurrent",
