@@ -125,12 +125,16 @@ class CopyProbe(Probe):
         then: str = "",
     ) -> None:
         weights = self.source.drawn(line, inputs[0].dtype, **_known(self.source, sizes))
+        cases = [(weights, x) for x in inputs]
+        self.r.record(line, "call", run, cases, self._typed(sizes, then))
+
+    def _typed(self, sizes: Mapping[str, Any], then: str) -> str:
+        """Return the copy as one would type it, and what is done with the target then."""
         made = [layer.typed(**_known(layer, sizes)) for layer in self.layers]
         place = 1 - self.layers.index(self.source)
         target = parameter_names(self.answer, 2)[place]
         made[place] = f"{target} := {made[place]}"
-        typed = f"{self.answer.__name__}({', '.join(made)}); {target}{then}"
-        self.r.record(line, "call", run, [(weights, x) for x in inputs], typed)
+        return f"{self.answer.__name__}({', '.join(made)}); {target}{then}"
 
 
 def _known(layer: LayerProbe, sizes: Mapping[str, Any]) -> dict[str, Any]:
@@ -148,6 +152,10 @@ class ConversionProbe(CopyProbe):
             kind = type(made).__name__
             raise ContractBroken(f"a {kind} came back, expected an nn.MultiheadAttention")
         return source, _Causal(made)
+
+    def _typed(self, sizes: Mapping[str, Any], then: str) -> str:
+        called = ".eval()(x, x, x, attn_mask=future)[0]" if then else ""
+        return f"{self.answer.__name__}({self.source.typed(**sizes)}){called}"
 
 
 class _Causal(nn.Module):
