@@ -47,6 +47,7 @@
 import math
 import os
 import time
+from textwrap import fill
 
 import matplotlib.pyplot as plt
 import torch
@@ -73,7 +74,7 @@ device = torch.device(os.environ.get("AUTOGRADE_DEVICE", "cpu"))
 model = course_model()
 torch.manual_seed(1)
 for name, one in {"before training": new_model().eval(), "trained": model}.items():
-    print(f"{name:>15}:", " ".join(write(one, begin("Anna has a ball . Tom has two"))[1:24]), "…")
+    print(f"{name:>15}:", " ".join(write(one, begin("Anna has a ball . Tom has two"))[1:17]), "…")
 
 # %% [markdown]
 # Where are its numbers? You know one kind of part. Here are all of them.
@@ -434,7 +435,7 @@ def story_from(model, text, longest=44):
 
 
 for text in ["Anna has a ball . Tom has", "Mia is in the cave . she sees a bat", "Mia is in the shop . she sees a bat"]:
-    print(story_from(yours, text), "\n")
+    print(fill(story_from(yours, text), 96), "\n")
 
 # %% [markdown]
 # ## 6 Learning
@@ -620,7 +621,7 @@ show(
 # %% tags=["raises-exception", "nbval-ignore-output"]
 # demonstration: stories written before, during and after
 for step in (0, 100, 300, STEPS):
-    print(f"after {step} steps:\n   {samples[step]}\n")
+    print(fill(f"after {step} steps: {samples[step]}", 96, subsequent_indent="   "), "\n")
 
 # %% [markdown]
 # In this run the frequent words come first, then the shape of the sentences, then *who*. The stories after 600 steps read well, and yet little more than half of the
@@ -662,8 +663,8 @@ for name, one in {"yours": student, "the course's": model, "the course's with on
 #
 # ## 8 Open it
 #
-# Which head of the course's model does what? (To open your own instead, set `opened = new_model().eval()` and `copy_weights(student, opened)`.) Each story comes with the right answer to that: *she* should look at *her own* thing, `she's` at her own place, a *bat* at the room it is in. The left map shows the mean weight on the
-# right word over 150 stories, for each of the eight heads. The middle one shows the weight on the *other* person's word, where there is one. On the right is what is lost: the questions
+# Which head of the course's model does what? (To open your own instead, set `opened = new_model().eval()` and `copy_weights(student, opened)`.) Each story comes with the right answer to that: *she* should look at *her own* thing, `she's` at her own place, a *bat* at the room it is in. The first map shows the mean weight on the
+# right word over 150 stories, for each of the eight heads. The second shows the weight on the *other* person's word, where there is one. The third shows what is lost: the questions
 # that are still answered correctly when this one head passes on nothing.
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception", "nbval-ignore-output"]
@@ -681,10 +682,11 @@ show(
         heatmap(own, twofold, heads, title="Weight on the right word", row_name="", column_name="head", limits=(0, 1), bar=False),
         heatmap(other, [""] * len(twofold), heads, title="… on the other person's", row_name="", column_name="head", limits=(0, 1), bar=False),
         heatmap(left, kinds, heads, title="Right answers without this head", row_name="", column_name="head switched off", limits=(0, 1)),
-        size=(17, 4.6),
+        size=(11, 9),
+        in_a_row=2,
     ),
-    "Three maps with the eight heads as columns. Left, the weight on the right word: 0.8 for she in heads 2.1 and 2.2, 0.62 for she's in 2.4. Middle, on the other "
-    "person's word: below 0.1 in those heads; 1.2 and 1.3 look at both people. Right: without 2.4 half of the where questions fail, without 1.4 most who questions, "
+    "Three maps with the eight heads as columns. First, the weight on the right word: 0.8 for she in heads 2.1 and 2.2, 0.62 for she's in 2.4. Second, on the other "
+    "person's word: below 0.1 in those heads; 1.2 and 1.3 look at both people. Third: without 2.4 half of the where questions fail, without 1.4 most who questions, "
     "without 2.1 more than half of the what questions. Most other shares stay near 1.",
 )
 
@@ -747,7 +749,7 @@ broken = [words for words in own_stories if not is_grammatical(words)]
 print(f"{len(broken)} of {len(own_stories)} stories break a rule\n")
 for words in broken[:4]:
     first = next(t for t in range(len(words)) if not is_grammatical(words[: t + 1]))
-    print(" ".join([*words[:first], "▸", *words[first:]]), "\n")
+    print(fill(" ".join([*words[:first], "▸", *words[first:]]), 96), "\n")
 
 # %% [markdown]
 # ## 9 What goes wrong in practice

@@ -45,6 +45,7 @@
 import math
 import os
 import time
+from textwrap import fill
 
 import matplotlib.pyplot as plt
 import torch
@@ -104,7 +105,7 @@ def write_from_the_start(model, words):
 
 beginning = begin("Anna has a ball .")
 story, read = write_from_the_start(model, beginning)
-print(" ".join(story))
+print(fill(" ".join(story), 96))
 
 # %% [markdown]
 # **Predict, then run.** The beginning has 6 words, counting the `<end>` in front. How many words did the model read in all, from the first step
@@ -469,7 +470,7 @@ def write_with_cache(model, words):
 
 
 again, read_now = write_with_cache(yours, beginning)
-print(" ".join(again))
+print(fill(" ".join(again), 96))
 print("the same story, to the last word:", again == story)
 print(f"words read: {sum(read)} without a cache, {sum(read_now)} with it")
 
