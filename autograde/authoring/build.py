@@ -14,6 +14,7 @@ from autograde.course import Lesson
 from autograde.course_config import convert, course_config
 from autograde.progress import PRACTICE_FILE
 from autograde.rubric.recording import FIGURE_MIME
+from autograde.versions import keep
 
 KEEP = "autograde.authoring.build_steps.KeepVersion"
 
@@ -41,9 +42,11 @@ SLOW = {
 
 
 def adopt(lesson: Lesson) -> None:
-    """Make a lesson that is built already known to this course's gradebook, as `build` does."""
+    """Make a lesson that is built already known to this course, as `build` does."""
     with TemporaryDirectory() as folder:  # what it generates is there already
         generate(lesson, Path(folder))
+    released = NotebookNode(nbformat.read(lesson.released_notebook, as_version=4))
+    keep(lesson, released, lesson.practice_file.read_bytes())
 
 
 def generate(lesson: Lesson, folder: Path) -> None:
