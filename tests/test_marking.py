@@ -245,6 +245,7 @@ def test_formgrader_gets_a_link() -> None:
     environment = Environment(  # noqa: S701 (nbgrader's own does not escape, either)
         loader=DictLoader({"gradebook_assignments.tpl": "{% block messages %}{% endblock %}"})
     )
-    asyncio.run(_started(environment))
+    with ThreadPoolExecutor(1) as thread:  # the browser's tests have a loop in this one
+        thread.submit(asyncio.run, _started(environment)).result()
     said = environment.get_template("gradebook_assignments.tpl").render(base_url="/x")
     assert '<a href="/x/marking"' in said
