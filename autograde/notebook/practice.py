@@ -139,7 +139,7 @@ def _count(verdict: Verdict) -> str:
     if not verdict.attempted:
         return "not written yet"
     wrong = sum(not line.passed for line in verdict.lines)
-    return f"{wrong} of {len(verdict.lines)} lines wrong; run the rubric cell to see which"
+    return f"{wrong} of {len(verdict.lines)} lines wrong; the rubric cell shows which"
 
 
 def _next_steps(verdict: Verdict, *, named: bool) -> list[str]:
@@ -151,7 +151,7 @@ def _next_steps(verdict: Verdict, *, named: bool) -> list[str]:
     if verdict.beliefs and not named:
         said.append("Ask `why()` for what may be behind it, `hint()` for a hint.")
     else:
-        said.append("Ask `hint()` for a hint.")
+        said.append(f"Ask `hint()` for {'another' if verdict.beliefs else 'a'} hint.")
     return said
 
 
