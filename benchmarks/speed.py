@@ -31,6 +31,7 @@ from autograde.authoring.sources import source_notebook
 from autograde.authoring.variants import read_variants
 from autograde.course import Lesson, choose
 from autograde.course_config import CONFIG
+from autograde.grading.feedback import MARK_SCHEME
 from autograde.progress import PRACTICE_FILE
 from autograde.sandbox.wall import missing
 
@@ -97,7 +98,10 @@ def make_plain_course(lessons: list[Lesson], root: Path) -> None:
     for lesson in lessons:
         source = root / "source" / lesson.name
         source.mkdir(parents=True)
-        nbformat.write(source_notebook(lesson), source / f"{lesson.notebook}.ipynb")
+        nb = source_notebook(lesson)
+        for cell in nb.cells:  # nbgrader as it comes takes schemes in cells of another kind alone
+            cell.source = MARK_SCHEME.sub("", cell.source)
+        nbformat.write(nb, source / f"{lesson.notebook}.ipynb")
         shutil.copy(lesson.released_notebook.parent / PRACTICE_FILE, source)
         run([BIN / "nbgrader", "generate_assignment", lesson.name], root)
 
