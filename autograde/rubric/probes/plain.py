@@ -5,13 +5,15 @@ import linecache
 import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
 
 from autograde.rubric.packing import DTYPES, Plain
 from autograde.rubric.recording import Outcome
+
+T = TypeVar("T")
 
 MAX_ENTRIES = 1_000_000
 REFUSED = (ValueError, AssertionError)
@@ -82,30 +84,23 @@ def map_floats(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
 
 def tensors_in(value: Any) -> Iterator[Tensor]:
     """Yield the tensors in a value, in order."""
-    match value:
-        case Tensor():
-            yield value
-        case list() | tuple():
-            for item in value:
-                yield from tensors_in(item)
-        case dict():
-            yield from tensors_in(list(value.values()))
+    return _all_in(value, Tensor)
 
 
-def _modules_in(value: Any) -> Iterator[nn.Module]:
+def _all_in(value: Any, kind: type[T]) -> Iterator[T]:
     match value:
-        case nn.Module():
-            yield value
         case list() | tuple():
             for item in value:
-                yield from _modules_in(item)
+                yield from _all_in(item, kind)
         case dict():
-            yield from _modules_in(list(value.values()))
+            yield from _all_in(list(value.values()), kind)
+        case _ if isinstance(value, kind):
+            yield value
 
 
 def undo(given: Any) -> Callable[[], None]:
     """Return a function that undoes what a call changes in its arguments: others share them."""
-    parts = [part for module in _modules_in(given) for part in module.modules()]
+    parts = [part for module in _all_in(given, nn.Module) for part in module.modules()]
     held = [t for part in parts for t in [*part.parameters(False), *part.buffers(False)]]
     copies = [(tensor, tensor.detach().clone()) for tensor in [*tensors_in(given), *held]]
     modes = [(part, part.training) for part in parts]
