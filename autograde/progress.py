@@ -150,7 +150,7 @@ def ran(working: Path, lesson: str, exercise: str) -> list[str]:
 
 
 def _read(path: Path) -> Any:
-    """The JSON in a file; None where there is none, or where it was damaged."""
+    """Return the JSON in a file; None when the file is missing or damaged."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
@@ -182,7 +182,7 @@ def write_page(working: Path) -> None:
 
 
 def _now(course: list[Standing]) -> list[str]:
-    """Where to go on: in the lesson whose rubric ran last, or in the first one that is open."""
+    """Return where to continue: in the lesson whose rubric ran last, or in the first one."""
     last = max(course, key=lambda lesson: lesson.tried, default=None)
     if last is None or not last.tried:
         return [f"**Begin with** {lesson.link}." for lesson in course[:1]]

@@ -330,12 +330,12 @@ def shown(root: Path, lesson: Lesson, known: dict[str, Marks]) -> bool:
 
 
 def _page_digest(graded: str, marks: Marks) -> str:
-    """A digest of all that is on a page."""
+    """Return a digest of all that is on a page."""
     return digest([graded, book.digest_by_hand(marks)])
 
 
 def _settings(config: Config) -> str:
-    """nbgrader's configuration as text, apart from where the course lies."""
+    """Return nbgrader's configuration as text, apart from where the course lies."""
     plain = {name: value for name, value in config.items() if name != "CourseDirectory"}
     return json.dumps(
         plain, sort_keys=True, default=lambda value: getattr(value, "__name__", str(type(value)))

@@ -253,12 +253,12 @@ def rows_of_class(gradebook: Gradebook, lesson: Lesson, kind: Any, *columns: Any
 
 
 def digest_of_scores(marks: Marks) -> str:
-    """A digest of the automatic scores."""
+    """Return a digest of the automatic scores."""
     return digest(sorted((name, _number(score)) for name, score in marks.automatic.items()))
 
 
 def digest_by_hand(marks: Marks) -> str:
-    """A digest of what people gave, of what lateness cost, and of the student's name."""
+    """Return a digest of manual scores and comments, the penalty, and the student's name."""
     given = {name: tuple(map(_number, by_hand)) for name, by_hand in marks.by_hand.items()}
     facts = [sorted(given.items()), sorted(marks.comments_by_hand.items()), _number(marks.penalty)]
     return digest([*facts, marks.student])
@@ -269,7 +269,7 @@ def _number(value: float | None) -> str:
 
 
 def digest(facts: Any) -> str:
-    """A digest of facts that print the same when they are the same."""
+    """Return a digest of facts that print the same when they are the same."""
     return hashlib.sha256(repr(facts).encode("utf-8", "surrogatepass")).hexdigest()
 
 

@@ -44,7 +44,7 @@ class Unpacked:
 
 
 def place_for(archive: Path) -> Path:
-    """The folder beside an archive for what is in it; its name says that it was one."""
+    """Return the folder beside an archive for its content; its name says that it was one."""
     return archive.with_name(archive.name + UNPACKED)
 
 

@@ -110,7 +110,7 @@ class ClassData:
     absent: tuple[str, ...] = ()
 
     def share(self, submission: Submission) -> float | None:
-        """The score as a share of the points that are marked; None for a broken file."""
+        """Return the score as a share of the points that are marked; None for a broken file."""
         marked = self.lesson.points - submission.by_hand
         if submission.broken or marked <= 0:
             return None
@@ -234,7 +234,7 @@ def _grades(lesson: Lesson, gradebook: Gradebook) -> dict[str, list[Any]]:
 
 
 def _before(lesson: Lesson, gradebook: Gradebook) -> dict[str, float]:
-    """The mean share of the points in earlier lessons, by student.
+    """Return the mean share of the points in earlier lessons, by student.
 
     A lesson without any points does not count: the file may have been broken.
     """

@@ -14,7 +14,7 @@ Cell = str | int | float | None
 
 
 def safe(value: Cell) -> Cell:
-    """A cell's value: a text that would run as a formula gets an apostrophe, a number stays."""
+    """Return a cell's value; a text that would run as a formula gets an apostrophe."""
     if not isinstance(value, str) or NUMBER.fullmatch(value):
         return value
     return f"'{value}" if value.startswith(STARTS_A_FORMULA) else value

@@ -35,16 +35,16 @@ KEPT_NOTEBOOKS = 4000
 
 
 class NoQuestion(CourseError):
-    """There is no such question, or none at all."""
+    """The course has no such question, or the question no such answer."""
 
 
 class BadMark(CourseError):
-    """What was to be saved is no mark for this question."""
+    """The mark that was sent is not one for this question."""
 
 
 @dataclass(frozen=True)
 class Mark:
-    """What people gave an answer; `waits` says that somebody is to look at it."""
+    """A person's mark for an answer; `waits` says that somebody still has to look at it."""
 
     score: float | None
     comment: str
@@ -110,7 +110,7 @@ class Seen:
 
 
 def find_question(root: Path, lesson: str, question: str) -> tuple[Lesson, Written]:
-    """A question by name.
+    """Find a question by name.
 
     Raises:
         NoQuestion: there is none of that name.
@@ -122,7 +122,7 @@ def find_question(root: Path, lesson: str, question: str) -> tuple[Lesson, Writt
 
 
 def all_waiting(root: Path) -> dict[tuple[str, str], int]:
-    """How many answers wait to be marked, by lesson and question, in the course's order."""
+    """Count the answers that wait to be marked, by lesson and question, in the course's order."""
     found = {}
     with open_gradebook(_config(root)) as gradebook:
         for lesson in lessons(root).values():
@@ -134,9 +134,9 @@ def all_waiting(root: Path) -> dict[tuple[str, str], int]:
 
 
 def read_question(root: Path, lesson_name: str, question: str) -> Question:
-    """A question as the gradebook and the graded notebooks have it.
+    """Read a question and its answers from the gradebook and the graded notebooks.
 
-    The answers stand in an order that says nothing of their authors, another for each question.
+    The order of the answers says nothing of their authors and differs for each question.
 
     Raises:
         NoQuestion: there is no such question.
@@ -169,7 +169,7 @@ def read_question(root: Path, lesson_name: str, question: str) -> Question:
 
 
 def save(root: Path, lesson_name: str, question: str, seen: Seen) -> Mark:
-    """Save a mark if the gradebook still has the one that was seen; what it has then.
+    """Save a mark if the gradebook still has the one that was seen; return the mark it then has.
 
     Raises:
         NoQuestion: there is no such question, or no such answer to it.
@@ -226,12 +226,12 @@ def save(root: Path, lesson_name: str, question: str, seen: Seen) -> Mark:
 
 @lru_cache
 def _config(root: Path) -> Config:
-    """The course's configuration, read once: that takes a second, and a mark should not."""
+    """Read the course's configuration once: it takes a second, and a mark should not."""
     return course_config(root)
 
 
 def _grades(gradebook: Gradebook, lesson: Lesson, question: str, *only: Any) -> list[Any]:
-    """The gradebook's rows of a question, one a student."""
+    """Query the gradebook's rows of a question, one a student."""
     columns = (
         Student.id.label("student"), Grade.id.label("grade"),
         SubmittedNotebook.id.label("notebook"), Grade.auto_score, Grade.manual_score,
@@ -242,7 +242,7 @@ def _grades(gradebook: Gradebook, lesson: Lesson, question: str, *only: Any) -> 
 
 
 def _comments(gradebook: Gradebook, lesson: Lesson, question: str) -> dict[str, str]:
-    """The comments that people gave, by student."""
+    """Query the comments that people gave, by student."""
     rows = rows_of_class(gradebook, lesson, Comment, Comment.manual_comment)
     rows = rows.filter(BaseCell.name == question, Comment.manual_comment.is_not(None))
     return {row[0]: row.manual_comment for row in rows}
@@ -255,7 +255,7 @@ def _comment_ids(gradebook: Gradebook, question: str, notebook: str) -> list[str
 
 
 def _answer_text(lesson: Lesson, student: str, question: str) -> str | None:
-    """An answer as its graded notebook has it, sanitised there; None where there is no notebook.
+    """Return an answer from its graded notebook, sanitised there; None without a notebook.
 
     Raises:
         CourseError: the notebook cannot be read.
@@ -281,7 +281,7 @@ def _texts(path: Path, changed: int, size: int, names: tuple[str, ...]) -> dict[
 
 
 def _html(source: str) -> Markup:
-    """Markdown as HTML without script, style, picture, link, or name of a place."""
+    """Return Markdown as HTML without script, style, picture, link, or name of a place."""
     return Markup(offline(PARAGRAPH_MARK.sub("", markdown2html(source))))  # noqa: S704 (sanitised)
 
 

@@ -52,7 +52,7 @@ class MarkingHandler(JupyterHandler):
 
     @web.authenticated
     async def get(self, lesson: str | None = None, question: str | None = None) -> None:
-        """The page of a question, or the way to the first that waits."""
+        """Send the page of a question, or redirect to the first that waits."""
         try:
             waiting = await asyncio.to_thread(answers.all_waiting, self.root)
             if lesson is None or question is None:
@@ -79,7 +79,7 @@ class MarkingHandler(JupyterHandler):
 
     @web.authenticated
     async def put(self, lesson: str, question: str) -> None:
-        """Save a mark; 409 and what the gradebook has, if that is not what its author saw."""
+        """Save a mark; answer 409 with the gradebook's own mark if its author saw another."""
         try:
             seen = read_seen(self.request.body)
             mark = await asyncio.to_thread(answers.save, self.root, lesson, question, seen)
@@ -103,10 +103,10 @@ class MarkingHandler(JupyterHandler):
 
 
 def read_seen(body: bytes) -> Seen:
-    """What the page sends.
+    """Parse a mark as the page sends it.
 
     Raises:
-        BadMark: it is something else.
+        BadMark: the body is something else.
     """
     try:
         sent = json.loads(body)
@@ -126,7 +126,7 @@ def _mark(plain: dict[str, Any]) -> Mark:
 
 
 def _first(waiting: dict[tuple[str, str], int], lesson: str | None) -> tuple[str, str]:
-    """The first question that waits, of a lesson or of all; else the first there is."""
+    """Return the first question with waiting answers, else the first of all."""
     names = [name for name in waiting if lesson in (None, name[0])]
     if not names:
         raise NoQuestion(f"{lesson or 'This course'} asks nothing in words.")

@@ -45,7 +45,7 @@ class Talk:
 
 
 def teach_again(data: ClassData) -> list[Topic]:
-    """The misconceptions and rubric lines that cost the class most, the dearest first.
+    """Return the misconceptions and rubric lines that cost the class most, dearest first.
 
     A line that a misconception explains counts for the misconception. An exercise that builds on
     one that is wrong does not count: its own lines may be right.
@@ -72,7 +72,7 @@ def _own_mistakes(lesson: Lesson, submission: Submission) -> Iterator[Verdict]:
 
 
 def _costs(verdict: Verdict) -> Iterator[tuple[str, str, float]]:
-    """Each misconception, and each wrong line that none explains: words, hint, points lost."""
+    """Yield each misconception and each unexplained wrong line: words, hint, points lost."""
     wrong = {line.name: line.worth for line in verdict.lines if line_state(verdict, line) == WRONG}
     for belief in verdict.beliefs:
         yield belief.belief, belief.hint, sum(wrong.pop(name, 0.0) for name in belief.lines)
@@ -81,7 +81,7 @@ def _costs(verdict: Verdict) -> Iterator[tuple[str, str, float]]:
 
 
 def parts_of(lesson: Lesson) -> dict[str, str]:
-    """The heading that each exercise stands under, as in the notebook that students have."""
+    """Return the heading above each exercise in the notebook that students have."""
     found, part = {}, ""
     for cell in nbformat.read(lesson.released_notebook, as_version=4).cells:
         if cell.cell_type == "markdown":
@@ -92,7 +92,7 @@ def parts_of(lesson: Lesson) -> dict[str, str]:
 
 
 def talk_to(data: ClassData) -> Talk:
-    """The students who submitted nothing, whose file was broken, and who fell behind."""
+    """Return the students who submitted nothing, whose file was broken, or who fell behind."""
     broken = [(each.student, each.problem) for each in data.submissions if each.broken]
     found = [(each, _behind(data, each)) for each in data.submissions if not each.broken]
     behind = [(each.student, reason) for each, reason in found if reason]

@@ -58,7 +58,7 @@ def distribution(shares: list[float]) -> Picture:
 
 
 def heatmap(data: ClassData, submissions: list[Submission]) -> Picture:
-    """Rubric lines by students, the students in the order given."""
+    """Draw rubric lines by students, the students in the order given."""
     lines = list(data.lines)
     states = [[STATES.index(each.state(line)) for each in submissions] for line in lines]
     few = len(submissions) <= MOST_NAMED
@@ -83,12 +83,12 @@ def heatmap(data: ClassData, submissions: list[Submission]) -> Picture:
 
 
 def _short(name: str) -> str:
-    """A line's name as far as it fits beside the heatmap; the table has it whole."""
+    """Return a line's name as far as it fits beside the heatmap; the table has it whole."""
     return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
 
 
 def _name_exercises(axes: Axes, exercises: list[str]) -> None:
-    """A rule above each exercise, and its name on the right."""
+    """Draw a rule above each exercise, and its name on the right."""
     starts = [i for i, name in enumerate(exercises) if i == 0 or exercises[i - 1] != name]
     for start, end in zip(starts, [*starts[1:], len(exercises)], strict=True):
         axes.axhline(start, color="black", linewidth=0.8)
@@ -110,7 +110,7 @@ def _heatmap_words(lines: list[tuple[str, str]], states: list[list[int]], studen
 
 
 def _address(figure: Figure) -> str:
-    """The figure as PNG; its size in the page is set by the page."""
+    """Return the figure as PNG; its size in the page is set by the page."""
     file = io.BytesIO()
     figure.savefig(file, format="png", dpi=130, bbox_inches="tight")
     return f"data:image/png;base64,{base64.b64encode(file.getvalue()).decode()}"

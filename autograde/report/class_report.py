@@ -109,7 +109,7 @@ def write_report(
 
 
 def line_rows(data: ClassData) -> list[LineRow]:
-    """Every rubric line with its counts and statistics, over the judged submissions."""
+    """Return every rubric line with its counts and statistics, over the judged submissions."""
     lines, judged = data.lines, data.judged
     states = [[each.state(line) for line in lines] for each in judged]
     right = [[state == RIGHT for state in row] for row in states]
@@ -121,7 +121,7 @@ def line_rows(data: ClassData) -> list[LineRow]:
 
 
 def exercise_rows(data: ClassData, lines: list[LineRow]) -> list[ExerciseRow]:
-    """Every exercise over the submissions whose file is not broken, with its lines."""
+    """Return every exercise over the submissions whose file is not broken, with its lines."""
     whole = [each.verdicts or {} for each in data.submissions if not each.broken]
     rows = []
     for exercise in data.lesson.exercises:
@@ -147,7 +147,7 @@ def _outcome(verdict: Verdict) -> str:
 
 
 def written_rows(data: ClassData) -> list[WrittenRow]:
-    """Every question answered in words, over all submissions."""
+    """Return every question answered in words, over all submissions."""
     rows = []
     for question in data.lesson.written:
         found = [each.written.get(question.name) for each in data.submissions]
@@ -164,7 +164,7 @@ def written_rows(data: ClassData) -> list[WrittenRow]:
 
 
 def answer_text(submission: Submission, name: str) -> str:
-    """A student's written answer as a cell of a table: its score, or what state it is in."""
+    """Return a student's written answer as a cell of a table: its score, or what state it is in."""
     answer = submission.written.get(name)
     if answer is None:
         return ""
@@ -172,7 +172,7 @@ def answer_text(submission: Submission, name: str) -> str:
 
 
 def render(data: ClassData, *, anonymous: bool = False) -> str:
-    """The page as HTML; every text in it is escaped."""
+    """Return the page as HTML; every text in it is escaped."""
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True,
@@ -217,7 +217,7 @@ def _heatmap(data: ClassData, ranked: list[Submission]) -> Picture | None:
 
 
 def _letters(data: ClassData, submission: Submission) -> list[str]:
-    """A letter for each line, in one word for each exercise."""
+    """Return a letter for each line, in one word for each exercise."""
     words: dict[str, str] = {}
     for line in data.lines:
         words[line[0]] = words.get(line[0], "") + LETTERS[submission.state(line)]
@@ -260,7 +260,7 @@ def _how(data: ClassData) -> dict[str, Any]:
 
 
 def tables(data: ClassData) -> dict[str, tuple[list[str], list[list[Any]]]]:
-    """The report's tables for CSV files, by name: a head and rows."""
+    """Return the report's tables for CSV files, by name: a head and rows."""
     lines: list[Line] = list(data.lines)
     questions = [question.name for question in data.lesson.written]
     return {

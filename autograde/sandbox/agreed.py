@@ -1,4 +1,4 @@
-"""What the grader and the processes behind the wall agree on; it imports on every system."""
+"""Names and limits that both sides of the wall know; this imports on every system."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ NEXT_CELL = 0
 
 @dataclass(frozen=True)
 class Limits:
-    """What one kernel may use, all its processes together where nothing else is said.
+    """The limits of one kernel, for all its processes together where nothing else is said.
 
     A cell that uses more than `cell_cpu_seconds` of processor time is interrupted.
     """

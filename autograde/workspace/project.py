@@ -66,7 +66,7 @@ class Project:
         return self.work / released.parent.name / released.name
 
     def due(self) -> dict[str, str]:
-        """When each lesson is due, as far as `due.toml` beside the lessons says so.
+        """Return the due date of each lesson that `due.toml`, beside the lessons, names.
 
         Raises:
             CourseError: it cannot be read.

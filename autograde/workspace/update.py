@@ -99,14 +99,19 @@ def _content(path: Path) -> bytes | None:
 def _hand_out(project: Project, released: Path) -> Change:
     name = released.parent.name
     for path in _files(released):
-        content = path.read_bytes()
-        _replace(project, name, path, named_language(content) if path == released else content)
+        _replace(project, name, path, _given(path))
     _note(project, released)
     return Change(name, "new")
 
 
+def _given(path: Path) -> bytes:
+    """Return what a file of a lesson is in the working copy, before the student's first change."""
+    content = path.read_bytes()
+    return named_language(content) if path.suffix == ".ipynb" else content
+
+
 def named_language(content: bytes) -> bytes:
-    """A notebook's file with what its kernel here says of the language.
+    """Return a notebook's file with the language as the kernel here describes it.
 
     JupyterLab writes that into each notebook it opens, and then shows it as changed.
     """
@@ -118,7 +123,7 @@ def named_language(content: bytes) -> bytes:
 
 
 def _untouched(mine: bytes, handed_out: bytes | None, name: str) -> bool:
-    """Whether a student's file is as it was handed out."""
+    """Return whether a student's file is as it was handed out."""
     if mine == handed_out:
         return True
     return handed_out is not None and name.endswith(".ipynb") and mine == named_language(handed_out)
@@ -177,7 +182,7 @@ def _bring_back(project: Project, released: Path) -> None:
     """Restore files of the lesson that the student deleted."""
     for path in _files(released):
         if not (project.work / released.parent.name / path.name).exists():
-            _replace(project, released.parent.name, path, path.read_bytes())
+            _replace(project, released.parent.name, path, _given(path))
 
 
 def _left(mine: Path, why: str) -> str:
