@@ -117,7 +117,8 @@ def _summary(lessons: list[Lesson], counts: Counter[tuple[str, str]]) -> tuple[s
 
     root, said, all_shown = lessons[0].root, "", True
     outputs = fingerprint(root, [lesson.name for lesson in lessons], OUTPUTS)
-    with open_gradebook(course_config(root)) as gradebook:
+    config = course_config(root)
+    with open_gradebook(config) as gradebook:
         for lesson in lessons:
             kinds = (GRADED, UNCHANGED, FAILED)
             facts = [f"{n} {kind}" for kind in kinds if (n := counts[lesson.name, kind])]
@@ -129,7 +130,7 @@ def _summary(lessons: list[Lesson], counts: Counter[tuple[str, str]]) -> tuple[s
                 facts.append(f"{number} to be graded by hand in Formgrader")
             facts.append(f"report: autograde report {lesson.name}")
             said += f"{lesson.name}: {', '.join(facts)}\n"
-            all_shown = all_shown and shown(root, lesson, marks)
+            all_shown = all_shown and shown(config, lesson, marks)
     return said, outputs if all_shown else ""
 
 

@@ -1,13 +1,18 @@
 """Lesson text as notebooks: cell ids that repeat, and the copy that nbgrader reads."""
 
 import hashlib
+import json
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import nbformat
 from nbformat import NotebookNode
 
 from autograde.course import CourseError, Lesson, grade_id, lessons, read_text
+
+MADE_FROM = "made_from"
+"""In the metadata of a copy: a digest of the lesson text and of its own cells."""
 
 KERNELSPEC = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 
@@ -49,7 +54,10 @@ def sync(root: Path) -> None:
         CourseError: the notebook has newer changes that the text lacks; nothing is overwritten.
     """
     for lesson in lessons(root).values():
-        nb, path = source_notebook(lesson), lesson.source_notebook
+        path, text = lesson.source_notebook, lesson.text.read_bytes()
+        if path.is_file() and _is_copy(path, text):
+            continue
+        nb = source_notebook(lesson)
         if path.is_file():
             if _written(nbformat.read(path, as_version=4)) == _written(nb):
                 continue
@@ -58,4 +66,22 @@ def sync(root: Path) -> None:
                     f"{path} has changes that {lesson.text.name} lacks. Open the .py file as a "
                     "notebook and make them there, then delete the .ipynb file."
                 )
+        plain = json.loads(nbformat.writes(nb))
+        nb.metadata[MADE_FROM] = _digest(text, plain["cells"])
         path.write_text(nbformat.writes(nb) + "\n", encoding="utf-8")
+
+
+def _is_copy(path: Path, text: bytes) -> bool:
+    """Return whether a notebook was written from this text, and its cells are as they were.
+
+    That is seen without parsing the text, which takes a second for a course.
+    """
+    try:
+        plain = json.loads(path.read_bytes())
+        return bool(plain["metadata"].get(MADE_FROM) == _digest(text, plain["cells"]))
+    except (ValueError, KeyError):  # it is looked at more closely
+        return False
+
+
+def _digest(text: bytes, cells: Any) -> str:
+    return hashlib.sha256(text + json.dumps(cells, sort_keys=True).encode()).hexdigest()

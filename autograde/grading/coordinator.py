@@ -8,6 +8,7 @@ import shutil
 import traceback
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from copy import deepcopy
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from functools import cached_property
@@ -25,7 +26,6 @@ from traitlets.config import Config
 
 from autograde import __version__
 from autograde.course import CourseError, Lesson
-from autograde.course_config import course_config
 from autograde.grading import gradebook as book
 from autograde.grading import state, workers
 from autograde.grading.gradebook import digest
@@ -83,11 +83,11 @@ class Coordinator:
 
     @cached_property
     def _autograde(self) -> Autograde:
-        return Autograde(coursedir=self._course, config=self.config)
+        return Autograde(coursedir=self._course, config=_without_exporters(self.config))
 
     @cached_property
     def _feedback(self) -> GenerateFeedback:
-        return GenerateFeedback(coursedir=self._course, config=self.config)
+        return GenerateFeedback(coursedir=self._course, config=_without_exporters(self.config))
 
     @cached_property
     def _late(self) -> AssignLatePenalties:
@@ -318,9 +318,9 @@ class Run:
         return f"the grader failed: {type(error).__name__}: {error} (all of it: {log})"
 
 
-def shown(root: Path, lesson: Lesson, known: dict[str, Marks]) -> bool:
+def shown(config: Config, lesson: Lesson, known: dict[str, Marks]) -> bool:
     """Return whether the page of each submission shows what the gradebook of the course holds."""
-    course = CourseDirectory(config=course_config(root))
+    course, root = CourseDirectory(config=config), lesson.root
     usual = make_url(course.db_url).database == str(root / "gradebook.db")
     entries = {student: read_entry(root, lesson.name, student) for student in known}
     return usual and all(
@@ -332,6 +332,14 @@ def shown(root: Path, lesson: Lesson, known: dict[str, Marks]) -> bool:
 def _page_digest(graded: str, marks: Marks) -> str:
     """Return a digest of all that is on a page."""
     return digest([graded, book.digest_by_hand(marks)])
+
+
+def _without_exporters(config: Config) -> Config:
+    """Return a configuration for converters that convert nothing: exporters import torch."""
+    config = deepcopy(config)
+    for converter in ("Autograde", "GenerateFeedback"):
+        config[converter].pop("exporter_class", None)
+    return config
 
 
 def _settings(config: Config) -> str:

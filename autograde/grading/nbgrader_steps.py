@@ -1,4 +1,7 @@
-"""Adapters: grading's steps as steps of nbgrader's own commands, and nbgrader's plug-ins."""
+"""Adapters: grading's steps as steps of nbgrader's own commands, and nbgrader's plug-ins.
+
+nbgrader imports this to read its configuration, so what imports torch is imported late.
+"""
 
 import math
 from itertools import islice
@@ -13,12 +16,10 @@ from nbgrader.preprocessors import GetGrades, NbGraderPreprocessor
 from traitlets import Bool, Enum, Float
 
 from autograde.course import Lesson, find_root, grade_id, lessons
-from autograde.grading import pipeline
 from autograde.grading.batch import require_wall
 from autograde.grading.gradebook import names_of_students, note_written, save_scores
 from autograde.grading.limits import LIMITS
 from autograde.grading.restore import NOTE, Parsed, parse_file, restore
-from autograde.grading.run import figures_of
 from autograde.grading.state import course_secret, keep_ran, one_run, read_ran, seed_of
 from autograde.grading.submission import read_files
 from autograde.sandbox.template import visible_files
@@ -72,6 +73,9 @@ class Run(NbGraderPreprocessor):
     wall = Bool(True, help="Run students' code behind a wall, or not at all.").tag(config=True)
 
     def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[Any, Any]:
+        from autograde.grading import pipeline
+        from autograde.grading.run import figures_of
+
         version, student = newest(resources), resources["nbgrader"]["student"]
         root, name = version.lesson.root, version.lesson.name
         if self.wall:
@@ -99,6 +103,9 @@ class JudgeAndSave(NbGraderPreprocessor):
     """Judge the recordings and write the scores into the gradebook, if no other run does."""
 
     def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[Any, Any]:
+        from autograde.grading import pipeline
+        from autograde.grading.run import figures_of
+
         version, place = newest(resources), resources["nbgrader"]
         lesson, released = version.lesson, notebook(version)
         seed = seed_of(course_secret(lesson.root), lesson.name, nb)

@@ -7,6 +7,7 @@ this too, needs neither torch nor what renders pages, so the work itself imports
 import os
 import queue
 import signal
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
@@ -29,6 +30,9 @@ LONGEST_SECONDS = 600
 
 CONNECT_SECONDS = 20
 
+IMPORTED_ONCE = ("autograde.grading.pipeline", "autograde.notebook", "jupytext")
+"""What every worker needs. Importing takes seconds, so one process does it and forks the others."""
+
 Share = Callable[[Any], Any]
 """Sends what many pieces of work need; returns what is to be passed in its place."""
 
@@ -42,7 +46,8 @@ def grade(task: Task, versions: tuple[Version, ...]) -> Graded:
         CourseError: it cannot be graded, or this process may not grade it.
     """
     require_same(task.package, task.wall)
-    warm(task.wall)
+    if task.wall:
+        template.current()  # takes longest to start
     from autograde.grading import pipeline
 
     return pipeline.grade(task, versions)
@@ -53,13 +58,6 @@ def page(notebook: bytes, name: str, marks: Marks) -> bytes:
     from autograde.grading import feedback
 
     return feedback.page(notebook, name, marks)
-
-
-def warm(wall: bool) -> None:
-    """Start the template of the kernels, which takes longest, then import what grading needs."""
-    if wall:
-        template.current()
-    from autograde.grading import pipeline  # noqa: F401
 
 
 def require_same(package: str, wall: bool) -> None:
@@ -75,9 +73,9 @@ def require_same(package: str, wall: bool) -> None:
 
 @contextmanager
 def on_this_machine(number: int, wall: bool) -> Iterator[tuple[Executor, Share, int]]:
-    """Start processes, the first of which warms up at once; they end with this block."""
-    processes = Processes(number)
-    processes.submit(warm, wall)
+    """Start processes, which share one template of the kernels; they end with this block."""
+    processes = Processes(number, template.current().line if wall else None)
+    processes.submit(os.getpid)  # so that the first starts now
     try:
         yield processes, lambda shared: shared, number
     finally:  # whoever leaves the block has what was asked for, or wants no more
@@ -125,9 +123,10 @@ class Processes(Executor):
     whose job it was. Here each has one process: what dies is replaced, and its job tried once more.
     """
 
-    def __init__(self, number: int) -> None:
+    def __init__(self, number: int, line: socket.socket | None = None) -> None:
+        """Prepare processes; `line` leads to the template of the kernels, if there is one yet."""
         self._jobs: queue.Queue[_Job | None] = queue.Queue()
-        self._workers = [_Worker() for _ in range(number)]
+        self._workers = [_Worker(line) for _ in range(number)]
         self._threads = [
             threading.Thread(target=self._serve, args=(worker,), daemon=True)
             for worker in self._workers
@@ -169,7 +168,8 @@ class Processes(Executor):
 class _Worker:
     """One process, started when it has something to do, and replaced when it has died."""
 
-    def __init__(self) -> None:
+    def __init__(self, line: socket.socket | None) -> None:
+        self._line = line
         self._pool: ProcessPoolExecutor | None = None
         self._pid: int | None = None
         self._ended = False
@@ -194,8 +194,9 @@ class _Worker:
 
     def _started(self) -> ProcessPoolExecutor:
         if self._pool is None and not self._ended:
-            context = get_context("spawn")
-            pool = ProcessPoolExecutor(1, mp_context=context, initializer=_settle_in)
+            context = get_context("forkserver")
+            context.set_forkserver_preload(list(IMPORTED_ONCE))
+            pool = ProcessPoolExecutor(1, context, _settle_in, (self._line,))
             self._pid = pool.submit(os.getpid).result(LONGEST_SECONDS)
             self._pool = pool
         if self._pool is None or self._ended:
@@ -218,8 +219,10 @@ class _Worker:
             self._pool.shutdown()
 
 
-def _settle_in() -> None:
+def _settle_in(line: socket.socket | None) -> None:
     """In a new worker: Ctrl-C is for the coordinator alone, and without it there is no work."""
+    if line is not None:
+        template.share(line)
     os.setpgid(0, 0)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # forgets one that waits
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])

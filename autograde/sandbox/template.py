@@ -4,10 +4,12 @@ import atexit
 import json
 import os
 import secrets
+import select
 import socket
 import tarfile
 import threading
 from collections.abc import Iterable, Iterator
+from concurrent.futures import Future
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -29,42 +31,24 @@ File = tuple[Path, str]
 
 
 class Template:
-    """One template. It ends when this process does, however that ends: its socket closes."""
+    """The line to a template, which ends when the last process that holds such a line does."""
 
-    def __init__(self) -> None:
-        self._errors: IO[bytes] = TemporaryFile()  # noqa: SIM115 (open as long as this)
-        self._requests, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._started = threading.Event()
-        # It is told to die with the thread that started it, so that thread stays with it.
-        self._keeper = threading.Thread(target=self._keep, args=(theirs,), daemon=True)
-        self._problem: BaseException | None = None
-        self._keeper.start()
-        self._started.wait()
-        if self._problem is not None:
-            raise self._problem
-
-    def _keep(self, theirs: socket.socket) -> None:
-        with theirs:
-            try:
-                process = wall.start(theirs.fileno(), errors=self._errors)
-            except BaseException as error:
-                self._problem = error
-                return
-            finally:
-                self._started.set()
-        process.wait()
+    def __init__(self, line: socket.socket, errors: IO[bytes] | None = None) -> None:
+        self.line = line
+        self._errors = errors
 
     @property
     def alive(self) -> bool:
-        return self._keeper.is_alive()
+        return not self.ended(within=0)
 
     def ended(self, within: float = 5.0) -> bool:
-        """Return whether it has ended; one whose socket has closed is given a moment to."""
-        self._keeper.join(within)
-        return not self._keeper.is_alive()
+        """Return whether it has ended, or does within some seconds: then its end is closed."""
+        poll = select.poll()
+        poll.register(self.line, 0)  # tells of the other end closing, whatever is asked
+        return bool(poll.poll(within * 1000))
 
     def why_it_ended(self) -> str:
-        return wall.last_line(self._errors)
+        return wall.last_line(self._errors) if self._errors else "another process started it"
 
     def ask(self, request: dict[str, Any], doors: list[int]) -> socket.socket:
         """Ask for a kernel; return the line to it.
@@ -78,13 +62,42 @@ class Template:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             message = json.dumps(request).encode()
-            socket.send_fds(self._requests, [message], [theirs.fileno(), *doors])
+            socket.send_fds(self.line, [message], [theirs.fileno(), *doors])
         return ours
 
     def close(self) -> None:
-        """End the template, and every kernel with it."""
-        self._requests.close()
+        """Let go of the template: with the last line to it, it ends with all of its kernels."""
+        self.line.close()
+
+
+class _Started(Template):
+    """A template that this process started."""
+
+    def __init__(self) -> None:
+        line, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        errors = TemporaryFile()  # noqa: SIM115 (open as long as this)
+        super().__init__(line, errors)
+        started: Future[None] = Future()
+        # It is told to die with the thread that started it, so that thread stays with it.
+        self._keeper = threading.Thread(target=_keep, args=(theirs, errors, started), daemon=True)
+        self._keeper.start()
+        started.result()
+
+    def close(self) -> None:
+        super().close()
         self._keeper.join(10)
+
+
+def _keep(theirs: socket.socket, errors: IO[bytes], started: "Future[None]") -> None:
+    """Start a template at the other end of a line, and wait until it has ended."""
+    with theirs:
+        try:
+            process = wall.start(theirs.fileno(), errors=errors)
+        except BaseException as error:
+            started.set_exception(error)
+            return
+    started.set_result(None)
+    process.wait()
 
 
 _lock = threading.Lock()
@@ -179,8 +192,14 @@ def current() -> Template:
         if _owner != os.getpid():  # after a fork the template is the parent's
             _template, _owner = None, os.getpid()
         if _template is None or not _template.alive:
-            _template = Template()
+            _template = _Started()
         return _template
+
+
+def share(line: socket.socket) -> None:
+    """Ask for kernels at this line from now on, which leads to a template of another process."""
+    global _template, _owner
+    _template, _owner = Template(line), os.getpid()
 
 
 def replaceable() -> bool:

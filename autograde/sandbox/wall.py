@@ -86,6 +86,7 @@ def start(descriptor: int, *options: str, errors: IO[bytes]) -> "subprocess.Pope
                 stdout=subprocess.DEVNULL,
                 stderr=errors,
                 pass_fds=numbers,
+                process_group=0,  # Ctrl-C is not for it
                 user=uid if other else None,
                 group=uid if other else None,
                 extra_groups=[] if other else None,

@@ -15,6 +15,7 @@ import signal
 import socket
 import sys
 import traceback
+from itertools import count
 from typing import Any
 
 from autograde.sandbox.agreed import Limits
@@ -36,15 +37,10 @@ def main() -> None:
     from autograde.sandbox.inside import warm
 
     warm.import_all()
-    warm.try_all()
-    if len(os.listdir("/proc/self/task")) > 1:
-        sys.exit("the template has more than one thread, so nothing can be forked from it")
-    gc.collect()
-    gc.disable()
-    gc.freeze()  # what is here now is never looked at again, so it stays shared
-    large_pages.use()
+    warm.try_lesson()
+    _settle()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-    while True:
+    for number in count():
         message, descriptors, _, _ = socket.recv_fds(requests, MAX_REQUEST, MAX_DESCRIPTORS)
         if not message:
             return
@@ -52,6 +48,23 @@ def main() -> None:
             _become_kernel(json.loads(message), *descriptors, requests=requests)
         for descriptor in descriptors:
             os.close(descriptor)
+        if number == 0:  # somebody waits for the first kernel, so the slowest imports come now
+            warm.try_training()
+            _settle()
+            large_pages.use()
+
+
+def _settle() -> None:
+    """Prepare for forks: what is here now is never looked at again, so it stays shared.
+
+    Raises:
+        SystemExit: there is more than one thread.
+    """
+    if len(os.listdir("/proc/self/task")) > 1:
+        sys.exit("the template has more than one thread, so nothing can be forked from it")
+    gc.collect()
+    gc.disable()
+    gc.freeze()
 
 
 def _try_wall() -> None:

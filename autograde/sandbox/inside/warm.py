@@ -28,7 +28,7 @@ def import_all() -> None:
             continue
 
 
-def try_all() -> None:
+def try_lesson() -> None:
     """Run each thing once that is slow the first time: torch, a figure, a recording."""
     import torch
 
@@ -36,6 +36,13 @@ def try_all() -> None:
     _try_torch()
     _try_figure()
     _try_rubric()
+
+
+def try_training() -> None:
+    """Take one step of training: that imports a thousand modules, which some lessons need."""
+    import torch
+
+    torch.optim.Adam([torch.zeros(1, requires_grad=True)]).step()
 
 
 def _try_torch() -> None:
@@ -47,7 +54,6 @@ def _try_torch() -> None:
     weights = torch.softmax(layer(x) @ layer(x).mT / 2, dim=-1)
     weights = nn.functional.dropout(weights.masked_fill(torch.eye(3, dtype=torch.bool), 0.0), 0.1)
     (weights @ x).sum().backward()
-    torch.optim.Adam(layer.parameters()).step()  # imports a few hundred modules at first
     torch.testing.assert_close(x, x.clone())
     repr(x)
     repr(layer)
@@ -84,7 +90,6 @@ def _try_rubric() -> None:
             r.call("call", torch.relu, r.normal(2, 2))
             layer = r.layer(torch.nn.Linear, d_in=2, d_out=2)
             layer.parameters("weight", "d_out d_in")
-            layer.moves("moves", r.normal(2, 2))
             r.conventions(torch.relu, r.normal(2, 2))
             r.forbids("forbids", os.path.join)
 
