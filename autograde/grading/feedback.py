@@ -1,9 +1,9 @@
 """Make the feedback page of a graded notebook: its content as plain values, then the page."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +74,11 @@ class FeedbackExporter(HTMLExporter):
     @property
     def default_config(self) -> Config:
         """This class's own section wins over what nbgrader sets for every HTMLExporter."""
-        own = {"template_name": "attention_feedback", "extra_template_basedirs": [str(TEMPLATES)]}
+        own = {
+            "template_name": "attention_feedback",
+            "extra_template_basedirs": [str(TEMPLATES)],
+            "optimistic_validation": True,  # once, not after each of ten steps
+        }
         config = Config(FeedbackExporter=own)
         config.merge(super().default_config)
         return config
@@ -89,8 +93,7 @@ class FeedbackExporter(HTMLExporter):
         """
         about = nb.metadata.get("language_info", {})
         lexer = about.get("pygments_lexer", about.get("name"))
-        highlight = Highlight2HTML(pygments_lexer=lexer, parent=self)
-        self.register_filter("highlight_code", highlight)  # type: ignore[no-untyped-call]
+        self.register_filter("highlight_code", _highlighter(lexer))  # type: ignore[no-untyped-call]
         page: tuple[str, dict[str, Any]]
         page = super(HTMLExporter, self).from_notebook_node(nb, resources, **options)
         return page
@@ -101,6 +104,12 @@ class FeedbackExporter(HTMLExporter):
         yield "number", number
         yield "lines_html", lines_html
         yield "inline", lambda text: Markup(inline(text))  # noqa: S704 (it escapes)
+
+
+@cache
+def _highlighter(lexer: str | None) -> Callable[[str], str]:
+    """Return what colours code; most cells of a class are the same, so it remembers some."""
+    return lru_cache(maxsize=1024)(Highlight2HTML(pygments_lexer=lexer))
 
 
 @dataclass(frozen=True)

@@ -49,10 +49,11 @@ def beliefs(
         failures: for each line None when it is right.
     """
     left = {i for i, failure in enumerate(failures) if failure is not None}
-    alike = {mistake.name: _alike(mistake, outcomes, key) for mistake in key.mistakes}
+    possible = [m for m in key.mistakes if m.failed and set(m.failed) <= left]
+    alike = {mistake.name: _alike(mistake, outcomes, key) for mistake in possible}
     found: list[Belief] = []
     while len(found) < MOST:
-        fitting = [m for m in key.mistakes if _fits(m, alike[m.name], left, key)]
+        fitting = [m for m in possible if _fits(m, alike[m.name], left, key)]
         if not fitting:
             break
         best = max(fitting, key=lambda mistake: len(alike[mistake.name]))
@@ -64,7 +65,7 @@ def beliefs(
 
 def _fits(mistake: Mistake, alike: set[int], wrong: set[int], key: Key) -> bool:
     failed = set(mistake.failed)
-    if not failed or not failed <= wrong:
+    if not failed <= wrong:
         return False
     if any(_telling(mistake, i, key) for i in alike):
         return len(alike) > len(failed) / 2
