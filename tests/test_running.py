@@ -189,7 +189,7 @@ class Quick:
             return save(*arguments)
 
         monkeypatch.setattr(workers, "Processes", ThreadPoolExecutor)
-        monkeypatch.setattr(workers, "warm", lambda wall: None)
+        monkeypatch.setattr(workers, "start_template", lambda wall: None)
         monkeypatch.setattr(pipeline, "run_job", self.run_job)
         monkeypatch.setattr(Coordinator, "save", counted)
         monkeypatch.setattr(Coordinator, "finish", self.finish_counted(Coordinator.finish))

@@ -33,7 +33,7 @@ def fakes(patch: pytest.MonkeyPatch) -> None:
         return Ran(job.key, [nothing] * len(job.cells), None, {}, 0.1)
 
     patch.setattr(workers, "Processes", ThreadPoolExecutor)
-    patch.setattr(workers, "warm", lambda wall: None)
+    patch.setattr(workers, "start_template", lambda wall: None)
     patch.setattr(pipeline, "run_job", run_job)
     patch.setattr(feedback, "page", lambda notebook, name, marks: b"a page")
 

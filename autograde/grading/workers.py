@@ -46,8 +46,7 @@ def grade(task: Task, versions: tuple[Version, ...]) -> Graded:
         CourseError: it cannot be graded, or this process may not grade it.
     """
     require_same(task.package, task.wall)
-    if task.wall:
-        template.current()  # takes longest to start
+    start_template(task.wall)
     from autograde.grading import pipeline
 
     return pipeline.grade(task, versions)
@@ -58,6 +57,11 @@ def page(notebook: bytes, name: str, marks: Marks) -> bytes:
     from autograde.grading import feedback
 
     return feedback.page(notebook, name, marks)
+
+
+def start_template(wall: bool) -> socket.socket | None:
+    """Start the template of the kernels, which takes longest; return the line to it."""
+    return template.current().line if wall else None
 
 
 def require_same(package: str, wall: bool) -> None:
@@ -74,7 +78,7 @@ def require_same(package: str, wall: bool) -> None:
 @contextmanager
 def on_this_machine(number: int, wall: bool) -> Iterator[tuple[Executor, Share, int]]:
     """Start processes, which share one template of the kernels; they end with this block."""
-    processes = Processes(number, template.current().line if wall else None)
+    processes = Processes(number, start_template(wall))
     processes.submit(os.getpid)  # so that the first starts now
     try:
         yield processes, lambda shared: shared, number

@@ -32,7 +32,10 @@ def try_lesson() -> None:
     """Run each thing once that is slow the first time: torch, a figure, a recording."""
     import torch
 
+    from autograde.notebook.language import floor
+
     torch.set_num_threads(1)
+    floor()  # remembered
     _try_torch()
     _try_figure()
     _try_rubric()
