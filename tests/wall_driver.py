@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import socket
 import subprocess
 import sys
 import tempfile
@@ -313,6 +314,14 @@ async def finds_a_new_template() -> bool:
         return "5" in await k.run("print(5)") and template.current() is not before
 
 
+async def replaces_a_shared_template_that_ended() -> bool:
+    line, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    template.share(line)
+    theirs.close()
+    async with kernel() as k:
+        return "5" in await k.run("print(5)") and template.current().line is not line
+
+
 async def dies_with_the_template() -> bool:
     async with kernel() as k:
         end_template()
@@ -371,6 +380,7 @@ LIVES: dict[str, Callable[[], Awaitable[bool | str]]] = {
     "has its own iopub": has_its_own_iopub,
     "draws what no other draws": draws_what_no_other_draws,
     "finds a new template": finds_a_new_template,
+    "replaces a shared template that ended": replaces_a_shared_template_that_ended,
     "dies with the template": dies_with_the_template,
     "is gone when the run is killed": is_gone_when_the_run_is_killed,
 }
