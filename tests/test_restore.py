@@ -1,5 +1,7 @@
 """What is put back of a submission before it runs: the lesson's own cells, never the answers."""
 
+import time
+import tracemalloc
 from collections.abc import Callable
 
 import nbformat
@@ -7,7 +9,8 @@ import pytest
 from nbformat import NotebookNode
 
 from autograde.course import Lesson, grade_id
-from autograde.grading.restore import Parsed, restore
+from autograde.grading.restore import Parsed, parse, restore
+from autograde.rubric.forbidden import answer_source, forbidden_names
 
 ANSWER, RUBRIC = "match_weights", "test_match_weights"
 
@@ -132,3 +135,21 @@ def test_code_that_was_merged_into_another_cell_is_kept(released: NotebookNode, 
     answer, after = order_of(nb, mine, '@rubric("match_weights")')
     assert place_of(nb, "test_SelfAttention_v2") < answer < after == place_of(nb, RUBRIC)
     assert mine not in nb.cells[place_of(nb, RUBRIC)].source
+
+
+def test_many_small_cells_are_left_as_they_came() -> None:
+    content = b'{"nbformat": 4, "cells": [' + b"{}," * 100_000 + b"{}]}"
+    tracemalloc.start()
+    assert "99501 were left out" in " ".join(parse(content).remarks)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 60 * len(content)
+
+
+def test_a_long_chain_of_names_is_not_read() -> None:
+    """Python would hold each of its beginnings: 60 kB took a gigabyte."""
+    began = time.process_time()
+    assert answer_source("import a" + ".a" * 100_000, "a") == ""
+    assert forbidden_names("import a" + ".a" * 100_000, ["a"]) == []
+    assert forbidden_names(f"torch{'.a' * 900}.softmax", ["softmax"]) == []
+    assert time.process_time() - began < 1
