@@ -222,7 +222,7 @@ ATTACKS: dict[str, tuple[str, str]] = {
         "def swapped(r):\n"
         "    (known,) = unpack_recordings(PRACTICE[r.exercise])\n"
         "    return packed(replace(r, lines=tuple(replace(l, cases=tuple(\n"
-        "        replace(c, after=c.before, outcome=d.outcome) for c, d in zip(l.cases, k.cases)))\n"
+        "        replace(c, after=c.before, outcome=Outcome() if 'root' in l.kind else d.outcome) for c, d in zip(l.cases, k.cases)))\n"
         "        for l, k in zip(r.lines, known.lines))))\nforge(swapped)",
         "counts only beside a right line that computes something",
     ),
