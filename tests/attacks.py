@@ -217,6 +217,25 @@ ATTACKS: dict[str, tuple[str, str]] = {
         FORGE + "OTHERS = ANOTHERS\nforge(lambda r: OTHERS[r.exercise])",
         "are not those that the reference was run on",
     ),
+    "right_inputs_and_outcomes_of_practice": (
+        FORGE + "from autograde.rubric.recording import unpack_recordings\nPRACTICE = RECORDINGS\n"
+        "def swapped(r):\n"
+        "    (known,) = unpack_recordings(PRACTICE[r.exercise])\n"
+        "    return packed(replace(r, lines=tuple(replace(l, cases=tuple(\n"
+        "        replace(c, after=c.before, outcome=Outcome() if 'root' in l.kind else d.outcome) for c, d in zip(l.cases, k.cases)))\n"
+        "        for l, k in zip(r.lines, known.lines))))\nforge(swapped)",
+        "counts only beside a right line that computes something",
+    ),
+    "one_tensor_of_many": (
+        FORGE
+        + "forge(lambda r: blob({'t': {'dtype': 'BOOL', 'shape': [8_000_000], 'data_offsets': [0, 8_000_000]}, '__metadata__': {'tree': json.dumps({'list': [{'tensor': 't'}] * 60_000})}}, b'\\1' * 8_000_000))",
+        UNREADABLE,
+    ),
+    "a_long_reason": (
+        FORGE + "from autograde.rubric.recording import Stop\n"
+        "forge(lambda r: packed(replace(r, lines=(), stopped=Stop(\"'\" * 900_000, '', ''))))",
+        "The rubric was stopped by",
+    ),
     "asks_for_the_seed": (
         "get_ipython().kernel._allow_stdin = True\nget_ipython().kernel.raw_input('the seed: ')",
         "EOFError",
@@ -260,6 +279,16 @@ ATTACKS: dict[str, tuple[str, str]] = {
         "import glob, os\nfound = [p for p in ('COURSE', 'COURSE/source', 'COURSE/gradebook.db', 'COURSE/.autograde/secret') if os.path.exists(p)]\n"
         "found += glob.glob('/*/gradebook.db') + glob.glob('/home/*/*.db') + glob.glob('/tmp/*')\n"
         "raise RuntimeError(f'found {found}')",
+        "RuntimeError: found []",
+    ),
+    "reads_its_own_memory": (
+        "import re\nfound = set()\nfor line in open('/proc/self/maps'):\n"
+        "    start, end = (int(n, 16) for n in line.split()[0].split('-'))\n"
+        "    if 'r' not in line.split()[1] or '[v' in line or end - start > 2**28: continue\n"
+        "    with open('/proc/self/mem', 'rb') as memory:\n        memory.seek(start)\n"
+        "        try: data = memory.read(end - start)\n        except OSError: continue\n"
+        "    found |= {*re.findall(rb'gradeboo[k]\\.db|autograde/secre[t]|/submitte[d]/|aa_hones[t]', data)}\n"
+        "raise RuntimeError(f'found {sorted(found)}')",
         "RuntimeError: found []",
     ),
     "reads_by_symlink": (
@@ -357,6 +386,10 @@ ATTACKS: dict[str, tuple[str, str]] = {
     "script_in_an_error": (
         "def attention_scores(q, k):\n    raise ValueError('<script>evil()</script>')",
         "&lt;script&gt;",
+    ),
+    "escapes_in_an_error": (
+        "raise ValueError('\\x1b]8;;http://evil.example\\x07click\\x1b]8;;\\x07 \\x1b[2J \\u202e 81')",
+        "ValueError: \\x1b]8;;http://evil.example\\x07click\\x1b]8;;\\x07 \\x1b[2J \\u202e 81",
     ),
     "detects_grading": (
         "import os, torch\ndef attention_scores(q, k):\n    return q @ k.T if os.environ.get('JPY_SESSION_NAME') else torch.zeros(1)",

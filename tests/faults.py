@@ -103,7 +103,7 @@ FAULTS = [
     ),
     Fault(
         "every submission has the same seed", "autograde/grading/state.py",
-        'text = f"{lesson}\\0{code}"', 'text = f"{lesson}"',
+        'text = f"{lesson}\\0{code}{read}"', 'text = f"{lesson}"',
         "tests/test_verdicts.py::test_every_submission_has_a_seed_of_its_own_and_keeps_it",
     ),
     Fault(

@@ -86,7 +86,7 @@ def hand_in(lesson: Lesson, places: dict[str, str]) -> None:
     right = fill(lesson, reference_answers(lesson))
     for student in HONEST:
         nbformat.write(right, _place(lesson, student))
-    honest = seed_of(course_secret(lesson.root), LESSON, right)
+    honest = seed_of(course_secret(lesson.root), LESSON, right, {})
     places |= {
         "RECORDINGS": _recordings(lesson, PRACTICE_SEED),
         "ANOTHERS": _recordings(lesson, honest),

@@ -97,6 +97,7 @@ def test_share_of_zeros() -> None:
     assert not right
     assert "of the entries are 0, p is 0.2" in told
     assert not read("share_of_zeros", None, (90, 50), 0.2)[0]
+    assert not read("share_of_zeros", torch.zeros(1), (90, 50), 0.2)[0]
 
 
 @pytest.mark.parametrize(
@@ -173,6 +174,12 @@ def test_gradient_is_what_an_entry_was_multiplied_by(gradient: Tensor | None, to
     assert told in said
 
 
+def test_nothing_kept_is_no_dropout() -> None:
+    right, told = read("passes_gradients", [0 * X, 0 * X], X, torch.ones(40, 50))
+    assert not right
+    assert told == "Every entry is 0."
+
+
 def test_a_wrong_answer_is_far_from_right() -> None:
     zeros = exact_count(even(CALLS, *SHAPE))
     readings: list[Reading] = CHECKS["drops_independently"](zeros, None)
@@ -186,6 +193,9 @@ def test_coins_fall_by_themselves_and_with_the_right_share() -> None:
     assert not right
     assert "p is 0.55" in told
     assert not read("coins", exact_count(even(CALLS, *SHAPE)), SHAPE, P)[0]
+    assert not read("coins", zeros.flatten(1), SHAPE, P)[
+        0
+    ]  # of many places, all pairs are looked at
 
 
 @pytest.mark.parametrize(

@@ -203,6 +203,7 @@ ODD = {
     "an execution count": notebook(code(execution_count="9" * 1000)),
     "deep metadata": notebook(metadata=json.loads("[" * 400 + "]" * 400)),
     "a byte order mark": b"\xef\xbb\xbf" + notebook(code()),
+    "UTF-16": notebook(code()).decode().encode("utf-16"),
     "version 3": json.dumps(
         {"nbformat": 3, "worksheets": [{"cells": [{"cell_type": "code", "input": "1"}]}]}
     ).encode(),

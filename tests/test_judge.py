@@ -1,6 +1,7 @@
 """What a verdict says about right, wrong and strange outcomes."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from autograde.rubric.compare import compare_values
 from autograde.rubric.judge import Verdict, judge
 from autograde.rubric.kinds import KINDS, Around
 from autograde.rubric.panel import advice, to_html, to_text
-from autograde.rubric.recording import Case, Outcome, Recording
+from autograde.rubric.recording import Case, Outcome, Recording, Stop
 
 
 def softmax_rubric(answer: Callable[..., Any]) -> None:
@@ -182,6 +183,39 @@ def test_the_student_s_own_line_is_shown() -> None:
     linecache.cache["<cell>"] = (len(code), None, code.splitlines(keepends=True), "<cell>")
     exec(compile(code, "<cell>", "exec"), names)  # noqa: S102 (as a notebook does)
     assert "(in line 3: return y @ y)" in said_of(verdict_on(names["it"]))
+
+
+def raising(name: str, message: str) -> Callable[[Tensor], Tensor]:
+    def answer(x: Tensor) -> Tensor:
+        raise type(name, (Exception,), {})(message)
+
+    return answer
+
+
+def test_what_an_answer_raises_is_told_short_and_seen() -> None:
+    answers = raising("<b>" * 10_000, ""), raising("E", "\x1b[2J\u202e" + "x" * 300_000)
+    for answer in (*answers, lambda x: x.new_zeros([1] * 40)):
+        page = to_html(verdict_on(answer), [])
+        assert len(page) < 40_000
+        assert "\x1b" not in page
+        assert "\u202e" not in page
+    stopped = replace(record(softmax_rubric, right), lines=(), stopped=Stop("E", "\x1b" * 10**6))
+    note = judge(stopped, make_key(softmax_rubric, right)).note
+    assert len(note) < 10_000
+    assert note.isprintable()
+
+
+def test_a_check_that_a_constant_passes_cannot_vouch() -> None:
+    def lines(answer: Callable[..., Any]) -> None:
+        @rubric("it")
+        def _(r: Any) -> None:
+            r.check("above 0", "positive_floats", answer, (r.normal(3),))
+            r.call("the sum", answer, r.normal(3))
+
+    key = make_key(lines, lambda x: float(x.exp().sum()))
+    assert key.claims == (True, False)
+    assert judge(record(lines, lambda x: 1.0), key).points == 0
+    assert judge(record(lines, lambda x: float(x.exp().sum())), key).passed
 
 
 def test_claims_count_only_beside_a_right_line_that_computes() -> None:

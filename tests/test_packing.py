@@ -77,6 +77,10 @@ BAD = {
     "nested too deeply": with_tree('{"list": [' * 5000 + "]}" * 5000),
     "nested more than allowed": with_tree('{"list": [' * 20 + "]}" * 20),
     "a complex tensor": with_tree('{"tensor": "a"}', a=torch.ones(2, dtype=torch.complex64)),
+    "a tensor named twice": with_tree(
+        '{"list": [{"tensor": "a"}, {"tensor": "a"}]}', a=torch.ones(2)
+    ),
+    "a thousand dimensions": with_tree('{"tensor": "a"}', a=torch.ones([1] * 1000)),
     "too many bytes": b"\0" * (packing.MAX_BYTES + 1),
 }
 

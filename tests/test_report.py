@@ -1,6 +1,7 @@
 """The class report: what it says of a class, with names and without, as a page and as CSV."""
 
 import csv
+import os
 import re
 import shutil
 from dataclasses import replace
@@ -48,6 +49,16 @@ def test_a_class_is_read_from_gradebook_and_notebooks(small_class: Lesson) -> No
     assert [each.student for each in data.submissions if each.untouched] == ["zoe"]
     assert data.not_graded == ("kim",)
     assert {each.version for each in data.submissions} == {__version__}
+
+
+def test_a_folder_whose_name_is_no_text_is_listed(small_class: Lesson) -> None:
+    folder = Path(os.fsdecode(bytes(small_class.root) + b"/submitted/\xff\xfe"))
+    (folder / small_class.name).mkdir(parents=True)
+    try:
+        assert read_class(small_class).not_graded == ("kim", "\ufffd\ufffd")
+        assert "\ufffd\ufffd" in write_report(small_class).read_text()
+    finally:
+        shutil.rmtree(folder)
 
 
 def test_known_mistakes_are_counted(small_class: Lesson) -> None:

@@ -1,5 +1,7 @@
 """What is put back of a submission before it runs: the lesson's own cells, never the answers."""
 
+import time
+import tracemalloc
 from collections.abc import Callable
 
 import nbformat
@@ -7,7 +9,8 @@ import pytest
 from nbformat import NotebookNode
 
 from autograde.course import Lesson, grade_id
-from autograde.grading.restore import Parsed, restore
+from autograde.grading.restore import Parsed, parse, restore
+from autograde.rubric.forbidden import answer_source, forbidden_names
 
 ANSWER, RUBRIC = "match_weights", "test_match_weights"
 
@@ -56,6 +59,12 @@ def with_outputs(nb: NotebookNode) -> None:
     cell.outputs = [nbformat.v4.new_output("stream", text="18 of 18")]
 
 
+def nameless(nb: NotebookNode) -> None:
+    """As some editors save it."""
+    for cell in nb.cells:
+        cell.metadata = NotebookNode()
+
+
 CHANGES = {
     "deleted rubric": (deleted(RUBRIC), RUBRIC, "the cell was deleted; it was put back"),
     "edited rubric": (edited, RUBRIC, "the cell was changed; the original was put back"),
@@ -96,3 +105,51 @@ def test_a_deleted_answer_comes_back_empty(released: NotebookNode) -> None:
     restored = Parsed(students)
     restore(restored, released)
     assert restored.nb.cells[place_of(restored.nb, ANSWER)].source == ""
+
+
+def order_of(nb: NotebookNode, *texts: str) -> list[int]:
+    return [next(i for i, cell in enumerate(nb.cells) if text in cell.source) for text in texts]
+
+
+def test_rubrics_without_their_names_are_found_by_their_text(released: NotebookNode) -> None:
+    students = NotebookNode(nbformat.from_dict(released))
+    students.cells[place_of(students, ANSWER)].source = "def match_weights(v1, v2): ..."
+    nameless(students)
+    nb = restore(Parsed(students), released)
+    assert {*names_of(nb)} == {*names_of(released)}
+    answer, rubric = order_of(nb, "(v1, v2): ...", '@rubric("match_weights")')
+    assert answer < rubric == place_of(nb, RUBRIC)
+
+
+@pytest.mark.parametrize("name", [ANSWER, RUBRIC])
+def test_code_that_was_merged_into_another_cell_is_kept(released: NotebookNode, name: str) -> None:
+    students = NotebookNode(nbformat.from_dict(released))
+    rubric = place_of(students, "test_SelfAttention_v2")
+    mine = "def match_weights(v1, v2): ..."
+    merged = {ANSWER: [rubric], RUBRIC: [place_of(students, RUBRIC)]}[name]
+    for place in merged:
+        own = students.cells[place].source
+        students.cells[place].source = f"{own}\n\n{mine}" if name == ANSWER else f"{mine}\n\n{own}"
+    del students.cells[place_of(students, ANSWER)]
+    nb = restore(Parsed(students), released)
+    answer, after = order_of(nb, mine, '@rubric("match_weights")')
+    assert place_of(nb, "test_SelfAttention_v2") < answer < after == place_of(nb, RUBRIC)
+    assert mine not in nb.cells[place_of(nb, RUBRIC)].source
+
+
+def test_many_small_cells_are_left_as_they_came() -> None:
+    content = b'{"nbformat": 4, "cells": [' + b"{}," * 100_000 + b"{}]}"
+    tracemalloc.start()
+    assert "99501 were left out" in " ".join(parse(content).remarks)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 60 * len(content)
+
+
+def test_a_long_chain_of_names_is_not_read() -> None:
+    """Python would hold each of its beginnings: 60 kB took a gigabyte."""
+    began = time.process_time()
+    assert answer_source("import a" + ".a" * 100_000, "a") == ""
+    assert forbidden_names("import a" + ".a" * 100_000, ["a"]) == []
+    assert forbidden_names(f"torch{'.a' * 900}.softmax", ["softmax"]) == []
+    assert time.process_time() - began < 1

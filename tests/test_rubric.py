@@ -262,3 +262,18 @@ def test_stock_nbgrader_gets_an_error_from_a_right_answer(monkeypatch: pytest.Mo
     monkeypatch.setitem(os.environ, "NBGRADER_EXECUTION", "autograde")
     with pytest.raises(session.RecordedNotJudged, match="recorded, not judged"):
         simple(lambda x: x)
+
+
+@pytest.mark.parametrize("inherited", [False, True])
+def test_what_the_package_has_is_no_answer(inherited: bool) -> None:
+    """The course's model is in the package, and is what lessons 06 and 07 ask for."""
+    names: dict[str, Any] = {"rubric": rubric, "__name__": "__main__"}
+    exec("from autograde.notebook.tiny_gpt import FeedForward as it", names)  # noqa: S102
+    if inherited:
+        exec("class it(it): pass", names)  # noqa: S102
+    with session.recording(3) as recordings:
+        exec("@rubric('it')\ndef _(r): r.call('a line', it, 4)", names)  # noqa: S102
+    assert recordings["it"].lines == ()
+    stopped = recordings["it"].stopped
+    assert stopped is not None
+    assert "FeedForward is from autograde.notebook.tiny_gpt" in stopped.message

@@ -40,17 +40,22 @@ def test_the_seed_has_a_name_that_is_not_the_seed() -> None:
 
 
 def test_every_submission_has_a_seed_of_its_own_and_keeps_it() -> None:
-    def seed(*sources: str, text: str = "") -> int:
+    def seed(*sources: str, text: str = "", **files: bytes) -> int:
         cells = [nbformat.v4.new_code_cell(source) for source in sources]
         cells.append(nbformat.v4.new_markdown_cell(text))
-        return seed_of(b"secret", "lesson", nbformat.v4.new_notebook(cells=cells))
+        named = {name.replace("_", "."): content for name, content in files.items()}
+        return seed_of(b"secret", "lesson", nbformat.v4.new_notebook(cells=cells), named)
 
     assert len({seed(f"print({n})") for n in range(100)}) == 100
     assert seed("1", text="a") == seed("1", text="b")
     assert seed("1", "2") != seed("1\n2")
+    assert (
+        len({seed("1"), seed("1", a_txt=b"1"), seed("1", a_txt=b"2"), seed("1", b_txt=b"1")}) == 4
+    )
+    assert seed("1") == seed("1", a_ipynb=b"1", timestamp_txt=b"2")
     nothing = nbformat.v4.new_notebook()
-    assert seed_of(b"secret", "a", nothing) != seed_of(b"another", "a", nothing)
-    assert seed_of(b"secret", "a", nothing) != seed_of(b"secret", "b", nothing)
+    assert seed_of(b"secret", "a", nothing, {}) != seed_of(b"another", "a", nothing, {})
+    assert seed_of(b"secret", "a", nothing, {}) != seed_of(b"secret", "b", nothing, {})
 
 
 def test_a_notebook_graded_without_verdicts_has_none() -> None:

@@ -39,6 +39,12 @@ def newest(resources: dict[str, Any]) -> Version:
     return versions(lesson_of(resources))[0]
 
 
+def _files(resources: dict[str, Any]) -> tuple[dict[str, bytes], dict[str, int]]:
+    """Return the files beside the notebook, and the sizes of those that were left out."""
+    found = visible_files(Path(resources["metadata"]["path"]), LIMITS.folder_depth)
+    return read_files(islice(found, LIMITS.files))
+
+
 class SubmissionExporter(NotebookExporter):
     """Reads any file: one that is no notebook becomes an empty one with the problem in words."""
 
@@ -81,15 +87,13 @@ class Run(NbGraderPreprocessor):
         if self.wall:
             require_wall(root)
         nb.metadata[NOTE]["wall"] = bool(self.wall)
-        folder = Path(resources["metadata"]["path"])
-        beside = visible_files(folder, LIMITS.folder_depth)
-        files, left_out = read_files(islice(beside, LIMITS.files))
+        files, left_out = _files(resources)
         if left_out:
             self.log.warning("Too large, so left out: %s", named(left_out))
         ran = pipeline.run(
             nb,
             files,
-            seed_of(course_secret(root), name, nb),
+            seed_of(course_secret(root), name, nb, files),
             wall=bool(self.wall),
             figures=figures_of(version),
             before=read_ran(root, name, student),
@@ -108,7 +112,8 @@ class JudgeAndSave(NbGraderPreprocessor):
 
         version, place = newest(resources), resources["nbgrader"]
         lesson, released = version.lesson, notebook(version)
-        seed = seed_of(course_secret(lesson.root), lesson.name, nb)
+        files, _ = _files(resources)
+        seed = seed_of(course_secret(lesson.root), lesson.name, nb, files)
         verdicts = pipeline.judge(
             lesson, nb, pipeline.keys_of(version, seed), pipeline.practice_of(version), seed
         )

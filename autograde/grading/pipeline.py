@@ -43,7 +43,7 @@ def grade(task: Task, versions: tuple[Version, ...]) -> Graded:
     nb = restore(parsed, released)
     note = nb.metadata[NOTE]
     note |= {"wall": task.wall} | ({"earlier": True} if version.kept else {})
-    seed = seed_of(task.secret, lesson.name, nb)
+    seed = seed_of(task.secret, lesson.name, nb, task.submission.files)
     with ThreadPoolExecutor(1) as meanwhile:
         keys = meanwhile.submit(keys_of, version, seed)
         ran = run(nb, task.submission.files, seed, wall=task.wall, figures=figures, before=task.ran)

@@ -3,6 +3,7 @@
 import json
 import warnings
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +87,7 @@ def _json(data: bytes) -> dict[str, Any]:
     if len(data) > LIMITS.file_bytes:
         raise _Unreadable(too_large(len(data)))
     try:
-        content = json.loads(data.decode("utf-8-sig"))
+        content = json.loads(data)  # UTF-8, or UTF-16 as PowerShell saves it
     except (ValueError, RecursionError) as error:
         words = f"The file is not JSON, so it is no notebook: {error}"
         raise _Unreadable(Problem("the file is not JSON", words)) from error
@@ -114,11 +115,11 @@ def _not_valid(why: str) -> _Unreadable:
     return _Unreadable(Problem("the file is no valid notebook", words))
 
 
-def _cells(content: dict[str, Any]) -> list[NotebookNode]:
+def _cells(content: dict[str, Any]) -> list[object]:
     """Return the cells of a notebook of any version; before version 4 they lie on worksheets."""
     sheets = content.get("worksheets") if content["nbformat"] < 4 else [content]
     return [
-        _cell(cell)
+        cell
         for sheet in _list(sheets)
         for cell in _list(sheet.get("cells") if isinstance(sheet, dict) else None)
     ]
@@ -165,13 +166,25 @@ def _metadata(given: object) -> dict[str, Any]:
     return read
 
 
-def _within_limits(cells: list[NotebookNode]) -> Parsed:
-    """Keep the cells that there is room for, the lesson's own first."""
+def _name(cell: object) -> str:
+    """Return the name that an unread cell carries, or ""."""
+    metadata = cell.get("metadata") if isinstance(cell, dict) else None
+    name = _metadata(metadata).get("nbgrader", {}).get("grade_id") if metadata else None
+    return name or ""
+
+
+def _within_limits(given: list[object]) -> Parsed:
+    """Read the cells that there is room for, the lesson's own first.
+
+    No other cell is read: two bytes of JSON would become a kilobyte.
+    """
     parsed = Parsed()
-    last = {name: number for number, cell in enumerate(cells) if (name := grade_id(cell))}
+    last = {name: number for number, cell in enumerate(given) if (name := _name(cell))}
     own = set(last.values())
-    order = sorted(range(len(cells)), key=lambda number: (number not in own, number))
-    chars, text_chars, kept = LIMITS.source_chars, LIMITS.text_chars, order[: LIMITS.cells]
+    others = islice((n for n in range(len(given)) if n not in own), LIMITS.cells)
+    kept = [*sorted(own), *others][: LIMITS.cells]
+    cells = {number: _cell(given[number]) for number in kept}
+    chars, text_chars = LIMITS.source_chars, LIMITS.text_chars
     remarks = {}  # each once, in order
     for number in kept:
         cell = cells[number]
@@ -185,8 +198,8 @@ def _within_limits(cells: list[NotebookNode]) -> Parsed:
             cell.source = f"# {len(cell.source)} characters of code are too many; not run"
             remarks["A cell with very much code was not run."] = True
         chars -= len(cell.source)
-    if left := len(cells) - len(kept):
-        remarks[f"The notebook has {len(cells)} cells; {left} were left out."] = True
+    if left := len(given) - len(kept):
+        remarks[f"The notebook has {len(given)} cells; {left} were left out."] = True
     parsed.remarks = list(remarks)
     parsed.nb.cells = [cells[number] for number in sorted(kept)]
     return parsed
@@ -201,6 +214,8 @@ def restore(parsed: Parsed, released: NotebookNode) -> NotebookNode:
     nb.metadata = nbformat.from_dict(released.metadata)
     nb.nbformat, nb.nbformat_minor = 4, 5
     owned = {name: cell for cell in released.cells if (name := grade_id(cell))}
+    _recognise(nb, owned)
+    _part(nb, owned)
     _forget_outputs_and_claims(parsed, set(owned))
     at = {name: cell for cell in nb.cells if (name := grade_id(cell))}
     place = -1
@@ -222,6 +237,38 @@ def restore(parsed: Parsed, released: NotebookNode) -> NotebookNode:
         "remark": " ".join(parsed.remarks),
     }
     return nb
+
+
+def _recognise(nb: NotebookNode, owned: dict[str, NotebookNode]) -> None:
+    """Name the lesson's own cells by their text again, where another program dropped the names."""
+    there = {grade_id(cell) for cell in nb.cells}
+    lost = {
+        cell.source.strip(): name
+        for name, cell in owned.items()
+        if name not in there and not _is_students(cell)
+    }
+    for cell in nb.cells:
+        if grade_id(cell) is None and (name := lost.get(cell.source.strip())):
+            cell.metadata["nbgrader"] = {"grade_id": name}
+
+
+def _part(nb: NotebookNode, owned: dict[str, NotebookNode]) -> None:
+    """Give code that was merged into a locked cell a cell of its own: it may be the next answer."""
+    parted = []
+    for cell in nb.cells:
+        original = owned.get(grade_id(cell) or "")
+        before = after = ""
+        if (
+            original
+            and cell.cell_type == original.cell_type == "code"
+            and not _is_students(original)
+        ):
+            before, found, after = cell.source.partition(original.source.strip())
+            before = before if found else ""
+        parted += [nbformat.v4.new_code_cell(before)] if before.strip() else []
+        parted.append(cell)
+        parted += [nbformat.v4.new_code_cell(after)] if after.strip() else []
+    nb.cells = parted
 
 
 def _forget_outputs_and_claims(parsed: Parsed, owned: set[str]) -> None:

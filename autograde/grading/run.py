@@ -22,7 +22,7 @@ from autograde.grading.limits import Limits
 from autograde.grading.notebook_client import TIMED_OUT, GradingClient
 from autograde.grading.restore import NOTE
 from autograde.grading.sanitise import Figures
-from autograde.grading.submission import TIMESTAMP, Problem
+from autograde.grading.submission import Problem, beside
 from autograde.rubric.recording import FIGURE_MIME
 from autograde.sandbox.provisioner import (
     cell_begins,
@@ -99,12 +99,7 @@ def make_job(
 ) -> Job:
     """Return the job of a restored submission, without the files that no code of a lesson reads."""
     cells = tuple((grade_id(cell) or "", cell.source) for cell in _code_cells(nb))
-    beside = (
-        (name, files[name])
-        for name in sorted(files)
-        if not name.endswith(".ipynb") and name != TIMESTAMP
-    )
-    return Job(cells, tuple(beside), seed, wall, tuple(sorted(figures)))
+    return Job(cells, tuple(beside(files).items()), seed, wall, tuple(sorted(figures)))
 
 
 def put_outputs(nb: NotebookNode, ran: Ran) -> None:

@@ -21,6 +21,7 @@ from nbformat import NotebookNode
 
 from autograde import __version__
 from autograde.course import CourseError, state_folder
+from autograde.grading.submission import beside
 
 LEAST_FREE_BYTES = 50_000_000
 FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -108,13 +109,16 @@ def course_secret(root: Path) -> bytes:
     return bytes.fromhex(path.read_text())
 
 
-def seed_of(secret: bytes, lesson: str, nb: NotebookNode) -> int:
-    """Return the seed of a restored submission, by its code: a regrade gets the same.
+def seed_of(secret: bytes, lesson: str, nb: NotebookNode, files: dict[str, bytes]) -> int:
+    """Return the seed of a restored submission, by its code and what that can read: a regrade gets
+    the same.
 
-    Text does not count: nbgrader puts marking schemes into it on the way.
+    Text does not count: nbgrader puts marking schemes into it on the way. Files do: else the same
+    code could read the expected numbers that its first feedback page told.
     """
     code = "\0".join(cell.source for cell in nb.cells if cell.cell_type == "code")
-    text = f"{lesson}\0{code}".encode("utf-8", "surrogatepass")
+    read = "".join(f"\0{n}\0{hashlib.sha256(c).hexdigest()}" for n, c in beside(files).items())
+    text = f"{lesson}\0{code}{read}".encode("utf-8", "surrogatepass")
     return int.from_bytes(hmac.digest(secret, text, hashlib.sha256)[:7], "big")
 
 

@@ -205,6 +205,12 @@ def read_submission(student: str, lesson: Lesson, ignore: list[str]) -> Submissi
     return Submission(student, lesson, files, " ".join(remarks), problem)
 
 
+def beside(files: dict[str, bytes]) -> dict[str, bytes]:
+    """Return the files that a submission's code can read, in order: no notebook, no time stamp."""
+    names = (name for name in sorted(files) if not name.endswith(".ipynb") and name != TIMESTAMP)
+    return {name: files[name] for name in names}
+
+
 def _notebooks_first(file: File) -> tuple[bool, int, str]:
     """Return the order in which files find room: notebooks, the one nearest the top first."""
     name = file[1]

@@ -22,6 +22,7 @@ from autograde.rubric.misconceptions import Belief
 from autograde.rubric.packing import BadData
 from autograde.rubric.panel import advice, repair_first, to_html, to_text
 from autograde.rubric.recording import MIME, unpack_recordings
+from autograde.rubric.text import visible
 
 Plain = dict[str, Any]
 
@@ -108,7 +109,7 @@ def _around(
     said += [f"Rubric cell: {text}." for text in notes.get(exercise.rubric_cell, [])]
     for output in cells[exercise.name].get("outputs", []):
         if output.output_type == "error":
-            said.append(f"The answer cell raised {output.ename}: {output.evalue}")
+            said.append(visible(f"The answer cell raised {output.ename}: {output.evalue}"))
     return said
 
 

@@ -19,6 +19,7 @@ from autograde.grading.state import read_entry
 from autograde.grading.verdicts import judged, read_verdicts
 from autograde.rubric.judge import LineVerdict, Verdict
 from autograde.rubric.misconceptions import Belief
+from autograde.rubric.text import well_formed
 
 Line = tuple[str, str]
 """A rubric line: its exercise and its name."""
@@ -177,7 +178,8 @@ def read_class(lesson: Lesson) -> ClassData:
         known = {student for (student,) in gradebook.db.query(Student.id)}
     graded = {submission.student for submission in found}
     folders = sorted((lesson.root / "submitted").glob(f"*/{lesson.name}"))
-    not_graded = tuple(path.parent.name for path in folders if path.parent.name not in graded)
+    handed_in = (well_formed(path.parent.name) for path in folders)  # a name may be no text
+    not_graded = tuple(student for student in handed_in if student not in graded)
     if not found:
         raise NothingGraded(
             f"no submission of {lesson.name} is graded. Run: autograde grade {lesson.name}"

@@ -5,6 +5,9 @@ from textwrap import dedent
 
 from autograde.rubric.packing import Plain
 
+MAX_CHARS = 20_000
+"""Of a text that is read: for `import a.a.a…` Python needs memory that grows with the square."""
+
 UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 """What Python raises on text that is no program, or one that is nested too deeply."""
 
@@ -19,10 +22,12 @@ def forbidden_names(source: str, names: list[str]) -> list[str]:
     behind it shows when it is called.
     """
     try:
-        tree = ast.parse(dedent(source))
+        return _names_in(_parse(dedent(source)), {_bare(name) for name in names})
     except UNREADABLE:
         return []
-    wanted = {_bare(name) for name in names}
+
+
+def _names_in(tree: ast.Module, wanted: set[str]) -> list[str]:
     modules = (LIBRARY | _imported_modules(tree)) - _defined(tree)
     found = []
     for node in ast.walk(tree):
@@ -32,6 +37,12 @@ def forbidden_names(source: str, names: list[str]) -> list[str]:
             case ast.ImportFrom(names=aliases):
                 found += [alias.name for alias in aliases if _bare(alias.name) in wanted]
     return found
+
+
+def _parse(source: str) -> ast.Module:
+    if len(source) > MAX_CHARS:
+        raise ValueError(f"{len(source)} characters are too many to read")
+    return ast.parse(source)
 
 
 def _bare(name: str) -> str:
@@ -61,7 +72,7 @@ def answer_source(cell: str, exercise: str) -> str:
     Other code in the cell, such as a check of one's own or a first try, is not the answer.
     """
     try:
-        body = ast.parse(cell).body
+        body = _parse(cell).body
         bindings = [node for node in body if exercise in bound(node)]
         last = bindings[-1] if bindings else None
         return ast.unparse(last) if isinstance(last, ast.FunctionDef) else ""

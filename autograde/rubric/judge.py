@@ -11,9 +11,13 @@ from autograde.rubric.layout import Table, side_by_side
 from autograde.rubric.misconceptions import Belief, beliefs
 from autograde.rubric.packing import Plain
 from autograde.rubric.recording import Case, Line, Outcome, Recording, Stop
+from autograde.rubric.text import visible
 
 SAME_INPUTS = 1e-6
 """How far recorded arguments may be from the reference's, relative to their size."""
+
+MOST_SAID = 2_000
+"""Characters of a sentence or a note: what an answer raised is part of it, however long."""
 
 BANNED = "The exercise is to do without what it forbids; with it, no line gives points."
 GUESSED = "counts only beside a right line that computes something"
@@ -100,7 +104,9 @@ def judge(
         max_points=key.points,
         lines=lines,
         beliefs=beliefs(outcomes, found, key) if key.mistakes else (),
-        note=BANNED if banned else stop_in_words(recording.stopped) or _incomplete(outcomes),
+        note=_readable(
+            BANNED if banned else stop_in_words(recording.stopped) or _incomplete(outcomes)
+        ),
     )
 
 
@@ -136,7 +142,7 @@ def _failure(case: Case, outcome: Outcome, found: Difference) -> Failure:
     got = expected = None
     if outcome.error is None and case.outcome.error is None and found.symptom:
         got, expected = side_by_side(outcome.value, case.outcome.value)
-    return Failure(sentence, case.call, got, expected)
+    return Failure(_readable(sentence), case.call, got, expected)
 
 
 def _shapes(before: Plain) -> str:
@@ -150,7 +156,11 @@ def _shapes(before: Plain) -> str:
 
 def failed(key: Key, note: str) -> Verdict:
     """Return a verdict without points, for one reason that concerns every line."""
-    return Verdict(key.exercise, 0.0, key.points, _unjudged(key), note=note)
+    return Verdict(key.exercise, 0.0, key.points, _unjudged(key), note=_readable(note))
+
+
+def _readable(text: str) -> str:
+    return visible(text if len(text) <= MOST_SAID else f"{text[: MOST_SAID - 1]}…")
 
 
 def _unjudged(key: Key) -> tuple[LineVerdict, ...]:

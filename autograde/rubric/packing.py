@@ -18,6 +18,7 @@ from autograde.rubric.text import well_formed
 MAX_BYTES = 32 * 1024 * 1024
 MAX_HEADER = 2 * 1024 * 1024
 MAX_DEPTH = 12
+MAX_DIMENSIONS = 64
 
 FLOATS = {torch.float16, torch.bfloat16, torch.float32, torch.float64}
 INTEGERS = {torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64}
@@ -99,7 +100,7 @@ def _from_tree(tree: Any, tensors: dict[str, Tensor], depth: int) -> Plain:
     ((kind, content),) = tree.items()
     match kind:
         case "tensor":
-            return _clean(tensors[content])
+            return _clean(tensors.pop(content))  # named twice, it would cost twice its bytes
         case "int":
             return int(content)
         case "float":
@@ -117,6 +118,8 @@ def _from_tree(tree: Any, tensors: dict[str, Tensor], depth: int) -> Plain:
 def _clean(tensor: Tensor) -> Tensor:
     if tensor.dtype not in DTYPES:
         raise BadData(f"a tensor of {tensor.dtype} is not allowed")
+    if tensor.ndim > MAX_DIMENSIONS:
+        raise BadData(f"a tensor of {tensor.ndim} dimensions is not allowed")
     if tensor.dtype == torch.bool:  # safetensors lets bytes other than 0 and 1 through
         return tensor.view(torch.uint8) != 0
     return tensor

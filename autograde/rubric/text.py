@@ -6,6 +6,11 @@ def well_formed(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
+def visible(text: str) -> str:
+    """Return the text with every character escaped that is not seen, or moves those about it."""
+    return "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in text)
+
+
 def number(points: float) -> str:
     """Return points as people write them: 3, 2.5, 1.29."""
     return f"{points:.2f}".rstrip("0").rstrip(".")

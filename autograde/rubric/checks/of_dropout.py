@@ -4,7 +4,7 @@ A limit is six standard errors. Where the largest of m numbers is read, the limi
 all m together raise a false alarm about as rarely as one number does.
 """
 
-from math import log, sqrt
+from math import log, prod, sqrt
 
 import torch
 from torch import Tensor
@@ -55,8 +55,11 @@ def _share(zeros: Tensor, p: float) -> Reading:
 
 @check
 def share_of_zeros(value: Plain, before: Plain) -> list[Reading]:
-    """Check a mask of any shape: a share p is 0; before = (shape, p, ...)."""
-    return [_share(_tensor(value) == 0, before[1])]
+    """Check a mask with as many entries as asked for: a share p is 0; before = (shape, p, ...)."""
+    mask, wanted = _tensor(value), prod(before[0])
+    if mask.numel() < wanted:  # of one entry, any share is as good as another
+        raise Unreadable(f"the mask has {mask.numel()} entries, expected {wanted}")
+    return [_share(mask == 0, before[1])]
 
 
 @check
@@ -88,8 +91,14 @@ def drops_independently(value: Plain, _before: Plain) -> list[Reading]:
 
 @check
 def coins(value: Plain, before: Plain) -> list[Reading]:
-    """Check zeros in many draws (draws, ...): a share p, independent; before = (.., p, ...)."""
-    zeros = _tensor(value)
+    """Check zeros in many draws (draws, *shape): a share p, independent.
+
+    `before` begins with x or its shape, and p.
+    """
+    zeros, shape = _tensor(value), before[0]
+    shape = tuple(shape.shape if isinstance(shape, Tensor) else shape)
+    if zeros.shape[1:] != shape:
+        raise Unreadable(f"the shape is {tuple(zeros.shape[1:])}, expected {shape}")
     return [*drops_independently(zeros, before), _share(zeros, before[1])]
 
 
@@ -243,4 +252,5 @@ def passes_gradients(value: Plain, before: Plain) -> list[Reading]:
     return [
         Reading("the error of the gradient", error, 0, 1e-5, told),
         Reading("some entry is 0", bool((y == 0).any()), True, 0.1, "no entry is dropped"),
+        Reading("some entry is kept", bool((y != 0).any()), True, 0.1, "every entry is 0"),
     ]

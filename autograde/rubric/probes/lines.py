@@ -23,6 +23,7 @@ from autograde.rubric.probes.layers import LayerProbe
 from autograde.rubric.probes.models import ModelProbes
 from autograde.rubric.probes.plain import (
     Args,
+    ContractBroken,
     as_typed,
     map_floats,
     parameter_names,
@@ -53,6 +54,7 @@ def rubric(
         for seed in now.seeds:
             r, stopped = Rubric(exercise, seed, double=now.double, forbids=forbids), None
             try:
+                _require_own(lines.__globals__.get(exercise))
                 lines(r)
             except KeyboardInterrupt as error:
                 stopped, interrupt = Stop("KeyboardInterrupt", ""), error
@@ -67,6 +69,14 @@ def rubric(
             raise interrupt
 
     return run
+
+
+def _require_own(answer: Any) -> None:
+    """Raises ContractBroken when an answer is, or inherits from, something of this package."""
+    for part in inspect.getmro(answer) if inspect.isclass(answer) else (answer,):
+        module = getattr(part, "__module__", None)
+        if isinstance(module, str) and module.startswith("autograde."):
+            raise ContractBroken(f"{part.__name__} is from {module}; the exercise is to write it")
 
 
 class Rubric(RandomProbes, ModelProbes, BlockProbes, CacheProbes):

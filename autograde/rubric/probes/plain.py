@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor, nn
 
-from autograde.rubric.packing import DTYPES, Plain
+from autograde.rubric.packing import DTYPES, MAX_DIMENSIONS, Plain
 from autograde.rubric.recording import Outcome
 
 T = TypeVar("T")
@@ -63,6 +63,8 @@ def _plain_module(module: nn.Module) -> Plain:
 
 
 def _plain_tensor(tensor: Tensor) -> Plain:
+    if tensor.ndim > MAX_DIMENSIONS:
+        return {"unrecordable": f"a tensor of {tensor.ndim} dimensions"}
     if tensor.numel() > MAX_ENTRIES:
         return {"unrecordable": f"a tensor of shape {tuple(tensor.shape)}"}
     if tensor.dtype not in DTYPES or tensor.layout != torch.strided or tensor.is_meta:
