@@ -86,9 +86,7 @@ def answers(lesson: Lesson, of_class: list[Lesson], rng: random.Random) -> dict[
                 sys.exit(f"{exercise.name}: “{old}” is not there exactly once")
             found[exercise.name] = reference[exercise.name].replace(old, new)
         else:
-            right = [each.code for each in read_variants(lesson, exercise).right]
-            # one that loops until another answer is right would hang, and nobody submits that
-            found[exercise.name] = rng.choice([code for code in right if "while" not in code])
+            found[exercise.name] = rng.choice(read_variants(lesson, exercise).right).code
     return found
 
 
