@@ -144,10 +144,8 @@ def test_graded_by_hand_once_and_again_only_when_the_answer_changed(lesson: Less
     assert (score_of(lesson, "ada"), by_hand_of(lesson)) == (0, 1)
     assert row_of(lesson, "ada") == [None, None, True]
     assert in_report(lesson, "ada") == Answer(WAITING, 0)
-    assert "Answers worth 2 points are graded by hand, and are not graded yet." in page(
-        lesson, "ada"
-    )
-    assert "not graded yet of 2" in page(lesson, "ada")
+    assert "2 of these points await grading by your teacher." in page(lesson, "ada")
+    assert "awaiting grading, 2" in page(lesson, "ada")
     seen_by_graders = lesson.root / "autograded" / "ada" / LESSON / f"{lesson.notebook}.ipynb"
     assert "naming the multiplication" in seen_by_graders.read_text()
     assert "naming the multiplication" not in page(lesson, "ada")

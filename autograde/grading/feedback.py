@@ -22,7 +22,7 @@ from autograde.grading.submission import Marks
 from autograde.grading.verdicts import judged, read_verdicts
 from autograde.rubric.judge import Verdict
 from autograde.rubric.panel import advice, inline, lines_html
-from autograde.rubric.text import number
+from autograde.rubric.text import number, of_points
 
 TEMPLATES = Path(__file__).parent / "templates"
 HEADING = re.compile(r"<h([1-6])[^>]*>(.*?)</h\1>", re.DOTALL)
@@ -102,6 +102,7 @@ class FeedbackExporter(HTMLExporter):
         yield from super().default_filters()  # type: ignore[no-untyped-call]
         yield "page_of", page_of
         yield "number", number
+        yield "of_points", of_points
         yield "lines_html", lines_html
         yield "inline", lambda text: Markup(inline(text))  # noqa: S704 (it escapes)
 

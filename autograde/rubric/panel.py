@@ -9,7 +9,7 @@ from html import escape
 
 from autograde.rubric.judge import Failure, LineVerdict, Verdict
 from autograde.rubric.layout import Table
-from autograde.rubric.text import number
+from autograde.rubric.text import of_points
 
 TEXT, PAGE = "var(--jp-content-font-color1, #1b1b1b)", "var(--jp-layout-color1, #fff)"
 COLOURS = {
@@ -31,7 +31,7 @@ CELL = "padding:.1em .45em;text-align:right;font-family:monospace"
 
 def headline(verdict: Verdict) -> str:
     """Return the exercise and its points."""
-    return f"{verdict.exercise}: {number(verdict.points)} of {number(verdict.max_points)} points"
+    return f"{verdict.exercise}: {of_points(verdict.points, verdict.max_points)}"
 
 
 def advice(verdict: Verdict, *, named: bool) -> list[str]:

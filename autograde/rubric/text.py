@@ -14,3 +14,8 @@ def visible(text: str) -> str:
 def number(points: float) -> str:
     """Return points as people write them: 3, 2.5, 1.29."""
     return f"{points:.2f}".rstrip("0").rstrip(".")
+
+
+def of_points(points: float, most: float) -> str:
+    """Return a score in words: 2.5 of 3 points, 1 of 1 point."""
+    return f"{number(points)} of {number(most)} point{'s' * (most != 1)}"
