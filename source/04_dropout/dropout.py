@@ -801,9 +801,9 @@ print("zeros:", int((~by_rand).sum()), "and", int((~by_dropout).sum()))
 print("the same mask:", torch.equal(by_rand, by_dropout))
 
 # %% [markdown]
-# A seed fixes a stream of random numbers. How coins are made from the stream is up to each function and each kind of
-# device. So masks may differ between a CPU and a GPU, and that is no error. Nobody can say which mask is
-# right; but one can test whether it has the right share of zeros, and whether its entries are independent. The rubrics
+# A seed fixes a stream of random numbers. How coins are made from the stream is up to each function, each processor
+# and each kind of device. So masks may differ between a CPU and a GPU, and that is no error. Nobody can say which mask
+# is right; but one can test whether it has the right share of zeros, and whether its entries are independent. The rubrics
 # of this lesson do that. To repeat an experiment on another device, draw the mask on the CPU and move it.
 #
 # ## Summary

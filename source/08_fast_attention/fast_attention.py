@@ -14,7 +14,7 @@
 # # Fast attention: the same numbers, without the matrix
 #
 # Attention compares every token with every token. For n tokens that makes n × n scores for each head. In a story of 40 words nobody minds; in a
-# text of 100,000 words it decides what fits into memory. In this lesson you compute exactly the same context vectors from small tiles and never
+# text of 100,000 words it decides what fits into memory. In this lesson you compute the same context vectors from small tiles and never
 # hold the matrix. That idea is called **FlashAttention**, and PyTorch's own function uses it.
 #
 # **You will be able to**
