@@ -174,7 +174,7 @@ for row, target in zip(windows.tolist(), ahead.tolist()):
 #
 # Attention carries information *between* tokens. After that each token should work with what it got. That is the job of the
 # **feed-forward** part: two linear layers with a curved function in between (an **activation**), applied to each token alone. Without the curve two linear layers could do no
-# more than one. GPT takes the **GELU**, `x` times the probability that a standard normal number is below `x`:
+# more than one. The simplest activation is the **ReLU**: `x` if `x` is above 0, else 0. GPT takes the **GELU**, `x` times the probability that a standard normal number is below `x`:
 
 # %% jupyter={"source_hidden": true}
 # draws the figure
@@ -838,7 +838,7 @@ for name, texts in written.items():
 # answered 43% and 45% of the questions, four heads 53% and 67%, and four heads without positions 68% and 79%. And the full training? Here it is for three random starts, 0 / 1 / 2, measured
 # on 500 new stories (`benchmarks/parts.py` in the course's repository makes the table):
 #
-# | 20,000 stories, 2,500 steps | loss in training | loss on new stories | right answers | *where* | right stories of 100 |
+# | 20,000 stories, 2,500 steps | loss in training | new stories, future hidden | right answers | *where* | right stories of 100 |
 # |---|---|---|---|---|---|
 # | whole | 0.428 / 0.418 / 0.412 | 0.432 / 0.420 / 0.419 | 85% / 100% / 100% | 66% / 100% / 100% | 61 / 100 / 100 |
 # | no mask | below 0.001 | 4.661 / 4.500 / 4.614 | 9% / 15% / 13% | 1% / 10% / 17% | 0 / 0 / 0 |
