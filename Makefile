@@ -73,7 +73,7 @@ build: $(READY) ## make notebooks/ and solutions/ from source/
 check: $(READY) ## run every right and wrong variant against its rubric
 	@$(VENV) autograde check
 
-model: $(READY) ## train the models that come with the course; six minutes
+model: $(READY) ## train the models that come with the course; eight minutes
 	@$(VENV) OMP_NUM_THREADS=1 python -m autograde.authoring.train_model
 
 bench: $(READY) ## seconds a submission, beside nbgrader's; needs bubblewrap

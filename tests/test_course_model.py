@@ -1,6 +1,5 @@
 """The trained model that comes with the course does what its card says."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ from autograde.notebook.course_model import (
     answers,
     attention_of,
     begin,
+    card,
     copy_weights,
     course_model,
     excess,
@@ -20,13 +20,14 @@ from autograde.notebook.course_model import (
     next_words,
     without_head,
     without_mask,
+    without_positions,
     write,
 )
 from autograde.notebook.language import END, encode, entropy, floor, is_grammatical, stories
 from autograde.notebook.training import loss_of, pairs, train
 
 FOLDER = Path(autograde.notebook.__file__).parent / "model"
-CARD = json.loads((FOLDER / "card.json").read_text(encoding="utf-8"))
+CARD = card()
 TOLD = stories(**CARD["held_out"])
 BALL = "Anna has a ball . Tom has two books . he reads them upstairs . she kicks it"
 
@@ -64,6 +65,16 @@ def test_the_model_is_as_good_as_the_course_says() -> None:
     card = CARD["models"]["heads_4"]
     assert min(card["answers"].values()) > 0.99
     assert card["excess"] < 0.01
+
+
+def test_the_random_starts_are_as_the_lessons_say() -> None:
+    """Lessons 06 and 07 quote these shares."""
+    seeds = {name: [run["answers"] for run in runs] for name, runs in CARD["seeds"].items()}
+    where = {name: [round(run["where"], 2) for run in runs] for name, runs in seeds.items()}
+    assert where["heads_4"] == [0.68, 1, 1, 1, 1]
+    assert all(min(run["who"], run["what"], run["alive"]) > 0.99 for run in seeds["heads_4"])
+    assert all(run["excess"] < 0.02 for run in CARD["seeds"]["heads_4"])
+    assert where["heads_1"] == [0.39, 0.74, 0.99]
 
 
 def test_the_card_is_of_this_language() -> None:
@@ -130,6 +141,15 @@ def test_without_a_mask_the_model_sees_what_comes() -> None:
     assert not torch.allclose(*cheat(tokens)[:, :10], atol=1e-3)
     honest.load_state_dict(cheat.state_dict())  # the mask is no part of what was learned
     assert torch.equal(*honest(tokens)[:, :10])
+
+
+def test_without_positions_the_table_stays_at_zero() -> None:
+    torch.manual_seed(0)
+    model = without_positions(new_model())
+    before = model.head.weight.clone()
+    list(train(model, *pairs(stories(20, seed=1)), steps=3))
+    assert model.position_embedding.weight.count_nonzero() == 0
+    assert not torch.equal(model.head.weight, before)
 
 
 def test_copied_weights_give_the_same_model_whatever_its_layers_are_called() -> None:

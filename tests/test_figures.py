@@ -171,6 +171,18 @@ def test_the_same_figure_is_the_same_bytes(make: Callable[[], Picture]) -> None:
 
 
 @pytest.mark.usefixtures("shell")
+@pytest.mark.parametrize("make", EVERY_PICTURE)
+def test_a_figure_brings_its_own_light_ground_for_pages_that_are_dark(
+    make: Callable[[], Picture],
+) -> None:
+    image = Image.open(BytesIO(png_of(make())))
+    assert not image.has_transparency_data
+    pixels = np.asarray(image.convert("RGB"))
+    edges = [pixels[0], pixels[-1], pixels[:, 0], pixels[:, -1]]
+    assert all((edge == 255).all() for edge in edges)
+
+
+@pytest.mark.usefixtures("shell")
 @pytest.mark.parametrize("place", np.linspace(0.7, 1.02, 9))
 def test_what_sticks_out_is_drawn_whole(place: float) -> None:
     def width(x: float) -> int:
@@ -445,6 +457,23 @@ def test_long_options_are_shown_short_where_they_still_differ(
     _, _, box = explored(size=[2, 3], name=names)
     assert box.children[1]._options_labels == labels
     assert box.children[1].value == names[0]
+
+
+@pytest.mark.parametrize(
+    ("options", "placed"),
+    [
+        ([3, 0, 10, 2], (0, 2, 3, 10)),
+        (["2.2", "1.1", "10.1"], ("1.1", "2.2", "10.1")),
+        (["she", "he"], ("she", "he")),
+    ],
+)
+@pytest.mark.usefixtures("shell")
+def test_a_slider_starts_at_the_first_option_and_puts_numbers_in_order(
+    options: list, placed: tuple
+) -> None:
+    _, _, box = explored(size=[2], name=options)
+    slider = box.children[1]
+    assert (slider.value, tuple(value for _, value in slider.options)) == (options[0], placed)
 
 
 @pytest.mark.usefixtures("shell")

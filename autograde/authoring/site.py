@@ -24,8 +24,8 @@ FEWEST_LETTERS = 10
 """A shorter line of an answer, such as `return x`, may be found anywhere."""
 LEFT_OUT = "What this prints quotes the answer. It is seen in the lesson itself."
 TO_READ = """\
-*{minutes} minutes, {points} points. This page is for reading: an exercise shows the empty cell
-that students get, and below it what a right answer gives. To fill it in, open
+*About {minutes} minutes (an estimate), {points} points. This page is for reading: an exercise
+shows the empty cell that students get, and below it what a right answer gives. To fill it in, open
 `notebooks/{lesson}/{notebook}.ipynb` in JupyterLab.*
 """
 INDEX = """\
@@ -39,6 +39,8 @@ an autograder answers line by line.
 |---|---|--:|--:|
 {rows}
 | all of them | | {minutes} | {points} |
+
+The minutes are estimates. No reader has been timed.
 
 ```{{toctree}}
 :hidden:

@@ -4,10 +4,12 @@ The model reads <end> before the first word of a story, so every list of words t
 begins with that. `begin` makes such a list.
 """
 
+import json
 import math
 from collections.abc import Sequence
 from copy import deepcopy
 from importlib import resources
+from typing import Any
 
 import torch
 from safetensors.torch import load
@@ -34,6 +36,13 @@ def course_model(num_heads: int = 4) -> TinyGPT:
     return model.eval()
 
 
+def card() -> dict[str, Any]:
+    """Return the numbers of the model card: what was measured when the models were trained."""
+    text = resources.files("autograde.notebook").joinpath("model", "card.json").read_text("utf-8")
+    numbers: dict[str, Any] = json.loads(text)
+    return numbers
+
+
 def without_mask(model: TinyGPT) -> TinyGPT:
     """Let each word of the model see the words after it too, and return the model.
 
@@ -42,6 +51,14 @@ def without_mask(model: TinyGPT) -> TinyGPT:
     """
     for block in model.layers():
         block.attention.mask.zero_()
+    return model
+
+
+def without_positions(model: TinyGPT) -> TinyGPT:
+    """Give every position the vector 0, in training too, and return the model."""
+    table = model.position_embedding.weight
+    table.data.zero_()
+    table.requires_grad_(False)
     return model
 
 

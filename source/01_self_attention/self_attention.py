@@ -26,7 +26,7 @@
 #
 # **It builds on** matrix products, mean and standard deviation, and PyTorch tensors and modules.
 #
-# | part | minutes |
+# | part | minutes, estimated |
 # |---|---|
 # | 1 One word, two meanings | 10 |
 # | 2 Dot products | 10 |

@@ -26,7 +26,7 @@
 #
 # **It builds on** lesson 01: scores, weights, and the softmax.
 #
-# | part | minutes |
+# | part | minutes, estimated |
 # |---|---|
 # | 1 The cheat | 10 |
 # | 2 One pass, n losses | 10 |
@@ -356,7 +356,7 @@ def steps_of(scores, d_k):
 
 
 show(
-    panels(*steps_of(scores_of(789), 2), size=(13, 4.2)),
+    panels(*steps_of(scores_of(789), 2), size=(11.5, 3.9)),
     "Three heatmaps of the weights with seed 789: after the softmax all 36 are near 0.17; after the mask the upper triangle is hidden "
     "and the first row holds 0.19 alone; after renormalising every row adds up to 1, and the first weight is 1.",
 )

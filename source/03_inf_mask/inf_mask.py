@@ -25,7 +25,7 @@
 #
 # **It builds on** lesson 01 (scores, weights, softmax) and lesson 02 (the causal mask).
 #
-# | part | minutes |
+# | part | minutes, estimated |
 # |---|---|
 # | 1 A model that changes its mind | 8 |
 # | 2 Minus infinity | 12 |
@@ -52,7 +52,7 @@ import torch
 from torch import nn
 
 from autograde.notebook import beside, explore, heatmap, hint, panels, progress, rubric, show, table, why
-from autograde.notebook.course_model import begin, course_model, next_words
+from autograde.notebook.course_model import attention_of, begin, course_model, next_words
 from autograde.notebook.language import END, VOCABULARY, decode, encode, stories
 from autograde.notebook.training import pairs
 
@@ -479,7 +479,7 @@ maps_of_batch = [
     for row, length, part, veil in zip(padded, real, batch_weights, batch_mask)
 ]
 show(
-    panels(*maps_of_batch, size=(14, 4.6)),
+    panels(*maps_of_batch, size=(11.5, 4)),
     "Three heatmaps of weights for sentences of length 6, 3 and 2, padded to 6. The future is hatched in all of them. In the second "
     "the last three columns are hatched from top to bottom, in the third the last four: nobody looks at a pad. "
     "The rows of pads divide their weight among the real tokens.",
@@ -685,8 +685,9 @@ for story, each in enumerate(words):
     print(f"story {story + 1}: every probability as alone, to 5 decimals: {off < 1e-5}")
 
 # %% [markdown]
-# The model no longer notices that its story lies in a batch. Move through the stories and heads. Hatched is what
-# your function hides: the future above the diagonal, and the pads, whose own rows are empty.
+# The model no longer notices that its story is in a batch. Move through the stories and heads. On the left is the
+# batch, where your function hides the hatched cells: the future above the diagonal, and the pads, whose own rows are
+# empty. On the right the model reads the same story alone. Both should show the same weights.
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # draws the figure
@@ -695,16 +696,22 @@ def head_map(story, head):
     weights = maps[layer][int(story) - 1, number]  # (n, n)
     veil, row = hidden[int(story) - 1], padded_words[int(story) - 1]
     at = int(weights[-1].argmax())
-    title = f"Story {story}, layer.head {head}"
+    each = words[int(story) - 1]
+    alone = attention_of(model, each)[layer, number]  # (m, m), m words without pads
+    future = torch.ones(len(each), len(each)).triu(diagonal=1) == 1
     return (
-        panels(heatmap(weights, row, row, title=title, hidden=veil, limits=(0, 1)), size=(7.4, 6.6)),
+        panels(
+            heatmap(weights, row, row, title=f"story {story} in the batch, head {head}", hidden=veil, limits=(0, 1), bar=False),
+            heatmap(alone, each, each, title="the story alone", row_name="", hidden=future, limits=(0, 1)),
+            size=(11, 6),
+        ),
         f"Story {story}, head {head}: the last word looks most at “{row[at]}”, {weights[-1, at].item():.2f}.",
     )
 
 
 explore(
     head_map,
-    alt="Heatmap of one trained head on one padded story; the future and the pads are hatched.",
+    alt="Heatmaps of one trained head: on one padded story of the batch, where the future and the pads are hatched, and on the story alone.",
     story=["2", "1", "3"],
     head=["2.2", "1.1", "1.2", "1.3", "1.4", "2.1", "2.3", "2.4"],
 )

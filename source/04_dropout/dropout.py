@@ -15,8 +15,8 @@
 #
 # Train the course's model on fifty stories instead of thousands, and it learns them by heart. **Dropout** is the
 # usual remedy: while the model learns, weights are set to 0 at random. In this lesson you build it, work out how
-# much noise it makes, and show that training with it is the same as paying a price for large weights. Then your
-# layer goes into the model, and you see what it helps, and what it does not.
+# much noise it makes, and show that this noise acts in training like a price on large weights. Then your
+# layer goes into the model, and you see where it helps, and where it does not.
 #
 # **You will be able to**
 # - recognise overfitting from two curves;
@@ -26,7 +26,7 @@
 #
 # **It builds on** lesson 03: causal weights. `nn.Module` is from lesson 01.
 #
-# | part | minutes |
+# | part | minutes, estimated |
 # |---|---|
 # | 1 A model that learns by heart | 8 |
 # | 2 A mask of coin tosses | 15 |
@@ -52,7 +52,7 @@ import matplotlib.pyplot as plt
 import torch
 from torch import nn
 
-from autograde.notebook import beside, chart, explore, heatmap, hint, progress, rubric, show, table, why
+from autograde.notebook import beside, chart, explore, heatmap, hint, panels, progress, rubric, show, table, why
 from autograde.notebook.course_model import answers, new_model
 from autograde.notebook.language import floor, stories
 from autograde.notebook.training import loss_of, pairs, train
@@ -161,15 +161,15 @@ show(
 )
 
 # %% [markdown]
-# The loss on its own stories ends **below the entropy of the language**, 0.41. No model can predict the language
+# The loss on its own stories ends **below the entropy of the language**, 0.41. No model can predict new stories
 # that well; this one does not predict, it remembers. It answers every question on its own stories, and one in seven
 # on new ones. This is **overfitting**: the model fits its examples and not what they are examples of. Whatever is
 # done against it is called **regularisation**.
 #
 # The first remedy is more data: the course's own model, trained on 20,000 stories, has a loss of 0.418 on new ones,
-# where 0.414 is the lowest (its model card). The second is to stop at the lowest point of the upper curve. The
-# third is dropout. It makes each example look a little different each time, so that no single weight can be relied
-# on.
+# where 0.414 is the lowest (its model card). The second is to stop at the lowest point of the upper curve; that is
+# called early stopping. The third is dropout. It makes each example look a little different each time. The hope is
+# that the model then relies less on any single weight.
 #
 # ## 2 A mask of coin tosses
 #
@@ -235,7 +235,7 @@ table(ones, rows=tokens, columns=tokens)
 # %% [markdown]
 # On the computer that made these pages there are 15, not 18. With another version of PyTorch, another processor or a
 # GPU the same seed may give another number; part 8 says why. p is the probability for each entry, not the share of
-# zeros: 36 coins rarely show heads exactly 18 times. How rarely? Count the zeros in 5000 masks of yours.
+# zeros. How often do 36 coins show heads exactly 18 times? Count the zeros in 5000 masks of yours.
 
 # %% tags=["raises-exception"]
 counts = [int((keep_mask((6, 6), 0.5, generator) == 0).sum()) for _ in range(5000)]
@@ -266,7 +266,7 @@ show(
 # %% [markdown]
 # ## 3 What is scaled, and when
 #
-# The six weights of a row add up to 1. Drop about half of them, and about half of the sum is left, on average. The
+# The six weights of a row add up to 1. Drop each with probability 1/2, and on average half of the sum is left. The
 # layers above would be trained on halves and used on wholes. So what is kept is made larger: it is divided by 1 -
 # p.
 #
@@ -278,7 +278,7 @@ show(
 # ```
 #
 # With p = 0.5 what is kept is doubled: hence the 2 above. This is right on average only. A single row may add up to
-# more than 1 or to less, and **nobody divides by the sum afterwards**. Using a trained model is called
+# more than 1 or to less, and **nothing divides by the sum afterwards**. Using a trained model is called
 # **inference**. Then nothing is dropped and nothing is scaled.
 #
 # | | in training | in use |
@@ -353,23 +353,26 @@ print("sums of the rows:", [round(s, 2) for s in dropped_weights.sum(dim=-1).tol
 # In our draw (yours may differ) *Your* kept its one weight, 1, which is now 2. *journey* lost both of its
 # weights and gets a context vector of zeros. None of the six sums is 1. The next step draws anew.
 #
-# Move the slider: your function on the same weights. Hatched cells are the future, framed ones are dropped.
+# Move the slider. On the left are the weights as they were, on the right what your function makes of them. Hatched
+# cells are the future, framed ones are dropped.
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # draws the figure
 def dropping(p):
     after = inverted_dropout(weights, p, True, torch.Generator().manual_seed(11))
     lost = ((after == 0) & (weights > 0)).nonzero().tolist()
-    figure = heatmap(
-        after, tokens, tokens, title=f"Weights after dropout with p = {p:g}", hidden=future.cpu(), limits=(0, 2)
+    figure = panels(
+        heatmap(weights, tokens, tokens, title="before", hidden=future.cpu(), limits=(0, 2), bar=False),
+        heatmap(after, tokens, tokens, title=f"after dropout with p = {p:g}", hidden=future.cpu(), limits=(0, 2)),
+        size=(10.5, 4.4),
     ).figure()
     for i, j in lost:
-        figure.axes[0].add_patch(plt.Rectangle((j + 0.08, i + 0.08), 0.84, 0.84, fill=False, edgecolor="white", lw=2))
+        figure.axes[1].add_patch(plt.Rectangle((j + 0.08, i + 0.08), 0.84, 0.84, fill=False, edgecolor="white", lw=2))
     sums = ", ".join(f"{s:.2f}" for s in after.sum(dim=-1).tolist())
     return figure, f"{len(lost)} of 21 weights dropped, the others times {1 / (1 - p):.2f}. Sums of the rows: {sums}."
 
 
-about = "Heatmap of the weights after dropout; dropped ones are framed, the future is hatched."
+about = "Heatmaps of the weights before and after dropout; dropped ones are framed, the future is hatched."
 explore(dropping, alt=about, p=[0.5, 0.1, 0.2, 0.3, 0.7, 0.9])
 
 # %% [markdown]
@@ -437,8 +440,8 @@ after_eval = layer(many)
 beside(my_guess, tuple("yes" if (y == 0).any() else "no" for y in (under_no_grad, after_eval)))
 
 # %% [markdown]
-# **`no_grad()` does not switch dropout off; `eval()` does.** The one stops PyTorch from keeping what a backward
-# pass would need, the other changes what layers compute. To use a model you want both.
+# **`no_grad()` does not switch dropout off; `eval()` does.** `no_grad()` stops PyTorch from keeping what a backward
+# pass would need, `eval()` changes what layers compute. To use a model you want both.
 #
 # ## 5 How much noise
 #
@@ -470,8 +473,8 @@ def scatter(n):
 beside(my_guess, (round(scatter(4), 1), round(scatter(16), 2)))
 
 # %% [markdown]
-# A query that spreads its weight gets little noise, one that relies on a single key gets much: what counts is the
-# sum of the squared weights, 1, 1/4 and 1/16 here, and the standard deviation is its root. Now in general:
+# A query that spreads its weight gets little noise, one that relies on a single key gets much. Here p / (1 - p) and
+# all values are 1, so the variance is the sum of the squared weights: 1, 1/4 and 1/16. Now in general:
 #
 # ### Exercise: `spread_after_dropout` (4 points)
 #
@@ -654,12 +657,11 @@ show(
 )
 
 # %% [markdown]
-# The bars end where the formula says. So dropout on weights is no mystery: for a squared error it is, on average, a
-# price on w²v², paid in training only.
+# The bars end near where the formula says (the training saw 1000 sentences and random coins, not the mean). So for a
+# squared error, dropout on weights is, on average, a price on w²v² that is paid in training only.
 #
-# Is a head that spreads its weights better? Here the price buys nothing. It costs accuracy when all words are
-# there. And when *Your* is missing, what counts is how it is missing: hidden before the softmax, as in lesson 03,
-# the rest of the row shares the whole, with dropout or without.
+# Is a head that spreads its weights better? Try both: with all words there, and with *Your* missing, hidden before
+# the softmax as in lesson 03.
 
 # %% tags=["raises-exception"]
 answers_a, guesses_a = guesses(2000, seed=789)
@@ -680,8 +682,9 @@ print(f"equal weights           {(guesses_a.mean(dim=1) - answers_a).square().me
       f"{(guesses_a[:, 1:].mean(dim=1) - answers_a).square().mean():.3f}")
 
 # %% [markdown]
-# This head had 1000 examples for six numbers: there was nothing to overfit. The model of part 1 has more than
-# 60,000 numbers and fifty stories.
+# Here the price buys nothing. With all words there, the error grows with p. With *Your* hidden, the other five share
+# the whole row, and all three heads are about as good as equal weights. But this head had 1000 examples for six
+# numbers: there was nothing to overfit. The model of part 1 has more than 60,000 numbers and fifty stories.
 #
 # ## 7 Does it help?
 #
@@ -714,15 +717,14 @@ for name, losses, model in (("without", plain_losses, by_heart), ("p = 0.5", dro
 # demonstration: draws the figure
 show(
     chart(curves, {"without dropout": plain_losses, "your Dropout(0.5)": dropout_losses}, floor()),
-    "Two panels of losses against steps. Left without dropout: the loss on new stories rises after step 125. Right with your "
+    "Two panels of losses against steps. Left without dropout: the loss on new stories rises after step 100. Right with your "
     "Dropout(0.5): the loss on the model's own stories falls more slowly, and on new stories it rises much less.",
 )
 
 # %% [markdown]
-# Dropout takes most of the damage away: the upper curve stays near its lowest point. But it does not teach the
-# model what fifty stories do not show. The answers on new stories are about as bad as before. Is that the seed, the
-# p, or the fifty stories? Here are more runs (`benchmarks/overfitting.py` in the course's repository makes the
-# table):
+# Dropout takes most of the damage away: the upper curve stays near its lowest point. But the answers on new stories
+# are about as bad as before. Is that the seed, the p, or the fifty stories? Here are more runs
+# (`benchmarks/overfitting.py` in the course's repository makes the table):
 #
 # | stories | steps | p | seed | loss on its own | best on new ones | last on new ones | right answers |
 # |---|---|---|---|---|---|---|---|
@@ -738,14 +740,15 @@ show(
 #
 # Dropout lowers the loss on new stories in every pair of runs. The share of right answers does not follow: here 14%
 # become 16%, there 91% become 84%. And more stories do more than either p: with 100 of them and no dropout the loss is
-# lower than with 50 and dropout. So try p on your own problem, on examples that were left out of training. The
-# first GPT used 0.1; large models that see every text only once often use none.
+# lower than with 50 and dropout. Each row is one run, so take no small difference for a rule. Try p on your own
+# problem, on examples that were left out of training. The first GPT used 0.1; large models that see every text only
+# once often use none.
 #
 # ## 8 What goes wrong in practice
 #
-# **The functional form does not look.** `nn.functional.dropout(x, p)` is a function: no switch, and `training=True`
-# unless told otherwise. A module has to pass on its own: `training=self.training`. PyTorch's attention function has
-# no such argument at all: it drops whenever `dropout_p` is above 0.
+# **The functional form does not look.** `nn.functional.dropout(x, p)` is a function and has no switch. Its
+# `training` is True unless told otherwise. A module has to pass on its own: `training=self.training`. PyTorch's attention
+# function has no such argument at all: it drops whenever `dropout_p` is above 0.
 
 # %%
 class Forgets(nn.Module):
@@ -799,9 +802,9 @@ print("the same mask:", torch.equal(by_rand, by_dropout))
 
 # %% [markdown]
 # A seed fixes a stream of random numbers. How coins are made from the stream is up to each function, each processor
-# and each kind of device. So masks differ between a CPU and a GPU, and that is no error. Nobody can say which mask is
-# right; one can say whether it has the right share of zeros, and whether its entries are independent. The rubrics of
-# this lesson do that. To repeat an experiment on another device, draw the mask on the CPU and move it.
+# and each kind of device. So masks may differ between a CPU and a GPU, and that is no error. Nobody can say which mask
+# is right; but one can test whether it has the right share of zeros, and whether its entries are independent. The rubrics
+# of this lesson do that. To repeat an experiment on another device, draw the mask on the CPU and move it.
 #
 # ## Summary
 #
@@ -810,14 +813,13 @@ print("the same mask:", torch.equal(by_rand, by_dropout))
 #   1 - p, **in training only**. On average nothing changes.
 # - In use nothing is dropped and nothing is scaled. **`eval()`** says so, `no_grad()` does not, and functional
 #   dropout has to be told.
-# - The noise has a variance of p / (1 - p) · Σ w² v². In training it acts as a **penalty** on large weights, and
-#   the penalty predicts the weights that are learned.
-# - With few stories it kept the loss on new ones from rising. It did not make the answers right.
+# - The noise has a variance of p / (1 - p) · Σ w² v². For a squared error it acts in training as a **penalty** on large
+#   weights, and the penalty predicted the weights that were learned.
+# - With few stories dropout kept the loss on new ones from rising much. It did not make the answers right.
 # - Random results are judged by their properties, never by their draws.
 #
-# **A loose end.** Layers, mask, softmax, dropout: the parts lie about as functions, and each has been handed one
-# sentence or scores made by hand. Lesson 05 puts them into one class that takes a batch of sentences. On the way
-# `keys.T` breaks.
+# **A loose end.** Layers, mask, softmax, dropout: so far they are separate functions, for one sentence or for scores
+# made by hand. Lesson 05 puts them into one class that takes a batch of sentences. On the way `keys.T` breaks.
 #
 # ## Further reading
 #

@@ -25,7 +25,7 @@
 #
 # **It builds on** lesson 01 (queries, keys, values), 02 and 03 (the causal mask) and 04 (dropout, `train()` and `eval()`).
 #
-# | part | minutes |
+# | part | minutes, estimated |
 # |---|---|
 # | 1 A rule that nobody trained | 5 |
 # | 2 A batch of sentences | 10 |
@@ -123,7 +123,7 @@ show(
 
 # %% [markdown]
 # With its mask the model knows that a girl with a ball *kicks*. Without it, it guesses. Not one trained number differs between the two. The
-# last word has no later words to see, so its own row is not to blame. The words before it are: in the first layer they now see
+# last word has no later words to see, so no mask would hide anything from it. The words before it make the difference: in the first layer they now see
 # words that come later, which never happened in training, and hand on something else. Is that one unlucky sentence?
 
 # %%
@@ -132,8 +132,8 @@ for name, one in {"with the mask": model, "without it": unmasked}.items():
     print(f"{name:>13}: {answers(one, told)['all']:.0%} of the questions in 100 stories answered correctly")
 
 # %% [markdown]
-# So the mask is as much a part of the layer as the weights are, although nobody trained it. (Even with the mask this small model fails at
-# one kind of question. Lesson 06 gives it more heads.)
+# So the mask is as much a part of the layer as the weights are, although nobody trained it. (Why not 100% with the mask? Lesson 06 shows which questions this
+# model fails at.)
 #
 # ## 2 A batch of sentences
 #
@@ -296,24 +296,25 @@ for (way, trained), (mask, weights) in after.items():
 # %% jupyter={"source_hidden": true}
 # draws the figure
 maps = [
-    heatmap(after[way, True][1], tokens, tokens, title=f"{way}: weights, the mask trained", limits=(0, 1), bar=way == "fill")
+    heatmap(after[way, True][1], tokens, tokens, title=f"{way}: weights, mask trained", limits=(0, 1), bar=way == "fill")
     for way in starts
 ]
 show(
-    panels(*maps, size=(14, 4.2)),
+    panels(*maps, size=(11.5, 3.8)),
     "Three heatmaps of weights after training the mask as a parameter. Multiply: most of the weight is right of the "
     "diagonal, on later words. Add and fill: nothing above the diagonal.",
 )
 
 # %% [markdown]
 # - A mask that **multiplies** is trained away: the weight moves to later words, because looking at the next word is the best way to predict
-#   it. (*journey* and *starts* are nearly the same vector, so either will do.) The rule is gone.
+#   it. (*journey* and *starts* are nearly the same vector, so either will do. The last row has no next word to learn from.) Nothing keeps the entries
+#   of the mask between 0 and 1, so some weights are even negative. The rule is gone.
 # - A mask that is **added** keeps its -inf, but the zeros below the diagonal drift. It has turned from a rule into one more thing that is
 #   learned.
 # - A mask that **fills** gets no gradient at all: a comparison or `.bool()` has none. Nothing changes, but the mask still stands in
 #   `parameters()`, is counted as learned and handed to the optimiser.
 #
-# And a mask of dtype bool cannot be a parameter in the first place:
+# And a bool mask cannot be a parameter in the first place:
 
 # %%
 try:
@@ -574,7 +575,7 @@ print({name: round(distance, 4) for name, distance in moved.items()})
 #
 # ## 6 Does it look ahead?
 #
-# A layer that looks ahead has a splendid loss in training and writes nonsense, and no shape gives it away. So test it from the outside: change the
+# In lesson 02, a model that looks ahead had a splendid loss in training and wrote nonsense. No shape gives that away. So test a layer from the outside: change the
 # tokens after t, and see whether the output at t moves.
 #
 # ### Exercise: `peeks` (3 points)
@@ -690,8 +691,8 @@ def error_on(batch):
 
 
 # %% [markdown]
-# **Predict, then run.** The table above tested a batch of two copies of one sentence, as many tutorials do. How far off is the broken layer on two
-# copies? And on two different sentences (with spread-out inputs)?
+# **Predict, then run.** The table in part 5 came from a batch of two copies of one sentence. How far off is the broken layer on two
+# copies? And on two different sentences? (Both with spread-out inputs.)
 
 # %%
 my_guess = None  # two numbers, (copies, different sentences)
@@ -703,7 +704,7 @@ beside(my_guess, (error_on(6 * torch.stack([inputs, inputs]) - 3), error_on(6 * 
 print("peeks says:", peeks(KeysOfTheFirst(), x))
 
 # %% [markdown]
-# With two copies the wrong keys happen to be the right ones. A test that catches this changes one token of one sentence and looks which outputs
+# With two copies the wrong keys happen to be the right ones. A test that catches this changes one token of one sentence, and sees which outputs
 # move. Below, each row is an output and each column the token that was changed: two sentences, twelve tokens.
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
@@ -749,8 +750,8 @@ show(
 
 # %% [markdown]
 # On the left there are two triangles, one for each sentence. On the right the lower left block is filled too: the first sentence reaches the
-# second. That block is also a triangle, so no *later* token is seen, and `peeks` has nothing to complain about. Test with sentences that
-# differ.
+# second. (Not its first word: with a single key the weight is 1, whatever the key.) That block is also a triangle, so no token at a *later* place is seen, and `peeks` has
+# nothing to complain about. Test with sentences that differ.
 #
 # ## 7 Your layer inside the model
 #
@@ -773,7 +774,7 @@ for name, one in {"the model as it came": model, "with your layers": yours, "wit
     print(f"{name:>27}: she kicks {chance:.2f}, {answers(one, told)['all']:.0%} of the questions answered correctly")
 
 # %% [markdown]
-# The same answers as before, from your code. The last line is the baseline: your class with fresh random matrices, everything else trained. The file
+# The same share of right answers as before, from your code. The last line is the baseline: your class with new random matrices, everything else trained. The file
 # holds no mask, because the model makes its own; yours came from `__init__`.
 #
 # What does your layer look at? It returns context vectors, not weights. A trick makes them visible: give every token a value of its own,
@@ -845,7 +846,7 @@ print("F.dropout(x, 0.5) drops:     ", bool((F.dropout(ones, 0.5) == 0).any()))
 print("with training=False it drops:", bool((F.dropout(ones, 0.5, training=False) == 0).any()))
 
 # %% [markdown]
-# **A saved mask gets in the way.** Saving the mask makes a file complete, which is why this lesson's class does it. The price: a layer with another
+# **A saved mask gets in the way.** With the mask, a file holds all that the layer needs, which is why this lesson's class saves it. The price: a layer with another
 # context length refuses the file, although every weight fits.
 
 # %% tags=["raises-exception"]
@@ -876,11 +877,11 @@ with torch.no_grad():
 #
 # - In a batch, swap the last two dimensions of the keys with `keys.mT`. `.T` reverses all of them.
 # - **Parameters** are learned. **Buffers** move and are saved with the module, but are not learned. Plain attributes are left behind.
-# - Cut the mask to the length of the input, and refuse longer input: the error comes late, and with a 1 × 1 mask not at all.
+# - Cut the mask to the length of the input, and refuse longer input yourself: otherwise the error comes late, and with a 1 × 1 mask not at all.
 # - The bias of the keys cancels in the softmax.
 # - Test with sentences that differ, of several lengths, with sizes that all differ and numbers that are not small. Change the future.
 #
-# **A loose end.** Each word makes one row of weights, so it gets one mixture of what came before. In lesson 06 it gets several.
+# **A loose end.** Each word has one row of weights, so it gets one mixture of what came before. In lesson 06 it gets several.
 #
 # ## Further reading
 #

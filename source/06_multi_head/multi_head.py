@@ -14,7 +14,7 @@
 #
 # Your layer from lesson 05 gives each word one row of weights, so each word receives one mixture of what came before. In this lesson you
 # run several such layers, called **heads**, next to each other. Then you build one layer that does the same with three matrices, repair
-# somebody else's, and check by numbers that both are the same function. At the end your class carries the course's model.
+# somebody else's, and check with numbers that both are the same function. At the end your class carries the course's model.
 #
 # **You will be able to**
 # - say what several heads can do that one wide head cannot, and show it;
@@ -24,7 +24,7 @@
 #
 # **It builds on** lesson 05: batches, the causal mask as a buffer, dropout on weights. A `CausalAttention` is given below.
 #
-# | part | minutes |
+# | part | minutes, estimated |
 # |---|---|
 # | 1 One row, one mixture | 10 |
 # | 2 Heads side by side | 10 |
@@ -51,7 +51,7 @@ import torch
 from torch import nn
 
 from autograde.notebook import beside, chart, explore, heatmap, hint, panels, progress, rubric, show, table, why
-from autograde.notebook.course_model import answers, begin, course_model, jobs, next_words, without_head
+from autograde.notebook.course_model import answers, begin, card, course_model, jobs, next_words, without_head
 from autograde.notebook.language import encode, stories
 
 # "cuda" runs the lesson on a GPU
@@ -116,10 +116,22 @@ told = stories(100, seed=5)
 results = {name: answers(model, told) for name, model in {"1 head": one_head, "4 heads": four_heads}.items()}
 for kind in ("who", "what", "where"):
     print(f"right answers to “{kind}”:", ", ".join(f"{name} {shares[kind]:.0%}" for name, shares in results.items()))
+two_people = [story for story in told if len(story.notes.people) == 2]
+results = {name: answers(model, two_people)["where"] for name, model in {"1 head": one_head, "4 heads": four_heads}.items()}
+print("right answers to “where”, two people in the story:", ", ".join(f"{name} {share:.0%}" for name, share in results.items()))
 
 # %% [markdown]
-# One head per layer answers *who* and *what*, but on *where* it does little better than a guess: there are four places. It is one trained model of each kind, and training has
-# luck in it: another start of the four heads reached 68% on *where*. So what can several heads do, apart from luck?
+# One head in each layer answers *who* and *what*. But with two people in a story it answers *where* no better than by guessing among the four places. Is one head to blame? These are
+# two trained models, and training has luck in it. Here is how the same training ended from other random starts (from the model card; the models above are start 0 of one head and start 1 of
+# four):
+
+# %%
+for heads, runs in card()["seeds"].items():
+    print(f"{heads}: right answers to “where” from start 0, 1, …:", ", ".join(f"{run['answers']['where']:.0%}" for run in runs))
+
+# %% [markdown]
+# So one head *can* learn it, and four heads can fail. With four heads it goes well more often, but eight runs are too few to say how much more often. What, then, can several heads do
+# that one cannot?
 #
 # Suppose each word needs **two** things: the vector of the word before it, and the vector of the one before that. One row of
 # weights can look at both, half and half. What it hands on is their average.
@@ -136,7 +148,7 @@ maps = [
     for title, weights in titles.items()
 ]
 show(
-    panels(*maps, size=(13, 4.2)),
+    panels(*maps, size=(11.5, 3.9)),
     "Three heatmaps of weights. With one head each row has 0.5 on the word before and 0.5 on the one before that. "
     "With two heads the first has weight 1 on the word before, the second weight 1 on the one before that.",
 )
@@ -169,7 +181,7 @@ wide = torch.randn(3, 12, generator=torch.Generator().manual_seed(0)).to(device)
 print(f"12 numbers from the mixture, or the mixture of 12: {(half_half @ (inputs @ wide) - (half_half @ inputs) @ wide).abs().max().item():.4f} apart")
 
 # %% [markdown]
-# One head **cannot hand on both unmixed**. Two rows of weights for each word can, and that is all there is to several heads. Part 7 tries it by
+# One head **cannot hand on both unmixed**. Two rows of weights for each word can, and that is what several heads are for. Part 7 tries it by
 # training.
 #
 # ## 2 Heads side by side
@@ -225,7 +237,7 @@ table(wrapper(batch)[0], rows=tokens, columns=["head 0: 0", "head 0: 1", "head 1
 # ## 3 One matrix, split into heads
 #
 # Two heads mean six small products where three large ones would do, and a loop in Python. So stack the matrices. `nn.Linear`
-# has one row of its weight for each number it puts out. Give rows 0 and 1 to head 0, rows 2 and 3 to head 1. Then one product makes
+# has one row of its weight for each number that it returns. Give rows 0 and 1 to head 0, rows 2 and 3 to head 1. Then one product makes
 # the queries of both heads, side by side.
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
@@ -246,7 +258,7 @@ for h in range(2):
 
 
 def cut_chart(maps):
-    figure, axes = plt.subplots(1, 4, figsize=(13, 4.2), layout="constrained", width_ratios=(3, 4, 2, 2))
+    figure, axes = plt.subplots(1, 4, figsize=(11.5, 4.1), layout="constrained", width_ratios=(3, 4, 2, 2))
     for ax, one in zip(axes, maps):
         one.on(ax)
     axes[0].axhline(2, color="black", linewidth=2.5)
@@ -271,7 +283,7 @@ apart = (both_queries[:, 2:] - wrapper.heads[1].W_query(inputs)).abs().max().ite
 beside(my_guess, "yes" if apart < 1e-6 else "no")
 
 # %% [markdown]
-# So one large query matrix *is* several heads, as long as you split what it puts out: scores and softmax have to be computed for each block of
+# So one large query matrix *is* several heads, as long as you split its result: scores and softmax have to be computed for each block of
 # features separately. For that, the heads have to become a dimension of their own, next to the batch, where `@` treats each of them as
 # a matrix of its own:
 #
@@ -321,7 +333,7 @@ maps = [
     for title, part in parts.items()
 ]
 show(
-    panels(*maps, size=(13, 4.6)),
+    panels(*maps, size=(11.5, 4.4)),
     "Five heatmaps of entries named after token and feature. Yours: head 0 holds features 0 and 1 of each token in its own row, "
     "head 1 features 2 and 3. With view alone head 0 holds tokens 0 to 2 and head 1 tokens 3 to 5, each on two rows.",
 )
@@ -391,7 +403,7 @@ for num_heads in (1, 2, 3, 4, 6, 12):
 #   output                   out_proj                           (b, n, d_out)
 # ```
 #
-# New is `out_proj`, a linear layer at the end. Without it, the numbers of head 0 would always stay in the first places of the output and those of
+# `out_proj` is new, a linear layer at the end. Without it, the numbers of head 0 would always stay in the first places of the output and those of
 # head 1 in the next. `out_proj` mixes what the heads have found.
 #
 # **Predict, then run.** `d_out` is 12, and there are 3 heads. The scores are divided by the square root of a number. Which one?
@@ -480,7 +492,7 @@ def _(r):
 # the first third are the queries, then come the keys, then the values. It returns two things: the output, and the weights
 # before dropout, `(b, num_heads, n, n)`. Otherwise it should do what `MultiHeadAttention` does.
 #
-# It runs, the shapes are right, and it has **five faults**. None of them raises an error; people have shipped every one of them. Use the rubric
+# It runs, the shapes are right, and it has **five faults**. None of them raises an error; people have shipped faults like these. Use the rubric
 # as a doctor would: which lines fail with one head, which only with several, which only for short sentences? Your class is graded by what it
 # does, not by how little you change.
 
@@ -640,7 +652,7 @@ print("largest difference to the wrapper below 0.000001:", (mha(batch) - wrapper
 #
 # First the task of part 1: hand on the word before and the one before that. Your `MultiHeadAttention` is trained on random sentences, with 1, 2 and 6
 # heads. Everything is trained, and all three have equally many numbers to learn. Each word comes with its three numbers and six more that
-# say at which place it stands. The error is measured on sentences that were not trained on; a layer that always answers 0 has an error of 1.
+# say at which place it stands. The error is measured on new sentences. A layer that always answers 0 has an error of 1. The best that one row of *fixed* weights allows is 0.5.
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # demonstration: trains three layers, about three seconds
@@ -672,24 +684,25 @@ def trained(num_heads):
     x, wanted = sentences(2000)
     with torch.no_grad():
         error = (mha(x)[:, 2:] - wanted).square().mean().item()
-    print(f"{num_heads} head{'s' if num_heads > 1 else ' '} of {6 // num_heads}: error on fresh sentences {error:.2f}")
-    return weights_of(mha, x).mean(dim=0)  # (heads, 6, 6)
+    weights = weights_of(mha, x)  # (2000, heads, 6, 6)
+    print(f"{num_heads} head{'s' if num_heads > 1 else ' '} of {6 // num_heads}: error on new sentences {error:.2f}; "
+          f"from sentence to sentence a weight on the word before varies by {weights[:, 0].diagonal(-1, 1, 2)[:, 1:].std(dim=0).mean():.2f}")
+    return weights.mean(dim=0)  # (heads, 6, 6)
 
 
 by_number = {num_heads: trained(num_heads) for num_heads in (1, 2, 6)}
 maps = {"the only head": by_number[1][0], "two heads: head 0": by_number[2][0], "two heads: head 1": by_number[2][1]}
 show(
     panels(*(heatmap(weights, tokens, tokens, title=title, hidden=future.cpu(), limits=(0, 1), bar=False) for title, weights in maps.items()),
-           size=(13, 4.2)),
+           size=(11.5, 3.9)),
     "Three heatmaps of mean weights after training. From the third word on, the only head gives about half to each of the two "
     "words before; of the two heads one gives nearly all to the word before, the other to the one before that.",
 )
 
 # %% [markdown]
-# One head cannot hand on both. It gives about half of its weight to each, and does a little better than their average, whose error is 0.5,
-# because its shares change slightly with the words. Two heads take a place each. Nobody told them which; it could as well
-# have come out the other way round. But more heads are not always better: after the same training, six heads of one number each do worse
-# than two of three.
+# One head cannot hand on both. It gives about half of its weight to each. Its error is below 0.5, which fixed weights cannot reach: its shares change with the words, if only
+# slightly. Two heads take a place each. Nobody told them which; it could as well have come out the other way round. But more heads are not always better: after the same training,
+# six heads of one number each do worse than two of three.
 #
 # Now put **your** class into the course's model, with the trained weights. The baseline is your class with fresh random ones.
 
@@ -735,11 +748,14 @@ def looks(story):
     rows, names = last_rows(yours, words), [f"{layer}.{head}" for layer in (1, 2) for head in range(1, 5)]
     following, chance = next(iter(next_words(yours, words).items()))
     most = ", ".join(f"{name} at {words[int(row.argmax())]} ({row.max():.2f})" for name, row in zip(names[4:], rows[4:]))
-    picture = heatmap(rows, names, words, title=f"What “{words[-1]}” looks at", row_name="head", column_name="", limits=(0, 1))
-    return panels(picture, size=(13, 4)), f"Second layer: {most}. Next word: {following} ({chance:.2f})."
+    pictures = [
+        heatmap(weights, names, words, title=title, row_name="head", column_name="", limits=(0, 1))
+        for weights, title in ((rows, f"What “{words[-1]}” looks at in your trained layers"), (last_rows(untrained, words), "in your untrained layers"))
+    ]
+    return panels(*pictures, size=(11, 7.2), in_a_row=1), f"Second layer: {most}. Next word: {following} ({chance:.2f})."
 
 
-explore(looks, alt="For the last word of a story: what each of the eight heads looks at.", story=list(stops))
+explore(looks, alt="For the last word of a story: what each of the eight heads looks at, trained and untrained.", story=list(stops))
 
 # %% [markdown]
 # That is one story. Over many stories it can be measured, because for words like these it is known which earlier word decides what comes next.
@@ -756,7 +772,7 @@ for job in ("she: own thing", "answer, she: own thing", "she's: own place", "who
     print(f"{job:30} {layer + 1}.{head + 1}  " + "  ".join(f"{float(number):9.2f}" for number in numbers))
 
 # %% [markdown]
-# Which head does which job depends on the random start. But where a head looks need not be what it is needed for.
+# Which head does which job depends on the random start (the model card has a table for five starts). And where a head looks need not be what it is needed for.
 #
 # **Predict, then run.** Switch off one head at a time. Without which head of the second layer is *where* answered worst?
 
@@ -776,7 +792,7 @@ for name, right in shares.items():
 
 # %% [markdown]
 # Head 2.4 looks at the place, yet *where* suffers most without 2.1: where a head looks does not say how much an answer depends on it. And
-# each head is missed elsewhere. Take one away, and some answers hardly change while others break. Several heads do several jobs at once.
+# each head is missed elsewhere. *Where* needs three heads (1.3, 2.1 and 2.4), and 2.1 is needed for *what* as well.
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "question_heads_written", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ### In your own words: `heads_written` (2 points, a person reads it)
@@ -800,7 +816,7 @@ for name, right in shares.items():
 # <!-- BEGIN SOLUTION -->
 # For each word a head has one row of weights, and everything it hands on is mixed with that row. A wider head has longer values, but all of
 # their numbers are mixed alike, so it cannot hand on two vectors unmixed. Two heads have two rows and make two mixtures at the same time. In
-# part 7 each word needed the word before and the one before that. One head learned the average of both, with an error of about a third; two
+# part 7 each word needed the word before and the one before that. One head handed on a mixture of both, with an error of about a third; two
 # heads handed on each in full.
 # <!-- END SOLUTION -->
 
@@ -825,8 +841,8 @@ with torch.no_grad():
 #
 # **The mask is repeated for every head.** It need not be: `(n, n)` broadcasts to `(b, heads, n, n)`.
 #
-# **More heads are expected to mean more parameters.** Splitting costs nothing, as part 1 showed. What changes is how many numbers
-# each head has to compare by.
+# **More heads are expected to mean more parameters.** Splitting adds none, as part 1 showed. What changes is how many numbers
+# each head has for comparing words.
 #
 # ## Summary
 #

@@ -14,7 +14,7 @@
 # # Fast attention: the same numbers, without the matrix
 #
 # Attention compares every token with every token. For n tokens that makes n × n scores for each head. In a story of 40 words nobody minds; in a
-# text of 100,000 words it decides what fits into memory. In this lesson you compute exactly the same context vectors from small tiles and never
+# text of 100,000 words it decides what fits into memory. In this lesson you compute the same context vectors from small tiles and never
 # hold the matrix. That idea is called **FlashAttention**, and PyTorch's own function uses it.
 #
 # **You will be able to**
@@ -25,7 +25,7 @@
 #
 # **It builds on** lesson 01 (softmax, scale), 03 (masks) and 06 (`MultiHeadAttention`).
 #
-# | part | minutes |
+# | part | minutes, estimated |
 # |---|---|
 # | 1 What the model makes and throws away | 5 |
 # | 2 A softmax in blocks | 20 |
@@ -109,14 +109,15 @@ show(
     panels(
         heatmap(weights[1, 1], words, words, title="head 2.2: all weights, made at once", hidden=~visible, limits=(0, 1)),
         heatmap(weights[1, 1, 16:17], [words[16]], words, title=f"what “{words[16]}” took from it", row_name="", limits=(0, 1), bar=False),
-        size=(13, 5.6),
+        size=(7.6, 7.4),
+        in_a_row=1,
     ),
-    "Left, a heatmap of the weights of one trained head for a story of 25 words, the upper right half hidden. Right, the one row of the "
+    "Above, a heatmap of the weights of one trained head for a story of 25 words, the upper right half hidden. Below, the one row of the "
     "matrix that the word she needs: nearly all of its weight is on books.",
 )
 
 # %% [markdown]
-# The matrix is written to memory, read once to mix the values, and forgotten. Each row is needed by one word only.
+# The matrix is written to memory, used to mix the values, and forgotten. Each row is needed by one word only.
 #
 # **Predict, then run.** A text of 100,000 words, one head, 4 bytes for a float32 number. How many gigabytes does the matrix take?
 
@@ -150,14 +151,14 @@ row = torch.tensor([1.0, 3.0, 0.5, 2.0, 2.5, 4.2, 1.5, 3.5, 0.0, 4.0, 5.0, 4.6],
 
 def moments(row, block):
     ends = range(block, len(row) + 1, block)
-    figure, axes = plt.subplots(2, len(ends), figsize=(13, 5.2), layout="constrained", sharex=True, height_ratios=(1, 1.2))
+    figure, axes = plt.subplots(2, len(ends), figsize=(11, 4.8), layout="constrained", sharex=True, height_ratios=(1, 1.2))
     places, earlier = torch.arange(len(row)), None
     for (above, below), end in zip(axes.T, ends):
         largest = row[:end].max()
         above.bar(places[:end], row[:end], color="#1f6f8b")
         above.bar(places[end:], row[end:], color="#e3e3e3")
         above.axhline(largest, color="#b5541c", linewidth=2)
-        above.set(title=f"read: {end} of {len(row)}, maximum so far {largest:.1f}", ylim=(0, 5.6))
+        above.set(title=f"{end} of {len(row)} read, maximum {largest:.1f}", ylim=(0, 5.6))
         exps = torch.exp(row[:end] - largest)
         below.bar(places[:end], exps, color="#1f6f8b", label="exp(x - maximum)")
         if earlier is not None:
@@ -176,8 +177,8 @@ show(
 )
 
 # %% [markdown]
-# Look at the dashed outlines. When the maximum rises from 3.0 to 4.2, every earlier bar shrinks, and all of them by the same factor. So you need not
-# go back to them: their *sum* shrinks by that factor too.
+# Look at the dashed outlines. When the maximum rises from 3.0 to 4.2, every earlier bar shrinks, and all of them by the same factor. Their *sum* shrinks by that factor,
+# too, so you need not go back to them.
 #
 # **Predict, then run.** By which factor do the first four bars shrink when the maximum rises from 3.0 to 4.2?
 
@@ -195,9 +196,9 @@ beside(my_guess, round((torch.exp(first - 4.2).sum() / torch.exp(first - 3.0).su
 # x (n,)   ──read in blocks of block numbers, the last may be shorter──►   softmax of x (n,)
 # ```
 #
-# Keep a running maximum and a running sum. No maximum and no sum may be taken over more than `block` numbers at once: that is watched, operation by
-# operation. When both are known, the results may be computed in one go. Without PyTorch's `softmax`, `log_softmax` and `logsumexp`. Right for
-# numbers of ±10,000, in any order.
+# Keep a running maximum and a running sum. No maximum and no sum may be taken over more than `block` numbers at once; the rubric watches every
+# operation. When both are known, you may compute all results in one go. Do not use PyTorch's `softmax`, `log_softmax` or `logsumexp`. The result is right
+# for numbers of ±10,000, in any order.
 
 # %% nbgrader={"grade": false, "grade_id": "online_softmax", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def online_softmax(x, block):
@@ -259,12 +260,12 @@ show(
 # %% [markdown]
 # ## 3 Attention in tiles
 #
-# A context vector is a sum over keys as well:
+# A context vector is a sum over keys, too:
 #
 # $$\text{context} = \frac{\sum_j e^{s_j - m}\, v_j}{\sum_j e^{s_j - m}}$$
 #
-# Above the line stands a mixture of values, not yet divided. It is made of the same exponentials as the sum below. So the trick carries over: for each query
-# keep **three things**, the maximum so far, the sum so far, and the mixture so far. When the maximum rises, the latter two shrink by the same factor. Divide
+# The numerator is a mixture of values, not yet divided. It is made of the same exponentials as the sum in the denominator. So the trick carries over: for each query
+# keep **three things**, the maximum so far, the sum so far, and the mixture so far. When the maximum rises, the sum and the mixture shrink by the same factor. Divide
 # once, at the end.
 #
 # Do this for a block of queries at once, and the scores come in **tiles**: a few queries against a few keys.
@@ -274,7 +275,8 @@ show(
 # kept for these queries: maximum (..., r, 1), sum (..., r, 1), mixture (..., r, d)
 # ```
 #
-# With a causal mask there is more to gain. Move the slider: orange is the tile at work, blue are those done, and hatched ones are never computed.
+# With a causal mask there is more to gain. On the left, all scores are in memory at once, the hidden ones (hatched) too. On the right, move the slider: the orange tile is the only
+# one in memory, blue tiles are done, and hatched ones are never computed.
 
 # %% jupyter={"source_hidden": true}
 # draws the figure
@@ -282,7 +284,11 @@ TILES = [(top, left) for top in range(0, 12, 3) for left in range(0, top + 1, 3)
 
 
 def draw_tiles(tile):
-    figure, axes = plt.subplots(figsize=(5.4, 5), layout="constrained")
+    figure, (matrix, axes) = plt.subplots(1, 2, figsize=(10, 4.7), layout="constrained")
+    for i in range(12):
+        for j in range(12):
+            hatch = {"edgecolor": "white", "hatch": "//"} if j > i else {"edgecolor": "white"}
+            matrix.add_patch(plt.Rectangle((j, i), 1, 1, facecolor="#e08a2b", linewidth=0.5, **hatch))
     for number, (top, left) in enumerate(TILES, start=1):
         colour = "#1f6f8b" if number < tile else "#e08a2b" if number == tile else "#d9d9d9"
         axes.add_patch(plt.Rectangle((left, top), 3, 3, facecolor=colour, edgecolor="white", linewidth=3))
@@ -291,8 +297,8 @@ def draw_tiles(tile):
     top, left = TILES[tile - 1]
     axes.add_patch(plt.Rectangle((left, -0.7), 3, 0.5, color="#e08a2b"))
     axes.add_patch(plt.Rectangle((-0.7, top), 0.5, 3, color="#e08a2b"))
-    axes.set(xlim=(-0.8, 12), ylim=(12, -0.8), xticks=range(0, 12, 3), yticks=range(0, 12, 3), xlabel="key", ylabel="query",
-             title=f"tile {tile} of {len(TILES)}", aspect="equal")
+    for one, title in ((matrix, "the matrix: 144 scores in memory"), (axes, f"tile {tile} of {len(TILES)}: 9 scores in memory")):
+        one.set(xlim=(-0.8, 12), ylim=(12, -0.8), xticks=range(0, 12, 3), yticks=range(0, 12, 3), xlabel="key", ylabel="query", title=title, aspect="equal")
     return figure
 
 
@@ -303,7 +309,11 @@ def at_work(tile):
     return chart(draw_tiles, tile), said
 
 
-explore(at_work, alt="Which tile of the causal 12 by 12 scores is being computed, and which are skipped.", tile=[8, 9, 10, 1, 2, 3, 4, 5, 6, 7])
+explore(
+    at_work,
+    alt="Left, the 12 by 12 scores, all in memory, the future hatched. Right, the same in tiles of 3 by 3: one is being computed, and those in the future are skipped.",
+    tile=[8, 9, 10, 1, 2, 3, 4, 5, 6, 7],
+)
 
 # %% [markdown]
 # ### Exercise: `tiled_attention` (6 points)
@@ -367,7 +377,7 @@ q, k, v = W_query(inputs), W_key(inputs), W_value(inputs)  # (6, 2) each
 table(tiled_attention(q, k, v, block=2, causal=True), rows=tokens, columns=["0", "1"])
 
 # %% [markdown]
-# "The same numbers" means: up to rounding, because sums are taken in another order. How large is that? The baseline is tiles without a
+# "The same numbers" means the same up to rounding, because sums are taken in another order. How large is the difference? The baseline is tiles without a
 # running maximum.
 
 # %% tags=["raises-exception"]
@@ -387,16 +397,17 @@ for size, factor in (("scores of ±5", 1.0), ("scores of ±10,000", 45.0)):
         q, k, v = (factor * heads[0]).to(dtype), (factor * heads[1]).to(dtype), heads[2].to(dtype)
         wanted = plain_attention(q, k, v)
         apart = [(got - wanted).abs().max().item() for got in (tiled_attention(q, k, v, 16), without_maximum(q, k, v, 16))]
-        print(f"{size}, {dtype}: yours within {limit:.0e}: {apart[0] < limit}; without a maximum: {apart[1] < limit}")
+        yours, plain = ("nan" if math.isnan(one) else f"within {limit:.0e}" if one < limit else "further off" for one in apart)
+        print(f"{size:>18}, {dtype}: yours {yours}, without a maximum {plain}")
 
 # %% [markdown]
-# With moderate scores both are right. With large ones only the running maximum survives; the other overflows to `nan`. (In float32 a score near 10,000 is itself
-# only known to about 0.0005, whichever way attention is computed; hence the wider limit.)
+# With moderate scores both are right. With large ones `exp` overflows without a maximum, and the result is `nan`. (A float32 number near 10,000 is rounded by up to 0.0005. So the
+# scores themselves are no more exact than that, whichever way attention is computed; hence the wider limit.)
 #
 # ## 4 What is saved
 #
-# Not arithmetic. The tiles multiply the same numbers, and add a few corrections. What is saved is **memory**, and the way to it. A processor has little fast
-# memory (cache, or on a GPU shared memory) and much slow memory. Count the bytes that cross between the two, in float32, for one head that is not causal:
+# Not arithmetic: the tiles multiply the same numbers, and add a few corrections. What is saved is **memory**, and traffic to it. A processor has little fast
+# memory (cache, or on a GPU shared memory) and much slow memory. Count the numbers that cross between the two, for one head that is not causal:
 #
 # | | reads and writes | numbers |
 # |---|---|---|
@@ -405,7 +416,8 @@ for size, factor in (("scores of ±5", 1.0), ("scores of ±10,000", 45.0)):
 # | tiles of B queries | q read, context written, once | 2nd |
 # | | k and v read once for each of the n / B blocks of queries | 2n²d / B |
 #
-# As long as B is larger than d / 3, tiles win. Both still grow with n². What no longer grows with n² is the memory that is *held*: one or two n × n matrices become a few times nd numbers.
+# For long texts tiles win as soon as B is larger than d / 3. Both still grow with n². What no longer grows with n² is the memory that is *held*: one or two n × n matrices become a
+# few times nd numbers.
 #
 # **Predict, then run.** n = 4,096, d = 64, B = 256. How many times fewer bytes do the tiles move?
 
@@ -473,7 +485,7 @@ for name in ways:
 # %% jupyter={"source_hidden": true} tags=["raises-exception", "nbval-ignore-output", "unsteady-output"]
 # demonstration: draws the figure
 def costs(lengths, moved, took, held):
-    figure, axes = plt.subplots(1, 3, figsize=(14, 4.2), layout="constrained")
+    figure, axes = plt.subplots(1, 3, figsize=(11, 3.8), layout="constrained")
     named = ((axes[0], moved, "bytes moved (counted)", "MiB"), (axes[1], held, "most memory held (measured)", "MiB"),
              (axes[2], took, "time (measured)", "seconds"))
     styles = {"the matrix": ("#b5541c", "o-"), "your tiles of 256": ("#1f6f8b", "s-"), "PyTorch": ("#7a5195", "^--")}
@@ -482,7 +494,7 @@ def costs(lengths, moved, took, held):
             colour, style = styles[name]
             ax.loglog(lengths, curve, style, color=colour, label=name)
         ax.set(xlabel="tokens n", ylabel=unit, title=title)
-        ax.set_xticks(lengths, [f"{n:,}" for n in lengths])
+        ax.set_xticks(lengths[::2], [f"{n:,}" for n in lengths[::2]])
         ax.minorticks_off()
         ax.grid(alpha=0.3)
     axes[1].legend()
@@ -492,18 +504,18 @@ def costs(lengths, moved, took, held):
 moved = {"the matrix": [bytes_moved(n, 64) / 2**20 for n in lengths], "your tiles of 256": [bytes_moved(n, 64, 256) / 2**20 for n in lengths]}
 show(
     chart(costs, lengths, moved, took, held),
-    "Three log-log charts against the number of tokens from 256 to 4,096. Bytes counted: both curves rise with the square of n, the tiles about "
-    "twelve times lower. Memory held: the matrix rises with the square of n, your tiles and PyTorch far more slowly. Time: measured "
+    "Three log-log charts against the number of tokens from 256 to 4,096. Bytes counted: both curves rise nearly with the square of n, at 4,096 the tiles are "
+    "eleven times lower. Memory held: the matrix rises with the square of n, your tiles and PyTorch far more slowly. Time: measured "
     "on this machine.",
 )
 
 # %% [markdown]
 # The middle chart is the point: from 1,024 to 4,096 tokens the matrix needs sixteen times the memory. Your tiles need about twice as much, for the output; the
-# tile itself stays as large as it was. The right chart depends on the machine. Each of your tiles costs a round of Python, which tells at small n; PyTorch's
-# are compiled. On a GPU moving numbers to and from slow memory usually takes most of the time: run the cell there, with `AUTOGRADE_DEVICE=cuda`.
+# tile itself stays as large as it was. The right chart depends on the machine. Each of your tiles costs a round of Python, which counts most at small n; PyTorch's
+# are compiled. On a GPU, moving the matrix to and from slow memory takes most of the time of plain attention (Dao et al., below): run the cell there, with `AUTOGRADE_DEVICE=cuda`.
 #
-# **Does the trained model still answer?** Here your tiles are inside it, in place of the matrix. The baseline is a layer whose blocks stand
-# alone: no word hears of another block.
+# **Does the trained model still answer?** Here your tiles are inside it, in place of the matrix. The baseline is a layer in which each block of words
+# attends to itself only.
 
 # %% tags=["raises-exception"]
 # demonstration: asks three models
@@ -569,20 +581,20 @@ seen = [scaled_dot_product_attention(q, k, torch.eye(6, device=device), attn_mas
 show(
     panels(
         heatmap(seen[0], tokens, tokens, title="attn_mask=~future: right", hidden=future(6), limits=(0, 1), bar=False),
-        heatmap(seen[1], tokens, tokens, title="attn_mask=future: the future, and nothing else", hidden=~future(6), limits=(0, 1)),
-        size=(11.5, 4.6),
+        heatmap(seen[1], tokens, tokens, title="attn_mask=future: only the future", hidden=~future(6), limits=(0, 1)),
+        size=(11, 4.5),
     ),
     "Two heatmaps of weights from PyTorch's function. Left, with the mask inverted, the lower triangle is filled. Right, with the mask as it is, the "
     "upper triangle is filled without the diagonal, and the last row is empty.",
 )
 
 # %% [markdown]
-# No error and no `nan`. Every token sees the future and nothing else, not even itself; the last one has no future, and gets zeros without a warning. A
+# No error and no `nan`. Every token sees the future and nothing else, not even itself. The last one has no future, and gets zeros without a warning. A
 # test that looks at shapes does not notice.
 #
 # ### Exercise: `with_sdpa` (2 points)
 #
-# Give the context vectors by PyTorch's function, for a mask in the sense of this course: bool, **True = hidden**, any shape that broadcasts
+# Return the context vectors, computed by PyTorch's function, for a mask as this course has it: bool, **True = hidden**, any shape that broadcasts
 # to `(..., n, n)`. Every row has a visible key.
 
 # %% nbgrader={"grade": false, "grade_id": "with_sdpa", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -658,7 +670,7 @@ def _(r):
     torchs.keeps_source("mha is as it was", r.normal(2, 4, 6), qkv_bias=True)
 
 # %% [markdown]
-# Here the trained second layer of the course's model becomes PyTorch's. The layer wants its mask, even when it is told that it is causal.
+# Here the trained second layer of the course's model becomes PyTorch's. First with the mask, in both senses.
 
 # %% tags=["raises-exception"]
 ours = model.layers()[1].attention
@@ -669,21 +681,46 @@ with torch.no_grad():
     for name, mask in {"attn_mask=future": hidden, "attn_mask=~future": ~hidden}.items():
         apart = (theirs(x, x, x, attn_mask=mask)[0] - ours(x)).abs().max().item()
         print(f"{name}: {'the same output' if apart < 1e-4 else 'another output'}")
-    try:
-        theirs(x, x, x, is_causal=True)
-    except RuntimeError as error:
-        print("is_causal=True alone:", str(error).split(". ")[0])
 
 # %% [markdown]
-# PyTorch's layer treats `is_causal=True` as a promise and still asks for the mask. The function computes the mask itself.
+# Both the function and the layer have an argument `is_causal`. The function then makes the mask itself. The layer takes it as a promise about a mask that it gets as well.
+
+# %% tags=["raises-exception"]
+apart = (scaled_dot_product_attention(q, k, v, is_causal=True) - right).abs().max().item()
+print("the function with is_causal=True, within 0.00001 of the causal matrix:", apart < 1e-5)
+
+# %% [markdown]
+# **Predict, then run.** What does the layer do with `is_causal=True` and no mask, in `train()`, and in `eval()` under `no_grad()`?
+
+# %%
+my_guess = None  # a pair, each "hides the future", "raises an error" or "sees the future"
+
+# %% tags=["raises-exception"]
+def without_a_mask(layer):
+    """What the layer does with is_causal=True and no mask."""
+    try:
+        got = layer(x, x, x, is_causal=True)[0]
+    except RuntimeError as error:
+        print(f"{'train()' if layer.training else 'eval()'}: {type(error).__name__}: {str(error).split('. ')[0]}")
+        return "raises an error"
+    return "hides the future" if torch.allclose(got, ours(x), atol=1e-4) else "sees the future" if torch.allclose(got, layer(x, x, x)[0]) else "something else"
+
+
+with torch.no_grad():
+    found = without_a_mask(theirs.train()), without_a_mask(theirs.eval())
+beside(my_guess, found)
+
+# %% [markdown]
+# In training there is an error. In `eval()` under `no_grad()` PyTorch takes a faster path that does not look at `is_causal`: there is no error, and every word sees the future. So give the layer its
+# mask, always.
 #
 # ## 6 A sliding window
 #
-# Tiles save memory; the work still grows with n². To save work as well, let each token see only the last `window` tokens, itself included.
+# Tiles save memory; the work still grows with n². To save work, too, let each token see only the last `window` tokens, itself included.
 #
 # ### Exercise: `sliding_window_mask` (2 points)
 #
-# `(n, n)`, bool, True = hidden: the future, and every key that is `window` or more tokens back. So with a window of 1 each token sees itself alone. Raise a
+# Return an `(n, n)` bool mask, True = hidden: the future, and every key that is `window` or more tokens back. So with a window of 1 each token sees only itself. Raise a
 # `ValueError` for a window below 1.
 
 # %% nbgrader={"grade": false, "grade_id": "sliding_window_mask", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -708,7 +745,7 @@ def _(r):
     r.refuses("raises ValueError when window is below 1", sliding_window_mask, (4, 0), (5, -2))
 
 # %% [markdown]
-# Does a token then know nothing of what lies further back? In one layer, yes. But the second layer reads what the first one has mixed.
+# Does a token then know nothing of what is further back? In one layer, nothing. But the second layer reads what the first one has mixed.
 #
 # **Predict, then run.** A window of 4, three layers. From how many tokens back can information reach a token?
 
@@ -717,7 +754,7 @@ my_guess = None  # tokens back
 
 # %% tags=["raises-exception"]
 def reach(layers, window, n=24):
-    """How many tokens back a change is felt at the last token after some layers, measured with gradients."""
+    """How many tokens back a change still reaches the last token through some layers, measured with gradients."""
     torch.manual_seed(123)
     start = torch.randn(n, 8, dtype=torch.float64, device=device, requires_grad=True)
     x = start
@@ -742,14 +779,14 @@ for layers in (1, 2, 3, 6):
     maps.append(heatmap(share, names, names, title=f"{layers} layer{'s' if layers > 1 else ''}", row_name="token", column_name="its sources",
                         hidden=paths == 0, limits=(0, 0.25), bar=layers == 6))
 show(
-    panels(*maps, size=(15, 4.2)),
+    panels(*maps, size=(11.5, 3.3)),
     "Four maps of 24 by 24: which tokens a token hears of through 1, 2, 3 and 6 layers with a window of 4. The visible band below the diagonal grows "
     "from 4 to 7, 10 and 19 tokens wide, and fades towards its far edge, where fewer ways lead.",
 )
 
 # %% [markdown]
 # Each layer adds `window - 1` tokens. The colour is the share of ways that lead there: the far edge is reached by a single one. So a message *can* travel far, if the
-# layers have learned to pass it on. The course's model has learned no such thing: it was trained with everything visible. What does a window cost it?
+# layers have learned to pass it on. The course's model was trained with everything visible, so it never had to. What does a window cost it?
 
 # %% tags=["raises-exception"]
 # demonstration: asks eight models
@@ -788,9 +825,9 @@ show(
 )
 
 # %% [markdown]
-# At a window of 16 two layers reach 30 words back, which is nearly the whole story, and still four answers in ten are wrong. So it is not enough
-# that information *can* get through: a word in between would have to pass it on, and nothing in this model's training asked for that. Models that use windows are *trained* with them, and often keep some
-# layers without one.
+# At a window of 16 two layers reach 30 words back, nearly the length of an average story (32 words), and still four answers in ten are wrong. So it is not enough
+# that information *can* get through: a word in between would have to pass it on, and this model was not trained for that. Models that use windows are *trained* with them, and
+# some keep a few layers without one.
 #
 # ## 7 What goes wrong in practice
 #
@@ -807,21 +844,21 @@ with torch.no_grad():
 # %% [markdown]
 # **Dropout in `eval()`.** The function has a `dropout_p` and knows no mode. Pass `dropout_p=self.dropout.p if self.training else 0.0`.
 #
-# **Asking for the weights.** `nn.MultiheadAttention` returns them unless you say `need_weights=False`. Weights that are returned have been made: n × n of them.
+# **Asking for the weights.** `nn.MultiheadAttention` returns them unless you say `need_weights=False`. To return them it has to make the matrix.
 #
 # **The correction is forgotten, and the test does not notice.** If the largest score is in the first block, nothing has to be corrected. Test with rising scores.
 #
-# **float16 sums.** Scores may be float16; the running maximum and sum should be float32, as they are inside PyTorch's function.
+# **Sums in float16.** A float16 number has about three digits, and a sum of 4,096 ones gets no further than 2,048 when it is added up one by one. Keep the running sum in float32.
 #
 # ## Summary
 #
 # - A softmax can be read in blocks: keep the maximum and the sum, and shrink the sum when the maximum rises.
 # - Attention from **tiles** keeps a third thing, the mixture. It gives the same context vectors, up to rounding.
-# - Arithmetic stays; what is saved is **memory traffic**, and the memory held grows with n instead of n². Causal tiles also skip half of the work.
-# - In `nn.MultiheadAttention` True hides, in `scaled_dot_product_attention` True takes part.
+# - The arithmetic stays. What is saved is **memory traffic**, and the memory held grows with n instead of n². Causal tiles also skip about half of the work.
+# - In `nn.MultiheadAttention` True hides, in `scaled_dot_product_attention` True takes part. `is_causal=True` alone is enough for the function only.
 # - A **sliding window** makes the work grow with n; each layer carries information `window - 1` tokens further.
 #
-# **A loose end.** To write one more word, the model computes all the words before it again. Lesson 09 remembers them.
+# **A loose end.** To write one more word, the model computes everything about the words before it again. Lesson 09 keeps it.
 #
 # ## Further reading
 #

@@ -13,8 +13,8 @@
 # # The KV cache: writing without starting over
 #
 # Your model writes. It reads its text, says one word, puts the word at the end, and reads everything again from the start, for every single
-# word. Nearly all of that work repeats what it did a moment ago. In this lesson you keep what does not change, and each new word costs only
-# its own share. Keeping things has a price too: memory. You will compute how much of it well-known models need, and see the trick
+# word. Nearly all of that work repeats what it did a moment ago. In this lesson you keep what does not change, and each word is read only
+# once. Keeping things has a price, too: memory. You will compute how much of it well-known models need, and see the trick
 # that makes them need less.
 #
 # **You will be able to**
@@ -25,7 +25,7 @@
 #
 # **It builds on** lesson 02 (the mask), 06 (several heads) and 07 (the model that writes).
 #
-# | part | minutes |
+# | part | minutes, estimated |
 # |---|---|
 # | 1 What is computed again and again | 10 |
 # | 2 A place to keep it | 15 |
@@ -119,8 +119,7 @@ print(f"a story of {len(story)} words; read:", " + ".join(map(str, [*read[:3], "
 beside(my_guess, sum(read))
 
 # %% [markdown]
-# For n words that is about n²/2 readings. One short story on a fast machine hides it: starting the small products takes longer than computing
-# them. So let the model write 100 stories at once, and watch the clock.
+# For n words that is about n²/2 readings. To see it on the clock, let the model write 100 stories at once.
 
 # %%
 starts = torch.tensor([encode(begin(" ".join(told.words[:5]))) for told in stories(100, seed=99)])  # (100, 6)
@@ -153,9 +152,9 @@ for n in (6, 16, 26, 36, 46):
     print(f"the word after {n:2} words: {1000 * seconds[n - 6]:5.1f} ms")
 
 # %% [markdown]
-# Each word takes longer than the last one. What is the model doing? It computes queries, keys and values of *all* words, in each layer, although
-# only the last word's scores are used. Did those of the earlier words change since the step before? Let us look at the keys of the first six words
-# while the story grows, with the model as it is, and with the mask taken away as in lesson 05.
+# The longer the text, the longer a word takes. What is the model doing? It computes queries, keys and values of *all* words, in each layer, although
+# only the scores after the last word are used. Did the keys and values of the earlier words change since the step before? Let us look at the keys of the first six
+# words while the story grows, with the model as it is, and with the mask taken away as in lesson 05.
 
 # %%
 @torch.no_grad()
@@ -188,16 +187,16 @@ def change_chart(lengths, with_mask, without):
 
 show(
     chart(change_chart, list(lengths), *(moved[name][:, 1].round(decimals=4).tolist() for name in ("with the mask", "without it"))),
-    "The change of the first six words' keys in layer 2 against the length of the text. With the mask the line stays at 0. Without "
-    "it the keys move with nearly every word that comes.",
+    "How far the first six words' keys in layer 2 are from where they were, against the length of the text. With the mask the line stays at 0. Without "
+    "it they move with nearly every word that comes, up to 2.6.",
 )
 
 # %% [markdown]
 # With the mask the keys of a word are final as soon as the word is there. They are computed from this word and the ones before it, and nothing
-# that comes later can reach them. The same is true of values. (Without the mask only the keys of layer 1 stay: they are computed from words that have not looked around yet.)
+# that comes later can reach them. The same is true of values. (Without the mask only the keys of layer 1 stay: they are computed before any word has looked at others.)
 #
-# So there is no need to compute them twice. And the old *queries*? A query asks on behalf of its own word, and the old words have got
-# their answer. Only the new word asks. So we keep keys and values: a **KV cache**.
+# So there is no need to compute them twice. And the old *queries*? A query is used for its own word's context vector only, and those of the old words
+# are done. Only the new word asks. So we keep keys and values: a **KV cache**.
 #
 # ## 2 A place to keep it
 #
@@ -210,8 +209,8 @@ show(
 #   dimension of the tokens, and returns **all** of them: `(k_all, v_all)`, `(b, h, length, d)` each.
 # - What does not fit is refused with a `ValueError`, and the cache is then as it was before.
 # - `reset()` empties it. What comes next may have another batch size.
-# - What an earlier call returned stays as it is, whatever you append afterwards, also after a `reset()`. Gradients pass, the arguments
-#   are left alone, and float64 stays float64.
+# - What an earlier call returned stays as it is, whatever you append afterwards, even after a `reset()`. Gradients pass, the arguments
+#   stay as they were, and float64 stays float64.
 
 # %% nbgrader={"grade": false, "grade_id": "KVCache", "locked": false, "schema_version": 3, "solution": true, "task": false}
 class KVCache:
@@ -277,19 +276,19 @@ except ValueError as error:
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # draws the figure
 maps = [
-    heatmap(keys, tokens[: len(keys)], None, title=f"call {i + 1}: {len(keys)} of 6 tokens", row_name="token" if i == 0 else "",
-            column_name="feature", limits=(-1, 1), bar=i == 2)
+    heatmap(nn.functional.pad(keys, (0, 0, 0, 6 - len(keys))), tokens, None, title=f"call {i + 1}: {len(keys)} of 6 tokens", row_name="token" if i == 0 else "",
+            column_name="feature", hidden=torch.arange(6)[:, None].expand(6, 4) >= len(keys), limits=(-1, 1), bar=i == 2)
     for i, keys in enumerate(kept)
 ]
 show(
-    panels(*maps, size=(12, 4)),
-    "Three heatmaps of the keys in the cache, with one, three and six rows. Rows that were there before keep their numbers.",
+    panels(*maps, size=(10.5, 4)),
+    "Three heatmaps of the keys in the cache, with one, three and six rows filled and the others hatched. Rows that were there before keep their numbers.",
 )
 
 # %% [markdown]
 # ## 3 Attention that goes on where it stopped
 #
-# Three words are in the cache, and two new ones come in. There are queries for the two new words only; the keys are those of all five.
+# Three words are in the cache, and two new ones come in. There are queries for the two new words only, and keys for all five.
 #
 # **Predict, then run.** Which shape do the scores of one head have?
 
@@ -301,29 +300,27 @@ new_queries, all_keys = torch.randn(2, 4), torch.cat([torch.randn(3, 4), torch.r
 beside(my_guess, tuple((new_queries @ all_keys.T).shape))
 
 # %% [markdown]
-# The scores are no longer square, so the mask cannot be either. The figure shows the whole mask of lesson 03, and the part of it that the new
-# words need. Move the sliders. When does the mask hide nothing at all?
+# The scores are no longer square, so the mask cannot be either. The left panel shows the whole mask of lesson 03, the right one the part of it that the new
+# words need. Move the sliders. When does that part hide nothing at all?
 
 # %% jupyter={"source_hidden": true}
 # draws the figure
 def mask_chart(cached, new):
     n, total = 8, cached + new
-    colours = {"not in this call": "#eeeeee", "sees, from the cache": "#1f6f8b", "sees, new": "#d9a441", "hidden": "#444444"}
-    figure, axes = plt.subplots(figsize=(6.4, 4), layout="constrained")
+    colours = {"visible": "#a9c9d3", "hidden": "#444444", "visible, from the cache": "#1f6f8b", "visible, new": "#d9a441", "not in this call": "#eeeeee"}
+    figure, (whole, part) = plt.subplots(1, 2, figsize=(10.5, 4), layout="constrained")
     for i in range(n):
         for j in range(n):
-            if not cached <= i < total or j >= total:
-                kind = "not in this call"
-            elif j > i:
-                kind = "hidden"
-            else:
-                kind = "sees, from the cache" if j < cached else "sees, new"
-            axes.add_patch(plt.Rectangle((j, i), 0.94, 0.94, color=colours[kind]))
-    axes.set(xlim=(-0.1, n), ylim=(n, -0.1), aspect="equal", xlabel="key's place", ylabel="query's place")
-    axes.set_xticks([i + 0.47 for i in range(n)], range(n))
-    axes.set_yticks([i + 0.47 for i in range(n)], range(n))
-    axes.spines[:].set_visible(False)
-    axes.tick_params(length=0)
+            kind = "hidden" if j > i else "visible, from the cache" if j < cached else "visible, new"
+            kind = kind if cached <= i < total and j < total else "not in this call"
+            whole.add_patch(plt.Rectangle((j, i), 0.94, 0.94, color=colours["hidden" if j > i else "visible"]))
+            part.add_patch(plt.Rectangle((j, i), 0.94, 0.94, color=colours[kind]))
+    for axes, title in ((whole, "the whole mask"), (part, f"rows {cached} to {total - 1}, the first {total} columns")):
+        axes.set(xlim=(-0.1, n), ylim=(n, -0.1), aspect="equal", title=title, xlabel="place of the key", ylabel="place of the query")
+        axes.set_xticks([i + 0.47 for i in range(n)], range(n))
+        axes.set_yticks([i + 0.47 for i in range(n)], range(n))
+        axes.spines[:].set_visible(False)
+        axes.tick_params(length=0)
     handles = [plt.Rectangle((0, 0), 1, 1, color=colour) for colour in colours.values()]
     figure.legend(handles, colours, loc="outside right center", frameon=False)
     return figure
@@ -334,15 +331,20 @@ def look(cached, new):
     return chart(mask_chart, cached, new), said
 
 
-explore(look, alt="A square of 8 by 8 places; the rows of the new tokens are coloured by what they see.", cached=[3, 0, 1, 2, 4, 5], new=[3, 1, 2])
+explore(
+    look,
+    alt="Two squares of 8 by 8 places. Left, the whole mask: a hidden triangle above the diagonal. Right, only the rows of the new tokens, coloured by what they see.",
+    cached=[3, 0, 1, 2, 4, 5],
+    new=[3, 1, 2],
+)
 
 # %% [markdown]
-# One new word hides nothing: everything in the cache is its past. That is why many implementations of a cache drop the mask, and why
-# they break when two words come at once.
+# For one new word nothing is hidden: everything in the cache is its past. So code that feeds one word at a time can do without the mask, and such code
+# is wrong as soon as two words come at once.
 #
 # ### Exercise: `CachedMultiHeadAttention` (6 points)
 #
-# Lesson 06's layer, which now takes a cache. You may use `split_heads` and `merge_heads`; they stand in the cell with the imports.
+# Lesson 06's layer, which now takes a cache. You may use `split_heads` and `merge_heads` from the cell with the imports.
 #
 # - The constructor, and `forward(x)` without a cache, are those of `MultiHeadAttention`: `W_query`, `W_key`, `W_value` (with a bias only if
 #   `qkv_bias`), `out_proj` with a bias, `dropout` an `nn.Dropout` on the weights, `mask` a buffer. It raises a `ValueError` when `num_heads` does not
@@ -412,7 +414,7 @@ def _(r):
     layer.conventions(r.normal(3, 7, 4))
 
 # %% [markdown]
-# The six words through your layer, with the weights of seed 123, and an `out_proj` that changes nothing. All at once it must be the table of lesson 06. So must
+# Here are the six words through your layer, with the weights of seed 123, and an `out_proj` that changes nothing. All at once they must give the table of lesson 06. So must
 # one word at a time, and any chunks.
 
 # %% tags=["raises-exception"]
@@ -435,7 +437,7 @@ table(at_once[0], rows=tokens, columns=["head 0: 0", "head 0: 1", "head 1: 0", "
 # ## 4 Your cache in the model
 #
 # Now put your layer into the trained model, with the trained numbers, and give each of the two layers a cache of its own. The beginning goes in as
-# one chunk (people call that **prefill**), and then each word goes in alone (**decode**). One thing outside attention needs care: a word that comes
+# one chunk (called **prefill**), and then each word goes in alone (**decode**). One thing outside attention needs care: a word that comes
 # in alone must still get the vector of its own place in the text.
 
 # %% tags=["raises-exception"]
@@ -475,8 +477,8 @@ print("the same story, to the last word:", again == story)
 print(f"words read: {sum(read)} without a cache, {sum(read_now)} with it")
 
 # %% [markdown]
-# One story could be luck. Here are the hundred, up to the last token, and how far the scores differ: adding numbers in another order rounds them
-# differently.
+# One story could be luck. Here are the hundred, up to the last token, and how far the scores differ. (Adding numbers in another order rounds them
+# differently.)
 
 # %% tags=["raises-exception"]
 # demonstration: a hundred stories, without and with the cache
@@ -578,12 +580,12 @@ for name, (layers, kv_heads, head_dim, longest, billions) in configurations.item
     print(f"{name:15} {layers:6} {kv_heads:9} {head_dim:5} {token:14,} {longest:8,} {whole / 1e6:9,.2f} MB  {fits:>21}")
 
 # %% [markdown]
-# The last column asks what memory alone allows, beside the weights, not whether the model understands such a text. Mistral's 4096 is the
+# The last column says what memory alone allows, beside the weights, not whether the model understands such a text. Mistral's 4096 is the
 # **window** of lesson 08: a layer looks back no further, so its cache never has to hold more.
 #
 # Compare the two in the middle. Llama 2 7B and Llama 3 8B have the same number of layers, and heads of the same size, yet a token of Llama 2 takes
-# four times the memory. And all of this is *one* text. A server that answers ten people at once keeps ten caches. Move the sliders. (Up to its
-# window Mistral 7B needs just what Llama 3 8B needs, so one line covers the other.)
+# four times the memory. And all of this is for *one* text. A server that answers ten people at once keeps ten caches. Move the sliders. (Up to its
+# window Mistral 7B needs just as much as Llama 3 8B, so one line covers the other.)
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # draws the figure
@@ -623,7 +625,7 @@ explore(fits, alt="Lines of the caches' size against the length of a text for fi
 #
 # Which of the factors could be smaller? Fewer layers or smaller heads would make a smaller model. But must every head have keys of its own? Llama 3 8B has 32
 # query heads and only 8 key-value heads: four query heads ask different questions of the same keys. That is **grouped-query
-# attention**. With one key-value head for all it is called multi-query attention, and with as many as there are query heads it is what you know.
+# attention**. With one key-value head for all of them it is called multi-query attention. With as many as there are query heads it is the attention of lesson 06.
 #
 # ### Exercise: `grouped_query_attention` (4 points)
 #
@@ -659,7 +661,8 @@ def _(r):
     r.conventions(grouped_query_attention, q, k, v)
 
 # %% [markdown]
-# Who reads whom? The next cell changes one key-value head at a time and looks which of six query heads notice. Your function draws the picture.
+# Who reads whom? The next cell changes one key-value head at a time, and sees which of six query heads notice. The lines are what your function does; the broad
+# grey ones behind them are what is asked for.
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # draws the figure
@@ -667,13 +670,14 @@ def sharing_chart(g, read):
     figure, axes = plt.subplots(figsize=(7.5, 2.6), layout="constrained")
     middle = [(j + 0.5) * 6 / g - 0.5 for j in range(g)]  # under the heads that should read it
     for i, one in enumerate(read):
+        axes.plot([i, middle[i // (6 // g)]], [1, 0], color="#d9d9d9", linewidth=9, zorder=0)
         for j in one:
-            axes.plot([i, middle[j]], [1, 0], color=plt.cm.viridis(j / 6), linewidth=2, zorder=1)
+            axes.plot([i, middle[j]], [1, 0], color=["#1f6f8b", "#b5541c"][j % 2], linewidth=2, zorder=1)
         axes.text(i, 1, f"query {i}", ha="center", va="center", bbox={"boxstyle": "round", "facecolor": "#cfe0e8"})
     for j, x in enumerate(middle):
         axes.text(x, 0, f"key and value {j}", ha="center", va="center", fontsize=8 if g > 3 else 10,
                   bbox={"boxstyle": "round", "facecolor": "#f7e3b5"})
-    axes.set(xlim=(-0.6, 5.6), ylim=(-0.3, 1.3), title=f"{g} key-value heads for 6 query heads: your function")
+    axes.set(xlim=(-0.6, 5.6), ylim=(-0.3, 1.3), title=f"Key-value heads: {g}, query heads: 6. Lines: your function; grey: asked for")
     axes.axis("off")
     return figure
 
@@ -693,13 +697,13 @@ def who_reads(g):
     return chart(sharing_chart, g, read), said
 
 
-explore(who_reads, alt="Query heads above, key-value heads below, a line where one reads the other.", g=[2, 1, 3, 6])
+explore(who_reads, alt="Query heads above, key-value heads below, a line where one reads the other, and a broad grey line where it should.", g=[2, 1, 3, 6])
 
 # %% [markdown]
 # What does sharing cost? Take the trained model, with its four heads in each layer. Let pairs of heads share: their key matrix becomes the
 # mean of the two, and so does their value matrix. Half the cache is gone. Are the answers still right?
 #
-# And if not, does a little more training help? The cell trains for 250 steps, a tenth of what the model had. The baseline starts the
+# And if not, does a little more training help? The second cell trains for 250 steps, a tenth of what the model had. The baseline starts the
 # shared matrices from random numbers instead of the mean.
 
 # %% tags=["raises-exception"]
@@ -749,9 +753,10 @@ for name, one in {"2, from the mean": shared(2), "2, from random numbers": share
     print(f"{name:>22}: {after[name]['all']:.0%} of the questions, loss {losses[0]:.2f} -> {sum(losses[-20:]) / 20:.2f}")
 
 # %% [markdown]
-# Sharing without training destroys the model: heads that never learned to share a key cannot do so by decree. But a tenth of the training
-# brings two key-value heads back to nearly every answer, at half the cache. (Ainslie et al. 2023 did this with large models, and call it uptraining.)
-# One key-value head for all four saves more and costs more: in this short time it does not get as far.
+# Without training the shared heads answer hardly anything. But a tenth of the training, from the mean, brings two key-value heads back to nearly every answer, at half
+# the cache. From random numbers the same training does not get there. (Ainslie et al. 2023 did this with large models, and call it uptraining.)
+# One key-value head for all four saves more and costs more: in this short time it does not get as far as two. (With two other
+# random seeds each share was within three points of the one above.)
 #
 # ## 7 What goes wrong in practice
 #
@@ -791,7 +796,7 @@ for number, (one, other) in enumerate(zip(whole, cropped), start=1):
     print(f"layer {number}: keys change by {(one - other).norm() / one.norm():.0%} of their size when the first word is dropped")
 
 # %% [markdown]
-# So this cache refuses what does not fit. Models with *relative* places (RoPE, below) can drop old tokens, and sliding windows do.
+# So this cache refuses what does not fit. Models with *relative* places (RoPE, below) can drop old tokens. Mistral's window does.
 #
 # ## 8 What you have built
 #
@@ -862,26 +867,26 @@ show(
 )
 
 # %% [markdown]
-# The prediction at the top is computed by your layer and your cache. What separates this model from the large ones is size, data, and a few parts that you
-# can now read on your own. **Where to go on:**
+# Your layer and your cache computed the prediction at the top. What separates this model from the large ones is mostly size, data, training on tasks and
+# conversations, and a few parts that you can now read about on your own. **Where to go on:**
 #
 # - **Places that turn** (RoPE): queries and keys are rotated by their place, so that a score depends on the distance. Write it as two functions on
 #   `(b, h, n, d)`. Where in your cached layer do they go: before `append`, or after?
-# - **Tokens from text**: byte-pair encoding, which makes words out of letters that often stand together.
+# - **Tokens from text**: byte-pair encoding, which builds tokens from letters that often occur together.
 # - **A larger model, other text**: your TinyGPT with six layers, a million parameters, and a book. Compare the loss with a baseline that you can compute,
 #   such as counting pairs of words.
 # - **A cache for many people at once**: vLLM's PagedAttention keeps it in small pages, as an operating system keeps memory.
-# - **Read real code**: Karpathy's nanoGPT is your lesson 07 in 300 lines; the attention of Llama in Hugging Face's `transformers` is lesson 06 with this lesson's cache and shared heads. Raschka's
-#   *Build a Large Language Model (From Scratch)* goes on to fine-tuning.
+# - **Read real code**: the model of Karpathy's nanoGPT is your lesson 07 in some 300 lines; the attention of Llama in Hugging Face's `transformers` is lesson 06 with RoPE and this lesson's
+#   cache and shared heads. Raschka's *Build a Large Language Model (From Scratch)* goes on to fine-tuning.
 #
 # ## Summary
 #
 # - In a causal model the keys and values of a word are final once it is there, because the mask lets nothing later reach it. So they are kept.
-# - New words bring queries, keys and values of their own. The queries look at all the keys. The mask is the part of the whole mask that begins where
-#   the cache ends; for one new word it hides nothing.
-# - The same story comes out, and each word is read once. A step still looks at every key, but computes nothing twice.
+# - New words bring queries, keys and values of their own. The queries look at all the keys. The mask is a part of the whole mask: the rows of the new words, and the columns
+#   up to the last of them. For one new word it hides nothing.
+# - The same story comes out, and each word is read once. A step still looks at every key, but computes no key twice.
 # - A cache takes 2 × layers × key-value heads × head size × tokens × bytes of a number. For long texts and many readers it outgrows the weights.
-# - Grouped queries share keys and values, and divide that by the size of the group. The model has to be trained for it.
+# - In grouped-query attention several query heads share one key-value head. That divides the cache by the size of the group. The model has to be trained for it.
 #
 # ## Further reading
 #

@@ -28,7 +28,8 @@ def explore(draw: Draw, /, *, alt: str, **choices: Sequence[str | float]) -> Non
     Args:
         draw: called with one option of every choice by name; gives a picture and its description.
         alt: what the figure is about, for those who cannot see it.
-        choices: the options of each slider, at least one.
+        choices: the options of each slider, at least one; the first is where it starts. Numbers
+            stand on it in their order, other options in the order given.
 
     Raises:
         ValueError: alt says nothing, or there is nothing to choose.
@@ -79,10 +80,21 @@ def _panel(
 def _slider(name: str, options: Sequence[str | float]) -> Any:
     import ipywidgets as widgets
 
-    shown = zip(_labels(options), options, strict=True)
+    placed = _in_order(options)
     return widgets.SelectionSlider(
-        options=list(shown), description=name, style={"description_width": "initial"}
+        options=list(zip(_labels(placed), placed, strict=True)),
+        value=options[0],
+        description=name,
+        style={"description_width": "initial"},
     )
+
+
+def _in_order(options: Sequence[str | float]) -> list[str | float]:
+    """Return options that are numbers, or texts of numbers, from the least to the largest."""
+    try:
+        return sorted(options, key=float)
+    except ValueError:
+        return list(options)
 
 
 def _labels(options: Sequence[str | float]) -> list[str]:
