@@ -1,9 +1,12 @@
-"""Makes the lessons of the course in this folder known to its gradebook.
+"""Tells the gradebook of the course in this folder its lessons and its students.
 
-Prints why submissions could not be graded behind a wall by this user, if so.
+Each argument is a student's id and name. Prints why this user cannot grade behind a wall, if so.
 """
 
+import sys
 from pathlib import Path
+
+from nbgrader.api import Gradebook
 
 from autograde.authoring.build import adopt
 from autograde.course import lessons
@@ -11,4 +14,8 @@ from autograde.sandbox.wall import missing
 
 for lesson in lessons(Path.cwd()).values():
     adopt(lesson)
+with Gradebook("sqlite:///gradebook.db", "attention") as gradebook:
+    for student in sys.argv[1:]:
+        name, first, last = student.split()
+        gradebook.update_or_create_student(name, first_name=first, last_name=last)
 print(missing(), end="")

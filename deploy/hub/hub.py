@@ -5,6 +5,7 @@ empty, and of this checkout only the programs are left. The view is made of Linu
 all of it ends with the hub, even when the hub is killed.
 """
 
+import grp
 import os
 import pwd
 import secrets
@@ -24,7 +25,9 @@ from autograde.sandbox.wall import root_may_mount
 
 ROOT = Path(__file__).resolve().parents[2]
 CONFIG = Path(__file__).with_name("jupyterhub_config.py")
-INSTRUCTOR, STUDENTS = "instructor", ("ada", "bob", "zoe")
+INSTRUCTOR = "instructor"
+STUDENTS = {"ada": "Ada Adams", "bob": "Bob Brown", "zoe": "Zoe Zimmer"}
+GROUPS = ("instructors", "students")
 COURSE = Path("/home", INSTRUCTOR, "course")
 COURSE_PARTS = ("source", "notebooks", "solutions", "nbgrader_config.py", "jupytext.toml")
 PROGRAMS = (".venv", "autograde", "deploy")
@@ -42,10 +45,22 @@ def why_not() -> str:
         )
     if shutil.which("node") is None:
         return "The hub's proxy needs Node 18 or newer. On Debian: apt-get install nodejs npm"
-    users = {user.pw_name for user in pwd.getpwall()}
-    if taken := sorted(users & {INSTRUCTOR, *STUDENTS}):
-        return f"These users exist on this machine, and the hub would hide them: {', '.join(taken)}"
+    if shut := [str(place) for place in programs() if place.stat().st_mode & 0o005 != 0o005]:
+        return f"Other users must be able to read {', '.join(shut)}. Run: chmod -R go+rX"
+    if taken := [name for name in (INSTRUCTOR, *STUDENTS, *GROUPS) if exists(name)]:
+        return f"The hub adds users and groups that this machine has already: {', '.join(taken)}"
     return ""
+
+
+def exists(name: str) -> bool:
+    """Return whether a user or a group of this machine is called so."""
+    for find in (pwd.getpwnam, grp.getgrnam):
+        try:
+            find(name)
+        except KeyError:
+            continue
+        return True
+    return False
 
 
 def closed(place: Path) -> Path | None:
@@ -54,15 +69,22 @@ def closed(place: Path) -> Path | None:
     return next((path for path in around if not path.stat().st_mode & stat.S_IXOTH), None)
 
 
+def programs() -> list[Path]:
+    """Return what of this checkout everybody needs, and Python and Node where that is hidden."""
+    system_wide = (Path(sys.base_prefix), Path(str(shutil.which("node"))).resolve().parents[1])
+    empty = set(map(Path, EMPTY))
+    return [ROOT / name for name in PROGRAMS] + [
+        place for place in system_wide if closed(place) or empty & set(place.parents)
+    ]
+
+
 def look_elsewhere() -> int:
     """Give this process its view of the machine; return a descriptor of the whole checkout."""
-    programs = [ROOT / name for name in PROGRAMS]
-    for program in (sys.base_prefix, Path(str(shutil.which("node"))).resolve().parents[1]):
-        programs += [place for place in [Path(program).resolve()] if closed(place)]
-    hidden = {ROOT, *map(Path, EMPTY), *filter(None, map(closed, programs))}
+    needed = programs()
+    hidden = {ROOT, *map(Path, EMPTY), *filter(None, map(closed, needed))}
     system.unshare(system.NEW_MOUNTS | system.NEW_IPC)
     system.mount("none", "/", None, system.RECURSIVE | system.PRIVATE)
-    held = {place: os.open(place, os.O_PATH) for place in programs}
+    held = {place: os.open(place, os.O_PATH) for place in needed}
     whole = os.open(ROOT, os.O_PATH)
     for folder in hidden:
         if not hidden & set(folder.parents):
@@ -88,10 +110,10 @@ def add_etc() -> None:
 def add_users() -> dict[str, str]:
     """Add the hub's users; return their passwords."""
     passwords = {name: secrets.token_urlsafe(9) for name in (INSTRUCTOR, *STUDENTS)}
-    for group in ("instructors", "students"):
+    for group in GROUPS:
         do("groupadd", group)
     for name in passwords:
-        group = "instructors" if name == INSTRUCTOR else "students"
+        group = GROUPS[name != INSTRUCTOR]
         do(
             "useradd", "--create-home", "--key", "HOME_MODE=0700", "--no-log-init",
             "--groups", group, "--shell", "/bin/bash", name,
@@ -114,7 +136,7 @@ def add_course(whole: int) -> str:
     exchange.mkdir()
     system.mount("hub", str(exchange), "tmpfs", system.NO_DEVICES | system.NO_LINKS, "mode=1777")
     said = subprocess.run(
-        [sys.executable, CONFIG.with_name("course.py")],
+        [sys.executable, CONFIG.with_name("course.py"), *(f"{i} {n}" for i, n in STUDENTS.items())],
         cwd=COURSE, user=INSTRUCTOR, group=INSTRUCTOR, extra_groups=[], check=True,
         env={"PATH": os.environ["PATH"], "HOME": str(COURSE.parent)},
         stdout=subprocess.PIPE, text=True,
@@ -161,40 +183,48 @@ def wait_until_it_answers(port: int, hub: "subprocess.Popen[bytes]") -> None:
 
 
 def stop(hub: "subprocess.Popen[bytes]") -> None:
-    """Let the servers end, and end what does not."""
+    """Let the servers end; what does not is killed."""
     hub.terminate()
     try:
         hub.wait(STOP_SECONDS)
     except subprocess.TimeoutExpired:
+        print("Some of its servers had to be killed.")
+    finally:
         hub.kill()
         hub.wait()
 
 
-def main(port: int, options: list[str]) -> None:
+def run(port: int, options: list[str], log: int) -> None:
     """Run a hub until it is stopped; JupyterHub gets the options."""
-    if problem := why_not():
-        sys.exit(problem)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    LOG.parent.mkdir(exist_ok=True)
-    log = os.open(LOG, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    print("Preparing the course; that takes half a minute.", flush=True)
     whole = look_elsewhere()
     passwords = add_users()
     problem = add_course(whole)
     hub = start(port, options, log)
     try:
         wait_until_it_answers(port, hub)
-        print(f"The hub is at http://127.0.0.1:{port}. Its log is {LOG}.")
+        print(f"The hub is at http://127.0.0.1:{port} and its log is {LOG}. Users and passwords:")
         for name, password in passwords.items():
             print(f"    {name:<12}{password}")
         if problem:
-            print(f"The instructor cannot grade. {problem}")
-        print("Ctrl-C stops it. Its users and all that they made are then gone.", flush=True)
+            print(f"The instructor cannot grade: {problem}")
+        print("Ctrl-C stops it. Its users and their work are then gone.", flush=True)
         hub.wait()
         sys.exit(f"The hub ended; {LOG} says why.")
-    except KeyboardInterrupt:
-        print("Stopping.")
     finally:
         stop(hub)
+
+
+def main(port: int, options: list[str]) -> None:
+    if problem := why_not():
+        sys.exit(problem)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    LOG.parent.mkdir(exist_ok=True)
+    log = os.open(LOG, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    try:
+        run(port, options, log)
+    except KeyboardInterrupt:
+        print("Stopped.")
 
 
 if __name__ == "__main__":
