@@ -219,6 +219,7 @@ def main(port: int, options: list[str]) -> None:
     if problem := why_not():
         sys.exit(problem)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    system.prctl(system.PR_SET_PDEATHSIG, signal.SIGTERM)  # for when make is killed
     os.umask(0o022)
     LOG.parent.mkdir(exist_ok=True)
     log = os.open(LOG, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)

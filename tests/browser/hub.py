@@ -38,7 +38,7 @@ def why_not() -> str:
 
 @dataclass(frozen=True)
 class Hub:
-    """A running hub, the passwords that it printed, and its files as its users see them."""
+    """A running hub, and the passwords that it printed."""
 
     url: str
     passwords: dict[str, str]
@@ -48,9 +48,9 @@ class Hub:
         return psutil.Process(self.process.pid).children(recursive=True)
 
     @property
-    def view(self) -> Path:
-        inside = next(p for p in self.processes() if "jupyterhub" in p.cmdline())
-        return Path(f"/proc/{inside.pid}/root")
+    def first(self) -> psutil.Process:
+        """The first process in the hub's view of the machine."""
+        return next(p for p in self.processes() if "jupyterhub" in p.cmdline())
 
 
 @contextmanager
