@@ -6,6 +6,7 @@ SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 
 READY := .venv/ready
+HUB := .venv/hub/ready
 # Tests start `nbgrader` and `jupyter` by name, so the environment comes first on the path.
 VENV := PATH="$(CURDIR)/.venv/bin:$$PATH"
 # In a container one is often root, which JupyterLab wants to be told.
@@ -14,7 +15,7 @@ PIP_INSTALL := -m pip install -qq --disable-pip-version-check
 PIP_WHEEL := -m pip wheel -qq --disable-pip-version-check --no-deps --no-build-isolation
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-processor test-browser pictures lab instructor site dist build check model bench lock clean python
+.PHONY: help demo test test-processor test-browser pictures lab instructor hub site dist build check model bench lock clean python
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | while IFS='|' read -r name what; do \
@@ -61,6 +62,10 @@ instructor: $(READY) ## open JupyterLab with Formgrader on this course
 		jupyter lab --LabApp.default_url='/lab/workspaces/instructor' \
 		--LabApp.workspaces_dir=.autograde/workspaces $(AS_ROOT)
 
+hub: PORT ?= 8000
+hub: $(HUB) ## a JupyterHub with three students, to try; needs root, Node and npm
+	@exec env $(VENV) python deploy/hub/hub.py $(PORT) $(OPTIONS)
+
 dist: $(READY) ## a wheel with the lessons in dist/, all that a student installs
 	@rm -rf build/release
 	@$(VENV) autograde release build/release
@@ -105,6 +110,15 @@ $(READY): requirements.lock pyproject.toml
 	@.venv/bin/python $(PIP_INSTALL) --no-deps --no-build-isolation -e .
 	@.venv/bin/jupyter kernelspec install --log-level=ERROR --sys-prefix \
 		--name autograde-walled autograde/sandbox/spec  # an editable install leaves it out
+	@touch $@
+
+$(HUB): $(READY) deploy/hub/requirements.lock deploy/hub/package-lock.json
+	@command -v npm >/dev/null || { \
+		echo 'The proxy of a hub needs Node 18 or newer and npm.' \
+			'On Debian and Ubuntu: sudo apt-get install nodejs npm' >&2; exit 1; }
+	@.venv/bin/python $(PIP_INSTALL) -r deploy/hub/requirements.lock
+	@mkdir -p .venv/hub && cp deploy/hub/package*.json .venv/hub
+	@npm ci --silent --no-audit --no-fund --prefix .venv/hub
 	@touch $@
 
 # Says what to do when this machine's Python cannot make the environment.

@@ -89,3 +89,6 @@ c.ExportApp.plugin_class = "autograde.lms.exports.CsvExporter"
 # nbgrader zip_collect reads downloads of Canvas, Moodle and Gradescope as they are.
 c.ZipCollectApp.extractor_plugin = "autograde.lms.collect.SafeExtractor"
 c.ZipCollectApp.collector_plugin = "autograde.lms.collect.LmsCollector"
+
+# nbgrader collect follows no links that students place in the exchange.
+c.ExchangeFactory.collect = "autograde.lms.exchange.PlainCollect"

@@ -43,8 +43,9 @@ def run(folder: Path, *arguments: str) -> Result:
 
 
 LONGEST = (
-    "browser/test_story", "tests/test_class", "tests/test_attacks", "tests/test_running",
-    "browser/test_authoring", "tests/test_versions", "browser/test_lessons", "tests/test_wall",
+    "browser/test_hub", "browser/test_story", "tests/test_class", "tests/test_attacks",
+    "tests/test_running", "browser/test_authoring", "tests/test_versions", "browser/test_lessons",
+    "tests/test_wall",
     "browser/test_formgrader", "tests/test_opened_alone", "tests/test_build", "tests/test_lesson",
     "tests/test_by_name", "tests/test_written", "browser/test_markup", "browser/test_marks",
 )  # fmt: skip

@@ -1,0 +1,46 @@
+"""A JupyterHub on one machine: who may log in, and what a person's server starts with.
+
+Everybody is a user of the machine and logs in with that user's password (PAM). Those in its group
+`instructors` get Formgrader on ~/course, those in `students` get nbgrader's list of assignments.
+"""
+
+import grp
+import os
+import sys
+from pathlib import Path
+
+import autograde
+
+c = get_config()  # noqa: F821 (JupyterHub defines it)
+
+HERE = Path(__file__).resolve().parent
+PACKAGE = Path(autograde.__file__).parent
+# Formgrader is a page in a frame, which the instructors' folder allows.
+OF_INSTRUCTORS = (HERE / "instructors", PACKAGE / "authoring" / "jupyter", HERE / "everyone")
+OF_STUDENTS = (HERE / "students", PACKAGE / "workspace" / "jupyter", HERE / "everyone")
+
+
+def prepare(spawner):
+    """Give a server the settings of its user's part in the course."""
+    teaches = spawner.user.name in grp.getgrnam("instructors").gr_mem
+    folders = OF_INSTRUCTORS if teaches else OF_STUDENTS
+    spawner.environment["JUPYTER_CONFIG_PATH"] = os.pathsep.join(map(str, folders))
+    if teaches:
+        spawner.notebook_dir = "~/course"
+        spawner.default_url = "/lab?formgrader=true"
+
+
+c.PAMAuthenticator.allowed_groups = {"instructors", "students"}
+
+c.Spawner.cmd = [sys.executable, "-m", "jupyterhub.singleuser"]
+c.Spawner.pre_spawn_hook = prepare
+# Many kernels share the cores; if each also started a thread for every core, all would wait.
+c.Spawner.environment = {"OMP_NUM_THREADS": "1"}
+c.Spawner.start_timeout = 120
+c.Spawner.http_timeout = 120
+
+# On this machine alone; for others, put a server with TLS in front of it.
+c.JupyterHub.bind_url = "http://127.0.0.1:8000"
+c.ConfigurableHTTPProxy.command = [
+    str(Path(sys.prefix, "hub", "node_modules", ".bin", "configurable-http-proxy"))
+]

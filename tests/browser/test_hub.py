@@ -1,0 +1,247 @@
+"""A story on a hub: a student works, an instructor grades, another student tries to look on.
+
+The tests are its steps, in order. Screenshots of each are in build/screenshots/hub/.
+"""
+
+import json
+import pwd
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from conftest import HERE
+from playwright.sync_api import Browser, expect
+
+from autograde.course import lessons
+from browser import formgrader, person
+from browser import hub as hubs
+from browser.conftest import FAILED, Camera, watch
+from browser.hub import Hub, log_in
+from browser.places import right_answer, wrong_answer
+from browser.test_story import Desk
+
+LESSON, NOTEBOOK = "02_causal_mask", "causal_mask"
+WRONG, VARIANT, RIGHT = "causal_mask", "one_too_many", "apply_mask"
+COURSE = Path("/home/instructor/course")
+EXCHANGE = Path("/srv/exchange/attention")
+
+pytestmark = [
+    pytest.mark.story,
+    pytest.mark.skipif(bool(hubs.why_not()), reason=hubs.why_not()),
+]
+
+FORBIDDEN = [
+    COURSE / "source" / LESSON / f"{NOTEBOOK}.py",
+    COURSE / "solutions" / LESSON / f"{NOTEBOOK}.ipynb",
+    COURSE / "gradebook.db",
+    COURSE.parent / ".bashrc",
+    Path("/home/ada", LESSON, f"{NOTEBOOK}.ipynb"),
+    Path("/home/ada/.local/share/jupyter/nbgrader_cache"),
+    EXCHANGE / "inbound",
+    Path("/srv/hub/jupyterhub.sqlite"),
+    Path("/etc/shadow"),
+]
+"""All of this exists on the hub while bob tries to read it."""
+OF_GRADING = [EXCHANGE / "feedback", COURSE / "feedback" / "ada", COURSE / ".autograde" / "secret"]
+"""This too, once there was grading."""
+HIDDEN = [HERE / "source" / LESSON / f"{NOTEBOOK}.py", HERE / "solutions", HERE / ".git"]
+"""This exists on the machine and not on the hub."""
+ALLOWED = EXCHANGE / "outbound" / LESSON / f"{NOTEBOOK}.ipynb"
+
+TRY = """import json, os
+
+def read(path):
+    try:
+        os.listdir(path) if os.path.isdir(path) else open(path, "rb").read()
+    except OSError as error:
+        return type(error).__name__
+    return "read"
+
+owners = {{os.stat(f"/proc/{{name}}").st_uid for name in os.listdir("/proc") if name.isdigit()}}
+said = {{path: read(path) for path in {paths}}}
+print(json.dumps([said, owners == {{os.getuid()}}]))
+"""
+NEW_NOTEBOOK = """() => {
+  window.jupyterapp.commands.execute("notebook:create-new", {kernelName: "python3"});
+}"""
+
+
+@pytest.fixture(scope="module")
+def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hub]:
+    with hubs.hub(tmp_path_factory.mktemp("hub") / "said") as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def wall(hub: Hub) -> None:
+    """The instructor, an ordinary user, can make a wall to grade behind."""
+    asks = "from autograde.sandbox.wall import missing; print(missing(), end='')"
+    said = subprocess.run(
+        ["nsenter", f"--target={hub.first.pid}", "--mount", "--pid", "--wd",
+         "setpriv", "--reuid=instructor", "--regid=instructor", "--init-groups",
+         HERE / ".venv" / "bin" / "python", "-c", asks],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    if said.stdout:
+        pytest.skip(f"no wall here for an ordinary user: {said.stdout}")
+
+
+def at_desk(browser: Browser, hub: Hub, user: str) -> Iterator[Desk]:
+    with watch(browser) as seen:
+        seen.page.set_viewport_size({"width": 1400, "height": 1000})
+        yield Desk(log_in(seen.page, hub, user), seen)
+
+
+@pytest.fixture(scope="module")
+def instructor(hub: Hub, browser: Browser) -> Iterator[Desk]:
+    yield from at_desk(browser, hub, "instructor")
+
+
+@pytest.fixture(scope="module")
+def ada(hub: Hub, browser: Browser) -> Iterator[Desk]:
+    yield from at_desk(browser, hub, "ada")
+
+
+@pytest.fixture(scope="module")
+def bob(hub: Hub, browser: Browser) -> Iterator[Desk]:
+    yield from at_desk(browser, hub, "bob")
+
+
+@pytest.fixture(autouse=True)
+def _looked_after(
+    instructor: Desk, ada: Desk, bob: Desk, camera: Camera, request: pytest.FixtureRequest
+) -> Iterator[None]:
+    """No step leaves an error on a console; one that fails shows what was to be seen."""
+    yield
+    for name, desk in {"instructor": instructor, "ada": ada, "bob": bob}.items():
+        if request.node.stash.get(FAILED, False):
+            camera.shoot(desk.page, f"failed_{name}")
+        assert desk.seen.unknown_errors() == []
+
+
+def test_the_instructor_releases_the_lesson(instructor: Desk, camera: Camera) -> None:
+    inside = formgrader.inside(instructor.page)
+    camera.shoot(instructor.page, "logged_in")
+    row = formgrader.assignment(inside, LESSON)
+    formgrader.press(inside, row, "release")
+    expect(row.locator("td.status")).to_have_text("released")
+
+
+def test_the_student_fetches_it(ada: Desk, camera: Camera) -> None:
+    person.open_lab(ada.page, ada.lab)
+    person.command(ada.page, "nbgrader:open-assignment-list")
+    row = person.assignment(ada.page, "released", LESSON)
+    row.get_by_role("button", name="Fetch").click()
+    person.assignment(ada.page, "fetched", LESSON)
+    camera.shoot(ada.page, "fetched")
+
+
+def test_the_student_answers_one_wrong_and_one_right(ada: Desk, camera: Camera) -> None:
+    lesson = lessons(HERE)[LESSON]
+    person.open_notebook(ada.page, ada.lab, f"{LESSON}/{NOTEBOOK}.ipynb")
+    person.run_cell(ada.page, "setup")
+    wrong = wrong_answer(lesson, lesson.exercise(WRONG), VARIANT)
+    expect(person.answer(ada.page, WRONG, wrong.code)).to_contain_text("✗")
+    panel = person.answer(ada.page, RIGHT, right_answer(lesson, RIGHT))
+    expect(panel).to_contain_text(f"{RIGHT}: 2 of 2 points")
+    camera.shoot(ada.page, "answered")
+
+
+def test_validate_says_what_is_wrong(ada: Desk, camera: Camera) -> None:
+    person.save(ada.page)
+    said = person.validate(ada.page)
+    camera.shoot(ada.page, "validated")
+    assert WRONG in said
+    assert f"test_{RIGHT}" not in said
+    person.close_dialog(ada.page)
+
+
+def test_the_student_submits(ada: Desk, camera: Camera) -> None:
+    person.command(ada.page, "nbgrader:open-assignment-list")
+    person.assignment(ada.page, "fetched", LESSON).get_by_role("button", name="Submit").click()
+    person.assignment(ada.page, "submitted", LESSON)
+    camera.shoot(ada.page, "submitted")
+
+
+def test_the_instructor_collects(instructor: Desk, camera: Camera) -> None:
+    inside = formgrader.inside(instructor.page)
+    row = formgrader.assignment(inside, LESSON)
+    formgrader.press(inside, row, "collect")
+    expect(row.locator("td.num-submissions")).to_have_text("1")
+    camera.shoot(instructor.page, "collected")
+
+
+@pytest.mark.usefixtures("wall")
+def test_the_instructor_grades_and_returns_feedback(instructor: Desk, camera: Camera) -> None:
+    inside = formgrader.inside(instructor.page)
+    formgrader.open_submissions(inside, LESSON)
+    row = formgrader.submission(inside, "ada")
+    formgrader.press(inside, row, "autograde")
+    expect(row.locator("td.status")).to_have_text("graded")
+    camera.shoot(instructor.page, "graded")
+    for button in ("generate-feedback", "release-feedback"):
+        formgrader.press(inside, row, button)
+
+
+@pytest.mark.usefixtures("wall")
+def test_the_student_reads_the_feedback(ada: Desk, camera: Camera) -> None:
+    person.open_lab(ada.page, ada.lab)
+    person.command(ada.page, "nbgrader:open-assignment-list")
+    row = person.assignment(ada.page, "submitted", LESSON)
+    row.get_by_role("button", name="Fetch Feedback").click()
+    row.get_by_text("view feedback").click()
+    page = person.open_file(ada.page, f"{NOTEBOOK}.html")
+    expect(page.locator("body")).to_contain_text("2 of 14 points")
+    expect(page.locator("body")).to_contain_text(f"{WRONG}: 0 of 2 points")
+    expect(page.locator("body")).to_contain_text(f"{RIGHT}: 2 of 2 points")
+    camera.shoot(ada.page, "feedback")
+
+
+def test_another_student_sees_nothing_of_it(bob: Desk, hub: Hub, camera: Camera) -> None:
+    person.open_lab(bob.page, bob.lab)
+    person.command(bob.page, "nbgrader:open-assignment-list")
+    person.assignment(bob.page, "released", LESSON)
+    for state in ("fetched", "submitted"):
+        rows = bob.page.locator(f"#{state}_assignments_list:visible > .list_item")
+        expect(rows.filter(has_text=LESSON)).to_have_count(0)
+    camera.shoot(bob.page, "bob_sees")
+    mine = bob.page.request.get(f"{bob.lab.url}/api/contents")
+    assert (mine.status, mine.json()["content"]) == (200, [])
+    assert bob.page.request.get(f"{hub.url}/user/ada/api/contents").status == 403
+    assert bob.page.request.get(f"{bob.lab.url}/formgrader/api/assignments").status == 404
+
+
+def test_what_a_students_server_may_read(bob: Desk, hub: Hub, camera: Camera) -> None:
+    there = [
+        path
+        for path in [*FORBIDDEN, *OF_GRADING]
+        if Path(f"/proc/{hub.first.pid}/root{path}").exists()
+    ]
+    assert set(FORBIDDEN) <= set(there)
+    assert [path for path in HIDDEN if not path.exists()] == []
+    person.open_lab(bob.page, bob.lab)
+    bob.page.evaluate(NEW_NOTEBOOK)
+    person.kernel_is_idle(bob.page)
+    person.type_into(bob.page, "", TRY.format(paths=[*map(str, [*there, *HIDDEN, ALLOWED])]))
+    cell = person.run_cell(bob.page, "import json")
+    camera.shoot(bob.page, "bob_tries")
+    said, alone = json.loads(cell.locator(".jp-OutputArea-output").inner_text())
+    assert said == {
+        **{str(path): "PermissionError" for path in there},
+        **{str(path): "FileNotFoundError" for path in HIDDEN},
+        str(ALLOWED): "read",
+    }
+    assert alone, "bob sees processes of others"
+
+
+def test_a_hub_that_ends_leaves_nothing(hub: Hub) -> None:
+    started = hub.processes()
+    assert len(started) > len(hubs.USERS)
+    hub.process.terminate()
+    hub.process.wait(hubs.STOP_SECONDS)
+    assert [process for process in started if process.is_running()] == []
+    users = {user.pw_name for user in pwd.getpwall()}
+    assert users.isdisjoint(hubs.USERS)
+    assert "hub" not in {line.split()[0] for line in Path("/proc/mounts").read_text().splitlines()}
+    assert [user for user in hubs.USERS if Path("/home", user).exists()] == []
