@@ -107,12 +107,41 @@ def test_an_error_on_one_line_says_little_when_others_of_its_kind_are_wrong_too(
     assert named(another, fails_on_batches) == []
 
 
-def test_a_line_that_a_second_mistake_changes_does_not_hide_the_first() -> None:
-    def wrong_and_zero_for(*sizes: float) -> Answer:
-        return lambda x, d_k: wrong_dimension(x, d_k) * (d_k not in sizes)
+def wrong_and_zero_for(*sizes: float) -> Answer:
+    return lambda x, d_k: wrong_dimension(x, d_k) * (d_k not in sizes)
 
+
+def test_a_line_that_a_second_mistake_changes_does_not_hide_the_first() -> None:
     assert named(wrong_and_zero_for(1.0), wrong_dimension) == ["wrong_dimension"]
-    assert named(wrong_and_zero_for(1.0, 2.0), wrong_dimension) == []
+
+
+def test_two_mistakes_in_the_same_cases_are_named_where_one_shows_alone() -> None:
+    def both(x: Tensor, d_k: float) -> Tensor:
+        return right(x, d_k) * 0 + torch.softmax(x, dim=-2)  # over d_k = 1 the scale is right
+
+    assert named(both, wrong_dimension, unscaled) == ["wrong_dimension"]
+    # in the one case that is left, two mistakes give the same: no guess
+    assert named(wrong_and_zero_for(1.0, 2.0), wrong_dimension, first_dimension) == []
+
+
+def test_a_case_that_a_second_mistake_changes_does_not_hide_the_first() -> None:
+    def lines(answer: Callable[..., Any]) -> None:
+        @rubric("it")
+        def _(r: Any) -> None:
+            r.each("any size", answer, (r.normal(2, 3),), (r.normal(3, 3),), (r.normal(1, 4),))
+
+    def answer(failing: tuple[int, ...], unharmed: tuple[int, ...]) -> Callable[[Tensor], Tensor]:
+        return lambda x: x[7] if len(x) in failing else x if len(x) in unharmed else 2 * x
+
+    key = make_key(lines, lambda x: x, {"doubled": lambda x: 2 * x})
+    for failing, unharmed, beliefs in (
+        ((2,), (), ["doubled"]),
+        ((2, 3), (), ["doubled"]),  # one case shows it, and the others may be anything
+        ((2,), (3,), []),  # it would show in the second case, too
+        ((1, 2, 3), (), []),
+    ):
+        verdict = judge(record(lines, answer(failing, unharmed)), key, trusted=True)
+        assert [belief.name for belief in verdict.beliefs] == beliefs
 
 
 def test_each_answer_words_a_refusal_in_its_own_way() -> None:
