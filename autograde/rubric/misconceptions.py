@@ -8,7 +8,7 @@ fails no other line of that kind. The mistake that is alike on most lines wins; 
 are left may have a second one.
 
 Where no mistake fits, two may be at work in the same cases. Then one is named that shows wherever
-it can, and whose wrong numbers the answer gives in more cases than those of any other mistake. No
+it can, and whose wrong numbers the answer gives in some cases, more than those of any other. No
 guess is better than a wrong one.
 """
 
@@ -25,6 +25,8 @@ ALIKE = 4.0
 """Outcomes of one mistake are about equally far off, one at most so many times as far."""
 MOST = 2
 """At most so many beliefs are named for one answer."""
+SHOWN = 2
+"""In fewer cases than these, another mistake may give the same numbers by chance."""
 
 Place = tuple[int, int]
 """A case of a rubric, by the place of its line and its place in the line."""
@@ -107,7 +109,7 @@ def _together(everywhere: list[Mistake], alike: dict[str, Likeness]) -> list[Mis
         new = {m.name: len(alike[m.name].results - seen) for m in everywhere}
         most = max(new.values(), default=0)
         best = [m for m in everywhere if new[m.name] == most]
-        if most == 0 or len(best) > 1:
+        if most < SHOWN or len(best) > 1:
             break
         found += best
         seen |= alike[best[0].name].results
