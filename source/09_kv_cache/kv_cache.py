@@ -249,8 +249,7 @@ class KVCache:
 def _(r):
     r.idea.appends("returns all keys and values so far: one token at a time, in chunks, all at once", KVCache, 12, "1 1 1", "2 1 4 2", "7", "3 3 3")
     r.appends("after reset() it is empty, and another batch size is fine", KVCache, 6, "2 3 reset 4 1", "reset 6 reset 6")
-    r.appends("is full with max_length tokens, and refuses more with a ValueError", KVCache, 5, "2 3 1", "5 1", "6")
-    r.appends("refused, it is unchanged: what fits still goes in behind the rest", KVCache, 5, "3 3 2", "6 5", "4 2 1 1")
+    r.appends("refuses more than max_length tokens with a ValueError, and is then as before", KVCache, 5, "2 3 1", "5 1", "6", "3 3 2", "6 5", "4 2 1 1")
     r.appends("earlier results, and those of another cache, stay as they are", KVCache, 6, "2 1 3", "2 2 reset 3 3 reset 1", "2 other 3 other 1", later=True)
     r.appends("float64 in, float64 out", KVCache, 8, "3 1 2", dtype=torch.float64)
     r.append_gradients("gradients reach all that was appended", KVCache, 8, "2 1 3")
