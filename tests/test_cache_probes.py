@@ -1,7 +1,7 @@
 """The probes of caches: right answers pass, the mistake that each is for does not."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 import torch
@@ -13,13 +13,15 @@ class Box:
     """A cache that keeps one tensor for keys and values, with a knob for each mistake."""
 
     mistake = ""
+    all: ClassVar[list[tuple[Tensor, Tensor]]] = []
 
     def __init__(self, max_length: int) -> None:
         self.max_length = max_length
         self.reset()
 
     def reset(self) -> None:
-        self.kept: list[tuple[Tensor, Tensor]] = []
+        Box.all.clear()
+        self.kept = Box.all if self.mistake == "shared" else []
         self.length = 0
 
     def append(self, k: Tensor, v: Tensor) -> tuple[Tensor, ...]:
@@ -47,10 +49,12 @@ class Layer(nn.Module):
         super().__init__()
         self.linear = nn.Linear(d, d, bias=False)
         self.longest = longest
+        self.past = 0
 
     def forward(self, x: Tensor, cache: Any = None) -> Tensor:
         values = self.linear(x)[:, None]  # (b, 1, n, d)
-        past = 0 if cache is None else cache.length
+        past = 0 if cache is None else self.past if self.mistake == "counts" else cache.length
+        self.past = past + x.shape[1]
         if self.mistake != "late" and past + x.shape[1] > self.longest:
             raise ValueError(past)
         if cache is not None:
@@ -66,6 +70,7 @@ def appending(r: Any, cache: Any) -> None:
     r.appends("in parts", cache, 9, "2 1 3", "2 reset 4")
     r.appends("refused", cache, 5, "3 3 2")
     r.appends("later", cache, 9, "2 1 3", later=True)
+    r.appends("two caches", cache, 9, "2 other 1 other 3")
     r.append_gradients("gradients", cache, 9, "2 1")
 
 
@@ -73,6 +78,7 @@ def feeding(r: Any, module: Any) -> None:
     layer = r.cached_layer(module, d=4, longest=8)
     layer.linear("linear", "d -> d")
     layer.fed("in parts", r.normal(2, 6, 4), "6", "3 1 2")
+    layer.fed("two caches", r.normal(2, 6, 4), "2 other 1 other 3")
     layer.fed_gradients("gradients", r.normal(2, 6, 4), "3 1 2")
     layer.overfed("refused", r.normal(2, 12, 4), "6 3 2")
 
@@ -83,9 +89,11 @@ def feeding(r: Any, module: Any) -> None:
         (appending, Box, "", []),
         (appending, Box, "late", ["refused"]),
         (appending, Box, "detached", ["gradients"]),
-        (appending, Box, "changes results", ["in parts", "refused", "later"]),
+        (appending, Box, "changes results", ["in parts", "refused", "later", "two caches"]),
+        (appending, Box, "shared", ["two caches"]),
         (feeding, Layer, "", []),
-        (feeding, Layer, "all", ["in parts", "gradients", "refused"]),
+        (feeding, Layer, "all", ["in parts", "two caches", "gradients", "refused"]),
+        (feeding, Layer, "counts", ["two caches", "refused"]),
         (feeding, Layer, "detached", ["gradients"]),
         (feeding, Layer, "late", ["refused"]),
     ],

@@ -107,12 +107,42 @@ def test_an_error_on_one_line_says_little_when_others_of_its_kind_are_wrong_too(
     assert named(another, fails_on_batches) == []
 
 
-def test_a_line_that_a_second_mistake_changes_does_not_hide_the_first() -> None:
-    def wrong_and_zero_for(*sizes: float) -> Answer:
-        return lambda x, d_k: wrong_dimension(x, d_k) * (d_k not in sizes)
+def wrong_and_zero_for(*sizes: float) -> Answer:
+    return lambda x, d_k: wrong_dimension(x, d_k) * (d_k not in sizes)
 
+
+def test_a_line_that_a_second_mistake_changes_does_not_hide_the_first() -> None:
     assert named(wrong_and_zero_for(1.0), wrong_dimension) == ["wrong_dimension"]
     assert named(wrong_and_zero_for(1.0, 2.0), wrong_dimension) == []
+
+
+def test_two_mistakes_in_the_same_cases() -> None:
+    def lines(answer: Callable[..., Any]) -> None:
+        @rubric("it")
+        def _(r: Any) -> None:
+            r.each("any size", answer, *((r.normal(n, 3),) for n in (1, 2, 3, 4, 5)))
+
+    def doubled(x: Tensor) -> Tensor:
+        return 2 * x
+
+    def doubled_up_to_four(x: Tensor) -> Tensor:
+        return 2 * x if len(x) < 5 else 3 * x
+
+    def answer(failing: tuple[int, ...], unharmed: tuple[int, ...]) -> Callable[[Tensor], Tensor]:
+        return lambda x: x[7] if len(x) in failing else x if len(x) in unharmed else 2 * x
+
+    key = make_key(lines, lambda x: x, {"doubled": doubled})
+    both = make_key(lines, lambda x: x, {"doubled": doubled, "other": doubled_up_to_four})
+    for known, failing, unharmed, beliefs in (
+        (key, (1, 2), (), ["doubled"]),
+        (key, (1, 2, 3), (), ["doubled"]),  # two cases show it; the others may be anything
+        (key, (1, 2, 3, 4), (), []),  # one may be chance
+        (key, (1, 2), (3,), []),  # it would show in the third case, too
+        (both, (1, 2, 3), (), ["doubled"]),  # it shows in one more case than the other mistake
+        (both, (1, 2, 5), (), []),  # neither shows more often
+    ):
+        verdict = judge(record(lines, answer(failing, unharmed)), known, trusted=True)
+        assert [belief.name for belief in verdict.beliefs] == beliefs
 
 
 def test_each_answer_words_a_refusal_in_its_own_way() -> None:

@@ -31,6 +31,7 @@ class Attention(nn.Module):
     """Causal attention, with a knob for each mistake."""
 
     mistake = ""
+    longest = 0
 
     def __init__(
         self, d_in: int, d_out: int, context_length: int, dropout: float, qkv_bias: bool = False
@@ -49,10 +50,12 @@ class Attention(nn.Module):
         else:
             self.register_buffer("mask", future)
         self.cached: Tensor | None = None
+        holder = type(self) if self.mistake == "limit in the class" else self
+        holder.longest = context_length
 
     def forward(self, x: Tensor) -> Tensor:
         n = x.shape[1]
-        if self.mistake != "any length" and n > len(self.mask):
+        if self.mistake != "any length" and n > self.longest:
             raise ValueError(n)
         if x.ndim != 3:
             raise ValueError(x.shape)
@@ -107,6 +110,7 @@ MISTAKES = {
     "bias forgotten": ["bias"],
     "mask as attribute": ["mask", "moves"],
     "any length": ["too long"],
+    "limit in the class": ["too long"],
     "in place": ["outputs", "bias", "first token", "rereads", DOUBLE, LEFT_ALONE],
     "float32 inside": [DOUBLE],
     "weights cached": ["outputs", "everything it holds learns"],

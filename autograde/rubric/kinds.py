@@ -13,7 +13,8 @@ from math import isclose, isfinite, isnan
 from torch import Tensor
 
 from autograde.rubric.checks import CHECKS
-from autograde.rubric.checks.readings import Check, Reading, Unreadable, difference
+from autograde.rubric.checks.readings import Check, Reading, Unreadable
+from autograde.rubric.checks.readings import difference as worst
 from autograde.rubric.compare import SAME, Difference, apart, compare, describe_error, differs
 from autograde.rubric.forbidden import forbidden_uses
 from autograde.rubric.packing import Plain
@@ -174,7 +175,7 @@ class Checked(Call):
     def compare(self, got: Outcome, expected: Case) -> Difference:
         if got.error is not None:
             return differs(describe_error(got))
-        return difference([Reading(*reading) for reading in got.value])
+        return worst([Reading(*reading) for reading in got.value])
 
     def alike(self, got: Outcome, known: Outcome, tolerance: float) -> bool:
         if got.error is not None or known.error is not None:
@@ -283,14 +284,16 @@ def outcomes_of(
     return found
 
 
+def difference(kind: str, outcome: Outcome, case: Case) -> Difference:
+    """Return how far an outcome is from what a case of a line of this kind expects."""
+    return differs("") if outcome.error == NOT_REACHED else KINDS[kind].compare(outcome, case)
+
+
 def wrong_cases(
     line: Line, outcomes: Sequence[Outcome], tolerance: float
 ) -> Iterator[tuple[Case, Outcome, Difference]]:
     """Yield the cases of a line that are wrong, each with its outcome and how that differs."""
     for case, outcome in zip(line.cases, outcomes, strict=True):
-        if outcome.error == NOT_REACHED:
-            found = differs("")
-        else:
-            found = KINDS[line.kind].compare(outcome, case)
+        found = difference(line.kind, outcome, case)
         if found.distance > tolerance:
             yield case, outcome, found

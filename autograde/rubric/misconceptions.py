@@ -1,10 +1,15 @@
-"""Recognising a mistake: an answer does on the lines it fails what a known wrong answer does.
+"""Recognising a mistake: an answer does in the cases it fails what a known wrong answer does.
 
 A known mistake fits when the answer fails every line that the mistake fails, and most of them in
 the same way, one with the same wrong numbers: those come from one cause, and a second mistake may
-change the rest. Errors, refusals and readings of a check are less particular: they count only where
-all are alike and the answer fails no other line of that kind. The mistake that is alike on most
-lines wins; then the lines that are left may have a second one. No guess is better than a wrong one.
+change the rest. So it is with the cases of a line that the mistake gets wrong. Errors, refusals and
+readings of a check are less particular: they count only where all cases are alike and the answer
+fails no other line of that kind. The mistake that is alike on most lines wins; then the lines that
+are left may have a second one.
+
+Where no mistake fits, two may be at work in the same cases. Then one is named that shows wherever
+it can, and whose wrong numbers the answer gives in some cases, more than those of any other. No
+guess is better than a wrong one.
 """
 
 from __future__ import annotations
@@ -13,13 +18,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from autograde.rubric.key import Key, Mistake
-from autograde.rubric.kinds import KINDS, outcomes_of, wrong_cases
-from autograde.rubric.recording import Case, Outcome, Recording
+from autograde.rubric.kinds import KINDS, difference, outcomes_of, wrong_cases
+from autograde.rubric.recording import Line, Outcome, Recording
 
 ALIKE = 4.0
 """Outcomes of one mistake are about equally far off, one at most so many times as far."""
 MOST = 2
 """At most so many beliefs are named for one answer."""
+SHOWN = 2
+"""In fewer cases than these, another mistake may give the same numbers by chance."""
+
+Place = tuple[int, int]
+"""A case of a rubric, by the place of its line and its place in the line."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +40,21 @@ class Belief:
     belief: str
     hint: str
     lines: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Likeness:
+    """How an answer is like a mistake that fails some of the lines that the answer fails.
+
+    `lines` are failed in the same way, those of `telling` with the same wrong numbers. `results`
+    are the cases of calls with the same wrong numbers. `everywhere` says that the answer is wrong
+    in every case in which the mistake is.
+    """
+
+    lines: frozenset[int]
+    telling: frozenset[int]
+    results: frozenset[Place]
+    everywhere: bool
 
 
 def failed_lines(recording: Recording, key: Key) -> dict[int, tuple[Outcome, ...]]:
@@ -48,55 +73,95 @@ def beliefs(
         outcomes: the outcomes of every case of every line, on the practice seed.
         failures: for each line None when it is right.
     """
-    left = {i for i, failure in enumerate(failures) if failure is not None}
-    possible = [m for m in key.mistakes if m.failed and set(m.failed) <= left]
-    alike = {mistake.name: _alike(mistake, outcomes, key) for mistake in possible}
-    found: list[Belief] = []
+    wrong = {i for i, failure in enumerate(failures) if failure is not None}
+    possible = [m for m in key.mistakes if m.failed and set(m.failed) <= wrong]
+    distances = [_distances(*row) for row in zip(key.expected.lines, outcomes, strict=True)]
+    alike = {m.name: _likeness(m, outcomes, distances, key) for m in possible}
+    found = _beside_each_other(possible, alike, wrong, key)
+    found = found or _together([m for m in possible if alike[m.name].everywhere], alike)
+    names = [line.name for line in key.expected.lines]
+    return tuple(
+        Belief(m.name, m.belief, m.hint, tuple(names[i] for i in sorted(m.failed))) for m in found
+    )
+
+
+def _beside_each_other(
+    possible: list[Mistake], alike: dict[str, Likeness], wrong: set[int], key: Key
+) -> list[Mistake]:
+    """Return mistakes that fit, each on lines of its own."""
+    found: list[Mistake] = []
+    left = set(wrong)
     while len(found) < MOST:
         fitting = [m for m in possible if _fits(m, alike[m.name], left, key)]
         if not fitting:
             break
-        best = max(fitting, key=lambda mistake: len(alike[mistake.name]))
-        names = tuple(key.expected.lines[i].name for i in sorted(best.failed))
-        found.append(Belief(best.name, best.belief, best.hint, names))
+        best = max(fitting, key=lambda m: (len(alike[m.name].lines), len(alike[m.name].results)))
+        found.append(best)
         left -= set(best.failed)
-    return tuple(found)
+    return found
 
 
-def _fits(mistake: Mistake, alike: set[int], wrong: set[int], key: Key) -> bool:
+def _together(everywhere: list[Mistake], alike: dict[str, Likeness]) -> list[Mistake]:
+    """Return mistakes that show in the same cases, each where the other changes nothing."""
+    found: list[Mistake] = []
+    seen: set[Place] = set()
+    while len(found) < MOST:
+        new = {m.name: len(alike[m.name].results - seen) for m in everywhere}
+        most = max(new.values(), default=0)
+        best = [m for m in everywhere if new[m.name] == most]
+        if most < SHOWN or len(best) > 1:
+            break
+        found += best
+        seen |= alike[best[0].name].results
+    return found
+
+
+def _fits(mistake: Mistake, alike: Likeness, wrong: set[int], key: Key) -> bool:
     failed = set(mistake.failed)
     if not failed <= wrong:
         return False
-    if any(_telling(mistake, i, key) for i in alike):
-        return len(alike) > len(failed) / 2
-    return alike == failed and not _unexplained(failed, wrong, key)
+    if alike.telling:
+        return len(alike.lines) > len(failed) / 2
+    return alike.lines == failed and not _unexplained(failed, wrong, key)
 
 
-def _alike(mistake: Mistake, outcomes: list[list[Outcome]], key: Key) -> set[int]:
-    """Return the lines on which the answer does what the mistake does."""
-    return {
-        i
-        for i, known in mistake.failed.items()
-        if all(
-            _same(key.expected.lines[i].kind, key.tolerances[i], *row)
-            for row in zip(key.expected.lines[i].cases, outcomes[i], known, strict=True)
-        )
-    }
+def _distances(line: Line, outcomes: Sequence[Outcome]) -> list[float]:
+    """Return how far the outcomes of a line's cases are off."""
+    pairs = zip(outcomes, line.cases, strict=True)
+    return [difference(line.kind, outcome, case).distance for outcome, case in pairs]
 
 
-def _same(kind: str, tolerance: float, case: Case, got: Outcome, known: Outcome) -> bool:
+def _likeness(
+    mistake: Mistake, outcomes: list[list[Outcome]], distances: list[list[float]], key: Key
+) -> Likeness:
+    lines, telling = set[int](), set[int]()
+    results = set[Place]()
+    everywhere = True
+    for i, known in mistake.failed.items():
+        line, tolerance = key.expected.lines[i], key.tolerances[i]
+        off = _distances(line, known)
+        alike = [
+            _alike(line.kind, tolerance, *row)
+            for row in zip(outcomes[i], distances[i], known, off, strict=True)
+        ]
+        shown = [j for j, distance in enumerate(off) if distance > tolerance]
+        same = [j for j in shown if alike[j]]
+        numbers = [j for j in same if KINDS[line.kind].telling(known[j])]
+        if all(alike) or (numbers and len(same) > len(shown) / 2):
+            lines.add(i)
+            telling |= {i} if numbers else set()
+        if line.kind == "call":
+            results |= {(i, j) for j in numbers}
+        everywhere = everywhere and all(distances[i][j] > tolerance for j in shown)
+    return Likeness(frozenset(lines), frozenset(telling), frozenset(results), everywhere)
+
+
+def _alike(
+    kind: str, tolerance: float, got: Outcome, far: float, known: Outcome, off: float
+) -> bool:
     """Return whether two outcomes of a case are alike and about equally far off."""
-    distances = [KINDS[kind].compare(outcome, case).distance for outcome in (got, known)]
-    if max(distances) > max(tolerance, ALIKE * min(distances)):
-        return False
-    return KINDS[kind].alike(got, known, tolerance)
-
-
-def _telling(mistake: Mistake, i: int, key: Key) -> bool:
-    """Return whether a mistake gives wrong numbers of its own on a line."""
-    line = key.expected.lines[i]
-    wrong = wrong_cases(line, mistake.failed[i], key.tolerances[i])
-    return any(KINDS[line.kind].telling(known) for _, known, _ in wrong)
+    near = max(far, off) <= max(tolerance, ALIKE * min(far, off))
+    return near and KINDS[kind].alike(got, known, tolerance)
 
 
 def _unexplained(failed: set[int], wrong: set[int], key: Key) -> set[int]:

@@ -203,13 +203,12 @@ def keep_mask(shape, p, generator=None):
 # %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_keep_mask", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
 @rubric("keep_mask")  # the contract as a checklist; open this cell to read it
 def _(r):
-    small, large = r.probability(0.1, 0.3), r.probability(0.7, 0.9)
-    r.check("float32, nothing but 0 and 1, of the shape asked for", "zeros_and_ones", keep_mask, ((5,), 0.5), ((2, 3, 4), small))
-    r.check("a share p of the entries is 0", "share_of_zeros", keep_mask, ((90, 50), small), ((90, 50), large), ((90, 50), 0.5))
+    r.check("float32, nothing but 0 and 1, of the shape asked for", "zeros_and_ones", keep_mask, ((5,), 0.5), ((2, 3, 4), r.probability(0.1, 0.3)))
+    r.check("a share p of the entries is 0", "share_of_zeros", keep_mask, ((90, 50), r.probability(0.1, 0.3)), ((90, 50), r.probability(0.7, 0.9)), ((90, 50), 0.5))
     r.idea.drops_independently("each entry is 0 with probability p, by itself, anew at each call", keep_mask, (6, 5, 10, 4), 0.45)
     r.each("p = 0 keeps all, p = 1 drops all", keep_mask, ((2, 3), 0), ((20, 30), 0.0), ((2, 3), 1), ((20, 30), 1.0))
     r.follows_generator("draws from its generator alone, from torch's own for None", keep_mask, (6, 7), 0.5)
-    r.refuses("raises ValueError when p is outside 0 to 1", keep_mask, ((3, 4), -small), ((3, 4), 1 + small), ((3, 4), 2))
+    r.refuses("raises ValueError when p is outside 0 to 1", keep_mask, ((3, 4), -r.probability(0.1, 0.3)), ((3, 4), 1 + r.probability(0.1, 0.3)), ((3, 4), 2))
 
 # %% tags=["raises-exception"]
 generator = torch.Generator().manual_seed(123)

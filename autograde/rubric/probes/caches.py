@@ -14,6 +14,8 @@ from autograde.rubric.probes.recorder import Recorder
 from autograde.rubric.probes.weights import Weights, load
 
 HEADS, SIZE = 3, 4
+OTHER = "other"
+"""The step of a plan or a cut that goes on with the other of two caches."""
 
 
 class Cache:
@@ -39,8 +41,8 @@ class Cache:
 class CacheProbes(Recorder):
     """Lines on a class with `append`, `length` and `reset`.
 
-    A plan is a text such as "2 1 reset 3": append 2 tokens, then 1, reset, append 3. The batch has
-    two sentences, and one more after each reset.
+    A plan is a text such as "2 1 reset 3 other 4": append 2 tokens, then 1, reset, append 3, go on
+    with another cache and append 4. The batch has two sentences.
     """
 
     def appends(
@@ -54,14 +56,18 @@ class CacheProbes(Recorder):
     ) -> None:
         """Record for each plan what every step gives, and the length after it.
 
-        With `later` the results are read after the last step.
+        A reset makes the batch larger by one sentence. With `later` it does not, so that a cache
+        may write over its room, and the results are read after the last step.
 
             r.appends("raises ValueError, and is then as before", KVCache, 5, "3 3 2", "6 5")
         """
 
         def run(plan: str, *pairs: tuple[Tensor, Tensor]) -> list[Any]:
-            made, left, found = cache(max_length), list(pairs), []
+            made, beside, left, found = cache(max_length), cache(max_length), list(pairs), []
             for step in plan.split():
+                if step == OTHER:
+                    made, beside = beside, made
+                    continue
                 if step == "reset":
                     made.reset()
                     result: Any = "reset"
@@ -71,7 +77,8 @@ class CacheProbes(Recorder):
             return found
 
         typed = [f"{_name(cache)}({max_length}): append {plan}" for plan in plans]
-        self.record(line, "call", run, [self._drawn(plan, dtype) for plan in plans], typed)
+        cases = [self._drawn(plan, dtype, larger=not later) for plan in plans]
+        self.record(line, "call", run, cases, typed)
 
     def append_gradients(
         self, line: str, cache: Callable[[int], Any], max_length: int, plan: str
@@ -96,19 +103,22 @@ class CacheProbes(Recorder):
         typed = f"{_name(cache)}({max_length}): append {plan}"
         self.record(line, "gradient", run, [tuple(drawn)], typed)
 
-    def _drawn(self, plan: str, dtype: torch.dtype) -> Args:
+    def _drawn(self, plan: str, dtype: torch.dtype, *, larger: bool = True) -> Args:
         batch, pairs = 2, []
         for step in plan.split():
             if step == "reset":
-                batch += 1
-            else:
+                batch += larger
+            elif step != OTHER:
                 shape = (batch, HEADS, int(step), SIZE)
                 pairs.append((self.normal(*shape, dtype=dtype), self.normal(*shape, dtype=dtype)))
         return (plan, *pairs)
 
 
 class CachedLayerProbe(LayerProbe):
-    """Lines of a layer that takes a cache; cuts are texts such as "3 1 2": so many tokens each."""
+    """Lines of a layer that takes a cache.
+
+    Cuts are texts such as "3 1 other 2": parts of 3 tokens, of 1, and of 2 with another cache.
+    """
 
     def fed(self, line: str, x: Tensor, *cuts: str, **sizes: Any) -> None:
         """Record the outputs for x when it is fed in parts, for each way to cut it.
@@ -116,8 +126,14 @@ class CachedLayerProbe(LayerProbe):
         layer.fed("one at a time, in chunks, all at once", r.normal(2, 4, 6), "1 1 1 1", "3 1", "4")
         """
 
-        def run(layer: nn.Module, cache: Cache, *parts: Tensor) -> Tensor:
-            return torch.cat([layer(part, cache) for part in parts], dim=1)
+        def run(layer: nn.Module, x: Tensor, cut: str) -> Tensor:
+            cache, beside, left, found = Cache(), Cache(), _parts(x, cut), []
+            for step in cut.split():
+                if step == OTHER:
+                    cache, beside = beside, cache
+                else:
+                    found.append(layer(left.pop(0), cache))
+            return torch.cat(found, dim=1)
 
         self._fed(line, run, x, cuts, sizes)
 
@@ -143,8 +159,8 @@ class CachedLayerProbe(LayerProbe):
         layer.overfed("refused, the cache is as before", r.normal(2, 11, 4), "6 3 2")
         """
 
-        def run(layer: nn.Module, cache: Cache, *parts: Tensor) -> list[Any]:
-            *first, long, last = parts
+        def run(layer: nn.Module, x: Tensor, cut: str) -> list[Any]:
+            cache, (*first, long, last) = Cache(), _parts(x, cut)
             for part in first:
                 layer(part, cache)
             return [_or_refused(layer, long, cache), cache.length, layer(last, cache)]
@@ -159,10 +175,10 @@ class CachedLayerProbe(LayerProbe):
         cuts: tuple[str, ...],
         sizes: dict[str, Any],
     ) -> None:
-        """Record what `run` gives for a new layer, an empty cache and the parts, for each cut."""
+        """Record what `run` gives for a new layer, x and each cut."""
 
         def built(weights: Weights, x: Tensor, cut: str) -> Any:
-            return run(load(self.build(**sizes), weights), Cache(), *_parts(x, cut))
+            return run(load(self.build(**sizes), weights), x, cut)
 
         weights = self.drawn(line, x.dtype, **sizes)
         typed = [self._typed_in_parts(cut, sizes) for cut in cuts]
@@ -173,7 +189,7 @@ class CachedLayerProbe(LayerProbe):
 
 
 def _parts(x: Tensor, cut: str) -> list[Tensor]:
-    lengths = [int(word) for word in cut.split()]
+    lengths = [int(word) for word in cut.split() if word != OTHER]
     return list(x[:, : sum(lengths)].split(lengths, dim=1))
 
 

@@ -254,8 +254,15 @@ class LayerProbe(Probe):
         self.r.record(line, "refuses", run, [(x,) for x in inputs], typed)
 
     def build(self, **sizes: Any) -> nn.Module:
-        """Return a new layer; raises ContractBroken when it is no nn.Module."""
-        layer = self.module(*{**self.sizes, **sizes}.values())
+        """Return a new layer; another one is built after it, to show state kept in the class.
+
+        Raises:
+            ContractBroken: the layer is no nn.Module.
+        """
+        known = {**self.sizes, **sizes}
+        layer = self.module(*known.values())
+        if self.reused:  # a larger model takes long to build
+            self.module(*(2 * size if type(size) is int else size for size in known.values()))
         if not isinstance(layer, nn.Module):
             raise ContractBroken(f"a {type(layer).__name__} was built, expected an nn.Module")
         return layer
