@@ -6,6 +6,7 @@ Everybody is a user of the machine and logs in with that user's password (PAM). 
 
 import grp
 import os
+import pwd
 import sys
 from pathlib import Path
 
@@ -22,7 +23,9 @@ OF_STUDENTS = (HERE / "students", PACKAGE / "workspace" / "jupyter", HERE / "eve
 
 def prepare(spawner):
     """Give a server the settings of its user's part in the course."""
-    teaches = spawner.user.name in grp.getgrnam("instructors").gr_mem
+    user = pwd.getpwnam(spawner.user.name)
+    groups = os.getgrouplist(user.pw_name, user.pw_gid)
+    teaches = grp.getgrnam("instructors").gr_gid in groups
     folders = OF_INSTRUCTORS if teaches else OF_STUDENTS
     spawner.environment["JUPYTER_CONFIG_PATH"] = os.pathsep.join(map(str, folders))
     if teaches:
