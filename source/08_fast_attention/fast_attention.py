@@ -218,10 +218,8 @@ def online_softmax(x, block):
 # The contract as a checklist; open this cell to read it.
 @rubric("online_softmax", forbids=["softmax", "softmin", "logsumexp", "cross_entropy", "scaled_dot_product_attention"])
 def _(r):
-    rising, far = 3 * r.normal(12).sort().values, 12 * r.normal(8).argsort().float() - 1e4
-    steep = 1e4 * r.uniform(9).sort().values
-    cases = (rising.flip(0), 4), (rising, 4), (3 * r.normal(23), 5), (steep, 2), (steep.flip(0), 2), (far, 3)
-    r.idea.sums_in_blocks("in any order and for ±10,000, with no maximum or sum over more than block numbers", online_softmax, *cases)
+    rising, steep, far = 3 * r.normal(12).sort().values, 1e4 * r.uniform(9).sort().values, 12 * r.normal(8).argsort().float() - 1e4
+    r.idea.sums_in_blocks("in any order and for ±10,000, with no maximum or sum over more than block numbers", online_softmax, (rising.flip(0), 4), (rising, 4), (3 * r.normal(23), 5), (steep, 2), (steep.flip(0), 2), (far, 3))
     r.each("blocks of one number, a short last block, a block longer than x", online_softmax, (2 * r.normal(7), 1), (2 * r.normal(11), 4), (r.normal(3), 8))
     r.forbids("is written from exp, maxima and sums", online_softmax)
     r.conventions(online_softmax, 2 * r.normal(10), 3)
