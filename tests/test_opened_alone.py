@@ -11,6 +11,7 @@ from conftest import HERE
 from nbclient import NotebookClient
 
 from autograde.course import grade_id, lessons
+from autograde.rubric.text import of_points
 
 PARTS = ("autograde", "notebooks")
 FILES = ("pyproject.toml", "setup.py", "README.md", "LICENSE")
@@ -54,7 +55,7 @@ def test_a_lesson_works_alone(
     client = NotebookClient(nb, timeout=120, resources={"metadata": {"path": str(tmp_path)}})
     client.execute()
     panel = nb.cells[place].outputs[0].data["text/plain"]
-    assert panel.startswith(f"{first.name}: {first.points:g} of {first.points:g} points")
+    assert panel.startswith(f"{first.name}: {of_points(first.points, first.points)}")
     assert str(installed) in nb.cells[-1].outputs[0].data["text/plain"]
 
 

@@ -18,6 +18,7 @@ from autograde.authoring.sources import source_notebook
 from autograde.authoring.variants import read_variants
 from autograde.course import CourseError, Lesson, lessons
 from autograde.progress import PRACTICE_FILE
+from autograde.rubric.text import of_points
 
 LESSONS = list(lessons(HERE).values())
 QUOTING = lessons(HERE)["05_causal_attention"]
@@ -118,7 +119,7 @@ def test_a_lesson_is_whole(outlines: dict[str, Outline], lesson: Lesson) -> None
     assert "raise NotImplementedError" in page.text
     for exercise in lesson.exercises:
         assert f'@rubric("{exercise.name}"' in page.text
-        assert f"{exercise.name}: {exercise.points:g} of {exercise.points:g} points" in page.text
+        assert f"{exercise.name}: {of_points(exercise.points, exercise.points)}" in page.text
 
 
 def test_the_index_is_the_curriculum(site: Path) -> None:

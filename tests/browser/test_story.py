@@ -129,7 +129,7 @@ def test_a_wrong_answer_shows_its_symptom_then_the_belief(
 
 def test_the_figure_is_drawn_from_the_answer(ada: Desk, lesson: Lesson, camera: Camera) -> None:
     panel = person.answer(ada.page, "future_mask", right_answer(lesson, "future_mask"))
-    expect(panel).to_contain_text("future_mask: 1 of 1 points")
+    expect(panel).to_contain_text("future_mask: 1 of 1 point")
     person.run_cell(ada.page, "mask = future_mask(6)")
     wrong = wrong_answer(lesson, lesson.exercise("mask_scores"), "zeros")
     expect(person.answer(ada.page, "mask_scores", wrong.code)).to_contain_text("✗")
