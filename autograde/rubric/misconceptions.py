@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from autograde.rubric.key import Key, Mistake
-from autograde.rubric.kinds import KINDS, difference, outcomes_of, wrong_cases
+from autograde.rubric.kinds import KINDS, NOT_REACHED, difference, outcomes_of, wrong_cases
 from autograde.rubric.recording import Line, Outcome, Recording
 
 ALIKE = 4.0
@@ -160,6 +160,8 @@ def _alike(
     kind: str, tolerance: float, got: Outcome, far: float, known: Outcome, off: float
 ) -> bool:
     """Return whether two outcomes of a case are alike and about equally far off."""
+    if NOT_REACHED in (got.error, known.error):
+        return got.error == known.error
     near = max(far, off) <= max(tolerance, ALIKE * min(far, off))
     return near and KINDS[kind].alike(got, known, tolerance)
 
