@@ -129,6 +129,16 @@ def test_newer_changes_in_the_notebook_are_not_overwritten(course: Path) -> None
     assert nbformat.read(lesson.source_notebook, as_version=4).cells[0].source == "# Mine"
 
 
+def test_a_notebook_that_nobody_changed_follows_the_text_whatever_its_time(course: Path) -> None:
+    lesson = lessons(course)[LESSON]
+    sync(course)
+    lesson.text.write_text(lesson.text.read_text() + "\n# %% [markdown]\n# The end\n")
+    later = lesson.text.stat().st_mtime + 60
+    os.utime(lesson.source_notebook, (later, later))
+    sync(course)
+    assert nbformat.read(lesson.source_notebook, as_version=4).cells[-1].source == "The end"
+
+
 def cell_of(nb: NotebookNode, name: str) -> NotebookNode:
     return next(cell for cell in nb.cells if grade_id(cell) == name)
 

@@ -12,7 +12,7 @@ from nbformat import NotebookNode
 from autograde.course import CourseError, Lesson, grade_id, lessons, read_text
 
 MADE_FROM = "made_from"
-"""In the metadata of a copy: a digest of the lesson text and of its own cells."""
+"""In the metadata of a notebook written here: digests of the lesson's text and of its own cells."""
 
 KERNELSPEC = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 
@@ -55,10 +55,11 @@ def sync(root: Path) -> None:
     """
     for lesson in lessons(root).values():
         path, text = lesson.source_notebook, lesson.text.read_bytes()
-        if path.is_file() and _is_copy(path, text):
-            continue
+        made_from, untouched = _origin(path)
+        if untouched and made_from == _digest(text):
+            continue  # seen without parsing the text, which takes a second for a course
         nb = source_notebook(lesson)
-        if path.is_file():
+        if path.is_file() and not untouched:
             if _written(nbformat.read(path, as_version=4)) == _written(nb):
                 continue
             if path.stat().st_mtime > lesson.text.stat().st_mtime:
@@ -66,22 +67,26 @@ def sync(root: Path) -> None:
                     f"{path} has changes that {lesson.text.name} lacks. Open the .py file as a "
                     "notebook and make them there, then delete the .ipynb file."
                 )
-        plain = json.loads(nbformat.writes(nb))
-        nb.metadata[MADE_FROM] = _digest(text, plain["cells"])
+        nb.metadata[MADE_FROM] = [_digest(text), _of_cells(json.loads(nbformat.writes(nb)))]
         path.write_text(nbformat.writes(nb) + "\n", encoding="utf-8")
 
 
-def _is_copy(path: Path, text: bytes) -> bool:
-    """Return whether a notebook was written from this text, and its cells are as they were.
+def _origin(path: Path) -> tuple[str, bool]:
+    """Return a digest of the text that a notebook was written from, and if its cells are as then.
 
-    That is seen without parsing the text, which takes a second for a course.
+    Without such a note the digest is empty, and nothing is known of the cells.
     """
     try:
         plain = json.loads(path.read_bytes())
-        return bool(plain["metadata"].get(MADE_FROM) == _digest(text, plain["cells"]))
-    except (ValueError, KeyError):  # it is looked at more closely
-        return False
+        text, cells = plain["metadata"][MADE_FROM]
+        return text, cells == _of_cells(plain)
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        return "", False
 
 
-def _digest(text: bytes, cells: Any) -> str:
-    return hashlib.sha256(text + json.dumps(cells, sort_keys=True).encode()).hexdigest()
+def _of_cells(plain: Any) -> str:
+    return _digest(json.dumps(plain["cells"], sort_keys=True).encode())
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()

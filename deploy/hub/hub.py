@@ -127,7 +127,7 @@ def add_course(whole: int) -> str:
     """Copy the course for the instructor; return why it cannot be graded behind a wall, if so."""
     COURSE.mkdir(mode=0o700)
     for name in COURSE_PARTS:
-        do("cp", "--recursive", f"/proc/{os.getpid()}/fd/{whole}/{name}", str(COURSE))
+        do("cp", "-rp", f"/proc/{os.getpid()}/fd/{whole}/{name}", str(COURSE))
     settings = COURSE.parent / ".jupyter" / "nbgrader_config.py"
     settings.parent.mkdir(mode=0o700)
     settings.write_text(f"c = get_config()\nc.CourseDirectory.root = {str(COURSE)!r}\n")

@@ -192,8 +192,8 @@ def test_a_slider_redraws_the_picture(ada: Desk, camera: Camera) -> None:
     picture = chosen.locator(".widget-image, img").first
     expect(picture).to_be_visible(timeout=person.SLOW)
     before = picture.get_attribute("src")
-    assert person.move_slider(ada.page, chosen, 0, 1) == "1"
-    expect(chosen).to_contain_text("Story 1, head 2.2", timeout=person.SLOW)
+    assert person.move_slider(ada.page, chosen, 0, 1) == "3"
+    expect(chosen).to_contain_text("Story 3, head 2.2", timeout=person.SLOW)
     expect(picture).not_to_have_attribute("src", str(before), timeout=person.SLOW)
     camera.shoot(ada.page, "slider")
 
