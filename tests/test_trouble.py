@@ -155,6 +155,13 @@ def test_a_lesson_that_is_not_built_is_named_once_and_the_others_are_graded(cour
     assert sorted(scores(course)) == sorted(STUDENTS)
 
 
+def test_a_fresh_clone_without_a_gradebook_says_what_to_build(course: Path) -> None:
+    (course / "gradebook.db").unlink()
+    code, said = graded()
+    assert code == 1
+    assert f"the gradebook does not know {LESSON}. Run: autograde build {LESSON}" in said
+
+
 def test_a_run_that_would_change_nothing_says_so_at_once(course: Path) -> None:
     assert graded()[0] == 0
     assert "nothing has changed" in graded()[1]

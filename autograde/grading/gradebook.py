@@ -47,6 +47,8 @@ def copy_gradebook(root: Path, config: Config) -> Path | None:
         return None
     gradebook, folder = Path(url.database), state_folder(root) / "gradebooks"
     copies = sorted(folder.glob("gradebook-*.db"))
+    if not copies and not gradebook.exists():
+        return None  # a fresh clone: grading says which lesson to build
     target = folder / f"gradebook-{datetime.now():%Y%m%d-%H%M%S-%f}.db"
     fresh = folder / "copying"
     try:
