@@ -22,7 +22,14 @@ from rich.text import Text
 
 from autograde.course import Lesson
 from autograde.grading.batch import How, grade_class
-from autograde.grading.state import INPUTS, OUTPUTS, fingerprint, keep_settled, settled
+from autograde.grading.state import (
+    INPUTS,
+    OUTPUTS,
+    course_secret,
+    fingerprint,
+    keep_settled,
+    settled,
+)
 from autograde.grading.submission import Done
 from autograde.words import printable
 
@@ -46,6 +53,7 @@ def grade(found: list[tuple[str, Lesson]], how: How, *, whole: bool) -> int:
     """
     root, lessons = found[0][1].root, list(dict.fromkeys(lesson for _, lesson in found))
     names = [lesson.name for lesson in lessons]
+    course_secret(root)  # one of the inputs, and made in the first run
     before = fingerprint(root, names, INPUTS)
     asked: list[object] = [names, how.wall]
     whole = whole and not how.regrade
