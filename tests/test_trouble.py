@@ -163,6 +163,7 @@ def test_a_fresh_clone_without_a_gradebook_says_what_to_build(course: Path) -> N
 
 
 def test_a_run_that_would_change_nothing_says_so_at_once(course: Path) -> None:
+    (state.state_folder(course) / "secret").unlink()  # as before the first run
     assert graded()[0] == 0
     assert "nothing has changed" in graded()[1]
     (course / "submitted" / "other" / LESSON / "notes.txt").write_text("more")
