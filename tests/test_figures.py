@@ -6,25 +6,22 @@ from collections.abc import Callable
 from io import BytesIO
 from itertools import combinations
 
-import ipywidgets
 import matplotlib.pyplot as plt
-import nbformat
 import numpy as np
 import pytest
 import torch
+from displays import displayed, png_of
 from IPython.utils.capture import capture_output
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.text import Text
-from nbclient import NotebookClient
 from PIL import Image
 from torch import Tensor
 
-from autograde.notebook import attention_picture, explore, heatmap, panels, show, show_live
+from autograde.notebook import attention_picture, heatmap, panels, show, show_live
 from autograde.notebook.figures import canvas, heatmaps
 from autograde.notebook.figures.pictures import Picture
 
-WIDGET = "application/vnd.jupyter.widget-view+json"
 TOKENS = ["Your", "journey", "starts", "with", "one", "step"]
 WEIGHTS = torch.tensor(
     [
@@ -74,19 +71,6 @@ def query_picture() -> Picture:
 EVERY_PICTURE = [
     weights_picture, causal_picture, scores_picture, large_picture, row_of_two, query_picture
 ]  # fmt: skip
-
-
-def displayed(make: Callable[[], object]) -> tuple[dict, dict]:
-    """Data and metadata of the one display that `make` causes."""
-    with capture_output() as captured:
-        make()
-    (output,) = captured.outputs
-    return output.data, output.metadata
-
-
-def png_of(picture: Picture | Figure) -> bytes:
-    data, _ = displayed(lambda: show(picture, "a figure"))
-    return base64.b64decode(data["image/png"])
 
 
 def chunks(png: bytes) -> set[str]:
@@ -402,122 +386,3 @@ def test_a_row_of_nan_can_be_drawn() -> None:
 def test_values_must_be_pairs_one_a_weight(values: Tensor) -> None:
     with pytest.raises(ValueError, match="values"):
         attention_picture(WEIGHTS[0], values, TOKENS, 0)
-
-
-# explore
-
-
-def draw(size: int, name: str) -> tuple[Picture, str]:
-    return heatmap(torch.eye(size), None, None, title=name), f"<{name}> of size {size}"
-
-
-def explored(**choices: list) -> tuple[dict, dict, ipywidgets.VBox]:
-    data, about = displayed(lambda: explore(draw, alt="an identity matrix", **choices))
-    box = ipywidgets.widgets.widget._instances[data[WIDGET]["model_id"]]
-    return data, about, box
-
-
-@pytest.mark.usefixtures("shell")
-def test_one_display_holds_the_widget_and_a_figure_for_where_none_runs() -> None:
-    data, about, box = explored(size=[2, 3], name=["plain", "other"])
-    assert set(data) == {WIDGET, "image/png", "text/plain"}
-    assert data["text/plain"] == "<plain> of size 2"
-    assert about["image/png"]["alt"] == "an identity matrix"
-    *sliders, picture, caption = box.children
-    assert [type(s) for s in sliders] == [ipywidgets.SelectionSlider] * 2
-    assert [s.description for s in sliders] == ["size", "name"]
-    assert picture.value == base64.b64decode(data["image/png"])
-    assert "&lt;plain&gt; of size 2" in caption.value
-
-
-@pytest.mark.usefixtures("shell")
-def test_a_slider_redraws_picture_and_description() -> None:
-    data, _, box = explored(size=[2, 3], name=["plain", "other"])
-    size, name, picture, caption = box.children
-    size.value = 3
-    name.value = "other"
-    assert picture.value == png_of(draw(3, "other")[0])
-    assert picture.value != base64.b64decode(data["image/png"])
-    assert "&lt;other&gt; of size 3" in caption.value
-
-
-@pytest.mark.parametrize(
-    ("names", "labels"),
-    [
-        (["Your journey starts with one step", "one step"], ("Your journey …", "one step")),
-        (["the first and longest word", "the first and longest of all"],
-         ("the first and longest word", "the first and longest of all")),
-        ([0.5, 1.0], ("0.5", "1")),
-    ],
-)  # fmt: skip
-@pytest.mark.usefixtures("shell")
-def test_long_options_are_shown_short_where_they_still_differ(
-    names: list, labels: tuple[str, ...]
-) -> None:
-    _, _, box = explored(size=[2, 3], name=names)
-    assert box.children[1]._options_labels == labels
-    assert box.children[1].value == names[0]
-
-
-@pytest.mark.parametrize(
-    ("options", "placed"),
-    [
-        ([3, 0, 10, 2], (0, 2, 3, 10)),
-        (["2.2", "1.1", "10.1"], ("1.1", "2.2", "10.1")),
-        (["she", "he"], ("she", "he")),
-    ],
-)
-@pytest.mark.usefixtures("shell")
-def test_a_slider_starts_at_the_first_option_and_puts_numbers_in_order(
-    options: list, placed: tuple
-) -> None:
-    _, _, box = explored(size=[2], name=options)
-    slider = box.children[1]
-    assert (slider.value, tuple(value for _, value in slider.options)) == (options[0], placed)
-
-
-@pytest.mark.usefixtures("shell")
-def test_what_goes_wrong_after_a_slider_moved_is_said_below_it() -> None:
-    _, _, box = explored(size=[2, -1], name=["plain"])
-    box.children[0].value = -1
-    assert "could not be drawn: RuntimeError" in box.children[-1].value
-
-
-@pytest.mark.parametrize("choices", [{}, {"size": []}])
-def test_there_must_be_something_to_choose(choices: dict) -> None:
-    with pytest.raises(ValueError, match="options"):
-        explore(draw, alt="nothing", **choices)
-
-
-@pytest.mark.parametrize(("alt", "said"), [("", "fine"), ("fine", "")])
-def test_a_widget_needs_words_as_well(alt: str, said: str) -> None:
-    with pytest.raises(ValueError, match="is empty"):
-        explore(lambda size: (draw(size, "")[0], said), alt=alt, size=[1])
-
-
-def test_explore_works_in_a_kernel_without_front_end() -> None:
-    notebook = nbformat.v4.new_notebook()
-    notebook.cells = [
-        nbformat.v4.new_code_cell(source)
-        for source in (
-            "import torch\n"
-            "from autograde.notebook import explore, heatmap\n"
-            "sizes = []\n"
-            "def draw(size):\n"
-            "    sizes.append(size)\n"
-            "    return heatmap(torch.eye(size), None, None, title=''), f'size {size}'\n"
-            "explore(draw, alt='an identity matrix', size=[2, 3])",
-            "import ipywidgets\n"
-            "every = ipywidgets.widgets.widget._instances.values()\n"
-            "slider, = (w for w in every if isinstance(w, ipywidgets.SelectionSlider))\n"
-            "slider.value = 3\n"
-            "sizes",
-        )
-    ]
-    NotebookClient(notebook, timeout=120, kernel_name="python3").execute()
-    (shown,) = notebook.cells[0].outputs
-    assert shown.output_type == "display_data"
-    assert {WIDGET, "image/png"} < set(shown.data)
-    assert shown.data["text/plain"] == "size 2"
-    assert shown.metadata["image/png"]["alt"] == "an identity matrix"
-    assert notebook.cells[1].outputs[0].data["text/plain"] == "[2, 3]"

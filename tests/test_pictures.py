@@ -1,7 +1,7 @@
 """When two pictures are equal, and that grading draws only those that the reference has not."""
 
 import base64
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
@@ -12,7 +12,7 @@ import nbformat
 import numpy as np
 import pytest
 import torch
-from IPython.utils.capture import capture_output
+from displays import displayed
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 from nbclient import NotebookClient
@@ -250,30 +250,23 @@ def expecting() -> Iterator[None]:
     canvas.name_only([])
 
 
-def shown(make: Callable[[], object]) -> tuple[dict, dict]:
-    with capture_output() as captured:
-        make()
-    (output,) = captured.outputs
-    return output.data, output.metadata
-
-
 @pytest.mark.usefixtures("expecting", "shell")
 def test_a_picture_that_is_drawn_already_is_named() -> None:
-    data, about = shown(lambda: show(scores(), "words"))
+    data, about = displayed(lambda: show(scores(), "words"))
     assert data == {FIGURE_MIME: key_of(scores()), "text/plain": "words"}
     assert about == {"image/png": {"alt": "words"}}
 
 
 @pytest.mark.usefixtures("expecting", "shell")
 def test_another_picture_is_drawn_and_says_its_key() -> None:
-    data, about = shown(lambda: show(scores(-VALUES), "words"))
+    data, about = displayed(lambda: show(scores(-VALUES), "words"))
     assert set(data) == {"image/png", "text/plain"}
     assert about[FIGURE_MIME] == key_of(scores(-VALUES))
 
 
 @pytest.mark.usefixtures("expecting", "shell")
 def test_a_figure_of_pyplots_is_drawn() -> None:
-    data, about = shown(lambda: show(scores().figure(), "words"))
+    data, about = displayed(lambda: show(scores().figure(), "words"))
     assert "image/png" in data
     assert FIGURE_MIME not in about
 
@@ -284,7 +277,7 @@ def test_sliders_whose_first_picture_is_drawn_already_are_not_made(sign: int, na
     def draw(factor: int) -> tuple[Picture, str]:
         return scores(VALUES * factor), f"times {factor}"
 
-    data, about = shown(lambda: explore(draw, alt="all", factor=[sign, 2]))
+    data, about = displayed(lambda: explore(draw, alt="all", factor=[sign, 2]))
     assert data["text/plain"] == f"times {sign}"
     assert about["image/png"]["alt"] == "all"
     assert (FIGURE_MIME in data, "image/png" in data) == (named, not named)

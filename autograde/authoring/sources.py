@@ -72,9 +72,9 @@ def sync(root: Path) -> None:
 
 
 def _origin(path: Path) -> tuple[str, bool]:
-    """Return a digest of the text that a notebook was written from, and if its cells are as then.
+    """Return the digest of the text that a notebook was written from, and if nobody changed it.
 
-    Without such a note the digest is empty, and nothing is known of the cells.
+    A notebook without such a note has an empty digest, and may have been changed.
     """
     try:
         plain = json.loads(path.read_bytes())

@@ -197,3 +197,13 @@ def open_file(page: Page, name: str) -> FrameLocator:
     """Open a page that the file browser shows, with a double click."""
     in_files(page, name).dblclick()
     return page.frame_locator(".jp-HTMLViewer:visible iframe, .jp-IFrame:visible iframe")
+
+
+def read_feedback(page: Page, lab: Lab, lesson: str, notebook: str) -> FrameLocator:
+    """Fetch the feedback on a submission from the list of assignments, and open its page."""
+    open_lab(page, lab)
+    command(page, "nbgrader:open-assignment-list")
+    row = assignment(page, "submitted", lesson)
+    row.get_by_role("button", name="Fetch Feedback").click()
+    row.get_by_text("view feedback").click()
+    return open_file(page, f"{notebook}.html")

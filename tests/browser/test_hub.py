@@ -186,12 +186,7 @@ def test_the_instructor_grades_and_returns_feedback(instructor: Desk, camera: Ca
 
 @pytest.mark.usefixtures("wall")
 def test_the_student_reads_the_feedback(ada: Desk, camera: Camera) -> None:
-    person.open_lab(ada.page, ada.lab)
-    person.command(ada.page, "nbgrader:open-assignment-list")
-    row = person.assignment(ada.page, "submitted", LESSON)
-    row.get_by_role("button", name="Fetch Feedback").click()
-    row.get_by_text("view feedback").click()
-    page = person.open_file(ada.page, f"{NOTEBOOK}.html")
+    page = person.read_feedback(ada.page, ada.lab, LESSON, NOTEBOOK)
     expect(page.locator("body")).to_contain_text("2 of 14 points")
     expect(page.locator("body")).to_contain_text(f"{WRONG}: 0 of 2 points")
     expect(page.locator("body")).to_contain_text(f"{RIGHT}: 2 of 2 points")

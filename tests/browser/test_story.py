@@ -264,12 +264,7 @@ def test_the_instructor_returns_feedback(instructor: Desk, lesson: Lesson, camer
 
 @needs_the_wall
 def test_the_student_reads_the_feedback(ada: Desk, camera: Camera) -> None:
-    person.open_lab(ada.page, ada.lab)
-    person.command(ada.page, "nbgrader:open-assignment-list")
-    row = person.assignment(ada.page, "submitted", LESSON)
-    row.get_by_role("button", name="Fetch Feedback").click()
-    row.get_by_text("view feedback").click()
-    page = person.open_file(ada.page, f"{NOTEBOOK}.html")
+    page = person.read_feedback(ada.page, ada.lab, LESSON, NOTEBOOK)
     expect(page.locator("body")).to_contain_text("15.5 of 16 points")
     expect(page.locator("body")).to_contain_text("as alone, to 5 decimals: True")
     camera.shoot(ada.page, "feedback")
