@@ -23,6 +23,7 @@ from autograde.grading.notebook_client import TIMED_OUT, GradingClient
 from autograde.grading.restore import NOTE
 from autograde.grading.sanitise import Figures
 from autograde.grading.submission import Problem, beside
+from autograde.notebook.figures.pictures import Content
 from autograde.rubric.recording import FIGURE_MIME
 from autograde.sandbox.provisioner import (
     cell_begins,
@@ -46,14 +47,14 @@ NOT_RUN = "The cells after that were not run."
 class Job:
     """The code cells of a restored submission, each with its grade_id, and the files beside it.
 
-    `figures` are the keys of pictures that the kernel names instead of drawing them.
+    `figures` is the content of pictures that the kernel names instead of drawing them.
     """
 
     cells: tuple[tuple[str, str], ...]
     files: tuple[tuple[str, bytes], ...]
     seed: int
     wall: bool
-    figures: tuple[str, ...] = ()
+    figures: tuple[tuple[str, tuple[str, ...]], ...] = ()
     limits: Limits = field(default_factory=Limits)
 
     @property
@@ -99,7 +100,9 @@ def make_job(
 ) -> Job:
     """Return the job of a restored submission, without the files that no code of a lesson reads."""
     cells = tuple((grade_id(cell) or "", cell.source) for cell in _code_cells(nb))
-    return Job(cells, tuple(beside(files).items()), seed, wall, tuple(sorted(figures)))
+    content = (_content(figures[name]) for name in sorted(figures))
+    drawn = tuple((each.rest, each.fractions) for each in content)
+    return Job(cells, tuple(beside(files).items()), seed, wall, drawn)
 
 
 def put_outputs(nb: NotebookNode, ran: Ran) -> None:
@@ -125,18 +128,23 @@ def _code_cells(nb: NotebookNode) -> list[NotebookNode]:
 
 @lru_cache(maxsize=8)
 def figures_of(version: Version) -> Figures:
-    """Return the pictures of the executed reference, as outputs, by the key of what they show.
+    """Return the pictures of the executed reference, as outputs, by name.
 
-    A kernel that is about to draw one of these names it instead. Most pictures of right answers
-    are the reference's. Without a solution there are none, and all are drawn.
+    A kernel that is about to draw what looks like one of these names it instead. Most pictures
+    of right answers are the reference's. Without a solution there are none, and all are drawn.
     """
     cells = nbformat.v4.reads(version.solution.decode()).cells if version.solution else []
     return {
-        output.metadata[FIGURE_MIME]: output
+        _content(output).name: output
         for cell in cells
         for output in cell.get("outputs", [])
         if FIGURE_MIME in output.get("metadata", {}) and "image/png" in output.data
     }
+
+
+def _content(output: NotebookNode) -> Content:
+    about = output.metadata[FIGURE_MIME]
+    return Content(about["rest"], tuple(about["fractions"]))
 
 
 def run_job(job: Job) -> Ran:

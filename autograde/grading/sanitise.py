@@ -164,10 +164,10 @@ class _Room:
 
 def _with_picture(output: NotebookNode, figures: Figures) -> NotebookNode:
     """Give an output the picture that it names, if there is one of that name; take it out."""
-    key = output.get("data", {}).get(FIGURE_MIME)
-    if not isinstance(key, str) or key not in figures:
+    name = output.get("data", {}).get(FIGURE_MIME)
+    if not isinstance(name, str) or name not in figures:
         return output
-    picture = figures.pop(key)
+    picture = figures.pop(name)
     data = {**output.data, PNG: picture.data[PNG]}
     about = {**_dict(output.metadata.get(PNG)), "width": picture.metadata[PNG]["width"]}
     return NotebookNode(output, data=data, metadata={PNG: about})

@@ -1,7 +1,8 @@
 """Token heatmaps."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -70,7 +71,7 @@ class Heatmap(Picture):
             ax.set(xlim=(0, m), ylim=(n, 0), aspect="equal")
             ax.spines[:].set_visible(False)
             _hatch(ax, veil, "////", "0.62")
-            if not _annotate(ax, numbers, veil, lambda value: colours(scale(value))):
+            if not _annotate(ax, numbers, veil, colours(scale(numbers))):
                 _hatch(ax, ~np.isfinite(numbers) & ~veil, "xxxx", "0.35")
             _name_axes(ax, self.rows, self.columns)
             ax.set(xlabel=self.column_name, ylabel=self.row_name)
@@ -197,18 +198,22 @@ def _hatch(ax: Axes, cells: Mask, pattern: str, colour: str) -> None:
         ax.pcolor(face, cmap=white, hatch=pattern, edgecolor=colour, linewidth=0)
 
 
-def _annotate(
-    ax: Axes, numbers: Numbers, veil: Mask, colour: Callable[[float], tuple[float, ...]]
-) -> bool:
-    """Write every visible number into its cell; return False if they do not fit."""
+def _annotate(ax: Axes, numbers: Numbers, veil: Mask, backgrounds: Numbers) -> bool:
+    """Write every visible number into its cell; return False if they do not fit.
+
+    Args:
+        backgrounds: the colours of the cells, (n, m, 4).
+    """
     texts = {(i, j): _short(numbers[i, j]) for i, j in np.argwhere(~veil)}
     longest = max(map(len, texts.values()), default=1)
     size = min(9.5, 1.35 * _cell_points(ax, *numbers.shape) / longest)
     if max(numbers.shape) > MOST_ANNOTATED or size < SMALLEST_ANNOTATION:
         return False
+    light = _is_light(backgrounds) | ~np.isfinite(numbers)
+    # the layout need not measure what lies inside the cells
+    look: dict[str, Any] = {"ha": "center", "va": "center", "size": size, "in_layout": False}
     for (i, j), text in texts.items():
-        ink = _ink(colour(numbers[i, j])) if np.isfinite(numbers[i, j]) else "black"
-        ax.text(j + 0.5, i + 0.5, text, ha="center", va="center", size=size, color=ink)
+        ax.text(j + 0.5, i + 0.5, text, color="black" if light[i, j] else "white", **look)
     return True
 
 
@@ -218,11 +223,12 @@ def _short(value: float) -> str:
     return f"{value:.0f}" if abs(value) < 1e5 else f"{value:.1e}"
 
 
-def _ink(background: tuple[float, ...]) -> str:
-    """Return black or white, whichever has the higher contrast (WCAG): at least 4.5 to 1."""
-    channels = np.asarray(background[:3])
+def _is_light(colours: Numbers) -> Mask:
+    """Return where black has a higher contrast than white (WCAG), at least 4.5 to 1."""
+    channels = colours[..., :3]
     linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
-    return "black" if float(linear @ (0.2126, 0.7152, 0.0722)) > 0.179 else "white"
+    light: Mask = linear @ np.array([0.2126, 0.7152, 0.0722]) > 0.179
+    return light
 
 
 def _across(labels: list[str]) -> float:

@@ -15,7 +15,7 @@ from autograde.notebook.figures.canvas import (
     require,
     screen_width,
 )
-from autograde.notebook.figures.pictures import Picture, key_of
+from autograde.notebook.figures.pictures import Picture, content_of
 
 Draw = Callable[..., tuple[Picture | Figure, str]]
 LONGEST_LABEL = 18
@@ -39,12 +39,12 @@ def explore(draw: Draw, /, *, alt: str, **choices: Sequence[str | float]) -> Non
     require(alt, "alt")
     picture, description = draw(**{name: options[0] for name, options in choices.items()})
     require(description, "the description that draw returns")
-    key = key_of(picture)
-    if drawn_already(key):
-        display_name(key, alt, description)
+    content = content_of(picture)
+    if known := drawn_already(content):
+        display_name(known, alt, description)
         return
     png = png_of(picture)
-    display_png(png, alt, description, key=key, widget=_panel(draw, choices, png, description))
+    display_png(png, alt, description, content, _panel(draw, choices, png, description))
 
 
 def _panel(
