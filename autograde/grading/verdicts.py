@@ -4,7 +4,6 @@ The verdicts are kept as plain data in the metadata of the graded notebook.
 """
 
 import base64
-import binascii
 import hashlib
 from dataclasses import asdict, replace
 from datetime import date
@@ -14,13 +13,10 @@ from nbformat import NotebookNode
 
 from autograde import __version__
 from autograde.course import Exercise, Lesson, grade_id
-from autograde.rubric.forbidden import answer_source
-from autograde.rubric.judge import Failure, LineVerdict, Verdict, failed, judge
+from autograde.rubric.judge import Verdict, failed, judge
 from autograde.rubric.key import Key
-from autograde.rubric.layout import Table
-from autograde.rubric.misconceptions import Belief
-from autograde.rubric.packing import BadData
-from autograde.rubric.panel import advice, repair_first, to_html, to_text
+from autograde.rubric.packing import from_plain
+from autograde.rubric.panel import advice, repair_first, to_display
 from autograde.rubric.recording import MIME, unpack_recordings
 from autograde.rubric.text import visible
 
@@ -61,7 +57,7 @@ def judge_notebook(
         if not verdict.passed:
             earlier = [name for name in exercise.needs if not verdicts[name].passed]
             said = [verdict.note, *_around(exercise, cells, notes)]
-            if earlier and judged(verdict):
+            if earlier and verdict.judged:
                 said.append(repair_first(earlier))
                 verdict = replace(verdict, beliefs=())  # they would be the earlier one's
             verdict = replace(verdict, note="\n".join(text for text in said if text))
@@ -84,15 +80,14 @@ def _judge_cell(
         return failed(key, "The rubric cell handed over more than one recording; none counts.")
     try:
         recordings = unpack_recordings(base64.b64decode(str(found[0]), validate=True))
-    except (BadData, binascii.Error, ValueError) as error:
+    except ValueError as error:
         return failed(key, f"What the rubric cell recorded cannot be read: {error}")
     if not recordings or {recording.exercise for recording in recordings} != {exercise.name}:
         return failed(key, "The rubric cell handed over the recording of another exercise.")
-    source = answer_source(cells[exercise.name].source, exercise.name)
-    verdict = judge(recordings[0], key, source)
-    if verdict.passed or not judged(verdict) or practice is None or len(recordings) < 2:
+    verdict = judge(recordings[0], key)
+    if verdict.passed or not verdict.judged or practice is None or len(recordings) < 2:
         return verdict
-    return replace(verdict, beliefs=judge(recordings[1], practice, source, trusted=True).beliefs)
+    return replace(verdict, beliefs=judge(recordings[1], practice, trusted=True).beliefs)
 
 
 def _silence(outputs: list[NotebookNode]) -> str:
@@ -118,10 +113,9 @@ def show_verdicts(lesson: Lesson, nb: NotebookNode, verdicts: dict[str, Verdict]
     cells = {name: cell for cell in nb.cells if (name := grade_id(cell))}
     for exercise in lesson.exercises:
         verdict = verdicts[exercise.name]
-        said = advice(verdict, named=True)
-        panel = {"text/plain": to_text(verdict, said), "text/html": to_html(verdict, said)}
+        data = to_display(verdict, advice(verdict, named=True))
         cells[exercise.rubric_cell].outputs = [
-            NotebookNode(output_type="display_data", data=panel, metadata={})
+            NotebookNode(output_type="display_data", data=data, metadata={})
         ]
 
 
@@ -140,30 +134,4 @@ def graded_note(verdicts: dict[str, Verdict], seed: int) -> Plain:
 
 def read_verdicts(note: Plain) -> dict[str, Verdict]:
     """Return the verdicts in a graded notebook's note, by exercise; none if it has none."""
-    return {plain["exercise"]: _from_plain(plain) for plain in note.get("verdicts", [])}
-
-
-def judged(verdict: Verdict) -> bool:
-    """Return whether the lines were judged one by one, not all refused for one reason."""
-    return verdict.attempted and any(line.passed or line.failure for line in verdict.lines)
-
-
-def _from_plain(plain: Plain) -> Verdict:
-    lines = tuple(map(_line, plain["lines"]))
-    beliefs = tuple(Belief(**{**each, "lines": tuple(each["lines"])}) for each in plain["beliefs"])
-    return Verdict(**{**plain, "lines": lines, "beliefs": beliefs})
-
-
-def _line(plain: Plain) -> LineVerdict:
-    failure = plain["failure"]
-    if failure is not None:
-        tables = {name: _table(failure[name]) for name in ("got", "expected")}
-        failure = Failure(**{**failure, **tables})
-    return LineVerdict(**{**plain, "failure": failure})
-
-
-def _table(plain: Plain | None) -> Table | None:
-    if plain is None:
-        return None
-    rows, wrong = (tuple(map(tuple, plain[name])) for name in ("rows", "wrong"))
-    return Table(plain["caption"], rows, wrong)
+    return {each["exercise"]: from_plain(Verdict, each) for each in note.get("verdicts", [])}

@@ -119,6 +119,8 @@ def kind_of(value: Plain) -> str:
             return "None"
         case Tensor():
             return f"a tensor of shape {tuple(value.shape)}"
+        case str():
+            return shorten(repr(value))
     return "an int" if type(value) is int else f"a {type(value).__name__}"
 
 
@@ -251,7 +253,7 @@ def _same_numbers(got: Tensor, expected: Tensor) -> bool:
 
 def _factor(got: Tensor, expected: Tensor) -> str:
     norm = float((expected * expected).sum())
-    if norm == 0 or not isfinite_all(got, expected):
+    if norm == 0 or not (got.isfinite() & expected.isfinite()).all():
         return ""
     factor = float((got * expected).sum()) / norm
     if abs(factor - 1) > 1e-3 and factor != 0 and _close(got, factor * expected):
@@ -259,11 +261,6 @@ def _factor(got: Tensor, expected: Tensor) -> str:
             return "Every entry has the wrong sign."
         return f"Every entry is {factor:.3g} times what was expected."
     return ""
-
-
-def isfinite_all(*tensors: Tensor) -> bool:
-    """Return whether all entries of all tensors are finite."""
-    return all(bool(tensor.isfinite().all()) for tensor in tensors)
 
 
 def _sums(got: Tensor, expected: Tensor) -> str:

@@ -60,16 +60,18 @@ class Verdict:
     def passed(self) -> bool:
         return all(line.passed for line in self.lines)
 
+    @property
+    def judged(self) -> bool:
+        """True when the lines were judged one by one, not all refused for one reason."""
+        return self.attempted and any(line.passed or line.failure for line in self.lines)
 
-def judge(
-    recording: Recording, key: Key, source: str | None = None, *, trusted: bool = False
-) -> Verdict:
+
+def judge(recording: Recording, key: Key, *, trusted: bool = False) -> Verdict:
     """Return the verdict on one exercise.
 
     Args:
         recording: what the rubric cell recorded; untrusted in grading.
         key: the expected outcomes for the same seed.
-        source: the submitted answer's text, which replaces what the kernel said of it.
         trusted: nobody would forge it, so claims count by themselves; so it is in practice.
     """
     recorded = {line.name: line for line in recording.lines}
@@ -77,7 +79,7 @@ def judge(
         return failed(key, "The rubric recorded a line twice, so none of it counts.")
     if other := _other_inputs(recorded, key):
         return failed(key, other)
-    outcomes = outcomes_of(recording, key.expected, source)
+    outcomes = outcomes_of(recording, key.expected)
     if _not_attempted(key, outcomes):
         return Verdict(
             key.exercise, 0.0, key.points, _unjudged(key), note="Not written yet.", attempted=False
@@ -135,7 +137,7 @@ def _failure(case: Case, outcome: Outcome, found: Difference) -> Failure:
         return Failure("")
     shapes = _shapes(case.before) if outcome.error is not None else ""
     if found.symptom:
-        sentence = f"`{case.call}`{found.at} {found.symptom}."
+        sentence = f"`{case.call}`{found.at} {found.symptom.removesuffix('.')}."
     else:
         sentence = f"`{case.call}`:" if case.call else ""
     sentence = " ".join(text for text in (sentence, found.note, shapes) if text)

@@ -1,10 +1,10 @@
 """The key of an exercise: what the reference does on one seed, and what known mistakes do."""
 
 import gzip
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
-from autograde.rubric.packing import BadData, Plain, pack, unpack
-from autograde.rubric.recording import Outcome, Recording, read_outcome
+from autograde.rubric.packing import from_plain, pack, unpack
+from autograde.rubric.recording import Outcome, Recording
 
 
 @dataclass(frozen=True)
@@ -38,46 +38,10 @@ class Key:
     claims: tuple[bool, ...]
     mistakes: tuple[Mistake, ...] = ()
 
-    def to_plain(self) -> Plain:
-        return {
-            "exercise": self.exercise,
-            "points": self.points,
-            "needs": list(self.needs),
-            "hints": list(self.hints),
-            "expected": self.expected.to_plain(),
-            "tolerances": list(self.tolerances),
-            "claims": list(self.claims),
-            "mistakes": [_mistake_to_plain(mistake) for mistake in self.mistakes],
-        }
-
-    @classmethod
-    def from_plain(cls, plain: Plain) -> "Key":
-        """Return the key that `to_plain` described; for files of this project alone."""
-        return cls(
-            exercise=plain["exercise"],
-            points=plain["points"],
-            needs=tuple(plain["needs"]),
-            hints=tuple(plain["hints"]),
-            expected=Recording.from_plain(plain["expected"]),
-            tolerances=tuple(plain["tolerances"]),
-            claims=tuple(plain["claims"]),
-            mistakes=tuple(_mistake_from_plain(mistake) for mistake in plain["mistakes"]),
-        )
-
-
-def _mistake_to_plain(mistake: Mistake) -> Plain:
-    failed = {str(i): [asdict(o) for o in outcomes] for i, outcomes in mistake.failed.items()}
-    return {**vars(mistake), "failed": failed}
-
-
-def _mistake_from_plain(plain: Plain) -> Mistake:
-    failed = {int(i): tuple(map(read_outcome, found)) for i, found in plain["failed"].items()}
-    return Mistake(**{**plain, "failed": failed})
-
 
 def pack_keys(keys: dict[str, Key]) -> bytes:
     """Return keys as bytes; the same keys give the same bytes."""
-    return gzip.compress(pack([key.to_plain() for key in keys.values()]), mtime=0)
+    return gzip.compress(pack([*keys.values()]), mtime=0)
 
 
 def unpack_keys(data: bytes) -> dict[str, Key]:
@@ -86,8 +50,5 @@ def unpack_keys(data: bytes) -> dict[str, Key]:
     Raises:
         BadData, OSError, EOFError: the bytes were cut short or changed, or are an older version's.
     """
-    plain = unpack(gzip.decompress(data))
-    try:
-        return {key["exercise"]: Key.from_plain(key) for key in plain}
-    except KeyError as error:
-        raise BadData(f"a key lacks {error}") from error
+    keys = from_plain(tuple[Key, ...], unpack(gzip.decompress(data)))
+    return {key.exercise: key for key in keys}

@@ -7,29 +7,20 @@ process could get right without computing anything.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple
 from math import isclose, isfinite, isnan
 
 from torch import Tensor
 
 from autograde.rubric.checks import CHECKS
-from autograde.rubric.checks.readings import Check, Reading, Unreadable
+from autograde.rubric.checks.readings import CLAIMS, Check, Reading, Unreadable
 from autograde.rubric.checks.readings import difference as worst
 from autograde.rubric.compare import SAME, Difference, apart, compare, describe_error, differs
-from autograde.rubric.forbidden import forbidden_uses
 from autograde.rubric.packing import Plain
 from autograde.rubric.recording import Case, Line, Outcome, Recording
 
 FEW = 6
 """Fewer yes-or-no answers, or small whole numbers, than this could be guessed."""
-
-
-@dataclass(frozen=True)
-class Around:
-    """The rest of what was handed in: all lines of the recording, and the answer's text."""
-
-    recording: Recording
-    source: str | None = None
 
 
 ALIKE_READINGS = 1e-3
@@ -47,7 +38,7 @@ class Call:
         """Return whether the expected outcomes could be guessed."""
         return len(cases) < FEW and not any(_says_much(case.outcome) for case in cases)
 
-    def read(self, got: Outcome, expected: Case, around: Around) -> Outcome:
+    def read(self, got: Outcome, expected: Case) -> Outcome:
         """Return the outcome as `compare` and `alike` understand it."""
         return got
 
@@ -114,14 +105,11 @@ class Refuses(Call):
 class Unchanged(Refuses):
     """Arguments that must be after every call as they were before it."""
 
-    def read(self, got: Outcome, expected: Case, around: Around) -> Outcome:
-        changed = [
-            [case.call, _change(case)]
-            for line in around.recording.lines
-            for case in line.cases
-            if apart(case.after, case.before).distance > 0
-        ]
-        return Outcome(value=changed)
+    def read(self, got: Outcome, expected: Case) -> Outcome:
+        changes = got.value if isinstance(got.value, list) else [got.value]
+        if all(isinstance(one, list) and list(map(type, one)) == [str, str] for one in changes):
+            return got
+        return Outcome(value=[["the record of changes", "cannot be read"]])
 
     def compare(self, got: Outcome, expected: Case) -> Difference:
         if not got.value:
@@ -136,14 +124,13 @@ class Unchanged(Refuses):
 class Forbids(Refuses):
     """Functions that the exercise is to do without."""
 
-    def read(self, got: Outcome, expected: Case, around: Around) -> Outcome:
-        value = got.value
-        if around.source is not None and isinstance(value, dict):
-            value = {**value, "source": around.source}
-        return Outcome(value=forbidden_uses(value, list(expected.before)))
+    def read(self, got: Outcome, expected: Case) -> Outcome:
+        uses = got.value if isinstance(got.value, list) else [got.value]
+        readable = all(isinstance(name, str) for name in uses)
+        return got if readable else Outcome(value=["something that cannot be read"])
 
     def compare(self, got: Outcome, expected: Case) -> Difference:
-        return differs("", f"The answer uses {', '.join(got.value)}.") if got.value else SAME
+        return differs(f"uses {', '.join(got.value)}") if got.value else SAME
 
     def alike(self, got: Outcome, known: Outcome, tolerance: float) -> bool:
         return bool(got.value) == bool(known.value)
@@ -158,9 +145,9 @@ class Checked(Call):
         self.check = check
 
     def claims(self, cases: tuple[Case, ...]) -> bool:
-        return False
+        return self.check in CLAIMS
 
-    def read(self, got: Outcome, expected: Case, around: Around) -> Outcome:
+    def read(self, got: Outcome, expected: Case) -> Outcome:
         if got.error is not None:
             return got
         try:
@@ -189,13 +176,6 @@ class Checked(Call):
         return False
 
 
-class Claimed(Checked):
-    """A check that a constant passes."""
-
-    def claims(self, cases: tuple[Case, ...]) -> bool:
-        return True
-
-
 def _same_error(got: Outcome, known: Outcome) -> bool:
     """Return whether two calls raised alike; each answer words its refusal in its own way."""
     if got.refused and known.refused:
@@ -206,22 +186,6 @@ def _same_error(got: Outcome, known: Outcome) -> bool:
 def _manner(value: Plain) -> Plain:
     """Return how a call failed to refuse, without the message of what it raised."""
     return value.partition(":")[0] if isinstance(value, str) else value
-
-
-def _change(case: Case) -> str:
-    """Return what a call did to its arguments."""
-    pairs = zip(case.before, case.after, strict=False) if _is_sequence(case) else ()
-    if any(_modes(before) != _modes(after) for before, after in pairs):
-        return "leaves a module in another mode"
-    return "changes its arguments"
-
-
-def _is_sequence(case: Case) -> bool:
-    return all(isinstance(value, list | tuple) for value in (case.before, case.after))
-
-
-def _modes(value: Plain) -> Plain:
-    return value.get("training") if isinstance(value, dict) else None
 
 
 def _says_much(outcome: Outcome) -> bool:
@@ -246,32 +210,21 @@ def _holds_numbers(value: Plain) -> bool:
     return True
 
 
-CLAIMED = {
-    "follows_generator", "no_influence", "positive_floats", "some_influence", "starts_uniform",
-}  # fmt: skip
-"""Checks that depend on no drawn input, so that a constant passes them."""
-
 KINDS: dict[str, Call] = {
     "call": Call(),
     "gradient": Gradient(),
     "refuses": Refuses(),
     "unchanged": Unchanged(),
     "forbids": Forbids(),
-    **{
-        name: Claimed(check) if name in CLAIMED else Checked(check)
-        for name, check in CHECKS.items()
-    },
+    **{name: Checked(check) for name, check in CHECKS.items()},
 }
 
 NOT_REACHED = "NotReached"
 """The error of a line that the rubric did not come to."""
 
 
-def outcomes_of(
-    recording: Recording, expected: Recording, source: str | None = None
-) -> list[list[Outcome]]:
+def outcomes_of(recording: Recording, expected: Recording) -> list[list[Outcome]]:
     """Return the outcomes of every case of every line, in order, as the line's kind reads them."""
-    around = Around(recording, source)
     recorded = {line.name: line for line in recording.lines}
     found = []
     for line in expected.lines:
@@ -280,7 +233,7 @@ def outcomes_of(
             found.append([Outcome(error=NOT_REACHED)] * len(line.cases))
         else:
             pairs = zip(got.cases, line.cases, strict=True)
-            found.append([kind.read(own.outcome, case, around) for own, case in pairs])
+            found.append([kind.read(own.outcome, case) for own, case in pairs])
     return found
 
 

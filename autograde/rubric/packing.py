@@ -6,7 +6,10 @@ runs code (no pickle) and checks sizes before it allocates.
 
 import json
 import struct
-from typing import Any
+from dataclasses import is_dataclass
+from functools import cache
+from types import UnionType
+from typing import Any, get_args, get_origin, get_type_hints
 
 import torch
 from safetensors import SafetensorError
@@ -29,12 +32,12 @@ Plain = Any
 """A tensor, float, int, bool, str, None, or a list, tuple or dict (str keys) of such."""
 
 
-class BadData(Exception):
+class BadData(ValueError):
     """The bytes are not what `pack` writes; the message says why."""
 
 
-def pack(value: Plain) -> bytes:
-    """Return a plain value as bytes; the same value gives the same bytes."""
+def pack(value: Any) -> bytes:
+    """Return a plain value as bytes, a dataclass as a dict; the same value gives the same bytes."""
     tensors: dict[str, Tensor] = {}
     tree = _to_tree(value, tensors)
     return save(tensors, metadata={"tree": json.dumps(tree, sort_keys=True, allow_nan=False)})
@@ -55,6 +58,8 @@ def unpack(data: bytes) -> Plain:
         header = json.loads(data[8 : 8 + header_size], object_pairs_hook=_no_name_twice)
         tree = json.loads(header["__metadata__"]["tree"])
         return _from_tree(tree, load(data), MAX_DEPTH)
+    except BadData:
+        raise
     except MALFORMED as error:
         raise BadData(f"not a recording: {error}") from error
     except RecursionError as error:
@@ -69,7 +74,41 @@ def _no_name_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return read
 
 
-def _to_tree(value: Plain, tensors: dict[str, Tensor]) -> Any:
+def from_plain(kind: Any, plain: Plain) -> Any:
+    """Return the value of a type that plain data describe: a dataclass, or a tuple or dict of some.
+
+    Raises:
+        BadData: the data describe none.
+    """
+    if is_dataclass(kind):
+        return _object(kind, plain)
+    outer, inner = get_origin(kind), get_args(kind)
+    if outer is UnionType:  # something | None
+        return None if plain is None else from_plain(inner[0], plain)
+    if outer is tuple and isinstance(plain, list | tuple):
+        return tuple(from_plain(inner[0], item) for item in plain)
+    if outer is dict and isinstance(plain, dict):
+        return {inner[0](name): from_plain(inner[1], item) for name, item in plain.items()}
+    if kind is Any or isinstance(plain, int | float if kind is float else outer or kind):
+        return plain
+    raise BadData(f"a {kind.__name__} was expected, not a {type(plain).__name__}")
+
+
+def _object(kind: Any, plain: Plain) -> Any:
+    hints, name = _hints(kind), kind.__name__.lower()
+    if not isinstance(plain, dict):
+        raise BadData(f"a {name} was expected, not a {type(plain).__name__}")
+    if missing := [each for each in hints if each not in plain]:
+        raise BadData(f"a {name} lacks {missing[0]!r}")
+    return kind(**{each: from_plain(hint, plain[each]) for each, hint in hints.items()})
+
+
+@cache
+def _hints(kind: Any) -> dict[str, Any]:
+    return get_type_hints(kind)
+
+
+def _to_tree(value: Any, tensors: dict[str, Tensor]) -> Any:
     match value:
         case Tensor():
             key = f"t{len(tensors):04d}"
@@ -87,6 +126,8 @@ def _to_tree(value: Plain, tensors: dict[str, Tensor]) -> Any:
             return {"tuple": [_to_tree(item, tensors) for item in value]}
         case dict():
             return {"dict": [[k, _to_tree(item, tensors)] for k, item in value.items()]}
+        case _ if is_dataclass(value):
+            return _to_tree(vars(value), tensors)
     raise TypeError(f"cannot pack a {type(value).__name__}")
 
 

@@ -55,7 +55,7 @@ def to_text(verdict: Verdict, said: list[str]) -> str:
     """Return the panel as text; `said` are the paragraphs below the lines."""
     lines = [headline(verdict)]
     shown = _first_wrong(verdict)
-    for line in verdict.lines if _judged(verdict) else ():
+    for line in verdict.lines if verdict.judged else ():
         lines.append(f"  {'right' if line.passed else 'WRONG'}  {line.name}")
         if line is shown and line.failure:
             lines += [f"         {text}" for text in _failure_text(line.failure)]
@@ -64,12 +64,16 @@ def to_text(verdict: Verdict, said: list[str]) -> str:
 
 def _failure_text(failure: Failure) -> list[str]:
     texts = [plain(failure.sentence)]
-    for name, table in (("came back", failure.got), ("expected", failure.expected)):
-        if table is not None and table.rows:
-            marked = ", wrong entries marked *" if table.wrong else ""
-            texts.append(f"{name} ({table.caption}){marked}")
-            texts += _aligned(table)
+    for name, table in _tables(failure):
+        marked = ", wrong entries marked *" if table.wrong else ""
+        texts.append(f"{name} ({table.caption}){marked}")
+        texts += _aligned(table)
     return texts
+
+
+def _tables(failure: Failure) -> list[tuple[str, Table]]:
+    named = ("came back", failure.got), ("expected", failure.expected)
+    return [(name, table) for name, table in named if table is not None and table.rows]
 
 
 def _aligned(table: Table) -> list[str]:
@@ -86,14 +90,14 @@ def plain(text: str) -> str:
     return text.replace("`", "")
 
 
-def _judged(verdict: Verdict) -> bool:
-    """Return whether lines were judged one by one, not all refused for one reason."""
-    return verdict.attempted and any(line.passed or line.failure for line in verdict.lines)
-
-
 def _first_wrong(verdict: Verdict) -> LineVerdict | None:
     wrong = [line for line in verdict.lines if not line.passed]
     return next((line for line in wrong if line.failure and line.failure.sentence), None)
+
+
+def to_display(verdict: Verdict, said: list[str]) -> dict[str, str]:
+    """Return the panel as what a notebook displays, by MIME type."""
+    return {"text/plain": to_text(verdict, said), "text/html": to_html(verdict, said)}
 
 
 def to_html(verdict: Verdict, said: list[str]) -> str:
@@ -101,7 +105,7 @@ def to_html(verdict: Verdict, said: list[str]) -> str:
     return box(
         "right" if verdict.passed else "wrong" if verdict.attempted else "idle",
         headline(verdict),
-        (lines_html(verdict) if _judged(verdict) else "") + paragraphs(said),
+        (lines_html(verdict) if verdict.judged else "") + paragraphs(said),
         "rubric",
     )
 
@@ -155,11 +159,7 @@ def _row(line: LineVerdict, *, opened: bool) -> str:
 
 
 def _failure_html(failure: Failure) -> str:
-    tables = "".join(
-        _table_html(name, table)
-        for name, table in (("came back", failure.got), ("expected", failure.expected))
-        if table is not None and table.rows
-    )
+    tables = "".join(_table_html(name, table) for name, table in _tables(failure))
     both = f'<div style="display:flex;gap:1.5em;flex-wrap:wrap">{tables}</div>' if tables else ""
     return f'<div style="text-indent:0;margin:.2em 0 .4em">{inline(failure.sentence)}{both}</div>'
 

@@ -1,9 +1,8 @@
 """The record of a rubric: for each line its cases, for each case a call and its outcome."""
 
 from dataclasses import dataclass
-from typing import Any
 
-from autograde.rubric.packing import BadData, Plain, pack, unpack
+from autograde.rubric.packing import Plain, from_plain, pack, unpack
 
 MIME = "application/vnd.attention-notebooks.recording+json"
 """The MIME type under which recordings leave the kernel, base64 of `pack_recordings`."""
@@ -11,7 +10,7 @@ MIME = "application/vnd.attention-notebooks.recording+json"
 FIGURE_MIME = "application/vnd.attention-notebooks.figure"
 """The MIME type under which a picture's key leaves the kernel, beside a drawing or in its place."""
 
-REFUSALS = ("ValueError", "AssertionError")
+REFUSED = (ValueError, AssertionError)
 """The exceptions that count as a refusal of bad arguments."""
 
 
@@ -26,7 +25,7 @@ class Outcome:
 
     @property
     def refused(self) -> bool:
-        return self.error in REFUSALS
+        return self.error in [kind.__name__ for kind in REFUSED]
 
     @property
     def not_attempted(self) -> bool:
@@ -35,11 +34,10 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Case:
-    """One call as a person would type it, its arguments before and after, and its outcome."""
+    """One call as a person would type it, its arguments before it, and its outcome."""
 
     call: str
     before: Plain
-    after: Plain
     outcome: Outcome
 
 
@@ -70,40 +68,10 @@ class Recording:
     lines: tuple[Line, ...]
     stopped: Stop | None = None
 
-    def to_plain(self) -> Plain:
-        return {
-            "exercise": self.exercise,
-            "stopped": self.stopped and dict(vars(self.stopped)),
-            "lines": [
-                {
-                    **vars(line),
-                    "cases": [{**vars(c), "outcome": dict(vars(c.outcome))} for c in line.cases],
-                }
-                for line in self.lines
-            ],
-        }
-
-    @classmethod
-    def from_plain(cls, plain: Plain) -> "Recording":
-        """Return the recording that `to_plain` described.
-
-        Raises:
-            BadData: `plain` does not have the shape of a recording.
-        """
-        stopped = _take(plain, "stopped", dict | None)
-        return cls(
-            exercise=_take(plain, "exercise", str),
-            stopped=stopped and Stop(**{name: _take(stopped, name, str) for name in STOP}),
-            lines=tuple(_line(line) for line in _take(plain, "lines", list)),
-        )
-
-
-STOP = ("error", "message", "missing")
-
 
 def pack_recordings(recordings: list[Recording]) -> bytes:
     """Return the bytes that leave the kernel: the same exercise recorded on one seed or more."""
-    return pack([recording.to_plain() for recording in recordings])
+    return pack(recordings)
 
 
 def unpack_recordings(data: bytes) -> list[Recording]:
@@ -112,44 +80,4 @@ def unpack_recordings(data: bytes) -> list[Recording]:
     Raises:
         BadData: the bytes are not what `pack_recordings` writes.
     """
-    plain = unpack(data)
-    if not isinstance(plain, list):
-        raise BadData(f"a list of recordings was expected, not a {type(plain).__name__}")
-    return [Recording.from_plain(recording) for recording in plain]
-
-
-def _line(plain: Plain) -> Line:
-    return Line(
-        name=_take(plain, "name", str),
-        kind=_take(plain, "kind", str),
-        cases=tuple(_case(case) for case in _take(plain, "cases", list | tuple)),
-        weight=_take(plain, "weight", float),
-    )
-
-
-def _case(plain: Plain) -> Case:
-    outcome = _take(plain, "outcome", dict)
-    return Case(
-        call=_take(plain, "call", str),
-        before=_take(plain, "before", object),
-        after=_take(plain, "after", object),
-        outcome=read_outcome(outcome),
-    )
-
-
-def read_outcome(plain: Plain) -> Outcome:
-    """Return the outcome that a dict describes; raises BadData when it describes none."""
-    return Outcome(
-        value=_take(plain, "value", object),
-        error=_take(plain, "error", str | None),
-        message=_take(plain, "message", str),
-        at=_take(plain, "at", str),
-    )
-
-
-def _take(plain: Plain, name: str, kind: Any) -> Any:
-    if not isinstance(plain, dict) or name not in plain:
-        raise BadData(f"{name!r} is missing")
-    if not isinstance(plain[name], kind):
-        raise BadData(f"{name!r} is a {type(plain[name]).__name__}")
-    return plain[name]
+    return list(from_plain(tuple[Recording, ...], unpack(data)))

@@ -60,20 +60,13 @@ def current() -> Session:
     return Session((PRACTICE_SEED,), _practise)
 
 
-def begin(session: Callable[[], Session]) -> None:
-    """Put a session in force for the rest of this process; it is asked for when a rubric opens."""
-    global _current
-    _current = session
-
-
 @contextmanager
 def recording(seed: int, *, double: bool = False) -> Iterator[dict[str, Recording]]:
     """Within this block rubric cells only record; the recordings arrive in the dict."""
     global _current
     recordings: dict[str, Recording] = {}
     session = Session((seed,), lambda rs: recordings.update({r.exercise: r for r in rs}), double)
-    before = _current
-    begin(lambda: session)
+    before, _current = _current, lambda: session
     try:
         yield recordings
     finally:
@@ -85,7 +78,8 @@ def begin_grading() -> None:
 
     The seed is not known yet: the first rubric to be opened asks the grader for it.
     """
-    begin(_graded)
+    global _current
+    _current = _graded
 
 
 @cache

@@ -1,10 +1,9 @@
 """Checks for random zeros: judged by their properties, never against another's draws.
 
-A limit is six standard errors. Where the largest of m numbers is read, the limit is raised so that
-all m together raise a false alarm about as rarely as one number does.
+A limit is six standard errors.
 """
 
-from math import log, prod, sqrt
+from math import prod, sqrt
 
 import torch
 from torch import Tensor
@@ -18,15 +17,8 @@ ROUNDING = 4e-6
 EXACT = 1e-12
 """The same in float64."""
 
-ENOUGH = 50
-"""Draws from which on the correlation of two places is normal enough to look for the largest."""
 NONE = 1e-6
 """A variance below this, where 1 is wanted, is rounding."""
-
-
-def _largest_of(m: int) -> float:
-    """Return the limit of the largest of m standard normal numbers: m exp(-z²/2) = exp(-6²/2)."""
-    return sqrt(36 + 2 * log(m))
 
 
 def _tensor(value: Plain, name: str = "the result") -> Tensor:
@@ -74,9 +66,9 @@ def zeros_and_ones(value: Plain, before: Plain) -> list[Reading]:
 def drops_independently(value: Plain, _before: Plain) -> list[Reading]:
     """Check that zeros in many draws (draws, ...) are independent, whatever their share.
 
-    Entries of one draw do not depend on each other, the number of zeros scatters as it does for
-    independent entries, and one draw does not depend on the others. A draw needs some 70 entries
-    and p near a half, so that no two draws are equal by chance.
+    Entries that share a row, a column or a place in a batch do not depend on each other, the number
+    of zeros scatters as it does for independent entries, and no place is 0 more often than others.
+    A draw needs some 70 entries and p near a half, so that no two draws are equal by chance.
     """
     zeros = _tensor(value).double()
     share = float(zeros.mean())
@@ -86,7 +78,7 @@ def drops_independently(value: Plain, _before: Plain) -> list[Reading]:
     same = 1 - len(torch.unique(draws, dim=0)) / len(draws)
     repeats = Reading("the share of equal draws", same, 0, 1e-3, "calls give the same zeros again")
     z = (zeros - share) / sqrt(share * (1 - share))
-    return [repeats, *_independent(z, "the number of zeros")]
+    return [repeats, *_independent(z)]
 
 
 @check
@@ -102,34 +94,24 @@ def coins(value: Plain, before: Plain) -> list[Reading]:
     return [*drops_independently(zeros, before), _share(zeros, before[1])]
 
 
-def _independent(z: Tensor, total: str) -> list[Reading]:
-    """Return readings on numbers (draws, ...) of mean 0 and variance 1 that should be independent.
-
-    `total` names what the numbers of one draw add up to.
-    """
+def _independent(z: Tensor) -> list[Reading]:
+    """Return readings on zeros (draws, ...) that should be independent: mean 0 and variance 1."""
     flat = z.flatten(1)  # (draws, n)
     draws, n = flat.shape
     fourth = float((flat**4).mean()) - 3  # excess kurtosis of one number
-    readings = [
-        _pairs(z, axis, name) for axis, name in _axes(z.ndim - 1).items() if z.shape[axis] > 1
-    ]
+    names = ["entries of the same row", "entries of the same column"]
+    names += ["the matrices of a batch"] * z.ndim
+    readings = [_pairs(z, -i, names[i - 1]) for i in range(1, z.ndim) if z.shape[-i] > 1]
     of_draws = flat.sum(dim=1).square() / n
     spread = float(of_draws.mean())
-    told = f"{total} varies {sqrt(spread):.2g} times as much between calls as it should"
+    told = f"the number of zeros varies {sqrt(spread):.2g} times as much between calls as it should"
     if spread < NONE:
-        told = f"{total} is the same at every call; it should vary"
+        told = "the number of zeros is the same at every call; it should vary"
     readings.append(_variance(spread, 2 * draws / (2 + fourth / n), told))
     of_places = flat.sum(dim=0).square() / draws
     repeated = float(of_places.mean())
     told = "calls depend on each other, or some places are dropped more often than others"
     readings.append(_variance(repeated, 2 * n / (2 + fourth / draws), told))
-    next_one = float((flat[1:] * flat[:-1]).mean())
-    told = f"one call depends on the call before it (correlation {next_one:.2f})"
-    readings.append(Reading("the correlation", next_one, 0, 6 / sqrt((draws - 1) * n), told))
-    if n > 2:
-        readings.append(_worst_lag(flat))
-    if draws >= ENOUGH:
-        readings.append(_worst_pair(flat))
     return readings
 
 
@@ -141,15 +123,6 @@ def _variance(spread: float, freedom: float, told: str) -> Reading:
     )
 
 
-def _axes(number: int) -> dict[int, str]:
-    """Return the axes of matrices in a batch, from the last, and what entries along each share."""
-    names = ["entries of the same row", "entries of the same column"][:number]
-    named = {-1 - i: name for i, name in enumerate(names)}
-    if number == 1:
-        named = {-1: "the entries"}
-    return named | {-i: "the matrices of a batch" for i in range(3, number + 1)}
-
-
 def _pairs(z: Tensor, axis: int, name: str) -> Reading:
     """Return the mean product of two entries that differ only in their place along this axis."""
     size = z.shape[axis]
@@ -159,33 +132,6 @@ def _pairs(z: Tensor, axis: int, name: str) -> Reading:
     together = "are dropped together" if correlation > 0.5 else "are not independent"
     told = f"{name} {together} (correlation {correlation:.2f})"
     return Reading("the correlation", correlation, 0, 6 / sqrt(pairs), told)
-
-
-def _worst_lag(flat: Tensor) -> Reading:
-    """Return the largest correlation of a draw's entries with those k places on, in a circle.
-
-    Entries that repeat after some number of places give one correlation near 1.
-    """
-    draws, n = flat.shape
-    power = torch.fft.rfft(flat).abs().square()
-    correlations = torch.fft.irfft(power, n).mean(dim=0)[1 : (n + 1) // 2] / n
-    worst = int(correlations.abs().argmax())
-    told = (
-        f"two places depend on each other: entries {worst + 1} apart "
-        f"(correlation {float(correlations[worst]):.2f})"
-    )
-    limit = _largest_of(len(correlations)) / sqrt(draws * n)
-    return Reading("the largest correlation", float(correlations[worst].abs()), 0, limit, told)
-
-
-def _worst_pair(flat: Tensor) -> Reading:
-    """Return the largest correlation of any two places over the draws."""
-    draws, n = flat.shape
-    correlations = (flat.T @ flat / draws).fill_diagonal_(0)
-    worst = float(correlations.abs().max())
-    told = f"two places depend on each other (correlation {worst:.2f})"
-    limit = _largest_of(n * (n - 1) // 2) / sqrt(draws)
-    return Reading("the largest correlation", worst, 0, limit, told)
 
 
 @check

@@ -6,7 +6,7 @@ from math import inf, log, sqrt
 import torch
 from torch import Tensor
 
-from autograde.rubric.checks.readings import Reading, Unreadable, check, tensors
+from autograde.rubric.checks.readings import Reading, Unreadable, check, claim, tensors
 from autograde.rubric.compare import apart
 from autograde.rubric.packing import Plain
 
@@ -20,7 +20,7 @@ def _floats(value: Plain) -> list[float]:
     return items
 
 
-@check
+@claim
 def starts_uniform(value: Plain, _before: Plain) -> list[Reading]:
     """Check parameters of two new modules: each entry its own draw from [0, 1).
 
@@ -85,7 +85,7 @@ def scatters_about_root(value: Plain, before: Plain) -> list[Reading]:
     ]
 
 
-@check
+@claim
 def positive_floats(value: Plain, _before: Plain) -> list[Reading]:
     """Check numbers that are finite and above 0."""
     found = _floats(value)
@@ -93,7 +93,7 @@ def positive_floats(value: Plain, _before: Plain) -> list[Reading]:
     return [Reading("the number of results that are not above 0", wrong, 0, 0.1)]
 
 
-@check
+@claim
 def follows_generator(value: Plain, _before: Plain) -> list[Reading]:
     """Check results by the state they were drawn from: equal states, equal results."""
     if not isinstance(value, dict) or list(value) != GENERATOR_CASES:
@@ -123,7 +123,7 @@ def _equal(results: list[Plain]) -> bool:
     return apart(one, other).distance < 1e-9
 
 
-@check
+@claim
 def no_influence(value: Plain, _before: Plain) -> list[Reading]:
     """Check the influence of the future on causal weights: rounding only."""
     (found,) = _floats(value)
@@ -131,7 +131,7 @@ def no_influence(value: Plain, _before: Plain) -> list[Reading]:
     return [Reading("the influence", found, 0, 1e-6, symptom)]
 
 
-@check
+@claim
 def some_influence(value: Plain, _before: Plain) -> list[Reading]:
     """Check the influence of the future on weights that depend on it: at least 0.001."""
     (found,) = _floats(value)

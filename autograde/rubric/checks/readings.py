@@ -40,11 +40,20 @@ Check = Callable[[Plain, Plain], list[Reading]]
 CHECKS: dict[str, Check] = {}
 """Every check, by the name that rubrics and probes use."""
 
+CLAIMS: set[Check] = set()
+"""Checks that depend on no drawn input, so that a constant passes them."""
+
 
 def check(function: Check) -> Check:
     """Decorate a function to make it a check of its name."""
     CHECKS[function.__name__] = function
     return function
+
+
+def claim(function: Check) -> Check:
+    """Decorate a function to make it a check that a constant passes."""
+    CLAIMS.add(function)
+    return check(function)
 
 
 def tensors(value: Plain) -> list[Tensor]:

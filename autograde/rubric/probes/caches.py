@@ -9,9 +9,10 @@ import torch
 from torch import Tensor, nn
 
 from autograde.rubric.probes.layers import LayerProbe
-from autograde.rubric.probes.plain import REFUSED, Args, ContractBroken, to_plain
+from autograde.rubric.probes.plain import Args, ContractBroken, to_plain
 from autograde.rubric.probes.recorder import Recorder
 from autograde.rubric.probes.weights import Weights, load
+from autograde.rubric.recording import REFUSED
 
 HEADS, SIZE = 3, 4
 OTHER = "other"
@@ -62,21 +63,22 @@ class CacheProbes(Recorder):
             r.appends("raises ValueError, and is then as before", KVCache, 5, "3 3 2", "6 5")
         """
 
-        def run(plan: str, *pairs: tuple[Tensor, Tensor]) -> list[Any]:
-            made, beside, left, found = cache(max_length), cache(max_length), list(pairs), []
-            for step in plan.split():
+        def run(plan: str, *pairs: tuple[Tensor, Tensor]) -> dict[str, Any]:
+            made, beside, left = cache(max_length), cache(max_length), list(pairs)
+            found: dict[str, Any] = {}
+            for place, step in enumerate(plan.split(), start=1):
                 if step == OTHER:
                     made, beside = beside, made
                     continue
                 if step == "reset":
                     made.reset()
-                    result: Any = "reset"
                 else:
                     result = _or_refused(made.append, *left.pop(0))
-                found.append([result if later else to_plain(result), int(made.length)])
+                    found[f"what step {place} gives"] = result if later else to_plain(result)
+                found[f"length after step {place}"] = _length(made)
             return found
 
-        typed = [f"{_name(cache)}({max_length}): append {plan}" for plan in plans]
+        typed = [_typed(cache, max_length, plan) for plan in plans]
         cases = [self._drawn(plan, dtype, larger=not later) for plan in plans]
         self.record(line, "call", run, cases, typed)
 
@@ -100,7 +102,7 @@ class CacheProbes(Recorder):
                 result = made.append(*pair)
             return self.gradients(line, torch.cat(result, dim=-1), leaves)
 
-        typed = f"{_name(cache)}({max_length}): append {plan}"
+        typed = _typed(cache, max_length, plan)
         self.record(line, "gradient", run, [tuple(drawn)], typed)
 
     def _drawn(self, plan: str, dtype: torch.dtype, *, larger: bool = True) -> Args:
@@ -135,7 +137,7 @@ class CachedLayerProbe(LayerProbe):
                     found.append(layer(left.pop(0), cache))
             return torch.cat(found, dim=1)
 
-        self._fed(line, run, x, cuts, sizes)
+        self._record(line, run, x, sizes, *((_in_parts(cut), cut) for cut in cuts))
 
     def fed_gradients(self, line: str, x: Tensor, cut: str, **sizes: Any) -> None:
         """Record the gradients at every weight and at x when it is fed in parts.
@@ -151,7 +153,7 @@ class CachedLayerProbe(LayerProbe):
             return self.r.gradients(line, torch.cat(outputs, dim=1), leaves)
 
         cases = [(self.drawn(line, x.dtype, **sizes), x)]
-        self.r.record(line, "gradient", run, cases, self._typed_in_parts(cut, sizes))
+        self.r.record(line, "gradient", run, cases, f"{self.typed(**sizes)}{_in_parts(cut)}")
 
     def overfed(self, line: str, x: Tensor, *cuts: str, **sizes: Any) -> None:
         """Record a refusal of the part before the last, the cache's length then, and the last part.
@@ -159,33 +161,21 @@ class CachedLayerProbe(LayerProbe):
         layer.overfed("refused, the cache is as before", r.normal(2, 11, 4), "6 3 2")
         """
 
-        def run(layer: nn.Module, x: Tensor, cut: str) -> list[Any]:
+        def run(layer: nn.Module, x: Tensor, cut: str) -> dict[str, Any]:
             cache, (*first, long, last) = Cache(), _parts(x, cut)
             for part in first:
                 layer(part, cache)
-            return [_or_refused(layer, long, cache), cache.length, layer(last, cache)]
+            return {
+                "the result of the part before the last": _or_refused(layer, long, cache),
+                "cache.length then": cache.length,
+                "the result of the last part": layer(last, cache),
+            }
 
-        self._fed(line, run, x, cuts, sizes)
+        self._record(line, run, x, sizes, *((_in_parts(cut), cut) for cut in cuts))
 
-    def _fed(
-        self,
-        line: str,
-        run: Callable[..., Any],
-        x: Tensor,
-        cuts: tuple[str, ...],
-        sizes: dict[str, Any],
-    ) -> None:
-        """Record what `run` gives for a new layer, x and each cut."""
 
-        def built(weights: Weights, x: Tensor, cut: str) -> Any:
-            return run(load(self.build(**sizes), weights), x, cut)
-
-        weights = self.drawn(line, x.dtype, **sizes)
-        typed = [self._typed_in_parts(cut, sizes) for cut in cuts]
-        self.r.record(line, "call", built, [(weights, x, cut) for cut in cuts], typed)
-
-    def _typed_in_parts(self, cut: str, sizes: dict[str, Any]) -> str:
-        return f"{self.typed(**sizes)}(part, cache) with parts of {cut} tokens"
+def _in_parts(cut: str) -> str:
+    return f"(part, cache) with parts of {', '.join(cut.split())} tokens"
 
 
 def _parts(x: Tensor, cut: str) -> list[Tensor]:
@@ -201,5 +191,15 @@ def _or_refused(call: Callable[..., Any], *args: Any) -> Any:
         return "refused"
 
 
-def _name(answer: Callable[..., Any]) -> str:
-    return getattr(answer, "__name__", "cache")
+def _length(cache: Any) -> int:
+    """Return the length of an answer's cache. Raises ContractBroken when it is a method."""
+    if callable(cache.length):
+        raise ContractBroken("length is a method, expected an attribute or a property")
+    return int(cache.length)
+
+
+def _typed(cache: Callable[..., Any], max_length: int, plan: str) -> str:
+    """Return the steps of a plan as a list: `KVCache(5): append 2, reset, append 4`."""
+    words = {"reset": "reset", OTHER: "take another cache"}
+    steps = [words.get(step, f"append {step}") for step in plan.split()]
+    return f"{getattr(cache, '__name__', 'cache')}({max_length}): {', '.join(steps)}"

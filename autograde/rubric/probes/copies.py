@@ -64,7 +64,8 @@ class CopyProbe(Probe):
                 with torch.no_grad():
                     for parameter in pair[changed].parameters():
                         parameter.mul_(-0.5)
-                found[f"{other} after {changed} changed"] = pair[other].eval()(x)
+                seen = f"the {other}'s output after a change of the {changed}"
+                found[seen] = pair[other].eval()(x)
             return found
 
         self._record(line, run, (x,), sizes)

@@ -116,15 +116,15 @@ class Recurrent(nn.Module):
 class OneGlance(nn.Module):
     """A linear layer whose token `at` also sees a little of token `to`."""
 
-    def __init__(self, d: int, at: int, to: int, share: float = 0.5) -> None:
+    def __init__(self, d: int, at: int, to: int) -> None:
         super().__init__()
         self.linear = nn.Linear(d, d)
-        self.at, self.to_, self.share = at, to, share
+        self.at, self.to_ = at, to
         self.called = f"token {at} looks at token {to}"
 
     def forward(self, x: Tensor) -> Tensor:
         glance = torch.zeros_like(x)
-        glance[:, self.at] = self.share * x[:, self.to_]
+        glance[:, self.at] = x[:, self.to_] / 2
         output: Tensor = self.linear(x + glance)
         return output
 

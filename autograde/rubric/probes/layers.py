@@ -96,7 +96,7 @@ class LayerProbe(Probe):
         def run(layer: nn.Module, x: Tensor) -> Any:
             return first_of(layer(x))[:, 0]
 
-        self._record(line, run, x, sizes, "(x)[:, 0]")
+        self._record(line, run, x, sizes, ("(x)[:, 0]",))
 
     def gradients(self, line: str, x: Tensor, **sizes: Any) -> None:
         """Record the gradients at every weight, and at an input of floats.
@@ -153,7 +153,7 @@ class LayerProbe(Probe):
             layer.dropout.p = 0.0
             return {"p = 0": never, "p = 0 again": layer(x)}
 
-        self._record(line, run, x, sizes)
+        self._record(line, run, x, sizes, ("(x)",))
 
     def keeps_mask(self, line: str, **attributes: Any) -> None:
         """Record whether `mask` is a buffer that is saved and hides the future; also attributes.
@@ -192,17 +192,19 @@ class LayerProbe(Probe):
 
         self.r.record(line, "call", run, [(x,)], f"{self.typed()}.to(device)(x)")
 
-    def made_of(self, line: str, kinds: Mapping[str, type[nn.Module]] | None = None) -> None:
-        """Record whether the linear layers, and others by name, are what they should be.
+    def made_of(self, line: str) -> None:
+        """Record whether the linear layers are nn.Linear, or else what they are.
 
-        layer.made_of("three nn.Linear and an nn.Dropout", {"dropout": nn.Dropout})
+        layer.made_of("W_query, W_key and W_value are nn.Linear")
         """
-        wanted: dict[str, type[nn.Module]] = dict.fromkeys(self._linear, nn.Linear)
-        wanted |= kinds or {}
 
         def run() -> dict[str, str]:
             layer = self.build()
-            return {name: _kinds(layer, name, kind) for name, kind in wanted.items()}
+            parts = {name: getattr(layer, name, None) for name in self._linear}
+            return {
+                name: "Linear" if isinstance(part, nn.Linear) else type(part).__name__
+                for name, part in parts.items()
+            }
 
         self.r.record(line, "call", run, [()], self.typed())
 
@@ -224,7 +226,7 @@ class LayerProbe(Probe):
 
         layer.weights_before_dropout("weights are those before dropout", x, dropout=0.5)
         """
-        self._record(line, lambda layer, x: layer(x)[1], x, sizes, "(x)[1]")
+        self._record(line, lambda layer, x: layer(x)[1], x, sizes, ("(x)[1]",))
 
     def starts_uniform(self, line: str, **sizes: Any) -> None:
         """Record the starting values of two new layers, which should be torch.rand's.
@@ -337,36 +339,27 @@ class LayerProbe(Probe):
     def _record(
         self,
         line: str,
-        run: Callable[[nn.Module, Tensor], Any],
+        run: Callable[..., Any],
         x: Tensor,
         sizes: dict[str, Any],
-        typed: str = "(x)",
+        *cases: tuple[str, ...],
     ) -> None:
-        """Record what `run` gives for a new layer with drawn weights, and x."""
+        """Record what `run` gives for a new layer with drawn weights, x and each case's arguments.
 
-        def built(weights: Weights, x: Tensor) -> Any:
-            return run(load(self.build(**sizes), weights), x)
+        Before them a case has the text that follows the layer in the call.
+        """
 
-        cases = [(self.drawn(line, x.dtype, **sizes), x)]
-        self.r.record(line, "call", built, cases, f"{self.typed(**sizes)}{typed}")
+        def built(weights: Weights, x: Tensor, *rest: str) -> Any:
+            return run(load(self.build(**sizes), weights), x, *rest)
+
+        weights, layer = self.drawn(line, x.dtype, **sizes), self.typed(**sizes)
+        given = [(weights, x, *rest) for _, *rest in cases]
+        self.r.record(line, "call", built, given, [f"{layer}{text}" for text, *_ in cases])
 
 
 def first_of(output: Any) -> Any:
     """Return the output itself, or the first of a pair (output, weights)."""
     return output[0] if isinstance(output, tuple | list) else output
-
-
-def _kinds(layer: nn.Module, name: str, kind: type[nn.Module]) -> str:
-    """Return the kind's name when every part of that name is of it, else what the parts are."""
-    parts: list[Any] = [layer]
-    for step in name.split("."):
-        parts = [
-            child
-            for part in parts
-            for child in (list(part) if step == "*" else [getattr(part, step, None)])
-        ]
-    others = {type(part).__name__ for part in parts if not isinstance(part, kind)}
-    return " and ".join(sorted(others)) or kind.__name__
 
 
 class _Devices(TorchDispatchMode):

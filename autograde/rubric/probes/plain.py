@@ -11,14 +11,11 @@ import torch
 from torch import Tensor, nn
 
 from autograde.rubric.packing import DTYPES, MAX_DIMENSIONS, Plain
-from autograde.rubric.recording import Outcome
+from autograde.rubric.recording import REFUSED, Outcome
 
 T = TypeVar("T")
 
 MAX_ENTRIES = 1_000_000
-REFUSED = (ValueError, AssertionError)
-"""The exceptions that count as a refusal of bad arguments; `REFUSALS` has their names."""
-
 Args = tuple[Any, ...]
 
 

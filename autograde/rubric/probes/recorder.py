@@ -8,7 +8,9 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
+from autograde.rubric.compare import apart
 from autograde.rubric.kinds import KINDS
+from autograde.rubric.packing import Plain
 from autograde.rubric.probes.draws import Draws, device, seeded
 from autograde.rubric.probes.plain import (
     Args,
@@ -35,6 +37,7 @@ class Recorder(Draws):
         super().__init__(seed, exercise)
         self.exercise, self.seed, self.double = exercise, seed, double
         self.lines: list[Line] = []
+        self.changes: list[list[str]] = []
         self.watch = Operations(forbids)
         self._factor = 1.0
 
@@ -52,7 +55,7 @@ class Recorder(Draws):
 
         r.unchanged("leaves its arguments as they were")
         """
-        self.record(line, "unchanged", lambda: None, [()], "")
+        self.record(line, "unchanged", lambda: self.changes, [()], "")
 
     def record(
         self,
@@ -78,9 +81,10 @@ class Recorder(Draws):
             put_back = undo(args)
             with self._own_random_state(f"{line} {number}" if number else line):
                 outcome = self._outcome(run, args)
-            after = to_plain(args)
+            if change := _change(before, to_plain(args)):
+                self.changes.append([text, change])
             put_back()
-            recorded.append(Case(text, before, after, outcome))
+            recorded.append(Case(text, before, outcome))
         self.lines.append(Line(line, kind, tuple(recorded), KINDS[kind].weight * self._factor))
         self._factor = 1.0
 
@@ -139,6 +143,19 @@ def _texts(typed: str | Sequence[str] | Callable[..., Any], cases: Sequence[Args
     if callable(typed):
         return [as_typed(typed, case) for case in cases]
     return [typed] * len(cases) if isinstance(typed, str) else typed
+
+
+def _change(before: Plain, after: Plain) -> str:
+    """Return what a call did to its arguments, or ""."""
+    if apart(after, before).distance == 0:
+        return ""
+    if any(_modes(one) != _modes(other) for one, other in zip(before, after, strict=True)):
+        return "leaves a module in another mode"
+    return "changes its arguments"
+
+
+def _modes(value: Plain) -> Plain:
+    return value.get("training") if isinstance(value, dict) else None
 
 
 def _check_device(result: Any, given: Any) -> None:
