@@ -3,14 +3,17 @@
 import shutil
 import stat
 import zipfile
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from autograde.words import quoted
 
-FLOOR = 100_000_000
-"""Up to so many bytes any ratio is fine: a disk has room for that."""
-
+FILES, BYTES = 50_000, 8_000_000_000
+"""So much may come out of an archive. Folders count as files: a short path can name many."""
+FILE_BYTES, DEPTH = 50_000_000, 20
+"""A larger file is left in, and so is one that lies deeper."""
+RATIO, FLOOR = 100, 100_000_000
+"""An archive may grow so many times; up to so many bytes any ratio is fine."""
 INNER_FILES = 1_000
 """An archive inside an archive may hold so many files, and FLOOR bytes."""
 
@@ -19,20 +22,6 @@ UNPACKED = ".d"
 
 class BadArchive(Exception):
     """The archive is refused; the message says why."""
-
-
-@dataclass(frozen=True)
-class Limits:
-    """Limits on what comes out of one archive; `ratio` is bytes for each byte of it.
-
-    Folders count as files: a short path can name a hundred of them.
-    """
-
-    files: int = 50_000
-    depth: int = 20
-    bytes: int = 8_000_000_000
-    file_bytes: int = 50_000_000
-    ratio: int = 100
 
 
 @dataclass
@@ -48,7 +37,7 @@ def place_for(archive: Path) -> Path:
     return archive.with_name(archive.name + UNPACKED)
 
 
-def unpack(archive: Path, folder: Path, limits: Limits) -> Unpacked:
+def unpack(archive: Path, folder: Path, files: int = FILES, size: int = BYTES) -> Unpacked:
     """Take the plain files out of a zip archive; a zip file in it is unpacked in its place, once.
 
     A file that is too large is left in, and so is an inner archive that is refused: a student's
@@ -58,12 +47,11 @@ def unpack(archive: Path, folder: Path, limits: Limits) -> Unpacked:
         BadArchive: it is none, it is encrypted, it holds a path that leads elsewhere, a link, one
             name twice, or too much.
     """
-    done = _unpack(archive, folder, limits)
-    small = replace(limits, files=INNER_FILES, bytes=FLOOR)
+    done = _unpack(archive, folder, files, size)
     for path in [path for path in done.files if path.suffix.lower() == ".zip"]:
         name = quoted(path.relative_to(folder))
         try:
-            inner = _unpack(path, place_for(path), small)
+            inner = _unpack(path, place_for(path), INNER_FILES, FLOOR)
         except BadArchive as error:
             done.left.append(f"{name}: {error}")
             continue
@@ -72,7 +60,7 @@ def unpack(archive: Path, folder: Path, limits: Limits) -> Unpacked:
     return done
 
 
-def _unpack(archive: Path, folder: Path, limits: Limits) -> Unpacked:
+def _unpack(archive: Path, folder: Path, files: int, size: int) -> Unpacked:
     done = Unpacked()
     try:
         folder.mkdir(parents=True)
@@ -81,9 +69,17 @@ def _unpack(archive: Path, folder: Path, limits: Limits) -> Unpacked:
     try:
         with zipfile.ZipFile(archive) as file:
             members = [info for info in file.infolist() if not info.is_dir()]
-            check(members, archive.stat().st_size, limits)
+            check(members, archive.stat().st_size, files, size)
             for info in members:
-                _take_out(file, info, folder, limits, done)
+                if reason := _too_much(info):
+                    done.left.append(f"{quoted(info.filename)}: {reason}")
+                    continue
+                target = folder.joinpath(*_path(info).parts)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                # zipfile gives no more bytes than `check` has counted
+                with file.open(info) as source, target.open("xb") as copy:
+                    shutil.copyfileobj(source, copy)
+                done.files.append(target)
     except BadArchive:
         shutil.rmtree(folder)
         raise
@@ -93,28 +89,28 @@ def _unpack(archive: Path, folder: Path, limits: Limits) -> Unpacked:
     return done
 
 
-def check(members: list[zipfile.ZipInfo], size: int, limits: Limits) -> None:
+def check(members: list[zipfile.ZipInfo], packed: int, files: int, size: int) -> None:
     """Raises BadArchive when what an archive says of its members forbids to unpack it."""
-    if len(members) > limits.files:
-        raise BadArchive(f"it holds {len(members)} files, more than the {limits.files} allowed")
+    if len(members) > files:
+        raise BadArchive(f"it holds {len(members)} files, more than the {files} allowed")
     seen: set[str] = set()
     folders: set[PurePosixPath] = set()
     for info in members:
         if fault := _fault(info):
             raise BadArchive(f"{quoted(info.filename)} {fault}")
-        if len(_path(info).parents) <= limits.depth:  # else it is left in
+        if not _too_deep(info):
             folders.update(_path(info).parents)
-        if len(members) + len(folders) > limits.files:
-            raise BadArchive(f"it holds more than the {limits.files} files and folders allowed")
+        if len(members) + len(folders) > files:
+            raise BadArchive(f"it holds more than the {files} files and folders allowed")
         if info.filename.casefold() in seen:
             raise BadArchive(f"{quoted(info.filename)} is in it twice")
         seen.add(info.filename.casefold())
     total = sum(info.file_size for info in members)
-    if total > limits.bytes:
-        raise BadArchive(f"it would take {total} bytes, more than the {limits.bytes} allowed")
-    if total > FLOOR and total > limits.ratio * size:
+    if total > size:
+        raise BadArchive(f"it would take {total} bytes, more than the {size} allowed")
+    if total > FLOOR and total > RATIO * packed:
         raise BadArchive(
-            f"{size} bytes would become {total}, more than {limits.ratio} times as many: a zip bomb"
+            f"{packed} bytes would become {total}, more than {RATIO} times as many: a zip bomb"
         )
 
 
@@ -138,20 +134,12 @@ def _fault(info: zipfile.ZipInfo) -> str:
     return ""
 
 
-def _take_out(
-    file: zipfile.ZipFile, info: zipfile.ZipInfo, folder: Path, limits: Limits, done: Unpacked
-) -> None:
-    """Write one member; zipfile gives no more bytes than `check` has counted."""
-    if info.file_size > limits.file_bytes:
-        done.left.append(
-            f"{quoted(info.filename)}: {info.file_size} bytes are too many for one file"
-        )
-        return
-    if len(_path(info).parents) > limits.depth:
-        done.left.append(f"{quoted(info.filename)}: more than {limits.depth} folders deep")
-        return
-    target = folder.joinpath(*_path(info).parts)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with file.open(info) as source, target.open("xb") as copy:
-        shutil.copyfileobj(source, copy)
-    done.files.append(target)
+def _too_deep(info: zipfile.ZipInfo) -> bool:
+    return len(_path(info).parents) > DEPTH
+
+
+def _too_much(info: zipfile.ZipInfo) -> str:
+    """Return why a file is left in the archive, or ""."""
+    if info.file_size > FILE_BYTES:
+        return f"{info.file_size} bytes are too many for one file"
+    return f"more than {DEPTH} folders deep" if _too_deep(info) else ""

@@ -25,9 +25,9 @@ import yaml
 from dateutil import parser as dates
 from nbgrader.api import Gradebook, MissingEntry
 from nbgrader.plugins import ExtractorPlugin, FileNameCollectorPlugin
-from traitlets import Int, Unicode
+from traitlets import Unicode
 
-from autograde.lms.archives import UNPACKED, BadArchive, Limits, place_for, unpack
+from autograde.lms.archives import UNPACKED, BadArchive, place_for, unpack
 from autograde.words import printable
 
 CANVAS = re.compile(
@@ -161,13 +161,9 @@ def read_worksheet(folder: Path, zone: str) -> tuple[dict[str, datetime], list[s
 class SafeExtractor(ExtractorPlugin):
     """Unpacks zip archives after a look at what is in them; refuses the bad ones by name."""
 
-    max_files = Int(Limits.files, help="Files that one archive may hold.").tag(config=True)
-    max_bytes = Int(Limits.bytes, help="Bytes that one archive may become.").tag(config=True)
-
     def extract(self, archive_path: str, extracted_path: str) -> None:
         """Unpack every archive into a folder of its name; when one is refused, nothing goes on."""
         source, target, refused = Path(archive_path), Path(extracted_path), []
-        limits = Limits(files=self.max_files, bytes=self.max_bytes)
         for path in sorted(source.rglob("*")):
             place = target / path.relative_to(source)
             if path.is_symlink():
@@ -177,7 +173,7 @@ class SafeExtractor(ExtractorPlugin):
                 refused.append(printable(said))
             elif path.suffix.lower() == ".zip":
                 try:
-                    unpacked = unpack(path, place_for(place), limits)
+                    unpacked = unpack(path, place_for(place))
                 except BadArchive as error:
                     refused.append(printable(f"{path}: {error}"))
                     continue

@@ -1,8 +1,6 @@
 """Collecting from nbgrader's exchange without following links."""
 
-import os
 import stat
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,18 +18,12 @@ class PlainCollect(ExchangeCollect):
 
     def do_copy(self, src: str, dest: str, log: Any = None) -> None:
         """Copy a submission, or say why it is left; the others are collected all the same."""
-        odd = [path for path in _all(Path(src)) if not _is_plain(path)]
+        odd = [path for path in (Path(src), *Path(src).rglob("*")) if not _is_plain(path)]
         if odd:
             what = printable(", ".join(map(str, odd)))
             self.log.error("Not collected, because it is neither a file nor a folder: %s", what)
         else:
             super().do_copy(src, dest, log)
-
-
-def _all(folder: Path) -> Iterator[Path]:
-    yield folder
-    for parent, folders, files in os.walk(folder):
-        yield from (Path(parent, name) for name in (*folders, *files))
 
 
 def _is_plain(path: Path) -> bool:

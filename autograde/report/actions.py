@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import nbformat
 
 from autograde.course import Lesson, grade_id
-from autograde.grading.verdicts import judged
-from autograde.lms.classdata import WRONG, ClassData, Submission, line_state
+from autograde.report.classdata import WRONG, ClassData, Submission, line_state
 from autograde.rubric.judge import Verdict
 
 MOST_TOPICS = 3
@@ -64,7 +63,7 @@ def teach_again(data: ClassData) -> list[Topic]:
 
 
 def _own_mistakes(lesson: Lesson, submission: Submission) -> Iterator[Verdict]:
-    verdicts = submission.verdicts or {}
+    verdicts = submission.verdicts
     wrong = {name for name, verdict in verdicts.items() if not verdict.passed}
     for exercise in lesson.exercises:
         if exercise.name in wrong and wrong.isdisjoint(exercise.needs):
@@ -101,8 +100,8 @@ def talk_to(data: ClassData) -> Talk:
 
 def _behind(data: ClassData, submission: Submission) -> str:
     """Return the reason that a student counts as behind, or ""."""
-    verdicts = submission.verdicts or {}
-    tried = sum(judged(verdict) for verdict in verdicts.values())
+    verdicts = submission.verdicts
+    tried = sum(verdict.judged for verdict in verdicts.values())
     share = data.share(submission)
     reasons = []
     if verdicts and tried <= len(verdicts) / 2:

@@ -14,7 +14,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
-from autograde.lms.classdata import STATES, ClassData, Submission
+from autograde.report.classdata import STATES, ClassData, Submission
+from autograde.words import short
 
 COLOURS = ("#eef3f6", "#7c8994", "#4e180a")
 """Of the states, in their order: from light to dark, so that they differ in grey as well."""
@@ -22,8 +23,8 @@ COLOURS = ("#eef3f6", "#7c8994", "#4e180a")
 MOST_NAMED = 40
 """Up to so many students stand by name under the heatmap."""
 
-
 LONGEST_NAME = 42
+"""So much of a line's name fits beside the heatmap; the table has it whole."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,7 @@ def heatmap(data: ClassData, submissions: list[Submission]) -> Picture:
     """Draw rubric lines by students, the students in the order given."""
     lines = list(data.lines)
     states = [[STATES.index(each.state(line)) for each in submissions] for line in lines]
+    names = [f"{short(name, LONGEST_NAME)}  {i}" for i, (_, name) in enumerate(lines, start=1)]
     few = len(submissions) <= MOST_NAMED
     figure = Figure(layout="constrained", figsize=(9, 1.4 + 0.21 * len(lines)))
     axes = figure.subplots()
@@ -69,7 +71,7 @@ def heatmap(data: ClassData, submissions: list[Submission]) -> Picture:
         cbar=False, ax=axes,
         linewidths=0.6 if few else 0, linecolor="white",
         xticklabels=[each.student for each in submissions] if few else False,
-        yticklabels=[f"{_short(name)}  {i}" for i, (_, name) in enumerate(lines, start=1)],
+        yticklabels=names,
     )  # fmt: skip
     axes.tick_params(labelsize=8.5, length=0)
     axes.set_xlabel(f"{len(submissions)} students, the highest score on the left")
@@ -80,11 +82,6 @@ def heatmap(data: ClassData, submissions: list[Submission]) -> Picture:
         loc="outside upper center", ncols=len(STATES), frameon=False, fontsize=9,
     )  # fmt: skip
     return Picture(_address(figure), _heatmap_words(lines, states, len(submissions)))
-
-
-def _short(name: str) -> str:
-    """Return a line's name as far as it fits beside the heatmap; the table has it whole."""
-    return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
 
 
 def _name_exercises(axes: Axes, exercises: list[str]) -> None:

@@ -10,8 +10,10 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from autograde.course import Lesson
-from autograde.grading.verdicts import judged
-from autograde.lms.classdata import (
+from autograde.lms.spreadsheet import write_table
+from autograde.report.actions import FALLEN, talk_to, teach_again
+from autograde.report.charts import Picture, distribution, heatmap
+from autograde.report.classdata import (
     ANSWER_STATES,
     BLANK,
     RIGHT,
@@ -25,9 +27,6 @@ from autograde.lms.classdata import (
     read_class,
     without_names,
 )
-from autograde.lms.spreadsheet import write_table
-from autograde.report.actions import FALLEN, talk_to, teach_again
-from autograde.report.charts import Picture, distribution, heatmap
 from autograde.report.itemstats import FEWEST, ItemStatistics, item_statistics
 from autograde.rubric.judge import Verdict
 from autograde.rubric.panel import inline
@@ -122,7 +121,7 @@ def line_rows(data: ClassData) -> list[LineRow]:
 
 def exercise_rows(data: ClassData, lines: list[LineRow]) -> list[ExerciseRow]:
     """Return every exercise over the submissions whose file is not broken, with its lines."""
-    whole = [each.verdicts or {} for each in data.submissions if not each.broken]
+    whole = [each.verdicts for each in data.submissions if not each.broken]
     rows = []
     for exercise in data.lesson.exercises:
         found = [each[exercise.name] for each in whole if exercise.name in each]
@@ -141,7 +140,7 @@ def exercise_rows(data: ClassData, lines: list[LineRow]) -> list[ExerciseRow]:
 def _outcome(verdict: Verdict) -> str:
     if verdict.passed:
         return SOLVED
-    if not judged(verdict):
+    if not verdict.judged:
         return NOT_TRIED
     return PARTLY if verdict.points else NO_POINTS
 
@@ -304,5 +303,5 @@ def _rounded(value: float | None) -> float | None:
 
 
 def _named(submission: Submission) -> list[str]:
-    verdicts = (submission.verdicts or {}).values()
+    verdicts = submission.verdicts.values()
     return [f"{v.exercise}: {belief.name}" for v in verdicts for belief in v.beliefs]

@@ -8,8 +8,7 @@ correlations in item analysis, Psychometrika 28, 1963, 211-218).
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import sqrt
-from statistics import fmean, pstdev
+from statistics import correlation
 
 FEWEST = 10
 """With fewer students a correlation says next to nothing, and none is given."""
@@ -50,21 +49,13 @@ def item_statistics(
 
 
 def point_biserial(right: Sequence[bool], rest: Sequence[float]) -> tuple[float | None, str]:
-    """r = (M1 - M0) / s * sqrt(p q), or None and why it is undefined.
-
-    M1 and M0 are the means of `rest` of those who were right and who were not, s is its standard
-    deviation over all n students (divided by n), p the share of those who were right, q = 1 - p.
-    """
+    """Return the correlation of a line with the points on the others, or None and why not."""
     if len(right) < FEWEST:
         return None, f"fewer than {FEWEST} students"
     if all(right):
         return None, "all right"
     if not any(right):
         return None, "none right"
-    spread = pstdev(rest)
-    if spread < 1e-9:
+    if max(rest) - min(rest) < 1e-9:
         return None, "all alike on the other lines"
-    passed = fmean(value for value, ok in zip(rest, right, strict=True) if ok)
-    failed = fmean(value for value, ok in zip(rest, right, strict=True) if not ok)
-    share = sum(right) / len(right)
-    return (passed - failed) / spread * sqrt(share * (1 - share)), ""
+    return correlation(right, rest), ""

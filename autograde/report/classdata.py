@@ -16,7 +16,7 @@ from autograde.course_config import course_config
 from autograde.grading.gradebook import open_gradebook, rows_of_class
 from autograde.grading.restore import NOTE
 from autograde.grading.state import read_entry
-from autograde.grading.verdicts import judged, read_verdicts
+from autograde.grading.verdicts import read_verdicts
 from autograde.rubric.judge import LineVerdict, Verdict
 from autograde.rubric.misconceptions import Belief
 from autograde.rubric.text import well_formed
@@ -30,10 +30,6 @@ STATES = (RIGHT, BLANK, WRONG)
 SCORED, WAITING, EMPTY = "scored", "waiting", "no answer"
 ANSWER_STATES = (SCORED, WAITING, EMPTY)
 """Of an answer in words: somebody gave a score; somebody is to give one; there is none."""
-
-UNKNOWN = "another problem"
-"""The kind of a problem in notebooks that an earlier version graded, which noted none."""
-NO_VERDICTS = "graded without its verdicts"
 
 
 class NothingGraded(CourseError):
@@ -68,11 +64,10 @@ class Submission:
     held: float = 0.0
     before: float | None = None
     problem: str = ""
-    kind: str = UNKNOWN
-    verdicts: dict[str, Verdict] | None = None
+    kind: str = ""
+    verdicts: dict[str, Verdict] = field(default_factory=dict)
     written: dict[str, Answer] = field(default_factory=dict)
     version: str = "unknown"
-    seed: str = ""
     walled: bool = True
     earlier: bool = False
     seconds: float | None = None
@@ -80,7 +75,7 @@ class Submission:
     @property
     def judged(self) -> bool:
         """True when the answers were judged: the notebook ran, and something was tried in it."""
-        return any(judged(verdict) for verdict in (self.verdicts or {}).values())
+        return any(verdict.judged for verdict in self.verdicts.values())
 
     @property
     def untouched(self) -> bool:
@@ -93,7 +88,7 @@ class Submission:
         return bool(self.problem and self.verdicts) and not self.judged
 
     def state(self, line: Line) -> str:
-        verdict = (self.verdicts or {}).get(line[0])
+        verdict = self.verdicts.get(line[0])
         found = [each for each in verdict.lines if each.name == line[1]] if verdict else []
         return line_state(verdict, found[0]) if verdict and found else BLANK
 
@@ -127,7 +122,7 @@ class ClassData:
         order = {exercise.name: i for i, exercise in enumerate(self.lesson.exercises)}
         found: dict[Line, float] = {}
         for submission in self.submissions:
-            for verdict in (submission.verdicts or {}).values():
+            for verdict in submission.verdicts.values():
                 for line in verdict.lines:
                     found[verdict.exercise, line.name] = line.worth
         return dict(sorted(found.items(), key=lambda item: order.get(item[0][0], len(order))))
@@ -135,7 +130,7 @@ class ClassData:
 
 def line_state(verdict: Verdict, line: LineVerdict) -> str:
     """Return a line's state; BLANK where nothing was tried or the notebook did not get that far."""
-    if not judged(verdict):
+    if not verdict.judged:
         return BLANK
     if line.passed:
         return RIGHT
@@ -147,7 +142,7 @@ def misconceptions(data: ClassData) -> list[tuple[str, Belief, int]]:
     counts: Counter[tuple[str, str]] = Counter()
     words: dict[tuple[str, str], Belief] = {}
     for submission in data.submissions:
-        for verdict in (submission.verdicts or {}).values():
+        for verdict in submission.verdicts.values():
             for belief in verdict.beliefs:
                 counts[verdict.exercise, belief.name] += 1
                 words[verdict.exercise, belief.name] = belief
@@ -195,12 +190,11 @@ def _submissions(lesson: Lesson, gradebook: Gradebook) -> Iterator[Submission]:
     names = {written.name for written in lesson.written}
     for saved in gradebook.assignment_submissions(lesson.name):
         student = saved.student.id
-        note = _note(lesson.root / "autograded" / student / lesson.name, lesson)
-        if note is None:
+        facts = _facts(lesson.root / "autograded" / student / lesson.name, lesson)
+        if facts is None:
             continue
         entry = read_entry(lesson.root, lesson.name, student)
         penalty = saved.late_submission_penalty or 0.0
-        verdicts = read_verdicts(note)
         waiting = [grade for grade in grades[student] if grade.needs_manual_grade]
         yield Submission(
             student=student,
@@ -209,17 +203,11 @@ def _submissions(lesson: Lesson, gradebook: Gradebook) -> Iterator[Submission]:
             by_hand=sum(grade.max_score for grade in waiting),
             held=sum(grade.score for grade in waiting),
             before=before.get(student),
-            problem=note["problem"] or ("" if verdicts else NO_VERDICTS),
-            verdicts=verdicts,
             written={
                 grade.name: _answer(grade) for grade in grades[student] if grade.name in names
             },
-            version=note.get("version", "unknown"),
-            seed=note.get("seed", ""),
-            walled=note.get("wall", True),
-            earlier=note.get("earlier", False),
             seconds=entry.seconds if entry else None,
-            kind=note.get("kind") or (UNKNOWN if verdicts else NO_VERDICTS),
+            **facts,
         )
 
 
@@ -256,18 +244,23 @@ def _answer(grade: Any) -> Answer:
     return Answer(SCORED if grade.manual_score is not None else EMPTY, float(grade.score))
 
 
-def _note(folder: Path, lesson: Lesson) -> dict[str, Any] | None:
-    """Return the note that grading left in a graded notebook, or None where there is none."""
+def _facts(folder: Path, lesson: Lesson) -> dict[str, Any] | None:
+    """Return what grading noted in a graded notebook, or None where there is none."""
     path = folder / f"{lesson.notebook}.ipynb"
     if not path.is_file():
         return None
     try:
-        text = path.read_text(encoding="utf-8", errors="replace")  # as earlier versions wrote it
-        note: dict[str, Any] = json.loads(text)["metadata"][NOTE]
-        read_verdicts(note)
+        note = json.loads(path.read_bytes())["metadata"][NOTE]
+        return {
+            "problem": note["problem"],
+            "kind": note["kind"],
+            "verdicts": read_verdicts(note),
+            "version": note["version"],
+            "walled": note["wall"],
+            "earlier": note.get("earlier", False),
+        }
     except (ValueError, KeyError, TypeError) as error:
         raise CourseError(
             f"{path} is no notebook that `autograde grade` wrote ({error!r}). Grade it again: "
             f"autograde grade {lesson.name} --student {folder.parent.name} --regrade"
         ) from error
-    return note
