@@ -5,18 +5,40 @@ import sys
 import webbrowser
 from collections.abc import Iterator
 from contextlib import contextmanager
+from math import isinf
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from autograde import course
+from autograde.words import printable
 
 if TYPE_CHECKING:
     from autograde.workspace.project import Project
 
 
-@click.group()
+class Commands(click.Group):
+    """Ends a command with the reason in words when something cannot be done."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            raise  # click ends quietly when nobody reads on
+        except (course.CourseError, OSError) as error:
+            raise click.ClickException(reason(error)) from error
+
+
+def reason(error: course.CourseError | OSError) -> str:
+    """Return an error in words for the terminal; some of them may be a student's."""
+    said = str(error)
+    if isinstance(error, OSError) and error.filename:
+        said = f"{error.filename}: {error.strerror}"
+    return "\n".join(map(printable, said.splitlines()))
+
+
+@click.group(cls=Commands)
 def main() -> None:
     """Study lessons; build, check and grade them."""
     # nbgrader starts `alembic` by name when it makes a gradebook
@@ -24,20 +46,17 @@ def main() -> None:
 
 
 @contextmanager
-def told(kind: type[click.ClickException] = click.ClickException) -> Iterator[None]:
-    """End the command with the reason in words when something cannot be done."""
+def usage() -> Iterator[None]:
+    """Make what cannot be found a usage error."""
     try:
         yield
     except course.CourseError as error:
-        raise kind(str(error)) from error
-    except OSError as error:
-        said = f"{error.filename}: {error.strerror}" if error.filename else str(error)
-        raise click.ClickException(said) from error
+        raise click.UsageError(reason(error)) from error
 
 
 def chosen(names: tuple[str, ...]) -> list[course.Lesson]:
     """Return the named lessons of this folder's course; a wrong name is a usage error."""
-    with told(click.UsageError):
+    with usage():
         return course.choose(course.find_root(Path.cwd()), names)
 
 
@@ -45,7 +64,7 @@ def the_project() -> "Project":
     """Return the project that this folder belongs to; without one it is a usage error."""
     from autograde.workspace.project import find_project
 
-    with told(click.UsageError):
+    with usage():
         return find_project(Path.cwd())
 
 
@@ -55,7 +74,7 @@ def new(lesson: str) -> None:
     """Create a lesson that builds and grades as it is."""
     from autograde.authoring import new as making
 
-    with told(click.UsageError):
+    with usage():
         root = course.find_root(Path.cwd())
         folder = making.new(root, lesson).folder.relative_to(root)
     print(f"{folder}/ holds the lesson; {course.CURRICULUM} ends with its entry.")
@@ -68,16 +87,16 @@ def new(lesson: str) -> None:
 @click.option("--check", is_flag=True, help="Change nothing; fail if out of date.")
 def build(lessons: tuple[str, ...], check: bool) -> None:
     """Build notebooks/ and solutions/ from source/."""
+    wanted = chosen(lessons)  # a wrong name is told before anything slow is imported
     from autograde.authoring import build as building
 
     stale = []
-    for lesson in chosen(lessons):
-        with told():
-            if check:
-                stale += building.out_of_date(lesson)
-            else:
-                building.build(lesson)
-                print(f"{lesson.name}: built")
+    for lesson in wanted:
+        if check:
+            stale += building.out_of_date(lesson)
+        else:
+            building.build(lesson)
+            print(f"{lesson.name}: built")
     for change in stale:
         print(change)
     if stale:
@@ -89,21 +108,24 @@ def build(lessons: tuple[str, ...], check: bool) -> None:
 @click.option("--measure", is_flag=True, help="Measure tolerances first.")
 def check(lessons: tuple[str, ...], measure: bool) -> None:
     """Judge every right and wrong variant."""
+    wanted = chosen(lessons)
     from rich.console import Console
     from rich.table import Table
 
     from autograde.authoring import check as checking
 
     faults = 0
-    for lesson in chosen(lessons):
-        with told():
-            if measure:
-                checking.measure(lesson)
-            results = checking.check(lesson)
+    for lesson in wanted:
+        if measure:
+            checking.measure(lesson)
+        results = checking.check(lesson)
         heads = ["exercise", "points", "lines", "right", "wrong", "margin", "ms", "faults"]
         table = Table(*heads, title=lesson.name)
-        for row in checking.table_rows(results):
-            table.add_row(*map(str, row))
+        for r in results:
+            numbers = [f"{r.points:g}", r.lines, r.right, r.wrong]
+            numbers += ["all" if isinf(r.margin) else f"{r.margin:.0f}"]
+            numbers += [f"{r.milliseconds:.0f}", len(r.faults)]
+            table.add_row(r.exercise, *map(str, numbers))
         Console().print(table)
         for result in results:
             if earned := result.earned_in_words:
@@ -121,7 +143,7 @@ def variant(exercise: str, name: str) -> None:
     """Print one variant of an exercise in full."""
     from autograde.authoring.variants import find_variant
 
-    with told(click.UsageError):
+    with usage():
         print(find_variant(course.find_root(Path.cwd()), exercise, name).code, end="")
 
 
@@ -133,8 +155,7 @@ def release(folder: Path, lessons: tuple[str, ...]) -> None:
     from autograde.authoring import release as releasing
 
     wanted = chosen(lessons)
-    with told():
-        releasing.release(wanted[0].root, wanted, folder)
+    releasing.release(wanted[0].root, wanted, folder)
     print(f"released to {folder}: {', '.join(lesson.name for lesson in wanted)}")
 
 
@@ -157,20 +178,16 @@ def grade(
     from autograde import terminal
     from autograde.grading.batch import How, require_wall
     from autograde.grading.submission import submissions
-    from autograde.words import printable
 
     wanted = chosen(lessons)
     root = wanted[0].root
-    try:
+    with usage():
         found = submissions(root, wanted, student)
-    except course.CourseError as error:
-        raise click.UsageError(printable(error)) from error
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     how = How(workers or cores or 1, not no_wall, regrade, scheduler)
-    with told():
-        if how.wall and not scheduler:
-            require_wall(root)
-        sys.exit(terminal.grade(found, how, whole=student is None))
+    if how.wall and not scheduler:
+        require_wall(root)
+    sys.exit(terminal.grade(found, how, whole=student is None))
 
 
 @main.command(context_settings={"ignore_unknown_options": True})
@@ -200,9 +217,8 @@ def mark(lesson: str, options: tuple[str, ...]) -> None:
 )
 def report(lessons: tuple[str, ...], anonymous: bool, folder: Path | None) -> None:
     """Write a report on the class for each lesson."""
-    from autograde.lms.classdata import NothingGraded
     from autograde.report.class_report import write_report
-    from autograde.words import printable
+    from autograde.report.classdata import NothingGraded
 
     written = empty = failed = 0
     for lesson in chosen(lessons):
@@ -230,8 +246,7 @@ def export(lessons: tuple[str, ...], kind: str, file: Path | None) -> None:
     from autograde.lms.exports import export_grades
 
     chosen(lessons)  # a wrong name is a usage error
-    with told():
-        print(export_grades(course.find_root(Path.cwd()), kind, lessons, file))
+    print(export_grades(course.find_root(Path.cwd()), kind, lessons, file))
 
 
 @main.command(context_settings={"ignore_unknown_options": True})
@@ -245,8 +260,7 @@ def lab(options: tuple[str, ...]) -> None:
     from autograde.workspace.update import prepare
 
     project = the_project()
-    with told():
-        newer = prepare(project)
+    newer = prepare(project)
     print(f"your copy of the lessons: {project.work}")
     if newer:
         print(f"new versions of {', '.join(newer)} are available; run: autograde update")
@@ -261,8 +275,7 @@ def update() -> None:
     from autograde.workspace.update import update as bring
 
     project = the_project()
-    with told():
-        changes = bring(project)
+    changes = bring(project)
     for change in changes:
         print(f"{change.lesson}: {change.said}")
     if not changes:
@@ -293,8 +306,7 @@ def grade_self(notebook: Path, no_open: bool) -> None:
     """
     from autograde.workspace.alone import grade_alone
 
-    with told():
-        graded = grade_alone(the_project(), notebook)
+    graded = grade_alone(the_project(), notebook)
     print("\n".join(graded.in_words))
     print(f"feedback: {graded.page}")
     if not no_open:
@@ -313,7 +325,7 @@ def submit(lessons: tuple[str, ...], yes: bool, exchange: bool) -> None:
     from autograde.workspace import submit as handing_in
 
     project = the_project()
-    with told(click.UsageError):
+    with usage():
         checked = handing_in.choose(project, lessons)
     for each in checked:
         print("\n".join(each.in_words))
@@ -321,11 +333,10 @@ def submit(lessons: tuple[str, ...], yes: bool, exchange: bool) -> None:
         raise click.ClickException(f"not submitted: {', '.join(refused)} could not be graded")
     if any(each.warnings for each in checked) and not yes:
         click.confirm("Submit anyway?", abort=True)
-    with told():
-        if not exchange:
-            print(f"ready to submit: {handing_in.pack(project, checked)}")
-        elif failed := handing_in.exchange(project, checked):
-            raise click.ClickException(f"nbgrader did not take {', '.join(failed)}; see above")
+    if not exchange:
+        print(f"ready to submit: {handing_in.pack(project, checked)}")
+    elif failed := handing_in.exchange(project, checked):
+        raise click.ClickException(f"nbgrader did not take {', '.join(failed)}; see above")
 
 
 if __name__ == "__main__":

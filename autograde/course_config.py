@@ -2,6 +2,8 @@
 
 import io
 import logging
+import sys
+import traceback
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -44,29 +46,30 @@ def convert(converter: type[BaseConverter], config: Config) -> None:
     """Run one of nbgrader's converters.
 
     Raises:
-        CourseError: it failed; the message is our own where one of our steps raised, else the
-            reason that nbgrader logged.
+        CourseError: it failed. nbgrader logs an error while it handles it, then raises one of its
+            own: the last that was handled is the reason.
     """
     root = Path(config.CourseDirectory.root)
     log, text = logging.Logger("autograde", logging.ERROR), io.StringIO()
+    handled: list[BaseException | None] = []
     log.addHandler(logging.StreamHandler(text))
+
+    def note(record: logging.LogRecord) -> bool:
+        handled.append(sys.exception())
+        return True
+
+    log.addFilter(note)
     running = converter(coursedir=CourseDirectory(config=config), config=config, log=log)
     try:
         with without_order_warnings():
             running.start()
     except NbGraderException as error:
-        logged = text.getvalue()
-        _, ours, rest = logged.partition("CourseError: ")
-        if ours:
-            raise CourseError(rest.partition("\nThere was an error")[0].strip()) from error
+        reason = next(filter(None, reversed(handled)), None)
+        if isinstance(reason, CourseError):
+            raise reason from error
         path = root / ".autograde" / "nbgrader.log"
         path.parent.mkdir(exist_ok=True)
-        path.write_text(logged)
-        raise CourseError(f"nbgrader failed: {_reason(logged)} (all of it: {path})") from error
-
-
-def _reason(logged: str) -> str:
-    """Return the last line of the traceback in nbgrader's log, or its first line."""
-    said, _, _ = logged.rpartition("\nThere was an error")
-    lines = said.strip().splitlines() or logged.splitlines() or ["it said nothing"]
-    return lines[-1] if said else lines[0]
+        path.write_text(text.getvalue())
+        words = traceback.format_exception_only(reason) if reason else [str(error)]
+        last_line = "".join(words).strip().splitlines()[-1]
+        raise CourseError(f"nbgrader failed: {last_line} (all of it: {path})") from error

@@ -18,7 +18,15 @@ import nbformat
 from nbformat import NotebookNode
 
 from autograde import __version__
-from autograde.course import CURRICULUM, CourseError, Lesson, grade_id, lessons, state_folder
+from autograde.course import (
+    CURRICULUM,
+    CourseError,
+    Lesson,
+    grade_id,
+    lessons,
+    parse_text,
+    state_folder,
+)
 from autograde.words import named
 
 TOLERANCES = "tolerances.json"
@@ -43,12 +51,9 @@ class Version:
 
 
 def versions(lesson: Lesson) -> tuple[Version, ...]:
-    """Return the version that is built now, then the earlier ones that are kept.
-
-    Raises:
-        CourseError: the lesson is not built here.
-    """
+    """Return the version that is built now, then the earlier ones that are kept."""
     now = _read(lesson, lesson.solution_notebook)
+    _require_built(now)
     found = [now]
     for path in sorted(_kept(lesson).glob(f"*/{CURRICULUM}")):
         home = path.parent.parent
@@ -77,6 +82,27 @@ def keep(lesson: Lesson, nb: NotebookNode, practice: bytes) -> None:
             copy.write_bytes(content)
         shutil.rmtree(target, ignore_errors=True)
         home.rename(target)
+
+
+def _require_built(now: Version) -> None:
+    """Raises CourseError when a rubric of the lesson's text is another than the one that was built.
+
+    Its lines would then be judged by what another rubric recorded.
+    """
+    from nbgrader.utils import compute_checksum  # students do without nbgrader
+
+    lesson, built = now.lesson, rules(notebook(now))
+    kept = _kept(lesson) / _number(notebook(now)) / lesson.text.relative_to(lesson.root)
+    if kept.is_file() and kept.read_bytes() == now.text:
+        return  # seen without parsing the text
+    cells = {name: cell for cell in parse_text(now.text.decode()).cells if (name := grade_id(cell))}
+    written = {n: compute_checksum(cell) for n, cell in cells.items() if n.startswith("test_")}
+    if changed := sorted({name for name, _ in written.items() ^ built.items()}):
+        raise CourseError(
+            f"{lesson.name} was not built since the rubric of "
+            f"{named(name.removeprefix('test_') for name in changed)} was changed in "
+            f"{lesson.text.name}. Run: autograde build {lesson.name}"
+        )
 
 
 def _read(lesson: Lesson, solution: Path, *, kept: bool = False) -> Version:
@@ -119,18 +145,20 @@ def rules(nb: NotebookNode) -> dict[str, str]:
     return {name: str(kind["checksum"]) for name, kind in kinds.items() if kind.get("checksum")}
 
 
-def version_of(nb: NotebookNode, among: tuple[Version, ...]) -> Version:
-    """Find the version that a submission was made from, by the checksums in it.
+def other_rubrics(nb: NotebookNode, released: NotebookNode) -> list[str]:
+    """Name the exercises whose rubric is another in a notebook than in a released one."""
+    now = rules(released)
+    others = {name for name, checksum in rules(nb).items() if now.get(name) != checksum}
+    return sorted(name.removeprefix("test_") for name in others)
 
-    Raises:
-        CourseError: it is none of them, or its exercises had other names or points than those that
-            are in the gradebook.
-    """
-    now, then = among[0], rules(nb)
-    found = next((each for each in among if then.items() <= rules(notebook(each)).items()), None)
+
+def version_of(nb: NotebookNode, among: tuple[Version, ...]) -> Version:
+    """Find the version that a submission was made from, by the checksums in it."""
+    now = among[0]
+    found = next((each for each in among if not other_rubrics(nb, notebook(each))), None)
     if found is None:
         raise CourseError(
-            f"{_changed(now, then)}, and that version was not built in this course "
+            f"{_changed(now, nb)}, and that version was not built in this course "
             f"({_kept(now.lesson)} has what was). Hand out the newest version, or "
             f"{_other_way(now.lesson)}"
         )
@@ -149,22 +177,16 @@ def require_newest(now: Version, submitted: NotebookNode) -> None:
     """Refuse to grade work done under one rubric by another one.
 
     nbgrader's own commands put the newest cells into what they grade, so they can do no other.
-
-    Raises:
-        CourseError: rubric cells were changed after the student got the lesson; it names them.
     """
-    then = rules(submitted)
-    if not then.items() <= rules(notebook(now)).items():
+    if other_rubrics(submitted, notebook(now)):
         grade = f"autograde grade {now.lesson.name}"
-        raise CourseError(f"{_changed(now, then)}. Grade it with: {grade}")
+        raise CourseError(f"{_changed(now, submitted)}. Grade it with: {grade}")
 
 
-def _changed(now: Version, then: dict[str, str]) -> str:
-    current = rules(notebook(now))
-    others = sorted(name for name, checksum in then.items() if current.get(name) != checksum)
+def _changed(now: Version, nb: NotebookNode) -> str:
     return (
         f"made from another version of {now.lesson.name}: since it was handed out, the rubric of "
-        f"{named(name.removeprefix('test_') for name in others)} was changed"
+        f"{named(other_rubrics(nb, notebook(now)))} was changed"
     )
 
 

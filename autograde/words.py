@@ -5,13 +5,15 @@ A terminal obeys escape sequences, and a reader believes a sentence that seems t
 
 from collections.abc import Iterable
 
+from autograde.rubric.text import visible
+
 LONGEST = 60
 LONGEST_LINE = 1_000
 
 
 def quoted(text: object) -> str:
     """Return a student's text as a short literal, with every odd character escaped."""
-    return repr(_short(str(text), LONGEST))
+    return repr(short(str(text), LONGEST))
 
 
 def named(names: Iterable[object], most: int = 5) -> str:
@@ -24,9 +26,9 @@ def named(names: Iterable[object], most: int = 5) -> str:
 
 def printable(text: object) -> str:
     """Return a short line for the terminal, with every character escaped that is not printable."""
-    shown = (c if c.isprintable() else repr(c)[1:-1] for c in _short(str(text), LONGEST_LINE))
-    return "".join(shown)
+    return visible(short(str(text), LONGEST_LINE)).replace("\n", "\\n")
 
 
-def _short(text: str, most: int) -> str:
+def short(text: str, most: int) -> str:
+    """Return a text, cut where it has more than so many characters."""
     return text if len(text) <= most else f"{text[: most - 1]}…"

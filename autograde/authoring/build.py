@@ -1,22 +1,24 @@
 """Build a lesson: nbgrader generates the student version and the executed solution."""
 
 import shutil
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import nbformat
 from nbformat import NotebookNode
-from nbgrader.converters import GenerateAssignment, GenerateSolution
+from nbgrader.converters import BaseConverter, GenerateAssignment, GenerateSolution
 
 from autograde.authoring.same import other_practice
-from autograde.authoring.sources import sync
 from autograde.course import Lesson
 from autograde.course_config import convert, course_config
 from autograde.progress import PRACTICE_FILE
 from autograde.rubric.recording import FIGURE_MIME
 from autograde.versions import keep
 
-KEEP = "autograde.authoring.build_steps.KeepVersion"
+STEPS = "autograde.authoring.build_steps"
+KEEP = f"{STEPS}.KeepVersion"
+SLOW = {KEEP, *(f"{STEPS}.{step}" for step in ("LintSource", "LintStudent", "AddPracticeData"))}
 
 
 def build(lesson: Lesson) -> None:
@@ -28,17 +30,11 @@ def build(lesson: Lesson) -> None:
         CourseError: the lesson has faults; the message lists them.
     """
     with TemporaryDirectory(dir=lesson.root, prefix=".build-") as folder:
-        made = _build_into(lesson, Path(folder), db_url=None)
+        made = _convert(lesson, Path(folder))
         for new, old in zip(made, _committed(lesson), strict=True):
             shutil.rmtree(old, ignore_errors=True)
             old.parent.mkdir(exist_ok=True)
             shutil.move(new, old)
-
-
-SLOW = {
-    f"autograde.authoring.build_steps.{step}"
-    for step in ("LintSource", "LintStudent", "AddPracticeData", "KeepVersion")
-}
 
 
 def adopt(lesson: Lesson) -> None:
@@ -49,21 +45,17 @@ def adopt(lesson: Lesson) -> None:
     keep(lesson, released, lesson.practice_file.read_bytes())
 
 
-def generate(lesson: Lesson, folder: Path) -> None:
+def generate(lesson: Lesson, folder: Path) -> Path:
     """Write the student version alone, unchecked; the gradebook knows the lesson afterwards."""
-    sync(lesson.root)
-    config = course_config(lesson.root)
-    steps = config.GenerateAssignment
-    steps.preprocessors = [name for name in steps.preprocessors if name not in SLOW]
-    config.CourseDirectory.release_directory = str(folder)
-    config.CourseDirectory.assignment_id = lesson.name
-    convert(GenerateAssignment, config)
+    released, _ = _convert(lesson, folder, [GenerateAssignment], without=SLOW)
+    return released
 
 
 def out_of_date(lesson: Lesson) -> list[str]:
     """List what a build would change in notebooks/ and solutions/, apart from picture bytes."""
     with TemporaryDirectory() as folder:
-        made = _build_into(lesson, Path(folder), db_url=f"sqlite:///{folder}/gradebook.db")
+        nowhere = f"sqlite:///{folder}/gradebook.db"
+        made = _convert(lesson, Path(folder), without={KEEP}, db_url=nowhere)
         return [
             change
             for new, old in zip(made, _committed(lesson), strict=True)
@@ -75,17 +67,24 @@ def _committed(lesson: Lesson) -> tuple[Path, Path]:
     return lesson.released_notebook.parent, lesson.solution_notebook.parent
 
 
-def _build_into(lesson: Lesson, folder: Path, db_url: str | None) -> tuple[Path, Path]:
-    sync(lesson.root)
+def _convert(
+    lesson: Lesson,
+    folder: Path,
+    converters: Iterable[type[BaseConverter]] = (GenerateAssignment, GenerateSolution),
+    *,
+    without: Collection[str] = (),
+    db_url: str = "",
+) -> tuple[Path, Path]:
+    """Write a lesson's student version and solution below a folder; return both places."""
     config = course_config(lesson.root)
-    if db_url:  # only to look, so nothing stays
+    if db_url:
         config.CourseDirectory.db_url = db_url
-        steps = config.GenerateAssignment
-        steps.preprocessors = [name for name in steps.preprocessors if name != KEEP]
+    steps = config.GenerateAssignment
+    steps.preprocessors = [name for name in steps.preprocessors if name not in without]
     config.CourseDirectory.release_directory = str(folder / "notebooks")
     config.CourseDirectory.solution_directory = str(folder / "solutions")
     config.CourseDirectory.assignment_id = lesson.name
-    for converter in (GenerateAssignment, GenerateSolution):
+    for converter in converters:
         convert(converter, config)
     return folder / "notebooks" / lesson.name, folder / "solutions" / lesson.name
 
@@ -124,6 +123,6 @@ def _without_bytes(cell: NotebookNode) -> NotebookNode:
         for kind in output.get("data", {}):
             if kind.startswith("image/"):
                 output["data"][kind] = "picture"
-        if key := output.get("metadata", {}).get(FIGURE_MIME):
-            output["metadata"][FIGURE_MIME] = key.partition("-")[0]
+        if content := output.get("metadata", {}).get(FIGURE_MIME):
+            output["metadata"][FIGURE_MIME] = content["rest"].partition("-")[0]
     return cell

@@ -9,8 +9,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from math import floor, inf, isinf, log10
-from typing import Any
+from math import floor, inf, log10
 
 import torch
 from torch import Tensor
@@ -271,20 +270,3 @@ def _milliseconds(reference: program.Program, exercise: Exercise) -> float:
     start = time.perf_counter()
     reference.record(exercise.name, PRACTICE_SEED)
     return 1000 * (time.perf_counter() - start)
-
-
-def table_rows(results: list[Result]) -> list[list[Any]]:
-    """Return the results as rows of a table."""
-    return [
-        [
-            r.exercise,
-            f"{r.points:g}",
-            r.lines,
-            r.right,
-            r.wrong,
-            "all" if isinf(r.margin) else f"{r.margin:.0f}",
-            f"{r.milliseconds:.0f}",
-            len(r.faults),
-        ]
-        for r in results
-    ]

@@ -24,16 +24,16 @@ FEWEST_LETTERS = 10
 """A shorter line of an answer, such as `return x`, may be found anywhere."""
 LEFT_OUT = "What this prints quotes the answer. It is seen in the lesson itself."
 TO_READ = """\
-*About {minutes} minutes (an estimate), {points} points. This page is for reading: an exercise
-shows the empty cell that students get, and below it what a right answer gives. To fill it in, open
-`notebooks/{lesson}/{notebook}.ipynb` in JupyterLab.*
+*About {minutes} minutes (an estimate), {points} points. This page is for reading: its exercises are
+empty, and below each you can unfold its rubric and what the rubric says of a right answer. To fill
+them in, [set up JupyterLab](guide.md) and open `{notebook}.ipynb`.*
 """
 INDEX = """\
 # Attention, step by step
 
-Notebooks that teach attention in PyTorch, from a dot product to a trainable layer. These pages show
-what students read, with every figure. The exercises are empty: they are filled in JupyterLab, where
-an autograder answers line by line.
+Notebooks that teach attention in PyTorch, from a dot product to a model that writes. These pages
+show what students read, with every figure. The exercises are empty here. Students solve them in
+JupyterLab, where an autograder answers line by line: [how to set it up and start](guide.md).
 
 | lesson | what it builds | minutes | points |
 |---|---|--:|--:|
@@ -46,8 +46,10 @@ The minutes are estimates. No reader has been timed.
 :hidden:
 
 {names}
+guide
 ```
 """
+GUIDE = Path("docs", "student.md")
 
 
 def build_site(root: Path, target: Path) -> None:
@@ -60,6 +62,7 @@ def build_site(root: Path, target: Path) -> None:
         pages, site = Path(folder, "pages"), Path(folder, "site")
         pages.mkdir()
         write_pages(list(lessons(root).values()), pages)
+        shutil.copy(root / GUIDE, pages / "guide.md")
         render(pages, site, root / "docs" / "site")
         shutil.rmtree(target, ignore_errors=True)
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -136,7 +139,6 @@ def lesson_page(lesson: Lesson) -> NotebookNode:
     note = TO_READ.format(
         minutes=lesson.minutes,
         points=number(lesson.points),
-        lesson=lesson.name,
         notebook=lesson.notebook,
     )
     student.cells[0].source = f"{heading}\n\n{note}\n{rest}"
@@ -177,7 +179,12 @@ def _shown(cell: NotebookNode) -> NotebookNode:
 def _folding(cell: NotebookNode) -> tuple[list[str], dict[str, Any]]:
     """Return the tags of what is folded in a cell, and the words to click on."""
     for folded, tag, what in (
-        ((grade_id(cell) or "").startswith("test_"), "hide-input", "the rubric"),
+        # open, a right answer's panel would stand below an empty answer
+        (
+            (grade_id(cell) or "").startswith("test_"),
+            "hide-cell",
+            "the rubric, and what it says of a right answer",
+        ),
         (cell.metadata.get("jupyter", {}).get("source_hidden"), "hide-input", "the code"),
         # who reads may guess first, too
         ("beside(my_guess" in cell.source, "hide-output", "what it is"),

@@ -158,20 +158,20 @@ def names_of(model: TinyGPT) -> dict[str, tuple[int, int]]:
 
 def best_heads(found: dict[str, dict[str, torch.Tensor]], names: Iterable[str]) -> list[list[str]]:
     """Return for each job the head that looks most at the right word, and its weights."""
-    return [[job, *best(looks, list(names))] for job, looks in found.items()]
-
-
-def best(looks: dict[str, torch.Tensor], names: Sequence[str]) -> list[str]:
-    """Return the head that looks most at the right word, and its weights."""
-    top = int(looks["own"].argmax())
-    other = f"{looks['other'].flatten()[top]:.2f}" if "other" in looks else "-"
-    return [names[top], f"{looks['own'].flatten()[top]:.2f}", other, f"{looks['uniform']:.2f}"]
+    rows = []
+    for job, looks in found.items():
+        top = int(looks["own"].argmax())
+        other = f"{looks['other'].flatten()[top]:.2f}" if "other" in looks else "-"
+        own = f"{looks['own'].flatten()[top]:.2f}"
+        rows.append([job, list(names)[top], own, other, f"{looks['uniform']:.2f}"])
+    return rows
 
 
 def page(card: dict[str, Any]) -> str:
     """Return the card as a page to read."""
     of_four = card["seeds"]["heads_4"]
     kinds = list(of_four[0]["answers"])
+    percent = "{:.1%}".format
 
     rows = zip(*(run["best"] for run in of_four), strict=True)
     best_of_seeds = [[row[0][0], *(": ".join(best[1:3]) for best in row)] for row in rows]
@@ -187,11 +187,6 @@ def page(card: dict[str, Any]) -> str:
     return template.render(
         card, kinds=kinds, best_of_seeds=best_of_seeds, shares=shares, percent=percent
     )
-
-
-def percent(share: float) -> str:
-    """Return a share as people read it."""
-    return f"{share:.1%}"
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from autograde.course import grade_id
 from autograde.grading.restore import NOTE
 from autograde.grading.sanitise import offline
 from autograde.grading.submission import Marks
-from autograde.grading.verdicts import judged, read_verdicts
+from autograde.grading.verdicts import read_verdicts
 from autograde.rubric.judge import Verdict
 from autograde.rubric.panel import advice, inline, lines_html
 from autograde.rubric.text import number, of_points
@@ -219,7 +219,7 @@ def _graded(cell: NotebookNode, verdict: Verdict | None, comment: str, part: Par
         points=points,
         anchor=f"exercise-{name}",
         verdict=verdict,
-        judged=judged(verdict),
+        judged=verdict.judged,
         said=tuple("\n".join(advice(verdict, named=True)).splitlines()),
         by_hand=score is not None and abs(score - verdict.points) > 1e-6,
         comment="" if comment == NO_ANSWER and not verdict.attempted else comment,

@@ -8,6 +8,7 @@ import hashlib
 import json
 from dataclasses import dataclass
 from functools import lru_cache
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -37,9 +38,13 @@ KEPT_NOTEBOOKS = 4000
 class NoQuestion(CourseError):
     """The course has no such question, or the question no such answer."""
 
+    status = HTTPStatus.NOT_FOUND
+
 
 class BadMark(CourseError):
     """The mark that was sent is not one for this question."""
+
+    status = HTTPStatus.BAD_REQUEST
 
 
 @dataclass(frozen=True)
@@ -56,6 +61,8 @@ class Changed(CourseError):
 
     `mark` is what the gradebook has now; it is None when the answer is another.
     """
+
+    status = HTTPStatus.CONFLICT
 
     def __init__(self, mark: Mark | None) -> None:
         super().__init__("The gradebook was changed meanwhile.")

@@ -5,6 +5,7 @@ import json
 import math
 import os
 import secrets
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -59,10 +60,8 @@ class MarkingHandler(JupyterHandler):
                 self.redirect(url_path_join(self.base_url, ADDRESS, *_first(waiting, lesson)))
                 return
             found = await asyncio.to_thread(answers.read_question, self.root, lesson, question)
-        except NoQuestion as error:
-            raise web.HTTPError(404, str(error)) from error
         except CourseError as error:
-            raise web.HTTPError(500, str(error)) from error
+            raise web.HTTPError(_status(error), str(error)) from error
         nonce = secrets.token_urlsafe(16)
         self.set_header("Content-Security-Policy", POLICY.format(nonce=nonce))
         self.set_header("Cache-Control", "no-store")  # else "back" would show old marks
@@ -83,15 +82,9 @@ class MarkingHandler(JupyterHandler):
         try:
             seen = read_seen(self.request.body)
             mark = await asyncio.to_thread(answers.save, self.root, lesson, question, seen)
-        except Changed as changed:
-            now = None if changed.mark is None else vars(changed.mark)
-            self._say(409, message=str(changed), now=now)
-        except BadMark as error:
-            self._say(400, message=str(error))
-        except NoQuestion as error:
-            self._say(404, message=str(error))
         except CourseError as error:
-            self._say(500, message=str(error))
+            now = error.mark if isinstance(error, Changed) else None
+            self._say(_status(error), message=str(error), now=now and vars(now))
         else:
             waiting = await asyncio.to_thread(answers.all_waiting, self.root)
             self._say(200, now=vars(mark), waiting=waiting[lesson, question])
@@ -100,6 +93,10 @@ class MarkingHandler(JupyterHandler):
         self.set_status(status)
         self.set_header("Content-Type", "application/json")
         self.finish(json.dumps(said))
+
+
+def _status(error: CourseError) -> int:
+    return getattr(error, "status", HTTPStatus.INTERNAL_SERVER_ERROR)
 
 
 def read_seen(body: bytes) -> Seen:

@@ -42,18 +42,13 @@ Person = dict[str, Word]
 """What is known of one person, each part by the word that said so: name, thing, place, …"""
 
 
-@dataclass(frozen=True)
-class Lexicon:
-    """The words that a story chooses from. There are as many girls as boys."""
-
-    girls: tuple[str, ...] = ("Anna", "Mia", "Lucy")
-    boys: tuple[str, ...] = ("Tom", "Ben", "Max")
-    things: tuple[str, ...] = ("ball", "book", "hat", "cake", "kite")
-    verbs: tuple[str, ...] = ("kicks", "reads", "wears", "eats", "flies")  # one for each thing
-    places: tuple[str, ...] = ("inside", "outside", "upstairs", "downstairs")
-    wild: tuple[str, ...] = ("cave", "barn")  # a bat is an animal here
-    rooms: tuple[str, ...] = ("gym", "shop")  # and a piece of wood here
-
+GIRLS = ("Anna", "Mia", "Lucy")
+BOYS = ("Tom", "Ben", "Max")
+THINGS = {"ball": "kicks", "book": "reads", "hat": "wears", "cake": "eats", "kite": "flies"}
+"""Each thing, and what people do with it."""
+PLACES = ("inside", "outside", "upstairs", "downstairs")
+WILD = ("cave", "barn")  # a bat is an animal here
+ROOMS = ("gym", "shop")  # and a piece of wood here
 
 QUESTIONS = {"what": 2.0, "where": 2.0, "who": 1.0, "alive": 2.0}
 """How often each kind is asked of one person, among those that the story answers."""
@@ -85,14 +80,13 @@ class Answer:
 class Notes:
     """Facts about a story besides its words. The grammar fills them in."""
 
-    lexicon: Lexicon
     people: list[Person] = field(default_factory=list)
     links: list[Link] = field(default_factory=list)
     answers: list[Answer] = field(default_factory=list)
 
     def meet(self, name: Word) -> Person:
         """Note a new person."""
-        she, her = ("she", "her") if name in self.lexicon.girls else ("he", "his")
+        she, her = ("she", "her") if name in GIRLS else ("he", "his")
         self.people.append(
             {"name": name, "she": Word(she), "she's": Word(f"{she}'s"), "her": Word(her)}
         )
@@ -148,7 +142,7 @@ def certain(word: str) -> Chances:
 
 def tell(notes: Notes) -> Telling:
     """Tell a whole story, then offer no more words."""
-    first = notes.meet((yield from one_of(notes.lexicon.girls + notes.lexicon.boys)))
+    first = notes.meet((yield from one_of(GIRLS + BOYS)))
     (verb,) = yield from say({"has": 0.8, "is": 0.2})
     yield from (belongings if verb == "has" else sighting)(notes, first)
     yield from questions(notes)
@@ -159,7 +153,7 @@ def tell(notes: Notes) -> Telling:
 def belongings(notes: Notes, first: Person) -> Telling:
     """[Anna has] a ball . Tom has two books . he reads them upstairs . she's outside ."""
     yield from possession(notes, first)
-    names = notes.lexicon.boys if first["she"] == "she" else notes.lexicon.girls
+    names = BOYS if first["she"] == "she" else GIRLS
     (word,) = yield from say({first["she"]: 0.1} | {name: 0.9 / len(names) for name in names})
     if word == first["she"]:
         yield from action(notes, first, word)
@@ -187,10 +181,8 @@ def possession(notes: Notes, who: Person) -> Telling:
     """[Anna has] a ball . Two people have different things."""
     (number,) = yield from say({"a": 0.5, "two": 0.5})
     it, plural = ("it", "") if number == "a" else ("them", "s")
-    verbs = dict(zip(notes.lexicon.things, notes.lexicon.verbs, strict=True))
-    free = {
-        thing + plural: verb for thing, verb in verbs.items() if verb not in notes.taken("verb")
-    }
+    taken = notes.taken("verb")
+    free = {thing + plural: verb for thing, verb in THINGS.items() if verb not in taken}
     who["thing"] = yield from one_of(free)
     who["verb"], who["it"] = Word(free[who["thing"]]), Word(it)
     yield from say(".")
@@ -201,22 +193,21 @@ def action(notes: Notes, who: Person, word: Word) -> Telling:
     if word == who["she"]:
         notes.link("she: own thing", word, who, "thing")
         who["act"], who["it"] = yield from say(f"{who['verb']} {who['it']}")
-    free = [place for place in notes.lexicon.places if place not in notes.taken("place")]
+    free = [place for place in PLACES if place not in notes.taken("place")]
     who["place"] = yield from one_of(free)
     yield from say(".")
 
 
 def sighting(notes: Notes, who: Person) -> Telling:
     """[Mia is] in the shop . she sees a bat fall ."""
-    lexicon = notes.lexicon
     yield from say("in the")
-    who["place"] = yield from one_of(lexicon.wild + lexicon.rooms)
+    who["place"] = yield from one_of(WILD + ROOMS)
     yield from say(f". {who['she']} sees a")
     (seen,) = yield from say({"bat": 1.0, "cat": 1.0, "lamp": 1.0})
     who["seen"] = seen
     if seen == "bat":
         notes.link("bat: its place", seen, who, "place")
-    lives = seen == "cat" or (seen == "bat" and who["place"] in lexicon.wild)
+    lives = seen == "cat" or (seen == "bat" and who["place"] in WILD)
     who["alive"] = Word("yes" if lives else "no")
     fates = ("sleep", "eat") if lives else ("fall", "break")
     (fate,) = yield from say({".": 0.5} | dict.fromkeys(fates, 0.25))

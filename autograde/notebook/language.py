@@ -13,14 +13,24 @@ from functools import cache
 from itertools import accumulate
 from random import Random
 
-from autograde.notebook.grammar import Alike, Lexicon, Notes, Word, tell
+from autograde.notebook.grammar import (
+    BOYS,
+    GIRLS,
+    PLACES,
+    ROOMS,
+    THINGS,
+    WILD,
+    Alike,
+    Notes,
+    Word,
+    tell,
+)
 
-FULL = Lexicon()
 END = "<end>"
 # fmt: off
 VOCABULARY = [
-    *FULL.girls, *FULL.boys, *FULL.things, *(f"{thing}s" for thing in FULL.things),
-    *FULL.verbs, *FULL.places, *FULL.wild, *FULL.rooms,
+    *GIRLS, *BOYS, *THINGS, *(f"{thing}s" for thing in THINGS), *THINGS.values(),
+    *PLACES, *WILD, *ROOMS,
     "bat", "cat", "lamp", "sleep", "eat", "fall", "break", "alive", "yes", "no",
     "she", "he", "she's", "he's", "her", "his", "it", "them", "a", "two", "the",
     "has", "is", "in", "sees", "does", "do", "what", "where", "who", ".", "?", END,
@@ -36,9 +46,9 @@ class Story:
     entry more than `words`, for the next word; that entry is empty when the story is over.
     """
 
-    def __init__(self, lexicon: Lexicon = FULL) -> None:
+    def __init__(self) -> None:
         self.words: list[str] = []
-        self.notes = Notes(lexicon)
+        self.notes = Notes()
         self._telling = tell(self.notes)
         self.chances = [next(self._telling)]
 
@@ -53,9 +63,9 @@ class Story:
         return " ".join(self.words)
 
 
-def read(words: Iterable[str], lexicon: Lexicon = FULL) -> Story:
+def read(words: Iterable[str]) -> Story:
     """Return the story that begins with these words. Raises ValueError if none does."""
-    story = Story(lexicon)
+    story = Story()
     for word in words:
         story.add(word)
     return story
@@ -92,7 +102,7 @@ def surprise(story: Story) -> float:
 
 
 @cache
-def entropy(lexicon: Lexicon = FULL) -> tuple[float, float]:
+def entropy() -> tuple[float, float]:
     """Return the entropy of a story in nats, and the number of words in an average story.
 
     Both are sums over every position of every story, weighted by the probability of getting there.
@@ -102,7 +112,7 @@ def entropy(lexicon: Lexicon = FULL) -> tuple[float, float]:
     todo: list[tuple[list[str], float]] = [([], 1.0)]
     while todo:
         words, reached = todo.pop()
-        story = read(words, lexicon)
+        story = read(words)
         while chances := story.chances[-1]:
             nats -= reached * sum(chance * math.log(chance) for chance in chances.values())
             length += reached

@@ -12,7 +12,7 @@ from autograde.progress import PRACTICE_FILE, following, how_to_submit, of_cours
 from autograde.rubric import session
 from autograde.rubric.judge import Verdict, judge
 from autograde.rubric.key import Key, unpack_keys
-from autograde.rubric.panel import advice, box, paragraphs, plain, repair_first, to_html, to_text
+from autograde.rubric.panel import advice, box, paragraphs, plain, repair_first, to_display, to_text
 from autograde.rubric.recording import Recording
 
 INSTALLED = "lessons"
@@ -102,7 +102,7 @@ def answer(recorded: list[Recording]) -> None:
     said = advice(verdict, named=named) + _next_steps(verdict, named=named)
     if not verdict.passed and run is not None and run.number is not None:
         said.append(f"Judged: your cell as run in [{run.number}].")
-    display({"text/plain": to_text(verdict, said), "text/html": to_html(verdict, said)}, raw=True)
+    display(to_display(verdict, said), raw=True)
     if not verdict.passed:
         # Validate shows the error alone, so there it says what the panel says
         in_full = to_text(verdict, said) if validating and verdict.attempted else ""

@@ -4,7 +4,6 @@ So a rubric can say which run of which answer it judged, and a cell that fails b
 before it is not right can say so in one line.
 """
 
-import ast
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,8 +12,10 @@ from typing import Any
 
 from IPython.core.getipython import get_ipython
 
-from autograde.notebook.demonstrations import missing_because_skipped
-from autograde.rubric.forbidden import UNREADABLE, bound
+from autograde.notebook.demonstrations import bound_names, missing_because_skipped, needed_names
+
+UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
+"""What Python raises on text that is no program, or one that is nested too deeply."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ def _defines(source: str, name: str) -> bool:
     if name not in source:
         return False
     try:
-        return any(name in bound(node) for node in ast.parse(source).body)
+        return name in bound_names(source)
     except UNREADABLE:
         return re.search(rf"^(def|class)\s+{name}\b", source, re.MULTILINE) is not None
 
@@ -74,7 +75,7 @@ def _explain(
     if skipped := missing_because_skipped(getattr(error, "name", None)):
         _in_one_line(error, skipped)
     elif exercise := _waits_for(source, error):
-        _waiting.update(dict.fromkeys(_names(source, ast.Store), exercise))
+        _waiting.update(dict.fromkeys(_names(bound_names, source), exercise))
         text = f"This cell waits for the exercise {exercise}, which is not right yet."
         if isinstance(error, NotImplementedError):
             text = f"This cell waits for the exercise {exercise}, which is not written yet."
@@ -89,21 +90,17 @@ def _in_one_line(error: BaseException, text: str) -> None:
 def _waits_for(source: str, error: BaseException) -> str:
     """Return the exercise whose answer a failed cell uses and that is not right, or ""."""
     unsolved = _unsolved()
-    if "@rubric(" in source or unsolved & _names(source, ast.Store):
+    if "@rubric(" in source or unsolved & _names(bound_names, source):
         return ""
     missing = getattr(error, "name", None) if isinstance(error, NameError) else None
     if missing in _waiting:
         return _waiting[missing]
-    return min(unsolved & _names(source, ast.Load), default="", key=source.find)
+    return min(unsolved & _names(needed_names, source), default="", key=source.find)
 
 
-def _names(source: str, context: type[ast.expr_context]) -> set[str]:
-    """Return the names that a cell loads anywhere, or that its statements bind at the top."""
+def _names(read: Callable[[str], set[str]], source: str) -> set[str]:
+    """Return the names that a cell binds or needs; none when it is no Python."""
     try:
-        tree = ast.parse(source)
+        return read(source)
     except UNREADABLE:
         return set()
-    if context is ast.Store:
-        return {name for node in tree.body for name in bound(node)}
-    names = (node for node in ast.walk(tree) if isinstance(node, ast.Name))
-    return {node.id for node in names if isinstance(node.ctx, context)}

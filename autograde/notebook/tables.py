@@ -11,8 +11,7 @@ NO_GUESS = "No guess yet. Write one into the cell above, then run this one again
 
 def table(values: Tensor, *, rows: Sequence[str], columns: Sequence[str]) -> None:
     """Print a matrix (n, m) to four decimals, with n row and m column labels."""
-    numbers = [[f"{x:.4f}" for x in row] for row in (values.detach().cpu() + 0.0).tolist()]
-    numbers = [["0.0000" if x == "-0.0000" else x for x in row] for row in numbers]
+    numbers = [[f"{float(x):z.4f}" for x in row] for row in values.tolist()]
     width = max(len(text) for row in [list(columns), *numbers] for text in row)
     side = max(len(label) for label in rows)
     print(" " * side + "  " + "  ".join(f"{label:>{width}}" for label in columns))

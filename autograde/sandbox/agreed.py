@@ -12,7 +12,7 @@ NEXT_CELL = 0
 
 
 @dataclass(frozen=True)
-class Limits:
+class KernelLimits:
     """The limits of one kernel, for all its processes together where nothing else is said.
 
     A cell that uses more than `cell_cpu_seconds` of processor time is interrupted.

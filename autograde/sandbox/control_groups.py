@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from autograde.sandbox.agreed import Limits
+from autograde.sandbox.agreed import KernelLimits
 from autograde.sandbox.wall import unprivileged_uid
 
 GROUP = re.compile(r"autograde-([0-9]+)-[0-9a-f]{8}")
@@ -58,7 +58,7 @@ class Group:
 _left: set[Path] = set()
 
 
-def make(limits: Limits) -> Group | None:
+def make(limits: KernelLimits) -> Group | None:
     """Make a group with these limits; return None where this process may not.
 
     The files that a kernel may write lie in memory, so they count as well.
@@ -125,7 +125,7 @@ def _can_be_entered(places: tuple[Path, ...]) -> bool:
     """Return whether a process with as few rights as a kernel can enter a group made there."""
     uid = unprivileged_uid() if os.getuid() == 0 else None
     try:
-        group = _make(places, Limits())
+        group = _make(places, KernelLimits())
     except OSError:
         return False
     try:
@@ -142,7 +142,7 @@ def _can_be_entered(places: tuple[Path, ...]) -> bool:
     return True
 
 
-def _make(places: tuple[Path, ...], limits: Limits) -> Group:
+def _make(places: tuple[Path, ...], limits: KernelLimits) -> Group:
     memory = limits.memory_bytes + limits.scratch_bytes
     values = {
         "memory.max": memory, "memory.swap.max": 0, "memory.oom.group": 1,

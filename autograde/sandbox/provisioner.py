@@ -18,7 +18,7 @@ from jupyter_client.manager import AsyncKernelManager, KernelManager
 from jupyter_client.provisioning.provisioner_base import KernelProvisionerBase
 
 from autograde.sandbox import template
-from autograde.sandbox.agreed import MEMORY, NEXT_CELL, Limits
+from autograde.sandbox.agreed import MEMORY, NEXT_CELL, KernelLimits
 
 WALLED, UNWALLED = "walled", "python3"
 START_SECONDS = 120
@@ -31,14 +31,14 @@ COURSE_FILES = ("gradebook.db", "nbgrader_config.py", "source")
 
 
 def walled_manager(
-    limits: Limits | None = None, *, prepares_another: bool = False
+    limits: KernelLimits | None = None, *, prepares_another: bool = False
 ) -> AsyncKernelManager:
     """Return a manager for one kernel behind a wall; it can prepare that of the next notebook."""
     spec = KernelSpec(argv=[], display_name=WALLED, language="python", interrupt_mode="signal")
     manager = AsyncKernelManager(kernel_name=WALLED, transport="ipc")
     manager._kernel_spec = spec
     provisioner = WalledProvisioner(kernel_spec=spec, parent=manager)
-    provisioner.limits = limits or Limits()
+    provisioner.limits = limits or KernelLimits()
     provisioner.prepares_another = prepares_another
     manager.provisioner = provisioner
     return manager
@@ -86,7 +86,7 @@ def _walled(manager: object) -> "WalledProvisioner | None":
 class WalledProvisioner(KernelProvisionerBase):
     """One kernel behind a wall. The line to it is open as long as it lives."""
 
-    limits = Limits()
+    limits = KernelLimits()
     prepares_another = False
     kernel: template.Kernel | None = None
     folder: int | None = None
@@ -126,8 +126,8 @@ class WalledProvisioner(KernelProvisionerBase):
             if await self._ready(kernel.line):
                 break
             # if the template died before there was a kernel, a new one is asked
-            if attempt == ATTEMPTS - 1 or not template.replaceable():
-                raise RuntimeError(f"no kernel: {template.why_it_ended()}")
+            if attempt == ATTEMPTS - 1 or not kernel.template.ended():
+                raise RuntimeError(f"no kernel: {kernel.template.why_it_ended()}")
         address = f"/proc/{os.getpid()}/fd/{self.folder}/k"
         info: Any = {**template.CONNECTION, "ip": address, "key": kernel.key.encode()}
         self.connection_info = info

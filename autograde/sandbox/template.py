@@ -17,7 +17,7 @@ from tempfile import TemporaryFile
 from typing import IO, Any
 
 from autograde.sandbox import control_groups, wall
-from autograde.sandbox.agreed import SOCKETS, Limits
+from autograde.sandbox.agreed import SOCKETS, KernelLimits
 from autograde.sandbox.control_groups import Group
 
 CONNECTION = {
@@ -113,7 +113,7 @@ class Kernel:
     line: socket.socket
     key: str
     environment: dict[str, str]
-    limits: Limits
+    limits: KernelLimits
     template: Template
     group: Group | None
 
@@ -124,7 +124,7 @@ class Kernel:
             self.group.remove()
 
 
-def ask(key: str, environment: dict[str, str], limits: Limits) -> Kernel:
+def ask(key: str, environment: dict[str, str], limits: KernelLimits) -> Kernel:
     """Ask this process's template for a kernel, and start or replace the template if need be.
 
     The kernel waits for `send_files` on the line, then says there that it is ready.
@@ -139,7 +139,7 @@ def ask(key: str, environment: dict[str, str], limits: Limits) -> Kernel:
             try:
                 line = asked.ask(request, doors)
             except OSError:  # it has died; a new one is asked once
-                if not replaceable():
+                if not asked.ended():
                     raise
                 asked = current()
                 line = asked.ask(request, doors)
@@ -153,7 +153,7 @@ def ask(key: str, environment: dict[str, str], limits: Limits) -> Kernel:
 _spare: Kernel | None = None
 
 
-def take(environment: dict[str, str], limits: Limits, *, another: bool) -> Kernel:
+def take(environment: dict[str, str], limits: KernelLimits, *, another: bool) -> Kernel:
     """Return the kernel prepared before, if it fits, else a new one.
 
     With `another` the next one is prepared already. It knows nothing but its key, and starts
@@ -171,7 +171,7 @@ def take(environment: dict[str, str], limits: Limits, *, another: bool) -> Kerne
     return spare
 
 
-def _fits(spare: Kernel, environment: dict[str, str], limits: Limits) -> bool:
+def _fits(spare: Kernel, environment: dict[str, str], limits: KernelLimits) -> bool:
     same = spare.environment == environment and spare.limits == limits
     return same and spare.template is _template and _owner == os.getpid() and spare.template.alive
 
@@ -200,15 +200,6 @@ def share(line: socket.socket) -> None:
     """Ask for kernels at this line from now on, which leads to a template of another process."""
     global _template, _owner
     _template, _owner = Template(line), os.getpid()
-
-
-def replaceable() -> bool:
-    """Return whether asking again is worth it: the template has ended, so the next one is new."""
-    return _template is None or _template.ended()
-
-
-def why_it_ended() -> str:
-    return _template.why_it_ended() if _template is not None else ""
 
 
 @atexit.register

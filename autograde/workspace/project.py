@@ -13,7 +13,7 @@ from nbformat import NotebookNode
 
 from autograde.course import CourseError, Exercise, Lesson, Written, grade_id
 from autograde.progress import PRACTICE_FILE, STATE
-from autograde.versions import rules
+from autograde.versions import other_rubrics, rules
 
 INSTALLED = Path(__file__).resolve().parent.parent / "lessons"
 """The lessons that a wheel brings with it; a checkout has none there."""
@@ -160,31 +160,23 @@ def handed_out_for(project: Project, path: Path, nb: NotebookNode) -> Path:
     Raises:
         CourseError: it is of no lesson of this project.
     """
-    mine = rubric_cells(nb)
     for released in project.released():
         kept = project.handed_out(released.parent.name) / released.name
         if path.resolve() == project.working(released).resolve() and kept.is_file():
             return kept
     for released in project.released():
-        if mine & rubric_cells(NotebookNode(nbformat.read(released, as_version=4))):
+        if rules(nb).keys() & rules(nbformat.read(released, as_version=4)).keys():
             return released
     known = ", ".join(path.parent.name for path in project.released())
     raise CourseError(f"{path} is a notebook of none of these lessons: {known}")
 
 
-def rubric_cells(nb: NotebookNode) -> set[str]:
-    return {name for cell in nb.cells if (name := grade_id(cell)) and name.startswith("test_")}
-
-
 def same_version(lesson: Lesson, nb: NotebookNode, released: NotebookNode) -> None:
     """Raises CourseError when a notebook was made from another version of the lesson's rubric."""
-    now = rules(released)
-    others = [name for name, rule in rules(nb).items() if now.get(name) != rule]
-    if others:
-        names = ", ".join(sorted(name.removeprefix("test_") for name in others))
+    if others := other_rubrics(nb, released):
         raise CourseError(
             f"your {lesson.name} was made from another version of the lesson: the rubric of "
-            f"{names} has changed. Run: autograde update"
+            f"{', '.join(others)} has changed. Run: autograde update"
         )
 
 

@@ -6,11 +6,11 @@ import platform
 import resource
 import struct
 
-from autograde.sandbox.agreed import MACHINES, Limits
+from autograde.sandbox.agreed import MACHINES, KernelLimits
 from autograde.sandbox.inside import landlock, system
 
 
-def confine(limits: Limits) -> None:
+def confine(limits: KernelLimits) -> None:
     """Set limits; give up capabilities, new privileges, files and system calls that lead out."""
     _limit(resource.RLIMIT_CPU, limits.cpu_seconds)
     _limit(resource.RLIMIT_AS, limits.address_bytes_a_process)

@@ -23,7 +23,7 @@ from autograde.sandbox.agreed import (
     NEXT_CELL,
     PROCESSOR,
     SOCKETS,
-    Limits,
+    KernelLimits,
 )
 from autograde.sandbox.inside import enter, system
 
@@ -58,7 +58,7 @@ def _say_ready(pipe: int) -> None:
     os.close(pipe)
 
 
-def serve(line: socket.socket, kernel: int, failed: str, limits: Limits) -> None:
+def serve(line: socket.socket, kernel: int, failed: str, limits: KernelLimits) -> None:
     """Wait for the notebook's files, say that the kernel is ready, look after it until it ends."""
     if failed:
         _say(line, failed=failed)
@@ -83,7 +83,7 @@ def _say(line: socket.socket, **message: Any) -> None:
         line.send(json.dumps(message).encode())
 
 
-def _look_after(line: socket.socket, kernel: int, limits: Limits) -> tuple[int, str]:
+def _look_after(line: socket.socket, kernel: int, limits: KernelLimits) -> tuple[int, str]:
     """Wait until the kernel ends or must; return its exit code, and what it used too much of."""
     poll, wake = _poll(line)
     watch = Watch(limits)
@@ -122,7 +122,7 @@ def _poll(line: socket.socket) -> tuple[select.poll, int]:
 class Watch:
     """Looks from time to time at the processor time and memory that all processes here use."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: KernelLimits) -> None:
         self.limits = limits
         self.cell = 0
         self._next_look = 0.0

@@ -15,7 +15,7 @@ from ipykernel.kernelapp import IPKernelApp
 from IPython.core.pylabtools import activate_matplotlib
 from matplotlib_inline.backend_inline import configure_inline_support
 
-from autograde.sandbox.agreed import HOME, Limits
+from autograde.sandbox.agreed import HOME, KernelLimits
 from autograde.sandbox.inside.confine import confine
 
 TORCH_START = 67280421310721
@@ -23,7 +23,7 @@ TORCH_START = 67280421310721
 CONNECTION = Path(HOME, ".connection.json")
 
 
-def run(request: dict[str, Any], limits: Limits, ready: Callable[[], None]) -> None:
+def run(request: dict[str, Any], limits: KernelLimits, ready: Callable[[], None]) -> None:
     """Become a kernel; returns when it is shut down."""
     os.setsid()
     os.chdir(HOME)

@@ -18,7 +18,7 @@ import traceback
 from itertools import count
 from typing import Any
 
-from autograde.sandbox.agreed import Limits
+from autograde.sandbox.agreed import KernelLimits
 from autograde.sandbox.inside import enter, first, large_pages
 from autograde.sandbox.inside.confine import confine
 
@@ -49,7 +49,7 @@ def main() -> None:
         for descriptor in descriptors:
             os.close(descriptor)
         if number == 0:  # somebody waits for the first kernel, so the slowest imports come now
-            warm.try_training()
+            warm.try_the_rest()
             _settle()
             large_pages.use()
 
@@ -76,7 +76,7 @@ def _try_wall() -> None:
             if (inner := os.fork()) == 0:
                 enter.furnish(2**20)
                 enter.lock_sockets()
-                confine(Limits())
+                confine(KernelLimits())
                 os._exit(0)
             os._exit(os.waitstatus_to_exitcode(os.waitpid(inner, 0)[1]))
         except BaseException:
@@ -102,7 +102,7 @@ def _become_kernel(
         enter.leave()
         if os.fork() != 0:
             os._exit(0)
-        limits = Limits(**request["limits"])
+        limits = KernelLimits(**request["limits"])
         enter.furnish(limits.scratch_bytes)
         first.serve(line, *first.start(lambda ready: _kernel(request, limits, ready)), limits)
     except BaseException as error:
@@ -110,7 +110,7 @@ def _become_kernel(
     os._exit(0)
 
 
-def _kernel(request: dict[str, Any], limits: Limits, ready: Any) -> None:
+def _kernel(request: dict[str, Any], limits: KernelLimits, ready: Any) -> None:
     from autograde.sandbox.inside import kernel
 
     kernel.run(request, limits, ready)
