@@ -158,8 +158,8 @@ for name, writer in {"without a mask": cheat, "with a mask": honest}.items():
         print("   ", " ".join(write(writer.eval(), begin("Tom has"), generator)[1:]))
 
 # %% [markdown]
-# The model without a mask has learned to copy the next word from the input, and that is no help when there is none yet. It writes nonsense. The
-# one with a mask writes sentences, if not yet always a story that hangs together. So the future has to be hidden in training, exactly as it is when the model writes.
+# The model without a mask has learned to look the answer up in the words that come later. When it writes, there are none, and it writes nonsense.
+# The one with a mask writes sentences, if not yet always a story that hangs together. So the future has to be hidden in training, exactly as it is when the model writes.
 #
 # ## 2 One pass, n losses
 #
@@ -366,9 +366,8 @@ show(
 #
 # ## 5 Does it leak?
 #
-# The softmax ran over all keys, hidden ones included. Their scores are part of its denominator. So, says half of the teaching
-# material, the future still has an influence on the weights that remain. The other half renormalises and sees no harm.
-# Who is right?
+# The softmax ran over all keys, hidden ones included. Their scores are part of its denominator. So the future still has an influence on the
+# weights that remain, says some of the teaching material. Other material renormalises and sees no harm. Who is right?
 #
 # **Predict.** Change the scores above the diagonal. Do the weights on and below it change? Think of two cases: masked but not
 # renormalised, and renormalised.
@@ -502,9 +501,9 @@ show(
 )
 
 # %% [markdown]
-# This is not a leak. It is a loss: nothing comes in from the future, but the present goes missing. In pure float16, a gap of 17 is enough to
-# spoil a weight. bfloat16 has the range of float32 and fails almost as late, but it rounds so coarsely that its weights are off by up to 0.001 even at small gaps. (Mixed-precision training computes
-# the softmax in float32 for such reasons.)
+# This is not a leak. It is a loss: nothing comes in from the future, but the present goes missing. In pure float16, where the
+# softmax itself runs in that type, a gap of 17 puts a weight off by more than 0.1. bfloat16 has the range of float32 and fails almost as late, but it rounds so coarsely that
+# its weights are off by about 0.001 even at small gaps. (On a GPU, mixed-precision training computes the softmax in float32 for such reasons.)
 #
 # ### Exercise: `break_tril` (2 points)
 #
@@ -549,10 +548,11 @@ print("sums of the rows, -inf way:", [round(s, 2) for s in inf_way(broken).sum(d
 # ## 7 Your mask in the trained model
 #
 # Now put your function to work. The next cell copies the trained model and replaces the weights of all eight heads by
-# `tril_causal_weights`, first as you wrote it, then with the mask but without renormalising. Each time it is asked
-# the questions of 100 new stories.
+# `tril_causal_weights`, as you wrote it. Another copy masks without renormalising, and a third does not mask at all. Each is asked the
+# questions in 100 new stories.
 
 # %% tags=["raises-exception"]
+# demonstration: the trained model with four kinds of weights, on 100 new stories
 class Masked(MultiHeadAttention):
     """The model's attention, with weights made by a function (scores, d_k) -> weights."""
 
@@ -594,7 +594,7 @@ with torch.no_grad():
         print(f"{name:>20}: loss {loss:.2f}, right answers {answers(changed, new_stories)['all']:.0%}")
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
-# draws the figure
+# demonstration: draws the figure
 bat = begin("Tom is in the gym . he sees a bat")
 future = torch.ones(11, 11).triu(diagonal=1) == 1
 masked_maps = attention_of(with_weights(tril_causal_weights), bat)  # (2 layers, 4 heads, 11, 11)
@@ -644,7 +644,7 @@ print("still visible above the diagonal:", int((weights.triu(diagonal=1) > 0).su
 #
 # ## Summary
 #
-# - A model that sees the future in training learns to copy it. Its loss is splendid, and it cannot write.
+# - A model that sees the future in training looks the answers up there. Its loss is splendid, and it cannot write.
 # - A **causal mask** lets query i look at keys 0 to i. For 6 tokens it hides 15 of 36 weights. With it, one pass over a sentence trains all n predictions
 #   (**teacher forcing**).
 # - Masked after the softmax and **not renormalised**, the weights depend on the future. Renormalised, they do not: they are exactly the softmax over

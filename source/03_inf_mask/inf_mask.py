@@ -273,7 +273,8 @@ table(mask, rows=tokens, columns=tokens)  # 1 is True
 # ```
 #
 # The mask may have any shape that broadcasts to the scores: `(n, n)` for all sentences and heads, `(b, 1, n, n)` for
-# b sentences with several heads, `(1, n)` for all queries, `(n, 1)` for all keys. The result has the shape of the
+# b sentences with several heads, `(1, n)` to hide the same keys from every query, `(n, 1)` to hide every key from some
+# queries. The result has the shape of the
 # scores. In Python minus infinity is written `float("-inf")` or `-math.inf`.
 
 # %% nbgrader={"grade": false, "grade_id": "mask_scores", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -462,7 +463,7 @@ def padding_and_causal(lengths, n):
 @rubric("padding_and_causal")  # the contract as a checklist; open this cell to read it
 def _(r):
     length = r.integer(2, 5)
-    r.idea.each("hides the future, and keys at or past the length", padding_and_causal, ([2, 1], 3), ([1, length, 7, 3], 7), ([length], 6), ([length, 70], 80))
+    r.idea.each("hides the future, and keys at or past the length", padding_and_causal, ([2, 1], 3), ([1, length, 7, 3], 7), ([length], 6), ([length, r.integer(10, 79)], 80))
     r.each("full length, and no token at all", padding_and_causal, ([4, 0], 4), ([6, 0, length, 0], 6))
     r.each("as many sentences as tokens, or more", padding_and_causal, ([1, 3, 2], 3), ([length, 1, 4, 0, 5, 2, 3, 3], 5))
     r.each("a tensor of lengths, int64, int32 or uint8", padding_and_causal, (torch.tensor([length, 3]), 6), (torch.tensor([4, 1, 0], dtype=torch.int32), 5), (torch.tensor([2, 4], dtype=torch.uint8), 5))
@@ -519,9 +520,10 @@ print("a weight of 0, times a value of nan:", 0.0 * float("nan"))
 # %% [markdown]
 # In layer 1 the pad's row becomes `nan`, and so does its vector. In layer 2 that vector makes a key and a value.
 # The scores at this key are `nan`, and adding -inf does not help. Where a score is *replaced* by -inf the weight
-# is 0, but the value is multiplied by it, and **0 · nan is nan**. One row, one layer later, is the whole story.
+# is 0, but the value is multiplied by it, and **0 · nan is nan**. One bad row in layer 1 spoils the whole story in
+# layer 2.
 #
-# Training is hit too, on the way back. Below, row 0 is hidden altogether, and the loss is one weight of row 1, so
+# Training is hit too, in the backward pass. Below, row 0 is hidden altogether, and the loss is one weight of row 1, so
 # nothing of row 0 is in it. There are two ways to hide: *add* a tensor of 0 and -inf, as the cell in part 1 does, or
 # *fill* the scores, as you do.
 
@@ -539,9 +541,9 @@ for way in (added, filled):
     table(some_scores.grad, rows=["row 0", "row 1"], columns=["key 0", "key 1", "key 2"])
 
 # %% [markdown]
-# The loss is fine both times. On the way back the gradient of row 0, which is 0, is multiplied by its weights, and
-# 0 · nan is `nan` again. Addition hands it on to the scores. A fill has chosen -inf instead of the score, so
-# nothing goes back to it.
+# The loss is fine both times. In the backward pass the gradient of row 0, which is 0, is multiplied by its weights,
+# and 0 · nan is `nan` again. Addition passes it on to the scores. A fill has put -inf in place of the score, so no
+# gradient reaches the score.
 #
 # Does that save the layer? The folded cell trains a small one on our six tokens, of which the first is now a pad in
 # front. The loss leaves the pad's row out. Four matrices of 12 numbers each learn to give the layer's own input
@@ -613,7 +615,7 @@ for fill in (-10.0, -100.0, -65504.0):
 # %% [markdown]
 # A finite fill that is too near still attends: with -10 the five hidden keys take five sixths. The lowest number
 # hides well wherever something is visible. Where nothing is, the row has no `nan`, but it gives equal shares to
-# every hidden key, the future included, and nobody is told. Neither number is the answer for such a row.
+# every hidden key, the future included, without a warning. Neither number is the answer for such a row.
 #
 # ## 6 Zeros instead of `nan`
 #
@@ -623,10 +625,10 @@ for fill in (-10.0, -100.0, -65504.0):
 # ### Exercise: `masked_softmax` (5 points, a challenge)
 #
 # ```
-# scores (..., n, n)      mask, bool, True = hidden      weights (..., n, n)
+# scores (..., n, m)      mask, bool, True = hidden      weights (..., n, m)
 # ```
 #
-# The softmax over the visible keys, over the last dimension, without a scale. A row with every entry hidden gives
+# The softmax over the visible keys, over the last dimension, without a scale. There are n queries and m keys. A row with every entry hidden gives
 # zeros. The gradient at every hidden score, in any row, is 0, not `nan`. The mask may have any shape that
 # `mask_scores` takes; scores are as in `causal_weights`.
 #
@@ -636,7 +638,7 @@ for fill in (-10.0, -100.0, -65504.0):
 
 # %% nbgrader={"grade": false, "grade_id": "masked_softmax", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def masked_softmax(scores, mask):
-    """Softmax over the visible keys; zeros where a row has none: (..., n, n) -> (..., n, n)."""
+    """Softmax over the visible keys; zeros where a row has none: (..., n, m) -> (..., n, m)."""
     ### BEGIN SOLUTION
     mask = mask.expand(scores.shape)
     empty = mask.all(dim=-1, keepdim=True)  # (..., n, 1)
@@ -689,7 +691,7 @@ for story, each in enumerate(words):
 # empty. On the right the model reads the same story alone. Both should show the same weights.
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
-# draws the figure
+# demonstration: draws the figure
 def head_map(story, head):
     layer, number = (int(part) - 1 for part in head.split("."))
     weights = maps[layer][int(story) - 1, number]  # (n, n)
@@ -759,7 +761,7 @@ def ones_added(scores):
 
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
-# two quick tests, the loss in the model, and what it writes
+# demonstration: two quick tests, the loss in the model, and what it writes
 new_ids, targets = pairs(stories(100, seed=99))  # (100, n) each
 places_of_new = torch.arange(new_ids.shape[1]).expand(new_ids.shape)
 nothing = torch.zeros(1, 1, 1) == 1
@@ -793,7 +795,7 @@ for way in (right, no_diagonal, result_dropped, mask_of_scores, times_inf, ones_
 # Two things are worth keeping. The quick tests (nothing above the diagonal, rows that add up to 1) find a mask made
 # of scores only if some score is exactly 0. In the trained model none is, and the loss is the right one; a pad of
 # zeros, as in part 4, brings the mistake out. And with `result_dropped` and `ones_added` the model writes sensible
-# stories, while its loss is five times too high and more: the word that writes is the last one, and it has no
+# stories, while its loss is five times too high and more: the next word is read off the last word, which has no
 # future to peek at. Look at the loss, not at a sample.
 #
 # **True does not mean hidden everywhere.** PyTorch itself has both:

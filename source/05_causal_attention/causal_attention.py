@@ -12,7 +12,7 @@
 # %% [markdown]
 # # Causal attention: everything in one class
 #
-# In lessons 01 to 04 you wrote attention as a row of functions: scores, mask, softmax, dropout, context vectors. They handle one
+# In lessons 01 to 04 you wrote attention as a series of functions: scores, mask, softmax, dropout, context vectors. They handle one
 # sentence, and nothing holds them together. A model needs a **layer**: an object that takes a whole batch of sentences, keeps
 # its learned numbers, moves to another device, and can be saved. In this lesson you write that layer. At the end you load
 # trained weights into it and let it work inside the course's model.
@@ -35,9 +35,10 @@
 # | 6 Does it look ahead? | 15 |
 # | 7 Your layer inside the model | 10 |
 # | 8 What goes wrong in practice, summary | 5 |
+# | together | 100 |
 #
-# *Run the cells from top to bottom, fill in the exercises, and ask for `hint`, `why` and `progress()` when you need them.* A
-# person reads your answer to the one question in words.
+# *Run the cells from top to bottom, fill in the exercises, and ask for `hint`, `why` and `progress()` when you need them.* One
+# question is answered in words; a person marks it.
 #
 # *Using Colab or another hosted service?* Get the file `attention_notebooks-….whl` from where you got this lesson, put
 # it beside the notebook, and run `%pip install attention_notebooks-*.whl` in a new cell above the others.
@@ -124,7 +125,7 @@ show(
 # %% [markdown]
 # With its mask the model knows that a girl with a ball *kicks*. Without it, it guesses. Not one trained number differs between the two. The
 # last word has no later words to see, so no mask would hide anything from it. The words before it make the difference: in the first layer they now see
-# words that come later, which never happened in training, and hand on something else. Is that one unlucky sentence?
+# words that come later, which never happened in training, and pass on something else. Could that be one unlucky sentence?
 
 # %%
 told = stories(100, seed=5)
@@ -256,6 +257,7 @@ except RuntimeError:
 # fixed once, as the baseline.
 
 # %%
+# demonstration: scores trained with three kinds of masks, which are trained too or not
 hidden = future(6)
 starts = {
     "multiply": (~hidden).float(),  # weights * mask, then each row divided by its sum
@@ -294,7 +296,7 @@ for (way, trained), (mask, weights) in after.items():
     print(f"{way:10} {'yes' if trained else 'no':7}  {weights[hidden].max().item():28.2f}  {moved:39.2f}")
 
 # %% jupyter={"source_hidden": true}
-# draws the figure
+# demonstration: draws the figure
 maps = [
     heatmap(after[way, True][1], tokens, tokens, title=f"{way}: weights, mask trained", limits=(0, 1), bar=way == "fill")
     for way in starts
@@ -311,8 +313,8 @@ show(
 #   of the mask between 0 and 1, so some weights are even negative. The rule is gone.
 # - A mask that is **added** keeps its -inf, but the zeros below the diagonal drift. It has turned from a rule into one more thing that is
 #   learned.
-# - A mask that **fills** gets no gradient at all: a comparison or `.bool()` has none. Nothing changes, but the mask still stands in
-#   `parameters()`, is counted as learned and handed to the optimiser.
+# - A mask that **fills** gets no gradient at all: a comparison or `.bool()` has none. Nothing changes, but the mask is still in
+#   `parameters()`, counted as learned and handed to the optimiser.
 #
 # And a bool mask cannot be a parameter in the first place:
 
@@ -326,8 +328,8 @@ small.register_buffer("mask", future(6))
 print("a bool buffer after .to(torch.float64) is", small.to(torch.float64).mask.dtype)
 
 # %% [markdown]
-# `.to(torch.float64)` converts floating-point tensors only, so a bool buffer stays bool. That is what we want: a mask has no digits to
-# lose.
+# `.to(torch.float64)` converts floating-point tensors only, so a bool buffer stays bool. That is what we want: True and False need no
+# precision.
 #
 # ### Exercise: `count_parameters` (2 points)
 #

@@ -13,8 +13,8 @@
 # # Several heads: side by side, then cut from one matrix
 #
 # Your layer from lesson 05 gives each word one row of weights, so each word receives one mixture of what came before. In this lesson you
-# run several such layers, called **heads**, next to each other. Then you build one layer that does the same with three matrices, repair
-# somebody else's, and check with numbers that both are the same function. At the end your class carries the course's model.
+# run several such layers, called **heads**, next to each other. Then you build one layer that does the same with three matrices, and
+# check with numbers that it gives the same output. You also repair somebody else's layer. At the end your class runs inside the course's model.
 #
 # **You will be able to**
 # - say what several heads can do that one wide head cannot, and show it;
@@ -34,6 +34,7 @@
 # | 6 The same numbers, twice | 10 |
 # | 7 What heads are good for | 12 |
 # | 8 What goes wrong in practice, summary | 5 |
+# | together | 100 |
 #
 # *Run the cells from top to bottom, fill in the exercises, and ask for `hint`, `why` and `progress()` when you need them.* After `.double()`
 # everything computes in float64, gradients pass, and arguments stay as they were. `b` is the number of sentences, `n` of tokens; what
@@ -134,7 +135,7 @@ for heads, runs in card()["seeds"].items():
 # that one cannot?
 #
 # Suppose each word needs **two** things: the vector of the word before it, and the vector of the one before that. One row of
-# weights can look at both, half and half. What it hands on is their average.
+# weights can look at both, half and half. What it passes on is their average.
 
 # %% jupyter={"source_hidden": true}
 # draws the figure
@@ -167,7 +168,7 @@ change = {name: (weights @ swapped - weights @ inputs)[2].abs().max().item() for
 beside(my_guess, (round(change["half and half"], 2), round(max(change["before"], change["two before"]), 2)))
 
 # %% [markdown]
-# Half and half cannot tell *Your journey* from *journey Your*. Unequal shares can, but they do not hand on both vectors either: many
+# Half and half cannot tell *Your journey* from *journey Your*. Unequal shares can, but they do not pass on both vectors either: many
 # different pairs of words have the same mixture. And a *wider* head does not help: its values have more numbers, but all of them are mixed
 # with the same row of weights.
 
@@ -181,7 +182,7 @@ wide = torch.randn(3, 12, generator=torch.Generator().manual_seed(0)).to(device)
 print(f"12 numbers from the mixture, or the mixture of 12: {(half_half @ (inputs @ wide) - (half_half @ inputs) @ wide).abs().max().item():.4f} apart")
 
 # %% [markdown]
-# One head **cannot hand on both unmixed**. Two rows of weights for each word can, and that is what several heads are for. Part 7 tries it by
+# One head **cannot pass on both unmixed**. Two rows of weights for each word can, and that is what several heads are for. Part 7 tries it by
 # training.
 #
 # ## 2 Heads side by side
@@ -576,7 +577,7 @@ def _(r):
     layer.conventions(r.normal(3, 7, 4))
 
 # %% [markdown]
-# Its second result shows two of the faults to anyone who looks. These are the checks to run on any attention weights you are given.
+# Two of the five faults show in the second result, the weights. The next cell has the checks for them. Run these checks on any attention weights that you are given.
 
 # %% tags=["raises-exception"]
 torch.manual_seed(123)
@@ -650,9 +651,9 @@ print("largest difference to the wrapper below 0.000001:", (mha(batch) - wrapper
 #
 # ## 7 What heads are good for
 #
-# First the task of part 1: hand on the word before and the one before that. Your `MultiHeadAttention` is trained on random sentences, with 1, 2 and 6
+# First the task of part 1: pass on the word before and the one before that. Your `MultiHeadAttention` is trained on random sentences, with 1, 2 and 6
 # heads. Everything is trained, and all three have equally many numbers to learn. Each word comes with its three numbers and six more that
-# say at which place it stands. The error is measured on new sentences. A layer that always answers 0 has an error of 1. The best that one row of *fixed* weights allows is 0.5.
+# give its position. The error is measured on new sentences. A layer that always answers 0 has an error of 1. The best that one row of *fixed* weights allows is 0.5.
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # demonstration: trains three layers, about three seconds
@@ -700,8 +701,8 @@ show(
 )
 
 # %% [markdown]
-# One head cannot hand on both. It gives about half of its weight to each. Its error is below 0.5, which fixed weights cannot reach: its shares change with the words, if only
-# slightly. Two heads take a place each. Nobody told them which; it could as well have come out the other way round. But more heads are not always better: after the same training,
+# One head cannot pass on both. It gives about half of its weight to each. Its error is below 0.5, which fixed weights cannot reach: its shares change with the words, if only
+# slightly. Two heads take one word each. Nothing in the loss says which head takes which. But more heads are not always better: after the same training,
 # six heads of one number each do worse than two of three.
 #
 # Now put **your** class into the course's model, with the trained weights. The baseline is your class with fresh random ones.
@@ -721,7 +722,7 @@ for name, one in {"the model as it came": four_heads, "with your layers": yours,
 # What does each head look at? Choose where the story stops. Each row is one head: 1.1 to 1.4 in the first layer, 2.1 to 2.4 in the second.
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
-# draws the figure
+# demonstration: draws the figure
 stops = {
     "… she's": "Anna has a ball . Tom has two books . he reads them upstairs . she's outside . where is Anna ? she's",
     "… he's": "Anna has a ball . Tom has two books . he reads them upstairs . she's outside . where is Tom ? he's",
@@ -801,8 +802,8 @@ for name, right in shares.items():
 # five sentences. What can several heads do that one wide head cannot, and why? Give an example with two things that a word needs.
 #
 # <!-- BEGIN MARK SCHEME -->
-# **1 point** for the reason: one head has one row of weights for each word. Whatever its width, everything it hands on is mixed with
-# that one row. Several heads have several rows, hence several mixtures at the same time: one head cannot hand on both unmixed.
+# **1 point** for the reason: one head has one row of weights for each word. Whatever its width, everything it passes on is mixed with
+# that one row. Several heads have several rows, hence several mixtures at the same time: one head cannot pass on both unmixed.
 # Half a point when it only says that heads "look at different things" without naming weights or mixtures.
 #
 # **1 point** for an example in which two things must be kept apart: the word before and the one before that, a person's thing
@@ -814,10 +815,10 @@ for name, right in shares.items():
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "heads_written", "locked": false, "points": 2, "schema_version": 3, "solution": true, "task": false}
 # <!-- BEGIN SOLUTION -->
-# For each word a head has one row of weights, and everything it hands on is mixed with that row. A wider head has longer values, but all of
-# their numbers are mixed alike, so it cannot hand on two vectors unmixed. Two heads have two rows and make two mixtures at the same time. In
-# part 7 each word needed the word before and the one before that. One head handed on a mixture of both, with an error of about a third; two
-# heads handed on each in full.
+# For each word a head has one row of weights, and everything it passes on is mixed with that row. A wider head has longer values, but all of
+# their numbers are mixed alike, so it cannot pass on two vectors unmixed. Two heads have two rows and make two mixtures at the same time. In
+# part 7 each word needed the word before and the one before that. One head passed on a mixture of both, with an error of about a third; two
+# heads passed on each in full.
 # <!-- END SOLUTION -->
 
 # %% [markdown]

@@ -34,11 +34,12 @@
 # | 5 PyTorch's way | 20 |
 # | 6 A sliding window | 10 |
 # | 7 What goes wrong in practice, summary | 5 |
+# | together | 95 |
 #
 # *Run the cells from top to bottom, fill in the exercises, and ask for `hint`, `why` and `progress()` when you need them.* As before,
 # float64 in gives float64 out, gradients pass, and arguments are left as they were.
 #
-# *Opened alone, in a hosted notebook service?* Get the file `attention_notebooks-….whl` from where you got this lesson, put
+# *Using Colab or another hosted service?* Get the file `attention_notebooks-….whl` from where you got this lesson, put
 # it beside the notebook, and run `%pip install attention_notebooks-*.whl` in a new cell above the others.
 
 # %% nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
@@ -131,7 +132,7 @@ beside(my_guess, 100_000**2 * 4 / 1e9)
 # That is for one head of one layer. The context vectors of that head, with 64 numbers a word, take 0.03 GB. Twice the text means four times
 # the matrix: memory grows with n².
 #
-# So do not make the matrix. Take a few keys at a time, use their scores, and let them go. One thing stands in the way: the softmax. Each weight
+# So do not make the matrix. Take a few keys at a time, use their scores, and forget them. One thing stands in the way: the softmax. Each weight
 # is divided by a sum over the *whole* row.
 #
 # ## 2 A softmax in blocks
@@ -619,7 +620,7 @@ print("the causal mask, within 0.00001 of the matrix:", (with_sdpa(q, k, v, futu
 # %% [markdown]
 # ### From your layer to PyTorch's
 #
-# Others will want your trained layer without your class. `nn.MultiheadAttention` holds the same numbers under other names:
+# Other people will want to use your trained layer without your class. `nn.MultiheadAttention` holds the same numbers under other names:
 #
 # ```
 # mha                                       nn.MultiheadAttention(d, heads, batch_first=True)
@@ -681,7 +682,7 @@ with torch.no_grad():
         print(f"{name}: {'the same output' if apart < 1e-4 else 'another output'}")
 
 # %% [markdown]
-# Both the function and the layer have an argument `is_causal`. The function then makes the mask itself. The layer takes it as a promise about a mask that it gets as well.
+# Both the function and the layer have an argument `is_causal`. The function then makes the mask itself. The layer treats it as a promise and still asks for the mask.
 
 # %% tags=["raises-exception"]
 apart = (scaled_dot_product_attention(q, k, v, is_causal=True) - right).abs().max().item()
@@ -830,7 +831,7 @@ show(
 # ## 7 What goes wrong in practice
 #
 # **The fast function is called with a shape that it is slow for.** PyTorch chooses between several ways of computing the same thing. On a CPU the
-# tiled one wants four dimensions, `(b, heads, n, d)`. With two it makes the matrix, without a word.
+# tiled one wants four dimensions, `(b, heads, n, d)`. With two it makes the matrix, without a warning.
 
 # %% tags=["nbval-ignore-output", "unsteady-output"]
 # demonstration: measures memory

@@ -35,10 +35,11 @@
 # | 6 Heads that share | 15 |
 # | 7 What goes wrong in practice | 5 |
 # | 8 What you have built, and where to go on | 5 |
+# | together | 95 |
 #
 # *Run the cells from top to bottom, fill in the exercises, and ask for `hint`, `why` and `progress()` when you need them.*
 #
-# *Opened alone, in a hosted notebook service?* Get the file `attention_notebooks-….whl` from where you got this lesson, put
+# *Using Colab or another hosted service?* Get the file `attention_notebooks-….whl` from where you got this lesson, put
 # it beside the notebook, and run `%pip install attention_notebooks-*.whl` in a new cell above the others.
 
 # %% nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
@@ -315,7 +316,7 @@ def mask_chart(cached, new):
             whole.add_patch(plt.Rectangle((j, i), 0.94, 0.94, color=colours["hidden" if j > i else "visible"]))
             part.add_patch(plt.Rectangle((j, i), 0.94, 0.94, color=colours[kind]))
     for axes, title in ((whole, "the whole mask"), (part, f"rows {cached} to {total - 1}, the first {total} columns")):
-        axes.set(xlim=(-0.1, n), ylim=(n, -0.1), aspect="equal", title=title, xlabel="place of the key", ylabel="place of the query")
+        axes.set(xlim=(-0.1, n), ylim=(n, -0.1), aspect="equal", title=title, xlabel="position of the key", ylabel="position of the query")
         axes.set_xticks([i + 0.47 for i in range(n)], range(n))
         axes.set_yticks([i + 0.47 for i in range(n)], range(n))
         axes.spines[:].set_visible(False)
@@ -413,8 +414,8 @@ def _(r):
     layer.conventions(r.normal(3, 7, 4))
 
 # %% [markdown]
-# Here are the six words through your layer, with the weights of seed 123, and an `out_proj` that changes nothing. All at once they must give the table of lesson 06. So must
-# one word at a time, and any chunks.
+# Here are the six words through your layer, with the weights of seed 123, and an `out_proj` that changes nothing. All at once they must give the table of lesson 06. Fed
+# one at a time, or in chunks, they must give it too.
 
 # %% tags=["raises-exception"]
 torch.manual_seed(123)
@@ -437,7 +438,7 @@ table(at_once[0], rows=tokens, columns=["head 0: 0", "head 0: 1", "head 1: 0", "
 #
 # Now put your layer into the trained model, with the trained numbers, and give each of the two layers a cache of its own. The beginning goes in as
 # one chunk (called **prefill**), and then each word goes in alone (**decode**). One thing outside attention needs care: a word that comes
-# in alone must still get the vector of its own place in the text.
+# in alone must still get the vector of its own position in the text.
 
 # %% tags=["raises-exception"]
 yours = course_model()
@@ -448,7 +449,7 @@ for block in yours.blocks:
 
 
 def scores_of(model, new, caches, start):
-    """Scores (b, n, v) of new tokens (b, n), the first of which stands at place `start`."""
+    """Scores (b, n, v) of new tokens (b, n), the first of which is at position `start`."""
     places = model.position_embedding.weight[start : start + new.shape[1]]
     x = model.token_embedding(new) + places  # (b, n, d)
     for block, cache in zip(model.blocks, caches):
@@ -582,7 +583,7 @@ for name, (layers, kv_heads, head_dim, longest, billions) in configurations.item
 # The last column says what memory alone allows, beside the weights, not whether the model understands such a text. Mistral's 4096 is the
 # **window** of lesson 08: a layer looks back no further, so its cache never has to hold more.
 #
-# Compare the two in the middle. Llama 2 7B and Llama 3 8B have the same number of layers, and heads of the same size, yet a token of Llama 2 takes
+# Compare Llama 2 7B and Llama 3 8B. They have the same number of layers, and heads of the same size, yet a token of Llama 2 takes
 # four times the memory. And all of this is for *one* text. A server that answers ten people at once keeps ten caches. Move the sliders. (Up to its
 # window Mistral 7B needs just as much as Llama 3 8B, so one line covers the other.)
 
@@ -706,6 +707,7 @@ explore(who_reads, alt="Query heads above, key-value heads below, a line where o
 # shared matrices from random numbers instead of the mean.
 
 # %% tags=["raises-exception"]
+# demonstration: the trained model with fewer key-value heads
 class SharedHeads(nn.Module):
     """The attention of the course's model with g key-value heads, each the mean of the heads that share it."""
 
@@ -764,7 +766,7 @@ for name, one in {"2, from the mean": shared(2), "2, from random numbers": share
 # %% tags=["raises-exception"]
 @torch.no_grad()
 def write_wrongly(caches, place, steps=14):
-    """Go on with the beginning; `place` says at which place a new word is thought to stand."""
+    """Go on with the beginning; `place` gives the position that a new word is taken to have."""
     words, new = [], list(beginning)
     for _ in range(steps):
         scores = scores_of(yours, torch.tensor([encode(new)]), caches, place(caches[0].length))[0, -1]
@@ -784,10 +786,10 @@ write_wrongly(fresh, lambda length: length, steps=20)
 print("cache not emptied: ", write_wrongly(fresh, lambda length: length))
 
 # %% [markdown]
-# - **The place starts again at 0.** A new word comes in alone, and the code that adds the places takes it for the first one.
+# - **The position starts again at 0.** A new word comes in alone, and the code that adds the position vectors takes it for the first one.
 # - **The cache of the last text is still there.** No error, but the new story is read as the continuation of the old one. Hence `reset()`.
-# - **The text is longer than the context.** Lesson 07's `generate` drops the oldest words then, and reads the rest from place 0. With a
-#   cache that does not work: each word that stays has moved to another place, so its key is another one.
+# - **The text is longer than the context.** Lesson 07's `generate` drops the oldest words then, and reads the rest from position 0. With a
+#   cache that does not work: each word that stays has moved to another position, so its key is another one.
 
 # %%
 whole, cropped = keys_of(model, story)[:, 1:], keys_of(model, story[1:])
@@ -795,7 +797,7 @@ for number, (one, other) in enumerate(zip(whole, cropped), start=1):
     print(f"layer {number}: keys change by {(one - other).norm() / one.norm():.0%} of their size when the first word is dropped")
 
 # %% [markdown]
-# So this cache refuses what does not fit. Models with *relative* places (RoPE, below) can drop old tokens. Mistral's window does.
+# So this cache refuses what does not fit. Models with *relative* positions (RoPE, below) can drop old tokens. Mistral's window does.
 #
 # ## 8 What you have built
 #
@@ -869,7 +871,7 @@ show(
 # Your layer and your cache computed the prediction at the top. What separates this model from the large ones is mostly size, data, training on tasks and
 # conversations, and a few parts that you can now read about on your own. **Where to go on:**
 #
-# - **Places that turn** (RoPE): queries and keys are rotated by their place, so that a score depends on the distance. Write it as two functions on
+# - **Rotary positions** (RoPE): queries and keys are rotated by an angle that grows with their position, so that a score depends on the distance. Write it as two functions on
 #   `(b, h, n, d)`. Where in your cached layer do they go: before `append`, or after?
 # - **Tokens from text**: byte-pair encoding, which builds tokens from letters that often occur together.
 # - **A larger model, other text**: your TinyGPT with six layers, a million parameters, and a book. Compare the loss with a baseline that you can compute,
