@@ -222,7 +222,7 @@ ATTACKS: dict[str, tuple[str, str]] = {
         "def swapped(r):\n"
         "    (known,) = unpack_recordings(PRACTICE[r.exercise])\n"
         "    return packed(replace(r, lines=tuple(replace(l, cases=tuple(\n"
-        "        replace(c, after=c.before, outcome=Outcome() if 'root' in l.kind else d.outcome) for c, d in zip(l.cases, k.cases)))\n"
+        "        replace(c, outcome=Outcome() if 'root' in l.kind else d.outcome) for c, d in zip(l.cases, k.cases)))\n"
         "        for l, k in zip(r.lines, known.lines))))\nforge(swapped)",
         "counts only beside a right line that computes something",
     ),
@@ -264,9 +264,9 @@ ATTACKS: dict[str, tuple[str, str]] = {
     ),
     "names_the_references_figures": (
         "from autograde.notebook.figures import canvas\nfrom autograde.rubric.recording import FIGURE_MIME\n"
-        "for key in [*canvas._drawn_already, 'x' * 64]:\n"
-        "    display({FIGURE_MIME: key, 'text/plain': 'mine'}, raw=True)\n"
-        "canvas.name_only([''])",
+        "for name in [*(each.name for each in canvas._drawn_already), 'x' * 64]:\n"
+        "    display({FIGURE_MIME: name, 'text/plain': 'mine'}, raw=True)\n"
+        "canvas.name_only([('', ())])",
         "Not written yet",
     ),
     # reaching for what is not theirs

@@ -3,7 +3,7 @@
 import random
 
 from autograde.course import Lesson
-from autograde.lms.classdata import SCORED, WAITING, Answer, ClassData, Submission
+from autograde.report.classdata import SCORED, WAITING, Answer, ClassData, Submission
 from autograde.rubric.judge import Failure, LineVerdict, Verdict
 from autograde.rubric.misconceptions import Belief
 

@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+from nbformat import NotebookNode
 from nbgrader.api import Base, Gradebook
+from once import made
 from sqlalchemy import text
 
 from autograde.authoring.build import adopt
-from autograde.course import Lesson, lessons
+from autograde.course import Lesson, grade_id, lessons
 from autograde.grading.batch import How, grade_class
 from autograde.grading.submission import Done
 from autograde.sandbox.wall import missing
@@ -36,9 +38,13 @@ def copy_course(root: Path) -> None:
 
 def make_course(root: Path, students: tuple[str, ...], name: str = LESSON) -> Lesson:
     """This course, one lesson of it known to the gradebook, and a class that has handed it in."""
-    copy_course(root)
+
+    def make(root: Path) -> None:
+        copy_course(root)
+        adopt(lessons(root)[name])
+
+    shutil.copytree(made(f"course-{name}", make), root, dirs_exist_ok=True)
     lesson = lessons(root)[name]
-    adopt(lesson)
     for student in students:
         hand_in(lesson, student)
     return lesson
@@ -58,6 +64,12 @@ def hand_in(lesson: Lesson, student: str, *, code: str = "") -> Path:
     nb.cells.append(nbformat.v4.new_code_cell(code or f"print('this is {student}')"))
     nbformat.write(nb, path)
     return path
+
+
+def without_demonstrations(nb: NotebookNode) -> NotebookNode:
+    """Leave out the code that only shows something; it takes most of a notebook's time."""
+    nb.cells = [cell for cell in nb.cells if cell.cell_type != "code" or grade_id(cell)]
+    return nb
 
 
 def forget(root: Path, *, results: bool = False, keep: str = "") -> None:

@@ -3,21 +3,24 @@
 import shutil
 import subprocess
 import sys
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import chdir
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
+import once
 import pytest
 import torch
 from click.testing import CliRunner, Result
 from IPython.core.interactiveshell import InteractiveShell
+from nbgrader import api
 from traitlets.config import Config
 
-from autograde.authoring.build import build
-from autograde.authoring.new import new
 from autograde.cli import main
 from autograde.course import CURRICULUM, Lesson, lessons
+from autograde.notebook.demonstrations import bound_names, is_demonstration, needed_names
 from autograde.rubric import session
 from autograde.rubric.key import Key, Mistake
 from autograde.rubric.kinds import KINDS
@@ -31,6 +34,7 @@ from autograde.rubric.recording import (
 )
 
 HERE = Path(__file__).resolve().parent.parent
+NEW = "07_my_lesson"
 
 Rubric = Callable[[Callable[..., object]], None]
 """A rubric cell as a function: it opens `rubric("it")` and tries an answer."""
@@ -43,22 +47,63 @@ def run(folder: Path, *arguments: str) -> Result:
 
 
 LONGEST = (
-    "browser/test_hub", "browser/test_story", "tests/test_class", "tests/test_attacks",
-    "tests/test_running", "browser/test_authoring", "tests/test_versions", "browser/test_lessons",
-    "tests/test_wall",
-    "browser/test_formgrader", "tests/test_opened_alone", "tests/test_build", "tests/test_lesson",
-    "tests/test_by_name", "tests/test_written", "browser/test_markup", "browser/test_marks",
+    "browser/test_hub", "browser/test_story", "tests/test_attacks", "tests/test_lesson",
+    "07_tiny_gpt/tiny_gpt", "tests/test_class", "tests/test_running", "browser/test_authoring",
+    "browser/test_formgrader", "tests/test_wall", "browser/test_lessons", "browser/test_marking",
+    "browser/test_accessibility", "04_dropout/dropout", "tests/test_versions", "tests/test_build",
+    "tests/test_written", "tests/test_by_name", "tests/test_tools", "tests/test_site",
+    "01_self_attention/self_attention", "09_kv_cache/kv_cache", "08_fast_attention/fast_attention",
+    "06_multi_head/multi_head", "02_causal_mask/causal_mask", "03_inf_mask/inf_mask",
+    "05_causal_attention/causal_attention", "browser/test_markup", "browser/test_marks",
+    "tests/test_wheel", "tests/test_opened_alone", "tests/test_elsewhere",
 )  # fmt: skip
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Put the longest files first: one begun last would keep a worker busy beside an idle one."""
 
     def place(item: pytest.Item) -> int:
         file = f"{item.path.parent.name}/{item.path.stem}"
         return LONGEST.index(file) if file in LONGEST else len(LONGEST)
 
-    items.sort(key=place)
+    idle = idle_demonstrations(items)
+    config.hook.pytest_deselected(items=idle)
+    items[:] = sorted((item for item in items if item not in idle), key=place)
+
+
+MAY_SHOW_ANYTHING = {"raises-exception", "nbval-ignore-output"}
+
+
+def idle_demonstrations(items: list[pytest.Item]) -> list[pytest.Item]:
+    """Demonstrations that nbval would run for minutes without a look at what comes of them.
+
+    `autograde build --check` runs them and refuses errors.
+    """
+    found: list[pytest.Item] = []
+    needed: dict[Path, set[str]] = defaultdict(set)  # by what runs later in a notebook
+    for item in reversed(items):
+        cell = getattr(item, "cell", None)
+        if cell is None:
+            continue
+        if (
+            is_demonstration(cell.source)
+            and set(cell.metadata.get("tags", [])) >= MAY_SHOW_ANYTHING
+            and not bound_names(cell.source) & needed[item.path]
+        ):
+            found.append(item)
+        else:
+            needed[item.path] |= needed_names(cell.source)
+    return found
+
+
+# nbgrader asks the program `alembic` for each gradebook that it makes, which takes two seconds.
+api.get_alembic_version = cache(api.get_alembic_version)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _one_folder_for_all_workers(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> None:
+    own = tmp_path_factory.getbasetemp()
+    once.shared_folder = own if worker_id == "master" else own.parent
 
 
 @pytest.fixture(scope="session")
@@ -76,15 +121,21 @@ def course(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def new_lesson(tmp_path_factory: pytest.TempPathFactory) -> Lesson:
+def new_lesson() -> Lesson:
     """The only lesson of a course, as `autograde new` writes it, built."""
-    root = tmp_path_factory.mktemp("new")
+    root = once.made("new", make_new_lesson)
+    return lessons(root)[NEW]
+
+
+def make_new_lesson(root: Path) -> None:
     (root / "source").mkdir()
     (root / CURRICULUM).touch()
     shutil.copy(HERE / "nbgrader_config.py", root)
-    lesson = new(root, "07_my_lesson")
-    build(lesson)  # so that the copies have a gradebook, which takes longest to make
-    return lesson
+    result = run(root, "new", NEW)
+    assert result.exit_code == 0, result.output
+    assert f"Next: autograde build {NEW}" in result.output
+    result = run(root, "build", NEW)  # with the gradebook, which takes longest to make
+    assert result.exit_code == 0, result.output
 
 
 @pytest.fixture
@@ -95,19 +146,24 @@ def mine(new_lesson: Lesson, tmp_path: Path) -> Lesson:
 
 
 @pytest.fixture(scope="session")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def site() -> Path:
     """The lessons' site, as `make site` makes it."""
-    target = tmp_path_factory.mktemp("site") / "site"
-    subprocess.run([sys.executable, "-m", "autograde.authoring.site", target], cwd=HERE, check=True)
-    return target
+    return once.made("site", make_site) / "site"
+
+
+def make_site(folder: Path) -> None:
+    command = [sys.executable, "-m", "autograde.authoring.site", folder / "site"]
+    subprocess.run(command, cwd=HERE, check=True)
 
 
 @pytest.fixture(scope="session")
 def small_class(tmp_path_factory: pytest.TempPathFactory) -> Lesson:
     """Lesson 02 with a few students, graded once; who changes something takes a copy."""
-    from small_class import make_small_class
+    from small_class import LESSON, make_small_class
 
-    return make_small_class(tmp_path_factory.mktemp("small"))
+    root = tmp_path_factory.mktemp("small") / "course"  # reports are written into it
+    shutil.copytree(once.made("small", make_small_class), root)
+    return lessons(root)[LESSON]
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from pathlib import Path
 import nbformat
 import pytest
 from attacks import ATTACKS
-from classes import make_course
+from classes import make_course, without_demonstrations
 from conftest import HERE
 from nbformat import NotebookNode
 from nbgrader.api import Gradebook
@@ -48,7 +48,6 @@ FILES = {
 class Graded:
     root: Path
     scores: dict[str, float]
-    output: str
     marker: Path
     connections: int
 
@@ -65,8 +64,8 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> Graded:
         hand_in(lesson, places)
         path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
         result = subprocess.run(
-            ["autograde", "grade", LESSON], cwd=root, capture_output=True, text=True, check=False,
-            env={**os.environ, "PATH": path, "COLUMNS": "200"},
+            [sys.executable, HERE / "tests" / "impatient.py", "grade", LESSON],
+            cwd=root, capture_output=True, text=True, check=False, env={**os.environ, "PATH": path},
         )  # fmt: skip
         connections = 0
         try:
@@ -78,12 +77,12 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> Graded:
     with Gradebook(f"sqlite:///{root}/gradebook.db", "attention") as gradebook:
         found = gradebook.assignment_submissions(LESSON)
         scores = {submission.student.id: submission.score for submission in found}
-    return Graded(root, scores, result.stdout, marker, connections)
+    return Graded(root, scores, marker, connections)
 
 
 def hand_in(lesson: Lesson, places: dict[str, str]) -> None:
     """Write every attack's submission, the strange files, and three honest ones."""
-    right = fill(lesson, reference_answers(lesson))
+    right = without_demonstrations(fill(lesson, reference_answers(lesson)))
     for student in HONEST:
         nbformat.write(right, _place(lesson, student))
     honest = seed_of(course_secret(lesson.root), LESSON, right, {})

@@ -6,11 +6,13 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import jupytext
 import nbformat
 import pytest
+from classes import copy_course
 from click.testing import CliRunner
 from conftest import HERE
 from nbformat import NotebookNode
@@ -18,7 +20,7 @@ from nbgrader.api import Gradebook
 
 from autograde.authoring import build as building
 from autograde.authoring import lint, marks, program
-from autograde.authoring.build_steps import UNSTEADY, RunReference, identify
+from autograde.authoring.build_steps import UNSTEADY, Identify, RunReference, identify
 from autograde.authoring.expected import practice_keys
 from autograde.authoring.release import ENVIRONMENT, PACKAGE, release
 from autograde.authoring.sources import source_notebook, sync
@@ -62,9 +64,17 @@ def test_nbgrader_generates_the_same_bytes(mine: Lesson) -> None:
         assert gradebook.find_assignment(mine.name).max_score == mine.points
 
 
+@pytest.fixture(scope="module")
+def committed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of this course to look at; its notebooks are made from the texts once."""
+    root = tmp_path_factory.mktemp("committed")
+    copy_course(root)
+    return root
+
+
 @pytest.mark.parametrize("name", lessons(HERE))
 def test_what_is_committed_is_up_to_date(
-    name: str, course: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, committed: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Apart from what cells print: nbval runs each solution and compares that."""
     without_bytes = building._without_bytes
@@ -74,7 +84,7 @@ def test_what_is_committed_is_up_to_date(
 
     monkeypatch.setattr(building, "_without_bytes", as_text)
     monkeypatch.setattr(RunReference, "preprocess", lambda self, nb, about: (identify(nb), about))
-    assert building.out_of_date(lessons(course)[name]) == []
+    assert building.out_of_date(lessons(committed)[name]) == []
 
 
 def test_check_notices_what_is_out_of_date(mine: Lesson, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,6 +117,24 @@ def test_a_failed_build_changes_nothing(course: Path) -> None:
         building.build(lesson)
     assert files(course / "notebooks") == before
     assert not list(course.glob(".build-*"))
+
+
+def test_the_reason_of_nbgraders_failure_is_told(
+    course: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lesson = lessons(course)[LESSON]
+    with pytest.raises(CourseError, match=r"nbgrader failed: No notebooks were .*99_none"):
+        building.generate(replace(lesson, name="99_none"), tmp_path / "made")
+
+    def fail(*_: object) -> None:
+        raise RuntimeError("some\nodd thing")
+
+    monkeypatch.setattr(Identify, "preprocess", fail)
+    with pytest.raises(
+        CourseError, match=r"nbgrader failed: odd thing \(all of it: .*nbgrader.log"
+    ):
+        building.generate(lesson, tmp_path / "made")
+    assert "RuntimeError: some" in (course / ".autograde" / "nbgrader.log").read_text()
 
 
 def test_jupyter_can_edit_the_text(lesson: Lesson, tmp_path: Path) -> None:

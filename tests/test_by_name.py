@@ -41,8 +41,16 @@ def execute(notebook: Path) -> str:
     return str(output.text)
 
 
-def test_nbconvert_and_its_client_start_it(notebook: Path) -> None:
+def test_nbconvert_and_nbval_start_it(notebook: Path) -> None:
     assert execute(notebook) == "student ['notebook.ipynb']\n"
+    nb = nbformat.read(notebook, as_version=4)
+    wrong = nbformat.from_dict({**nb.cells[0], "id": "wrong"})
+    wrong.outputs[0].text = "teacher ['notebook.ipynb']\n"
+    nb.cells.append(wrong)
+    nbformat.write(nb, notebook)
+    pytest_of_it = ("-p", "no:cacheprovider", "-c", "/dev/null", "--rootdir", str(notebook.parent))
+    nbval = ("--nbval", f"--nbval-kernel-name={NAME}", str(notebook))
+    assert "1 failed, 1 passed" in python("pytest", *pytest_of_it, *nbval).stdout
 
 
 def test_of_a_course_it_gets_nothing(notebook: Path) -> None:
@@ -65,13 +73,3 @@ def test_papermill_starts_it(notebook: Path) -> None:
     assert result.returncode == 0, result.stderr
     (output,) = nbformat.read(executed, as_version=4).cells[0].outputs
     assert output.text == "student ['executed.ipynb', 'notebook.ipynb']\n"
-
-
-def test_nbval_starts_it(notebook: Path) -> None:
-    execute(notebook)
-    pytest_of_it = ("-p", "no:cacheprovider", "-c", "/dev/null", "--rootdir", str(notebook.parent))
-    nbval = ("--nbval", f"--nbval-kernel-name={NAME}", str(notebook))
-    result = python("pytest", *pytest_of_it, *nbval)
-    assert "1 passed" in result.stdout, result.stdout
-    notebook.write_text(notebook.read_text().replace("student [", "teacher ["))
-    assert "1 failed" in python("pytest", *pytest_of_it, *nbval).stdout

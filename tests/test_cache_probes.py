@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 import pytest
 import torch
-from test_probes import failing
+from test_probes import failing, sentences
 from torch import Tensor, nn
 
 
@@ -103,3 +103,41 @@ def test_each_mistake_fails_its_lines(
 ) -> None:
     answer = type(right.__name__, (right,), {"mistake": mistake})
     assert failing(lines, right, answer) == failed
+
+
+class Early(Box):
+    """Refuses what would just fit."""
+
+    def append(self, k: Tensor, v: Tensor) -> tuple[Tensor, ...]:
+        if self.length + k.shape[2] == self.max_length:
+            raise ValueError("full")
+        return super().append(k, v)
+
+
+class Method(Box):
+    """Its length has to be called."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, (lambda: value) if name == "length" else value)
+
+    def append(self, k: Tensor, v: Tensor) -> tuple[Tensor, ...]:
+        self.kept.append((k, v))
+        return k, v
+
+
+SAID = {
+    "a tuple too early": (Early, "3 2", "append 3, append 2`, what step 2 gives is 'refused', "),
+    "kept too much": (
+        type("Late", (Box,), {"mistake": "late"}),
+        "3 3 reset 2",
+        "append 3, append 3, reset, append 2`, length after step 2 is 6, expected 3.",
+    ),
+    "a method": (Method, "3", "length is a method, expected an attribute or a property."),
+}
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_a_wrong_step_is_said_in_words(name: str) -> None:
+    answer, plan, said = SAID[name]
+    found = sentences(lambda r, cache: r.appends("it", cache, 5, plan), Box, answer)
+    assert said in found["it"]

@@ -1,32 +1,15 @@
-"""Collecting: archives as Canvas, Moodle and Gradescope make them, bad ones, and the exchange."""
+"""Collecting from archives as Canvas, Moodle and Gradescope make them."""
 
-import io
-import os
 import shutil
-import stat
-import zipfile
-from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path, PurePath
 
 import pytest
 from downloads import zip_collect, zipped
 from nbgrader.api import Gradebook
-from nbgrader.auth import Authenticator
-from nbgrader.coursedir import CourseDirectory
-from nbgrader.exchange import ExchangeFactory
-from nbgrader.exchange.default import (
-    Exchange,
-    ExchangeCollect,
-    ExchangeFetchAssignment,
-    ExchangeReleaseAssignment,
-    ExchangeSubmit,
-)
 from small_class import LESSON, NOTEBOOK, make_course
 
 from autograde.course import Lesson
-from autograde.course_config import course_config
-from autograde.lms.archives import BadArchive, Limits, check, unpack
 from autograde.lms.collect import Found, read_metadata, read_worksheet, recognise
 
 NOTEBOOK_FILE = f"{NOTEBOOK}.ipynb"
@@ -135,101 +118,6 @@ def test_moodles_worksheet_says_when(tmp_path: Path) -> None:
     )
 
 
-def link() -> bytes:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        info = zipfile.ZipInfo("doejane_1_2_x.ipynb")
-        info.create_system, info.external_attr = 3, (stat.S_IFLNK | 0o777) << 16
-        archive.writestr(info, "/etc/passwd")
-    return buffer.getvalue()
-
-
-def encrypted() -> bytes:
-    data = bytearray(zipped({"x": "1"}))
-    data[6] |= 1  # the local header's flag, and the central directory's
-    data[data.index(b"PK\x01\x02") + 8] |= 1
-    return bytes(data)
-
-
-def twice() -> bytes:
-    data = zipped({"x.ipynb": "1", "y.ipynb": "2"})
-    return data.replace(b"y.ipynb", b"X.ipynb")
-
-
-def corrupt() -> bytes:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
-        archive.writestr("x", "some text")
-    return buffer.getvalue().replace(b"some text", b"same text")
-
-
-BAD: dict[str, tuple[Callable[[], bytes], str]] = {
-    "traversal": (lambda: zipped({"a/../../x": "1"}), "'a/../../x' leads out of the folder"),
-    "traversal the other way": (lambda: zipped({"..\\x": "1"}), "leads out of the folder"),
-    "absolute": (lambda: zipped({"/etc/x": "1"}), "'/etc/x' is an absolute path"),
-    "drive": (lambda: zipped({"C:\\x": "1"}), "is an absolute path"),
-    "link": (link, "is a link"),
-    "encrypted": (encrypted, "is encrypted"),
-    "one name twice": (twice, "is in it twice"),
-    "many files": (lambda: zipped({str(i): "" for i in range(60)}), "it holds 60 files"),
-    "no archive": (lambda: b"<html>log in first</html>", "it cannot be read"),
-    "cut short": (lambda: zipped({"x": "1" * 999})[:-30], "it cannot be read"),
-    "corrupt": (corrupt, "it cannot be read"),
-    "long name": (lambda: zipped({"x" * 300: "1"}), "is no name for a file"),
-    "bomb": (lambda: zipped({str(i): bytes(40_000_000) for i in range(3)}), "a zip bomb"),
-    "too much": (lambda: zipped({str(i): os.urandom(500_000) for i in range(3)}), "1500000 bytes"),
-}
-
-
-@pytest.mark.parametrize("kind", BAD)
-def test_a_bad_archive_is_refused_with_the_reason(kind: str, tmp_path: Path) -> None:
-    make, reason = BAD[kind]
-    archive = tmp_path / "download.zip"
-    archive.write_bytes(make())
-    most = 1_000_000 if kind == "too much" else Limits.bytes
-    with pytest.raises(BadArchive) as refused:
-        unpack(archive, tmp_path / "out", Limits(files=50, bytes=most))
-    assert reason in str(refused.value)
-    assert sorted(path.name for path in tmp_path.rglob("*")) == ["download.zip"]
-
-
-def test_one_students_bad_file_is_left_in_and_the_rest_comes_out(tmp_path: Path) -> None:
-    archive = tmp_path / "download.zip"
-    archive.write_bytes(zipped({
-        "good_1_2_a.ipynb": "{}",
-        "huge_2_3_a.ipynb": b"x" * 2000,
-        "inner_3_4_hw.zip": zipped({"hw/a.ipynb": "{}", "hw/again.zip": zipped({"b": "1"})}),
-        "wild_4_5_hw.zip": zipped({"../../x": "1"}),
-    }))  # fmt: skip
-    done = unpack(archive, tmp_path / "out", Limits(file_bytes=1000))
-    found = {path.relative_to(tmp_path / "out").as_posix() for path in done.files}
-    assert found == {
-        "good_1_2_a.ipynb", "inner_3_4_hw.zip", "inner_3_4_hw.zip.d/hw/a.ipynb",
-        "inner_3_4_hw.zip.d/hw/again.zip", "wild_4_5_hw.zip",
-    }  # fmt: skip
-    assert [left.split("'")[1] for left in done.left] == ["huge_2_3_a.ipynb", "wild_4_5_hw.zip"]
-
-
-def test_a_size_that_lies_gives_no_more_than_it_says(tmp_path: Path) -> None:
-    data = bytearray(zipped({"x": bytes(5_000_000)}))
-    place = data.index(b"PK\x01\x02") + 24
-    data[place : place + 4] = (10).to_bytes(4, "little")
-    archive = tmp_path / "download.zip"
-    archive.write_bytes(data)
-    with pytest.raises(BadArchive, match="cannot be read"):
-        unpack(archive, tmp_path / "out", Limits())
-    assert not (tmp_path / "out").exists()
-
-
-def test_nothing_is_too_much_for_an_ordinary_class() -> None:
-    members = []
-    for number in range(2000):
-        info = zipfile.ZipInfo(f"student{number}_{number}_1_{NOTEBOOK_FILE}")
-        info.file_size = 1_500_000
-        members.append(info)
-    check(members, 200_000_000, Limits())
-
-
 @pytest.fixture(scope="module")
 def course(tmp_path_factory: pytest.TempPathFactory) -> Lesson:
     lesson = make_course(tmp_path_factory.mktemp("collect"))
@@ -327,73 +215,3 @@ def test_an_id_that_is_no_folders_name_is_left_out(course: Lesson, archives: Pat
     )
     zip_collect(course)
     assert not (course.root / "submitted").exists()
-
-
-def test_nbgraders_exchange_works_on_this_course(
-    course: Lesson, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    shutil.rmtree(course.root / "submitted", ignore_errors=True)
-    home = tmp_path / "student"
-    home.mkdir()
-    config = course_config(course.root)
-    config.CourseDirectory.assignment_id = LESSON
-    config.Exchange.root = str(tmp_path / "exchange")
-    config.Exchange.cache = str(tmp_path / "cache")
-    (tmp_path / "exchange").mkdir(mode=0o777)
-
-    def run(step: type[Exchange], folder: Path) -> None:
-        monkeypatch.chdir(folder)
-        step(coursedir=CourseDirectory(config=config), authenticator=Authenticator(config=config),
-             config=config).start()  # fmt: skip
-
-    run(ExchangeReleaseAssignment, course.root)
-    run(ExchangeFetchAssignment, home)
-    given = {path.name for path in (home / LESSON).iterdir()}
-    assert given == {path.name for path in course.released_notebook.parent.iterdir()}
-    assert not [name for name in given if name.endswith((".py", ".toml"))]
-    (home / LESSON / NOTEBOOK_FILE).write_text('{"answered": true}')
-    run(ExchangeSubmit, home)
-    run(ExchangeCollect, course.root)
-    (collected,) = (course.root / "submitted").glob(f"*/{LESSON}/{NOTEBOOK_FILE}")
-    assert collected.read_text() == '{"answered": true}'
-    assert (collected.parent / "timestamp.txt").is_file()
-
-
-def a_link(folder: Path, secret: Path) -> None:
-    (folder / NOTEBOOK_FILE).symlink_to(secret)
-
-
-def a_folder_behind_a_link(folder: Path, secret: Path) -> None:
-    (folder / "more").symlink_to(secret.parent)
-
-
-def a_link_for_a_folder(folder: Path, secret: Path) -> None:
-    folder.rmdir()
-    folder.symlink_to(secret.parent)
-
-
-def a_pipe(folder: Path, secret: Path) -> None:
-    os.mkfifo(folder / NOTEBOOK_FILE)
-
-
-@pytest.mark.parametrize("place", [a_link, a_folder_behind_a_link, a_link_for_a_folder, a_pipe])
-def test_only_plain_files_are_collected(
-    course: Lesson, tmp_path: Path, place: Callable[[Path, Path], None]
-) -> None:
-    shutil.rmtree(course.root / "submitted", ignore_errors=True)
-    inbound = tmp_path / "exchange" / "attention" / "inbound"
-    made = {}
-    for student in ("ann", "bea", "cid"):
-        made[student] = inbound / f"{student}+{LESSON}+2026-03-01 12:00:00.000000 UTC+x"
-        made[student].mkdir(parents=True)
-    for student in ("ann", "cid"):
-        (made[student] / NOTEBOOK_FILE).write_text("{}")
-    place(made["bea"], course.solution_notebook)
-    config = course_config(course.root)
-    config.CourseDirectory.assignment_id = LESSON
-    config.Exchange.root = str(tmp_path / "exchange")
-    coursedir, login = CourseDirectory(config=config), Authenticator(config=config)
-    factory = ExchangeFactory(config=config)
-    factory.Collect(coursedir=coursedir, authenticator=login, config=config).start()
-    collected = {path.parent.name for path in (course.root / "submitted").glob(f"*/{LESSON}")}
-    assert collected == {"ann", "cid"}

@@ -1,9 +1,11 @@
-"""The trained model that comes with the course does what its card says."""
+"""The trained model that comes with the course does what its card and the lessons say."""
 
+import re
 from pathlib import Path
 
 import pytest
 import torch
+from conftest import HERE
 
 import autograde.notebook
 from autograde.authoring.train_model import page
@@ -75,6 +77,44 @@ def test_the_random_starts_are_as_the_lessons_say() -> None:
     assert all(min(run["who"], run["what"], run["alive"]) > 0.99 for run in seeds["heads_4"])
     assert all(run["excess"] < 0.02 for run in CARD["seeds"]["heads_4"])
     assert where["heads_1"] == [0.39, 0.74, 0.99]
+
+
+def text_of(lesson: str) -> str:
+    """Return a lesson's source in one line, without the marks of Markdown cells."""
+    (source,) = (HERE / "source" / lesson).glob("*.py")
+    return " ".join(line.removeprefix("# ") for line in source.read_text("utf-8").splitlines())
+
+
+def test_numbers_in_the_text_of_lessons_are_those_of_the_card() -> None:
+    card = CARD["models"]["heads_4"]
+    assert (
+        f"has a loss of {card['loss']:.3f} on new ones, where {CARD['floor']:.3f} is the lowest"
+    ) in text_of("04_dropout")
+    looks = {whose: card["jobs"]["she: own thing"][whose][1][1] for whose in ("own", "other")}
+    assert "head 2.2 looks at the *hat*" in text_of("03_inf_mask")
+    assert (
+        f"Over {CARD['looked_at']} stories this head gives {looks['own']:.2f} of its weight to the "
+        f"person's own thing and {looks['other']:.2f} to the other's"
+    ) in text_of("03_inf_mask")
+    recipe = f"{CARD['training']['n']:,} stories and {CARD['steps']:,} steps"
+    assert recipe in text_of("07_tiny_gpt")
+
+
+@pytest.mark.parametrize(("row", "num_heads"), [("four heads", 4), ("one head", 1)])
+def test_the_table_in_lesson_07_fits_the_card(row: str, num_heads: int) -> None:
+    """The table has three random starts, measured on 500 stories; the card's are 1,500."""
+    (found,) = re.findall(rf"\| {row} \| (.+?) \| (.+?) \| (.+?) \|", text_of("07_tiny_gpt"))
+    losses, right, where = ([float(n.strip(" %")) for n in column.split("/")] for column in found)
+    runs = CARD["seeds"][f"heads_{num_heads}"][:3]
+    assert losses == pytest.approx([CARD["floor"] + run["excess"] for run in runs], abs=0.008)
+    assert right == pytest.approx([100 * run["answers"]["all"] for run in runs], abs=3)
+    assert where == pytest.approx([100 * run["answers"]["where"] for run in runs], abs=3)
+    shipped, told = CARD["shipped"][f"heads_{num_heads}"], stories(500, seed=99)
+    model = course_model(num_heads)
+    assert losses[shipped] == pytest.approx(loss_of(model, *pairs(told)).item(), abs=0.001)
+    shares = answers(model, told)
+    assert right[shipped] == pytest.approx(100 * shares["all"], abs=1)
+    assert where[shipped] == pytest.approx(100 * shares["where"], abs=1)
 
 
 def test_the_card_is_of_this_language() -> None:

@@ -26,7 +26,7 @@ from autograde.grading.sanitise import (
     sanitise_text,
 )
 from autograde.grading.submission import Marks, Submission, read_submission
-from autograde.lms.archives import BadArchive, Limits, unpack
+from autograde.lms.archives import BadArchive, unpack
 from autograde.words import named, printable, quoted
 
 NOTHING = nbformat.v4.new_notebook()
@@ -427,7 +427,7 @@ def test_a_zip_of_deep_paths_is_unpacked_as_far_as_it_is_shallow(tmp_path: Path)
     deep = {f"{n}/" + "d/" * 100 + "a.ipynb": "1" for n in range(3000)}
     (tmp_path / "class.zip").write_bytes(zipped({"ada.ipynb": "1", **deep}))
     began = time.process_time()
-    done = unpack(tmp_path / "class.zip", tmp_path / "out", Limits())
+    done = unpack(tmp_path / "class.zip", tmp_path / "out")
     assert time.process_time() - began < 10
     assert [path.name for path in done.files] == ["ada.ipynb"]
     assert len(done.left) == 3000
@@ -440,4 +440,4 @@ def test_folders_count_as_files(tmp_path: Path) -> None:
         for n in range(60):
             archive.writestr("/".join([str(n), *"abcdefghij"]), "")
     with pytest.raises(BadArchive, match="files and folders"):
-        unpack(path, tmp_path / "out", Limits(files=500))
+        unpack(path, tmp_path / "out", files=500)

@@ -13,9 +13,9 @@ from autograde.notebook import rubric
 from autograde.rubric.checks import CHECKS
 from autograde.rubric.compare import compare_values
 from autograde.rubric.judge import Verdict, judge
-from autograde.rubric.kinds import KINDS, Around
+from autograde.rubric.kinds import KINDS
 from autograde.rubric.panel import advice, to_html, to_text
-from autograde.rubric.recording import Case, Outcome, Recording, Stop
+from autograde.rubric.recording import Case, Outcome, Stop
 
 
 def softmax_rubric(answer: Callable[..., Any]) -> None:
@@ -353,9 +353,9 @@ def test_panel_shows_the_first_wrong_line_and_folds_the_others() -> None:
 ODD: list[Any] = [None, True, "text", 7, [], {}, [[]], [None], {"mask": 1}, torch.zeros(0)]
 
 
-@pytest.mark.parametrize("name", CHECKS)
-def test_a_check_fails_on_whatever_it_cannot_read(name: str) -> None:
-    kind, case = KINDS[name], Case("f()", (), (), Outcome())
-    for value in ODD:
-        got = kind.read(Outcome(value=value), case, Around(Recording("it", ())))
+@pytest.mark.parametrize("name", [*CHECKS, "unchanged", "forbids"])
+def test_a_line_fails_on_whatever_it_cannot_read(name: str) -> None:
+    kind, case = KINDS[name], Case("f()", (), Outcome())
+    for value in ODD if name in CHECKS else [odd for odd in ODD if odd != []]:
+        got = kind.read(Outcome(value=value), case)
         assert kind.compare(got, case).distance > 1, value

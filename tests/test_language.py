@@ -5,7 +5,7 @@ import statistics
 
 import pytest
 
-from autograde.notebook.grammar import Lexicon
+from autograde.notebook import grammar
 from autograde.notebook.language import (
     END,
     VOCABULARY,
@@ -19,13 +19,12 @@ from autograde.notebook.language import (
     surprise,
 )
 
-SMALL = Lexicon(
-    girls=("Anna",),
-    boys=("Tom",),
-    things=("ball", "book"),
-    verbs=("kicks", "reads"),
-    places=("inside", "outside"),
-)
+SMALL = {
+    "GIRLS": ("Anna",),
+    "BOYS": ("Tom",),
+    "THINGS": {"ball": "kicks", "book": "reads"},
+    "PLACES": ("inside", "outside"),
+}
 TWO = (
     "Anna has a ball . Tom has two books . he reads them upstairs . she kicks it outside ."
     " what does Tom do ? he reads his books . where is Anna ? she's outside . <end>"
@@ -123,12 +122,14 @@ def test_the_entropy_is_the_mean_surprise_of_stories() -> None:
     assert abs(statistics.mean(surprises) - entropy()[0]) < 3 * error
 
 
-def test_the_entropy_is_that_of_all_stories_listed() -> None:
+def test_the_entropy_is_that_of_all_stories_listed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the shortcut for words that are alike, in a language small enough."""
+    for name, words in SMALL.items():
+        monkeypatch.setattr(grammar, name, words)
     nats = length = total = 0.0
     todo: list[list[str]] = [[]]
     while todo:
-        story = read(todo.pop(), SMALL)
+        story = read(todo.pop())
         while chances := story.chances[-1]:
             first, *others = chances
             todo += [[*story.words, word] for word in others]
@@ -138,7 +139,8 @@ def test_the_entropy_is_that_of_all_stories_listed() -> None:
         nats += chance * surprise(story)
         length += chance * len(story.words)
     assert total == pytest.approx(1, abs=1e-9)
-    assert entropy(SMALL) == (pytest.approx(nats, rel=1e-9), pytest.approx(length, rel=1e-9))
+    found = entropy.__wrapped__()
+    assert found == (pytest.approx(nats, rel=1e-9), pytest.approx(length, rel=1e-9))
 
 
 def test_every_word_has_an_id() -> None:

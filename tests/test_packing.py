@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from safetensors.torch import save
 
 from autograde.rubric import packing
-from autograde.rubric.packing import BadData, pack, unpack
+from autograde.rubric.packing import BadData, from_plain, pack, unpack
 from autograde.rubric.recording import Recording
 
 PLAIN = st.recursive(
@@ -111,7 +111,7 @@ def test_booleans_of_value_seven_are_true() -> None:
 )
 def test_what_is_no_recording_is_refused(plain: Any) -> None:
     with pytest.raises(BadData):
-        Recording.from_plain(plain)
+        from_plain(Recording, plain)
 
 
 def test_a_header_with_a_name_twice_is_refused() -> None:

@@ -1,9 +1,11 @@
 """When two pictures are equal, and that grading draws only those that the reference has not."""
 
 import base64
+from ast import literal_eval
 from collections.abc import Iterator
 from dataclasses import replace
 from io import BytesIO
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -24,13 +26,20 @@ from autograde.grading.run import Ran, figures_of
 from autograde.grading.sanitise import MAX_WIDTH, sanitise_outputs
 from autograde.notebook import attention_picture, chart, explore, heatmap, panels, show
 from autograde.notebook.figures import canvas
-from autograde.notebook.figures.pictures import Picture, key_of
+from autograde.notebook.figures.pictures import Content, Picture, content_of
 from autograde.rubric.recording import FIGURE_MIME
 from autograde.versions import versions
 
 WORDS = ["a", "b"]
 VALUES = torch.tensor([[0.25, 0.75], [-1.5, 3e-7]])
 PLAIN: dict[str, Any] = {"rows": WORDS, "columns": WORDS, "title": "Scores"}
+
+
+def alike(one: Any, other: Any) -> bool:
+    these, those = content_of(one), content_of(other)
+    assert these
+    assert those
+    return these.looks_like(those)
 
 
 def scores(values: torch.Tensor = VALUES, **more: Any) -> Picture:
@@ -47,8 +56,8 @@ def scores(values: torch.Tensor = VALUES, **more: Any) -> Picture:
         scores(hidden=torch.zeros(2, 2)),
     ],
 )
-def test_what_looks_the_same_has_the_same_key(same: Picture) -> None:
-    assert key_of(same) == key_of(scores())
+def test_what_looks_the_same(same: Picture) -> None:
+    assert alike(same, scores())
 
 
 @pytest.mark.parametrize(
@@ -71,9 +80,8 @@ def test_what_looks_the_same_has_the_same_key(same: Picture) -> None:
         panels(scores(), size=(4, 4)),
     ],
 )
-def test_what_looks_otherwise_has_another_key(other: Picture) -> None:
-    assert key_of(other)
-    assert key_of(other) != key_of(scores())
+def test_what_looks_otherwise(other: Picture) -> None:
+    assert not alike(other, scores())
 
 
 def test_panels_and_queries_differ_in_all_they_show() -> None:
@@ -88,7 +96,7 @@ def test_panels_and_queries_differ_in_all_they_show() -> None:
         attention_picture(row, points.flip(0), WORDS, 0),
         attention_picture(row.flip(0), points, WORDS, 0),
     ]
-    assert len({key_of(picture) for picture in pictures}) == len(pictures)
+    assert not any(alike(*pair) for pair in combinations(pictures, 2))
 
 
 CHARTS = """
@@ -96,7 +104,7 @@ import math
 import matplotlib.pyplot as plt
 from torch import nn
 from autograde.notebook import chart, heatmap
-from autograde.notebook.figures.pictures import key_of
+from autograde.notebook.figures.pictures import content_of
 limit = {limit}
 def height(x):
     return math.sqrt(x) * {factor}
@@ -116,29 +124,31 @@ charts = [
     chart(framed, layer, None), chart(framed, Own(), None), chart(framed, Own, None),
     chart(framed, layer.forward, None), line([1]),
 ]
-' '.join(key_of(each) or '-' for each in charts)
+[each and [each.rest, each.fractions] for each in map(content_of, charts)]
 """
 USUAL = {"limit": "1", "factor": "1", "style": "-", "values": "[1, 2.5]"}
 
 
-def keys(**changed: str) -> list[str]:
-    """The keys that a kernel finds, in which the functions of the charts are the notebook's."""
+def in_a_kernel(**changed: str) -> list[Content | None]:
+    """The content that a kernel finds, in which the functions of the charts are the notebook's."""
     cell = nbformat.v4.new_code_cell(CHARTS.format(**USUAL | changed))
     nb = nbformat.v4.new_notebook(cells=[cell])
     NotebookClient(nb, timeout=120, kernel_name="python3").execute()
     text = next(
         o.data["text/plain"] for o in nb.cells[0].outputs if o.output_type == "execute_result"
     )
-    return text.strip("'").split()
+    return [each and Content(*each) for each in literal_eval(text)]
 
 
 def test_a_chart_is_its_text_its_values_and_all_that_the_text_uses() -> None:
-    line, framed, *unknown = keys()
-    assert keys()[:2] == [line, framed], "another process, the same pictures"
-    assert keys(values="[1, 2.5000001]")[0] == line
+    line, framed, *unknown = in_a_kernel()
+    again, framed_again, *_ = in_a_kernel()
+    assert again.looks_like(line), "another process, the same picture"
+    assert framed_again.looks_like(framed)
+    assert in_a_kernel(values="[1, 2.5000001]")[0].looks_like(line)
     for change in ({"limit": "2"}, {"factor": "2"}, {"style": "--"}, {"values": "[1, 3.0]"}):
-        assert keys(**change)[0] != line, change
-    assert unknown == ["-"] * 5, "modules, objects, classes, methods and drawn figures have no key"
+        assert not in_a_kernel(**change)[0].looks_like(line), change
+    assert unknown == [None] * 5, "modules, objects, classes, methods and drawn figures"
 
 
 @pytest.mark.parametrize(
@@ -150,15 +160,15 @@ def test_a_chart_is_its_text_its_values_and_all_that_the_text_uses() -> None:
         ([1], [True]),
     ],
 )
-def test_charts_of_other_numbers_have_other_keys(values: list, others: list) -> None:
+def test_charts_of_other_numbers_look_otherwise(values: list, others: list) -> None:
     for kind in (list, torch.tensor):
-        assert key_of(chart(np.array, kind(values))) != key_of(chart(np.array, kind(others)))
+        assert not alike(chart(np.array, kind(values)), chart(np.array, kind(others)))
 
 
 LAMBDAS = """
 import functools
 from autograde.notebook import chart
-from autograde.notebook.figures.pictures import key_of
+from autograde.notebook.figures.pictures import content_of
 def twice(draw):
     @functools.wraps(draw)
     def wrapper(x):
@@ -171,8 +181,8 @@ pictures = [chart(lambda x: x, 1), chart(lambda x: -x, 1), chart(
     x + 1, 1), chart(
     lambda x:
     x + 2, 1), chart(draw, 1), chart(twice(draw), 1)]
-keys = [key_of(each) for each in pictures]
-all(keys), len(set(keys))
+content = [content_of(each) for each in pictures]
+all(content), len(set(content))
 """
 
 
@@ -204,9 +214,9 @@ STRANGE = {
 
 
 @pytest.mark.parametrize("name", STRANGE)
-def test_what_cannot_be_looked_at_has_no_key(name: str) -> None:
-    assert key_of(chart(np.array, 1))
-    assert key_of(chart(np.array, STRANGE[name])) == ""
+def test_what_cannot_be_looked_at_has_no_content(name: str) -> None:
+    assert content_of(chart(np.array, 1))
+    assert content_of(chart(np.array, STRANGE[name])) is None
 
 
 def test_a_charts_function_must_return_its_figure() -> None:
@@ -245,23 +255,25 @@ def test_formulas_are_set_in_charts_and_nowhere_else() -> None:
 @pytest.fixture
 def expecting() -> Iterator[None]:
     """A process in which one picture is drawn already."""
-    canvas.name_only([key_of(scores())])
+    content = content_of(scores())
+    assert content
+    canvas.name_only([(content.rest, content.fractions)])
     yield
     canvas.name_only([])
 
 
 @pytest.mark.usefixtures("expecting", "shell")
 def test_a_picture_that_is_drawn_already_is_named() -> None:
-    data, about = displayed(lambda: show(scores(), "words"))
-    assert data == {FIGURE_MIME: key_of(scores()), "text/plain": "words"}
+    data, about = displayed(lambda: show(scores(VALUES * (1 + 1e-6)), "words"))
+    assert data == {FIGURE_MIME: content_of(scores()).name, "text/plain": "words"}
     assert about == {"image/png": {"alt": "words"}}
 
 
 @pytest.mark.usefixtures("expecting", "shell")
-def test_another_picture_is_drawn_and_says_its_key() -> None:
+def test_another_picture_is_drawn_and_says_its_content() -> None:
     data, about = displayed(lambda: show(scores(-VALUES), "words"))
     assert set(data) == {"image/png", "text/plain"}
-    assert about[FIGURE_MIME] == key_of(scores(-VALUES))
+    assert Content(**about[FIGURE_MIME]) == content_of(scores(-VALUES))
 
 
 @pytest.mark.usefixtures("expecting", "shell")

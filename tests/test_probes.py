@@ -17,6 +17,11 @@ INF = float("inf")
 
 def failing(lines: Callable[[Any, Any], None], reference: Any, answer: Any) -> list[str]:
     """Return the names of the lines that an answer fails."""
+    return list(sentences(lines, reference, answer))
+
+
+def sentences(lines: Callable[[Any, Any], None], reference: Any, answer: Any) -> dict[str, str]:
+    """Return what the student reads of each line that an answer fails."""
 
     def cell(answer: Any) -> None:
         @rubric("it")
@@ -24,7 +29,7 @@ def failing(lines: Callable[[Any, Any], None], reference: Any, answer: Any) -> l
             lines(r, answer)
 
     verdict = judge(record(cell, answer), make_key(cell, reference), trusted=True)
-    return [line.name for line in verdict.lines if not line.passed]
+    return {line.name: line.failure.sentence for line in verdict.lines if line.failure}
 
 
 class Attention(nn.Module):
@@ -98,7 +103,7 @@ def attention_lines(r: Any, layer: Any) -> None:
     layer.rereads_dropout("rereads", r.normal(3, 7, 4))
     layer.keeps_mask("mask")
     layer.moves("moves", r.normal(2, 5, 4))
-    layer.made_of("made of", {"dropout": nn.Dropout})
+    layer.made_of("made of")
     layer.refuses("too long", r.normal(2, 9, 4))
     layer.conventions(r.normal(3, 7, 4))
 

@@ -18,7 +18,10 @@ from autograde.cli import main
 from autograde.course import CourseError, Lesson, Written, lessons
 from autograde.course_config import course_config
 from autograde.grading.gradebook import open_gradebook
-from autograde.lms.classdata import (
+from autograde.lms.spreadsheet import write_table
+from autograde.report.actions import parts_of, talk_to, teach_again
+from autograde.report.class_report import exercise_rows, line_rows, render, tables, write_report
+from autograde.report.classdata import (
     EMPTY,
     SCORED,
     WAITING,
@@ -30,9 +33,6 @@ from autograde.lms.classdata import (
     read_class,
     without_names,
 )
-from autograde.lms.spreadsheet import write_table
-from autograde.report.actions import parts_of, talk_to, teach_again
-from autograde.report.class_report import exercise_rows, line_rows, render, tables, write_report
 from autograde.rubric.judge import Failure, LineVerdict, Verdict
 from autograde.rubric.misconceptions import Belief
 

@@ -1,6 +1,5 @@
 """What is put back of a submission before it runs: the lesson's own cells, never the answers."""
 
-import time
 import tracemalloc
 from collections.abc import Callable
 
@@ -10,7 +9,6 @@ from nbformat import NotebookNode
 
 from autograde.course import Lesson, grade_id
 from autograde.grading.restore import Parsed, parse, restore
-from autograde.rubric.forbidden import answer_source, forbidden_names
 
 ANSWER, RUBRIC = "match_weights", "test_match_weights"
 
@@ -144,12 +142,3 @@ def test_many_small_cells_are_left_as_they_came() -> None:
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert most < 60 * len(content)
-
-
-def test_a_long_chain_of_names_is_not_read() -> None:
-    """Python would hold each of its beginnings: 60 kB took a gigabyte."""
-    began = time.process_time()
-    assert answer_source("import a" + ".a" * 100_000, "a") == ""
-    assert forbidden_names("import a" + ".a" * 100_000, ["a"]) == []
-    assert forbidden_names(f"torch{'.a' * 900}.softmax", ["softmax"]) == []
-    assert time.process_time() - began < 1

@@ -16,7 +16,7 @@ MAY_IMPORT = {
     "sandbox": {"sandbox", "notebook", "rubric"},  # the template tries what a lesson uses
     "grading": {"grading", "sandbox", "notebook", "rubric", "authoring", *BASE},
     "authoring": {"authoring", "grading", "sandbox", "notebook", "rubric", *BASE},
-    "lms": {"lms", "grading", "rubric", *BASE},
+    "lms": {"lms", "grading", *BASE},
     "marking": {"marking", "grading", "rubric", *BASE},
     "report": {"report", "lms", "grading", "rubric", *BASE},
     "workspace": {"workspace", "grading", "sandbox", "rubric", "course", "progress", "versions"},

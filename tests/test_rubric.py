@@ -11,7 +11,6 @@ from torch import Tensor, nn
 
 from autograde.notebook import rubric
 from autograde.rubric import session
-from autograde.rubric.forbidden import answer_source
 from autograde.rubric.judge import judge
 from autograde.rubric.probes.plain import ContractBroken, to_plain
 from autograde.rubric.probes.weights import load
@@ -67,10 +66,9 @@ def test_random_answers_repeat() -> None:
     assert torch.equal(first.lines[0].cases[0].outcome.value, again.lines[0].cases[0].outcome.value)
 
 
-def test_arguments_are_recorded_before_and_after() -> None:
+def test_arguments_are_recorded_as_they_were_before_the_call() -> None:
     (line, _) = record(simple, lambda x: x.zero_()).lines
     assert line.cases[0].before[0].abs().sum() > 0
-    assert line.cases[0].after[0].abs().sum() == 0
 
 
 def test_an_error_between_the_lines_is_told() -> None:
@@ -217,33 +215,6 @@ def forbidding(answer: Callable[..., Any]) -> None:
 def test_what_is_forbidden_gives_no_points(answer: Callable[..., Any], allowed: bool) -> None:
     verdict = judge(record(forbidding, answer), make_key(forbidding, own_softmax))
     assert verdict.lines[2].passed == allowed
-    assert verdict.points == (4.0 if allowed else 0.0)
-
-
-USES = "def it(x):\n    return torch.softmax(x, -1)\n"
-IMPORTS = "def it(x):\n    from torch import softmax\n    return softmax(x, -1)\n"
-CLEAN = "def it(x):\n    return x.exp() / x.exp().sum(-1)\n"
-
-
-@pytest.mark.parametrize(
-    ("cell", "allowed"),
-    [
-        (USES, False),
-        (IMPORTS, False),
-        (CLEAN, True),
-        (CLEAN + "assert torch.softmax(y, -1) == it(y)", True),
-        (USES + "def mine(x):\n    return x\n\nit = mine", True),
-        ("it = lambda x: x\nassert torch.softmax(y, -1) == it(y)", True),
-        ("class F:\n    softmax = 1\n" + CLEAN, True),
-        ("def it(x:\n", True),
-    ],
-)
-def test_the_answer_that_was_handed_in_is_read(cell: str, allowed: bool) -> None:
-    verdict = judge(
-        record(forbidding, own_softmax),
-        make_key(forbidding, own_softmax),
-        source=answer_source(cell, "it"),
-    )
     assert verdict.points == (4.0 if allowed else 0.0)
 
 

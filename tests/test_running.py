@@ -34,7 +34,7 @@ from autograde.grading.coordinator import Coordinator
 from autograde.grading.limits import Limits
 from autograde.grading.run import Job, Ran, run_job
 from autograde.grading.submission import Done, Problem, submissions
-from autograde.sandbox.agreed import Limits as KernelLimits
+from autograde.sandbox.agreed import KernelLimits
 from autograde.sandbox.provisioner import walled_manager
 from autograde.sandbox.wall import missing
 

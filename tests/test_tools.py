@@ -1,5 +1,6 @@
 """The tools around the lessons: environment files, nbval, Validate, stock nbgrader."""
 
+import copy
 import os
 import re
 import shutil
@@ -79,13 +80,14 @@ def test_nbval_notices_one_changed_digit(lesson: Lesson, tmp_path: Path) -> None
     # of the other cells it needs what is defined in the first and in answers
     answers = ["setup", *(exercise.name for exercise in lesson.exercises)]
     nb.cells = [cell for cell in nb.cells if grade_id(cell) in answers or cell is changed]
-    nbformat.write(nb, path)
-    assert nbval(path).returncode == 0
-    changed.outputs[0].text = changed.outputs[0].text.replace("0.2996", "0.2997")
+    wrong = copy.deepcopy(changed)
+    wrong.id = "wrong"
+    wrong.outputs[0].text = changed.outputs[0].text.replace("0.2996", "0.2997")
+    nb.cells.append(wrong)
     nbformat.write(nb, path)
     result = nbval(path)
     assert result.returncode == 1
-    assert "1 failed" in result.stdout
+    assert f"1 failed, {len(nb.cells) - 1} passed" in result.stdout
 
 
 def test_stored_outputs_are_compared_at_all(lesson: Lesson) -> None:

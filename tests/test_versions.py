@@ -15,8 +15,8 @@ from nbgrader.converters import GenerateAssignment
 
 from autograde.course import CURRICULUM, CourseError, Lesson, grade_id, lessons
 from autograde.course_config import convert, course_config
-from autograde.lms.classdata import read_class
 from autograde.report.class_report import render
+from autograde.report.classdata import read_class
 from autograde.versions import (
     Version,
     notebook,
@@ -62,7 +62,7 @@ def lesson(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lesson:
 def lines_of(lesson: Lesson, student: str) -> set[str]:
     data = read_class(lesson)
     found = next(each for each in data.submissions if each.student == student)
-    return {line.name for line in (found.verdicts or {})["apply_mask"].lines}
+    return {line.name for line in found.verdicts["apply_mask"].lines}
 
 
 def test_each_is_graded_by_the_rubric_of_its_version(lesson: Lesson) -> None:
@@ -145,6 +145,19 @@ def test_a_version_is_kept_without_what_is_not_needed(lesson: Lesson) -> None:
         "causal_mask.ipynb",
         "practice.safetensors.gz",
     }
+
+
+def test_a_rubric_that_was_changed_without_a_build_is_named(lesson: Lesson) -> None:
+    classes.hand_in(lesson, "early")
+    text = lesson.text.read_text()
+    lesson.text.write_text(text.replace(HIDDEN, ""))
+    graded = grade_one(lesson, "early")
+    assert graded.failed
+    assert "was not built since the rubric of apply_mask was changed in causal_mask.py." in (
+        graded.problem
+    )
+    lesson.text.write_text(text + "\n# %% [markdown]\n# one more word\n")
+    assert grade_one(lesson, "early").problem == ""
 
 
 def test_a_rubric_cell_that_was_deleted_says_nothing_of_the_version(lesson: Lesson) -> None:

@@ -23,7 +23,7 @@ from conftest import HERE
 from wall_attempts import KEPT_OUT, LANDLOCK, NO_GROUP, SAYS, TRY
 
 from autograde.sandbox import control_groups
-from autograde.sandbox.agreed import Limits
+from autograde.sandbox.agreed import KernelLimits
 from autograde.sandbox.control_groups import Group, divided, own_groups
 from autograde.sandbox.wall import UNUSED_UIDS, missing, root_may_mount
 
@@ -235,9 +235,9 @@ def test_a_group_that_cannot_be_made_is_no_trouble(
 ) -> None:
     monkeypatch.setattr(control_groups, "own_groups", lambda *_: {"memory": tmp_path / "gone"})
     monkeypatch.setattr(control_groups, "_places", control_groups._places.__wrapped__)
-    assert control_groups.make(Limits()) is None
+    assert control_groups.make(KernelLimits()) is None
     monkeypatch.setattr(control_groups, "_places", lambda: (tmp_path / "gone",))
-    assert control_groups.make(Limits()) is None
+    assert control_groups.make(KernelLimits()) is None
     assert not control_groups._left  # at the end of the process it is waited for
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import jupytext
 import nbformat
 import pytest
-from classes import grade_one
+from classes import grade_one, without_demonstrations
 from click.testing import CliRunner
 from conftest import HERE
 from nbformat import NotebookNode
@@ -20,7 +20,7 @@ from autograde.authoring.sources import source_notebook
 from autograde.cli import main
 from autograde.course import CURRICULUM, Lesson, grade_id, lessons
 from autograde.grading.gradebook import waiting
-from autograde.lms.classdata import EMPTY, SCORED, WAITING, Answer, read_class
+from autograde.report.classdata import EMPTY, SCORED, WAITING, Answer, read_class
 
 LESSON = "02_causal_mask"
 
@@ -47,9 +47,7 @@ def with_question(root: Path) -> Lesson:
     shutil.copy(HERE / "nbgrader_config.py", root)
     text = root / "source" / LESSON / "causal_mask.py"
     nb = jupytext.reads(text.read_text() + CELLS, "py:percent")
-    # what only shows something takes time
-    nb.cells = [cell for cell in nb.cells if cell.cell_type == "markdown" or grade_id(cell)]
-    jupytext.write(nb, text, fmt="py:percent")
+    jupytext.write(without_demonstrations(nb), text, fmt="py:percent")
     needs = "[lesson.needs]\ntril_causal_weights"
     curriculum = (root / CURRICULUM).read_text()
     assert needs in curriculum
@@ -72,8 +70,7 @@ def cell_of(nb: NotebookNode, name: str) -> NotebookNode:
 def hand_in(lesson: Lesson, student: str, change: Callable[[NotebookNode], None]) -> None:
     nb = nbformat.read(lesson.released_notebook, as_version=4)
     change(nb)
-    # what only shows something need not run
-    nb.cells = [cell for cell in nb.cells if cell.cell_type == "markdown" or grade_id(cell)]
+    without_demonstrations(nb)
     path = lesson.root / "submitted" / student / lesson.name / f"{lesson.notebook}.ipynb"
     path.parent.mkdir(parents=True, exist_ok=True)
     nbformat.write(nb, path)

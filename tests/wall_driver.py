@@ -18,7 +18,7 @@ import psutil
 from wall_attempts import NO_GROUP
 
 from autograde.sandbox import control_groups, template
-from autograde.sandbox.agreed import Limits
+from autograde.sandbox.agreed import KernelLimits
 from autograde.sandbox.provisioner import (
     cell_begins,
     walled_manager,
@@ -62,7 +62,7 @@ class Kernel:
 
 
 @asynccontextmanager
-async def kernel(folder: str = EMPTY, limits: Limits | None = None) -> AsyncIterator[Kernel]:
+async def kernel(folder: str = EMPTY, limits: KernelLimits | None = None) -> AsyncIterator[Kernel]:
     manager = walled_manager(limits)
     await manager.start_kernel(cwd=folder)
     client = manager.client()
@@ -159,7 +159,7 @@ def running(command: str) -> int:
 
 
 async def is_ended_for_its_memory() -> bool:
-    limits = Limits(memory_bytes=700 * 2**20)
+    limits = KernelLimits(memory_bytes=700 * 2**20)
     async with kernel(limits=limits) as k:
         k.client.execute(
             "import os, time\nfor _ in range(4):\n    if os.fork() == 0:\n"
@@ -169,13 +169,13 @@ async def is_ended_for_its_memory() -> bool:
 
 
 async def is_ended_for_its_processor_time() -> bool:
-    async with kernel(limits=Limits(cpu_seconds=3)) as k:
+    async with kernel(limits=KernelLimits(cpu_seconds=3)) as k:
         k.client.execute("import os\nos.fork()\nos.fork()\nwhile True: pass")
         return await k.dead(30) and "processor" in why_it_died(k.manager)
 
 
 async def is_interrupted_for_the_processor_time_of_a_cell() -> bool:
-    async with kernel(limits=Limits(cell_cpu_seconds=1)) as k:
+    async with kernel(limits=KernelLimits(cell_cpu_seconds=1)) as k:
         half = "import time\nwhile time.process_time() < {}: pass\nprint('through')"
         for seconds in (0.6, 1.2, 1.8):  # together too much, but each is a cell
             cell_begins(k.manager)
@@ -194,13 +194,13 @@ async def is_interrupted_for_the_processor_time_of_a_cell() -> bool:
 
 async def of_no_cell_is_not_interrupted() -> bool:
     """As other tools run it, who do not say where a cell begins."""
-    async with kernel(limits=Limits(cell_cpu_seconds=1)) as k:
+    async with kernel(limits=KernelLimits(cell_cpu_seconds=1)) as k:
         said = await k.run("import time\nwhile time.process_time() < 2.5: pass\nprint('through')")
         return "through" in said
 
 
 async def has_a_control_group() -> bool | str:
-    limits = Limits(processes=77)
+    limits = KernelLimits(processes=77)
     async with kernel(limits=limits) as k:
         group = k.manager.provisioner.kernel.group
         if group is None:
@@ -219,7 +219,7 @@ async def has_a_control_group() -> bool | str:
 
 async def is_ended_for_what_its_sockets_hold() -> bool | str:
     """They are no process's memory, so the watch inside does not see them."""
-    limits = Limits(memory_bytes=1000 * 2**20, scratch_bytes=10 * 2**20)
+    limits = KernelLimits(memory_bytes=1000 * 2**20, scratch_bytes=10 * 2**20)
     async with kernel(limits=limits) as k:
         if k.manager.provisioner.kernel.group is None:
             return NO_GROUP
@@ -242,9 +242,9 @@ async def is_ended_for_what_its_sockets_hold() -> bool | str:
 async def of_a_killed_run_leaves_no_group() -> bool | str:
     code = (
         "from autograde.sandbox import control_groups as c\n"
-        "from autograde.sandbox.agreed import Limits\n"
+        "from autograde.sandbox.agreed import KernelLimits\n"
         "import os, signal\n"
-        "group = c.make(Limits())\n"
+        "group = c.make(KernelLimits())\n"
         "print(*(group.folders if group else ()), flush=True)\n"
     )
     killed = run_python(code + "os.kill(os.getpid(), signal.SIGKILL)").stdout.split()

@@ -60,8 +60,8 @@ def make_course(root: Path, exchange: Path) -> Lesson:
     asked = f"[lesson.written]\n{QUESTION} = 2\n\n{needs}"
     (root / CURRICULUM).write_text(curriculum.replace(needs, asked))
     lesson = lessons(root)[LESSON]
-    generate(lesson, root / "made")
-    shutil.move(root / "made" / LESSON / f"{NOTEBOOK}.ipynb", lesson.released_notebook)
+    made = generate(lesson, root / "made")
+    shutil.move(made / f"{NOTEBOOK}.ipynb", lesson.released_notebook)
     shutil.rmtree(root / "made")
     with Gradebook(f"sqlite:///{root}/gradebook.db", "attention") as gradebook:
         gradebook.add_student("ada", first_name="Ada", last_name="Adams")

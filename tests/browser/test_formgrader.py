@@ -13,12 +13,12 @@ from typing import Any
 import nbformat
 import pytest
 from classes import FILES, contents, fill, reference_answers
-from conftest import HERE, run
+from conftest import run
 from nbgrader.api import Gradebook
 from playwright.sync_api import Browser, FrameLocator, Locator, expect
 
 from autograde.authoring.variants import read_variants
-from autograde.course import CURRICULUM, Lesson, lessons
+from autograde.course import Lesson, lessons
 from autograde.sandbox.wall import missing
 from browser.conftest import Lab, watch
 from browser.formgrader import (
@@ -73,14 +73,10 @@ def hand_in(lesson: Lesson) -> None:
 
 
 @pytest.fixture(scope="module")
-def twin(tmp_path_factory: pytest.TempPathFactory) -> Lesson:
+def twin(new_lesson: Lesson, tmp_path_factory: pytest.TempPathFactory) -> Lesson:
     """A course of one lesson, made, built and graded by the command line."""
-    root = tmp_path_factory.mktemp("twin")
-    (root / "source").mkdir()
-    (root / CURRICULUM).touch()
-    shutil.copy(HERE / "nbgrader_config.py", root)
-    autograde(root, "new", LESSON)
-    autograde(root, "build")
+    root = tmp_path_factory.mktemp("twin") / "course"
+    shutil.copytree(new_lesson.root, root)
     lesson = lessons(root)[LESSON]
     hand_in(lesson)
     autograde(root, "grade", *OPTIONS)

@@ -1,6 +1,5 @@
 """`autograde lab` as a student meets it: the page of lessons, a lesson, Validate."""
 
-import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +10,7 @@ from conftest import HERE, run
 from downloads import zip_collect
 from nbgrader.api import Gradebook
 from playwright.sync_api import Browser, Locator, Page, expect
-from working_copy import LESSON, NOTEBOOK, make_project
+from working_copy import LESSON, make_project
 
 from autograde.authoring.release import release
 from autograde.course import lessons
@@ -44,7 +43,7 @@ def table_of_lessons(page: Page) -> Locator:
     return page.locator(".jp-MarkdownViewer:visible")
 
 
-def test_a_student_starts_at_the_table_of_lessons(
+def test_a_student_starts_at_the_table_of_lessons_and_validates_one(
     server: Lab, browser: Browser, scratch: Path
 ) -> None:
     with watch(browser, server.token) as seen:
@@ -65,23 +64,9 @@ def test_a_student_starts_at_the_table_of_lessons(
         assert not page.evaluate("window.jupyterapp.shell.currentWidget.context.model.dirty")
         elsewhere = [url for url in seen.addresses if not url.startswith((server.url, "data:"))]
         assert [url for url in elsewhere if not url.startswith(("blob:", "ws:"))] == []
+        assert "RubricFailed: causal_mask: not written yet" in person.validate(page)
     written = [path.name for path in (scratch / "jupyter_config_dir").rglob("*") if path.is_file()]
     assert [name for name in written if "settings" in name or "overrides" in name] == []
-
-
-def test_validate_says_what_the_rubric_says(
-    server: Lab, browser: Browser, project: Project
-) -> None:
-    with watch(browser, server.token) as seen:
-        page = seen.page
-        page.goto(f"{server.url}/lab/tree/{LESSON}/{NOTEBOOK}.ipynb?reset")
-        panel = page.locator(".jp-NotebookPanel:visible")
-        idle = panel.locator('.jp-Notebook-ExecutionIndicator[data-status="idle"]')
-        expect(idle).to_have_count(1, timeout=SLOW)
-        page.locator("jp-button.validate-button:visible").click()
-        dialog = page.locator(".nbgrader-ErrorDialog, .nbgrader-SuccessDialog")
-        expect(dialog).to_be_visible(timeout=SLOW)
-        expect(dialog).to_contain_text(re.compile(r"RubricFailed: causal_mask: not written yet"))
 
 
 def test_what_a_student_of_a_released_folder_submits_is_graded(

@@ -188,7 +188,7 @@ def test_the_answers_mend_the_model(ada: Desk, lesson: Lesson, camera: Camera) -
 
 
 def test_a_slider_redraws_the_picture(ada: Desk, camera: Camera) -> None:
-    chosen = person.cell(ada.page, "# draws the figure\ndef head_map")
+    chosen = person.cell(ada.page, "# demonstration: draws the figure\ndef head_map")
     picture = chosen.locator(".widget-image, img").first
     expect(picture).to_be_visible(timeout=person.SLOW)
     before = picture.get_attribute("src")

@@ -1,0 +1,30 @@
+"""The `autograde` command, but for cells that never end: those have a shorter limit.
+
+    python tests/impatient.py grade LESSON
+
+Its worker processes import this file as well, which is where a notebook runs.
+"""
+
+import re
+from dataclasses import replace
+
+CELL_SECONDS = 10
+ENDLESS = re.compile(r"while True:\s+(pass|os\.fork\(\))")
+
+
+def impatient(job):
+    if not any(ENDLESS.search(code) for _, code in job.cells):
+        return run_job(job)
+    limits = replace(job.limits, cell_seconds=CELL_SECONDS)
+    return replace(run_job(replace(job, limits=limits)), key=job.key)
+
+
+if __name__ == "__main__":
+    from autograde.cli import main
+
+    main()
+else:
+    from autograde.grading import pipeline
+
+    run_job = pipeline.run_job
+    pipeline.run_job = impatient
