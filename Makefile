@@ -9,13 +9,15 @@ READY := .venv/ready
 HUB := .venv/hub/ready
 # Tests start `nbgrader` and `jupyter` by name, so the environment comes first on the path.
 VENV := PATH="$(CURDIR)/.venv/bin:$$PATH"
+# Another environment may be active. IPython would warn of it, and tests take warnings for errors.
+unexport VIRTUAL_ENV
 # In a container one is often root, which JupyterLab wants to be told.
 AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 PIP_INSTALL := -m pip install -qq --disable-pip-version-check
 PIP_WHEEL := -m pip wheel -qq --disable-pip-version-check --no-deps --no-build-isolation
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-processor test-browser pictures lab instructor hub site dist build check model bench lock clean python
+.PHONY: help demo test test-processor test-browser pictures lab instructor hub as-root site dist build check model bench lock clean python
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | while IFS='|' read -r name what; do \
@@ -63,8 +65,11 @@ instructor: $(READY) ## open JupyterLab with Formgrader on this course
 		--LabApp.workspaces_dir=.autograde/workspaces $(AS_ROOT)
 
 hub: PORT ?= 8000
-hub: $(HUB) ## a JupyterHub with three students, to try; needs root, Node and npm
+hub: as-root $(HUB) ## a JupyterHub with three students, to try; needs root, Node and npm
 	@exec env $(VENV) python deploy/hub/hub.py $(PORT) $(OPTIONS)
+
+as-root:
+	@test "$$(id -u)" -eq 0 || { echo 'A hub makes users of the system, so it needs root: sudo make hub' >&2; exit 1; }
 
 dist: $(READY) ## a wheel with the lessons in dist/, all that a student installs
 	@rm -rf build/release
