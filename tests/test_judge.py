@@ -322,7 +322,7 @@ def test_a_missing_line_counts_nothing_for_itself() -> None:
 def test_the_first_entry_that_differs(
     got: list[Any], expected: list[Any], at: str, symptom: str
 ) -> None:
-    found = compare_values(torch.tensor(got), torch.tensor(expected))
+    found = compare_values(torch.tensor(got), torch.tensor(expected)).in_words()
     assert (found.at, found.symptom) == (at, symptom)
 
 

@@ -19,13 +19,29 @@ class Difference:
     """The distance is relative to the size of what was expected.
 
     `at` and `symptom` complete the call as a sentence: `future_mask(3)`, `[0, 0]`, "is True,
-    expected False". `note` is a sentence of its own.
+    expected False". `note` is a sentence of its own. Of two `tensors`, what came back and what was
+    expected, `in_words` finds the words, which takes much longer than the distance.
     """
 
     distance: float
     symptom: str = ""
     at: str = ""
     note: str = ""
+    tensors: tuple[Tensor, Tensor] | None = None
+
+    def in_words(self) -> "Difference":
+        """Return the same difference with all its words."""
+        if self.tensors is None:
+            return self
+        got, expected = self.tensors
+        place = first_difference(got, expected)
+        one, other = numerals(got[place].item(), expected[place].item())
+        return Difference(
+            self.distance,
+            f"is {one}, expected {other}",
+            self.at + (str(list(place)) if place else ""),
+            pattern(got, expected),
+        )
 
 
 SAME = Difference(0.0)
@@ -151,12 +167,7 @@ def _tensors(got: Plain, expected: Tensor) -> Difference:
         names = (str(t.dtype).removeprefix("torch.") for t in (got, expected))
         return differs("has the dtype {}, expected {}".format(*names))
     distance = tensor_distance(got, expected)
-    if distance == 0:
-        return SAME
-    place = first_difference(got, expected)
-    one, other = numerals(got[place].item(), expected[place].item())
-    at = str(list(place)) if place else ""
-    return Difference(distance, f"is {one}, expected {other}", at, pattern(got, expected))
+    return Difference(distance, tensors=(got, expected)) if distance else SAME
 
 
 def tensor_distance(got: Tensor, expected: Tensor) -> float:

@@ -135,6 +135,7 @@ def _judge_line(line: Line, outcomes: list[Outcome], tolerance: float) -> Failur
 def _failure(case: Case, outcome: Outcome, found: Difference) -> Failure:
     if outcome.error == NOT_REACHED:
         return Failure("")
+    found = found.in_words()
     shapes = _shapes(case.before) if outcome.error is not None else ""
     if found.symptom:
         sentence = f"`{case.call}`{found.at} {found.symptom.removesuffix('.')}."

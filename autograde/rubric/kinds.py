@@ -67,16 +67,19 @@ class Gradient(Call):
             return differs(describe_error(got))
         if not isinstance(got.value, dict) or len(got.value) != len(expected.outcome.value):
             return differs("has a record of gradients that cannot be read")
-        worst = SAME
+        worst, of = SAME, ""
         pairs = zip(expected.outcome.value.items(), got.value.values(), strict=True)
         for (name, right), value in pairs:
             if value is None and right is not None:
                 return differs("", f"No gradient reaches {name}.")
             found = apart(value, right)
             if found.distance > worst.distance:
-                where = f"{name}.grad{found.at} {found.symptom}"
-                worst = Difference(found.distance, note=f"{where}. {found.note}".strip())
-        return worst
+                worst, of = found, name
+        if worst is SAME:
+            return SAME
+        worst = worst.in_words()
+        where = f"{of}.grad{worst.at} {worst.symptom}"
+        return Difference(worst.distance, note=f"{where}. {worst.note}".strip())
 
 
 class Refuses(Call):
