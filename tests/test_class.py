@@ -122,9 +122,9 @@ def test_feedback_says_what_happened(graded: Path, student: str) -> None:
 @pytest.mark.parametrize(
     ("student", "note"),
     [
-        ("deleted_rubric", "the cell was deleted; it was put back"),
-        ("doubled_rubric", "the cell stands there twice; the last one counts"),
-        ("edited_rubric", "the cell was changed; the original was put back"),
+        ("deleted_rubric", "the cell was deleted; the original is used"),
+        ("doubled_rubric", "the cell is there twice; the last one is used"),
+        ("edited_rubric", "the cell was changed; the original is used"),
     ],
 )
 def test_what_was_restored_is_noted(graded: Path, student: str, note: str) -> None:
@@ -136,7 +136,7 @@ def test_what_was_restored_is_noted(graded: Path, student: str, note: str) -> No
 def test_answer_that_became_markdown_is_noted(graded: Path) -> None:
     path = graded / "autograded" / "answer_as_markdown" / LESSON / f"{NOTEBOOK}.ipynb"
     notes = nbformat.read(path, as_version=4).metadata["autograde"]["notes"]
-    assert "turned back into code" in notes["match_weights"][0]
+    assert "treated as code" in notes["match_weights"][0]
 
 
 def test_partly_wrong_answers_get_partial_credit(graded: Path) -> None:

@@ -193,7 +193,7 @@ CASES = {
     "an own cell behind one that was dropped": Case(
         GIVEN, (add("my note", "check"),), (A, STUB, B), ["# A", "stub", "my note", "B"]
     ),
-    "a cell that stands twice: the last one counts, as in grading": Case(
+    "a cell that stands twice: the last one is used, as in grading": Case(
         GIVEN, (edit("stub", "first try"), double("first try", "second try")),
         (text("# A2"), STUB, CHECK, B), ["# A2", "first try", "second try", "check", "B"],
     ),

@@ -64,11 +64,11 @@ def nameless(nb: NotebookNode) -> None:
 
 
 CHANGES = {
-    "deleted rubric": (deleted(RUBRIC), RUBRIC, "the cell was deleted; it was put back"),
-    "edited rubric": (edited, RUBRIC, "the cell was changed; the original was put back"),
-    "doubled rubric": (doubled(RUBRIC), RUBRIC, "the cell stands there twice"),
-    "doubled answer": (doubled(ANSWER), ANSWER, "the last one counts"),
-    "answer as Markdown": (moved_to_markdown, ANSWER, "it was turned back into code"),
+    "deleted rubric": (deleted(RUBRIC), RUBRIC, "the cell was deleted; the original is used"),
+    "edited rubric": (edited, RUBRIC, "the cell was changed; the original is used"),
+    "doubled rubric": (doubled(RUBRIC), RUBRIC, "the cell is there twice"),
+    "doubled answer": (doubled(ANSWER), ANSWER, "the last one is used"),
+    "answer as Markdown": (moved_to_markdown, ANSWER, "it is treated as code"),
     "outputs": (with_outputs, RUBRIC, ""),
 }
 """Adding a case is adding a row: the change, the cell, and what is noted there."""

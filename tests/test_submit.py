@@ -96,15 +96,15 @@ WARNED: dict[str, tuple[Callable[[Path], None], str]] = {
     ),
     "changed rubric": (
         of_cells(lambda cells: cells["test_apply_mask"].update(source="1")),
-        "test_apply_mask: the cell was changed; the original will be put back",
+        "test_apply_mask: the cell was changed; the original is used",
     ),
     "missing rubric": (
-        without("test_apply_mask"), "test_apply_mask: the cell was deleted; it will be put back"
+        without("test_apply_mask"), "test_apply_mask: the cell was deleted; the original is used"
     ),
     "missing answer": (
-        without("apply_mask"), "apply_mask: the cell was deleted; it will be put back"
+        without("apply_mask"), "apply_mask: the cell was deleted; the original is used"
     ),
-    "an answer twice": (twice, "apply_mask: the cell stands there twice; the last one counts"),
+    "an answer twice": (twice, "apply_mask: the cell is there twice; the last one is used"),
     "not saved": (ran_later, "apply_mask: not saved since its rubric ran"),
     "changed since": (changed_since, "apply_mask: changed after its rubric ran"),
 }  # fmt: skip

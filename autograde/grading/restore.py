@@ -225,7 +225,7 @@ def restore(parsed: Parsed, released: NotebookNode) -> NotebookNode:
             place = next(i for i, cell in enumerate(nb.cells) if cell is at[name])
             continue
         if not parsed.problem:
-            parsed.note(name, "the cell was deleted; it was put back")
+            parsed.note(name, "the cell was deleted; the original is used")
         place += 1
         nb.cells.insert(place, _replacement(original))
     for number, cell in enumerate(nb.cells):
@@ -282,7 +282,7 @@ def _forget_outputs_and_claims(parsed: Parsed, owned: set[str]) -> None:
             cell.metadata.pop("nbgrader", None)
         elif name not in owned or name in seen:
             if name in seen:
-                parsed.note(name, "the cell stands there twice; the last one counts")
+                parsed.note(name, "the cell is there twice; the last one is used")
             del cell.metadata["nbgrader"]
         else:
             seen.add(name)
@@ -308,7 +308,7 @@ def _restore_cell(parsed: Parsed, cell: NotebookNode, original: NotebookNode) ->
     if cell.cell_type != original.cell_type:
         parsed.note(
             name,
-            f"the cell had become {cell.cell_type}; it was turned back into {original.cell_type}",
+            f"the cell had become {cell.cell_type}; it is treated as {original.cell_type}",
         )
         source = cell.source
         cell.clear()
@@ -316,5 +316,5 @@ def _restore_cell(parsed: Parsed, cell: NotebookNode, original: NotebookNode) ->
         cell.source = source
     cell.metadata = nbformat.from_dict(original.metadata)
     if not _is_students(original) and cell.source != original.source:
-        parsed.note(name, "the cell was changed; the original was put back")
+        parsed.note(name, "the cell was changed; the original is used")
         cell.source = original.source

@@ -1,7 +1,6 @@
 """Submit: check the working copy, then pack it for an LMS or give it to nbgrader."""
 
 import copy
-import re
 import subprocess
 import sys
 import zipfile
@@ -113,13 +112,8 @@ def look(lesson: Lesson, nb: NotebookNode, original: NotebookNode) -> tuple[bool
     restored = Parsed(copy.deepcopy(nb))
     restore(restored, original)
     for name, notes in restored.notes.items():
-        said += [f"{name}: {text}" for text in _to_come(notes)]
+        said += [f"{name}: {text}" for text in notes]
     return begun, said
-
-
-def _to_come(notes: list[str]) -> list[str]:
-    """Return notes on what grading did as notes on what it will do."""
-    return [re.sub(r"was (put|turned) back", r"will be \1 back", text) for text in notes]
 
 
 def _stale(answer: NotebookNode, rubric: NotebookNode) -> str:
