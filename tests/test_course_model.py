@@ -18,6 +18,7 @@ from autograde.notebook.course_model import (
     course_model,
     excess,
     jobs,
+    model_card,
     new_model,
     next_words,
     without_head,
@@ -121,7 +122,7 @@ def test_the_card_is_of_this_language() -> None:
     story, words = entropy()
     wanted = {"story": story, "words": words, "word": floor()}
     assert CARD["entropy"] == pytest.approx(wanted)
-    assert (FOLDER / "card.md").read_text(encoding="utf-8") == page(CARD)
+    assert model_card().data == page(CARD)
 
 
 def test_weights_fit_in_the_package() -> None:

@@ -12,6 +12,7 @@ from importlib import resources
 from typing import Any
 
 import torch
+from IPython.display import Markdown
 from safetensors.torch import load
 from torch import Tensor
 
@@ -38,9 +39,17 @@ def course_model(num_heads: int = 4) -> TinyGPT:
 
 def card() -> dict[str, Any]:
     """Return the numbers of the model card: what was measured when the models were trained."""
-    text = resources.files("autograde.notebook").joinpath("model", "card.json").read_text("utf-8")
-    numbers: dict[str, Any] = json.loads(text)
+    numbers: dict[str, Any] = json.loads(_text("card.json"))
     return numbers
+
+
+def model_card() -> Markdown:
+    """Return the model card as a page: how the models were trained, and what was measured."""
+    return Markdown(_text("card.md"))
+
+
+def _text(name: str) -> str:
+    return resources.files("autograde.notebook").joinpath("model", name).read_text("utf-8")
 
 
 def without_mask(model: TinyGPT) -> TinyGPT:
