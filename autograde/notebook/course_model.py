@@ -6,7 +6,7 @@ begins with that. `begin` makes such a list.
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from importlib import resources
 from typing import Any
@@ -90,8 +90,20 @@ def next_words(model: TinyGPT, words: Sequence[str]) -> dict[str, float]:
     return dict(zip(decode(likely.tolist()), chances[likely].tolist(), strict=True))
 
 
+def word_by_word(model: TinyGPT) -> Callable[[Tensor], Tensor]:
+    """Return a model that reads each word with nothing after it, as it does when it writes.
+
+    With a causal mask that changes nothing; without one, what comes later can no longer be seen.
+    """
+
+    def read(ids: Tensor) -> Tensor:  # (b, n) -> (b, n, v)
+        return torch.stack([model(ids[:, :t])[:, -1] for t in range(1, ids.shape[1] + 1)], dim=1)
+
+    return read
+
+
 @torch.no_grad()
-def answers(model: torch.nn.Module, told: Sequence[Story]) -> dict[str, float]:
+def answers(model: Callable[[Tensor], Tensor], told: Sequence[Story]) -> dict[str, float]:
     """Return the share of right answers for each kind of question, and for "all".
 
     An answer is right if each of its words is the model's first choice after the true words

@@ -1,4 +1,4 @@
-"""Print tables to four decimals, and a guess beside the answer."""
+"""Print tables of numbers, and a guess beside the answer."""
 
 from collections.abc import Sequence
 from html import escape
@@ -10,8 +10,10 @@ NO_GUESS = "No guess yet. Write one into the cell above, then run this one again
 
 
 def table(values: Tensor, *, rows: Sequence[str], columns: Sequence[str]) -> None:
-    """Print a matrix (n, m) to four decimals, with n row and m column labels."""
+    """Print a matrix (n, m), with n row and m column labels: to four decimals, or whole numbers."""
     numbers = [[f"{float(x):z.4f}" for x in row] for row in values.tolist()]
+    if all(text.endswith(".0000") for row in numbers for text in row):
+        numbers = [[text.removesuffix(".0000") for text in row] for row in numbers]
     width = max(len(text) for row in [list(columns), *numbers] for text in row)
     side = max(len(label) for label in rows)
     print(" " * side + "  " + "  ".join(f"{label:>{width}}" for label in columns))

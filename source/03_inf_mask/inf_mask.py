@@ -52,7 +52,7 @@ import torch
 from torch import nn
 
 from autograde.notebook import beside, explore, heatmap, hint, panels, progress, rubric, show, table, why
-from autograde.notebook.course_model import attention_of, begin, course_model, next_words
+from autograde.notebook.course_model import attention_of, begin, course_model, model_card, next_words
 from autograde.notebook.language import END, VOCABULARY, decode, encode, stories
 from autograde.notebook.training import pairs
 
@@ -240,7 +240,7 @@ print("exp(-inf) =", torch.tensor(float("-inf")).exp().item())
 # ### Exercise: `future_mask` (1 point)
 #
 # Return this mask for n tokens: bool, True strictly above the diagonal, on the CPU. For n below 1 raise a
-# `ValueError` that names n and its value.
+# `ValueError`; a good message names n and its value.
 
 # %% nbgrader={"grade": false, "grade_id": "future_mask", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def future_mask(n):
@@ -445,7 +445,7 @@ print("what the last pad gives to pads:", round(causal_only[2, 5, 2:].sum().item
 # ```
 #
 # The rows of pads follow the same rule; they are not hidden as a whole. The mask is on the device of a tensor
-# `lengths`, on the CPU for a list. A length is from 0 to n; for any other raise a `ValueError` that names it.
+# `lengths`, on the CPU for a list. A length is from 0 to n; for any other raise a `ValueError`.
 
 # %% nbgrader={"grade": false, "grade_id": "padding_and_causal", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def padding_and_causal(lengths, n):
@@ -487,7 +487,7 @@ show(
 
 # %% [markdown]
 # Follow the columns of the pads: they are hatched from top to bottom. The *rows* of the pads still hold weights.
-# Nobody asks for their context vectors, so they do no harm. But when the pads come first, they see nothing before
+# Nobody asks for their context vectors, so they do no harm, as long as the loss leaves them out. But when the pads come first, they see nothing before
 # them but pads.
 #
 # ## 5 A row with nothing to look at
@@ -539,11 +539,13 @@ for way in (added, filled):
     loss.backward()
     print(f"{way.__name__}: the loss is {loss.item():.2f}, the gradients at the scores are")
     table(some_scores.grad, rows=["row 0", "row 1"], columns=["key 0", "key 1", "key 2"])
+also_ruined, _ = think(ids, places, hidden, filled)
+print("stories with nan when the model fills:", int(also_ruined[:, -1].isnan().any(dim=-1).sum()))
 
 # %% [markdown]
 # The loss is fine both times. In the backward pass the gradient of row 0, which is 0, is multiplied by its weights,
 # and 0 · nan is `nan` again. Addition passes it on to the scores. A fill has put -inf in place of the score, so no
-# gradient reaches the score.
+# gradient reaches the score. In the model of part 1, though, a fill helps no story: there the values spread the `nan`.
 #
 # Does that save the layer? The folded cell trains a small one on our six tokens, of which the first is now a pad in
 # front. The loss leaves the pad's row out. Four matrices of 12 numbers each learn to give the layer's own input
@@ -611,11 +613,14 @@ except RuntimeError as error:
 for fill in (-10.0, -100.0, -65504.0):
     share = torch.softmax(torch.tensor([-10.0] + 5 * [fill]), dim=-1)[1:].sum().item()
     print(f"one visible score of -10, five hidden ones filled with {fill:g}: the hidden get {share:.2f} of the row")
+print("the batch of part 1, filled with the lowest number:")
+say(think(ids, places, hidden, lambda scores, hidden: torch.softmax(torch.where(hidden, torch.finfo(scores.dtype).min, scores), dim=-1))[0])
 
 # %% [markdown]
 # A finite fill that is too near still attends: with -10 the five hidden keys take five sixths. The lowest number
 # hides well wherever something is visible. Where nothing is, the row has no `nan`, but it gives equal shares to
-# every hidden key, the future included, without a warning. Neither number is the answer for such a row.
+# every hidden key, the future included, without a warning. Here that does no harm, because nobody reads the rows of the pads. It is still not
+# the answer for such a row.
 #
 # ## 6 Zeros instead of `nan`
 #
@@ -681,8 +686,8 @@ print(f"loss at first {losses[0]:.2f}, at last {losses[-1]:.4f}; always answerin
 mended, maps = think(ids, places, hidden, masked_softmax)
 say(mended)
 for story, each in enumerate(words):
-    by_itself = torch.tensor(list(next_words(model, each).values())).sort().values
-    off = (mended[story, -1].sort().values - by_itself).abs().max().item()
+    by_itself = next_words(model, each)
+    off = (mended[story, -1] - torch.tensor([by_itself[word] for word in VOCABULARY])).abs().max().item()
     print(f"story {story + 1}: every probability as alone, to 5 decimals: {off < 1e-5}")
 
 # %% [markdown]
@@ -720,7 +725,7 @@ explore(
 # %% [markdown]
 # In the story shown first, *she* has to be followed by what Anna does with her hat, and head 2.2 looks at the
 # *hat*, not at the *cake*. Over 500 stories this head gives 0.85 of its weight to the person's own thing and 0.03
-# to the other's (the model card has the list).
+# to the other's (`model_card()` shows the list).
 #
 # ## 7 What goes wrong in practice
 #
@@ -793,10 +798,9 @@ for way in (right, no_diagonal, result_dropped, mask_of_scores, times_inf, ones_
 
 # %% [markdown]
 # Two things are worth keeping. The quick tests (nothing above the diagonal, rows that add up to 1) find a mask made
-# of scores only if some score is exactly 0. In the trained model none is, and the loss is the right one; a pad of
-# zeros, as in part 4, brings the mistake out. And with `result_dropped` and `ones_added` the model writes sensible
-# stories, while its loss is five times too high and more: the next word is read off the last word, which has no
-# future to peek at. Look at the loss, not at a sample.
+# of scores only if some score is exactly 0. In the trained model none is, and the loss is the right one. And with
+# `result_dropped` and `ones_added` the story above looks right, while the loss is five times too high and more: one
+# sample does not show the mistake. Look at the loss.
 #
 # **True does not mean hidden everywhere.** PyTorch itself has both:
 
@@ -815,7 +819,7 @@ print("nn.MultiheadAttention, True at key 0: the weights are       ", [round(w, 
 #
 # ## Summary
 #
-# - A score of **minus infinity** gets a weight of exactly 0, and the softmax spends its precision on the visible keys
+# - A score of **minus infinity** gets a weight of exactly 0, and the softmax spends its range on the visible keys
 #   alone.
 # - A **padding mask** hides columns, a causal mask a triangle. Joined with `|` they serve a batch of any lengths.
 #   Without the first, an answer depends on the other sentences in the batch.

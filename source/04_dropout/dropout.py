@@ -54,7 +54,7 @@ import torch
 from torch import nn
 
 from autograde.notebook import beside, chart, explore, heatmap, hint, panels, progress, rubric, show, table, why
-from autograde.notebook.course_model import answers, new_model
+from autograde.notebook.course_model import answers, model_card, new_model
 from autograde.notebook.language import floor, stories
 from autograde.notebook.training import loss_of, pairs, train
 
@@ -168,7 +168,7 @@ show(
 # done against it is called **regularisation**.
 #
 # The first remedy is more data: the course's own model, trained on 20,000 stories, has a loss of 0.417 on new ones,
-# where 0.414 is the lowest (its model card). The second is to stop at the lowest point of the upper curve; that is
+# where 0.414 is the lowest (`model_card()` shows how that was measured). The second is to stop at the lowest point of the upper curve; that is
 # called early stopping. The third is dropout. It makes each example look a little different each time. The hope is
 # that the model then relies less on any single weight.
 #
@@ -185,7 +185,7 @@ show(
 #
 # `torch.rand(shape, generator=generator)` draws numbers spread evenly from 0 to 1; 0 may come up, 1 never. What share
 # of them lies below p? The mask is float32. p = 0 keeps all and p = 1 drops all, without exception. For p outside 0
-# to 1 raise a `ValueError` that names p and its value.
+# to 1 raise a `ValueError`; a good message names p and its value.
 #
 # All random numbers come from `generator`, as in lesson 01. `None` means PyTorch's own, and `torch.rand` knows that.
 # The mask is on the generator's device (on a GPU add `device=generator.device`), and with `None` on the CPU.
@@ -287,7 +287,7 @@ show(
 # | inverted dropout, the usual way | drop, divide what is kept by 1 - p | nothing |
 # | the older way | drop | multiply everything by 1 - p |
 #
-# Both agree on average. Inverted dropout leaves the model alone when it is used. Never mix the two.
+# In both, training and use agree on average. Inverted dropout leaves the model alone when it is used. Never mix the two.
 #
 # **Predict, then run.** With p = 0.9, what is a kept weight of 0.2 afterwards?
 
@@ -521,7 +521,7 @@ sharp, even = torch.tensor([[0.95, 0.01, 0.01, 0.01, 0.01, 0.01]]), torch.full((
 
 
 def drawn_spread(row, p):
-    many_rows = row.expand(2000, 6)
+    many_rows = row.expand(20_000, 6)
     return (inverted_dropout(many_rows, p, True, generator) @ values).std().item()
 
 
@@ -535,7 +535,7 @@ def spread_chart(rates, found):
     figure, axes = plt.subplots(figsize=(6.5, 3.8), layout="constrained")
     for (name, (drawn, derived)), colour in zip(found.items(), ("#b5541c", "#1f6f8b")):
         axes.loglog(rates, derived, color=colour, label=f"{name}: yours, derived")
-        axes.loglog(rates, drawn, "o", color=colour, label=f"{name}: 2,000 draws")
+        axes.loglog(rates, drawn, "o", color=colour, label=f"{name}: 20,000 draws")
     axes.set(xlabel="p", ylabel="standard deviation", title="The noise in one entry of a context vector")
     axes.legend()
     return figure
@@ -691,8 +691,8 @@ print(f"equal weights           {(guesses_a.mean(dim=1) - answers_a).square().me
 
 # %% [markdown]
 # Here the price buys nothing. With all words there, the error grows with p. With *Your* hidden, the other five share
-# the whole row, and all three heads are about as good as equal weights. But this head had 1000 examples for six
-# numbers: there was nothing to overfit. The model of part 1 has more than 60,000 numbers and fifty stories.
+# the whole row, and all three heads are about as good as equal weights. This head had 1000 examples for six
+# numbers. The model of part 1 has more than 60,000 numbers and fifty stories.
 #
 # ## 7 Does it help?
 #
@@ -748,9 +748,9 @@ show(
 #
 # Dropout lowers the loss on new stories in every pair of runs. The share of right answers does not follow: here 14%
 # become 16%, there 91% become 84%. And more stories do more than either p: with 100 of them and no dropout the loss is
-# lower than with 50 and dropout. Each row is one run, so take no small difference for a rule. Try p on your own
-# problem, on examples that were left out of training. The first GPT used 0.1; large models that see every text only
-# once often use none.
+# lower than with 50 and dropout. Each row is one run, on one processor: take no small difference for a rule. Try p on
+# your own problem, on examples that were left out of training. The first GPT used 0.1; PaLM, a large model that saw
+# nearly every text once, was trained without dropout.
 #
 # ## 8 What goes wrong in practice
 #
@@ -833,6 +833,7 @@ print("the same mask:", torch.equal(by_rand, by_dropout))
 #
 # - Srivastava et al., *Dropout: A Simple Way to Prevent Neural Networks from Overfitting*, 2014, section 4: the
 #   model, with the scaling in use. There p is the probability to keep.
-# - Vaswani et al., *Attention Is All You Need*, 2017, section 5.4: where a transformer uses dropout.
+# - Vaswani et al., *Attention Is All You Need*, 2017, section 5.4: dropout on sums and embeddings.
 # - Radford et al., *Improving Language Understanding by Generative Pre-Training*, 2018, section 4.1: dropout of 0.1
 #   on residuals, embeddings and attention.
+# - Chowdhery et al., *PaLM: Scaling Language Modeling with Pathways*, 2022, section 5: training without dropout.

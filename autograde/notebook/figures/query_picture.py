@@ -83,7 +83,8 @@ def _weight_bars(ax: Axes, weights: Numbers, names: list[str], query: str) -> No
     ax.set_yticks(range(len(weights)), names)
     ax.invert_yaxis()
     ax.margins(x=0.24)
-    ax.set(xlabel=f"weight for query “{query}”", ylabel="key")
+    ax.set(xlabel=f"weight for query “{query}”", ylabel="key", xticks=[])  # the bars say how much
+    ax.spines["bottom"].set_visible(False)
     ax.tick_params(axis="y", length=0)
 
 
