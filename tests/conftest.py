@@ -20,11 +20,12 @@ from traitlets.config import Config
 
 from autograde.cli import main
 from autograde.course import CURRICULUM, Lesson, lessons
-from autograde.notebook.demonstrations import bound_names, is_demonstration, needed_names
+from autograde.notebook.demonstrations import is_demonstration
 from autograde.rubric import session
 from autograde.rubric.key import Key, Mistake
 from autograde.rubric.kinds import KINDS
 from autograde.rubric.misconceptions import failed_lines
+from autograde.rubric.names import bound_names, needed_names
 from autograde.rubric.probes.plain import tensors_in
 from autograde.rubric.recording import (
     Line,

@@ -12,7 +12,8 @@ from autograde.authoring import lint
 from autograde.authoring.sources import source_notebook
 from autograde.course import lessons
 from autograde.grading.run import Job, run_job
-from autograde.notebook.demonstrations import SKIPPED, bound_names, is_demonstration, needed_names
+from autograde.notebook.demonstrations import SKIPPED, is_demonstration
+from autograde.rubric.names import bound_names, needed_names
 from autograde.sandbox.wall import missing
 
 SETUP = "from autograde.notebook import show"

@@ -93,3 +93,20 @@ def test_to_repair_the_earlier_exercise_first_is_said_of_what_was_judged(
     verdict = judge_notebook(lesson, executed, keys, {}, problem, {})[0][later.name]
     assert not verdict.passed
     assert (f"Mend `{needed}` first" in verdict.note) == ran
+
+
+def test_an_earlier_exercise_that_nothing_calls_is_not_blamed(
+    lesson: Lesson, keys: dict[str, Key], executed: NotebookNode
+) -> None:
+    later = next(exercise for exercise in lesson.exercises if exercise.needs)
+    cells = {grade_id(cell): cell for cell in executed.cells}
+    for name in later.needs:
+        cells[f"test_{name}"].outputs = []
+    cells[later.name].source = f"def {later.name}(*_):\n    return 3"
+    recorded = program.load(lesson).with_answer(cells[later.name].source)
+    recording = pack_recordings([recorded.record(later.name, PRACTICE_SEED)])
+    data = {MIME: base64.b64encode(recording).decode()}
+    cells[later.rubric_cell].outputs[0].data = data
+    verdict = judge_notebook(lesson, executed, keys, {}, "", {})[0][later.name]
+    assert not verdict.passed
+    assert "Mend" not in verdict.note

@@ -119,6 +119,15 @@ def test_untouched_exercise_says_so(shown: list[str]) -> None:
         cell(stub)
     assert "Not written yet." in shown[0]
     assert "WRONG" not in shown[0]
+    asking.why()
+    assert shown[-1] == "it: why\nIt is not written yet. hint() helps to begin."
+
+
+def test_a_forgotten_return_is_named(shown: list[str]) -> None:
+    with pytest.raises(practice.RubricFailed):
+        cell(lambda x: None)
+    said = "it(x) is None, expected a tensor of shape (5, 7). Does it return its result?"
+    assert said.removeprefix("it") in shown[0]
 
 
 def test_a_misspelt_name_is_answered_with_the_nearest(shown: list[str]) -> None:

@@ -20,9 +20,10 @@ from autograde.authoring.marks import (
 )
 from autograde.authoring.variants import Variants, read_variants
 from autograde.course import CURRICULUM, CourseError, Exercise, Lesson, Written, grade_id
-from autograde.notebook.demonstrations import bound_names, is_demonstration, needed_names
+from autograde.notebook.demonstrations import is_demonstration
 from autograde.rubric.judge import judge
 from autograde.rubric.key import Key
+from autograde.rubric.names import bound_names, needed_names
 from autograde.rubric.session import PRACTICE_SEED
 
 LONGEST_RUBRIC = 15

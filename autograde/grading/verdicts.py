@@ -15,6 +15,7 @@ from autograde import __version__
 from autograde.course import Exercise, Lesson, grade_id
 from autograde.rubric.judge import Verdict, failed, judge
 from autograde.rubric.key import Key
+from autograde.rubric.names import names_needed
 from autograde.rubric.packing import from_plain
 from autograde.rubric.panel import advice, repair_first, to_display
 from autograde.rubric.recording import MIME, unpack_recordings
@@ -55,7 +56,9 @@ def judge_notebook(
             verdict = failed(keys[name], f"{UNJUDGED} {type(error).__name__}: {error}")
             unjudged.append(name)
         if not verdict.passed:
-            earlier = [name for name in exercise.needs if not verdicts[name].passed]
+            called = names_needed(cells[name].source, cells[exercise.rubric_cell].source)
+            earlier = [each for each in exercise.needs if not verdicts[each].passed]
+            earlier = [each for each in earlier if each in called]
             said = [verdict.note, *_around(exercise, cells, notes)]
             if earlier and verdict.judged:
                 said.append(repair_first(earlier))

@@ -47,6 +47,8 @@ def why(exercise: str = "") -> None:
         said = ["Run its rubric cell first."]
     elif verdict.passed:
         said = ["It is right."]
+    elif not verdict.attempted:
+        said = ["It is not written yet. `hint()` helps to begin."]
     elif earlier := practice.unfinished(name):
         said = [repair_first(earlier)]
     else:

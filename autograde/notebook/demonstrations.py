@@ -6,11 +6,11 @@ sees a cell's text and not its tags, so the text has to say it.
 
 import os
 import re
-import symtable
-from collections.abc import Iterator
 from typing import Any
 
 from IPython.core.getipython import get_ipython
+
+from autograde.rubric.names import bound_names
 
 FIRST_LINE = re.compile(r"# demonstration(:.*)?$")
 SKIPPED = "A demonstration: it is not run in grading."
@@ -27,35 +27,6 @@ def skip_demonstrations() -> None:
 
 def is_demonstration(source: str) -> bool:
     return bool(FIRST_LINE.match(source.partition("\n")[0].rstrip()))
-
-
-def bound_names(source: str) -> set[str]:
-    """Return the names that a cell binds for the cells after it.
-
-    Raises:
-        SyntaxError: the cell is no Python.
-    """
-    symbols = symtable.symtable(source, "cell", "exec").get_symbols()
-    return {s.get_name() for s in symbols if s.is_assigned() or s.is_imported() or s.is_namespace()}
-
-
-def needed_names(source: str) -> set[str]:
-    """Return the names that a cell takes from the cells before it, its functions included.
-
-    Raises:
-        SyntaxError: the cell is no Python.
-    """
-    module = symtable.symtable(source, "cell", "exec")
-    used = {s.get_name() for s in module.get_symbols() if s.is_referenced()}
-    for table in _inner(module):
-        used |= {s.get_name() for s in table.get_symbols() if s.is_global()}
-    return used - bound_names(source)
-
-
-def _inner(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
-    for child in table.get_children():
-        yield child
-        yield from _inner(child)
 
 
 def _without_demonstration(lines: list[str]) -> list[str]:

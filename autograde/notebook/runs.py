@@ -12,10 +12,8 @@ from typing import Any
 
 from IPython.core.getipython import get_ipython
 
-from autograde.notebook.demonstrations import bound_names, missing_because_skipped, needed_names
-
-UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
-"""What Python raises on text that is no program, or one that is nested too deeply."""
+from autograde.notebook.demonstrations import missing_because_skipped
+from autograde.rubric.names import UNREADABLE, bound_names, names_bound, names_needed
 
 
 @dataclass(frozen=True)
@@ -29,7 +27,7 @@ class Run:
 
 _runs: list[Run] = []
 _waiting: dict[str, str] = {}
-"""Names that a cell would have defined, and the exercise that it waited for."""
+"""Names that have no value yet, and the exercise that the cell which defines them waits for."""
 
 _unsolved: Callable[[], set[str]] = set
 
@@ -48,10 +46,24 @@ def last_run_of(exercise: str) -> Run | None:
     return next((run for run in reversed(_runs) if _defines(run.source, exercise)), None)
 
 
+def called_by(exercise: str) -> set[str]:
+    """Return the names that the cells of an exercise, answer and rubric, take from other cells."""
+    rubric = f'@rubric("{exercise}"'
+    cells = [run.source for run in _runs if rubric in run.source][-1:]
+    answer = last_run_of(exercise)
+    return names_needed(*cells, answer.source if answer else "")
+
+
 def _note(result: Any) -> None:
-    error = result.error_before_exec or result.error_in_exec
+    source, error = result.info.raw_cell or "", result.error_before_exec or result.error_in_exec
     said = "" if error is None else f"{type(error).__name__}: {error}"
-    _runs.append(Run(result.execution_count, result.info.raw_cell or "", said))
+    _runs.append(Run(result.execution_count, source, said))
+    values = getattr(get_ipython(), "user_ns", {})
+    for name in names_bound(source):
+        if values.get(name) is None and (exercise := _waits_for(source)):
+            _waiting[name] = exercise
+        else:
+            _waiting.pop(name, None)
 
 
 def _defines(source: str, name: str) -> bool:
@@ -74,8 +86,7 @@ def _explain(
     source = shell.history_manager.input_hist_raw[-1]
     if skipped := missing_because_skipped(getattr(error, "name", None)):
         _in_one_line(error, skipped)
-    elif exercise := _waits_for(source, error):
-        _waiting.update(dict.fromkeys(_names(bound_names, source), exercise))
+    elif exercise := _waits_for(source):
         text = f"This cell waits for the exercise {exercise}, which is not right yet."
         if isinstance(error, NotImplementedError):
             text = f"This cell waits for the exercise {exercise}, which is not written yet."
@@ -87,20 +98,11 @@ def _in_one_line(error: BaseException, text: str) -> None:
     error._render_traceback_ = lambda: [text]  # type: ignore[attr-defined]
 
 
-def _waits_for(source: str, error: BaseException) -> str:
-    """Return the exercise whose answer a failed cell uses and that is not right, or ""."""
+def _waits_for(source: str) -> str:
+    """Return the exercise that is not right and whose answer, or its result, a cell uses, or ""."""
     unsolved = _unsolved()
-    if "@rubric(" in source or unsolved & _names(bound_names, source):
+    if "@rubric(" in source or unsolved & names_bound(source):
         return ""
-    missing = getattr(error, "name", None) if isinstance(error, NameError) else None
-    if missing in _waiting:
-        return _waiting[missing]
-    return min(unsolved & _names(needed_names, source), default="", key=source.find)
-
-
-def _names(read: Callable[[str], set[str]], source: str) -> set[str]:
-    """Return the names that a cell binds or needs; none when it is no Python."""
-    try:
-        return read(source)
-    except UNREADABLE:
-        return set()
+    waiting = {**_waiting, **{name: name for name in unsolved}}
+    used = {name for name in names_needed(source) if waiting.get(name) in unsolved}
+    return waiting[min(used, key=source.find)] if used else ""

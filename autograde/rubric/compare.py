@@ -35,11 +35,12 @@ class Difference:
             return self
         got, expected = self.tensors
         place = first_difference(got, expected)
+        between = " at " if place and self.at[-1:].isalnum() else ""
         one, other = numerals(got[place].item(), expected[place].item())
         return Difference(
             self.distance,
             f"is {one}, expected {other}",
-            self.at + (str(list(place)) if place else ""),
+            self.at + (f"{between}{list(place)}" if place else ""),
             pattern(got, expected),
         )
 
@@ -117,7 +118,8 @@ def _inside(at: str, found: Difference) -> Difference:
 
 
 def _named(key: str, found: Difference) -> Difference:
-    return replace(found, at=f", {key}{found.at}") if found.distance else found
+    between = " at " if found.at and key[-1:].isalnum() else ""
+    return replace(found, at=f", {key}{between}{found.at}") if found.distance else found
 
 
 def _worst(differences: Iterable[Difference]) -> Difference:
@@ -143,6 +145,8 @@ def kind_of(value: Plain) -> str:
 def _other(got: Plain, expected: Plain) -> Difference:
     if isinstance(expected, bool | int | str) and isinstance(got, bool | int | float | str):
         return differs(f"is {shorten(repr(got))}, expected {shorten(repr(expected))}")
+    if got is None:
+        return differs(f"is None, expected {kind_of(expected)}", "Does it `return` its result?")
     return differs(f"is {kind_of(got)}, expected {kind_of(expected)}")
 
 

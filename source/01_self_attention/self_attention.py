@@ -45,7 +45,8 @@
 # - In an exercise, replace `raise NotImplementedError()` with your code and run the cell. Then run the **rubric** cell
 #   below it. It calls your code on random inputs and answers line by line.
 # - Stuck? Run `hint("attention_scores")` in a cell of your own, with the name of the exercise. You get one hint at a
-#   time. If an answer is wrong and you cannot see why, `why("attention_scores")` tells you if it is a known mistake.
+#   time. If an answer is wrong and you cannot see why, `why("attention_scores")` tells you if it is a known mistake, and
+#   `case("attention_scores")` returns the first wrong call to play with: its arguments, its result, what was expected.
 # - Most rubrics also check three things that well-behaved functions do: float64 in gives float64 out, gradients pass
 #   through, and the arguments are left unchanged.
 # - `progress()` shows how far you are.
@@ -62,7 +63,7 @@ import matplotlib.pyplot as plt
 import torch
 from torch import nn
 
-from autograde.notebook import attention_picture, beside, chart, explore, heatmap, hint, panels, progress, rubric, show, table, why
+from autograde.notebook import attention_picture, beside, case, chart, explore, heatmap, hint, panels, progress, rubric, show, table, why
 from autograde.notebook.course_model import attention_of, begin, course_model, jobs, new_model, next_words, without_head
 from autograde.notebook.language import encode, stories
 
@@ -512,13 +513,14 @@ show(
 )
 
 # %% [markdown]
+# A weight w changes with its own score by w (1 - w): by 1/4 at most, where w is a half, and by almost nothing where w is near 0 or 1.
 # Compare the medians, not the means. Without the scale the mean is even larger, but only because of the bar near 0.25: queries
 # whose two best scores happen to be nearly equal. The median query gets next to nothing. With the scale, all get about the same.
 #
-# Does that matter for training? The next cell trains the course's model twice, with one head of 48 numbers in each layer, with the scale and
-# without. The **loss** says how badly it predicts the next word: lower is better. It takes about 15 seconds.
+# Does that matter for training? The folded cell trains the course's model twice, with one head of 48 numbers in each layer, with the scale and
+# without. (It uses parts that you will write in lessons 02 to 07. Only its curves matter here.) The **loss** says how badly it predicts the next word: lower is better. It takes about 15 seconds.
 
-# %% tags=["nbval-ignore-output"]
+# %% jupyter={"source_hidden": true} tags=["nbval-ignore-output"]
 # demonstration: the same model trained with and without the scale
 from autograde.notebook.tiny_gpt import MultiHeadAttention
 from autograde.notebook.training import pairs, train
@@ -553,18 +555,19 @@ def loss_chart(curves):
     for (name, losses), colour in zip(curves.items(), ("#b5541c", "#1f6f8b")):
         smooth = [sum(losses[i - 20 : i]) / 20 for i in range(20, len(losses) + 1)]
         axes.plot(range(20, len(losses) + 1), smooth, color=colour, label=f"softmax({name}): {smooth[-1]:.2f} at the end")
-    axes.set(xlabel="step", ylabel="loss, mean of 20 steps", ylim=(0.5, 2), title="One head of 48 numbers, with and without the scale")
+    axes.set(xlabel="step", ylabel="loss, mean of 20 steps", ylim=(0.5, 4.5), title="One head of 48 numbers, with and without the scale")
     axes.legend()
     return figure
 
 
 show(
     chart(loss_chart, curves),
-    "Two training curves over 300 steps. Both fall from about 2; from step 100 on the one without the scale stays above the other.",
+    "Two training curves over 300 steps. Both fall from about 4. At first they hardly differ; in the last hundred steps the one "
+    "without the scale is above the other.",
 )
 
 # %% [markdown]
-# For the first hundred steps there is nothing to see. Then the model without the scale falls behind. By how much depends on the random start: from
+# In the first hundred steps the two hardly differ. Then the model without the scale falls behind. By how much depends on the random start: from
 # seeds 1, 2 and 3 the gap was 0.01, 0.04 and 0.01, so this start shows it most clearly. With four heads of 12 numbers each, the two ended within
 # 0.02 of each other, now the one and now the other ahead.
 

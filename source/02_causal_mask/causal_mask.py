@@ -54,7 +54,7 @@ import matplotlib.pyplot as plt
 import torch
 from torch import nn
 
-from autograde.notebook import beside, chart, explore, heatmap, hint, panels, progress, rubric, show, table, why
+from autograde.notebook import beside, case, chart, explore, heatmap, hint, panels, progress, rubric, show, table, why
 from autograde.notebook.course_model import answers, attention_of, begin, course_model, new_model, without_mask, word_by_word, write
 from autograde.notebook.language import encode, floor, stories
 from autograde.notebook.tiny_gpt import MultiHeadAttention
@@ -94,7 +94,7 @@ def scores_of(seed):
 #
 # A language model is trained to predict the next word. Its **loss** at a word is minus the logarithm of the chance that it gave to this word: 0 if it was
 # certain, more the more surprised it was. The stories of the course's small language are drawn at random, so nobody can
-# always know the next word. How low the mean loss can get is known exactly:
+# always know the next word. How low the mean loss can get is known exactly, because the chances in the grammar are known:
 
 # %%
 print(f"lowest loss of a model that only looks back: {floor():.2f}")
@@ -509,7 +509,7 @@ show(
 #
 # Find such a case yourself. Return a finite float32 matrix of scores, `(n, n)` with n from 2 to 16, on which `tril_causal_weights(scores, 1)` is off by
 # more than 0.001 somewhere, while the -inf way is right. A row with one visible weight stays right until that weight is exactly 0; a row
-# with several goes wrong earlier.
+# with several goes wrong at a smaller gap.
 
 # %% nbgrader={"grade": false, "grade_id": "break_tril", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def break_tril():

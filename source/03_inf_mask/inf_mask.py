@@ -51,7 +51,7 @@ import os
 import torch
 from torch import nn
 
-from autograde.notebook import beside, explore, heatmap, hint, panels, progress, rubric, show, table, why
+from autograde.notebook import beside, case, explore, heatmap, hint, panels, progress, rubric, show, table, why
 from autograde.notebook.course_model import attention_of, begin, course_model, model_card, next_words
 from autograde.notebook.language import END, VOCABULARY, decode, encode, stories
 from autograde.notebook.training import pairs
@@ -437,8 +437,8 @@ print("what the last pad gives to pads:", round(causal_only[2, 5, 2:].sum().item
 #
 # ### Exercise: `padding_and_causal` (3 points)
 #
-# Put both masks together for a batch of b sentences with the pads last. Hidden is the future, and in every row each
-# key at or past the sentence's length. For tensors of bool, `|` means *or*.
+# Put both masks together for a batch of b sentences with the pads last. In every row, hide all later keys, and
+# all keys from the sentence's length on. For tensors of bool, `|` means *or*.
 #
 # ```
 # lengths: list or 1-D tensor (any integer type) of b numbers, n      mask (b, n, n), bool, True = hidden
@@ -543,9 +543,13 @@ also_ruined, _ = think(ids, places, hidden, filled)
 print("stories with nan when the model fills:", int(also_ruined[:, -1].isnan().any(dim=-1).sum()))
 
 # %% [markdown]
-# The loss is fine both times. In the backward pass the gradient of row 0, which is 0, is multiplied by its weights,
-# and 0 · nan is `nan` again. Addition passes it on to the scores. A fill has put -inf in place of the score, so no
-# gradient reaches the score. In the model of part 1, though, a fill helps no story: there the values spread the `nan`.
+# The loss is fine both times. The gradient of a softmax is each weight times a number that comes from the loss. For row 0
+# that number is 0, its weights are `nan`, and nan · 0 is `nan`.
+#
+# - *Added*: this `nan` passes on to the scores.
+# - *Filled*: the fill has put -inf in place of the score, so no gradient reaches the score.
+#
+# In the model of part 1 a fill helps no story: there the values spread the `nan`.
 #
 # Does that save the layer? The folded cell trains a small one on our six tokens, of which the first is now a pad in
 # front. The loss leaves the pad's row out. Four matrices of 12 numbers each learn to give the layer's own input

@@ -53,7 +53,7 @@ import matplotlib.pyplot as plt
 import torch
 from torch import nn
 
-from autograde.notebook import beside, chart, explore, heatmap, hint, panels, progress, rubric, show, table, why
+from autograde.notebook import beside, case, chart, explore, heatmap, hint, panels, progress, rubric, show, table, why
 from autograde.notebook.course_model import answers, model_card, new_model
 from autograde.notebook.language import floor, stories
 from autograde.notebook.training import loss_of, pairs, train
@@ -603,15 +603,16 @@ def trained(head):
 
 
 # %% [markdown]
-# The prediction needs no training. The weights add up to 1, so a cancels, and without dropout the mean loss is Σ w²
-# s², with s the standard deviation of an error. A value is a plus its error, so the mean of v² is 1 + s². Together:
+# The prediction needs no training. Each guess is a plus an error e, and the weights add up to 1, so Σ w (a + e) - a
+# = Σ w e. Without dropout the mean loss is Σ w² s², with s the standard deviation of e. A value is a plus its error, so the mean of v² is 1 + s². Together:
 #
 # ```
 # mean loss   =   Σ w² · ( s²  +  p / (1 - p) · (1 + s²) )
 # ```
 #
 # The bracket is the cost of a word. For weights that add up to 1, Σ w² · cost is smallest when each weight is
-# proportional to 1 / cost.
+# proportional to 1 / cost. (Then w · cost is the same for all words, and moving a little weight from one to another gains
+# nothing.)
 
 # %%
 def predicted(p):

@@ -52,7 +52,7 @@ import matplotlib.pyplot as plt
 import torch
 from torch import nn
 
-from autograde.notebook import beside, chart, explore, heatmap, hint, panels, progress, rubric, show, table, trace, why
+from autograde.notebook import beside, case, chart, explore, heatmap, hint, panels, progress, rubric, show, table, trace, why
 from autograde.notebook.course_model import answers, attention_of, begin, course_model, next_words, without_mask, word_by_word
 from autograde.notebook.language import encode, stories
 

@@ -51,7 +51,7 @@ import matplotlib.pyplot as plt
 import torch
 from torch import nn
 
-from autograde.notebook import beside, chart, explore, heatmap, hint, panels, progress, rubric, show, table, why
+from autograde.notebook import beside, case, chart, explore, heatmap, hint, panels, progress, rubric, show, table, why
 from autograde.notebook.course_model import answers, begin, card, course_model, jobs, model_card, next_words, without_head
 from autograde.notebook.language import encode, stories
 
@@ -179,7 +179,7 @@ other_pair = torch.stack([inputs[0] - 0.7 * shift, inputs[1] + 0.3 * shift])  # 
 mixture, same = 0.3 * inputs[0] + 0.7 * inputs[1], 0.3 * other_pair[0] + 0.7 * other_pair[1]
 print(f"two other words, same mixture: {(mixture - same).abs().max().item():.4f} apart")
 wide = torch.randn(3, 12, generator=torch.Generator().manual_seed(0)).to(device)  # values of 12 numbers instead of 3
-print(f"12 numbers from the mixture, or the mixture of 12: {(half_half @ (inputs @ wide) - (half_half @ inputs) @ wide).abs().max().item():.4f} apart")
+print(f"widen the mixture, or mix the wide values: {(half_half @ (inputs @ wide) - (half_half @ inputs) @ wide).abs().max().item():.4f} apart")
 
 # %% [markdown]
 # One head **cannot pass on both unmixed**. Two rows of weights for each word can, and that is what several heads are for. Part 7 tries it by
@@ -393,6 +393,8 @@ for num_heads in (1, 2, 3, 4, 6, 12):
     print(f"{num_heads:>2} heads: {tuple(heads.shape)}, merged again it is x: {torch.equal(merge_heads(heads), x)}")
 
 # %% [markdown]
+# There and back proves little by itself: two mistakes can cancel. The rubrics look at each way alone.
+#
 # ## 4 The whole layer
 #
 # ```
@@ -654,7 +656,8 @@ print("largest difference to the wrapper below 0.000001:", (mha(batch) - wrapper
 #
 # First the task of part 1: pass on the word before and the one before that. Your `MultiHeadAttention` is trained on random sentences, with 1, 2 and 6
 # heads. Everything is trained, and all three have equally many numbers to learn. Each word comes with its three numbers and six more that
-# give its position. The error is measured on new sentences. A layer that always answers 0 has an error of 1. The best that one row of *fixed* weights allows is 0.5.
+# give its position. The error is measured on new sentences. A layer that always answers 0 has an error of 1. The best that one row of *fixed* weights allows is 0.5: it mixes two
+# independent vectors into one, and half of what was in them is lost.
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # demonstration: trains three layers, about three seconds
@@ -798,7 +801,7 @@ for name, right in {**shares, "none": answers(yours, many)}.items():
 
 # %% [markdown]
 # Without 2.1, or without 2.4, about half of the answers to *where* are wrong. Head 1.3 does not look at the place, and yet without it a quarter of them is wrong: where a head looks
-# does not say how much an answer depends on it. And each head is missed elsewhere: 2.1 is needed for *what* as well.
+# does not say how much an answer depends on it. For the other kinds of question other heads matter too: 2.1 is needed for *what* as well.
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "question_heads_written", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ### In your own words: `heads_written` (2 points, a person reads it)

@@ -221,7 +221,7 @@ class Rubric(RandomProbes, ModelProbes, BlockProbes, CacheProbes):
             other.train(not training)
             return model(x)
 
-        call.__name__ = f"{module.__name__}(p).train(training)"
+        call.__name__ = f"{module.__name__}({{p}}).train({{training}})({{x}})"
         return call
 
     def visible(self, answer: Callable[..., Tensor]) -> Callable[..., Tensor]:

@@ -115,10 +115,15 @@ def undo(given: Any) -> Callable[[], None]:
 
 
 def as_typed(answer: Callable[..., Any], args: Args) -> str:
-    """Return a call as a person would type it: tensors by their parameter's name."""
-    names = parameter_names(answer, len(args))
+    """Return a call as a person would type it: tensors by their parameter's name.
+
+    Where the function's name has places for its arguments, `{x}`, they are put there.
+    """
+    names, called = parameter_names(answer, len(args)), getattr(answer, "__name__", "answer")
     shown = [_argument(value, name) for name, value in zip(names, args, strict=True)]
-    return f"{getattr(answer, '__name__', 'answer')}({', '.join(shown)})"
+    if "{" in called:
+        return str(called.format(**dict(zip(names, shown, strict=True))))
+    return f"{called}({', '.join(shown)})"
 
 
 def parameter_names(answer: Callable[..., Any], count: int) -> list[str]:

@@ -58,7 +58,8 @@ class RandomProbes(Recorder):
                 copies += [answer(x.clone(), p, True) for _ in range(2)]
             return {"in training": copies, "in use": answer(x.clone().requires_grad_(), p, False)}
 
-        self.record(line, "drops_in_training", run, [(x, p)], as_typed(answer, (x, p, True)))
+        typed = as_typed(answer, (x, p, ...))  # in both modes
+        self.record(line, "drops_in_training", run, [(x, p)], typed)
 
     def drops_independently(self, line: str, answer: Callable[..., Tensor], *args: Any) -> None:
         """Record where 60 results are 0: a share p, each by itself, anew at each call.

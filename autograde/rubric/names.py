@@ -1,0 +1,55 @@
+"""The names that a cell binds, and those that it takes from the cells before it."""
+
+import symtable
+from collections.abc import Iterator
+
+UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
+"""What Python raises on text that is no program, or one that is nested too deeply."""
+
+
+def bound_names(source: str) -> set[str]:
+    """Return the names that a cell binds for the cells after it.
+
+    Raises:
+        SyntaxError: the cell is no Python.
+    """
+    symbols = symtable.symtable(source, "cell", "exec").get_symbols()
+    return {s.get_name() for s in symbols if s.is_assigned() or s.is_imported() or s.is_namespace()}
+
+
+def needed_names(source: str) -> set[str]:
+    """Return the names that a cell takes from the cells before it, its functions included.
+
+    Raises:
+        SyntaxError: the cell is no Python.
+    """
+    module = symtable.symtable(source, "cell", "exec")
+    used = {s.get_name() for s in module.get_symbols() if s.is_referenced()}
+    for table in _inner(module):
+        used |= {s.get_name() for s in table.get_symbols() if s.is_global()}
+    return used - bound_names(source)
+
+
+def _inner(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
+    for child in table.get_children():
+        yield child
+        yield from _inner(child)
+
+
+def names_bound(source: str) -> set[str]:
+    """Return the names that a cell binds; none when it is no Python."""
+    try:
+        return bound_names(source)
+    except UNREADABLE:
+        return set()
+
+
+def names_needed(*sources: str) -> set[str]:
+    """Return the names that cells take from the cells before them; none from what is no Python."""
+    found: set[str] = set()
+    for source in sources:
+        try:
+            found |= needed_names(source)
+        except UNREADABLE:
+            continue
+    return found

@@ -1,0 +1,72 @@
+"""What a kernel notes of its runs, and what it says of a cell that waits for an exercise."""
+
+from collections.abc import Iterator
+
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+from traitlets.config import Config
+
+from autograde.notebook import runs
+from autograde.notebook.runs import Run
+
+UNSOLVED = "attention_scores"
+
+
+@pytest.fixture
+def shell(monkeypatch: pytest.MonkeyPatch) -> Iterator[InteractiveShell]:
+    """A shell in which `attention_scores` is not right yet."""
+    monkeypatch.setattr(runs, "_runs", [])
+    monkeypatch.setattr(runs, "_waiting", {})
+    config = Config()
+    config.HistoryManager.hist_file = ":memory:"
+    made = InteractiveShell.instance(config=config)
+    runs.watch(lambda: {UNSOLVED})
+    yield made
+    runs.watch(set)
+    InteractiveShell.clear_instance()
+
+
+def said(shell: InteractiveShell, cell: str, capsys: pytest.CaptureFixture[str]) -> str:
+    capsys.readouterr()
+    shell.run_cell(cell, store_history=True)
+    return capsys.readouterr().out
+
+
+WAITS = f"This cell waits for the exercise {UNSOLVED}"
+
+
+def test_a_cell_after_an_unwritten_answer_waits_for_it(
+    shell: InteractiveShell, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell.run_cell(f"def {UNSOLVED}(x):\n    raise NotImplementedError()", store_history=True)
+    assert f"{WAITS}, which is not written yet." in said(shell, f"s = {UNSOLVED}(1)", capsys)
+    assert f"{WAITS}, which is not right yet." in said(shell, "s + 1", capsys)
+
+
+def test_a_cell_after_a_forgotten_return_waits_for_it(
+    shell: InteractiveShell, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell.run_cell(f"def {UNSOLVED}(x):\n    x + 1", store_history=True)
+    assert said(shell, f"s = {UNSOLVED}(1)", capsys) == ""
+    assert WAITS in said(shell, "s.shape", capsys)
+    shell.run_cell("s = 2", store_history=True)
+    assert WAITS not in said(shell, "s.shape", capsys)
+
+
+def test_an_error_of_the_students_own_is_shown(
+    shell: InteractiveShell, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell.run_cell(f"def {UNSOLVED}(x):\n    return x + 1", store_history=True)
+    shell.run_cell(f"s = {UNSOLVED}(1)", store_history=True)
+    assert "AttributeError" in said(shell, "s.shape", capsys)
+    assert "ZeroDivisionError" in said(shell, f"def {UNSOLVED}(x): return x\n1 / 0", capsys)
+
+
+def test_an_exercise_calls_what_its_answer_and_its_rubric_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cells = ("def later(x):\n    return earlier(x)", '@rubric("later")\ndef _(r):\n    other')
+    monkeypatch.setattr(runs, "_runs", [Run(1, cell, "") for cell in cells])
+    assert {"earlier", "other"} <= runs.called_by("later")
+    runs._runs.append(Run(3, "def later(x):\n    return x", ""))
+    assert "earlier" not in runs.called_by("later")
