@@ -247,6 +247,11 @@ FAULTS = [
         "tests/test_processes.py -k tried_once_more",
     ),
     Fault(
+        "an earlier exercise is blamed though nothing calls it", "autograde/grading/verdicts.py",
+        "            earlier = [each for each in earlier if each in called]\n", "",
+        "tests/test_judging.py -k nothing_calls",
+    ),
+    Fault(
         "a tried notebook is released", "autograde/authoring/release.py",
         "        _require_untouched(lesson)\n", "",
         "tests/test_build.py -k somebody_tried",
