@@ -144,7 +144,8 @@ LIVES = [
     "has a control group", "is ended for what its sockets hold", "of a killed run leaves no group",
     "is stopped though it ignores signals",
     "outlives the interrupt of a cell", "has its own iopub", "draws what no other draws",
-    "finds a new template", "replaces a shared template that ended", "dies with the template",
+    "comes from a template without a network", "finds a new template",
+    "replaces a shared template that ended", "dies with the template",
     "is gone when the run is killed",
 ]  # fmt: skip
 

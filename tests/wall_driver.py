@@ -305,6 +305,17 @@ async def draws_what_no_other_draws() -> bool:
     return len(drawn[0]) == 3 and not set(drawn[0]) & set(drawn[1])
 
 
+async def comes_from_a_template_without_a_network() -> bool:
+    async with kernel():
+        within = {
+            os.readlink(f"/proc/{inner.pid}/ns/net")
+            for child in psutil.Process().children()
+            if child.name() == "bwrap"
+            for inner in child.children()
+        }
+    return bool(within) and os.readlink("/proc/self/ns/net") not in within
+
+
 async def finds_a_new_template() -> bool:
     async with kernel():
         pass
@@ -379,6 +390,7 @@ LIVES: dict[str, Callable[[], Awaitable[bool | str]]] = {
     "outlives the interrupt of a cell": outlives_the_interrupt_of_a_cell,
     "has its own iopub": has_its_own_iopub,
     "draws what no other draws": draws_what_no_other_draws,
+    "comes from a template without a network": comes_from_a_template_without_a_network,
     "finds a new template": finds_a_new_template,
     "replaces a shared template that ended": replaces_a_shared_template_that_ended,
     "dies with the template": dies_with_the_template,
