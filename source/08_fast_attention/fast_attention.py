@@ -471,7 +471,7 @@ for n in lengths:
         held[name].append(most_memory(attend, *qkv) / 2**20)
 qkv = [one.clone().requires_grad_() for one in qkv]
 for name, attend in ways.items():
-    training = most_memory(lambda *args: attend(*args).sum().backward(), *qkv) / 2**20
+    training = most_memory(lambda *args: torch.autograd.grad(attend(*args).sum(), args), *qkv) / 2**20
     print(f"{name:>17}, n = {n:,}: forward {held[name][-1]:5.1f} MiB, with gradients {training:5.1f} MiB")
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception", "nbval-ignore-output"]
@@ -854,8 +854,8 @@ show(
 )
 
 # %% [markdown]
-# At a window of 16 two layers reach 30 words back, nearly the length of an average story (32 words), and still four answers in ten are wrong. Which ones? Each answer depends on a word
-# further up in the story. Sort the answers by where that word is.
+# At a window of 16 two layers reach 30 words back, nearly the length of an average story (32 words), and still four answers in ten are wrong. Which ones? Each answer depends on one
+# or more words further up in the story. Sort the answers by where the furthest of them is.
 
 # %% tags=["raises-exception"]
 # demonstration: asks the model with a window of 16 again
@@ -872,8 +872,8 @@ for place, ones in by_place.items():
     print(f"{place:>24}: {sum(ones):2} of {len(ones):2} answers right")
 
 # %% [markdown]
-# What a token sees itself it nearly always answers. What a word in between would have to pass on is mostly lost. So it is not enough that information *can* get through: this model was
-# not trained to pass it on. Models that use windows are *trained* with them, and some keep a few layers without one.
+# Where all of these words are inside the window, the answer is nearly always right. What a word in between would have to pass on is mostly lost. So it is not enough that information
+# *can* get through: this model was not trained to pass it on. Models that use windows are *trained* with them, and some keep a few layers without one.
 #
 # ## 7 What goes wrong in practice
 #

@@ -506,7 +506,7 @@ with torch.no_grad():
 print(f"{same} of {len(plain)} stories are the same; scores differ by less than 0.0001: {apart.item() < 1e-4}")
 
 # %% [markdown]
-# How much work is a step now? Count the multiplications of matrices for one story.
+# How much work is a step now? Count the multiplications in the matrix products of each step, for one story.
 
 # %% tags=["raises-exception"]
 # demonstration: counts multiplications in each step, without and with the cache
@@ -569,7 +569,7 @@ print(", ".join(f"{name} {milliseconds[-1]:.1f} ms" for name, milliseconds in to
 # rest: the linear and feed-forward layers for the old words, and their rows of attention.
 #
 # In long texts a second thing counts. `torch.cat` makes a new tensor, so a cache that joins its parts with it copies all of them at every word. Real caches reserve their room
-# beforehand and write each new key into its place. Here is what one more word takes, if your cache copies:
+# beforehand and write each new key into its place. Here is what one more word takes with your cache:
 
 # %% tags=["raises-exception", "nbval-ignore-output", "unsteady-output"]
 # demonstration: the time of one more word in a long text
@@ -642,7 +642,7 @@ for name, (layers, kv_heads, head_dim, longest, billions) in configurations.item
 #
 # Compare Llama 2 7B and Llama 3 8B. They have the same number of layers, and heads of the same size, yet a token of Llama 2 takes
 # four times the memory. And all of this is for *one* text. A server that answers ten people at once keeps ten caches. Move the sliders. (Llama 3.1
-# 8B needs just as much as Llama 3 8B and is left out. Up to its window so does Mistral 7B, and one line covers the other.)
+# 8B needs just as much as Llama 3 8B and is left out. Up to its window so does Mistral 7B, whose line covers the other's.)
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # draws the figure
