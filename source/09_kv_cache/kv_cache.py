@@ -51,13 +51,14 @@ from textwrap import fill
 import matplotlib.pyplot as plt
 import torch
 from torch import nn
+from torch.utils.flop_counter import FlopCounterMode
 
-from autograde.notebook import beside, chart, explore, heatmap, hint, panels, progress, rubric, show, table, why
+from autograde.notebook import beside, case, chart, explore, heatmap, hint, panels, progress, rubric, show, table, why
 from autograde.notebook.course_model import answers, begin, course_model, without_mask
 from autograde.notebook.language import END, decode, encode, stories
 from autograde.notebook.training import pairs, train
 
-# "cuda" runs the lesson on a GPU
+# "cuda" runs the exercises on a GPU
 device = torch.device(os.environ.get("AUTOGRADE_DEVICE", "cpu"))
 
 tokens = ["Your", "journey", "starts", "with", "one", "step"]
@@ -109,8 +110,8 @@ story, read = write_from_the_start(model, beginning)
 print(fill(" ".join(story), 96))
 
 # %% [markdown]
-# **Predict, then run.** The beginning has 6 words, counting the `<end>` in front. How many words did the model read in all, from the first step
-# to the last?
+# **Predict, then run.** The beginning has 6 words, counting the `<end>` in front, and the whole story has 39. How many words did the model read in all,
+# from the first step to the last?
 
 # %%
 my_guess = None  # a number
@@ -504,6 +505,49 @@ with torch.no_grad():
     apart = (torch.cat([scores_of(yours, plain[:, t : t + 1], caches, t) for t in range(48)], dim=1) - model(plain)).abs().max()
 print(f"{same} of {len(plain)} stories are the same; scores differ by less than 0.0001: {apart.item() < 1e-4}")
 
+# %% [markdown]
+# How much work is a step now? Count the multiplications in the matrix products of each step, for one story.
+
+# %% tags=["raises-exception"]
+# demonstration: counts multiplications in each step, without and with the cache
+def multiplications(step):
+    """The millions of multiplications in each step for one story."""
+    counted = []
+
+    def watched(tokens, new):
+        with FlopCounterMode(display=False) as counter:
+            scores = step(tokens, new)
+        counted.append(counter.get_total_flops() / 2e6)  # it counts each addition, too
+        return scores
+
+    write_many(watched, starts[:1], 48)
+    return counted
+
+
+counted = {"from the start each time": multiplications(from_the_start), "with your cache": multiplications(with_caches())}
+for n in (6, 7, 27, 47):
+    print(f"the word after {n:2} words:", ", ".join(f"{millions[n - 6]:.3f} million {name}" for name, millions in counted.items()))
+
+# %% jupyter={"source_hidden": true} tags=["raises-exception"]
+# demonstration: draws the figure
+def step_chart(curves, unit, title):
+    figure, axes = plt.subplots(figsize=(7.5, 3.6), layout="constrained")
+    for (name, curve), colour, style in zip(curves.items(), ("#b5541c", "#1f6f8b"), ("--", "-")):
+        axes.plot(range(6, 48), curve, style, color=colour, label=name)
+    axes.set(xlabel="words before it", ylabel=unit, ylim=(0, None), title=title)
+    axes.legend()
+    return figure
+
+
+show(
+    chart(step_chart, counted, "millions", "Multiplications of one step, one story"),
+    "Multiplications of one step against the number of words before it. From the start each time they rise with every word. With the cache they are as "
+    "many for the first step, which reads six words, and few and nearly the same for each step afterwards.",
+)
+
+# %% [markdown]
+# And on the clock, for 100 stories at once:
+
 # %% tags=["raises-exception", "nbval-ignore-output", "unsteady-output"]
 # demonstration: the time of each step, without and with the cache
 def fastest(make_step):
@@ -512,27 +556,37 @@ def fastest(make_step):
     return [1000 * min(step) for step in zip(*runs)]
 
 
-def time_chart(without, with_cache):
-    figure, axes = plt.subplots(figsize=(7.5, 3.6), layout="constrained")
-    axes.plot(range(6, 48), without, "--", color="#b5541c", label="from the start each time")
-    axes.plot(range(6, 48), with_cache, color="#1f6f8b", label="with your cache")
-    axes.set(xlabel="words before it", ylabel="milliseconds", ylim=(0, None), title="Time of one step, 100 stories at once")
-    axes.legend()
-    return figure
-
-
-without, with_cache = fastest(lambda: from_the_start), fastest(with_caches)
+took = {"from the start each time": fastest(lambda: from_the_start), "with your cache": fastest(with_caches)}
 show(
-    chart(time_chart, without, with_cache),
+    chart(step_chart, took, "milliseconds", "Time of one step, 100 stories at once"),
     "Time of one step against the number of words before it. From the start each time it rises with every word. With the cache it is high "
     "for the first step, which reads six words, and nearly flat afterwards.",
 )
-print(f"the last word: {without[-1]:.1f} ms from the start, {with_cache[-1]:.1f} ms with the cache")
+print(", ".join(f"{name} {milliseconds[-1]:.1f} ms" for name, milliseconds in took.items()), "for the last word")
 
 # %% [markdown]
-# Without a cache the time of a step grows with the text. With it the line is nearly flat. It is not quite flat: the new word still looks
-# at every key in the cache. What is gone is the rest: the linear and feed-forward layers for the old words, and their rows of attention.
+# Without a cache a step takes longer with every word. With it the line is nearly flat. It rises a little, as the new word still looks at every key in the cache. What is gone is the
+# rest: the linear and feed-forward layers for the old words, and their rows of attention.
 #
+# In long texts a second thing counts. `torch.cat` makes a new tensor, so a cache that joins its parts with it copies all of them at every word. Real caches reserve their room
+# beforehand and write each new key into its place. Here is what one more word takes with your cache:
+
+# %% tags=["raises-exception", "nbval-ignore-output", "unsteady-output"]
+# demonstration: the time of one more word in a long text
+for n in (1_000, 10_000, 100_000):
+    cache, q = KVCache(n + 10), torch.randn(1, 4, 1, 12)
+    cache.append(*torch.randn(2, 1, 4, n, 12).unbind())
+    times = []
+    for _ in range(5):
+        began = time.perf_counter()
+        k, v = cache.append(q, q)
+        kept_at = time.perf_counter()
+        torch.softmax(q @ k.mT, dim=-1) @ v
+        times.append((1000 * (kept_at - began), 1000 * (time.perf_counter() - kept_at)))
+    appending, attending = (min(one) for one in zip(*times))
+    print(f"{n:7,} words: append {appending:6.2f} ms, attention {attending:6.2f} ms")
+
+# %% [markdown]
 # ## 5 What a cache costs
 #
 # The time saved is paid for in memory. Every token leaves one key and one value in every layer, for every head.
@@ -557,8 +611,9 @@ def _(r):
     r.idea.each("the bytes of all keys and values, an int", cache_bytes, (1, 1, 1, 1, 1), (12, 12, 64, r.integer(100, 1024), 4), (r.integer(20, 90), 8, 128, r.integer(10**5, 10**6), 2), (r.integer(2, 9), r.integer(2, 9), r.integer(2, 9), 0, 2))
 
 # %% [markdown]
-# Now for models that people use. Their sizes are public: GPT-2 small from OpenAI's released code and Radford et al. 2019; Llama 2 7B from Touvron et al. 2023; Llama 3 from
-# *The Llama 3 Herd of Models*, 2024, table 3; Mistral 7B from Jiang et al. 2023, table 1. Numbers in 16 bits take 2 bytes each.
+# Now for models that people use. Their sizes are public: GPT-2 small from OpenAI's released code and Radford et al. 2019; Llama 2 7B from Touvron et al. 2023; the layers and heads of
+# Llama 3 and 3.1 from *The Llama 3 Herd of Models*, 2024, table 3, and their tokens from Meta's model cards of April and July 2024; Mistral 7B v0.1 from Jiang et al. 2023, table 1.
+# Numbers in 16 bits take 2 bytes each.
 
 # %% tags=["raises-exception"]
 configurations = {  # layers, key-value heads, head size, tokens the model was made for, billions of parameters
@@ -567,25 +622,27 @@ configurations = {  # layers, key-value heads, head size, tokens the model was m
     "Llama 2 7B": (32, 32, 128, 4096, 6.74),
     "Llama 3 8B": (32, 8, 128, 8192, 8.03),
     "Llama 3 70B": (80, 8, 128, 8192, 70.6),
-    "Mistral 7B": (32, 8, 128, 4096, 7.24),
+    "Llama 3.1 8B": (32, 8, 128, 131072, 8.03),
+    "Mistral 7B v0.1": (32, 8, 128, 8192, 7.24),
 }
-windows = {"Mistral 7B": 4096}  # it looks back no further
+windows = {"Mistral 7B v0.1": 4096}  # a layer looks back no further
 print("model           layers  kv heads  size  bytes a token   tokens  whole cache  longest text in 24 GB")
 for name, (layers, kv_heads, head_dim, longest, billions) in configurations.items():
     token = cache_bytes(layers, kv_heads, head_dim, 1, 2)
-    whole = cache_bytes(layers, kv_heads, head_dim, longest, 2)
+    whole = cache_bytes(layers, kv_heads, head_dim, min(longest, windows.get(name, longest)), 2)
     left = 24e9 - 2e9 * billions  # what the weights leave
     fits = f"{int(left // token):,} tokens" if left > 0 else "weights do not fit"
     fits = "any" if name in windows and whole < left else fits
     print(f"{name:15} {layers:6} {kv_heads:9} {head_dim:5} {token:14,} {longest:8,} {whole / 1e6:9,.2f} MB  {fits:>21}")
 
 # %% [markdown]
-# The last column says what memory alone allows, beside the weights, not whether the model understands such a text. Mistral's 4096 is the
-# **window** of lesson 08: a layer looks back no further, so its cache never has to hold more.
+# The last column says what memory alone allows, beside the weights, not whether the model has positions for such a text, or understands it. Mistral has the
+# **window** of lesson 08, 4,096 tokens: a layer looks back no further, so its cache never has to hold more. (Later versions of Mistral 7B have no window.) Llama 3.1 8B was made for
+# long texts. The cache of a single one, 17.2 GB, is larger than its weights, 16.1 GB.
 #
 # Compare Llama 2 7B and Llama 3 8B. They have the same number of layers, and heads of the same size, yet a token of Llama 2 takes
-# four times the memory. And all of this is for *one* text. A server that answers ten people at once keeps ten caches. Move the sliders. (Up to its
-# window Mistral 7B needs just as much as Llama 3 8B, so one line covers the other.)
+# four times the memory. And all of this is for *one* text. A server that answers ten people at once keeps ten caches. Move the sliders. (Llama 3.1
+# 8B needs just as much as Llama 3 8B and is left out. Up to its window so does Mistral 7B, whose line covers the other's.)
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # draws the figure
@@ -609,7 +666,8 @@ def memory_chart(sizes, lengths, free):
 def fits(texts, memory):
     lengths = [2**i for i in range(8, 18)]
     sizes, free, longest = {}, {}, {}
-    for name, (layers, kv_heads, head_dim, _, billions) in list(configurations.items())[1:]:
+    for name in ("GPT-2 small", "Llama 2 7B", "Llama 3 8B", "Llama 3 70B", "Mistral 7B v0.1"):
+        layers, kv_heads, head_dim, _, billions = configurations[name]
         kept = [min(n, windows.get(name, n)) for n in lengths]  # tokens in the cache
         sizes[name] = [texts * cache_bytes(layers, kv_heads, head_dim, n, 2) for n in kept]
         free[name] = memory * 1e9 - 2e9 * billions
@@ -756,8 +814,7 @@ for name, one in {"2, from the mean": shared(2), "2, from random numbers": share
 # %% [markdown]
 # Without training the shared heads answer hardly anything. But a tenth of the training, from the mean, brings two key-value heads back to nearly every answer, at half
 # the cache. From random numbers the same training does not get there. (Ainslie et al. 2023 did this with large models, and call it uptraining.)
-# One key-value head for all four saves more and costs more: in this short time it does not get as far as two. (With two other
-# random seeds each share was within three points of the one above.)
+# One key-value head for all four saves more and costs more: in this short time it does not get as far as two. (Each of the three is a single run.)
 #
 # ## 7 What goes wrong in practice
 #
@@ -797,7 +854,8 @@ for number, (one, other) in enumerate(zip(whole, cropped), start=1):
     print(f"layer {number}: keys change by {(one - other).norm() / one.norm():.0%} of their size when the first word is dropped")
 
 # %% [markdown]
-# So this cache refuses what does not fit. Models with *relative* positions (RoPE, below) can drop old tokens. Mistral's window does.
+# So this cache refuses what does not fit. In models with *relative* positions (RoPE, below) the keys stay valid when old tokens go. A model that was trained with a window, as Mistral was,
+# also writes well then.
 #
 # ## 8 What you have built
 #
@@ -828,7 +886,7 @@ def course_chart(words, chances):
     box(5.1, 2.4, 1.9, 0.55, "values", "#ffffff", "01")
     box(0.9, 3.25, 4.0, 0.5, "dot products / √d: scores", "#ffffff", "01")
     box(0.9, 4.0, 4.0, 0.5, "mask: no look ahead", "#ffffff", "02, 03")
-    box(0.9, 4.75, 2.4, 0.5, "softmax: weights", "#ffffff", "01")
+    box(0.9, 4.75, 2.1, 0.5, "softmax: weights", "#ffffff", "01")
     box(3.4, 4.75, 1.5, 0.5, "dropout", "#ffffff", "04")
     box(0.9, 5.55, 6.1, 0.45, "weights @ values, heads merged, out_proj", "#ffffff", "01, 06")
     box(0.7, 6.75, 6.6, 0.5, "x + FeedForward(norm(x))", "#ffffff", "07")
@@ -839,14 +897,17 @@ def course_chart(words, chances):
     for x in (1.85, 3.95):
         arrow(x, 2.95, x, 3.25)
     arrow(6.05, 2.95, 6.05, 5.55)
-    for y, to in ((3.75, 4.0), (4.5, 4.75), (5.25, 5.55)):
-        arrow(2.2, y, 2.2, to)
+    for y, to in ((3.75, 4.0), (4.5, 4.75)):
+        arrow(2.0, y, 2.0, to)
+    arrow(3.0, 5.0, 3.4, 5.0)
+    arrow(4.15, 5.25, 4.15, 5.55)
     arrow(4.6, 6.0, 4.6, 6.75)
     arrow(4.0, 1.7, 4.0, 2.0)
     arrow(4.6, 7.25, 4.6, 8.0)
     arrow(4.0, 0.75, 4.0, 1.2)
     arrow(4.6, 8.45, 4.6, 9.2)
-    axes.annotate("", (7.0, 2.68), (8.1, 2.68), arrowprops={"arrowstyle": "<|-|>", "color": "#b5541c"})
+    axes.plot([3.0, 3.0, 7.0, 7.0], [2.38, 2.3, 2.3, 2.38], color="#b5541c", linewidth=1.5)  # a brace under keys and values
+    axes.annotate("", (7.0, 2.3), (8.1, 2.3), arrowprops={"arrowstyle": "<|-|>", "color": "#b5541c"})
     axes.annotate("", (4.9, 4.6), (8.1, 4.6), arrowprops={"arrowstyle": "<|-|>", "color": "#b5541c"})
     axes.text(4.0, 0.45, " ".join(words), ha="center", va="center", fontsize=11, style="italic")
     said = ",  ".join(f"{word} {chance:.2f}" for word, chance in chances.items())
@@ -864,7 +925,7 @@ show(
     chart(course_chart, words, {word: round(chance, 4) for word, chance in zip(decode(best.indices.tolist()), best.values.tolist())}),
     "The whole course as nested boxes. At the bottom the words Anna has a ball, Tom has two books, she. They become vectors, then queries, keys and "
     "values, scores, masked, softmax, dropout, context vectors, merged heads, a feed-forward layer, and at the top the probabilities of the "
-    "next word: kicks. Beside them the KV cache, tiles and training. Each box carries the number of its lesson.",
+    "next word: kicks. Beside them the KV cache, tied to keys and values, tiles and training. Each box carries the number of its lesson.",
 )
 
 # %% [markdown]
@@ -896,4 +957,4 @@ show(
 # - Ainslie et al., *GQA: Training Generalized Multi-Query Transformer Models from Multi-Head Checkpoints*, 2023: groups, made from a trained model.
 # - Kwon et al., *Efficient Memory Management for Large Language Model Serving with PagedAttention*, 2023.
 # - Sizes of the models: Radford et al., *Language Models are Unsupervised Multitask Learners*, 2019; Touvron et al., *Llama 2*, 2023; Jiang et al., *Mistral 7B*, 2023;
-#   Grattafiori et al., *The Llama 3 Herd of Models*, 2024.
+#   Grattafiori et al., *The Llama 3 Herd of Models*, 2024; Meta's model cards of Llama 3 and Llama 3.1, 2024.
