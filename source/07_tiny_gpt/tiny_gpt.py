@@ -634,8 +634,8 @@ for seed, run in enumerate(card()["seeds"]["heads_4"]):
     print(f"{seed:11}   {run['excess']:15.3f}   {run['answers']['all']:13.1%}   {run['answers']['where']:5.1%}")
 
 # %% [markdown]
-# Four of five succeed; the course has the weights from seed 1. The model from seed 0 ends close to the floor too, and is where yours was half-way: every kind but *where*.
-# If your class draws its random numbers in another order, it starts elsewhere and may get stuck as seed 0 does. That is no mistake in your code: try another seed.
+# Four of five succeed; the course has the weights from seed 1. The model from seed 0 ends close to the floor too, and answers every kind of question but *where*, as ours did half-way. If
+# your class draws its random numbers in another order, it starts elsewhere and may get stuck as seed 0 does. That is no mistake in your code: try another seed.
 #
 # Here is your model beside the course's, on the questions in 150 new stories. How sure are such shares? Each comes with a 95% interval. Even if all n answers are right,
 # the next one may be wrong.
@@ -660,9 +660,10 @@ for name, one in {"yours": student, "the course's": model}.items():
 # ## 8 Open it
 #
 # Which head of the course's model does what? (To open your own instead, set `opened = new_model().eval()` and `copy_weights(student, opened)`.) Each story says which earlier
-# word decides what comes next: after *she* it is *her own* thing, after `she's` her own place, after *bat* the room it is in. We call that the right word. The first map shows
-# the mean weight on it over 150 stories, for each of the eight heads. The second shows the weight on the *other* person's word. The third shows what is lost: the questions
-# that are still answered correctly when this one head passes on nothing.
+# word decides what comes next: after *she* it is *her own* thing, after `she's` her own place, after *bat* the room it is in. We call that the right word. A row is named after the word that is
+# read and, behind the colon, the right word; *answer* marks words of an answer. The first map shows the mean weight on the right word over 150 stories, for each of the eight heads. The second
+# shows the weight on the *other* person's word. (Both have the rows with two people; the table below has all ten.) The third shows what is lost: the questions that are still answered
+# correctly when this one head passes on nothing.
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception", "nbval-ignore-output"]
 # demonstration: what each head looks at, and what is lost without it
@@ -704,7 +705,7 @@ print(f"\nwho is she ?  head 1.4 gives her name {named:.2f} of its weight; witho
 # gives the jobs to other heads. And what is lost without a head says more than where it looks: 1.4 does not look at the name, and without it *who* fails. Some jobs have no head
 # with a large weight. This table cannot say whether several heads share them.
 #
-# Switch heads off yourself. What does the model expect next in this story?
+# Switch heads off yourself. What does the model expect next in this story? Try 2.4 with *where*, and 2.3 with *what*.
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception", "nbval-ignore-output"]
 # demonstration: the next word with one head switched off
@@ -730,6 +731,8 @@ print(told_so_far)
 explore(next_without, alt="Bars of the five likeliest next words in a story, with all heads or with one switched off.", off=["none", *heads], question=list(asks))
 
 # %% [markdown]
+# Without 2.4 the model gives Lucy the place of Tom; without 2.3 it hardly knows a hat from a kite.
+#
 # And the other parts? First take one away from the trained model and ask again.
 
 # %% tags=["raises-exception", "nbval-ignore-output"]
@@ -793,7 +796,7 @@ def loss_curves(runs, lowest, steps):
 # demonstration: four short trainings, about 50 seconds on a quiet machine
 SHORT = 600  # steps
 makes = {
-    "unchanged": lambda: new_model(),
+    "unchanged": new_model,
     "no mask": lambda: without_mask(new_model()),
     "no positions": lambda: without_positions(new_model()),
     "one head": lambda: new_model(1),
