@@ -47,7 +47,6 @@
 # %% nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
 import math
 import os
-import time
 from textwrap import fill
 
 import matplotlib.pyplot as plt
@@ -611,7 +610,7 @@ for step, loss in enumerate(train_in_batches(student, *data, steps=STEPS, seed=1
     losses.append(loss)
     if step == 100 or step % 250 == 0:
         note(step)
-    if step % 50 == 0:
+    if step % 100 == 0:
         draw(chart(training_curves, means_of(losses), floor(), STEPS, stages))
 _ = student.eval()
 
