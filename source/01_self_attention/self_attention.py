@@ -110,7 +110,7 @@ def verb_chances(model):
 table(verb_chances(model), rows=places, columns=verbs)
 
 # %% [markdown]
-# In the cave and the barn the bat eats or sleeps. In the gym and the shop it falls or breaks. The last word is *bat*
+# Each row shows how the chance of these four verbs is shared among them. In the cave and the barn the bat eats or sleeps. In the gym and the shop it falls or breaks. The last word is *bat*
 # in all four, so the model must have used a word further back. We can look. Inside the model are eight **attention
 # heads**, four in each of its two layers. For every word, a head spreads a weight of 1 over the words read so far. Here is the
 # first head of the first layer, head 1.1, at the word *bat*. Beside it is the same head of a model that has not been trained.
@@ -884,6 +884,8 @@ my_guess = None  # a pair of numbers
 beside(my_guess, tuple(nn.Linear(3, 2).weight.shape))
 
 # %% [markdown]
+# `nn.Linear` has one row for each number that comes out: it computes `x @ weight.T + bias`.
+#
 # ### Exercise: `match_weights` (2 points)
 #
 # Change the three matrices of `v1`, a `SelfAttention_v1`, so that it gives the same output as `v2`, a `SelfAttention_v2`

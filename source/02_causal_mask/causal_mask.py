@@ -548,8 +548,8 @@ print("sums of the rows, -inf way:", [round(s, 2) for s in inf_way(broken).sum(d
 # ## 7 Your mask in the trained model
 #
 # Now put your function to work. The next cell copies the trained model and replaces the weights of all eight heads by
-# `tril_causal_weights`, as you wrote it. Another copy masks without renormalising, and a third does not mask at all. Each is asked the
-# questions in 100 new stories, in one pass over each story, and once more word by word, so that nothing after a word is there to be seen.
+# `tril_causal_weights`, as you wrote it. Another copy masks without renormalising, and a third does not mask at all. Stories end in
+# questions and their answers, such as *is it alive ? no*. An answer is right if each of its words is the model's first choice. Each copy is asked the questions in 100 new stories, in one pass over each story, and once more word by word, so that nothing after a word is there to be seen.
 
 # %% tags=["raises-exception"]
 # demonstration: the trained model with four kinds of weights, on 100 new stories

@@ -375,7 +375,9 @@ def dropping(p):
         size=(10.5, 4.4),
     )
     sums = ", ".join(f"{s:.2f}" for s in after.sum(dim=-1).tolist())
-    return chart(framed, maps, lost), f"{len(lost)} of 21 weights dropped, the others times {1 / (1 - p):.2f}. Sums of the rows: {sums}."
+    kept = after > 0
+    times = (after[kept] / weights[kept]).mean().item()
+    return chart(framed, maps, lost), f"{len(lost)} of 21 weights dropped, the others times {times:.2f}. Sums of the rows: {sums}."
 
 
 about = "Heatmaps of the weights before and after dropout; dropped ones are framed, the future is hatched."
@@ -624,8 +626,7 @@ def predicted(p):
 print("no dropout:", [round(w, 3) for w in predicted(0.0).tolist()])
 
 # %% [markdown]
-# **Predict, then run.** Without dropout *Your* should get 0.833. How much with p = 0.5, by the formula and in
-# training?
+# **Predict, then run.** Without dropout *Your* should get 0.833. How much does it learn with p = 0.5?
 
 # %%
 my_guess = None  # a number from 0 to 1
