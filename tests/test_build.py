@@ -280,6 +280,18 @@ def test_output_that_differs_from_run_to_run_is_not_kept() -> None:
     assert all(cell.execution_count and not cell.outputs for cell in unsteady)
 
 
+def test_what_may_differ_from_machine_to_machine_is_not_compared(tmp_path: Path) -> None:
+    nb = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("1", id="a")])
+    found = []
+    for tags in ([], [building.NOT_COMPARED]):
+        for name, text in (("one", "0.41"), ("other", "0.42")):
+            nb.cells[0].outputs = [nbformat.v4.new_output("stream", text=text)]
+            nb.cells[0].metadata.tags = tags
+            nbformat.write(nb, tmp_path / name)
+        found.append(building._cell_changes(tmp_path / "one", tmp_path / "other"))
+    assert found == [["cell a differs"], []]
+
+
 def test_linter_refuses_a_figure_without_text(lesson: Lesson) -> None:
     executed = nbformat.read(lesson.solution_notebook, as_version=4)
     assert lint.lint_outputs(executed) == []
