@@ -44,7 +44,7 @@ def printed(lesson: str) -> str:
 @pytest.mark.parametrize(("lesson", "name"), TABLES)
 def test_known_tables_are_printed(lesson: str, name: str) -> None:
     rows = [
-        [float(x) for x in re.findall(r"-?(?:\d+\.\d{4}|inf)\b", line)]
+        [float(x) for x in re.findall(r"(?<![\w.])-?(?:\d+(?:\.\d{4})?|inf)(?![\w.])", line)]
         for line in printed(lesson).splitlines()
     ]
     table = [[float(x) for x in row] for row in NUMBERS[lesson][name]]
