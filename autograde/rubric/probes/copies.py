@@ -59,8 +59,8 @@ class CopyProbe(Probe):
 
         def run(weights: Weights, x: Tensor) -> dict[str, Any]:
             found = {}
-            for changed, other in (("source", "target"), ("target", "source")):
-                pair = dict(zip(("source", "target"), self._copied(weights, sizes), strict=True))
+            for changed, other in (("original", "copy"), ("copy", "original")):
+                pair = dict(zip(("original", "copy"), self._copied(weights, sizes), strict=True))
                 with torch.no_grad():
                     for parameter in pair[changed].parameters():
                         parameter.mul_(-0.5)
