@@ -77,12 +77,12 @@ def test_what_is_committed_is_up_to_date(
     name: str, committed: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Apart from what cells print: nbval runs each solution and compares that."""
-    without_bytes = building._without_bytes
+    compared = building._compared
 
     def as_text(cell: NotebookNode) -> NotebookNode:
-        return without_bytes(NotebookNode(cell, outputs=[], execution_count=None))
+        return compared(NotebookNode(cell, outputs=[], execution_count=None))
 
-    monkeypatch.setattr(building, "_without_bytes", as_text)
+    monkeypatch.setattr(building, "_compared", as_text)
     monkeypatch.setattr(RunReference, "preprocess", lambda self, nb, about: (identify(nb), about))
     assert building.out_of_date(lessons(committed)[name]) == []
 
