@@ -51,7 +51,11 @@ class Version:
 
 
 def versions(lesson: Lesson) -> tuple[Version, ...]:
-    """Return the version that is built now, then the earlier ones that are kept."""
+    """Return the version that is built now, then the earlier ones that are kept.
+
+    Raises:
+        CourseError: the lesson is not built here, or its rubric was changed since.
+    """
     now = _read(lesson, lesson.solution_notebook)
     _require_built(now)
     found = [now]
@@ -153,7 +157,12 @@ def other_rubrics(nb: NotebookNode, released: NotebookNode) -> list[str]:
 
 
 def version_of(nb: NotebookNode, among: tuple[Version, ...]) -> Version:
-    """Find the version that a submission was made from, by the checksums in it."""
+    """Find the version that a submission was made from, by the checksums in it.
+
+    Raises:
+        CourseError: it is none of them, or its exercises had other names or points than those that
+            are in the gradebook.
+    """
     now = among[0]
     found = next((each for each in among if not other_rubrics(nb, notebook(each))), None)
     if found is None:
@@ -177,6 +186,9 @@ def require_newest(now: Version, submitted: NotebookNode) -> None:
     """Refuse to grade work done under one rubric by another one.
 
     nbgrader's own commands put the newest cells into what they grade, so they can do no other.
+
+    Raises:
+        CourseError: rubric cells were changed after the student got the lesson; it names them.
     """
     if other_rubrics(submitted, notebook(now)):
         grade = f"autograde grade {now.lesson.name}"

@@ -130,6 +130,11 @@ FAULTS = [
     ),
     # the wall
     Fault(
+        "a kernel without a network of its own", "autograde/sandbox/inside/enter.py",
+        "system.NEW_IPC | system.NEW_NET |", "system.NEW_IPC |",
+        "tests/test_wall.py -k test_it_keeps_out",
+    ),
+    Fault(
         "a wall without its network namespace", WALL,  # each kernel has one of its own besides
         '"ipc", "pid", "net", "uts"', '"ipc", "pid", "uts"',
         "tests/test_wall.py -k test_a_kernel",
@@ -248,7 +253,7 @@ FAULTS = [
     ),
     Fault(
         "an earlier exercise is blamed though nothing calls it", "autograde/grading/verdicts.py",
-        "            earlier = [each for each in earlier if each in called]\n", "",
+        "if n in called and not", "if not",
         "tests/test_judging.py -k nothing_calls",
     ),
     Fault(

@@ -13,7 +13,7 @@ from autograde.authoring.sources import source_notebook
 from autograde.course import lessons
 from autograde.grading.run import Job, run_job
 from autograde.notebook.demonstrations import SKIPPED, is_demonstration
-from autograde.rubric.names import bound_names, needed_names
+from autograde.rubric.names import MAX_CHARS, bound_names, names_bound, names_needed, needed_names
 from autograde.sandbox.wall import missing
 
 SETUP = "from autograde.notebook import show"
@@ -86,3 +86,10 @@ def test_the_linter_refuses_it_where_grading_needs_it() -> None:
     assert "setup_more is a demonstration, but grading needs it" in fault
     faults = in_lesson(code("# demonstration\ntorch = None"))
     assert any("needs torch of the cell 'torch = None'" in fault for fault in faults)
+
+
+def test_names_are_read_of_short_programs_alone() -> None:
+    long = "import " + "a." * MAX_CHARS + "a"
+    for source in ("1 +", long):
+        assert names_bound(source) == names_needed(source, "b + 1") - {"b"} == set()
+    assert names_needed("b + 1", "c = d") == {"b", "d"}

@@ -57,8 +57,7 @@ def judge_notebook(
             unjudged.append(name)
         if not verdict.passed:
             called = names_needed(cells[name].source, cells[exercise.rubric_cell].source)
-            earlier = [each for each in exercise.needs if not verdicts[each].passed]
-            earlier = [each for each in earlier if each in called]
+            earlier = [n for n in exercise.needs if n in called and not verdicts[n].passed]
             said = [verdict.note, *_around(exercise, cells, notes)]
             if earlier and verdict.judged:
                 said.append(repair_first(earlier))

@@ -171,9 +171,9 @@ def _so_far(exercise: str) -> str:
 
 def unfinished(exercise: str) -> list[str]:
     """Return the earlier exercises that its answer or its rubric calls and that are not right."""
-    called = runs.called_by(exercise)
-    earlier = [name for name in key_of(exercise).needs if name in called]
-    return [name for name in earlier if name in verdicts and not verdicts[name].passed]
+    wrong = {name for name, verdict in verdicts.items() if not verdict.passed}
+    blamed = wrong & runs.called_by(exercise)
+    return [name for name in key_of(exercise).needs if name in blamed]
 
 
 def unsolved() -> set[str]:

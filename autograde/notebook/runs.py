@@ -59,8 +59,9 @@ def _note(result: Any) -> None:
     said = "" if error is None else f"{type(error).__name__}: {error}"
     _runs.append(Run(result.execution_count, source, said))
     values = getattr(get_ipython(), "user_ns", {})
+    exercise = _waits_for(source)
     for name in names_bound(source):
-        if values.get(name) is None and (exercise := _waits_for(source)):
+        if exercise and values.get(name) is None:
             _waiting[name] = exercise
         else:
             _waiting.pop(name, None)

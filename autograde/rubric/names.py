@@ -1,7 +1,10 @@
 """The names that a cell binds, and those that it takes from the cells before it."""
 
 import symtable
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+
+MAX_CHARS = 20_000
+"""Of a text that is read: for `import a.a.a…` Python needs memory that grows with the square."""
 
 UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 """What Python raises on text that is no program, or one that is nested too deeply."""
@@ -37,19 +40,17 @@ def _inner(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
 
 
 def names_bound(source: str) -> set[str]:
-    """Return the names that a cell binds; none when it is no Python."""
-    try:
-        return bound_names(source)
-    except UNREADABLE:
-        return set()
+    """Return the names that a cell binds; none when it is no Python, or too long to read."""
+    return _names(bound_names, source)
 
 
 def names_needed(*sources: str) -> set[str]:
     """Return the names that cells take from the cells before them; none from what is no Python."""
-    found: set[str] = set()
-    for source in sources:
-        try:
-            found |= needed_names(source)
-        except UNREADABLE:
-            continue
-    return found
+    return set().union(*(_names(needed_names, source) for source in sources))
+
+
+def _names(read: Callable[[str], set[str]], source: str) -> set[str]:
+    try:
+        return read(source) if len(source) <= MAX_CHARS else set()
+    except UNREADABLE:
+        return set()
