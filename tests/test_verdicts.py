@@ -2,6 +2,7 @@
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import nbformat
@@ -13,6 +14,7 @@ from autograde.lms.spreadsheet import Cell, safe, write_table
 from autograde.rubric.judge import Failure, LineVerdict, Verdict
 from autograde.rubric.layout import Table
 from autograde.rubric.misconceptions import Belief
+from autograde.rubric.panel import advice
 
 TABLE = Table("shape (1, 2)", (("1", "0.5000"),), ((0, 1),))
 LINES = (
@@ -95,3 +97,18 @@ def test_a_table_keeps_numbers_and_quotes_text(tmp_path: Path) -> None:
         assert list(csv.reader(file)) == [
             ["a", "'=b"], ["x;=1", "2.5"], ['say "hi"\n=2', ""], ["Müller", "-3"],
         ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("explained", "words"),
+    [(("two",), "b That would explain 1 of the 2 wrong lines."),
+     (("two", "three"), "b That would explain all 2 wrong lines.")],
+)  # fmt: skip
+def test_a_belief_says_how_many_wrong_lines_it_explains(
+    explained: tuple[str, ...], words: str
+) -> None:
+    belief = replace(BELIEF, lines=explained)
+    said, _ = advice(Verdict("f", 1.5, 4.5, LINES, beliefs=(belief,)), named=True)
+    assert said.endswith(words)
+    one_wrong = Verdict("f", 1.5, 3.0, LINES[:2], beliefs=(BELIEF,))
+    assert advice(one_wrong, named=True)[0].endswith("that b")

@@ -9,6 +9,7 @@ from html import escape
 
 from autograde.rubric.judge import Failure, LineVerdict, Verdict
 from autograde.rubric.layout import Table
+from autograde.rubric.misconceptions import Belief
 from autograde.rubric.text import of_points
 
 TEXT, PAGE = "var(--jp-content-font-color1, #1b1b1b)", "var(--jp-layout-color1, #fff)"
@@ -41,9 +42,20 @@ def advice(verdict: Verdict, *, named: bool) -> list[str]:
     for belief in verdict.beliefs if named else ():
         explains = shown is None or shown.name in belief.lines
         about = "This result" if explains else f"The result of “{belief.lines[0]}”"
-        said.append(f"{about} usually comes from assuming that {belief.belief}")
+        said.append(
+            f"{about} usually comes from assuming that {belief.belief}{_share(belief, verdict)}"
+        )
         said.append(f"Hint: {belief.hint}")
     return said
+
+
+def _share(belief: Belief, verdict: Verdict) -> str:
+    """Return how many of several wrong lines a belief explains, as a sentence."""
+    wrong = sum(not line.passed for line in verdict.lines)
+    if wrong == 1:
+        return ""
+    share = f"all {wrong}" if len(belief.lines) == wrong else f"{len(belief.lines)} of the {wrong}"
+    return f" That would explain {share} wrong lines."
 
 
 def repair_first(earlier: list[str]) -> str:

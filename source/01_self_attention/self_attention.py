@@ -15,8 +15,8 @@
 #
 # A *bat* in a cave is an animal. It sleeps, it eats. A *bat* in a gym is a piece of wood. It falls, it breaks.
 # The word is the same; it is another word of the sentence that tells you which bat is meant.
-# **Self-attention** is the part of a language model that does this. In this lesson you build it from dot products,
-# turn it into a PyTorch layer, and in the end run a layer of a trained model with your own code.
+# **Self-attention** is the part of a language model that finds this other word and uses it. In this lesson you build it from dot products,
+# turn it into a PyTorch layer, and in the end compute with your own code what a head of a trained model looks at.
 #
 # **You will be able to**
 # - compute attention scores, weights and context vectors, and say what their rows and columns mean;
@@ -24,7 +24,7 @@
 # - write self-attention as an `nn.Module`, once with bare parameters and once with `nn.Linear`;
 # - read off a trained layer which word it looks at, and check that this matters.
 #
-# **It builds on** matrix products, mean and standard deviation, and PyTorch tensors and modules.
+# **It builds on** matrix products, mean, variance and standard deviation, and PyTorch tensors, modules, gradients and a training loop.
 #
 # | part | minutes, estimated |
 # |---|---|
@@ -110,10 +110,10 @@ def verb_chances(model):
 table(verb_chances(model), rows=places, columns=verbs)
 
 # %% [markdown]
-# Each row shows how the chance of these four verbs is shared among them. In the cave and the barn the bat eats or sleeps. In the gym and the shop it falls or breaks. The last word is *bat*
-# in all four, so the model must have used a word further back. We can look. Inside the model are eight **attention
-# heads**, four in each of its two layers. For every word, a head spreads a weight of 1 over the words read so far. Here is the
-# first head of the first layer, head 1.1, at the word *bat*. Beside it is the same head of a model that has not been trained.
+# Each row shows how the chance of these four verbs is shared among them. In the cave and the barn the bat eats or sleeps. In the gym and the shop it
+# falls or breaks. The last word is *bat* in all four, so the model must have used a word further back. We can look. Inside the model are eight
+# **attention heads**, four in each of its two layers. For every word, a head spreads a weight of 1 over the words read so far. Here is the first head
+# of the first layer, head 1.1, at the word *bat*. Beside it is the same head of a model that has not been trained.
 
 # %% jupyter={"source_hidden": true}
 # draws the figure
@@ -133,7 +133,7 @@ show(
         heatmap(looks_of_bat(new_model()), places, columns, title="not trained", row_name="place", column_name="word", limits=(0, 1)),
         size=(11.5, 3.1),
     ),
-    "Two heatmaps of the weights of the word bat on the eleven words before it and itself, for four places. In the trained "
+    "Two heatmaps of the weights of the word bat on the ten words before it and on itself, for four places. In the trained "
     "model barn, gym and shop get 0.98, 0.91 and 0.97; in the sentence with cave most goes to sees and Tom, and cave gets 0.08. "
     "In the untrained model every word gets between 0.03 and 0.2.",
 )
@@ -153,11 +153,11 @@ for name, changed in versions.items():
     print(f"{name:>11}: " + "   ".join(f"{place} {share:.2f}" for place, share in zip(places, eats_or_sleeps)))
 
 # %% [markdown]
-# The numbers say how much of the chance goes to *eat* and *sleep*. Without head 1.1 every bat is an animal, in the gym as well. Without
+# The numbers are the share of *eat* and *sleep* in the chance of the four verbs. Without head 1.1 every bat is an animal, in the gym as well. Without
 # any other head nothing changes by more than 0.02. So head 1.1 is what turns the bat into wood. That fits the figure: if a bat is an
 # animal unless something says otherwise, the cave need not be looked at. (Nor need the barn, and yet it is.)
 #
-# Four sentences could still be luck. The next cell takes every story with a bat among 2,000 that are drawn at random.
+# Four sentences with one name could still be luck. The next cell takes every story with a bat among 2,000 that are drawn at random.
 
 # %%
 # demonstration: what the head looks at, in many stories
@@ -184,8 +184,8 @@ for name in ("all heads", "without 1.1"):
     print(f"{name:>11}: " + "   ".join(f"{place} {animals(versions[name], some):.2f}" for place, some in by_place.items()))
 
 # %% [markdown]
-# It was not luck: the *cave* gets little, the three other places get nearly everything, and without head 1.1 nearly every bat is an
-# animal.
+# It does not hang on *Tom*. Up to the word *bat* these stories differ only in name and place, and in these, too, the *cave* gets little, the three
+# other places get nearly everything, and without head 1.1 nearly every bat is an animal.
 #
 # How can a head find the one word that matters? That is the rest of this lesson.
 #
@@ -347,8 +347,8 @@ def _(r):
     r.conventions(stable_softmax, r.normal(4, 6) + 200 * r.signs(6), -2)
 
 # %% [markdown]
-# Here is your softmax on the scores of the query *journey*: first divided by 4, then as they are, then times 4 and times 16. The order of
-# the tokens stays the same. What changes is how sharply the softmax chooses.
+# Here is your softmax on the scores of the query *journey*: first divided by 4, then as they are, then times 4 and times 16. Which token has the
+# larger weight stays the same. What changes is how sharply the softmax chooses.
 
 # %% tags=["raises-exception"]
 factors = torch.tensor([[0.25], [1.0], [4.0], [16.0]], device=device)
@@ -470,7 +470,7 @@ def largest_weight_chart(sizes, unscaled, scaled):
 show(
     chart(largest_weight_chart, sizes, unscaled, scaled),
     "Mean largest weight against the key size. Without the scale it climbs from 0.37 to 0.95 at a "
-    "key size of 256; with the scale it stays near 0.42 at every size.",
+    "key size of 256; with the scale it stays between 0.37 and 0.42.",
 )
 
 # %% [markdown]
@@ -496,11 +496,12 @@ for name, g in gradients.items():
 # draws the figure
 def gradient_chart(gradients):
     figure, axes = plt.subplots(figsize=(6.5, 3.4))
-    edges = torch.logspace(-10, 0, 51).tolist()
+    share = torch.arange(1, 501) / 500
     for (name, found), colour in zip(gradients.items(), ("#b5541c", "#1f6f8b")):
-        axes.hist(found.clamp(min=1.1e-10).tolist(), bins=edges, color=colour, alpha=0.75, label=f"softmax({name})")
+        axes.plot(found.clamp(min=1e-10).sort().values, share, color=colour, label=f"softmax({name})")
+    axes.axvline(1e-3, linestyle=":", color="0.3")
     axes.set_xscale("log")
-    axes.set(xlabel="gradient at q · k (all below 1e-10 in the first bar)", ylabel="queries",
+    axes.set(xlabel="gradient at q · k (less than 1e-10 is drawn there)", ylabel="share of queries with at most this",
              title="Without the scale, most queries get almost no gradient")
     axes.legend(loc="upper left")
     return figure
@@ -508,17 +509,19 @@ def gradient_chart(gradients):
 
 show(
     chart(gradient_chart, gradients),
-    "Histogram of 500 gradients on a logarithmic axis. With the scale all lie in a narrow peak near 0.014. Without it they are "
-    "spread from less than 1e-10 to 0.25, and more than half lie below 0.001.",
+    "The share of 500 gradients that are at most as large as the number on a logarithmic axis. With the scale the curve jumps from 0 to 1 "
+    "near 0.014. Without it the curve rises slowly from below 1e-10 to 0.25; at 0.001 it has passed one half.",
 )
 
 # %% [markdown]
-# A weight w changes with its own score by w (1 - w): by 1/4 at most, where w is a half, and by almost nothing where w is near 0 or 1.
-# Compare the medians, not the means. Without the scale the mean is even larger, but only because of the bar near 0.25: queries
-# whose two best scores happen to be nearly equal. The median query gets next to nothing. With the scale, all get about the same.
+# A weight w changes with its own score by w (1 - w): by 1/4 at most, where w is a half, and by almost nothing where w is near 0 or 1. (With the scale
+# the score is q · k / 16, so the gradient at q · k is w (1 - w) / 16, at most 0.0156.) Compare the medians, not the means. Without the scale the mean
+# is even larger, but only because of the few near 0.25: queries whose two best scores happen to be nearly equal. The median query gets next to
+# nothing. With the scale, all get about the same.
 #
 # Does that matter for training? The folded cell trains the course's model twice, with one head of 48 numbers in each layer, with the scale and
-# without. (It uses parts that you will write in lessons 02 to 07. Only its curves matter here.) The **loss** says how badly it predicts the next word: lower is better. It takes about 15 seconds.
+# without. (It uses parts that you will write in lessons 02 to 07. Only the curves matter here.) The **loss** says how badly the model predicts the
+# next word: lower is better. The cell takes about 15 seconds.
 
 # %% jupyter={"source_hidden": true} tags=["nbval-ignore-output"]
 # demonstration: the same model trained with and without the scale
@@ -551,25 +554,27 @@ curves = {"q · k": trained_for(300, scaled=False), "q · k / sqrt(48)": trained
 
 
 def loss_chart(curves):
-    figure, axes = plt.subplots(figsize=(6.5, 3.4))
+    figure, (whole, end) = plt.subplots(1, 2, figsize=(9.5, 3.4))
     for (name, losses), colour in zip(curves.items(), ("#b5541c", "#1f6f8b")):
         smooth = [sum(losses[i - 20 : i]) / 20 for i in range(20, len(losses) + 1)]
-        axes.plot(range(20, len(losses) + 1), smooth, color=colour, label=f"softmax({name}): {smooth[-1]:.2f} at the end")
-    axes.set(xlabel="step", ylabel="loss, mean of 20 steps", ylim=(0.5, 4.5), title="One head of 48 numbers, with and without the scale")
-    axes.legend()
+        for axes in (whole, end):
+            axes.plot(range(20, len(losses) + 1), smooth, color=colour, label=f"softmax({name}): {smooth[-1]:.2f} at the end")
+    whole.set(xlabel="step", ylabel="loss, mean of 20 steps", ylim=(0.5, 4.5), title="One head of 48 numbers")
+    end.set(xlabel="step", xlim=(80, 300), ylim=(0.6, 1.3), title="The same from step 80 on")
+    end.legend()
     return figure
 
 
 show(
     chart(loss_chart, curves),
-    "Two training curves over 300 steps. Both fall from about 4. At first they hardly differ; in the last hundred steps the one "
+    "Two training curves over 300 steps, and their end once more, enlarged. Both fall from about 4. At first the one without the scale is a little lower; in the last hundred steps the one "
     "without the scale is above the other.",
 )
 
 # %% [markdown]
-# In the first hundred steps the two hardly differ. Then the model without the scale falls behind. By how much depends on the random start: from
+# At first the model without the scale is slightly ahead. From about step 100 on it is behind. By how much depends on the random start: from
 # seeds 1, 2 and 3 the gap was 0.01, 0.04 and 0.01, so this start shows it most clearly. With four heads of 12 numbers each, the two ended within
-# 0.02 of each other, now the one and now the other ahead.
+# 0.02 of each other, sometimes one ahead, sometimes the other.
 
 # %% [markdown]
 # ### Exercise: `attention_weights` (2 points)
@@ -656,7 +661,7 @@ show(
 # Two things are missing.
 #
 # 1. **Nothing can be learned.** There is no parameter anywhere.
-# 2. **The scores are symmetric.** What *one* asks of *step* is what *step* asks of *one*. But *bat* needs to look at *gym*, and
+# 2. **The scores are symmetric.** The score of *one* for *step* equals the score of *step* for *one*. But *bat* needs to look at *gym*, and
 #    *gym* need not look at *bat*.
 
 # %% tags=["raises-exception"]
@@ -853,9 +858,9 @@ show(
 )
 
 # %% [markdown]
-# The loss of every token is near zero, far below that of an even mixture, which is where it started. *With* and *one* look at *step*, *step* looks at *one*. *Your*, *journey* and *starts* divide
-# their weight between *journey* and *starts*. That costs nothing: the two vectors are nearly equal, so either one, or any mixture of them, is nearly as good a
-# partner.
+# The loss of every token is near zero, far below that of an even mixture, which is about where it started.  *With* and *one* look at *step*, *step*
+# looks at *one*. *Your*, *journey* and *starts* divide their weight between *journey* and *starts*. That costs next to nothing: the two vectors are
+# nearly equal, so either one, or any mixture of them, is nearly as good a partner.
 #
 # This layer has memorised six vectors. It has learned no grammar. A model learns that from many sentences.
 #
@@ -873,7 +878,8 @@ def picture(query):
 explore(picture, alt="For one query: bars of its six weights, and its values and context vector.", query=["step", "one", "with", "starts", "journey", "Your"])
 
 # %% [markdown]
-# Weights can also be carried from one layer to another. Can your first layer be made to give the output of the second?
+# The numbers in the matrices can also be carried from one layer to another. (PyTorch calls them *weights* too. They are parameters, not attention
+# weights.) Can your first layer be made to give the output of the second?
 #
 # **Predict, then run.** What is the shape of the weight inside `nn.Linear(3, 2)`?
 
@@ -924,12 +930,12 @@ match_weights(attention_v1, attention_v2)
 print("v1, after match_weights")
 table(attention_v1(inputs), rows=tokens, columns=["0", "1"])
 difference = (attention_v1(inputs) - attention_v2(inputs)).abs().max().item()
-print("largest difference to v2 below 0.000001:", difference < 1e-6)
+print("largest difference from v2 below 0.000001:", difference < 1e-6)
 
 # %% [markdown]
 # ## 8 Your code in the trained model
 #
-# Your layer has the same form as a head of the trained model. So give it the numbers of head 1.1. The model's layer keeps the queries of its four
+# Your layer has the same form as a head of the trained model. So give it the numbers of head 1.1. The model's layer keeps the query matrices of its four
 # heads in one `nn.Linear` from 48 to 48 numbers, and 12 rows of its weight belong to each head. Keys and values are kept the same way. Then let your functions
 # read the four sentences about the bat.
 
@@ -950,12 +956,12 @@ def vectors(words):
 
 
 yours = torch.stack([weights_of(your_head, vectors(words))[-1] for words in beginnings])  # (4, 11)
-print("largest difference to the model's own weights below 0.000001:", (yours - looks_of_bat(model)).abs().max().item() < 1e-6)
+print("largest difference from the model's own weights below 0.000001:", (yours - looks_of_bat(model)).abs().max().item() < 1e-6)
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # draws the figure
 show(
-    heatmap(yours, places, columns, title="Your functions, the trained head's weights: what “bat” looks at", row_name="place", column_name="word", limits=(0, 1)),
+    heatmap(yours, places, columns, title="Your functions, the trained head's matrices: what “bat” looks at", row_name="place", column_name="word", limits=(0, 1)),
     "Heatmap of the weights of bat in four sentences, computed by the student's functions: barn, gym and shop get 0.98, 0.91 "
     "and 0.97, cave 0.08.",
 )
@@ -974,7 +980,7 @@ def distances(layer):
 
 
 went_in = torch.stack([vectors(words)[-1] for words in beginnings])  # (4, 48)
-print("farthest distance between the four vectors that go in:", torch.cdist(went_in, went_in).max().item())
+print("largest distance between the four vectors that go in:", torch.cdist(went_in, went_in).max().item())
 print("context vectors, trained head")
 table(distances(your_head), rows=places, columns=places)
 torch.manual_seed(123)
@@ -982,8 +988,9 @@ print("context vectors, random head")
 table(distances(SelfAttention_v2(d_in=48, d_out=12)), rows=places, columns=places)
 
 # %% [markdown]
-# From one word the trained head has made two. The bats of the cave and the barn lie close together, and so do those of the gym and the shop; between the two
-# groups the distance is about twice as large. The random head tells the sentences apart a little, but not by meaning: there *cave* is closest to *gym*.
+# From one word the trained head has made two. The bats of the cave and the barn lie close together, and so do those of the gym and the shop; between
+# the two groups the distance is about twice as large. The random head tells the sentences apart a little, but hardly by meaning: here *cave* is
+# closest to *gym*, and with another seed to another place.
 #
 # ## 9 What goes wrong in practice
 #
@@ -1015,7 +1022,7 @@ for name, layer, x, d_k in (("six tokens", attention_v2, inputs, 2), ("trained h
 # **The picture's rows and columns are mixed up.** Label both axes. The rows are the queries: they add up to 1.
 #
 # **Word order is taken for granted.** Attention alone does not know it. Shuffle the words, and every word keeps its context
-# vector. So the trained model adds a vector for its position to each word before the first layer.
+# vector. So the trained model adds to each word's vector, before the first layer, a vector for the word's position.
 
 # %% tags=["raises-exception"]
 order = [5, 3, 0, 4, 1, 2]
@@ -1027,8 +1034,9 @@ print("every word keeps its context vector:", moved < 1e-6)
 # ## Summary
 #
 # - **Scores** are dot products of queries with keys, (n, m). Row i belongs to query i.
-# - **Weights** are the softmax of the scores over the keys, after division by the square root of the key size. Each row adds up to 1.
-#   For independent numbers of variance 1 the division makes the scores' spread 1 at every key size, so that the softmax starts undecided and no query starts without a gradient.
+# - **Weights** are the softmax of the scores over the keys, after division by the square root of the key size. Each row adds up to 1. For independent
+#   numbers of variance 1 the division makes the scores' spread 1 at every key size, so that the softmax starts undecided and no query starts without
+#   a gradient.
 # - **Context vectors** are sums of the values, weighted by one row each.
 # - `W_query`, `W_key` and `W_value` are what is learned. `nn.Linear` stores them transposed.
 # - A weight shows where a head looks. Whether the model uses it shows when the head is switched off.
@@ -1050,8 +1058,8 @@ show(
 )
 
 # %% [markdown]
-# In your picture, words look at words that come after them. The model's do not: everything above the diagonal is hidden. A model that writes word by word must not look
-# at words that are not written yet. Lesson 02 hides them.
+# In your picture, words look at words that come after them. The model's do not: everything above the diagonal is hidden. A model that writes word by
+# word must not look at words that are not written yet. Lesson 02 hides them.
 #
 # ## Further reading
 #

@@ -36,8 +36,8 @@
 # | 7 What goes wrong in practice, summary | 10 |
 # | together | 80 |
 #
-# *Run cells, solve exercises, and ask `hint`, `why` and `progress()`* as in lesson 01. Where scores go in,
-# float64 gives float64 out, gradients pass, and arguments stay as they were. Scores are `(..., n, n)`: the last two
+# *Run cells, solve exercises, and ask `hint`, `why` and `progress()`* as in lesson 01. A function of scores
+# returns float64 for float64, lets gradients through, and leaves its arguments unchanged. Scores are `(..., n, n)`: the last two
 # dimensions are queries and keys.
 #
 # *Using Colab or another hosted service?* Get the file `attention_notebooks-….whl` from where you
@@ -96,7 +96,7 @@ def tril_causal_weights(scores, d_k):
 # ## 1 A model that changes its mind
 #
 # The course's model has read thousands of small stories. In its world a bat in a cave is an animal, and a bat in
-# the gym is a piece of wood. It reads everything up to some word and gives a probability to every word that may
+# the gym is a piece of wood. The model reads everything up to some word and gives a probability to every word that may
 # come next.
 
 # %%
@@ -113,9 +113,9 @@ for each in words:
     print(" ".join(each[1:]), "→", first, f"{likely[first]:.3f}")
 
 # %% [markdown]
-# All three are right. Nobody wants to wait for one story at a time, so programs put many into one tensor, a
-# **batch**. All rows of a tensor are equally long. Short stories are filled up with a token that means nothing, the
-# **pad**. Here the pads stand in front: the model writes behind the last word, and so all last words line up.
+# All three are right. Nobody wants to wait for one story at a time, so programs put many into one tensor, a **batch**. All rows of a tensor are
+# equally long. Short stories are filled up with a token that is no part of the story, the **pad** (here one more `<end>`). Here the pads stand in
+# front: the model writes after the last word, and so all last words line up.
 #
 # The folded cell builds the batch and runs the model's two layers step by step, with a mask that you hand it. Real
 # words keep the positions that they have alone. The mask of lesson 02 is all there is: a query does not see the
@@ -200,7 +200,7 @@ show(
 
 # %% [markdown]
 # It now says *no*, with a probability of 0.92. In the head of the figure, the last question mark spends more than
-# half of its weight on tokens that mean nothing. The second story has pads too and keeps its answer; the third is the
+# half of its weight on tokens that are no part of the story. The second story has pads too and keeps its answer; the third is the
 # longest and has none. Same model, same question, another answer, only because of the stories beside it.
 #
 # The pads have to be hidden. Lesson 02 put zeros into the weights after the softmax, and you have seen where that
@@ -240,7 +240,7 @@ print("exp(-inf) =", torch.tensor(float("-inf")).exp().item())
 # ### Exercise: `future_mask` (1 point)
 #
 # Return this mask for n tokens: bool, True strictly above the diagonal, on the CPU. For n below 1 raise a
-# `ValueError`; a good message names n and its value.
+# `ValueError`. Only its type is judged; a helpful message names n and its value.
 
 # %% nbgrader={"grade": false, "grade_id": "future_mask", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def future_mask(n):
@@ -381,12 +381,14 @@ ways = {
     "before, pure bfloat16": (tril_causal_weights, torch.bfloat16),
     "before, float32": (tril_causal_weights, torch.float32),
     "yours, float32": (causal_weights, torch.float32),
+    "yours, pure float16": (causal_weights, torch.float16),
+    "yours, pure bfloat16": (causal_weights, torch.bfloat16),
 }
-errors = torch.stack([torch.stack([error_of(way, gap, dtype) for gap in gaps]) for way, dtype in ways.values()])  # (4, 8)
+errors = torch.stack([torch.stack([error_of(way, gap, dtype) for gap in gaps]) for way, dtype in ways.values()])  # (6, 8)
 table(errors, rows=list(ways), columns=[f"gap {gap}" for gap in gaps])
 
 # %% [markdown]
-# The old way loses the row in each type, only at different gaps. Yours cannot: the stable softmax of lesson 01
+# The old way loses the row in each type, only at different gaps. Yours is off by rounding alone, the same at every gap: the stable softmax of lesson 01
 # subtracts the largest score of the row, and that is now the largest *visible* one. What the hidden score was no
 # longer matters.
 #
@@ -508,7 +510,7 @@ beside(my_guess, int(ruined[:, -1].isnan().any(dim=-1).sum()))
 say(ruined)
 
 # %% [markdown]
-# The first pad of a story sees nothing before it, and is a pad itself: every key in its row is hidden. The largest
+# A pad in front sees only itself and other pads: every key in its row is hidden: every key in its row is hidden. The largest
 # score of such a row is minus infinity, and -inf minus -inf is `nan`. But the real words gave those pads no weight!
 # Why does their `nan` arrive?
 
@@ -543,8 +545,8 @@ also_ruined, _ = think(ids, places, hidden, filled)
 print("stories with nan when the model fills:", int(also_ruined[:, -1].isnan().any(dim=-1).sum()))
 
 # %% [markdown]
-# The loss is fine both times. The gradient of a softmax is each weight times a number that comes from the loss. For row 0
-# that number is 0, its weights are `nan`, and nan · 0 is `nan`.
+# The loss is fine both times. The gradient of a softmax multiplies what the loss sends back by the weights. To row 0 the loss
+# sends back 0, but its weights are `nan`, and 0 · nan is `nan`.
 #
 # - *Added*: this `nan` passes on to the scores.
 # - *Filled*: the fill has put -inf in place of the score, so no gradient reaches the score.
@@ -603,7 +605,7 @@ print(f"the loss of the first step: {train(added, 1)[1][0]:.2f}")
 # output meet the `nan` weights themselves. After two steps everything is gone, for good, and the first loss looked
 # fine.
 #
-# Would a large finite number be better? People write `-1e9`, or the lowest number of the type,
+# Would a finite number far below zero be better? People write `-1e9`, or the lowest number of the type,
 # `torch.finfo(dtype).min`.
 
 # %%
@@ -621,7 +623,7 @@ print("the batch of part 1, filled with the lowest number:")
 say(think(ids, places, hidden, lambda scores, hidden: torch.softmax(torch.where(hidden, torch.finfo(scores.dtype).min, scores), dim=-1))[0])
 
 # %% [markdown]
-# A finite fill that is too near still attends: with -10 the five hidden keys take five sixths. The lowest number
+# If the fill is not far enough below the visible scores, hidden keys still get weight: with -10 the five hidden keys take five sixths. The lowest number
 # hides well wherever something is visible. Where nothing is, the row has no `nan`, but it gives equal shares to
 # every hidden key, the future included, without a warning. Here that does no harm, because nobody reads the rows of the pads. It is still not
 # the answer for such a row.
@@ -692,7 +694,7 @@ say(mended)
 for story, each in enumerate(words):
     by_itself = next_words(model, each)
     off = (mended[story, -1] - torch.tensor([by_itself[word] for word in VOCABULARY])).abs().max().item()
-    print(f"story {story + 1}: every probability as alone, to 5 decimals: {off < 1e-5}")
+    print(f"story {story + 1}: every probability within 0.00001 of the one alone: {off < 1e-5}")
 
 # %% [markdown]
 # The model no longer notices that its story is in a batch. Move through the stories and heads. On the left is the
@@ -728,13 +730,13 @@ explore(
 
 # %% [markdown]
 # In the story shown first, *she* has to be followed by what Anna does with her hat, and head 2.2 looks at the
-# *hat*, not at the *cake*. Over 500 stories this head gives 0.85 of its weight to the person's own thing and 0.03
+# *hat*, not at the *cake*. Over 500 stories this head gives, at such a *she* or *he*, 0.85 of its weight to the person's own thing and 0.03
 # to the other's (`model_card()` shows the list).
 #
 # ## 7 What goes wrong in practice
 #
 # Five mistakes that people really make. Each is tried on random scores, on scores with exact zeros among them,
-# and in the trained model: its loss on 100 new stories, and what it writes.
+# and in the trained model: its loss on 100 freshly drawn stories, and what it writes.
 #
 # - **`triu` without `diagonal=1`.** The diagonal is hidden too, and the first row has nothing to look at.
 # - **The result is dropped.** `masked_fill` returns a new tensor. As a line of its own it does nothing.
@@ -800,10 +802,22 @@ for way in (right, no_diagonal, result_dropped, mask_of_scores, times_inf, ones_
     tests = ["passes" if passes(way, scores) else "caught" for scores in (plain, with_zeros)]
     print(f"{way.__name__:>15}: any scores {tests[0]}, with zeros {tests[1]}, loss {loss:.2f}\n{'':>17}… {written(way)}")
 
+future, zeros = right(torch.zeros(new_ids.shape[1:] * 2)) < 0, []
+
+
+def counting(scores, _):
+    zeros.append(int((scores[..., future] == 0).sum()))
+    return torch.softmax(right(scores), dim=-1)
+
+
+think(new_ids, places_of_new, nothing, counting)
+print(f"scores above the diagonal that are exactly 0, in both layers: {sum(zeros)}")
+
 # %% [markdown]
 # Two things are worth keeping. The quick tests (nothing above the diagonal, rows that add up to 1) find a mask made
-# of scores only if some score is exactly 0. In the trained model none is, and the loss is the right one. And with
-# `result_dropped` and `ones_added` the story above looks right, while the loss is five times too high and more: one
+# of scores only if some score is exactly 0. In the trained model none is, and the loss is the right one. (*Anna Anna* means nothing: `argmax` of
+# nothing but `nan` is 0, and *Anna* is word 0.) And with
+# `result_dropped` and `ones_added` the story above looks right, while the loss is five to seven times as high: one
 # sample does not show the mistake. Look at the loss.
 #
 # **True does not mean hidden everywhere.** PyTorch itself has both:
@@ -819,22 +833,22 @@ print("nn.MultiheadAttention, True at key 0: the weights are       ", [round(w, 
 
 # %% [markdown]
 # To the function True means *take part*, to the module it means *hidden*. Read the documentation of a mask before
-# you use it, and test with one that is not symmetric.
+# you use it, and look at the weights for a mask that hides a single key.
 #
 # ## Summary
 #
 # - A score of **minus infinity** gets a weight of exactly 0, and the softmax spends its range on the visible keys
 #   alone.
 # - A **padding mask** hides columns, a causal mask a triangle. Joined with `|` they serve a batch of any lengths.
-#   Without the first, an answer depends on the other sentences in the batch.
+#   Without the first, unless the pads come last and the mask is causal, an answer depends on how far its sentence is padded.
 # - A row with **everything hidden** is `nan`. 0 · nan is `nan`, so it spreads to every token in the next layer, and
 #   to every parameter in training, even when the loss leaves that row out.
 # - A **finite fill** must lie far below every visible score, as the lowest number of the type does. It avoids the
 #   `nan`, but a row with everything hidden then attends to everything.
-# - A guard makes the one case right that it is for, and leaves every other failure visible.
+# - A good guard corrects only the case it is meant for, and leaves every other failure visible.
 #
 # **A loose end.** With the right mask the model reads thousands of stories at once. What if it has only a hundred?
-# It learns them by heart. Lesson 04 shows the two curves that give this away, and takes weights away at random
+# It learns them by heart. Lesson 04 shows the two curves that give this away, and drops weights at random
 # against it.
 #
 # ## Further reading

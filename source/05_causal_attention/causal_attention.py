@@ -15,11 +15,11 @@
 # In lessons 01 to 04 you wrote attention as a series of functions: scores, mask, softmax, dropout, context vectors. Some handle only one
 # sentence, and nothing holds them together. A model needs a **layer**: an object that takes a whole batch of sentences, keeps
 # its learned numbers, moves to another device, and can be saved. In this lesson you write that layer. At the end you load
-# trained weights into it and let it work inside the course's model.
+# trained matrices into it and let it work inside the course's model.
 #
 # **You will be able to**
 # - compute attention for a batch without mixing its sentences;
-# - say what a module carries with it: parameters, buffers, and what it leaves behind;
+# - say what a module carries with it (parameters and buffers) and what it leaves behind;
 # - write `CausalAttention` for sentences of any length up to a limit;
 # - test any layer, your own or somebody else's, for looking ahead.
 #
@@ -123,10 +123,11 @@ show(
 )
 
 # %% [markdown]
-# With its mask the model knows that a girl with a ball *kicks*. Without it, it guesses. Not one trained number differs between the two. The
-# last word has no later words to see, so no mask would hide anything from it. The words before it make the difference: in the first layer they now see
-# words that come later, which never happened in training, and pass on something else. Could that be one unlucky sentence? Ask the questions in 100 stories. The models read word by word, as when they write: what comes after a word, its
-# answer among it, is not there to be seen.
+# With its mask the model knows that a girl with a ball *kicks*. Without the mask the model guesses. Not one trained number differs between the two.
+# The last word has no later words to see, so no mask would hide anything from it. The words before it make the difference: in the first layer they
+# now see words that come later, which never happened in training, and pass on something else. Could that be one unlucky sentence? Ask the questions
+# in 100 stories. The models read word by word, as when they write: at each word the model is given nothing after it, so the answer cannot be seen
+# ahead of time.
 
 # %%
 # demonstration: right answers to the questions in 100 stories
@@ -135,8 +136,8 @@ for name, one in {"with the mask": model, "without it": unmasked}.items():
     print(f"{name:>13}: " + ", ".join(f"{kind} {shares[kind]:.0%}" for kind in ("who", "what", "where")))
 
 # %% [markdown]
-# It was not: more than a fifth of the answers to *what* are lost. So the mask is as much a part of the layer as the weights are, although nobody trained it.
-# (Why so few right answers to *where*, even with the mask? Lesson 06 looks into it.)
+# It was not: more than a fifth of the answers to *what* are lost. So the mask is as much a part of the layer as its trained numbers are, although
+# nobody trained it. (Why so few right answers to *where*, even with the mask? Lesson 06 looks into it.)
 #
 # ## 2 A batch of sentences
 #
@@ -239,7 +240,7 @@ beside(my_guess, [kind for kind in kinds if getattr(three, kind).dtype == torch.
 # %% [markdown]
 # A module does not know about its plain attributes. Moving to a GPU is the same call, and there it hurts more: an operation on tensors of two devices
 # raises an error. Any machine can try that with the device `meta`, which keeps shapes but no numbers. The table adds two more
-# questions. `state_dict()` is what gets saved in a file, and `parameters()` is what an optimiser changes.
+# questions. `state_dict()` is what gets saved in a file, and `parameters()` is what an optimizer changes.
 
 # %%
 three.to("meta")
@@ -256,8 +257,8 @@ except RuntimeError:
 # A **buffer** is the third kind: a tensor that belongs to the module, moves with it and is saved with it, but is not trained.
 #
 # What exactly goes wrong when the mask is a parameter? That depends on how the mask is used, and there are three ways. The next cell trains each of
-# them: 36 free scores, six words, and the task to put together the *next* word from the words up to this one. Each mask is trained once and kept
-# fixed once, as the baseline.
+# them: There are six words and 36 free scores, and the task is to mix the words up to this one so that the result is close to the *next* word. Each
+# mask is trained once and kept fixed once, as the baseline.
 
 # %%
 # demonstration: scores trained with three kinds of masks, which are trained too or not
@@ -281,13 +282,13 @@ def masked_weights(way, scores, mask):
 def trained_mask(way, trained):
     """Train the scores, and the mask too if it is `trained`; return the mask and the weights."""
     scores, mask = nn.Parameter(torch.zeros(6, 6, device=device)), nn.Parameter(starts[way].clone(), requires_grad=trained)
-    optimiser = torch.optim.AdamW([scores, mask], lr=0.05)
+    optimizer = torch.optim.AdamW([scores, mask], lr=0.05)
     for _ in range(200):
         guesses = masked_weights(way, scores, mask) @ inputs  # (6, 3)
         loss = (guesses[:-1] - inputs[1:]).square().mean()  # row i against token i + 1
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         loss.backward()
-        optimiser.step()
+        optimizer.step()
     return mask.detach(), masked_weights(way, scores, mask).detach()
 
 
@@ -314,10 +315,10 @@ show(
 # - A mask that **multiplies** is trained away: the weight moves to later words, because looking at the next word is the best way to predict
 #   it. (*journey* and *starts* are nearly the same vector, so either will do. The last row has no next word to learn from.) Nothing keeps the entries
 #   of the mask between 0 and 1, so some weights are even negative. The rule is gone.
-# - A mask that is **added** keeps its -inf, but the zeros below the diagonal drift. It has turned from a rule into one more thing that is
+# - A mask that is **added** keeps its -inf, but the zeros on and below the diagonal drift. It has turned from a rule into one more thing that is
 #   learned.
 # - A mask that **fills** gets no gradient at all: a comparison or `.bool()` has none. Nothing changes, but the mask is still in
-#   `parameters()`, counted as learned and handed to the optimiser.
+#   `parameters()`, counted as learned and handed to the optimizer.
 #
 # And a bool mask cannot be trained in the first place:
 
@@ -373,15 +374,15 @@ print("one layer of GPT-2:        ", count_parameters(nn.ModuleList([nn.Linear(7
 # %% [markdown] nbgrader={"grade": false, "grade_id": "question_why_buffer", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ### Question: `why_buffer` (2 points, a person reads it)
 #
-# Why is the mask a buffer, and neither a parameter nor a plain attribute? Say what goes wrong with a parameter, and with what kind of mask
-# (one that multiplies, one that is added, one that fills). Say what goes wrong with a plain attribute. Three to five sentences.
+# Why is the mask a buffer, and neither a parameter nor a plain attribute? Name one thing that goes wrong if it is a parameter, and the kind of mask
+# it happens to (one that multiplies, is added, or fills); one kind is enough. Say what goes wrong with a plain attribute. Three to five sentences.
 #
 # <!-- BEGIN MARK SCHEME -->
 # **Marking scheme.** Two halves, one point each; half a point where it is not said what goes wrong.
 #
 # - *Not a parameter* (1 point): the mask is a fixed rule, and a parameter is there to be changed. One consequence, with the kind of mask it
 #   belongs to: a mask that multiplies is trained open, so that the future becomes visible; one that is added turns into a learned bias; one
-#   that fills gets no gradient, but is counted and handed to the optimiser. As good: a bool tensor cannot be trained.
+#   that fills gets no gradient, but is counted and handed to the optimizer. As good: a bool tensor cannot be trained.
 # - *Not a plain attribute* (1 point): the module does not know of it. One consequence: `.to(device)` leaves it behind, so that the first
 #   forward pass on a GPU raises an error. As good: it is missing from `state_dict()`.
 #
@@ -404,9 +405,9 @@ print("one layer of GPT-2:        ", count_parameters(nn.ModuleList([nn.Linear(7
 # <!-- BEGIN SOLUTION -->
 # The mask is a rule, not something to be learned. As a parameter, a mask that multiplies the weights would be trained open until the future is
 # visible; one that is added to the scores would become a learned bias; one that fills, as in our class, gets no gradient, but would be counted
-# and handed to the optimiser for nothing, and a bool tensor cannot be trained at all. As a plain attribute the module would not know of it:
+# and handed to the optimizer for nothing, and a bool tensor cannot be trained at all. As a plain attribute the module would not know of it:
 # `.to("cuda")` would leave it on the CPU, the first forward pass there would raise an error, and `state_dict()` would lack it. A buffer moves
-# and is saved with the module, and no optimiser sees it.
+# and is saved with the module, and no optimizer sees it.
 # <!-- END SOLUTION -->
 
 # %% [markdown]
@@ -455,15 +456,15 @@ beside(my_guess, int(torch.zeros(8, 8, device=device).masked_fill(future(1)[:8, 
 #
 # ```
 # x (b, n, d_in)  ->  queries, keys, values (b, n, d_out)
-#                 ->  scores (b, n, n)  ->  weights (b, n, n)  ->  dropout on the weights
+#                 ->  scores (b, n, n)  ->  mask, divide by sqrt(d_out), softmax  ->  weights (b, n, n)  ->  dropout on the weights
 #                 ->  context (b, n, d_out)
 # ```
 #
 # ### Exercise: `CausalAttention` (8 points)
 #
 # - `W_query`, `W_key`, `W_value` are `nn.Linear` layers, with a bias only if `qkv_bias` is True.
-# - `dropout` is an `nn.Dropout`. In training it drops weights after the softmax, each on its own, with the p it has at that call. In `eval()`
-#   nothing is random.
+# - `dropout` is an `nn.Dropout`. In training it drops weights after the softmax, each on its own, with the value that `dropout.p` has when `forward`
+#   is called. In `eval()` nothing is random.
 # - `mask` is a buffer for `context_length` tokens, and `state_dict()` holds it. Wherever `.to()` moves the layer, `forward` works, so it
 #   must not use a tensor that stays behind.
 # - `forward` takes `(b, n, d_in)` with any n from 1 to `context_length` and leaves it unchanged. After `.double()` the layer computes in float64
@@ -580,13 +581,13 @@ print({name: round(distance, 4) for name, distance in moved.items()})
 #
 # ## 6 Does it look ahead?
 #
-# In lesson 02, a model that looks ahead had a splendid loss in training and wrote nonsense. No shape gives that away. So test a layer from the outside: change the
-# tokens after t, and see whether the output at t moves.
+# In lesson 02, a model that looks ahead had a splendid loss in training and wrote nonsense. No shape gives that away. So test a layer from the
+# outside: change the tokens after t, and see whether the output at t moves.
 #
 # ### Exercise: `peeks` (3 points)
 #
-# `module` maps `(b, n, d_in)` to `(b, n, d_out)`; it need not be attention. It leaves its input alone. Return `True` if any output at a token t
-# changes when the tokens after t change, and `False` otherwise.
+# `module` maps `(b, n, d_in)` to `(b, n, d_out)`; it need not be attention. You may rely on `module` not changing its input. Return `True` if any
+# output at a token t changes when the tokens after t change, and `False` otherwise.
 #
 # - Try **every** t, and change **everything** after it at once, to fresh numbers from `torch.randn`. One draw for each t is enough.
 # - A change counts if it is larger than 0.0001 times the largest absolute entry of `module(x)`. Anything smaller is rounding.
@@ -753,9 +754,9 @@ show(
 )
 
 # %% [markdown]
-# On the left there are two triangles, one for each sentence. On the right the lower left block is filled too: the first sentence reaches the
-# second. (Not its first word: with a single key the weight is 1, whatever the key.) That block is also a triangle, so no token at a *later* place is seen, and `peeks` has
-# nothing to complain about. Test with sentences that differ.
+# On the left there are two triangles, one for each sentence. On the right there is a third one, in the lower left block: the first sentence reaches
+# the second. (It does not reach the second sentence's first word: with a single key the weight is 1, whatever the key.) So no token at a *later*
+# place is seen, and `peeks` has nothing to complain about. Test with sentences that differ.
 #
 # ## 7 Your layer inside the model
 #
@@ -767,9 +768,9 @@ told = stories(100, seed=5)
 yours, untrained = course_model(1), course_model(1)
 torch.manual_seed(123)
 for block, other in zip(yours.blocks, untrained.blocks):
-    trained = {name: weight for name, weight in block.attention.state_dict().items() if name.startswith("W_")}
+    trained = {name: numbers for name, numbers in block.attention.state_dict().items() if not name.startswith("out_proj")}
     own = CausalAttention(48, 48, 48, dropout=0.1)
-    print("not in the file:", own.load_state_dict(trained, strict=False).missing_keys)
+    print("not in the model's state_dict():", own.load_state_dict(trained, strict=False).missing_keys)
     block.attention = nn.Sequential(own, block.attention.out_proj)
     other.attention = nn.Sequential(CausalAttention(48, 48, 48, dropout=0.1), other.attention.out_proj)
 yours.eval()
@@ -779,8 +780,8 @@ for name, one in {"the model as it came": model, "with your layers": yours, "wit
     print(f"{name:>27}: she kicks {chance:.2f}, {answers(one, told)['all']:.0%} of the questions answered correctly")
 
 # %% [markdown]
-# The same share of right answers as the model's own, from your code. The last line is the baseline: your class with new random matrices, everything else trained. The file
-# holds no mask, because the model makes its own; yours came from `__init__`.
+# The same share of right answers as the model's own, from your code. The last line is the baseline: your class with new random matrices, everything
+# else trained. The file holds no mask, because the model makes its own; yours came from `__init__`.
 #
 # What does your layer look at? It returns context vectors, not weights. A trick makes them visible: give every token a value of its own,
 # a 1 in its own place and 0 elsewhere. Then the context vector of a word *is* its row of weights.
@@ -838,8 +839,7 @@ explore(look, alt="Bars of the weights of the last word, in the trained layer an
 # %% [markdown]
 # ## 8 What goes wrong in practice
 #
-# **`F.dropout` without `training`.** The function drops in `eval()` too, unless you pass it the mode. In `eval()`, that is during
-# **inference**, it should not.
+# **`F.dropout` without `training`.** The function drops in `eval()` too, unless you pass it the mode. In use, that is after `eval()`, it should not.
 
 # %%
 from torch.nn import functional as F
@@ -851,8 +851,8 @@ print("F.dropout(x, 0.5) drops:     ", bool((F.dropout(ones, 0.5) == 0).any()))
 print("with training=False it drops:", bool((F.dropout(ones, 0.5, training=False) == 0).any()))
 
 # %% [markdown]
-# **A saved mask gets in the way.** With the mask, a file holds all that the layer needs, which is why this lesson's class saves it. The price: a layer with another
-# context length refuses the file, although every weight fits.
+# **A saved mask gets in the way.** This lesson's class saves its mask, so the file also shows the context length. The layer does not need it:
+# `__init__` makes the mask anew. The price: a layer with another context length refuses the file, although every matrix fits.
 
 # %% tags=["raises-exception"]
 longer = CausalAttention(3, 2, 8, 0.0)

@@ -12,9 +12,10 @@
 # %% [markdown]
 # # Several heads: side by side, then cut from one matrix
 #
-# Your layer from lesson 05 gives each word one row of weights, so each word receives one mixture of what came before. In this lesson you
-# run several such layers, called **heads**, next to each other. Then you build one layer that does the same with three matrices, and
-# check with numbers that it gives the same output. You also repair somebody else's layer. At the end your class runs inside the course's model.
+# Your layer from lesson 05 gives each word one row of weights, so each word receives one mixture of what came before. In this lesson you run several
+# such layers, called **heads**, next to each other. Then you build one layer that makes the queries, keys and values of all heads with three
+# matrices, and check with numbers that it gives the same output. You also repair somebody else's layer. At the end your class runs inside the
+# course's model.
 #
 # **You will be able to**
 # - say what several heads can do that one wide head cannot, and show it;
@@ -101,8 +102,8 @@ class CausalAttention(nn.Module):
 # %% [markdown]
 # ## 1 One row, one mixture
 #
-# Here are two models of the course's language. They have the same layers, equally many trained numbers, and the same training. One has
-# one head in each layer, the other has four. Both read a story and a question.
+# Here are two models of the course's language. They have the same layers, equally many trained numbers, and the same training, from different random
+# starts (more on that below). One has one head in each layer, the other has four. Both read a story and a question.
 
 # %%
 one_head, four_heads = course_model(1), course_model(4)
@@ -122,9 +123,10 @@ results = {name: answers(model, two_people)["where"] for name, model in {"1 head
 print("right answers to “where”, two people in the story:", ", ".join(f"{name} {share:.0%}" for name, share in results.items()))
 
 # %% [markdown]
-# One head in each layer answers *who* and *what*. But with two people in a story it answers *where* no better than by guessing among the four places. Is one head to blame? These are
-# two trained models, and training has luck in it. Here is how the same training ended from other random starts (from the model's card; `model_card()` shows it). The models
-# above were not chosen alike: the one with one head is start 0, the one with four heads is start 1, the first that learned to answer all questions.
+# One head in each layer answers *who* and *what*. But with two people in a story it answers *where* no better than by guessing among the four places.
+# Is one head to blame? These are two trained models, and training has luck in it. Here is how the same training ended from several random starts,
+# those two among them (from the model's card; `model_card()` shows it). The models above were not chosen alike: the one with one head is start 0, the
+# one with four heads is start 1, the first that learned to answer all questions.
 
 # %%
 for heads, runs in card()["seeds"].items():
@@ -150,7 +152,7 @@ maps = [
 ]
 show(
     panels(*maps, size=(11.5, 3.9)),
-    "Three heatmaps of weights. With one head each row has 0.5 on the word before and 0.5 on the one before that. "
+    "Three heatmaps of weights. With one head each row from the third on has 0.5 on the word before and 0.5 on the one before that; the first two rows have 1 on Your. "
     "With two heads the first has weight 1 on the word before, the second weight 1 on the one before that.",
 )
 
@@ -169,7 +171,8 @@ beside(my_guess, (round(change["half and half"], 2), round(max(change["before"],
 
 # %% [markdown]
 # Half and half cannot tell *Your journey* from *journey Your*. Unequal shares can, but they do not pass on both vectors either: many
-# different pairs of vectors have the same mixture. And a *wider* head does not help: its values have more numbers, but all of them are mixed
+# different pairs of vectors have the same mixture. (If only a few vectors can occur, later layers may work out which two were mixed. The head itself
+# passes on one mixture.) And a *wider* head does not help: its values have more numbers, but all of them are mixed
 # with the same row of weights.
 
 # %%
@@ -226,6 +229,7 @@ def _(r):
     layer.outputs("the heads' outputs side by side", r.normal(1, 2, 4), r.normal(2, 8, 4), r.normal(2, 8, 4), r.normal(3, 1, 4))
     layer.outputs("as many heads as sentences, tokens and numbers; with a bias", r.normal(4, 4, 16), d_in=16, d_out=4, num_heads=4, qkv_bias=True)
     layer.drops_weights("in training every head drops weights of its own, in eval() none", p=0.3)
+    layer.refuses("raises ValueError for more tokens than context_length", r.normal(2, 9, 4))
     layer.conventions(r.normal(3, 7, 4))
 
 # %% tags=["raises-exception"]
@@ -269,7 +273,7 @@ def cut_chart(maps):
 
 show(
     chart(cut_chart, maps),
-    "Four heatmaps with the same numbers throughout. A matrix of 4 rows and 3 columns, a line between rows 0, 1 of head 0 and "
+    "Four heatmaps. A matrix of 4 rows and 3 columns, a line between rows 0, 1 of head 0 and "
     "rows 2, 3 of head 1; the 6 by 4 queries it makes, a line between features 0, 1 and 2, 3; and the two halves alone.",
 )
 
@@ -363,7 +367,8 @@ print("split_heads:", who_notices(lambda x: split_heads(x, 2)))
 print("view alone: ", who_notices(lambda x: x.view(1, 2, 6, 2)))
 
 # %% [markdown]
-# Split correctly, *with* reaches itself and the words after it. With `view` alone it reaches every word, including the first.
+# Split correctly, *with* reaches itself and the words after it. With `view` alone, and a correct way back, it reaches every word, including the
+# first. (With `view` both ways nothing leaks, but each head sees only half of the sentence.)
 #
 # ### Exercise: `merge_heads` (2 points)
 #
@@ -428,8 +433,9 @@ beside(my_guess, f"{spread**2:.1f}: the spread of the scores is {spread:.2f}")
 # - `W_query`, `W_key`, `W_value`: `nn.Linear` from `d_in` to `d_out`, with a bias only if `qkv_bias`. Here `d_out` is the size of
 #   **all heads together**.
 # - `out_proj`: `nn.Linear` from `d_out` to `d_out`, with a bias.
-# - `num_heads`, kept as an attribute; `mask`, a buffer in `state_dict()`; `dropout`, an `nn.Dropout` for the weights, which each head drops on
-#   its own, with the p it has at that call. All as in `CausalAttention`, including that the layer works wherever `.to()` moves it.
+# - `num_heads`, kept as an attribute; `mask`, a buffer in `state_dict()`; `dropout`, an `nn.Dropout` for the weights, which each head drops on its
+#   own, with the value that `dropout.p` has when `forward` is called. All as in `CausalAttention`, including that the layer works wherever `.to()`
+#   moves it.
 # - `forward`: `(b, n, d_in)` to `(b, n, d_out)` for n up to `context_length`.
 # - A `ValueError` when `num_heads` does not divide `d_out` (in `__init__`), and for longer input or input that is not 3-D (in `forward`).
 
@@ -495,7 +501,7 @@ def _(r):
 # the first third are the queries, then come the keys, then the values. It returns two things: the output, and the weights
 # before dropout, `(b, num_heads, n, n)`. Otherwise it should do what `MultiHeadAttention` does.
 #
-# It runs, the shapes are right, and it has **five faults**. None of them raises an error; people have shipped faults like these. Use the rubric
+# It runs, the shapes are right, and it has **five faults**. None of them raises an error. Use the rubric
 # as a doctor would: which lines fail with one head, which only with several, which only for short sentences? Your class is graded by what it
 # does, not by how little you change.
 
@@ -579,8 +585,8 @@ def _(r):
     layer.conventions(r.normal(3, 7, 4))
 
 # %% [markdown]
-# Three of the five faults change the second result, the weights. Two of them break a rule that can be checked without a right answer, as in the next cell. Run these checks on any
-# attention weights that you are given.
+# Three of the five faults change the second result, the weights. Two of them break a rule that can be checked without a right answer, as in the next
+# cell. Run these checks on any attention weights that you are given.
 
 # %% tags=["raises-exception"]
 torch.manual_seed(123)
@@ -606,7 +612,7 @@ print("largest weight above the diagonal:", round(seen.triu(diagonal=1).max().it
 # ### Exercise: `pack_heads` (3 points)
 #
 # Copy the heads of `wrapper` into `mha`, and make `mha.out_proj` change nothing: the identity matrix as weight, zeros as bias. Then
-# both give the same output in `eval()`. Both were built with the same `qkv_bias` and context length, and their sizes fit.
+# both give the same output in `eval()`. Both were built with the same `qkv_bias` and context length, and `mha`'s `d_out` is `num_heads` times the wrapper's.
 # Afterwards they share nothing, and `wrapper` is as it was, including mode, dtype and `requires_grad`. `mha` can still learn; you may
 # replace its parameters. The return value is ignored.
 #
@@ -655,12 +661,12 @@ print("largest difference to the wrapper below 0.000001:", (mha(batch) - wrapper
 # ## 7 What heads are good for
 #
 # First the task of part 1: pass on the word before and the one before that. Your `MultiHeadAttention` is trained on random sentences, with 1, 2 and 6
-# heads. Everything is trained, and all three have equally many numbers to learn. Each word comes with its three numbers and six more that
-# give its position. The error is measured on new sentences. A layer that always answers 0 has an error of 1. The best that one row of *fixed* weights allows is 0.5: it mixes two
-# independent vectors into one, and half of what was in them is lost.
+# heads. Everything is trained, and all three have equally many numbers to learn. Each word comes with its three numbers and six more that give its
+# position. The error is measured on new sentences. A layer that always answers 0 has an error of 1. The best that one row of *fixed* weights allows
+# is 0.5: it mixes two independent vectors into one, and half of what was in them is lost.
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
-# demonstration: trains three layers, about three seconds
+# demonstration: trains four layers, about four seconds
 def weights_of(mha, x):
     """The attention weights of every head, (b, heads, n, n)."""
     with torch.no_grad():
@@ -676,26 +682,31 @@ def sentences(count):
     return torch.cat([words, places], dim=-1), torch.cat([words[:, 1:-1], words[:, :-2]], dim=-1)
 
 
-def trained(num_heads):
+def trained(num_heads, places_only=False):
+    """Train a layer; with places_only its scores do not see the words."""
     torch.manual_seed(123)
     mha = MultiHeadAttention(9, 6, 6, 0.0, num_heads)
-    optimiser = torch.optim.Adam(mha.parameters(), lr=0.03)
+    optimizer = torch.optim.Adam(mha.parameters(), lr=0.03)
     for _ in range(400):
+        if places_only:
+            mha.W_query.weight.data[:, :3] = mha.W_key.weight.data[:, :3] = 0
         x, wanted = sentences(64)
         loss = (mha(x)[:, 2:] - wanted).square().mean()
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         loss.backward()
-        optimiser.step()
+        optimizer.step()
     x, wanted = sentences(2000)
     with torch.no_grad():
         error = (mha(x)[:, 2:] - wanted).square().mean().item()
     weights = weights_of(mha, x)  # (2000, heads, 6, 6)
-    print(f"{num_heads} head{'s' if num_heads > 1 else ' '} of {6 // num_heads}: error on new sentences {error:.2f}; "
-          f"from sentence to sentence a weight on the word before varies by {weights[:, 0].diagonal(-1, 1, 2)[:, 1:].std(dim=0).mean():.2f}")
+    spread = weights.diagonal(-1, 2, 3)[:, :, 1:].std(dim=0).mean(dim=-1).max()
+    print(f"{num_heads} head{'s' if num_heads > 1 else ' '} of {6 // num_heads}{', places only' * places_only}: error on new sentences {error:.2f}; "
+          f"from sentence to sentence a weight on the word before varies by {spread:.2f}")
     return weights.mean(dim=0)  # (heads, 6, 6)
 
 
 by_number = {num_heads: trained(num_heads) for num_heads in (1, 2, 6)}
+trained(1, places_only=True)
 maps = {"the only head": by_number[1][0], "two heads: head 0": by_number[2][0], "two heads: head 1": by_number[2][1]}
 show(
     panels(*(heatmap(weights, tokens, tokens, title=title, hidden=future.cpu(), limits=(0, 1), bar=False) for title, weights in maps.items()),
@@ -705,9 +716,10 @@ show(
 )
 
 # %% [markdown]
-# One head cannot pass on both. It gives about half of its weight to each. Its error is below 0.5, the best of fixed weights: its shares change with the words, if only
-# slightly. Two heads take one word each. Nothing in the loss says which head takes which. But more heads are not always better: after the same training,
-# six heads of one number each do worse than two of three.
+# One head cannot pass on both. It gives about half of its weight to each. Its error is below 0.5, the best of fixed weights, because its shares
+# change a little with the words: with scores made from places alone the same training ends at the best of fixed weights. Two heads take one word
+# each. Nothing in the loss says which head takes which. But more heads are not always better: after the same training, six heads of one number each
+# do worse than two of three.
 #
 # Now put **your** class into the course's model, with the trained weights. The baseline is your class with fresh random ones.
 
@@ -764,6 +776,7 @@ explore(looks, alt="For the last word of a story: what each of the eight heads l
 
 # %% [markdown]
 # That is one story. Over many stories it can be measured, because for words like these it is known which earlier word decides what comes next.
+# *she* is the word in the story, *answer, she* the same word in an answer; *she's* stands for *he's*, too.
 # *right word* is the mean weight of the best head on it; *other* is its weight on the same thing of the other person; *alike* is the weight
 # of a head that looks at every word alike.
 
@@ -779,13 +792,14 @@ for job in ("she: own thing", "answer, she: own thing", "she's: own place", "who
 # %% [markdown]
 # Which head does which job depends on the random start (`model_card()` has a table for five starts). And where a head looks need not be what it is needed for.
 #
-# **Predict, then run.** In the second layer heads 2.1 and 2.4 look at the place. Switch off one head at a time, of both layers. Without which other head is *where* answered worst?
+# **Predict, then run.** In the story above, 2.3 and 2.4 look at the place. Over 1,000 stories it is 2.4 and 2.1. Switch off each of the eight heads
+# in turn. Apart from 2.1 and 2.4, which head is missed most when the question is *where*?
 
 # %%
 my_guess = None  # a head, such as "1.1"
 
 # %% tags=["raises-exception"]
-# demonstration: asks 1,000 stories of nine models
+# demonstration: asks nine models the questions in 1,000 stories
 many = stories(1000, seed=5)
 places = jobs(four_heads, many)["she's: own place"]["own"]  # (2, 4): the weight on the place
 heads = {f"{layer + 1}.{head + 1}": (layer, head) for layer in range(2) for head in range(4)}
@@ -800,8 +814,10 @@ for name, right in {**shares, "none": answers(yours, many)}.items():
     print(f"{name:>4}   {seen:>18}   " + "  ".join(f"{kind} {right[kind]:4.0%}" for kind in ("who", "what", "where")))
 
 # %% [markdown]
-# Without 2.1, or without 2.4, about half of the answers to *where* are wrong. Head 1.3 does not look at the place, and yet without it a quarter of them is wrong: where a head looks
-# does not say how much an answer depends on it. For the other kinds of question other heads matter too: 2.1 is needed for *what* as well.
+# Without 2.1, or without 2.4, about half of the answers to *where* are wrong. Head 1.3 does not look at the place, and yet without it a quarter of
+# them are wrong: where a head looks does not say how much an answer depends on it. The other kinds of question depend on other heads: without 1.4
+# only a third of the answers to *who* are right. And one head can serve two kinds: without 2.1, fewer than half of the answers to *what* are right,
+# too.
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "question_heads_written", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ### In your own words: `heads_written` (2 points, a person reads it)
@@ -832,7 +848,8 @@ for name, right in {**shares, "none": answers(yours, many)}.items():
 # %% [markdown]
 # ## 8 What goes wrong in practice
 #
-# **`view` without a transpose.** The shape is right, the content is scrambled, and the future leaks, as in part 3. The way back has the same trap.
+# **`view` without a transpose.** The shape is right and the content is scrambled. If one of the two ways is wrong and the other right, the future
+# leaks, as in part 3. If both are wrong, each head sees only a part of the sentence.
 #
 # **The scale is taken from `d_out`.** The scores belong to heads. Small inputs hide it:
 
@@ -851,7 +868,7 @@ with torch.no_grad():
 #
 # **The mask is repeated for every head.** It need not be: `(n, n)` broadcasts to `(b, heads, n, n)`.
 #
-# **More heads are expected to mean more parameters.** Splitting adds none, as part 1 showed. What changes is how many numbers
+# **Some expect more heads to mean more parameters.** Splitting adds none, as part 1 showed. What changes is how many numbers
 # each head has for comparing words.
 #
 # ## Summary
@@ -860,12 +877,13 @@ with torch.no_grad():
 # - A head is a **block of rows** of `nn.Linear.weight`, and a block of features: split with `view`, then **transpose**.
 # - The scale is the root of **one head's** size.
 # - Heads side by side and one layer split into heads are the same function: your numbers agreed.
-# - Look at a head's weights with a baseline, and at what is lost without it.
+# - Compare a head's weights with a baseline, and measure what is lost without the head.
 #
 # **A loose end.** The attention is yours; the rest of the model is not yet. Lesson 07 builds and trains all of it.
 #
 # ## Further reading
 #
 # - Vaswani et al., *Attention Is All You Need*, 2017, section 3.2.2: multi-head attention, with the sizes of its heads.
-# - Michel, Levy and Neubig, *Are Sixteen Heads Really Better than One?*, 2019, section 3: how many heads can be taken out of a trained model.
-# - Voita et al., *Analyzing Multi-Head Self-Attention*, 2019: heads with jobs, found in a large model.
+# - Michel, Levy and Neubig, *Are Sixteen Heads Really Better than One?*, 2019, sections 3 and 4: heads taken out of trained models, one at a time and
+#   many together.
+# - Voita et al., *Analyzing Multi-Head Self-Attention*, 2019: heads with jobs, found in translation models.

@@ -15,7 +15,7 @@
 #
 # Since lesson 01 a trained model has been running in the background, and part by part it has become yours. Now you write the
 # rest: the pairs it learns from, the block around the attention, the model, the loss, the training, and the writing. Then you
-# train it from nothing, compare its loss with the lowest one that is possible at all, and find out what each head learned to do.
+# train it from nothing, compare its loss with the lowest one that is possible at all, and find out what some of its heads learned to do.
 #
 # **You will be able to**
 # - cut a text into inputs and targets, so that every word is a prediction to learn from;
@@ -115,7 +115,7 @@ print(f"{'together':>26}: {everything:6}")
 # of four tokens is four exercises, all done in one pass. At every position the model is given the *true* words so far, not its
 # own guesses: the **teacher forcing** of lesson 02.
 #
-# The next window may begin one token later, or several: that is the **stride**.
+# The **stride** is the number of tokens from the beginning of one window to the beginning of the next.
 #
 # **Predict, then run.** A text of 10 tokens is cut into windows of 4, with stride 1. How many windows are there?
 
@@ -166,15 +166,16 @@ for row, target in zip(windows.tolist(), ahead.tolist()):
     print(f"{' '.join(decode(row)):>20}   ->   {' '.join(decode(target))}")
 
 # %% [markdown]
-# Large models are trained on windows like these, cut from one long text. Many windows then begin in the middle of a story, and what the
-# beginning said cannot be known. Our stories are short: each fits into one window of 48 tokens, with `<end>` in front. So in the whole training (part 7) every story is
-# a window of its own, and no question is asked about something that was cut off.
+# Large models are trained on windows like these, cut from one long text. Many windows then begin in the middle of a story, and what the beginning
+# said cannot be known. Our stories are short: each fits into one window of 48 tokens, with `<end>` in front. So in the whole training (part 7) every
+# story is a window of its own, and no question is asked about something that was cut off.
 #
 # ## 3 The block
 #
-# Attention carries information *between* tokens. After that each token should work with what it got. That is the job of the
-# **feed-forward** part: two linear layers with a curved function in between (an **activation**), applied to each token alone. Without the curve two linear layers could do no
-# more than one. The simplest activation is the **ReLU**: `x` if `x` is above 0, else 0. GPT takes the **GELU**, `x` times the probability that a standard normal number is below `x`:
+# Attention carries information *between* tokens. After that, each token still has to make something of what it received. That is the job of the
+# **feed-forward** part: two linear layers with a curved function in between (an **activation**), applied to each token alone. Without the curve two
+# linear layers could do no more than one. The simplest activation is the **ReLU**: `x` if `x` is above 0, else 0. GPT takes the **GELU**, `x` times
+# the probability that a standard normal number is below `x`:
 
 # %% jupyter={"source_hidden": true}
 # draws the figure
@@ -198,8 +199,8 @@ show(
 #
 # ### Exercise: `FeedForward` (1 point)
 #
-# An `nn.Module` that takes `(b, n, d_model)` to `(b, n, d_model)`: an `nn.Linear` to `4 * d_model` numbers, the exact GELU, an `nn.Linear` back. Both have a bias.
-# There is no dropout.
+# An `nn.Module` that takes `(b, n, d_model)` to `(b, n, d_model)`: an `nn.Linear` to `4 * d_model` numbers, the exact GELU, an `nn.Linear` back. Both
+# have a bias. There is no dropout.
 
 # %% nbgrader={"grade": false, "grade_id": "FeedForward", "locked": false, "schema_version": 3, "solution": true, "task": false}
 class FeedForward(nn.Module):
@@ -227,8 +228,9 @@ def _(r):
 # %% [markdown]
 # ### Adding instead of replacing
 #
-# What a layer found can *replace* what came in, or be **added** to it, `x + layer(x)`. That is a **residual** connection. Measure the difference: how much of a change at the
-# input arrives after 1, 2, 4, … untrained feed-forward parts? The middle column has a **LayerNorm** before each part. It brings every token's numbers to mean 0 and variance 1.
+# What a layer found can *replace* what came in, or be **added** to it, `x + layer(x)`. That is a **residual** connection. Measure the difference: how
+# much of a change at the input arrives after 1, 2, 4, … untrained feed-forward parts? The middle column has a **LayerNorm** before each part. It
+# brings every token's numbers to mean 0 and variance 1.
 
 # %% tags=["raises-exception"]
 torch.manual_seed(0)
@@ -250,11 +252,13 @@ with torch.no_grad():
             arrived[way].append(((other - one).norm() / change.norm()).item())
 print(f"{'':15}" + "".join(f"{way:>18}" for way in ways))
 for depth in (1, 2, 4, 8, 16):
-    print(f"after {depth:2} layers" + "".join(f"{arrived[way][depth - 1]:18.1g}" for way in ways))
+    print(f"after {depth:2} layers" + "".join(f"{arrived[way][depth - 1]:18.2g}" for way in ways))
 
 # %% [markdown]
-# New layers have small weights, so each one shrinks a change to about a fifth, and after 16 nothing of it is left. A norm makes up for the small weights: what it hands on has the
-# same size in every layer. A sum passes the change on whatever the weights are. (Gradients pass through the same layers on their way down.) The block has both.
+# New layers have small weights, so each one shrinks a change to about a sixth (GELU, whose slope at 0 is 1/2, does its part), and after 16 of them
+# next to nothing is left. A norm makes up for the small weights: what it hands on has the same size in every layer. A sum also passes the change on
+# directly, past the layer, so it does not vanish when the layer's own part is small. (Gradients pass through the same layers on their way down.) With
+# the norm alone a change arrives, but the vector itself is gone after one layer; a sum still holds it. The block has both.
 #
 # Sums grow, though. Here are the vectors in the trained model, which adds in both of its blocks:
 
@@ -266,9 +270,9 @@ with torch.no_grad():
         x = block(x) if block else x
 
 # %% [markdown]
-# The parts of a deep model would get larger and larger numbers to read. So each part gets a normed copy. (A LayerNorm also has a learned factor and shift for each
-# feature.) What is normed is the part's *input*. The sum itself passes from block to block
-# as it is. This order is called **pre-norm**.
+# If it goes on like this, the parts of a deep model have larger and larger numbers to read. So each part gets a normed copy. (A LayerNorm also has a
+# learned factor and shift for each feature.) What is normed is the part's *input*. The sum itself passes from block to block as it is. This order is
+# called **pre-norm**.
 #
 # ```
 #    x ──────────────────────── + ───────────────────────── + ──►
@@ -317,9 +321,10 @@ def _(r):
 # %% [markdown]
 # ## 4 The model
 #
-# A block takes vectors, a text is made of ids. So a **token embedding** holds one learned vector for each word of the vocabulary. Attention
-# itself does not look at where a word stands. (The mask gives some of it away; part 8 tries how far that goes.) So a second table holds one learned vector for each *position*,
-# and the two are added. Then come the blocks, and a last norm. A linear layer gives each position v scores, one for each word that may come next.
+# A block takes vectors, but a text is made of ids. So a **token embedding** holds one learned vector for each word of the vocabulary. Attention
+# itself does not look at where a word stands. (The mask gives some of it away; part 8 tries how far that goes.) So a second table holds one learned
+# vector for each *position*, and the two are added. Then come the blocks, and a last norm. A linear layer gives each position v scores, one for each
+# word that may come next.
 #
 # ```
 # ids (b, n) ─► token vectors + position vectors (b, n, d) ─► block ─► … ─► block ─► norm ─► linear ─► scores (b, n, v)
@@ -394,8 +399,8 @@ print(f"your class, the course's weights: {answers(yours, told)['all']:4.0%}")
 # %% [markdown]
 # ## 5 Writing
 #
-# The model says how likely each word is to be the next one. To write, take one, put it at the end of the text, and ask again. A model that reads what it wrote itself
-# is called **autoregressive**. Always taking the likeliest word is called **greedy**; drawing by chance gives more variety.
+# The model says how likely each word is to be the next one. To write, take one, put it at the end of the text, and ask again. A model that reads what
+# it wrote itself is called **autoregressive**. Always taking the likeliest word is called **greedy**; drawing by chance gives more variety.
 #
 # ### Exercise: `generate` (4 points)
 #
@@ -467,21 +472,21 @@ my_guess = None  # a number
 beside(my_guess, round(-math.log(1 / len(VOCABULARY)), 2))
 
 # %% [markdown]
-# And the best model there is? A story is partly a matter of chance: whether Tom has two books or a hat, nobody can know. A model that knows all the rules still
-# pays for that. This is the **entropy** of the language. For English nobody knows it. Ours is made by a grammar, so it can be added
-# up exactly, over all stories that there are:
+# And the best model there is? A story is partly a matter of chance: whether Tom has two books or a hat, nobody can know. A model that knows all the
+# rules still pays for that. What it still pays, on average for each word, is the **entropy** of the language: the floor of the loss. For English
+# nobody knows it. Ours is made by a grammar, so it can be added up exactly, over all stories that there are:
 
 # %%
 print(f"the floor: {floor():.4f} nats for each word")
 
 # %% [markdown]
-# No model that looks only back can have a lower loss on average. So a loss well *below* the floor on many new stories shows that something leaks: lesson 02's model without
-# a mask got there.
+# On average over new stories, no model that looks only back can have a lower loss. So a loss well *below* the floor on many new stories shows that
+# something leaks: lesson 02's model without a mask got there.
 #
 # ### Exercise: `loss_of` (2 points)
 #
-# `inputs` and `targets` are `(b, n)` ids, and `model(inputs)` gives scores `(b, n, v)`. Return the mean cross-entropy over all `b * n` positions, as a tensor of shape
-# `()` that gradients pass through. Use the model in the mode it is in.
+# `inputs` and `targets` are `(b, n)` ids, and `model(inputs)` gives scores `(b, n, v)`. Return the mean cross-entropy over all `b * n` positions, as
+# a tensor of shape `()` that gradients pass through. Use the model in the mode it is in.
 
 # %% nbgrader={"grade": false, "grade_id": "loss_of", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def loss_of(model, inputs, targets):
@@ -504,21 +509,22 @@ def _(r):
 # %% [markdown]
 # ### Exercise: `train` (3 points)
 #
-# Make a new `torch.optim.AdamW` with this `lr`, everything else as PyTorch sets it, and take `steps` steps. Each step uses all of `inputs` and `targets` at once: compute the loss with the model in
-# `train()` mode, its gradients, and update. Return a list of `steps` floats: the loss *before* each update.
+# Make a new `torch.optim.AdamW` with this `lr`, everything else as PyTorch sets it, and take `steps` steps. Each step uses all of `inputs` and
+# `targets` at once: compute the loss with the model in `train()` mode, its gradients, and update. Return a list of `steps` floats: the loss *before*
+# each update.
 
 # %% nbgrader={"grade": false, "grade_id": "train", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def train(model, inputs, targets, steps, lr):
     """Train a model; return the loss before each step, a list of floats."""
     ### BEGIN SOLUTION
-    optimiser = torch.optim.AdamW(model.parameters(), lr=lr)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=lr)
     model.train()
     losses = []
     for _ in range(steps):
         loss = loss_of(model, inputs, targets)
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         loss.backward()
-        optimiser.step()
+        optimizer.step()
         losses.append(loss.item())
     return losses
     ### END SOLUTION
@@ -533,8 +539,8 @@ def _(r):
     r.unchanged("leaves inputs and targets as they were")
 
 # %% [markdown]
-# Before a long training, try a short one that *must* succeed: can the model learn a handful of sentences by heart? If not, something is broken, and no amount of
-# data will mend it. Your pairs, your model, your loss and your training, on 40 words:
+# Before a long training, try a short one that *must* succeed: can the model learn a handful of sentences by heart? If not, something is broken, and
+# no amount of data will mend it. Your pairs, your model, your loss and your training, on 40 words:
 
 # %% tags=["raises-exception"]
 text = [word for story in stories(3, seed=2) for word in story.words][:41]
@@ -544,19 +550,21 @@ small = my_model()
 losses = train(small, windows, ahead, steps=40, lr=3e-3)
 print("by heart:", " ".join(text[:11]))
 print("written: ", " ".join(decode(generate(small, windows[:1, :1], 10)[0].tolist())))
-print(f"loss: {losses[0]:.2f}, after 40 steps {losses[-1]:.2f}")
+print(f"loss: {losses[0]:.2f} before the first step, {losses[-1]:.2f} before the last")
 
 # %% [markdown]
-# The loss is far below the floor. Nothing is wrong with that here: these are four windows that it has seen forty times, and it knows them by heart. The floor holds for
-# *new* stories. This is **overfitting**, on purpose, and it is why a model is measured on stories that it was not trained on.
+# The loss is far below the floor. Nothing is wrong with that here: these are four windows that it has seen forty times, and it knows them by heart.
+# The floor holds for *new* stories. This is **overfitting**, on purpose, and it is why a model is measured on stories that it was not trained on.
 #
 # ## 7 The whole training
 #
-# Now from nothing. `train_in_batches` is your loop with four things added. Each step takes 32 stories drawn at random: all 20,000 in every step
-# would be 625 times as many. Stories differ in length, so shorter ones are filled up; that is **padding**, and `F.cross_entropy` does not count positions whose target is -100. The
-# learning rate rises for 50 steps and then falls along a cosine. And a gradient whose norm is above 1 is scaled down to 1. (Its AdamW has other betas, too: 0.9 and 0.98.)
+# Now from nothing. `train_in_batches` is your loop with four things added. Each step takes 32 stories drawn at random: all 20,000 in every step would
+# be 625 times as many. Stories differ in length, so shorter ones are filled up; that is **padding**, and `F.cross_entropy` does not count positions
+# whose target is -100. The learning rate rises for 50 steps and then falls along a cosine. And a gradient whose norm is above 1 is scaled down to 1.
+# (Its AdamW has other betas, too: 0.9 and 0.98.)
 #
-# This is the recipe of the course's own weights: 20,000 stories and 2,500 steps, about a minute on a quiet machine. Watch when each kind of question is learned.
+# This is the recipe of the course's own weights: 20,000 stories and 2,500 steps, about a minute on a quiet machine. Watch when each kind of question
+# is learned.
 
 # %% jupyter={"source_hidden": true}
 # draws the figures of the training
@@ -620,12 +628,13 @@ for step in (0, 100, 1000, STEPS):
     print(fill(f"after {step} steps: {samples[step]}", 96, subsequent_indent="   "), "\n")
 
 # %% [markdown]
-# In our run the shape of the sentences comes before the sense. After 100 steps there are sentences and questions, but the verbs do not fit the things, and the answers fit nothing.
-# After 1,000 steps *who* and *what* are answered without a mistake, the loss has little further to fall, and *where* is still wrong more often than right. That comes last. **An
-# average loss near the floor can hide a kind of question that fails.**
+# In our run the shape of the sentences comes before the sense. After 100 steps there are sentences and questions, but a verb or a pronoun does not
+# fit its thing, and the answers fit nothing. After 1,000 steps *who* and *what* are answered without a mistake, the loss has little further to fall,
+# and *where* is still wrong more often than right. That comes last. **An average loss near the floor can hide a kind of question that fails.**
 #
-# Does this training always succeed? Say that it does if each kind of question has more than 99% right answers. The recipe was run from five random starts, and each model was asked
-# the questions of 1,500 stories that were drawn with another seed. That was measured when the course's weights were made; `model_card()` shows it all:
+# Does this training always succeed? Say that it does if each kind of question has more than 99% right answers. The recipe was run from five random
+# starts, and each model was asked the questions of 1,500 stories that were drawn with another seed. That was measured when the course's weights were
+# made; `model_card()` shows it all:
 
 # %%
 print("manual_seed   above the floor   all questions   where")
@@ -633,11 +642,12 @@ for seed, run in enumerate(card()["seeds"]["heads_4"]):
     print(f"{seed:11}   {run['excess']:15.3f}   {run['answers']['all']:13.1%}   {run['answers']['where']:5.1%}")
 
 # %% [markdown]
-# Four of five succeed; the course has the weights from seed 1. The model from seed 0 ends close to the floor too, and answers every kind of question but *where*, as ours did half-way. If
-# your class draws its random numbers in another order, it starts elsewhere and may get stuck as seed 0 does. That is no mistake in your code: try another seed.
+# Four of five succeed; the course has the weights from seed 1. The model from seed 0 ends close to the floor too, and answers every kind of question
+# but *where*, as ours did half-way. If your class draws its random numbers in another order, it starts elsewhere and may get stuck as seed 0 does.
+# That is no mistake in your code: try another seed.
 #
-# Here is your model beside the course's, on the questions in 150 new stories. How sure are such shares? Each comes with a 95% interval. Even if all n answers are right,
-# the next one may be wrong.
+# Here is your model beside the course's, on the questions in 150 new stories. How sure are such shares? Each comes with a 95% interval. Even if all n
+# answers are right, the next one may be wrong.
 
 # %% tags=["raises-exception", "nbval-ignore-output"]
 # demonstration: your model beside the course's
@@ -658,11 +668,12 @@ for name, one in {"yours": student, "the course's": model}.items():
 # %% [markdown]
 # ## 8 Open it
 #
-# Which head of the course's model does what? (To open your own instead, set `opened = new_model().eval()` and `copy_weights(student, opened)`.) Each story says which earlier
-# word decides what comes next: after *she* it is *her own* thing, after `she's` her own place, after *bat* the room it is in. We call that the right word. A row is named after the word that is
-# read and, behind the colon, the right word; *answer* marks words of an answer. The first map shows the mean weight on the right word over 150 stories, for each of the eight heads. The second
-# shows the weight on the *other* person's word. (Both have the rows with two people; the table below has all ten.) The third shows what is lost: the questions that are still answered
-# correctly when this one head passes on nothing.
+# Which head of the course's model does what? (To open your own instead, set `opened = new_model().eval()` and `copy_weights(student, opened)`.) Each
+# story says which earlier word decides what comes next: after *she* it is *her own* thing, after `she's` her own place, after *bat* the place it is
+# in. We call that the deciding word. A row is named after the word that is read and, behind the colon, the deciding word; *answer* marks words of an
+# answer. The first map shows the mean weight on the deciding word over 150 stories, for each of the eight heads. The second shows the weight on the
+# *other* person's word. (Both have the rows with two people; the table below has all ten.) The third shows what is left: the share of questions still
+# answered correctly when this one head passes on nothing.
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception", "nbval-ignore-output"]
 # demonstration: what each head looks at, and what is lost without it
@@ -676,13 +687,13 @@ lost = [answers(without_head(opened, layer, head), tested) for layer in range(2)
 left = torch.tensor([[shares[kind] for shares in lost] for kind in kinds])
 show(
     panels(
-        heatmap(own, twofold, heads, title="Weight on the right word", row_name="", column_name="head", limits=(0, 1), bar=False),
-        heatmap(other, [""] * len(twofold), heads, title="… on the other person's", row_name="", column_name="head", limits=(0, 1), bar=False),
+        heatmap(own, twofold, heads, title="Weight on the deciding word", row_name="", column_name="head", limits=(0, 1), bar=False),
+        heatmap(other, twofold, heads, title="Weight on the other person's word", row_name="", column_name="head", limits=(0, 1), bar=False),
         heatmap(left, kinds, heads, title="Right answers without this head", row_name="", column_name="head switched off", limits=(0, 1)),
-        size=(10.5, 6.6),
+        size=(12, 6.6),
         in_a_row=2,
     ),
-    "Three maps with the eight heads as columns. First, the weight on the right word: 0.8 for she in heads 2.1 and 2.2, 0.62 for she's in 2.4. Second, on the other "
+    "Three maps with the eight heads as columns. First, the weight on the deciding word: 0.8 for she in heads 2.1 and 2.2, 0.62 for she's in 2.4. Second, on the other "
     "person's word: below 0.1 in those heads; 1.3 looks at both people alike. Third: without 2.4 half of the where questions fail, without 1.4 most who questions, "
     "without 2.1 more than half of the what questions. Most other shares of who, where and alive stay near 1.",
 )
@@ -700,9 +711,10 @@ named = found["who is she ?: her name"]["own"][0, 3]
 print(f"\nwho is she ?  head 1.4 gives her name {named:.2f} of its weight; without it {lost[3]['who']:.0%} of these questions are answered correctly")
 
 # %% [markdown]
-# Nobody gave the heads jobs; the loss only asked for the next word. The last three columns are from the card (500 stories; the course has start 1): another random start
-# gives the jobs to other heads. And what is lost without a head says more than where it looks: 1.4 does not look at the name, and without it *who* fails. Some jobs have no head
-# with a large weight. This table cannot say whether several heads share them.
+# Nobody gave the heads jobs; the loss only asked for the next word. The last three columns are from the card (500 stories; the course has start 1;
+# starts 0 and 4 are there too): another random start gives the jobs to other heads. And what is lost without a head says more than where it looks:
+# 1.4 does not look at the name, and without it *who* fails. Some jobs have no head with a large weight. This table cannot say whether several heads
+# share them.
 #
 # Switch heads off yourself. What does the model expect next in this story? Try 2.4 with *where*, and 2.3 with *what*.
 
@@ -712,25 +724,31 @@ told_so_far = "Tom has two cakes . Lucy has a hat . she wears it outside . he's 
 asks = {"where": "where is Lucy ? she's", "who": "who is he ?", "what": "what does Lucy do ? she wears her"}
 
 
-def bars(words, chances, title):
+def bars(words, chances, before, title):
     figure, axes = plt.subplots(figsize=(6, 2.6), layout="constrained")
-    axes.barh(words[::-1], chances[::-1], color="#1f6f8b")
+    places = range(len(words) - 1, -1, -1)
+    axes.barh([place + 0.2 for place in places], before, height=0.36, color="#b8b8b8", label="with all heads")
+    axes.barh([place - 0.2 for place in places], chances, height=0.36, color="#1f6f8b", label="without this head")
+    axes.set_yticks(places, words)
     axes.set(title=title, xlabel="probability", xlim=(0, 1))
+    axes.legend(loc="lower right")
     return figure
 
 
 def next_without(off, question):
-    one = opened if off == "none" else without_head(opened, *divmod(heads.index(off), 4))
-    words, chances = zip(*list(next_words(one, begin(f"{told_so_far} {asks[question]}")).items())[:5])
+    told = begin(f"{told_so_far} {asks[question]}")
+    words, chances = zip(*list(next_words(without_head(opened, *divmod(heads.index(off), 4)), told).items())[:5])
+    before = [next_words(opened, told)[word] for word in words]
     title = f"… {asks[question]} ▸   (head switched off: {off})"
-    return chart(bars, words, chances, title), "The likeliest next words: " + ", ".join(f"{word} {chance:.2f}" for word, chance in zip(words, chances))
+    return chart(bars, words, chances, before, title), "The likeliest next words: " + ", ".join(f"{word} {chance:.2f}" for word, chance in zip(words, chances))
 
 
 print(told_so_far)
-explore(next_without, alt="Bars of the five likeliest next words in a story, with all heads or with one switched off.", off=["none", *heads], question=list(asks))
+explore(next_without, alt="Bars of the five likeliest next words in a story with one head switched off, beside those with all heads.", off=["2.4", *(name for name in heads if name != "2.4")], question=list(asks))
 
 # %% [markdown]
-# Without 2.4 the model gives Lucy the place of Tom; without 2.3 it hardly knows a hat from a kite.
+# In this story the model without 2.4 gives Lucy the place of Tom, and without 2.3 it hardly knows a hat from a kite. One story is not the map: 2.1,
+# which matters most for *what* over 150 stories, changes next to nothing at this word.
 #
 # And the other parts? First take one away from the trained model and ask again.
 
@@ -765,14 +783,15 @@ for name, one in parts.items():
     print(f"{name:>22}" + "".join(f"{shares[kind]:8.0%}" for kind in kinds))
 
 # %% [markdown]
-# This model relies on each of them. But does *every* model need them? One that is trained without a part may find another way. So train again, three times: without the mask,
-# without positions (each one has the vector 0), and with one head in a layer instead of four. To save time each training takes 600 steps. So does a fourth model, in which nothing
-# is changed: it is what the others are compared with. The random start, the stories and everything else are as in part 7.
+# This model relies on each of them. But does *every* model need them? One that is trained without a part may find another way. So train again, three
+# times: without the mask, without positions (each one has the vector 0), and with one head in a layer instead of four. To save time, each is trained
+# for 600 steps. So is a fourth model, in which nothing is changed, as the baseline. The random start and the stories are those of part 7; the
+# learning rate falls to 0 within the 600 steps.
 #
 # **Predict, then run.** Which of the three ends with the lowest loss in training? And which of the three writes the fewest stories without a mistake?
 
 # %%
-my_guess = None  # two names, such as ("no mask", "one head")
+my_guess = None  # two of "no mask", "no positions", "one head"; the same one twice is allowed
 
 # %% jupyter={"source_hidden": true}
 # draws the figure of the trainings
@@ -817,8 +836,9 @@ for name, make in makes.items():
     print(f"{name}: {SHORT} steps, loss {runs[name][-1]:.3f}", flush=True)
 
 # %% [markdown]
-# The table has the loss in training; then the loss, the right answers and those to *where* on new stories, with the future hidden from all four, as it is when a model writes; and
-# last, how many of 100 stories have no mistake when your `generate` writes all but their first five words.
+# The columns, from left to right: the loss in training; on new stories, with the future hidden from all four, the loss, the share of right answers,
+# and the share for *where*; and last, of 100 stories that your `generate` continues from their first five words, how many have no mistake. (There the
+# model without a mask stays without one: what it writes has no future yet.)
 
 # %% tags=["raises-exception", "nbval-ignore-output"]
 # demonstration: what the four models learned
@@ -847,11 +867,12 @@ changed = list(models)[1:]
 beside(my_guess, tuple(min(changed, key=values.get) for values in ({name: means[-1] for name, means in runs.items()}, right_stories)))
 
 # %% [markdown]
-# In our run **no mask** gives a splendid loss in training, far below the floor, and the highest of the four when the future is hidden. Not one of its 100 stories is right. **One head** ends with a higher
-# loss than the unchanged model, and behind it in answers and in right stories. **No positions** does no harm at all: this model is ahead in both.
+# In our run **no mask** gives a splendid loss in training, far below the floor, and the highest of the four when the future is hidden. Not one of its
+# 100 stories is right. **One head** ends with a higher loss than the unchanged model, and behind it in answers and in right stories. **No positions**
+# does no harm at all: this model is ahead in both.
 #
-# Is that the random start, or the short training? Here is the full training from three random starts, 0 / 1 / 2, measured on 500 new stories with the future hidden
-# (`benchmarks/parts.py` in the course's repository makes the table):
+# Do these differences come from the random start, or from the short training? Here is the full training from three random starts, 0 / 1 / 2, measured
+# on 500 new stories with the future hidden (`benchmarks/parts.py` in the course's repository makes the table):
 #
 # | 20,000 stories, 2,500 steps | loss on new stories | right answers | *where* | right stories of 100 |
 # |---|---|---|---|---|
@@ -860,15 +881,18 @@ beside(my_guess, tuple(min(changed, key=values.get) for values in ({name: means[
 # | no positions | 0.419 / 0.419 / 0.418 | 100% / 100% / 100% | 100% / 100% / 100% | 100 / 100 / 100 |
 # | one head | 0.451 / 0.437 / 0.421 | 72% / 89% / 100% | 38% / 76% / 99% | 62 / 85 / 100 |
 #
-# Without a mask more training makes it worse: with the future hidden, the loss ends above that of knowing nothing, 4.13. One head ended behind four in loss and answers from two starts of three, and it
-# was *where* that failed. But this language can be learned **without positions**, from each of these starts. The trained model relies on its positions, as the first table shows, and yet it
-# could have learned without. How can a model know the order of words then? The mask tells it something: the word at position t sees t + 1 words and no more. Haviv et al. (below) found
-# that larger models learn without positions, too. For other texts positions may be worth more; that was not tried here.
+# Without a mask more training makes it worse: with the future hidden, the loss ends above that of knowing nothing, 4.13. One head ended with a higher
+# loss than four from all three starts, and with fewer right answers from two; most of the wrong ones were to *where*. In right stories it is not
+# behind at start 0 (62 against 61): one run tells little. But this language can be learned **without positions**, from each of these starts. The
+# trained model relies on its positions, as the first table shows, and yet it could have learned without. How can a model know the order of words
+# then? The likely source is the mask: the word at position t sees t + 1 words and no more, so it can tell how many came before. We have not tested
+# that here. Haviv et al. (below) found that larger models learn without positions, too. For other texts positions may be worth more; that was not
+# tried here.
 #
 # ### What is still wrong
 #
-# Let the course's model write stories of its own, each word drawn by its probability, and read the ones that break a rule of the language. The mark ▸ stands before the first
-# word that no story could have there. Below it are the probability of that word and the model's first choice.
+# Let the course's model write stories of its own, each word drawn by its probability, and read the ones that break a rule of the language. The mark ▸
+# stands before the first word that no story could have there. Below it are the probability of that word and the model's first choice.
 
 # %% tags=["raises-exception", "nbval-ignore-output"]
 # demonstration: stories of its own, and its mistakes
@@ -884,14 +908,17 @@ for words in broken[:8]:
     print(f"   {words[first]} {expected[words[first]]:.4f}, first choice {likeliest} {expected[likeliest]:.4f}\n")
 
 # %% [markdown]
-# In six of the seven the model's first choice was right, and the draw took a word to which it had given less than a tenth: that is bad luck, and always taking the likeliest word
-# avoids it. Only one mistake is its own: Ben has two *hats*, and it expects *hat* a little more.
+# In six of the seven the model's first choice was right, and the draw took a word to which it had given less than a tenth: a perfect model would have
+# given it 0. These small probabilities add up over some 30 words; always taking the likeliest word avoids them. In the seventh the first choice
+# itself is wrong: Ben has two *hats*, and the model expects *hat* a little more.
 #
 # ## 9 What goes wrong in practice
 #
-# **Only the last position is used in training.** `model(inputs)[:, -1]` against one target runs, but a window of n tokens then gives one prediction to learn from instead of n.
+# **Only the last position is used in training.** `model(inputs)[:, -1]` against one target runs, but a window of n tokens then gives one prediction
+# to learn from instead of n.
 #
-# **Softmax before the loss.** `F.cross_entropy` wants scores. With probabilities it runs without an error, but even a prediction that is certain and right has a large loss:
+# **Softmax before the loss.** `F.cross_entropy` wants scores. With probabilities it runs without an error, but even a prediction that is certain and
+# right has a large loss:
 
 # %%
 certain = torch.full((1, len(VOCABULARY)), -50.0)
@@ -911,7 +938,8 @@ print(f"probabilities: {F.cross_entropy(certain.softmax(dim=-1), right):.2f}")
 #
 # - A text is its own teacher: the target is the text, one token on. A causal mask makes every position of a window a prediction.
 # - A **block** adds what attention found, then what the feed-forward part makes of it; each gets a normed copy (**pre-norm**, **residual**).
-# - A GPT is two tables, some blocks, a norm and a linear layer. Its scores become a loss by **cross-entropy**, and text one token at a time (**autoregressive**).
+# - A GPT is two tables, some blocks, a norm and a linear layer. Its scores become a loss by **cross-entropy**, and text one token at a time
+#   (**autoregressive**).
 # - First learn a few windows by heart, then train. Measure on text that was not used in training.
 # - The **entropy** of the language is the floor of the loss. Near it, still look at each kind of question.
 # - What a trained model relies on, and what a model needs in training, are two questions.

@@ -13,10 +13,10 @@
 # %% [markdown]
 # # Fast attention: the same numbers, without the matrix
 #
-# Attention compares every token with every token. For n tokens that makes n × n scores for each head. In a story of 40 words nobody minds; in a
-# text of 100,000 words it decides what fits into memory. In this lesson you compute the same context vectors from small tiles and never
-# hold the matrix. That idea is called **FlashAttention**, and PyTorch's own function uses it. You write the forward pass only; part 4 shows what
-# training would need besides.
+# Attention compares every token with every token. For n tokens that makes n × n scores for each head. In a story of 40 words nobody minds; in a text
+# of 100,000 words it decides what fits into memory. In this lesson you compute the same context vectors from small tiles and never hold the matrix.
+# That idea is called **FlashAttention**, and PyTorch's own function uses it. You write the forward pass only; part 4 shows what training would also
+# need.
 #
 # **You will be able to**
 # - compute a softmax while reading its row block by block;
@@ -134,7 +134,7 @@ beside(my_guess, 100_000**2 * 4 / 1e9)
 # That is for one head of one layer. The context vectors of that head, with 64 numbers a word, take 0.03 GB. Twice the text means four times
 # the matrix: memory grows with n².
 #
-# So do not make the matrix. Take a few keys at a time, use their scores, and forget them. One thing stands in the way: the softmax. Each weight
+# So do not make the matrix. Take a few keys at a time, use their scores, and forget them. One thing stands in the way: the softmax. Each exponential
 # is divided by a sum over the *whole* row.
 #
 # ## 2 A softmax in blocks
@@ -149,7 +149,7 @@ beside(my_guess, 100_000**2 * 4 / 1e9)
 
 # %% jupyter={"source_hidden": true}
 # draws the figure
-row = torch.tensor([1.0, 3.0, 0.5, 2.0, 2.5, 4.2, 1.5, 3.5, 0.0, 4.0, 5.0, 4.6], device=device)  # three blocks of 4
+row = torch.tensor([1.0, 3.0, 0.5, 2.0, 2.5, 4.2, 1.5, 3.5, 0.3, 4.0, 5.0, 4.6], device=device)  # three blocks of 4
 
 
 def moments(row, block):
@@ -163,6 +163,9 @@ def moments(row, block):
         above.axhline(largest, color="#b5541c", linewidth=2)
         above.set(title=f"{end} of {len(row)} read, maximum {largest:.1f}", ylim=(0, 5.6))
         exps = torch.exp(row[:end] - largest)
+        for edge in ends:
+            above.axvline(edge - 0.5, color="0.8", linewidth=0.8)
+            below.axvline(edge - 0.5, color="0.8", linewidth=0.8)
         below.bar(places[:end], exps, color="#1f6f8b", label="exp(x - maximum)")
         if earlier is not None:
             below.bar(places[: len(earlier)], earlier, fill=False, edgecolor="#b5541c", linestyle="--", label="one block earlier")
@@ -180,8 +183,8 @@ show(
 )
 
 # %% [markdown]
-# Look at the dashed outlines. When the maximum rises from 3.0 to 4.2, every earlier bar shrinks, and all of them by the same factor. Their *sum* shrinks by that factor,
-# too, so you need not go back to them.
+# Look at the dashed outlines. When the maximum rises from 3.0 to 4.2, every earlier bar shrinks, and all of them by the same factor. Their *sum*
+# shrinks by that factor, too, so you need not go back to them.
 #
 # **Predict, then run.** By which factor do the first four bars shrink when the maximum rises from 3.0 to 4.2?
 
@@ -199,9 +202,9 @@ beside(my_guess, round((torch.exp(first - 4.2).sum() / torch.exp(first - 3.0).su
 # x (n,)   ──read in blocks of block numbers, the last may be shorter──►   softmax of x (n,)
 # ```
 #
-# Keep a running maximum and a running sum. No maximum and no sum may be taken over more than `block` numbers at once; the rubric watches every
-# operation. When both are known, you may compute all results in one go. Do not use PyTorch's `softmax`, `log_softmax` or `logsumexp`. The result is right
-# for numbers of ±10,000, in any order.
+# Keep a running maximum and a running sum. No operation that joins numbers (a maximum, sum, mean, sort, or a product that sums) may read more than
+# `block` of them at once, the running one included; the rubric watches every operation. When both are known, you may compute all results in one go.
+# Do not use PyTorch's `softmax`, `log_softmax` or `logsumexp`. The result is right for numbers of ±10,000, in any order.
 
 # %% nbgrader={"grade": false, "grade_id": "online_softmax", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def online_softmax(x, block):
@@ -265,9 +268,9 @@ show(
 #
 # $$\text{context} = \frac{\sum_j e^{s_j - m}\, v_j}{\sum_j e^{s_j - m}}$$
 #
-# The numerator is a mixture of values, not yet divided. It is made of the same exponentials as the sum in the denominator. So the trick carries over: for each query
-# keep **three things**, the maximum so far, the sum so far, and the mixture so far. When the maximum rises, the sum and the mixture shrink by the same factor. Divide
-# once, at the end.
+# The numerator is a mixture of values, not yet divided. It is made of the same exponentials as the sum in the denominator. So the trick carries over:
+# for each query keep **three things**, the maximum so far, the sum so far, and the mixture so far. When the maximum rises, the sum and the mixture
+# shrink by the same factor. Divide once, at the end.
 #
 # Do this for a block of queries at once, and the scores come in **tiles**: a few queries against a few keys.
 #
@@ -276,8 +279,9 @@ show(
 # kept for these queries: maximum (..., r, 1), sum (..., r, 1), mixture (..., r, d)
 # ```
 #
-# With a causal mask there is more to gain. On the left, all scores are in memory at once, the hidden ones (hatched) too. On the right, move the slider: the orange tile is the only
-# one in memory, blue tiles are done, and hatched ones are never computed.
+# With a causal mask there is more to gain. On the left, all scores are in memory at once, the hidden ones (hatched) too. On the right, move the
+# slider: the orange tile is the only one in memory (the bars at the edges mark its keys and queries), blue tiles are done, and hatched
+# ones are never computed.
 
 # %% jupyter={"source_hidden": true}
 # draws the figure
@@ -293,6 +297,8 @@ def draw_tiles(tile):
     for number, (top, left) in enumerate(TILES, start=1):
         colour = "#1f6f8b" if number < tile else "#e08a2b" if number == tile else "#d9d9d9"
         axes.add_patch(plt.Rectangle((left, top), 3, 3, facecolor=colour, edgecolor="white", linewidth=3))
+        for i, j in ((0, 1), (0, 2), (1, 2)) if top == left else ():
+            axes.add_patch(plt.Rectangle((left + j, top + i), 1, 1, fill=False, edgecolor="white", hatch="//", linewidth=0))
     for top, left in [(top, left) for top in range(0, 12, 3) for left in range(top + 3, 12, 3)]:
         axes.add_patch(plt.Rectangle((left, top), 3, 3, facecolor="white", edgecolor="#b8b8b8", hatch="//", linewidth=0))
     top, left = TILES[tile - 1]
@@ -324,8 +330,8 @@ explore(
 # ```
 #
 # - At most `block` keys take part in any product; the last block may be shorter. A tile may have as many queries as you like.
-# - Never make a floating-point tensor of n × n scores, or one as large. The rubric watches the size of every tensor that your answer makes. Masks
-#   of bool are fine.
+# - When `block` is smaller than n, never make a tensor as large as all n × n scores of all heads. The rubric watches the size of every tensor that
+#   your answer makes. A mask of n × n is allowed.
 # - With `causal=True` no token sees a later one. Skip the tiles that lie wholly in the future; about half of the scores are then computed. For that,
 #   cut the queries into blocks, too.
 # - Right for scores of ±10,000.
@@ -404,13 +410,15 @@ for size, factor in (("scores of ±5", 1.0), ("scores of ±10,000", 45.0)):
         print(f"{size:>18}, {dtype}: yours {yours}, without a maximum {plain}")
 
 # %% [markdown]
-# With moderate scores both are right. With large ones `exp` overflows without a maximum, and the result is `nan`. (The large q and k are whole numbers, so that their scores are
-# exact. Otherwise a float32 score near 10,000 is rounded by up to 0.0005, whichever way attention is computed.)
+# With moderate scores both are right. With large ones `exp` overflows without a maximum, and the result is `nan`. (The large q and k are whole
+# numbers, so that their scores are exact. Otherwise a float32 score near 10,000 is off by about 0.001, whichever way attention is computed, and a
+# softmax shows it.)
 #
 # ## 4 What is saved
 #
-# Not arithmetic: the tiles multiply the same numbers, and add a few corrections. What is saved is **memory**, and traffic to it. A processor has little fast
-# memory (cache, or on a GPU shared memory) and much slow memory. Count the numbers that cross between the two in the forward pass, for one head that is not causal:
+# Without a mask, not arithmetic: the tiles multiply the same numbers, and add a few corrections. (Causal tiles skip up to half.) What is saved is
+# **memory**, and traffic to it. A processor has little fast memory (cache, or on a GPU shared memory) and much slow memory. Count the numbers that
+# cross between the two in the forward pass, for one head that is not causal:
 #
 # | | reads and writes | numbers |
 # |---|---|---|
@@ -419,9 +427,11 @@ for size, factor in (("scores of ±5", 1.0), ("scores of ±10,000", 45.0)):
 # | tiles of B queries | q read, context written, once | 2nd |
 # | | k and v read once for each of the n / B blocks of queries | 2n²d / B |
 #
-# For long texts tiles win as soon as B is larger than d / 3. A larger B is better as long as the tile and its mixture fit into fast memory; on GPUs B is usually 64 or 128.
+# For long texts tiles win as soon as B is larger than d / 3. A larger B is better as long as the tile and its mixture fit into fast memory; on GPUs B
+# is usually 64 or 128.
 #
-# Both counts still grow with n². What grows only with n is the memory that the forward pass *holds*: a few times nd numbers, in place of one or two n × n matrices.
+# Both counts still grow with n². What grows only with n is the memory that the forward pass *holds*: a few times nd numbers, in place of one or two n
+# × n matrices.
 #
 # **Predict, then run.** n = 4,096, d = 64, B = 256. How many times fewer bytes do the tiles move?
 
@@ -500,11 +510,13 @@ show(
 )
 
 # %% [markdown]
-# The left chart counts tiles that stay in fast memory. Yours are tensors like all others, and PyTorch writes each one out; compiled code need not. The right chart is the point: from
-# 1,024 to 4,096 tokens the matrix needs sixteen times the memory. Your tiles need about twice as much, for the output; the tile itself stays as large as it was.
+# The left chart counts tiles that stay in fast memory. Yours are tensors like all others, and PyTorch writes each one out; compiled code need not.
+# The right chart is the point: from 1,024 to 4,096 tokens the matrix needs sixteen times the memory. Your tiles need about twice as much, for the
+# output; the tile itself stays as large as it was. At 256 tokens there is one tile, which is the whole matrix, so nothing is saved.
 #
-# This is true of the forward pass without gradients. With gradients autograd keeps every tile for the backward pass, and your tiles grow with n² again, as the matrix does.
-# FlashAttention keeps one number for each row, made from the maximum and the sum, and computes the tiles again in the backward pass. PyTorch's function does so, too.
+# This is true of the forward pass without gradients. With gradients autograd keeps every tile for the backward pass, and your tiles grow with n²
+# again, as the matrix does. FlashAttention keeps one number for each row, made from the maximum and the sum, and computes the tiles again in the
+# backward pass. PyTorch's function does so, too.
 #
 # And the time? It depends on the machine. The next cell takes a few seconds.
 
@@ -527,8 +539,9 @@ for n in lengths:
     print(f"n = {n:5,}:", ", ".join(f"{name} {1000 * seconds(attend, *qkv):.1f} ms" for name, attend in ways.items()))
 
 # %% [markdown]
-# Each of your tiles costs a round of Python, which counts most at small n; PyTorch's are compiled. On a GPU, moving the matrix to and from slow memory takes most of the time of
-# plain attention (Dao et al., below): run the cell there, with `AUTOGRADE_DEVICE=cuda`.
+# Each of your tiles costs the same round of Python at every n, and would cost relatively more if the tiles were smaller; PyTorch's loop is compiled.
+# At n = 256 there is one tile, as large as the matrix, so nothing can be gained. On a GPU, moving the matrix to and from slow memory takes most of
+# the time of plain attention (Dao et al., below): run the cell there, with `AUTOGRADE_DEVICE=cuda`.
 #
 # **Does the trained model still answer?** Here your tiles are inside it, in place of the matrix. The baseline is a layer in which each block of words
 # attends to itself only.
@@ -593,20 +606,21 @@ print("tokens with the right vector:", int(((swapped - right).abs().amax(dim=-1)
 
 # %% jupyter={"source_hidden": true}
 # draws the figure
+# with the identity matrix as values, the output is the weights themselves
 seen = [scaled_dot_product_attention(q, k, torch.eye(6, device=device), attn_mask=mask) for mask in (~future(6), future(6))]
 show(
     panels(
         heatmap(seen[0], tokens, tokens, title="attn_mask=~future: right", hidden=future(6), limits=(0, 1), bar=False),
-        heatmap(seen[1], tokens, tokens, title="attn_mask=future: only the future", hidden=~future(6), limits=(0, 1)),
+        heatmap(seen[1], tokens, tokens, title="attn_mask=future: only the future", hidden=~future(6) & (torch.arange(6, device=device) < 5)[:, None], limits=(0, 1)),
         size=(11, 4.5),
     ),
     "Two heatmaps of weights from PyTorch's function. Left, with the mask inverted, the lower triangle is filled. Right, with the mask as it is, the "
-    "upper triangle is filled without the diagonal, and the last row is empty.",
+    "upper triangle is filled without the diagonal, and the last row holds zeros.",
 )
 
 # %% [markdown]
-# No error and no `nan`. Every token sees the future and nothing else, not even itself. The last one has no future, and gets zeros without a warning. A
-# test that looks at shapes does not notice.
+# No error and no `nan`. Every token sees the future and nothing else, not even itself. The last one has no future, and this version of PyTorch gives
+# it zeros, without a warning (older ones gave nan). A test that looks at shapes does not notice.
 #
 # ### Exercise: `with_sdpa` (2 points)
 #
@@ -650,9 +664,10 @@ print("the causal mask, within 0.00001 of the matrix:", (with_sdpa(q, k, v, futu
 #
 # ### Exercise: `to_torch` (3 points)
 #
-# Return an `nn.MultiheadAttention` with `batch_first=True` that gives the output of `mha` in `eval()` when called with a causal mask. `mha` is a
-# `MultiHeadAttention` with `d_in` equal to `d_out`, with or without `qkv_bias`. Build the result with `bias=True`, which is the default: where `mha` has no biases, `in_proj_bias`
-# is zeros. The result has the dtype and device of `mha`; its dropout is up to you, and it may share tensors with `mha`. `mha` stays as it was, its mode and `requires_grad` included.
+# Return an `nn.MultiheadAttention` with `batch_first=True` that gives the output of `mha`: both in `eval()`, `result(x, x, x, attn_mask=future)[0]`
+# has to equal `mha(x)`, with True = hidden. `mha` is a `MultiHeadAttention` with `d_in` equal to `d_out`, with or without `qkv_bias`. Build the
+# result with `bias=True`, which is the default: where `mha` has no biases, `in_proj_bias` is zeros. The result has the dtype and device of `mha`; its
+# dropout is up to you, and it may share tensors with `mha`. `mha` stays as it was, its mode and `requires_grad` included.
 
 # %% nbgrader={"grade": false, "grade_id": "to_torch", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def to_torch(mha):
@@ -700,14 +715,15 @@ with torch.no_grad():
         print(f"{name}: {'the same output' if apart < 1e-4 else 'another output'}")
 
 # %% [markdown]
-# Both the function and the layer have an argument `is_causal`. The function then makes the mask itself. The layer treats it as a promise and still asks for the mask.
+# Both the function and the layer have an argument `is_causal`. The function then makes the mask itself. The layer treats it as a promise and still
+# asks for the mask.
 
 # %% tags=["raises-exception"]
 apart = (scaled_dot_product_attention(q, k, v, is_causal=True) - right).abs().max().item()
 print("the function with is_causal=True, within 0.00001 of the causal matrix:", apart < 1e-5)
 
 # %% [markdown]
-# **Predict, then run.** What does the layer do with `is_causal=True` and no mask, in `train()`, and in `eval()` under `no_grad()`?
+# **Predict, then run.** What does the layer do with `is_causal=True` and no mask, without gradients, in `train()` and in `eval()`?
 
 # %%
 my_guess = None  # a pair, each "hides the future", "raises an error" or "sees the future"
@@ -728,18 +744,19 @@ with torch.no_grad():
 beside(my_guess, found)
 
 # %% [markdown]
-# In training there is an error. In `eval()` under `no_grad()` PyTorch takes a faster path that does not look at `is_causal`: there is no error, and every word sees the future. So give the layer its
-# mask, always.
+# In training there is an error. In `eval()` under `no_grad()` PyTorch takes a faster path that does not look at `is_causal`: there is no error, and
+# every word sees the future. With gradients `eval()` raises the error, too. So give the layer its mask, always.
 #
 # ## 6 A sliding window
 #
-# Tiles save memory; the work still grows with n². To save work, too, let each token see only the last `window` tokens, itself included. A mask alone saves nothing: the scores are
-# computed, and then hidden. What is saved are the tiles that lie wholly outside the window. They are skipped, as those in the future are.
+# Tiles save memory; the work still grows with n². To save work, too, let each token see only the last `window` tokens, itself included. A mask alone
+# saves nothing: the scores are computed, and then hidden. What is saved are the tiles that lie wholly outside the window. They are skipped, as those
+# in the future are.
 #
 # ### Exercise: `sliding_window_mask` (2 points)
 #
-# Return an `(n, n)` bool mask, True = hidden: the future, and every key that is `window` or more tokens back. So with a window of 1 each token sees only itself. Raise a
-# `ValueError` for a window below 1.
+# Return an `(n, n)` bool mask, True = hidden: the future, and every key that is `window` or more tokens back. So with a window of 1 each token sees
+# only itself. Raise a `ValueError` for a window below 1.
 
 # %% nbgrader={"grade": false, "grade_id": "sliding_window_mask", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def sliding_window_mask(n, window):
@@ -766,13 +783,14 @@ def _(r):
 # How much work is that? Your mask tells which tiles hold anything visible. Here are tiles of 256 × 256 and a window of 512.
 
 # %% tags=["raises-exception"]
+# demonstration: counts tiles
 for n in (1024, 2048, 4096):
     seen = (~sliding_window_mask(n, 512)).unflatten(1, (-1, 256)).any(dim=2).unflatten(0, (-1, 256)).any(dim=1)  # (n / 256, n / 256)
     print(f"n = {n:,}: {seen.numel():3} tiles, {torch.ones_like(seen).tril().sum():3} of them causal, {seen.sum():2} in the window")
 
 # %% [markdown]
-# The causal tiles grow with n², those in the window with n. (This lesson's cells hand the mask to `with_sdpa`, which computes all of the scores. So they show what a window costs, not
-# what it saves.)
+# The causal tiles grow with n², those in the window with n. (This lesson's cells hand the mask to `with_sdpa`, which computes all of the scores. So
+# they show what a window costs in answers, not what it saves in work.)
 #
 # Does a token then know nothing of what is further back? In one layer, nothing. But the second layer reads what the first one has mixed.
 #
@@ -814,8 +832,10 @@ show(
 )
 
 # %% [markdown]
-# Each layer adds `window - 1` tokens. The colour is the share of ways that lead there: the far edge is reached by a single one. So a message *can* travel far, if the
-# layers have learned to pass it on. The course's model was trained with everything visible, so it never had to. What does a window cost it?
+# Each layer adds `window - 1` tokens. The colour is the share of ways that lead there (above 0.25 it stays the same): the far edge, like the
+# diagonal, is reached by a single one. (The sum x + attention, which keeps each token's own vector, is left out.)
+# So a message *can* travel far, if the layers have learned to pass it on. The course's model was trained with everything visible, so it never had to.
+# What does a window cost it?
 
 # %% tags=["raises-exception"]
 # demonstration: asks eight models
@@ -854,8 +874,8 @@ show(
 )
 
 # %% [markdown]
-# At a window of 16 two layers reach 30 words back, nearly the length of an average story (32 words), and still four answers in ten are wrong. Which ones? Each answer depends on one
-# or more words further up in the story. Sort the answers by where the furthest of them is.
+# At a window of 16 two layers reach 30 words back, nearly the length of an average story (32 words), and still four answers in ten are wrong. Which
+# ones? Each answer depends on one or more words further up in the story. Sort the answers by where the furthest of them is.
 
 # %% tags=["raises-exception"]
 # demonstration: asks the model with a window of 16 again
@@ -872,8 +892,9 @@ for place, ones in by_place.items():
     print(f"{place:>24}: {sum(ones):2} of {len(ones):2} answers right")
 
 # %% [markdown]
-# Where all of these words are inside the window, the answer is nearly always right. What a word in between would have to pass on is mostly lost. So it is not enough that information
-# *can* get through: this model was not trained to pass it on. Models that use windows are *trained* with them, and some keep a few layers without one.
+# Where all of these words are inside the window, the answer is nearly always right. What a word in between would have to pass on is mostly lost. So
+# it is not enough that information *can* get through. This model never had to pass it on in training; we have not trained one behind a window. Models
+# that use windows are *trained* with them, and some keep a few layers without one.
 #
 # ## 7 What goes wrong in practice
 #
@@ -891,7 +912,8 @@ for shape, args in {"(n, d)": (q, k, v), "(1, 1, n, d)": (q[None, None], k[None,
 #
 # **Asking for the weights.** `nn.MultiheadAttention` returns them unless you say `need_weights=False`. To return them it has to make the matrix.
 #
-# **The correction is forgotten, and the test does not notice.** If the largest score is in the first block, nothing has to be corrected. Test with rising scores.
+# **The correction is forgotten, and the test does not notice.** If the largest score is in the first block, nothing has to be corrected. Test with
+# rising scores.
 #
 # **Sums in float16.** A float16 number has about three digits. Add up 4,096 ones, one by one:
 
@@ -908,12 +930,12 @@ print(f"the sum in float16: {total:,.0f}")
 #
 # - A softmax can be read in blocks: keep the maximum and the sum, and shrink the sum when the maximum rises.
 # - Attention from **tiles** keeps a third thing, the mixture. It gives the same context vectors, up to rounding.
-# - The arithmetic stays. What is saved is **memory traffic**, and in the forward pass the memory held grows with n instead of n². In training this holds only if the backward pass
-#   computes the tiles again. Causal tiles also skip about half of the work.
+# - The arithmetic stays. What is saved is **memory traffic**, and in the forward pass the memory held grows with n instead of n². In training this
+#   holds only if the backward pass computes the tiles again. Causal tiles also skip about half of the work.
 # - In `nn.MultiheadAttention` True hides, in `scaled_dot_product_attention` True takes part. `is_causal=True` alone is enough for the function only.
 # - With a **sliding window** the tiles that are left grow with n; each layer carries information `window - 1` tokens further.
 #
-# **A loose end.** To write one more word, the model computes everything about the words before it again. Lesson 09 keeps it.
+# **A loose end.** To write one more word, the model computes everything about the words before it again. Lesson 09 keeps those results.
 #
 # ## Further reading
 #

@@ -20,7 +20,7 @@
 # **You will be able to**
 # - say which numbers of a causal model never change while it writes, and why that is the mask's doing;
 # - write a cache with its edge cases, and an attention layer that uses it: one token at a time, in chunks, or all at once;
-# - compute how many bytes a cache takes, and how long a text fits on a given machine;
+# - compute how many bytes a cache takes, and how long a text can be to fit on a given machine;
 # - let several query heads share one key-value head, and say what that costs.
 #
 # **It builds on** lesson 02 (the mask), 06 (several heads) and 07 (the model that writes).
@@ -155,8 +155,8 @@ for n in (6, 16, 26, 36, 46):
 
 # %% [markdown]
 # The longer the text, the longer a word takes. What is the model doing? It computes queries, keys and values of *all* words, in each layer, although
-# only the scores after the last word are used. Did the keys and values of the earlier words change since the step before? Let us look at the keys of the first six
-# words while the story grows, with the model as it is, and with the mask taken away as in lesson 05.
+# only the scores after the last word are used. Did the keys and values of the earlier words change since the step before? Let us look at the keys of
+# the first six words while the story grows, with the model as it is, and with the mask taken away as in lesson 05.
 
 # %%
 @torch.no_grad()
@@ -194,11 +194,13 @@ show(
 )
 
 # %% [markdown]
-# With the mask the keys of a word are final as soon as the word is there. They are computed from this word and the ones before it, and nothing
-# that comes later can reach them. The same is true of values. (Without the mask only the keys of layer 1 stay: they are computed before any word has looked at others.)
+# With the mask the keys of a word are final as soon as the word is there. They are computed from this word and the ones before it, and nothing that
+# comes later can reach them. The same is true of values. (Without the mask only the keys of layer 1 stay: they are computed before any word has
+# looked at others.)
 #
-# So there is no need to compute them twice. And the old *queries*? A query is used for its own word's context vector only, and those of the old words
-# are done. Only the new word asks. So we keep keys and values: a **KV cache**.
+# So there is no need to compute them twice. And the old *queries*? A query is used for its own word's context vector only, and the context vectors of
+# the old words have done their work: the next layer's keys and values were made from them, and are kept as well. Only the new word asks. So we keep
+# keys and values: a **KV cache**.
 #
 # ## 2 A place to keep it
 #
@@ -352,7 +354,7 @@ explore(
 #   divide `d_out`, for input that is not 3-D, and for more than `context_length` tokens.
 # - `forward(x, cache)`: x holds the new tokens only, `(b, n, d_in)`. Their keys and values, split into heads, go into the cache with
 #   `cache.append(k, v)`. The result is the output for the new tokens only, `(b, n, d_out)`.
-# - Tokens fed one at a time, in chunks, or all at once give the same outputs. Mind the mask: a chunk sees everything before
+# - Without dropout, tokens fed one at a time, in chunks, or all at once give the same outputs. Mind the mask: a chunk sees everything before
 #   it, and not the future within the chunk.
 # - When the cached tokens and the new ones are together more than `context_length`, it raises a `ValueError`, **before** the cache changes.
 # - Use nothing of the cache but `append` and `length`: the rubric brings a cache of its own.
@@ -415,8 +417,8 @@ def _(r):
     layer.conventions(r.normal(3, 7, 4))
 
 # %% [markdown]
-# Here are the six words through your layer, with the weights of seed 123, and an `out_proj` that changes nothing. All at once they must give the table of lesson 06. Fed
-# one at a time, or in chunks, they must give it too.
+# Here are the six words through your layer, with the weights of seed 123, and an `out_proj` that changes nothing. All at once they must give the
+# table of lesson 06. Fed one at a time, or in chunks, they must give it too.
 
 # %% tags=["raises-exception"]
 torch.manual_seed(123)
@@ -478,7 +480,7 @@ print("the same story, to the last word:", again == story)
 print(f"words read: {sum(read)} without a cache, {sum(read_now)} with it")
 
 # %% [markdown]
-# One story could be luck. Here are the hundred, up to the last token, and how far the scores differ. (Adding numbers in another order rounds them
+# One story could be luck. Compare all hundred stories, each up to its `<end>`, and see how far the scores differ. (Adding numbers in another order rounds them
 # differently.)
 
 # %% tags=["raises-exception"]
@@ -565,11 +567,14 @@ show(
 print(", ".join(f"{name} {milliseconds[-1]:.1f} ms" for name, milliseconds in took.items()), "for the last word")
 
 # %% [markdown]
-# Without a cache a step takes longer with every word. With it the line is nearly flat. It rises a little, as the new word still looks at every key in the cache. What is gone is the
-# rest: the linear and feed-forward layers for the old words, and their rows of attention.
+# Without a cache a step takes longer with every word. With it the line is nearly flat. The count of multiplications rises a little, because the new
+# word still looks at every key in the cache; on the clock that can drown in noise. What is gone is the rest: the linear and feed-forward layers for
+# the old words, and their rows of attention.
 #
-# In long texts a second thing counts. `torch.cat` makes a new tensor, so a cache that joins its parts with it copies all of them at every word. Real caches reserve their room
-# beforehand and write each new key into its place. Here is what one more word takes with your cache:
+# In long texts a second thing counts. `torch.cat` makes a new tensor, so a cache that joins its parts with it copies all of them at every word. Real
+# caches reserve their room beforehand and write each new key into its place. Yours may not: its contract lets earlier results live on after
+# `reset()`, and lets gradients pass, and writing into a shared place breaks both. Nobody asks for either while a model only writes. Here is what one
+# more word takes with your cache. (If it copies, as `torch.cat` does, appending one key takes time that grows with the text.)
 
 # %% tags=["raises-exception", "nbval-ignore-output", "unsteady-output"]
 # demonstration: the time of one more word in a long text
@@ -611,9 +616,9 @@ def _(r):
     r.idea.each("the bytes of all keys and values, an int", cache_bytes, (1, 1, 1, 1, 1), (12, 12, 64, r.integer(100, 1024), 4), (r.integer(20, 90), 8, 128, r.integer(10**5, 10**6), 2), (r.integer(2, 9), r.integer(2, 9), r.integer(2, 9), 0, 2))
 
 # %% [markdown]
-# Now for models that people use. Their sizes are public: GPT-2 small from OpenAI's released code and Radford et al. 2019; Llama 2 7B from Touvron et al. 2023; the layers and heads of
-# Llama 3 and 3.1 from *The Llama 3 Herd of Models*, 2024, table 3, and their tokens from Meta's model cards of April and July 2024; Mistral 7B v0.1 from Jiang et al. 2023, table 1.
-# Numbers in 16 bits take 2 bytes each.
+# Now for models that people use. Their sizes are public: GPT-2 small from OpenAI's released code and Radford et al. 2019; Llama 2 7B from Touvron et
+# al. 2023; the layers and heads of Llama 3 and 3.1 from *The Llama 3 Herd of Models*, 2024, table 3, and their tokens from Meta's model cards of
+# April and July 2024; Mistral 7B v0.1 from Jiang et al. 2023, table 1. Numbers in 16 bits take 2 bytes each.
 
 # %% tags=["raises-exception"]
 configurations = {  # layers, key-value heads, head size, tokens the model was made for, billions of parameters
@@ -636,13 +641,13 @@ for name, (layers, kv_heads, head_dim, longest, billions) in configurations.item
     print(f"{name:15} {layers:6} {kv_heads:9} {head_dim:5} {token:14,} {longest:8,} {whole / 1e6:9,.2f} MB  {fits:>21}")
 
 # %% [markdown]
-# The last column says what memory alone allows, beside the weights, not whether the model has positions for such a text, or understands it. Mistral has the
-# **window** of lesson 08, 4,096 tokens: a layer looks back no further, so its cache never has to hold more. (Later versions of Mistral 7B have no window.) Llama 3.1 8B was made for
-# long texts. The cache of a single one, 17.2 GB, is larger than its weights, 16.1 GB.
+# The last column says what memory alone allows, beside the weights, not whether the model has positions for such a text, or understands it. Mistral
+# has the **window** of lesson 08, 4,096 tokens: a layer looks back no further, so its cache never has to hold more. (Later versions of Mistral 7B
+# have no window.) Llama 3.1 8B was made for long texts. The cache of a single one, 17.2 GB, is larger than its weights, 16.1 GB.
 #
-# Compare Llama 2 7B and Llama 3 8B. They have the same number of layers, and heads of the same size, yet a token of Llama 2 takes
-# four times the memory. And all of this is for *one* text. A server that answers ten people at once keeps ten caches. Move the sliders. (Llama 3.1
-# 8B needs just as much as Llama 3 8B and is left out. Up to its window so does Mistral 7B, whose line covers the other's.)
+# Compare Llama 2 7B and Llama 3 8B. They have the same number of layers, and heads of the same size, yet a token of Llama 2 takes four times the
+# memory. And all of this is for *one* text. A server that answers ten people at once keeps ten caches. Move the sliders. (Llama 3.1 8B is left out,
+# because a token takes as much as in Llama 3 8B. So it does in Mistral 7B: up to its window, its line lies on top of Llama 3 8B's.)
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # draws the figure
@@ -652,7 +657,7 @@ def memory_chart(sizes, lengths, free):
         gigabytes = [size / 1e9 for size in bytes_]
         fit = [size for size in gigabytes if size <= free[name] / 1e9]
         axes.plot(lengths, gigabytes, ":", color=colour, linewidth=1.5)
-        axes.plot(lengths[: len(fit)], fit, "-o", color=colour, linewidth=3, label=name if fit else f"{name}: weights do not fit")
+        axes.plot(lengths[: len(fit)], fit, "-o", color=colour, linewidth=1 if name in windows else 3, label=name if fit else f"{name}: weights do not fit")
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
     axes.set_xticks(lengths[::2], [f"{n:,}" for n in lengths[::2]])
@@ -681,9 +686,9 @@ explore(fits, alt="Lines of the caches' size against the length of a text for fi
 # %% [markdown]
 # ## 6 Heads that share
 #
-# Which of the factors could be smaller? Fewer layers or smaller heads would make a smaller model. But must every head have keys of its own? Llama 3 8B has 32
-# query heads and only 8 key-value heads: four query heads ask different questions of the same keys. That is **grouped-query
-# attention**. With one key-value head for all of them it is called multi-query attention. With as many as there are query heads it is the attention of lesson 06.
+# Which of the factors could be smaller? Fewer layers or smaller heads would make a smaller model. But must every head have keys of its own? Llama 3
+# 8B has 32 query heads and only 8 key-value heads: four query heads ask different questions of the same keys. That is **grouped-query attention**.
+# With one key-value head for all of them it is called multi-query attention. With as many as there are query heads it is the attention of lesson 06.
 #
 # ### Exercise: `grouped_query_attention` (4 points)
 #
@@ -758,8 +763,8 @@ def who_reads(g):
 explore(who_reads, alt="Query heads above, key-value heads below, a line where one reads the other, and a broad grey line where it should.", g=[2, 1, 3, 6])
 
 # %% [markdown]
-# What does sharing cost? Take the trained model, with its four heads in each layer. Let pairs of heads share: their key matrix becomes the
-# mean of the two, and so does their value matrix. Half the cache is gone. Are the answers still right?
+# What does sharing cost? Take the trained model, with its four heads in each layer. Let two heads share one key matrix, the mean of their two, and
+# one value matrix likewise. Half the cache is gone. Are the answers still right?
 #
 # And if not, does a little more training help? The second cell trains for 250 steps, a tenth of what the model had. The baseline starts the
 # shared matrices from random numbers instead of the mean.
@@ -812,9 +817,10 @@ for name, one in {"2, from the mean": shared(2), "2, from random numbers": share
     print(f"{name:>22}: {after[name]['all']:.0%} of the questions, loss {losses[0]:.2f} -> {sum(losses[-20:]) / 20:.2f}")
 
 # %% [markdown]
-# Without training the shared heads answer hardly anything. But a tenth of the training, from the mean, brings two key-value heads back to nearly every answer, at half
-# the cache. From random numbers the same training does not get there. (Ainslie et al. 2023 did this with large models, and call it uptraining.)
-# One key-value head for all four saves more and costs more: in this short time it does not get as far as two. (Each of the three is a single run.)
+# Without training the shared heads answer hardly anything. But a tenth of the training, from the mean, brings two key-value heads back to nearly
+# every answer, at half the cache. From random numbers the same training does not get there. (Ainslie et al. 2023 did this with large models, and call
+# it uptraining.) One key-value head for all four saves more and costs more: in this short time it does not get as far as two. (Each of the three is a
+# single run.)
 #
 # ## 7 What goes wrong in practice
 #
@@ -854,13 +860,14 @@ for number, (one, other) in enumerate(zip(whole, cropped), start=1):
     print(f"layer {number}: keys change by {(one - other).norm() / one.norm():.0%} of their size when the first word is dropped")
 
 # %% [markdown]
-# So this cache refuses what does not fit. In models with *relative* positions (RoPE, below) the keys stay valid when old tokens go. A model that was trained with a window, as Mistral was,
-# also writes well then.
+# So this cache refuses what does not fit. With *relative* positions (RoPE, below) a key does not depend on where the text begins, so those of the
+# first layer stay right when old tokens go. Deeper keys still carry what they took from the tokens that are gone. A model that was trained with a
+# window, as Mistral was, also writes well then.
 #
 # ## 8 What you have built
 #
-# It began with a dot product. Every box in the figure is something that you wrote, with the number of its lesson, and the sentence runs through it from bottom to
-# top.
+# It began with a dot product. Nearly every box in the figure is something that you wrote (the norms are PyTorch's, the floor is the course's), with
+# the number of its lesson, and the sentence runs through it from bottom to top.
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # draws the figure
@@ -879,13 +886,13 @@ def course_chart(words, chances):
 
     box(0, 1.0, 11, 7.9, "TinyGPT", "#f4f1ea", "07", top=True)
     box(0.4, 1.2, 7.2, 0.5, "token embedding + position", "#ffffff", "07")
-    box(0.4, 2.0, 7.2, 5.7, "TransformerBlock, one above the other", "#e3edf2", "07", top=True)
+    box(0.4, 2.0, 7.2, 5.7, "TransformerBlock (two, one above the other)", "#e3edf2", "07", top=True)
     box(0.7, 2.2, 6.6, 4.25, "x + MultiHeadAttention(norm(x))", "#cfe0e8", "05, 06", top=True)
     box(0.9, 2.4, 1.9, 0.55, "queries", "#ffffff", "01")
     box(3.0, 2.4, 1.9, 0.55, "keys", "#ffffff", "01")
     box(5.1, 2.4, 1.9, 0.55, "values", "#ffffff", "01")
     box(0.9, 3.25, 4.0, 0.5, "dot products / √d: scores", "#ffffff", "01")
-    box(0.9, 4.0, 4.0, 0.5, "mask: no look ahead", "#ffffff", "02, 03")
+    box(0.9, 4.0, 4.0, 0.5, "mask: no looking ahead", "#ffffff", "02, 03")
     box(0.9, 4.75, 2.1, 0.5, "softmax: weights", "#ffffff", "01")
     box(3.4, 4.75, 1.5, 0.5, "dropout", "#ffffff", "04")
     box(0.9, 5.55, 6.1, 0.45, "weights @ values, heads merged, out_proj", "#ffffff", "01, 06")
@@ -917,44 +924,45 @@ def course_chart(words, chances):
     return figure
 
 
-words = begin("Anna has a ball . Tom has two books . she")
+words = begin("Anna has a ball . Tom has two books .")
 with torch.no_grad():
     chances = scores_of(yours, torch.tensor([encode(words)]), [KVCache(48) for _ in yours.blocks], 0)[0, -1].softmax(dim=-1)
-best = chances.topk(3)
+best = chances.topk(4)
 show(
     chart(course_chart, words, {word: round(chance, 4) for word, chance in zip(decode(best.indices.tolist()), best.values.tolist())}),
-    "The whole course as nested boxes. At the bottom the words Anna has a ball, Tom has two books, she. They become vectors, then queries, keys and "
+    "The whole course as nested boxes. At the bottom the words Anna has a ball, Tom has two books. They become vectors, then queries, keys and "
     "values, scores, masked, softmax, dropout, context vectors, merged heads, a feed-forward layer, and at the top the probabilities of the "
-    "next word: kicks. Beside them the KV cache, tied to keys and values, tiles and training. Each box carries the number of its lesson.",
+    "next word: she, he, she's or he's. Beside them the KV cache, tied to keys and values, tiles and training. Each box carries the number of its lesson.",
 )
 
 # %% [markdown]
 # Your layer and your cache computed the prediction at the top. What separates this model from the large ones is mostly size, data, training on tasks and
 # conversations, and a few parts that you can now read about on your own. **Where to go on:**
 #
-# - **Rotary positions** (RoPE): queries and keys are rotated by an angle that grows with their position, so that a score depends on the distance. Write it as two functions on
-#   `(b, h, n, d)`. Where in your cached layer do they go: before `append`, or after?
+# - **Rotary positions** (RoPE): queries and keys are rotated by an angle that grows with their position, so that a score depends on the distance.
+#   Write it as two functions on `(b, h, n, d)`. Where in your cached layer do they go: before `append`, or after?
 # - **Tokens from text**: byte-pair encoding, which builds tokens from letters that often occur together.
 # - **A larger model, other text**: your TinyGPT with six layers, a million parameters, and a book. Compare the loss with a baseline that you can compute,
 #   such as counting pairs of words.
 # - **A cache for many people at once**: vLLM's PagedAttention keeps it in small pages, as an operating system keeps memory.
-# - **Read real code**: the model of Karpathy's nanoGPT is your lesson 07 in some 300 lines; the attention of Llama in Hugging Face's `transformers` is lesson 06 with RoPE and this lesson's
-#   cache and shared heads. Raschka's *Build a Large Language Model (From Scratch)* goes on to fine-tuning.
+# - **Read real code**: the model of Karpathy's nanoGPT is your lesson 07 in some 300 lines; the attention of Llama in Hugging Face's `transformers`
+#   is lesson 06 with RoPE and this lesson's cache and shared heads. Raschka's *Build a Large Language Model (From Scratch)* goes on to fine-tuning.
 #
 # ## Summary
 #
 # - In a causal model the keys and values of a word are final once it is there, because the mask lets nothing later reach it. So they are kept.
-# - New words bring queries, keys and values of their own. The queries look at all the keys. The mask is a part of the whole mask: the rows of the new words, and the columns
-#   up to the last of them. For one new word it hides nothing.
+# - New words bring queries, keys and values of their own. The queries look at all the keys. The mask is a part of the whole mask: the rows of the new
+#   words, and the columns up to the last of them. For one new word it hides nothing.
 # - The same story comes out, and each word is read once. A step still looks at every key, but computes no key twice.
-# - A cache takes 2 × layers × key-value heads × head size × tokens × bytes of a number. For long texts and many readers it outgrows the weights.
-# - In grouped-query attention several query heads share one key-value head. That divides the cache by the size of the group. The model has to be trained for it.
+# - A cache takes 2 × layers × key-value heads × head size × tokens × bytes of a number. For long texts, or many texts at once, it outgrows the weights.
+# - In grouped-query attention several query heads share one key-value head. That divides the cache by the size of the group. The model has to be
+#   trained for it.
 #
 # ## Further reading
 #
-# - Pope et al., *Efficiently Scaling Transformer Inference*, 2022: what limits writing on large machines.
+# - Pope et al., *Efficiently Scaling Transformer Inference*, 2022: what limits the speed of writing on large machines.
 # - Shazeer, *Fast Transformer Decoding: One Write-Head is All You Need*, 2019: one key-value head for all.
 # - Ainslie et al., *GQA: Training Generalized Multi-Query Transformer Models from Multi-Head Checkpoints*, 2023: groups, made from a trained model.
 # - Kwon et al., *Efficient Memory Management for Large Language Model Serving with PagedAttention*, 2023.
-# - Sizes of the models: Radford et al., *Language Models are Unsupervised Multitask Learners*, 2019; Touvron et al., *Llama 2*, 2023; Jiang et al., *Mistral 7B*, 2023;
-#   Grattafiori et al., *The Llama 3 Herd of Models*, 2024; Meta's model cards of Llama 3 and Llama 3.1, 2024.
+# - Sizes of the models: Radford et al., *Language Models are Unsupervised Multitask Learners*, 2019; Touvron et al., *Llama 2*, 2023; Jiang et al.,
+#   *Mistral 7B*, 2023; Grattafiori et al., *The Llama 3 Herd of Models*, 2024; Meta's model cards of Llama 3 and Llama 3.1, 2024.
