@@ -91,7 +91,7 @@ bench: $(READY) ## seconds a submission, beside nbgrader's; needs bubblewrap
 
 # Resolves pyproject.toml from nothing, in an environment of its own. torch stays at its version,
 # because stored outputs and tolerances were measured with it; to move it, edit its line first.
-# soupsieve stays too: its later versions want a newer 3.11 than the one that Debian 12 has.
+# soupsieve stays too: version 3 needs the `re` of Python 3.11.5, and Debian 12 has 3.11.2.
 # Left out are the part after "+" in a version and the CUDA libraries: they depend on the machine.
 lock: python ## pin the newest versions that fit pyproject.toml; torch stays
 	@rm -rf .venv-lock && $(PYTHON) -m venv .venv-lock
