@@ -102,13 +102,14 @@ def test_a_table_keeps_numbers_and_quotes_text(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("explained", "words"),
     [(("two",), "b That would explain 1 of the 2 wrong lines."),
-     (("two", "three"), "b That would explain all 2 wrong lines.")],
+     (("two", "four"), "b That would explain both wrong lines.")],
 )  # fmt: skip
-def test_a_belief_says_how_many_wrong_lines_it_explains(
+def test_a_belief_says_how_many_wrong_calls_it_explains(
     explained: tuple[str, ...], words: str
 ) -> None:
     belief = replace(BELIEF, lines=explained)
-    said, _ = advice(Verdict("f", 1.5, 4.5, LINES, beliefs=(belief,)), named=True)
+    four = LineVerdict("four", False, 0.0, 1.5, Failure("It is 1, expected 2.", "f(y)"))
+    said, _ = advice(Verdict("f", 1.5, 6.0, (*LINES, four), beliefs=(belief,)), named=True)
     assert said.endswith(words)
-    one_wrong = Verdict("f", 1.5, 3.0, LINES[:2], beliefs=(BELIEF,))
-    assert advice(one_wrong, named=True)[0].endswith("that b")
+    one_call = Verdict("f", 1.5, 4.5, LINES, beliefs=(BELIEF,))
+    assert advice(one_call, named=True)[0].endswith("that b")

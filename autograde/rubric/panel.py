@@ -50,11 +50,16 @@ def advice(verdict: Verdict, *, named: bool) -> list[str]:
 
 
 def _share(belief: Belief, verdict: Verdict) -> str:
-    """Return how many of several wrong lines a belief explains, as a sentence."""
-    wrong = sum(not line.passed for line in verdict.lines)
-    if wrong == 1:
+    """Return how many of several calls that went wrong a belief explains, as a sentence.
+
+    Lines that were not reached, or that do not count by themselves, have no call.
+    """
+    called = {line.name for line in verdict.lines if line.failure and line.failure.call}
+    if len(called) < 2:
         return ""
-    share = f"all {wrong}" if len(belief.lines) == wrong else f"{len(belief.lines)} of the {wrong}"
+    explained, wrong = len(called & set(belief.lines)), len(called)
+    every = "both" if wrong == 2 else f"all {wrong}"
+    share = every if explained == wrong else f"{explained} of the {wrong}"
     return f" That would explain {share} wrong lines."
 
 

@@ -858,7 +858,7 @@ show(
 )
 
 # %% [markdown]
-# The loss of every token is near zero, far below that of an even mixture, which is about where it started.  *With* and *one* look at *step*, *step*
+# The loss of every token is near zero, far below that of an even mixture, which is about where it started. *With* and *one* look at *step*, *step*
 # looks at *one*. *Your*, *journey* and *starts* divide their weight between *journey* and *starts*. That costs next to nothing: the two vectors are
 # nearly equal, so either one, or any mixture of them, is nearly as good a partner.
 #

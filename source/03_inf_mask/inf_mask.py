@@ -510,7 +510,7 @@ beside(my_guess, int(ruined[:, -1].isnan().any(dim=-1).sum()))
 say(ruined)
 
 # %% [markdown]
-# A pad in front sees only itself and other pads: every key in its row is hidden: every key in its row is hidden. The largest
+# A pad in front sees only itself and other pads: every key in its row is hidden. The largest
 # score of such a row is minus infinity, and -inf minus -inf is `nan`. But the real words gave those pads no weight!
 # Why does their `nan` arrive?
 

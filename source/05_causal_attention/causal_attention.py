@@ -257,7 +257,7 @@ except RuntimeError:
 # A **buffer** is the third kind: a tensor that belongs to the module, moves with it and is saved with it, but is not trained.
 #
 # What exactly goes wrong when the mask is a parameter? That depends on how the mask is used, and there are three ways. The next cell trains each of
-# them: There are six words and 36 free scores, and the task is to mix the words up to this one so that the result is close to the *next* word. Each
+# them. There are six words and 36 free scores, and the task is to mix the words up to this one so that the result is close to the *next* word. Each
 # mask is trained once and kept fixed once, as the baseline.
 
 # %%
