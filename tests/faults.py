@@ -135,6 +135,16 @@ FAULTS = [
         "tests/test_wall.py -k test_it_keeps_out",
     ),
     Fault(
+        "a kernel without Landlock", "autograde/sandbox/inside/confine.py",
+        "    landlock.restrict()\n", "",
+        "tests/test_wall.py -k test_it_keeps_out",
+    ),
+    Fault(
+        "a kernel without a control group", "autograde/sandbox/control_groups.py",
+        "return _make(places, limits) if places else None", "return None",
+        "tests/test_wall.py -k test_a_kernel",
+    ),
+    Fault(
         "a wall without its network namespace", WALL,  # each kernel has one of its own besides
         '"ipc", "pid", "net", "uts"', '"ipc", "pid", "uts"',
         "tests/test_wall.py -k test_a_kernel",
@@ -157,7 +167,7 @@ FAULTS = [
     Fault(
         "a kernel without limits for processes", "autograde/sandbox/inside/confine.py",
         "    _limit(resource.RLIMIT_NPROC, limits.processes)\n", "",
-        "tests/test_wall.py -k keeps_out",
+        "tests/test_wall.py -k says",
     ),
     # pages
     Fault(

@@ -168,6 +168,11 @@ SAYS = {
         "from autograde.notebook.course_model import course_model\nprint(course_model(1).context_length)",
         "48",
     ),
+    # looked at by itself: a control group, where there is one, stops the bomb below as well
+    "the limit of processes": (
+        "import resource\nprint(all(0 < n <= 128 for n in resource.getrlimit(resource.RLIMIT_NPROC)))",
+        "True",
+    ),
     "a fork bomb": (
         "import time\nchildren = 0\ntry:\n    while children < 2000:\n        if os.fork() == 0:\n"
         "            time.sleep(60); os._exit(0)\n        children += 1\nexcept BlockingIOError:\n"

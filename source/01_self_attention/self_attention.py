@@ -184,7 +184,7 @@ for name in ("all heads", "without 1.1"):
     print(f"{name:>11}: " + "   ".join(f"{place} {animals(versions[name], some):.2f}" for place, some in by_place.items()))
 
 # %% [markdown]
-# It does not hang on *Tom*. Up to the word *bat* these stories differ only in name and place, and in these, too, the *cave* gets little, the three
+# This does not depend on *Tom*. Up to the word *bat* these stories differ only in name and place, and in these, too, the *cave* gets little, the three
 # other places get nearly everything, and without head 1.1 nearly every bat is an animal.
 #
 # How can a head find the one word that matters? That is the rest of this lesson.
@@ -347,8 +347,8 @@ def _(r):
     r.conventions(stable_softmax, r.normal(4, 6) + 200 * r.signs(6), -2)
 
 # %% [markdown]
-# Here is your softmax on the scores of the query *journey*: first divided by 4, then as they are, then times 4 and times 16. Which token has the
-# larger weight stays the same. What changes is how sharply the softmax chooses.
+# Here is your softmax on the scores of the query *journey*: first divided by 4, then as they are, then times 4 and times 16. The ranking
+# of the tokens stays the same. What changes is how sharply the softmax chooses.
 
 # %% tags=["raises-exception"]
 factors = torch.tensor([[0.25], [1.0], [4.0], [16.0]], device=device)

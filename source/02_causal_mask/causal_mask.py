@@ -117,8 +117,8 @@ beside(my_guess, round(sum(losses["without a mask"][-20:]) / 20, 2))
 print(f"on 100 freshly drawn stories: {loss_of(cheat.eval(), *pairs(unseen)).item():.2f}")
 
 # %% [markdown]
-# A splendid loss, far below the lowest that a model can reach by looking back. Nor are the stories learned by heart: on fresh ones the loss is as
-# low. As a baseline, train the same model with a mask, from the same random start, on the same stories.
+# A splendid loss, far below the lowest that a model can reach by looking back. The model has not learned the stories by heart: on
+# fresh ones its loss is as low. As a baseline, train the same model with a mask, from the same random start, on the same stories.
 
 # %% tags=["nbval-ignore-output"]
 # demonstration: the same with a mask
@@ -638,8 +638,8 @@ explore(
 
 # %% [markdown]
 # Move the slider to see the other heads: 1.1 to 1.4 are in the first layer, 2.1 to 2.4 in the second. With your mask the trained model works as
-# it was trained. Without renormalising, or without any mask, the same parameters make a worse model. Not masked, the words after a row enter
-# it, as they never did in training. Not renormalised, two things go wrong: the rows add up to less than 1, and by how much depends on the words
+# it was trained. Without renormalising, or without any mask, the same parameters make a worse model. Without a mask, the words after a row enter
+# it, as they never did in training. Without renormalising, two things go wrong: the rows add up to less than 1, and by how much depends on the words
 # that follow. The line *right but shrunk* tells them apart. There the rows are too small by the average over all stories, and nothing of a story's own
 # future enters; most of the loss is there already. When a model writes, it reads
 # word by word: nothing comes after the last row, and most answers are right again. What is still lost is lost in the rows before it.

@@ -167,7 +167,7 @@ show(
 # **regularisation**.
 #
 # The first remedy is more data: the course's own model, trained on 20,000 stories, has a loss of 0.417 on 1,500 others, where 0.414 is the lowest (by
-# chance a quarter of them are among its training stories; on the rest it is as close; `model_card()` shows how that was measured). The second is to
+# chance a quarter of them are among its training stories; `model_card()` shows how that was measured). The second is to
 # stop at the lowest point of the upper curve; that is called early stopping. The third is dropout. It makes each example look a little different each
 # time. The hope is that the model then relies less on any single weight.
 #
