@@ -16,7 +16,7 @@
 # A *bat* in a cave is an animal. It sleeps, it eats. A *bat* in a gym is a piece of wood. It falls, it breaks.
 # The word is the same; it is another word of the sentence that tells you which bat is meant.
 # **Self-attention** is the part of a language model that finds this other word and uses it. In this lesson you build it from dot products,
-# turn it into a PyTorch layer, and in the end compute with your own code what a head of a trained model looks at.
+# turn it into a PyTorch layer, and at the end compute with your own code what a head of a trained model looks at.
 #
 # **You will be able to**
 # - compute attention scores, weights and context vectors, and say what their rows and columns mean;
@@ -37,7 +37,7 @@
 # | 7 The same layer with `nn.Linear` | 20 |
 # | 8 Your code in the trained model | 5 |
 # | 9 What goes wrong in practice, summary | 5 |
-# | together | 100 |
+# | total | 100 |
 #
 # **How it works**
 # - Run the cells from top to bottom with Shift+Enter. Some cells only draw a figure; their code is folded away
@@ -47,8 +47,8 @@
 # - Stuck? Run `hint("attention_scores")` in a cell of your own, with the name of the exercise. You get one hint at a
 #   time. If an answer is wrong and you cannot see why, `why("attention_scores")` tells you if it is a known mistake, and
 #   `case("attention_scores")` returns the first wrong call to play with: its arguments, its result, what was expected.
-# - Most rubrics also check three things that well-behaved functions do: float64 in gives float64 out, gradients pass
-#   through, and the arguments are left unchanged.
+# - Most rubrics also check three things that well-behaved functions do: float64 in gives float64 out (also for tensors that are not contiguous in
+#   memory, such as a transpose), gradients pass through, and the arguments are left unchanged.
 # - `progress()` shows how far you are.
 # - When you are done, choose *Restart Kernel and Run All*, save, and press *Validate*.
 #
@@ -101,7 +101,7 @@ verbs = ["eat", "sleep", "fall", "break"]
 
 
 def verb_chances(model):
-    """How likely each verb comes next, for the four places: (4, 4), each row divided by its sum."""
+    """How likely each verb is to come next, for the four places: (4, 4), each row divided by its sum."""
     following = [next_words(model, words) for words in beginnings]
     chances = torch.tensor([[chance[verb] for verb in verbs] for chance in following])
     return chances / chances.sum(dim=-1, keepdim=True)
@@ -184,8 +184,9 @@ for name in ("all heads", "without 1.1"):
     print(f"{name:>11}: " + "   ".join(f"{place} {animals(versions[name], some):.2f}" for place, some in by_place.items()))
 
 # %% [markdown]
-# This does not depend on *Tom*. Up to the word *bat* these stories differ only in name and place, and in these, too, the *cave* gets little, the three
-# other places get nearly everything, and without head 1.1 nearly every bat is an animal.
+# This does not depend on *Tom*. (*uniform* is 1/11, what each of eleven words gets if all get the same.) Up to the word *bat* these stories differ
+# only in name and place, and in these, too, the *cave* gets little, the three other places get nearly everything, and without head 1.1 nearly every
+# bat is an animal.
 #
 # How can a head find the one word that matters? That is the rest of this lesson.
 #
@@ -215,7 +216,7 @@ show(
 # 0.55 · 0.57  +  0.87 · 0.85  +  0.66 · 0.64  =  1.4754
 # ```
 #
-# It is large when the two vectors point the same way. It is also large when they are long.
+# It is large when the two vectors point the same way, and the longer they are, the larger it is.
 #
 # **Predict, then run.** Take each token in turn and compute its dot product with all six tokens, itself included. How many of
 # the six have their largest dot product with themselves? Write your guess into the next cell. It is not marked.
@@ -368,7 +369,7 @@ show(
 # %% [markdown]
 # ## 4 Why the scores are scaled
 #
-# The size of the scores decides how sharply the softmax chooses. So how large are they? That depends on how many numbers a key has. Suppose
+# How far apart the scores lie decides how sharply the softmax chooses. So how far apart are they? That depends on how many numbers a key has. Suppose
 # q and k have `d_k` numbers each, all drawn independently from a normal distribution with mean 0 and standard deviation 1.
 #
 # **Predict.** When `d_k` grows from 4 to 64, by what factor does the standard deviation of q · k grow? You will measure the
@@ -469,12 +470,12 @@ def largest_weight_chart(sizes, unscaled, scaled):
 
 show(
     chart(largest_weight_chart, sizes, unscaled, scaled),
-    "Mean largest weight against the key size. Without the scale it climbs from 0.37 to 0.95 at a "
-    "key size of 256; with the scale it stays between 0.37 and 0.42.",
+    "Mean largest weight against the key size. Without the scale it climbs from 0.36 to 0.95 at a "
+    "key size of 256; with the scale it stays between 0.37 and 0.43.",
 )
 
 # %% [markdown]
-# Without the scale, random keys of many numbers give nearly all of the weight to one token before anything has been learned. And such a choice is hard
+# Without the scale, random vectors of this size give nearly all of the weight to one token before anything has been learned. And such a choice is hard
 # to change. Where one weight is close to 1, a small change of a score changes almost nothing, so hardly any gradient
 # comes back. Here is the gradient of the largest weight with respect to its q · k, for 500
 # random queries with `d_k = 256`.
@@ -516,8 +517,8 @@ show(
 # %% [markdown]
 # A weight w changes with its own score by w (1 - w): by 1/4 at most, where w is a half, and by almost nothing where w is near 0 or 1. (With the scale
 # the score is q · k / 16, so the gradient at q · k is w (1 - w) / 16, at most 0.0156.) Compare the medians, not the means. Without the scale the mean
-# is even larger, but only because of the few near 0.25: queries whose two best scores happen to be nearly equal. The median query gets next to
-# nothing. With the scale, all get about the same.
+# is even larger, but only because of a minority of large ones: about a sixth of the queries, whose two best scores happen to lie close together, get
+# more than 0.1. The median query gets next to nothing. With the scale, all get about the same.
 #
 # Does that matter for training? The folded cell trains the course's model twice, with one head of 48 numbers in each layer, with the scale and
 # without. (It uses parts that you will write in lessons 02 to 07. Only the curves matter here.) The **loss** says how badly the model predicts the
@@ -538,8 +539,8 @@ class Unscaled(MultiHeadAttention):
         return scores.masked_fill(self.mask[:n, :n], -math.inf).softmax(dim=-1)
 
 
-def trained_for(steps, scaled):
-    """The losses of a new model while it is trained, the same stories each time."""
+def untrained(scaled):
+    """A new model with one head in each layer, the same start each time."""
     torch.manual_seed(0)
     learner = new_model(num_heads=1)
     for block in learner.layers():
@@ -547,7 +548,12 @@ def trained_for(steps, scaled):
             attention = Unscaled(48, 48, 48, dropout=0.0, num_heads=1)
             attention.load_state_dict(block.attention.state_dict())
             block.attention = attention
-    return list(train(learner, *pairs(stories(1500, seed=1)), steps))
+    return learner
+
+
+def trained_for(steps, scaled):
+    """The losses of a new model while it is trained, the same stories each time."""
+    return list(train(untrained(scaled), *pairs(stories(1500, seed=1)), steps))
 
 
 curves = {"q · k": trained_for(300, scaled=False), "q · k / sqrt(48)": trained_for(300, scaled=True)}
@@ -571,10 +577,19 @@ show(
     "without the scale is above the other.",
 )
 
+# %%
+# demonstration: how sharp the weights are before training
+for name, scaled in (("q · k", False), ("q · k / sqrt(48)", True)):
+    learner = untrained(scaled)
+    weights = torch.stack([attention_of(learner, story.words[:11])[:, 0, -1] for story in stories(100, seed=3)])  # (100, 2, 11)
+    layers = weights.amax(dim=-1).mean(dim=0)  # (2,)
+    print(f"{name:>16}: the largest of eleven weights is on average {layers[0]:.2f} in layer 1, {layers[1]:.2f} in layer 2")
+
 # %% [markdown]
-# At first the model without the scale is slightly ahead. From about step 100 on it is behind. By how much depends on the random start: from
-# seeds 1, 2 and 3 the gap was 0.01, 0.04 and 0.01, so this start shows it most clearly. With four heads of 12 numbers each, the two ended within
-# 0.02 of each other, sometimes one ahead, sometimes the other.
+# At first the model without the scale is slightly ahead. From about step 100 on it is behind. By how much depends on the random start: from seeds 1,
+# 2 and 3 the gap was 0.01, 0.04 and 0.01, so this start shows it most clearly. With four heads of 12 numbers each, the two ended within 0.02 of each
+# other, sometimes one ahead, sometimes the other. So in a model this small the scale matters little. Its layers start from small numbers, and so do
+# its scores: even without the scale, the largest of eleven weights is far from 1 at first.
 
 # %% [markdown]
 # ### Exercise: `attention_weights` (2 points)
@@ -989,8 +1004,8 @@ table(distances(SelfAttention_v2(d_in=48, d_out=12)), rows=places, columns=place
 
 # %% [markdown]
 # From one word the trained head has made two. The bats of the cave and the barn lie close together, and so do those of the gym and the shop; between
-# the two groups the distance is about twice as large. The random head tells the sentences apart a little, but hardly by meaning: here *cave* is
-# closest to *gym*, and with another seed to another place.
+# the two groups the distance is about twice as large. The random head tells the sentences apart a little, but but by chance, not by meaning: here
+# *cave* is closest to *gym*, with the seed 0 to *shop*, with the seed 1 to *barn*.
 #
 # ## 9 What goes wrong in practice
 #
@@ -1035,8 +1050,8 @@ print("every word keeps its context vector:", moved < 1e-6)
 #
 # - **Scores** are dot products of queries with keys, (n, m). Row i belongs to query i.
 # - **Weights** are the softmax of the scores over the keys, after division by the square root of the key size. Each row adds up to 1. For independent
-#   numbers of variance 1 the division makes the scores' spread 1 at every key size, so that the softmax starts undecided and no query starts without
-#   a gradient.
+#   numbers of variance 1 the division makes the scores' spread 1 at every key size, so that among random keys no query gives nearly everything to one
+#   of them, and none is left without a gradient.
 # - **Context vectors** are sums of the values, weighted by one row each.
 # - `W_query`, `W_key` and `W_value` are what is learned. `nn.Linear` stores them transposed.
 # - A weight shows where a head looks. Whether the model uses it shows when the head is switched off.

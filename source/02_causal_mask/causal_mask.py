@@ -15,7 +15,7 @@
 #
 # At the end of lesson 01 your layer let words look at words that come after them. The trained model never does. In this lesson you
 # see what happens to a model that may look ahead: it learns to cheat. Then you hide the future the obvious way, with a
-# triangle of ones and zeros, and settle by experiment a question on which textbooks disagree: does a mask after the softmax
+# triangle of ones and zeros, and settle by experiment a question on which teaching material disagrees: does a mask after the softmax
 # leak?
 #
 # **You will be able to**
@@ -36,7 +36,7 @@
 # | 6 Where it does fail | 10 |
 # | 7 Your mask in the trained model | 5 |
 # | 8 What goes wrong in practice, summary | 5 |
-# | together | 80 |
+# | total | 80 |
 #
 # Run cells, fill in exercises, and ask `hint`, `why` and `progress()` as in lesson 01.
 #
@@ -92,9 +92,9 @@ def scores_of(seed):
 # %% [markdown]
 # ## 1 The cheat
 #
-# A language model is trained to predict the next word. Its **loss** at a word is minus the logarithm of the chance that it gave to this word: 0 if it was
-# certain, the more surprised the model was, the larger. The stories of the course's small language are drawn at random, so nobody can
-# always know the next word. How low the mean loss can get is known exactly, because the chances in the grammar are known:
+# A language model is trained to predict the next word. Its **loss** at a word is minus the logarithm of the chance that it gave to this word: 0 if
+# the model was certain of the word, and larger the more it was surprised. The stories of the course's small language are drawn at random, so nobody
+# can always know the next word. How low the mean loss can get is known exactly, because the chances in the grammar are known:
 
 # %%
 print(f"lowest loss on new stories of a model that only looks back: {floor():.2f}")
@@ -166,7 +166,7 @@ for name, writer in {"without a mask": cheat, "with a mask": honest}.items():
 # ## 2 One pass, n losses
 #
 # Hiding the future has a second benefit. To train on a story of n words, one could show the model the first word, then the first two, then the first
-# three: n passes. With a mask, one pass will do. No word sees what comes after it, so its prediction is the same whether the
+# three: n passes. With a mask, one pass will do. No word sees what comes after it, so what is predicted from it is the same whether the
 # rest is there or not. Here is the trained model of the course on one story.
 
 # %%
@@ -174,7 +174,7 @@ model = course_model()
 words = begin("Tom is in the gym . he sees a bat fall . is it alive ? no .")
 ids = torch.tensor([encode(words)])  # (1, n + 1)
 with torch.no_grad():
-    one_pass = model(ids)[0]  # (n + 1, 62): a score for every word that may come next
+    one_pass = model(ids)[0]  # (n + 1, 62): a number for every word that may come next; softmax makes probabilities of them
     many_passes = torch.stack([model(ids[:, :t])[0, -1] for t in range(1, len(words) + 1)])
 print("largest difference below 0.00001:", (one_pass - many_passes).abs().max().item() < 1e-5)
 
@@ -224,7 +224,8 @@ beside(my_guess, sum(key > query for query in range(6) for key in range(6)))
 # ### Exercise: `causal_mask` (2 points)
 #
 # Return this triangle for n tokens, in float32, with ones on and below the diagonal. For n below 1 raise a `ValueError`. Only
-# its type is judged; a helpful message names n and its value.
+# its type is judged, and the `AssertionError` of an `assert` counts, too; a helpful message names n and its value. The same holds for every error
+# that this course asks for.
 
 # %% nbgrader={"grade": false, "grade_id": "causal_mask", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def causal_mask(n):
@@ -492,7 +493,7 @@ def underflow_chart(errors):
         axes.text(lost - 1 if left else lost + 1, 2e-8 if left else 2e-3, f"{name}:\nnan from {lost}", color=colour,
                   fontsize=9, ha="right" if left else "left")
     axes.set_yscale("log")
-    axes.set(xlabel="gap between the hidden score and the largest visible one", ylabel="largest error of a weight",
+    axes.set(xlabel="gap between the hidden score and the largest visible one", ylabel="largest error of a weight (1e-8 or less at the bottom)",
              xlim=(-3, 128), title="What underflow does to the visible weights")
     return figure
 
@@ -507,10 +508,10 @@ show(
 )
 
 # %% [markdown]
-# This is not a leak: nothing comes in from the future, but the present goes missing. In pure float16, where the softmax itself runs in that type, a
-# gap of 17 puts a weight off by more than 0.1. bfloat16 has the range of float32 and fails almost as late, but it rounds so coarsely that its weights
-# are off by about 0.0005 even at small gaps (with the division in bfloat16, too, lesson 03 measures up to 0.002). (On a GPU, mixed-precision training
-# computes the softmax in float32 for such reasons.)
+# This is not a leak: nothing comes in from the future, but the present goes missing. In pure float16, where the scores come in and the weights go out
+# in that type, a weight is off by more than 0.1 at a gap of 17. bfloat16 has the range of float32 and fails almost as late, but it rounds so coarsely
+# that its weights are off by about 0.0005 even at small gaps (with the division in bfloat16, too, lesson 03 measures up to 0.002). (On a GPU,
+# mixed-precision training keeps the weights that the softmax gives in float32.)
 #
 # ### Exercise: `break_tril` (2 points)
 #
@@ -556,8 +557,9 @@ print("sums of the rows, -inf way:", [round(s, 2) for s in inf_way(broken).sum(d
 #
 # Now put your function to work. The next cell copies the trained model and replaces the weights of all eight heads by `tril_causal_weights`, as you
 # wrote it. Another copy masks without renormalising, and a third does not mask at all. Stories end in questions and their answers, such as *is it
-# alive ? no*. An answer is right if each of its words is the model's first choice. Each copy is asked the questions in 100 freshly drawn stories, in
-# one pass over each story, and once more word by word, so that a word never has anything after it.
+# alive ? no*. An answer is right if each of its words is the model's first choice after the true words before it. Each copy is asked the questions in
+# 100 freshly drawn stories, in one pass over all stories, the shorter ones filled up with `<end>`, and once more word by word, so that a word never
+# has anything after it.
 
 # %% tags=["raises-exception"]
 # demonstration: the trained model with five kinds of weights, on 100 stories
@@ -632,17 +634,18 @@ def picture(head):
 explore(
     picture,
     alt="Two heatmaps of one trained head on the sentence Tom is in the gym, he sees a bat: with your weights, where nothing above the "
-    "diagonal is visible, and not masked. In head 1.1 bat gives 0.91 to gym.",
-    head=list(heads),
+    "diagonal is visible, and not masked.",
+    head=["2.2", *(name for name in heads if name != "2.2")],
 )
 
 # %% [markdown]
-# Move the slider to see the other heads: 1.1 to 1.4 are in the first layer, 2.1 to 2.4 in the second. With your mask the trained model works as
-# it was trained. Without renormalising, or without any mask, the same parameters make a worse model. Without a mask, the words after a row enter
-# it, as they never did in training. Without renormalising, two things go wrong: the rows add up to less than 1, and by how much depends on the words
-# that follow. The line *right but shrunk* tells them apart. There the rows are too small by the average over all stories, and nothing of a story's own
-# future enters; most of the loss is there already. When a model writes, it reads
-# word by word: nothing comes after the last row, and most answers are right again. What is still lost is lost in the rows before it.
+# Move the slider to see the other heads: 1.1 to 1.4 are in the first layer, 2.1 to 2.4 in the second. With your mask the trained model works as it
+# was trained. Without renormalising, or without any mask, the same parameters make a worse model. Without a mask, the words after a row enter it, as
+# they never did in training. Without renormalising, two things go wrong: the rows add up to less than 1, and by how much depends on the words that
+# follow. The line *right but shrunk* tells them apart. There the rows are too small by the average over all stories, and almost nothing of a story's
+# own future enters; most of the rise in the loss is there already (0.67 of 0.74), but less than half of the lost answers (84% are right, against
+# 64%). When a model writes, it reads word by word: nothing comes after the last row, and most answers are right again. What is still lost is lost in
+# the rows before it.
 #
 # ## 8 What goes wrong in practice
 #
@@ -658,7 +661,7 @@ weights.masked_fill(torch.ones(6, 6, device=device).tril() == 0, 0.0)
 print("still visible above the diagonal:", int((weights.triu(diagonal=1) > 0).sum()))
 
 # %% [markdown]
-# **Renormalising is skipped**, because the weights look small anyway. You have measured twice what that does.
+# **Renormalising is skipped**: the picture looks right without it. You have measured twice what that does.
 #
 # **A loss that is too good is celebrated.** If the loss on **new** stories falls below what is possible, look for a leak. (On its own training
 # stories a model can also get there by learning them by heart: lesson 04.)
@@ -667,7 +670,7 @@ print("still visible above the diagonal:", int((weights.triu(diagonal=1) > 0).su
 #
 # - A model that sees the future in training looks the answers up there. Its loss is splendid, and it cannot write.
 # - A **causal mask** lets query i look at keys 0 to i. For 6 tokens it hides 15 of 36 weights. With it, one pass over a sentence trains all n predictions.
-#   That the input is always the true words is called **teacher forcing**.
+#   Feeding the model the true words, not its own, is called **teacher forcing**.
 # - Masked after the softmax and **not renormalised**, the weights depend on the future. Renormalised, they do not: apart from rounding and
 #   underflow, they are the softmax over the visible keys, in value and in gradient.
 # - What remains is **underflow**: if a hidden score is far above the visible ones, the visible weights are lost.

@@ -34,7 +34,7 @@
 # | 5 A row with nothing to look at | 10 |
 # | 6 Zeros instead of `nan` | 15 |
 # | 7 What goes wrong in practice, summary | 10 |
-# | together | 80 |
+# | total | 80 |
 #
 # *Run cells, solve exercises, and ask `hint`, `why` and `progress()`* as in lesson 01. A function of scores
 # returns float64 for float64, lets gradients through, and leaves its arguments unchanged. Scores are `(..., n, n)`: the last two
@@ -114,8 +114,8 @@ for each in words:
 
 # %% [markdown]
 # All three are right. Nobody wants to wait for one story at a time, so programs put many into one tensor, a **batch**. All rows of a tensor are
-# equally long. Short stories are filled up with a token that is no part of the story, the **pad** (here one more `<end>`). Here the pads stand in
-# front: the model writes after the last word, and so all last words line up.
+# equally long. Short stories are filled up with a token that is no part of the story, the **pad** (here `<end>` again, as often as needed). Here the
+# pads stand in front: the model writes after the last word, and so all last words line up.
 #
 # The folded cell builds the batch and runs the model's two layers step by step, with a mask that you hand it. Real
 # words keep the positions that they have alone. The mask of lesson 02 is all there is: a query does not see the
@@ -199,9 +199,9 @@ show(
 )
 
 # %% [markdown]
-# It now says *no*, with a probability of 0.92. In the head of the figure, the last question mark spends more than
-# half of its weight on tokens that are no part of the story. The second story has pads too and keeps its answer; the third is the
-# longest and has none. Same model, same question, another answer, only because of the stories beside it.
+# It now says *no*, with a probability of 0.91. In the head of the figure, the last question mark spends more than half of its weight on tokens that
+# are no part of the story. It is one of eight heads, and all of them see the pads. The second story has pads too and keeps its answer; the third is
+# the longest and has none. Same model, same question, another answer, only because of the stories beside it.
 #
 # The pads have to be hidden. Lesson 02 put zeros into the weights after the softmax, and you have seen where that
 # fails: a hidden key takes nearly the whole of a row, and what is left for the visible ones underflows. A hidden
@@ -356,10 +356,9 @@ print("seed 123")
 table(causal_weights(scores_of(123), 2), rows=tokens, columns=tokens)
 
 # %% [markdown]
-# For these scores the numbers are those of lesson 02, to the last digit shown. Now take one row with three visible
-# keys, and let the hidden score rise above them. `tril_causal_weights` sees it, yours does not. *Pure* float16 and
-# bfloat16 mean that the softmax itself runs in that type. (Mixed precision on a GPU runs it in float32, for this
-# reason.)
+# For these scores the numbers are those of lesson 02, to the last digit shown. Now take one row with three visible keys, and let the hidden score
+# rise above them. `tril_causal_weights` sees it, yours does not. *Pure* float16 and bfloat16 mean that scores and weights are stored in that type.
+# (Mixed precision on a GPU keeps the weights in float32.)
 
 # %% tags=["raises-exception"]
 def with_gap(gap):
@@ -427,7 +426,7 @@ print("what the last pad gives to pads:", round(causal_only[2, 5, 2:].sum().item
 # %% [markdown]
 # When pads come last, the causal mask happens to protect the real tokens: the pads are in their future. It does not
 # protect them when pads come first, as in part 1, nor in a layer without a causal mask. So the mask says it outright:
-# **no query looks at a pad.**
+# **no query looks at a pad.** Such a mask is called a **padding mask**.
 #
 # ```
 #  sentence of length 2, n = 4          key 0   1   pad  pad
@@ -468,7 +467,7 @@ def _(r):
     r.idea.each("hides the future, and keys at or past the length", padding_and_causal, ([2, 1], 3), ([1, length, 7, 3], 7), ([length], 6), ([length, r.integer(10, 79)], 80))
     r.each("full length, and no token at all", padding_and_causal, ([4, 0], 4), ([6, 0, length, 0], 6))
     r.each("as many sentences as tokens, or more", padding_and_causal, ([1, 3, 2], 3), ([length, 1, 4, 0, 5, 2, 3, 3], 5))
-    r.each("a tensor of lengths, int64, int32 or uint8", padding_and_causal, (torch.tensor([length, 3]), 6), (torch.tensor([4, 1, 0], dtype=torch.int32), 5), (torch.tensor([2, 4], dtype=torch.uint8), 5))
+    r.each("a tensor of lengths, int64, int32 or uint8", padding_and_causal, (torch.tensor([length, 3]), 6), (torch.tensor([4, 1, 0], dtype=torch.int32), 5), (torch.tensor([2, 0, 4], dtype=torch.uint8), 5))
     r.refuses("raises ValueError for a length above n or below 0", padding_and_causal, ([4 + length], 5), ([3, 8, 1], 7), (torch.tensor([2, -1]), 4))
     r.unchanged("leaves its arguments as they were")
 
@@ -512,7 +511,7 @@ say(ruined)
 # %% [markdown]
 # A pad in front sees only itself and other pads: every key in its row is hidden. The largest
 # score of such a row is minus infinity, and -inf minus -inf is `nan`. But the real words gave those pads no weight!
-# Why does their `nan` arrive?
+# How does their `nan` get through all the same?
 
 # %%
 print("softmax of three -inf:", torch.softmax(torch.full((3,), float("-inf")), dim=-1).tolist())
@@ -553,7 +552,7 @@ print("stories with nan when the model fills:", int(also_ruined[:, -1].isnan().a
 #
 # In the model of part 1 a fill helps no story: there the values spread the `nan`.
 #
-# Does that save the layer? The folded cell trains a small one on our six tokens, of which the first is now a pad in
+# Does filling at least save the training of a layer? The folded cell trains a small one on our six tokens, of which the first is now a pad in
 # front. The loss leaves the pad's row out. Four matrices of 12 numbers each learn to give the layer's own input
 # back.
 
@@ -601,9 +600,8 @@ print("after two steps:", [count_nan(train(way, 2)[0]) for way in (added, filled
 print(f"the loss of the first step: {train(added, 1)[1][0]:.2f}")
 
 # %% [markdown]
-# A fill spares the queries and keys for one step, because no gradient reaches a hidden score. The values and the
-# output meet the `nan` weights themselves. After two steps everything is gone, for good, and the first loss looked
-# fine.
+# A fill spares `W_query` and `W_key` for one step, because no gradient reaches a hidden score: 24 numbers stay. The gradients of `W_value` and
+# `W_out` are products with the `nan` weights, so those 24 are lost. After two steps everything is gone, for good, and the first loss looked fine.
 #
 # Would a finite number far below zero be better? People write `-1e9`, or the lowest number of the type,
 # `torch.finfo(dtype).min`.
@@ -641,7 +639,7 @@ say(think(ids, places, hidden, lambda scores, hidden: torch.softmax(torch.where(
 #
 # The softmax over the visible keys, over the last dimension, without a scale. There are n queries and m keys. A row with every entry hidden gives
 # zeros. The gradient at every hidden score, in any row, is 0, not `nan`. The mask may have any shape that
-# `mask_scores` takes; scores are as in `causal_weights`.
+# `mask_scores` takes; scores are up to ±10,000, in float32 or float64; hidden ones are finite.
 #
 # Where a *visible* score is `nan`, the visible entries of its row are `nan` too; its hidden ones may be 0 or `nan`.
 # A score that is `nan` means that something broke earlier, and a guard must not hide that. So turning every `nan`
@@ -685,7 +683,7 @@ print("nan after 400 steps:", count_nan(matrices), "of 48")
 print(f"loss at first {losses[0]:.2f}, at last {losses[-1]:.4f}; always answering the mean of the five words: {always_mean:.2f}")
 
 # %% [markdown]
-# It trains, and it has learned more than an average. Now the batch of stories, with your function in all eight
+# It trains, and its loss is far below that of always answering the mean. Now the batch of stories, with your function in all eight
 # heads of the model.
 
 # %% tags=["raises-exception"]
@@ -800,7 +798,7 @@ for way in (right, no_diagonal, result_dropped, mask_of_scores, times_inf, ones_
     chances, _ = think(new_ids, places_of_new, nothing, lambda s, _: torch.softmax(way(s), dim=-1))
     loss = nn.functional.nll_loss(chances.log().flatten(0, 1), targets.flatten()).item()
     tests = ["passes" if passes(way, scores) else "caught" for scores in (plain, with_zeros)]
-    print(f"{way.__name__:>15}: any scores {tests[0]}, with zeros {tests[1]}, loss {loss:.2f}\n{'':>17}… {written(way)}")
+    print(f"{way.__name__:>15}: with random scores {tests[0]}, with zeros {tests[1]}, loss {loss:.2f}\n{'':>17}… {written(way)}")
 
 future, zeros = right(torch.zeros(new_ids.shape[1:] * 2)) < 0, []
 
@@ -814,13 +812,12 @@ think(new_ids, places_of_new, nothing, counting)
 print(f"scores above the diagonal that are exactly 0, in both layers: {sum(zeros)}")
 
 # %% [markdown]
-# Two things are worth keeping. The quick tests (nothing above the diagonal, rows that add up to 1) find a mask made
-# of scores only if some score is exactly 0. In the trained model none is, and the loss is the right one. (*Anna Anna* means nothing: `argmax` of
-# nothing but `nan` is 0, and *Anna* is word 0.) And with
-# `result_dropped` and `ones_added` the story above looks right, while the loss is five to seven times as high: one
-# sample does not show the mistake. Look at the loss.
+# Two things are worth remembering. The quick tests (nothing above the diagonal, rows that add up to 1) find a mask made of scores only if some score
+# above the diagonal is exactly 0. In the trained model none is, and the loss is the right one. (*Anna Anna* means nothing: `argmax` of nothing but
+# `nan` is 0, and *Anna* is word 0.) And with `result_dropped` and `ones_added` the story above looks right, while the loss is five to seven times as
+# high: one sample does not show the mistake. Look at the loss.
 #
-# **True does not mean hidden everywhere.** PyTorch itself has both:
+# **True does not always mean hidden.** PyTorch itself uses both conventions:
 
 # %%
 one = torch.eye(3)[None]  # (1, 3, 3): queries, keys and values
@@ -837,8 +834,8 @@ print("nn.MultiheadAttention, True at key 0: the weights are       ", [round(w, 
 #
 # ## Summary
 #
-# - A score of **minus infinity** gets a weight of exactly 0, and the softmax spends its range on the visible keys
-#   alone.
+# - A score of **minus infinity** gets a weight of exactly 0, and the softmax subtracts the largest *visible* score, so a hidden one cannot make the
+#   others underflow.
 # - A **padding mask** hides columns, a causal mask a triangle. Joined with `|` they serve a batch of any lengths.
 #   Without the first, unless the pads come last and the mask is causal, an answer depends on how far its sentence is padded.
 # - A row with **everything hidden** is `nan`. 0 · nan is `nan`, so it spreads to every token in the next layer, and

@@ -12,10 +12,10 @@
 # %% [markdown]
 # # Causal attention: everything in one class
 #
-# In lessons 01 to 04 you wrote attention as a series of functions: scores, mask, softmax, dropout, context vectors. Some handle only one
-# sentence, and nothing holds them together. A model needs a **layer**: an object that takes a whole batch of sentences, keeps
-# its learned numbers, moves to another device, and can be saved. In this lesson you write that layer. At the end you load
-# trained matrices into it and let it work inside the course's model.
+# In lesson 01 you wrote a layer of attention, for one sentence and without a mask. Mask and dropout came later, as separate pieces, and nothing holds
+# all of them together. A model needs a **layer**: an object that takes a whole batch of sentences, keeps its learned numbers, moves to another
+# device, and can be saved. In this lesson you write that layer. At the end you load trained matrices into it and let it work inside the course's
+# model.
 #
 # **You will be able to**
 # - compute attention for a batch without mixing its sentences;
@@ -35,7 +35,7 @@
 # | 6 Does it look ahead? | 15 |
 # | 7 Your layer inside the model | 10 |
 # | 8 What goes wrong in practice, summary | 5 |
-# | together | 100 |
+# | total | 100 |
 #
 # *Run the cells from top to bottom, fill in the exercises, and ask for `hint`, `why` and `progress()` when you need them.* One
 # question is answered in words; a person marks it.
@@ -136,8 +136,8 @@ for name, one in {"with the mask": model, "without it": unmasked}.items():
     print(f"{name:>13}: " + ", ".join(f"{kind} {shares[kind]:.0%}" for kind in ("who", "what", "where")))
 
 # %% [markdown]
-# It was not: more than a fifth of the answers to *what* are lost. So the mask is as much a part of the layer as its trained numbers are, although
-# nobody trained it. (Why so few right answers to *where*, even with the mask? Lesson 06 looks into it.)
+# It was not one unlucky sentence: more than a fifth of the answers to *what* are lost. So the mask is as much a part of the layer as its trained
+# numbers are, although nobody trained it. (Why so few right answers to *where*, even with the mask? Lesson 06 looks into it.)
 #
 # ## 2 A batch of sentences
 #
@@ -238,9 +238,9 @@ three.to(torch.float64)
 beside(my_guess, [kind for kind in kinds if getattr(three, kind).dtype == torch.float64])
 
 # %% [markdown]
-# A module does not know about its plain attributes. Moving to a GPU is the same call, and there it hurts more: an operation on tensors of two devices
-# raises an error. Any machine can try that with the device `meta`, which keeps shapes but no numbers. The table adds two more
-# questions. `state_dict()` is what gets saved in a file, and `parameters()` is what an optimizer changes.
+# A module does not know about its plain attributes. A module is moved to a GPU with the same call, and a tensor left behind does more harm then: an
+# operation on tensors of two devices raises an error. You can try that on any machine with the device `meta`, which keeps shapes but no numbers. The
+# table adds two more questions. `state_dict()` is what gets saved in a file, and `parameters()` is what an optimizer changes.
 
 # %%
 three.to("meta")
@@ -353,7 +353,7 @@ def count_parameters(module):
 def _(r):
     n, m = r.integer(11, 19), r.integer(21, 29)
     layers = r.module("two layers", m, n)
-    r.each("counts the numbers of every parameter, in train() and eval()", count_parameters, (r.module("linear", n, m).eval(),), (layers,), (r.module("odd shapes", n, m),), (r.module("two layers of one size", n),), (nn.ReLU(),))
+    r.each("counts the numbers of every parameter, in train() and eval()", count_parameters, (r.module("linear", n, m).eval(),), (layers,), (r.module("odd shapes", n, m),), (r.module("two layers of one size", n).to("meta"),), (nn.ReLU(),))
     layers[0].requires_grad_(False)
     r.idea.each("buffers and frozen parameters do not count, a shared weight counts once", count_parameters, (r.module("with buffers", n, m),), (r.module("half frozen", n, m),), (layers,), (r.module("shared weight", n, m),))
     r.unchanged("leaves the module as it was")
@@ -521,7 +521,8 @@ def _(r):
     layer.conventions(r.normal(3, 7, 4), dropout=1e-12)
 
 # %% [markdown]
-# The sentence twice in a batch, with the layers from seed 123. Both copies must give the table of part 2.
+# The sentence twice in a batch, with the layers from seed 123. Both copies must agree. If your `__init__` makes `W_query`, `W_key` and `W_value` in
+# this order and draws nothing else, they give the table of part 2. In another order the seed gives other matrices, and that is no mistake.
 
 # %% tags=["raises-exception"]
 torch.manual_seed(123)
@@ -696,16 +697,18 @@ def error_on(batch):
 
 
 # %% [markdown]
-# **Predict, then run.** The table in part 5 came from a batch of two copies of one sentence. How far off is the broken layer on two
-# copies? And on two different sentences? (Both with spread-out inputs.)
+# **Predict, then run.** The table in part 5 came from a batch of two copies of one sentence. Is the output of the broken layer wrong for two copies?
+# And for two different sentences? (In both, the inputs are multiplied by 6 and 3 is subtracted, so that the weights differ more.)
 
 # %%
-my_guess = None  # two numbers, (copies, different sentences)
+my_guess = None  # two words: ("yes" or "no", "yes" or "no")
 
 # %%
-beside(my_guess, (error_on(6 * torch.stack([inputs, inputs]) - 3), error_on(6 * batch - 3)))
+errors = [error_on(6 * torch.stack([inputs, inputs]) - 3), error_on(6 * batch - 3)]
+beside(my_guess, tuple("yes" if error > 1e-4 else "no" for error in errors))
 
 # %% tags=["raises-exception"]
+print(f"largest error: two copies {errors[0]:.2f}, two different sentences {errors[1]:.2f}")
 print("peeks says:", peeks(KeysOfTheFirst(), x))
 
 # %% [markdown]
@@ -851,8 +854,8 @@ print("F.dropout(x, 0.5) drops:     ", bool((F.dropout(ones, 0.5) == 0).any()))
 print("with training=False it drops:", bool((F.dropout(ones, 0.5, training=False) == 0).any()))
 
 # %% [markdown]
-# **A saved mask gets in the way.** This lesson's class saves its mask, so the file also shows the context length. The layer does not need it:
-# `__init__` makes the mask anew. The price: a layer with another context length refuses the file, although every matrix fits.
+# **A saved mask gets in the way.** This lesson's class saves its mask, so the file also shows the context length. The saved mask is not needed:
+# `__init__` makes a new one. The price: a layer with another context length refuses the file, although every matrix fits.
 
 # %% tags=["raises-exception"]
 longer = CausalAttention(3, 2, 8, 0.0)

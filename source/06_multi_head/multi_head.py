@@ -35,11 +35,11 @@
 # | 6 The same numbers, twice | 10 |
 # | 7 What heads are good for | 12 |
 # | 8 What goes wrong in practice, summary | 5 |
-# | together | 100 |
+# | total | 100 |
 #
 # *Run the cells from top to bottom, fill in the exercises, and ask for `hint`, `why` and `progress()` when you need them.* After `.double()`
-# everything computes in float64, gradients pass, and arguments stay as they were. `b` is the number of sentences, `n` of tokens; what
-# `d_out` counts is said each time.
+# everything computes in float64, gradients pass, and arguments stay as they were. `b` is the number of sentences, `n` the number of tokens in each.
+# `d_out` has two meanings, and each exercise says which one it uses.
 #
 # *Using Colab or another hosted service?* Get the file `attention_notebooks-….whl` from where you got this lesson, put
 # it beside the notebook, and run `%pip install attention_notebooks-*.whl` in a new cell above the others.
@@ -124,9 +124,10 @@ print("right answers to “where”, two people in the story:", ", ".join(f"{nam
 
 # %% [markdown]
 # One head in each layer answers *who* and *what*. But with two people in a story it answers *where* no better than by guessing among the four places.
-# Is one head to blame? These are two trained models, and training has luck in it. Here is how the same training ended from several random starts,
-# those two among them (from the model's card; `model_card()` shows it). The models above were not chosen alike: the one with one head is start 0, the
-# one with four heads is start 1, the first that learned to answer all questions.
+# Is one head to blame? These are two trained models, and luck plays a part in training. Here is how the same training ended from several random
+# starts, those two among them (from the model's card, which `model_card()` shows; it asks about 1,500 stories, not 100, so start 0 of one head has
+# 39% there and 35% above). The two models above were not chosen in the same way: the one with one head is start 0, the one with four heads is start
+# 1, the first that learned to answer all questions.
 
 # %%
 for heads, runs in card()["seeds"].items():
@@ -157,8 +158,8 @@ show(
 )
 
 # %% [markdown]
-# **Predict, then run.** Swap the first two words: *journey Your starts*. *starts* still takes half of each. What is the largest change of a
-# number in its context vector, with one head? And with two heads, one for each place?
+# **Predict, then run.** Swap the first two words: *journey Your starts*. *starts* still takes half of each. The values are the inputs themselves.
+# What is the largest change of a number in the context vector of *starts*, with one head? And with two heads, one for each place?
 
 # %%
 my_guess = None  # two numbers: (one head, two heads)
@@ -302,7 +303,7 @@ beside(my_guess, "yes" if apart < 1e-6 else "no")
 # ### Exercise: `split_heads` (2 points)
 #
 # Head h gets features `h * d / num_heads` up to, but not including, `(h + 1) * d / num_heads` of every token. If `num_heads` does not divide
-# `d`, raise a `ValueError` with both numbers. You may return a view of x.
+# `d`, raise a `ValueError`; a good message names both numbers. You may return a view of x.
 
 # %% nbgrader={"grade": false, "grade_id": "split_heads", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def split_heads(x, num_heads):
@@ -411,8 +412,8 @@ for num_heads in (1, 2, 3, 4, 6, 12):
 #   output                   out_proj                           (b, n, d_out)
 # ```
 #
-# `out_proj` is new, a linear layer at the end. Without it, the numbers of head 0 would always stay in the first places of the output and those of
-# head 1 in the next. `out_proj` mixes what the heads have found.
+# `out_proj`, a linear layer at the end, is new in your class; in lesson 05 you used the model's own. Without it, the numbers of head 0 would always
+# stay in the first places of the output and those of head 1 in the next. `out_proj` mixes what the heads have found.
 #
 # **Predict, then run.** `d_out` is 12, and there are 3 heads. The scores are divided by the square root of a number. Which one?
 
@@ -586,7 +587,7 @@ def _(r):
 
 # %% [markdown]
 # Three of the five faults change the second result, the weights. Two of them break a rule that can be checked without a right answer, as in the next
-# cell. Run these checks on any attention weights that you are given.
+# cell. Run these checks on any causal attention weights that you are given, taken before dropout.
 
 # %% tags=["raises-exception"]
 torch.manual_seed(123)
@@ -695,6 +696,8 @@ def trained(num_heads, places_only=False):
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
+    if places_only:  # the last step moved them
+        mha.W_query.weight.data[:, :3] = mha.W_key.weight.data[:, :3] = 0
     x, wanted = sentences(2000)
     with torch.no_grad():
         error = (mha(x)[:, 2:] - wanted).square().mean().item()
@@ -775,10 +778,10 @@ def looks(story):
 explore(looks, alt="For the last word of a story: what each of the eight heads looks at, trained and untrained.", story=list(stops))
 
 # %% [markdown]
-# That is one story. Over many stories it can be measured, because for words like these it is known which earlier word decides what comes next.
-# *she* is the word in the story, *answer, she* the same word in an answer; *she's* stands for *he's*, too.
-# *right word* is the mean weight of the best head on it; *other* is its weight on the same thing of the other person; *alike* is the weight
-# of a head that looks at every word alike.
+# That is one story. Over many stories it can be measured, because for words like these it is known which earlier word decides what comes next. *she*
+# is the word in the story, *answer, she* the same word in an answer; *she's* stands for *he's*, too. In the last row the word asking is the question
+# mark of *who is she ?*. *head* is the one that looks most at the word to be found; *right word* is its mean weight there, *other* its mean weight on
+# the matching word of the other person. *alike* is the weight of a head that looks at every word alike.
 
 # %%
 measured = jobs(four_heads, told)
@@ -792,8 +795,8 @@ for job in ("she: own thing", "answer, she: own thing", "she's: own place", "who
 # %% [markdown]
 # Which head does which job depends on the random start (`model_card()` has a table for five starts). And where a head looks need not be what it is needed for.
 #
-# **Predict, then run.** In the story above, 2.3 and 2.4 look at the place. Over 1,000 stories it is 2.4 and 2.1. Switch off each of the eight heads
-# in turn. Apart from 2.1 and 2.4, which head is missed most when the question is *where*?
+# **Predict, then run.** In the first story above (the one that ends with *she's*), 2.3 and 2.4 look most at the place. Over 1,000 stories, 2.4 and
+# 2.1 do. Switch off each of the eight heads in turn. Apart from 2.1 and 2.4, which head is missed most when the question is *where*?
 
 # %%
 my_guess = None  # a head, such as "1.1"
@@ -815,9 +818,8 @@ for name, right in {**shares, "none": answers(yours, many)}.items():
 
 # %% [markdown]
 # Without 2.1, or without 2.4, about half of the answers to *where* are wrong. Head 1.3 does not look at the place, and yet without it a quarter of
-# them are wrong: where a head looks does not say how much an answer depends on it. The other kinds of question depend on other heads: without 1.4
-# only a third of the answers to *who* are right. And one head can serve two kinds: without 2.1, fewer than half of the answers to *what* are right,
-# too.
+# them are wrong: where a head looks does not say how much an answer depends on it. *Who* depends most on another head: without 1.4 only a third of
+# the answers are right. And one head can serve two kinds: 2.1 is the head missed most for *what*, too, with fewer than half of the answers right.
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "question_heads_written", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ### In your own words: `heads_written` (2 points, a person reads it)
@@ -851,7 +853,7 @@ for name, right in {**shares, "none": answers(yours, many)}.items():
 # **`view` without a transpose.** The shape is right and the content is scrambled. If one of the two ways is wrong and the other right, the future
 # leaks, as in part 3. If both are wrong, each head sees only a part of the sentence.
 #
-# **The scale is taken from `d_out`.** The scores belong to heads. Small inputs hide it:
+# **The scale is taken from `d_out`.** Each score is a dot product within one head, so the scale is the root of that head's size. Small inputs hide the mistake:
 
 # %% tags=["raises-exception"]
 with torch.no_grad():

@@ -35,7 +35,7 @@
 # | 5 PyTorch's way | 20 |
 # | 6 A sliding window | 10 |
 # | 7 What goes wrong in practice, summary | 5 |
-# | together | 95 |
+# | total | 95 |
 #
 # *Run the cells from top to bottom, fill in the exercises, and ask for `hint`, `why` and `progress()` when you need them.* As before,
 # float64 in gives float64 out, gradients pass, and arguments are left as they were.
@@ -143,9 +143,9 @@ beside(my_guess, 100_000**2 * 4 / 1e9)
 #
 # $$\text{softmax}(x)_i = \frac{e^{x_i - m}}{\sum_j e^{x_j - m}}, \qquad m = \max_j x_j$$
 #
-# It needs the maximum before the sum, and the sum before the first result. Now suppose that the row arrives in blocks, and that you may look at
-# one block at a time. The figure shows twelve numbers in three blocks. Each panel is one moment: the bars are $e^{x - m}$ of what has been read, and m is
-# the largest number *so far*.
+# It needs the maximum before the sum, and the sum before the first result. Now suppose that the row arrives in blocks, and that you may look at one
+# block at a time. The figure shows twelve numbers in three blocks. Each column is one moment. Above are the numbers, grey where not yet read, with a
+# line at m, the largest number *so far*. Below are the bars $e^{x - m}$ of what has been read.
 
 # %% jupyter={"source_hidden": true}
 # draws the figure
@@ -202,9 +202,10 @@ beside(my_guess, round((torch.exp(first - 4.2).sum() / torch.exp(first - 3.0).su
 # x (n,)   ──read in blocks of block numbers, the last may be shorter──►   softmax of x (n,)
 # ```
 #
-# Keep a running maximum and a running sum. No operation that joins numbers (a maximum, sum, mean, sort, or a product that sums) may read more than
-# `block` of them at once, the running one included; the rubric watches every operation. When both are known, you may compute all results in one go.
-# Do not use PyTorch's `softmax`, `log_softmax` or `logsumexp`. The result is right for numbers of ±10,000, in any order.
+# Keep a running maximum and a running sum. No operation that reduces a tensor (a maximum, sum, mean, sort, or a product that sums) may read more than
+# `block` numbers at once. So do not put the running number into the block; join the two with `torch.maximum(a, b)` or `a + b`, which are always
+# allowed; the rubric watches every operation. When both are known, you may compute all results in one go. Do not use PyTorch's `softmax`,
+# `log_softmax` or `logsumexp`. The result is right for numbers of ±10,000, in any order.
 
 # %% nbgrader={"grade": false, "grade_id": "online_softmax", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def online_softmax(x, block):
@@ -280,8 +281,8 @@ show(
 # ```
 #
 # With a causal mask there is more to gain. On the left, all scores are in memory at once, the hidden ones (hatched) too. On the right, move the
-# slider: the orange tile is the only one in memory (the bars at the edges mark its keys and queries), blue tiles are done, and hatched
-# ones are never computed.
+# slider: the orange tile is the only one in memory (the bars at the edges mark its keys and queries), blue tiles are done, grey ones are still to
+# come, and white hatched ones are never computed. (The hatched corners of the tiles on the diagonal are computed and then masked.)
 
 # %% jupyter={"source_hidden": true}
 # draws the figure
@@ -416,7 +417,7 @@ for size, factor in (("scores of ±5", 1.0), ("scores of ±10,000", 45.0)):
 #
 # ## 4 What is saved
 #
-# Without a mask, not arithmetic: the tiles multiply the same numbers, and add a few corrections. (Causal tiles skip up to half.) What is saved is
+# Without a mask no arithmetic is saved: the tiles multiply the same numbers, and add a few corrections. (Causal tiles skip up to half.) What is saved is
 # **memory**, and traffic to it. A processor has little fast memory (cache, or on a GPU shared memory) and much slow memory. Count the numbers that
 # cross between the two in the forward pass, for one head that is not causal:
 #
@@ -448,7 +449,8 @@ beside(my_guess, round(bytes_moved(4096, 64) / bytes_moved(4096, 64, 256), 1))
 
 # %% [markdown]
 # That is a count on paper. Now measure the most memory held at once: for the matrix, for your tiles, and for PyTorch's
-# `scaled_dot_product_attention`, which does the same in compiled code. The last column is for a forward *and* a backward pass, as in training.
+# `scaled_dot_product_attention`, which does the same in compiled code. The last number in each line is for a forward *and* a backward pass, as in
+# training. The figure below has the other lengths.
 
 # %% tags=["raises-exception", "nbval-ignore-output"]
 # demonstration: measures memory
@@ -512,7 +514,8 @@ show(
 # %% [markdown]
 # The left chart counts tiles that stay in fast memory. Yours are tensors like all others, and PyTorch writes each one out; compiled code need not.
 # The right chart is the point: from 1,024 to 4,096 tokens the matrix needs sixteen times the memory. Your tiles need about twice as much, for the
-# output; the tile itself stays as large as it was. At 256 tokens there is one tile, which is the whole matrix, so nothing is saved.
+# output; the tile itself stays as large as it was. (PyTorch takes larger tiles from 768 tokens on, hence the step in its curve.) At 256 tokens there
+# is one tile, which is the whole matrix, so nothing is saved.
 #
 # This is true of the forward pass without gradients. With gradients autograd keeps every tile for the backward pass, and your tiles grow with n²
 # again, as the matrix does. FlashAttention keeps one number for each row, made from the maximum and the sum, and computes the tiles again in the
@@ -539,7 +542,7 @@ for n in lengths:
     print(f"n = {n:5,}:", ", ".join(f"{name} {1000 * seconds(attend, *qkv):.1f} ms" for name, attend in ways.items()))
 
 # %% [markdown]
-# Each of your tiles costs the same round of Python at every n, and would cost relatively more if the tiles were smaller; PyTorch's loop is compiled.
+# Each of your tiles costs one round of Python, whatever its size, so smaller tiles would mean more rounds for the same work; PyTorch's loop is compiled.
 # At n = 256 there is one tile, as large as the matrix, so nothing can be gained. On a GPU, moving the matrix to and from slow memory takes most of
 # the time of plain attention (Dao et al., below): run the cell there, with `AUTOGRADE_DEVICE=cuda`.
 #
@@ -610,8 +613,8 @@ print("tokens with the right vector:", int(((swapped - right).abs().amax(dim=-1)
 seen = [scaled_dot_product_attention(q, k, torch.eye(6, device=device), attn_mask=mask) for mask in (~future(6), future(6))]
 show(
     panels(
-        heatmap(seen[0], tokens, tokens, title="attn_mask=~future: right", hidden=future(6), limits=(0, 1), bar=False),
-        heatmap(seen[1], tokens, tokens, title="attn_mask=future: only the future", hidden=~future(6) & (torch.arange(6, device=device) < 5)[:, None], limits=(0, 1)),
+        heatmap(seen[0], tokens, tokens, title="attn_mask=~future(6): right", hidden=future(6), limits=(0, 1), bar=False),
+        heatmap(seen[1], tokens, tokens, title="attn_mask=future(6): only the future", hidden=~future(6) & (torch.arange(6, device=device) < 5)[:, None], limits=(0, 1)),
         size=(11, 4.5),
     ),
     "Two heatmaps of weights from PyTorch's function. Left, with the mask inverted, the lower triangle is filled. Right, with the mask as it is, the "
@@ -624,8 +627,8 @@ show(
 #
 # ### Exercise: `with_sdpa` (2 points)
 #
-# Return the context vectors, computed by PyTorch's function, for a mask as this course has it: bool, **True = hidden**, any shape that broadcasts
-# to `(..., n, n)`. Every row has a visible key.
+# Return the context vectors, computed by PyTorch's function (without a softmax of your own), for a mask as this course has it: bool, **True =
+# hidden**, any shape that broadcasts to `(..., n, n)`. Every row has a visible key.
 
 # %% nbgrader={"grade": false, "grade_id": "with_sdpa", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def with_sdpa(q, k, v, mask):
@@ -636,7 +639,7 @@ def with_sdpa(q, k, v, mask):
 
 
 # %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_with_sdpa", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-@rubric("with_sdpa")  # the contract as a checklist; open this cell to read it
+@rubric("with_sdpa", forbids=["softmax"])  # the contract as a checklist; open this cell to read it
 def _(r):
     causal = torch.ones(6, 6, dtype=torch.bool, device=device).triu(diagonal=1)
     one, heads = [2 * r.normal(6, 3) for _ in range(3)], [2 * r.normal(2, 4, 6, 5) for _ in range(3)]
@@ -644,6 +647,7 @@ def _(r):
     r.idea.each("any other mask, also one for each sentence", with_sdpa, (*one, r.mask(6, 6)), (*heads, r.mask(2, 1, 6, 6)), (*heads, r.mask(2, 1, 1, 6)))
     r.call("a mask that hides nothing", with_sdpa, *heads, torch.zeros_like(causal))
     r.conventions(with_sdpa, *one, r.mask(6, 6))
+    r.forbids("leaves the softmax to PyTorch's function", with_sdpa)
 
 # %% tags=["raises-exception"]
 print("the causal mask, within 0.00001 of the matrix:", (with_sdpa(q, k, v, future(6)) - right).abs().max().item() < 1e-5)
@@ -664,10 +668,11 @@ print("the causal mask, within 0.00001 of the matrix:", (with_sdpa(q, k, v, futu
 #
 # ### Exercise: `to_torch` (3 points)
 #
-# Return an `nn.MultiheadAttention` with `batch_first=True` that gives the output of `mha`: both in `eval()`, `result(x, x, x, attn_mask=future)[0]`
-# has to equal `mha(x)`, with True = hidden. `mha` is a `MultiHeadAttention` with `d_in` equal to `d_out`, with or without `qkv_bias`. Build the
-# result with `bias=True`, which is the default: where `mha` has no biases, `in_proj_bias` is zeros. The result has the dtype and device of `mha`; its
-# dropout is up to you, and it may share tensors with `mha`. `mha` stays as it was, its mode and `requires_grad` included.
+# Return an `nn.MultiheadAttention` with `batch_first=True` that gives the output of `mha`: both in `eval()`, `result(x, x, x,
+# attn_mask=future(n))[0]` has to equal `mha(x)` for x `(b, n, d)`, with True = hidden. `mha` is a `MultiHeadAttention` with `d_in` equal to `d_out`,
+# with or without `qkv_bias`. Build the result with `bias=True`, which is the default: where `mha` has no biases, `in_proj_bias` is zeros. The result
+# has the dtype and device of `mha`; its dropout is up to you, and it may share tensors with `mha`. `mha` stays as it was, its mode and
+# `requires_grad` included.
 
 # %% nbgrader={"grade": false, "grade_id": "to_torch", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def to_torch(mha):
@@ -710,13 +715,13 @@ theirs = to_torch(ours).eval()
 with torch.no_grad():
     x = model.layers()[1].norm1(model.layers()[0](model.embed(torch.tensor([encode(words)]))))  # (1, n, 48): what the layer reads
     hidden = future(len(words)).cpu()
-    for name, mask in {"attn_mask=future": hidden, "attn_mask=~future": ~hidden}.items():
+    for name, mask in {"attn_mask=future(n)": hidden, "attn_mask=~future(n)": ~hidden}.items():
         apart = (theirs(x, x, x, attn_mask=mask)[0] - ours(x)).abs().max().item()
         print(f"{name}: {'the same output' if apart < 1e-4 else 'another output'}")
 
 # %% [markdown]
-# Both the function and the layer have an argument `is_causal`. The function then makes the mask itself. The layer treats it as a promise and still
-# asks for the mask.
+# Both the function and the layer have an argument `is_causal`. With `is_causal=True` the function makes the mask itself. The layer takes it only as
+# your word that the mask you pass is the causal one, and still asks for that mask.
 
 # %% tags=["raises-exception"]
 apart = (scaled_dot_product_attention(q, k, v, is_causal=True) - right).abs().max().item()
@@ -755,7 +760,7 @@ beside(my_guess, found)
 #
 # ### Exercise: `sliding_window_mask` (2 points)
 #
-# Return an `(n, n)` bool mask, True = hidden: the future, and every key that is `window` or more tokens back. So with a window of 1 each token sees
+# Return an `(n, n)` bool mask on `device`, True = hidden: the future, and every key that is `window` or more tokens back. So with a window of 1 each token sees
 # only itself. Raise a `ValueError` for a window below 1.
 
 # %% nbgrader={"grade": false, "grade_id": "sliding_window_mask", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -832,10 +837,10 @@ show(
 )
 
 # %% [markdown]
-# Each layer adds `window - 1` tokens. The colour is the share of ways that lead there (above 0.25 it stays the same): the far edge, like the
-# diagonal, is reached by a single one. (The sum x + attention, which keeps each token's own vector, is left out.)
-# So a message *can* travel far, if the layers have learned to pass it on. The course's model was trained with everything visible, so it never had to.
-# What does a window cost it?
+# Each layer adds `window - 1` tokens. The colour of a square is the share of all ways into the token (its row) that start at this source (its
+# column); above 0.25 it stays the same. From the far edge, as along the diagonal, only a single way leads to the token. (The sum x + attention, which
+# keeps each token's own vector, is left out.) So a message *can* travel far, if the layers have learned to pass it on. The course's model was trained
+# with everything visible, so it never had to. What does a window cost it?
 
 # %% tags=["raises-exception"]
 # demonstration: asks eight models
@@ -861,7 +866,7 @@ def price(windows, curves, full):
     for (kind, curve), style in zip(curves.items(), ("o-", "s--", "^:", "d-.")):
         axes.plot(windows, curve, style, label=kind)
     axes.axhline(full, color="black", linewidth=1, label="no window, all questions")
-    axes.set(xlabel="window", ylabel="share answered correctly", ylim=(-0.03, 1.05), title="The trained model behind your window")
+    axes.set(xlabel="window", ylabel="share answered correctly", ylim=(-0.03, 1.05), title="The trained model with your window")
     axes.set_xticks(windows)
     axes.legend()
     return figure
@@ -892,13 +897,14 @@ for place, ones in by_place.items():
     print(f"{place:>24}: {sum(ones):2} of {len(ones):2} answers right")
 
 # %% [markdown]
-# Where all of these words are inside the window, the answer is nearly always right. What a word in between would have to pass on is mostly lost. So
-# it is not enough that information *can* get through. This model never had to pass it on in training; we have not trained one behind a window. Models
-# that use windows are *trained* with them, and some keep a few layers without one.
+# Where all of these words are inside the window, the answer is nearly always right. Where one of them is further back, most answers are wrong: the
+# words in between could have passed it on, but mostly it does not arrive in a usable form. So it is not enough that information *can* get through.
+# This model never had to pass it on in training; we have not trained one with a window. Models that use windows are *trained* with them, and some
+# keep a few layers without one.
 #
 # ## 7 What goes wrong in practice
 #
-# **The fast function is called with a shape that it is slow for.** PyTorch chooses between several ways of computing the same thing. On a CPU the
+# **The fast function gets a shape for which it makes the matrix.** PyTorch chooses between several ways of computing the same thing. On a CPU the
 # tiled one wants four dimensions, `(b, heads, n, d)`. With two it makes the matrix, without a warning.
 
 # %% tags=["nbval-ignore-output"]

@@ -20,7 +20,7 @@
 # **You will be able to**
 # - say which numbers of a causal model never change while it writes, and why that is the mask's doing;
 # - write a cache with its edge cases, and an attention layer that uses it: one token at a time, in chunks, or all at once;
-# - compute how many bytes a cache takes, and how long a text can be to fit on a given machine;
+# - compute how many bytes a cache takes, and how long a text a given machine can hold;
 # - let several query heads share one key-value head, and say what that costs.
 #
 # **It builds on** lesson 02 (the mask), 06 (several heads) and 07 (the model that writes).
@@ -35,7 +35,7 @@
 # | 6 Heads that share | 15 |
 # | 7 What goes wrong in practice | 5 |
 # | 8 What you have built, and where to go on | 5 |
-# | together | 95 |
+# | total | 95 |
 #
 # *Run the cells from top to bottom, fill in the exercises, and ask for `hint`, `why` and `progress()` when you need them.*
 #
@@ -209,7 +209,7 @@ show(
 # Write the box that keeps them, one for each layer of the model.
 #
 # - `KVCache(max_length)` is empty and has room for `max_length` tokens. `length` is the number of tokens in it, an attribute or a property.
-# - `append(k, v)` takes the keys and values of some new tokens, `(b, h, n, d)` each, puts them behind those of earlier calls, along the
+# - `append(k, v)` takes the keys and values of some new tokens, `(b, h, n, d)` each, puts them after those of earlier calls, along the
 #   dimension of the tokens, and returns **all** of them: `(k_all, v_all)`, `(b, h, length, d)` each.
 # - What does not fit is refused with a `ValueError`, and the cache is then as it was before.
 # - `reset()` empties it. What comes next may have another batch size.
@@ -440,8 +440,8 @@ table(at_once[0], rows=tokens, columns=["head 0: 0", "head 0: 1", "head 1: 0", "
 # ## 4 Your cache in the model
 #
 # Now put your layer into the trained model, with the trained numbers, and give each of the two layers a cache of its own. The beginning goes in as
-# one chunk (called **prefill**), and then each word goes in alone (**decode**). One thing outside attention needs care: a word that comes
-# in alone must still get the vector of its own position in the text.
+# one chunk (called **prefill**), and then each word goes in alone (called **decode**; the function `decode` in the cell is another thing, it turns
+# ids into words). One thing outside attention needs care: a word that comes in alone must still get the vector of its own position in the text.
 
 # %% tags=["raises-exception"]
 yours = course_model()
@@ -686,9 +686,10 @@ explore(fits, alt="Lines of the caches' size against the length of a text for fi
 # %% [markdown]
 # ## 6 Heads that share
 #
-# Which of the factors could be smaller? Fewer layers or smaller heads would make a smaller model. But must every head have keys of its own? Llama 3
-# 8B has 32 query heads and only 8 key-value heads: four query heads ask different questions of the same keys. That is **grouped-query attention**.
-# With one key-value head for all of them it is called multi-query attention. With as many as there are query heads it is the attention of lesson 06.
+# Which factor of `cache_bytes` could be smaller? Fewer tokens mean a shorter text, fewer bytes in a number mean coarser numbers, and fewer layers or
+# smaller heads mean a smaller model. But must every head have keys and values of its own? Llama 3 8B has 32 query heads and only 8 key-value heads:
+# four query heads ask different questions of the same keys. That is **grouped-query attention**. With one key-value head for all of them it is called
+# multi-query attention. With as many as there are query heads it is the attention of lesson 06.
 #
 # ### Exercise: `grouped_query_attention` (4 points)
 #
@@ -724,8 +725,8 @@ def _(r):
     r.conventions(grouped_query_attention, q, k, v)
 
 # %% [markdown]
-# Who reads whom? The next cell changes one key-value head at a time, and sees which of six query heads notice. The lines are what your function does; the broad
-# grey ones behind them are what is asked for.
+# Who reads whom? The next cell changes the key, then the value, of one key-value head at a time, and sees which of six query heads notice. A solid
+# line is a value that your function reads, a dashed one beside it a key; the broad grey lines behind them are what is asked for.
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # draws the figure
@@ -734,13 +735,14 @@ def sharing_chart(g, read):
     middle = [(j + 0.5) * 6 / g - 0.5 for j in range(g)]  # under the heads that should read it
     for i, one in enumerate(read):
         axes.plot([i, middle[i // (6 // g)]], [1, 0], color="#d9d9d9", linewidth=9, zorder=0)
-        for j in one:
-            axes.plot([i, middle[j]], [1, 0], color=["#1f6f8b", "#b5541c"][j % 2], linewidth=2, zorder=1)
+        for j, part in one:
+            beside = -0.04 if part == "value" else 0.04
+            axes.plot([i + beside, middle[j] + beside], [1, 0], "-" if part == "value" else "--", color=["#1f6f8b", "#b5541c"][j % 2], linewidth=2, zorder=1)
         axes.text(i, 1, f"query {i}", ha="center", va="center", bbox={"boxstyle": "round", "facecolor": "#cfe0e8"})
     for j, x in enumerate(middle):
         axes.text(x, 0, f"key and value {j}", ha="center", va="center", fontsize=8 if g > 3 else 10,
                   bbox={"boxstyle": "round", "facecolor": "#f7e3b5"})
-    axes.set(xlim=(-0.6, 5.6), ylim=(-0.3, 1.3), title=f"Key-value heads: {g}, query heads: 6. Lines: your function; grey: asked for")
+    axes.set(xlim=(-0.6, 5.6), ylim=(-0.3, 1.3), title=f"Key-value heads: {g}, query heads: 6. Solid: values, dashed: keys; grey: asked for")
     axes.axis("off")
     return figure
 
@@ -751,16 +753,20 @@ def who_reads(g):
     before = grouped_query_attention(q, k, v)
     read = [[] for _ in range(6)]
     for j in range(g):
-        changed = v.clone()
-        changed[:, j] += 1
-        moved = (grouped_query_attention(q, k, changed) - before).abs().amax(dim=(0, 2, 3)) > 1e-4  # (6,)
-        for i in moved.nonzero().flatten().tolist():
-            read[i].append(j)
-    said = f"{g} key-value heads: query heads 0 to 5 read {', '.join(' and '.join(map(str, one)) for one in read)}."
+        other_k, other_v = k.clone(), v.clone()
+        other_k[:, j] *= -1
+        other_v[:, j] += 1
+        for part, after in {"key": grouped_query_attention(q, other_k, v), "value": grouped_query_attention(q, k, other_v)}.items():
+            moved = (after - before).abs().amax(dim=(0, 2, 3)) > 1e-4  # (6,)
+            for i in moved.nonzero().flatten().tolist():
+                read[i].append((j, part))
+    values = (" and ".join(str(j) for j, part in one if part == "value") for one in read)
+    keys = (" and ".join(str(j) for j, part in one if part == "key") for one in read)
+    said = f"{g} key-value heads: query heads 0 to 5 read the values {', '.join(values)} and the keys {', '.join(keys)}."
     return chart(sharing_chart, g, read), said
 
 
-explore(who_reads, alt="Query heads above, key-value heads below, a line where one reads the other, and a broad grey line where it should.", g=[2, 1, 3, 6])
+explore(who_reads, alt="Query heads above, key-value heads below, a solid line where one reads the value of the other, a dashed one where it reads the key, and a broad grey line where it should.", g=[2, 1, 3, 6])
 
 # %% [markdown]
 # What does sharing cost? Take the trained model, with its four heads in each layer. Let two heads share one key matrix, the mean of their two, and
@@ -818,13 +824,13 @@ for name, one in {"2, from the mean": shared(2), "2, from random numbers": share
 
 # %% [markdown]
 # Without training the shared heads answer hardly anything. But a tenth of the training, from the mean, brings two key-value heads back to nearly
-# every answer, at half the cache. From random numbers the same training does not get there. (Ainslie et al. 2023 did this with large models, and call
-# it uptraining.) One key-value head for all four saves more and costs more: in this short time it does not get as far as two. (Each of the three is a
-# single run.)
+# every answer, at half the cache. From random numbers the same training does not get there. (Ainslie et al. 2023 did this with large models and
+# called it uptraining.) One key-value head for all four saves more and costs more: in this short time it does not get as far as two. (Each of the
+# three is a single run.)
 #
 # ## 7 What goes wrong in practice
 #
-# Three mistakes, made on purpose in the model with your cache.
+# Three mistakes. The first two are made here on purpose, in the model with your cache; the third is measured below.
 
 # %% tags=["raises-exception"]
 @torch.no_grad()
@@ -839,7 +845,7 @@ def write_wrongly(caches, place, steps=14):
 
 
 fresh = [KVCache(48) for _ in yours.blocks]
-print("rightly:           ", write_wrongly(fresh, lambda length: length))
+print("correctly:         ", write_wrongly(fresh, lambda length: length))
 for cache in fresh:
     cache.reset()
 print("each word at 0:    ", write_wrongly(fresh, lambda length: 0))
@@ -860,9 +866,10 @@ for number, (one, other) in enumerate(zip(whole, cropped), start=1):
     print(f"layer {number}: keys change by {(one - other).norm() / one.norm():.0%} of their size when the first word is dropped")
 
 # %% [markdown]
-# So this cache refuses what does not fit. With *relative* positions (RoPE, below) a key does not depend on where the text begins, so those of the
-# first layer stay right when old tokens go. Deeper keys still carry what they took from the tokens that are gone. A model that was trained with a
-# window, as Mistral was, also writes well then.
+# So this cache refuses what does not fit. With *relative* positions (RoPE, below) a score depends only on how far apart two words are. The words that
+# stay keep their distances, so the keys of the first layer stay right when old tokens go. Deeper keys still carry what they took from the tokens that
+# are gone. In a model with a window, such as Mistral, dropping keys that have left the window changes nothing: its layers no longer look at them, and
+# in training, too, a deeper key carried what it took from tokens that had since left.
 #
 # ## 8 What you have built
 #
@@ -915,7 +922,8 @@ def course_chart(words, chances):
     arrow(4.6, 8.45, 4.6, 9.2)
     axes.plot([3.0, 3.0, 7.0, 7.0], [2.38, 2.3, 2.3, 2.38], color="#b5541c", linewidth=1.5)  # a brace under keys and values
     axes.annotate("", (7.0, 2.3), (8.1, 2.3), arrowprops={"arrowstyle": "<|-|>", "color": "#b5541c"})
-    axes.annotate("", (4.9, 4.6), (8.1, 4.6), arrowprops={"arrowstyle": "<|-|>", "color": "#b5541c"})
+    axes.plot([4.97, 5.05, 5.05, 4.97], [3.25, 3.25, 5.25, 5.25], color="#b5541c", linewidth=1.5)  # one beside scores to softmax
+    axes.annotate("", (5.05, 4.6), (8.1, 4.6), arrowprops={"arrowstyle": "<|-|>", "color": "#b5541c"})
     axes.text(4.0, 0.45, " ".join(words), ha="center", va="center", fontsize=11, style="italic")
     said = ",  ".join(f"{word} {chance:.2f}" for word, chance in chances.items())
     axes.text(4.6, 9.4, said, ha="center", va="center", fontsize=11, style="italic")

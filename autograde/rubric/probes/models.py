@@ -212,14 +212,18 @@ class ModelProbes(Recorder):
         """
         return ModelProbe(self, module, kind, sizes)
 
-    def losses(self, line: str, answer: Callable[..., Any], *cases: Args) -> None:
+    def losses(
+        self, line: str, answer: Callable[..., Any], *cases: Args, training: bool = True
+    ) -> None:
         """Record the loss of a model for each (table, inputs, targets).
 
-        r.losses("the mean over every position", loss_of, (r.normal(9, 9), inputs, targets))
+        `training` is the mode that the model is in.
+
+            r.losses("the mean over every position", loss_of, (r.normal(9, 9), inputs, targets))
         """
 
         def run(table: Tensor, inputs: Tensor, targets: Tensor) -> Any:
-            return answer(SmallModel(table, 99), inputs, targets)
+            return answer(SmallModel(table, 99).train(training), inputs, targets)
 
         self.record(line, "call", run, cases, f"{answer.__name__}(model, inputs, targets)")
 

@@ -101,7 +101,8 @@ def undo(given: Any) -> Callable[[], None]:
     """Return a function that undoes what a call changes in its arguments: others share them."""
     parts = [part for module in _all_in(given, nn.Module) for part in module.modules()]
     held = [t for part in parts for t in [*part.parameters(False), *part.buffers(False)]]
-    copies = [(tensor, tensor.detach().clone()) for tensor in [*tensors_in(given), *held]]
+    with_numbers = [t for t in [*tensors_in(given), *held] if not t.is_meta]
+    copies = [(tensor, tensor.detach().clone()) for tensor in with_numbers]
     modes = [(part, part.training) for part in parts]
 
     def put_back() -> None:
