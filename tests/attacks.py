@@ -341,7 +341,7 @@ ATTACKS: dict[str, tuple[str, str]] = {
         "Not written yet",
     ),
     "large_lists": (
-        SEND + "for _ in range(30):\n"
+        SEND + "for _ in range(20):\n"
         "    send('display_data', {'data': {'x': [[]] * 3_000_000}, 'metadata': {}})",
         "Not written yet",
     ),

@@ -1,4 +1,4 @@
-"""The `autograde` command, but for cells that never end: those have a shorter limit.
+"""The `autograde` command, but cells that never end or never answer have a shorter limit.
 
     python tests/impatient.py grade LESSON
 
@@ -8,8 +8,8 @@ Its worker processes import this file as well, which is where a notebook runs.
 import re
 from dataclasses import replace
 
-CELL_SECONDS = 10
-ENDLESS = re.compile(r"while True:\s+(pass|os\.fork\(\))")
+CELL_SECONDS = 5
+ENDLESS = re.compile(r"while True:\s+(pass|os\.fork\(\))|builtins\.isinstance = |\\ud800")
 
 
 def impatient(job):

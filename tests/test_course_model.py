@@ -89,8 +89,8 @@ def text_of(lesson: str) -> str:
 def test_numbers_in_the_text_of_lessons_are_those_of_the_card() -> None:
     card = CARD["models"]["heads_4"]
     assert (
-        f"has a loss of {card['loss']:.3f} on {CARD['held_out']['n']:,} others, where "
-        f"{CARD['floor']:.3f} is the lowest"
+        f"has a loss of {card['loss']:.3f} on {CARD['held_out']['n']:,} stories drawn afresh, "
+        f"where {CARD['floor']:.3f} is the lowest"
     ) in text_of("04_dropout")
     looks = {whose: card["jobs"]["she: own thing"][whose][1][1] for whose in ("own", "other")}
     assert "head 2.2 looks at the *hat*" in text_of("03_inf_mask")

@@ -129,25 +129,32 @@ charts = [
 USUAL = {"limit": "1", "factor": "1", "style": "-", "values": "[1, 2.5]"}
 
 
-def in_a_kernel(**changed: str) -> list[Content | None]:
-    """The content that a kernel finds, in which the functions of the charts are the notebook's."""
-    cell = nbformat.v4.new_code_cell(CHARTS.format(**USUAL | changed))
-    nb = nbformat.v4.new_notebook(cells=[cell])
+def in_a_kernel(*changed: dict[str, str]) -> list[list[Content | None]]:
+    """The contents that a kernel finds, in which the functions of the charts are the notebook's.
+
+    A list for each cell; a cell has the usual chart with these changes.
+    """
+    cells = [nbformat.v4.new_code_cell(CHARTS.format(**USUAL | each)) for each in changed]
+    nb = nbformat.v4.new_notebook(cells=cells)
     NotebookClient(nb, timeout=120, kernel_name="python3").execute()
-    text = next(
-        o.data["text/plain"] for o in nb.cells[0].outputs if o.output_type == "execute_result"
-    )
-    return [each and Content(*each) for each in literal_eval(text)]
+    texts = [
+        o.data["text/plain"]
+        for cell in nb.cells
+        for o in cell.outputs
+        if o.output_type == "execute_result"
+    ]
+    return [[each and Content(*each) for each in literal_eval(text)] for text in texts]
 
 
 def test_a_chart_is_its_text_its_values_and_all_that_the_text_uses() -> None:
-    line, framed, *unknown = in_a_kernel()
-    again, framed_again, *_ = in_a_kernel()
-    assert again.looks_like(line), "another process, the same picture"
-    assert framed_again.looks_like(framed)
-    assert in_a_kernel(values="[1, 2.5000001]")[0].looks_like(line)
-    for change in ({"limit": "2"}, {"factor": "2"}, {"style": "--"}, {"values": "[1, 3.0]"}):
-        assert not in_a_kernel(**change)[0].looks_like(line), change
+    ((line, framed, *unknown),) = in_a_kernel({})
+    changes = {"limit": "2"}, {"factor": "2"}, {"style": "--"}, {"values": "[1, 3.0]"}
+    again, nearly, *others = in_a_kernel({}, {"values": "[1, 2.5000001]"}, *changes)
+    assert again[0].looks_like(line), "another process, the same picture"
+    assert again[1].looks_like(framed)
+    assert nearly[0].looks_like(line)
+    for change, other in zip(changes, others, strict=True):
+        assert not other[0].looks_like(line), change
     assert unknown == [None] * 5, "modules, objects, classes, methods and drawn figures"
 
 

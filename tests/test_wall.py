@@ -148,17 +148,20 @@ def test_it_says(said: dict[str, str], name: str) -> None:
 
 
 LIVES = [
-    "starts in its files", "is interrupted", "restarts", "shuts down when asked", "dies by exit",
+    "starts in its files", "is interrupted", "shuts down when asked", "dies by exit",
     "dies by a signal", "leaves no process behind", "is ended for its memory",
-    "is ended for its processor time", "is interrupted for a cell's processor time",
-    "of no cell is not interrupted for its time",
-    "has a control group", "is ended for what its sockets hold", "of a killed run leaves no group",
-    "is stopped though it ignores signals",
-    "outlives the interrupt of a cell", "has its own iopub", "draws what no other draws",
+    "is ended for its processor time", "has a control group",
+    "is ended for what its sockets hold", "of a killed run leaves no group",
+    "is stopped though it ignores signals", "outlives the interrupt of a cell", "has its own iopub",
     "comes from a template without a network", "finds a new template",
-    "replaces a shared template that ended", "dies with the template",
-    "is gone when the run is killed",
+    "dies with the template", "is gone when the run is killed",
 ]  # fmt: skip
+ALIKE = [
+    "restarts", "is interrupted for a cell's processor time",
+    "of no cell is not interrupted for its time", "draws what no other draws",
+    "replaces a shared template that ended",
+]  # fmt: skip
+"""Whatever the user may do outside."""
 
 
 @pytest.fixture(scope="module")
@@ -172,6 +175,10 @@ def test_a_kernel(lived: dict[str, str], user: list[str], name: str) -> None:
     if lived[name] == NO_GROUP and not may_make_groups(user):
         pytest.skip("this user may not make control groups here")
     assert lived[name] == "yes"
+
+
+def test_a_kernel_of_whatever_user() -> None:
+    assert drive({"lives": ALIKE}, []) == dict.fromkeys(ALIKE, "yes")
 
 
 @pytest.mark.skipif(len(USERS) == 1, reason="only root can become a root who may not mount")

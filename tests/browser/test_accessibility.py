@@ -74,7 +74,7 @@ BAD = {
 def test_what_is_bad_is_found(browser: Browser, html: str) -> None:
     with watch(browser) as seen:
         seen.page.set_content(f"<html lang=en><title>x</title><main><h1>x</h1>{html}</main></html>")
-        assert len(faults(seen.page)) == 1
+        assert len(_faults(seen.page, "html", None)) == 1
 
 
 GOT = Table("shape (2, 2)", (("1", "0.5000"), ("0", "-inf")), ((0, 1), (1, 1)))
