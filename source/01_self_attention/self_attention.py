@@ -185,8 +185,8 @@ for name in ("all heads", "without 1.1"):
 
 # %% [markdown]
 # This does not depend on *Tom*. (*uniform* is 1/11, what each of eleven words gets if all get the same.) Up to the word *bat* these stories differ
-# only in name and place, and in these, too, the *cave* gets little, the three other places get nearly everything, and without head 1.1 nearly every
-# bat is an animal.
+# only in name, pronoun (*he* or *she*) and place, and in these, too, the *cave* gets little, the three other places get nearly everything, and
+# without head 1.1 nearly every bat is an animal.
 #
 # How can a head find the one word that matters? That is the rest of this lesson.
 #
@@ -388,8 +388,9 @@ my_guess = None  # a number
 # q (n_samples, d_k)      k (n_samples, d_k)      q · k, pair by pair (n_samples,)
 # ```
 #
-# Take all random numbers from `generator`: `torch.randn(..., generator=generator)`. That makes a measurement repeatable.
-# `generator` may be `None`; `torch.randn` then uses PyTorch's own. A measurement varies from run to run, so do not return a formula.
+# Take all random numbers from `generator`: `torch.randn(..., generator=generator)`. That makes a measurement repeatable. `generator` may be `None`;
+# `torch.randn` then uses PyTorch's own. A measurement varies from run to run, so do not return a formula. It makes no difference whether you divide
+# by `n_samples` or by one less, nor in which order you draw.
 
 # %% nbgrader={"grade": false, "grade_id": "dot_product_std", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def dot_product_std(d_k, n_samples, generator):
@@ -475,7 +476,7 @@ show(
 )
 
 # %% [markdown]
-# Without the scale, random vectors of this size give nearly all of the weight to one token before anything has been learned. And such a choice is hard
+# Without the scale, random vectors of 256 numbers give nearly all of the weight to one token before anything has been learned. And such a choice is hard
 # to change. Where one weight is close to 1, a small change of a score changes almost nothing, so hardly any gradient
 # comes back. Here is the gradient of the largest weight with respect to its q · k, for 500
 # random queries with `d_k = 256`.
@@ -588,8 +589,10 @@ for name, scaled in (("q · k", False), ("q · k / sqrt(48)", True)):
 # %% [markdown]
 # At first the model without the scale is slightly ahead. From about step 100 on it is behind. By how much depends on the random start: from seeds 1,
 # 2 and 3 the gap was 0.01, 0.04 and 0.01, so this start shows it most clearly. With four heads of 12 numbers each, the two ended within 0.02 of each
-# other, sometimes one ahead, sometimes the other. So in a model this small the scale matters little. Its layers start from small numbers, and so do
-# its scores: even without the scale, the largest of eleven weights is far from 1 at first.
+# other, sometimes one ahead, sometimes the other. So in this model the scale matters much less than for the random vectors above. Its queries and
+# keys start smaller than those: `nn.Linear` makes numbers of variance about 1/3, not 1, from inputs of variance 1. So without the scale the spread of
+# q · k starts at about sqrt(48) / 3 = 2.3, not 6.9, and the largest of eleven weights at 0.61 on average. (We have not shown that this is the only
+# reason.)
 
 # %% [markdown]
 # ### Exercise: `attention_weights` (2 points)
@@ -693,9 +696,9 @@ print("largest difference between the scores and their transpose:", (scores - sc
 #
 # ### Exercise: `SelfAttention_v1` (3 points)
 #
-# Turn your functions into a layer. In `__init__`, create `W_query`, `W_key` and `W_value`, each an
-# `nn.Parameter(torch.rand(d_in, d_out))`. In `forward`, use `attention_scores`, `attention_weights` and
-# `context_vectors`, or compute the same in your own way.
+# Turn your functions into a layer. In `__init__`, create `W_query`, `W_key` and `W_value` in this order (the tables below depend on it, your points
+# do not), each an `nn.Parameter(torch.rand(d_in, d_out))`. In `forward`, use `attention_scores`, `attention_weights` and `context_vectors`, or
+# compute the same in your own way.
 #
 # ```
 # x (n, d_in)   ->   queries, keys, values (n, d_out)   ->   weights (n, n)   ->   context (n, d_out)
@@ -751,7 +754,7 @@ table(attention_v1(inputs), rows=tokens, columns=["0", "1"])
 #
 # ### Exercise: `SelfAttention_v2` (3 points)
 #
-# The same layer, with `W_query`, `W_key` and `W_value` as `nn.Linear` layers. They have a bias only when `qkv_bias=True`.
+# The same layer, with `W_query`, `W_key` and `W_value` as `nn.Linear` layers, created in this order. They have a bias only when `qkv_bias=True`.
 
 # %% nbgrader={"grade": false, "grade_id": "SelfAttention_v2", "locked": false, "schema_version": 3, "solution": true, "task": false}
 class SelfAttention_v2(nn.Module):
@@ -1004,7 +1007,7 @@ table(distances(SelfAttention_v2(d_in=48, d_out=12)), rows=places, columns=place
 
 # %% [markdown]
 # From one word the trained head has made two. The bats of the cave and the barn lie close together, and so do those of the gym and the shop; between
-# the two groups the distance is about twice as large. The random head tells the sentences apart a little, but but by chance, not by meaning: here
+# the two groups the distance is about twice as large. The random head tells the sentences apart a little, but by chance, not by meaning: here
 # *cave* is closest to *gym*, with the seed 0 to *shop*, with the seed 1 to *barn*.
 #
 # ## 9 What goes wrong in practice
@@ -1050,8 +1053,8 @@ print("every word keeps its context vector:", moved < 1e-6)
 #
 # - **Scores** are dot products of queries with keys, (n, m). Row i belongs to query i.
 # - **Weights** are the softmax of the scores over the keys, after division by the square root of the key size. Each row adds up to 1. For independent
-#   numbers of variance 1 the division makes the scores' spread 1 at every key size, so that among random keys no query gives nearly everything to one
-#   of them, and none is left without a gradient.
+#   numbers of variance 1 the division makes the scores' spread 1 at every key size, so that among random keys hardly any query gives nearly
+#   everything to one of them, and hardly any is left without a gradient.
 # - **Context vectors** are sums of the values, weighted by one row each.
 # - `W_query`, `W_key` and `W_value` are what is learned. `nn.Linear` stores them transposed.
 # - A weight shows where a head looks. Whether the model uses it shows when the head is switched off.

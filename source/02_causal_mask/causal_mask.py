@@ -643,7 +643,7 @@ explore(
 # was trained. Without renormalising, or without any mask, the same parameters make a worse model. Without a mask, the words after a row enter it, as
 # they never did in training. Without renormalising, two things go wrong: the rows add up to less than 1, and by how much depends on the words that
 # follow. The line *right but shrunk* tells them apart. There the rows are too small by the average over all stories, and almost nothing of a story's
-# own future enters; most of the rise in the loss is there already (0.67 of 0.74), but less than half of the lost answers (84% are right, against
+# own future enters; most of the rise in the loss is there already (0.25 of 0.32), but less than half of the lost answers (84% are right, against
 # 64%). When a model writes, it reads word by word: nothing comes after the last row, and most answers are right again. What is still lost is lost in
 # the rows before it.
 #

@@ -465,8 +465,7 @@ def padding_and_causal(lengths, n):
 def _(r):
     length = r.integer(2, 5)
     r.idea.each("hides the future, and keys at or past the length", padding_and_causal, ([2, 1], 3), ([1, length, 7, 3], 7), ([length], 6), ([length, r.integer(10, 79)], 80))
-    r.each("full length, and no token at all", padding_and_causal, ([4, 0], 4), ([6, 0, length, 0], 6))
-    r.each("as many sentences as tokens, or more", padding_and_causal, ([1, 3, 2], 3), ([length, 1, 4, 0, 5, 2, 3, 3], 5))
+    r.each("full length, no token at all, more sentences than tokens", padding_and_causal, ([4, 0], 4), ([6, 0, length, 0], 6), ([1, 3, 2], 3), ([length, 1, 4, 0, 5, 2, 3, 3], 5))
     r.each("a tensor of lengths, int64, int32 or uint8", padding_and_causal, (torch.tensor([length, 3]), 6), (torch.tensor([4, 1, 0], dtype=torch.int32), 5), (torch.tensor([2, 0, 4], dtype=torch.uint8), 5))
     r.refuses("raises ValueError for a length above n or below 0", padding_and_causal, ([4 + length], 5), ([3, 8, 1], 7), (torch.tensor([2, -1]), 4))
     r.unchanged("leaves its arguments as they were")

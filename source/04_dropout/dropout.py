@@ -164,8 +164,8 @@ show(
 # %% [markdown]
 # The lowest loss that is possible on new stories is called the **entropy** of the language: 0.41, the dotted line. On its own stories the model ends
 # below it. No model can predict new stories that well; this one does not predict, it remembers. It answers every question on its own stories, and one
-# in seven on new ones. This is **overfitting**: the model fits its examples and not what they are examples of. A change of the model or of its
-# training that works against it is called **regularisation**.
+# in seven on new ones. This is **overfitting**: the model fits its examples and not what they are examples of. A change to the model or to its
+# training that works against overfitting is called **regularisation**.
 #
 # One remedy is more data: the course's own model, trained on 20,000 stories, has a loss of 0.417 on 1,500 stories drawn afresh, where 0.414 is the
 # lowest (by chance a quarter of these were also in its training set; `model_card()` shows how that was measured). Another is to stop at the lowest
@@ -267,8 +267,8 @@ show(
 # %% [markdown]
 # ## 3 What is scaled, and when
 #
-# The six weights of a row add up to 1. Drop each with probability 1/2, and on average half of the sum is left. Whatever comes after it would be
-# trained with half of the sum on average, and used with all of it. So what is kept is made larger: it is divided by 1 - p.
+# The six weights of a row add up to 1. Drop each with probability 1/2, and on average half of the sum is left. Whatever comes after the weights would
+# be trained with half of the sum on average, and used with the whole sum. So what is kept is made larger: it is divided by 1 - p.
 #
 # ```
 # dropped:   0              with probability p
@@ -557,11 +557,11 @@ show(
 # mean loss with dropout   =   loss without dropout   +   p / (1 - p) · Σ w² v²
 # ```
 #
-# The second term is a **penalty**. It grows with the square of each weight, so a large weight costs more than several small ones of the same sum: for
-# values of the same size the penalty is lowest when the weight is spread evenly. Training has to weigh this against the loss without dropout. If that
-# is all there is to it, the formula must predict what a head learns. Here is a head as small as can be: six scores to learn, and six values that
-# guess a number a. For each sentence a is drawn anew, with mean 0 and standard deviation 1. The value of the word *Your* is a good guess: its error
-# has a standard deviation of 0.1. The errors of the other five have 0.5. All errors are independent of each other and of a.
+# The second term is a **penalty**. It grows with the square of each weight. So, for values of the same size, a large weight costs more than several
+# small ones of the same sum, and the penalty is lowest when the weight is spread evenly. Training has to weigh this against the loss without dropout.
+# If that is all there is to it, the formula must predict what a head learns. Here is a head as small as can be: six scores to learn, and six values
+# that guess a number a. For each sentence a is drawn anew, with mean 0 and standard deviation 1. The value of the word *Your* is a good guess: its
+# error has a standard deviation of 0.1. The errors of the other five have 0.5. All errors are independent of each other and of a.
 
 # %% nbgrader={"grade": false, "grade_id": "head", "locked": true, "schema_version": 3, "solution": false, "task": false}
 class Head(nn.Module):
@@ -661,7 +661,7 @@ def weight_bars(tokens, learned, formula):
 show(
     chart(weight_bars, tokens, learned, {p: predicted(p).tolist() for p in learned}),
     "Three bar charts of the six learned weights, for p = 0, 0.1 and 0.5. Your falls from 0.83 to 0.38 and 0.23, the others "
-    "rise together. The diamonds of the formula lie at the tops of the bars.",
+    "rise together. The diamonds of the formula lie close to the tops of the bars.",
 )
 
 # %% [markdown]
@@ -746,7 +746,7 @@ show(
 # | 1000 | 2000 | 0.1 | 0 | 0.35 | 0.48 at 700 | 0.52 | 84% |
 #
 # Dropout lowers the loss on new stories in every pair of runs. The share of right answers does not follow: here 14% become 16%, there 91% become 84%.
-# With fifty stories no p brings the answers above 16%; what does is more stories (and, in the last two rows, more steps as well). With 100 of them
+# With fifty stories none of these p brings the answers above 16%; what does is more stories (and, in the last two rows, more steps as well). With 100 of them
 # and no dropout the loss, too, is lower than with 50 and dropout. Each row is one run, on one processor: do not read a rule into a small difference.
 # On a problem of your own, try several values of p and compare them on examples that were left out of training. The first GPT used 0.1; PaLM, a large
 # model that saw nearly every text once, was trained without dropout.
@@ -832,7 +832,7 @@ print("the same mask:", torch.equal(by_rand, by_dropout))
 #
 # - Srivastava et al., *Dropout: A Simple Way to Prevent Neural Networks from Overfitting*, 2014, section 4: the
 #   model, with the scaling in use. There p is the probability to keep.
-# - Vaswani et al., *Attention Is All You Need*, 2017, section 5.4: dropout on sums and embeddings.
+# - Vaswani et al., *Attention Is All You Need*, 2017, section 5.4: dropout on the output of each sub-layer, and on the sums of embeddings and positions.
 # - Radford et al., *Improving Language Understanding by Generative Pre-Training*, 2018, section 4.1: dropout of 0.1
 #   on residuals, embeddings and attention.
 # - Chowdhery et al., *PaLM: Scaling Language Modeling with Pathways*, 2022, section 5: training without dropout.

@@ -125,9 +125,9 @@ print("right answers to “where”, two people in the story:", ", ".join(f"{nam
 # %% [markdown]
 # One head in each layer answers *who* and *what*. But with two people in a story it answers *where* no better than by guessing among the four places.
 # Is one head to blame? These are two trained models, and luck plays a part in training. Here is how the same training ended from several random
-# starts, those two among them (from the model's card, which `model_card()` shows; it asks about 1,500 stories, not 100, so start 0 of one head has
-# 39% there and 35% above). The two models above were not chosen in the same way: the one with one head is start 0, the one with four heads is start
-# 1, the first that learned to answer all questions.
+# starts, those two among them (from the model's card, which `model_card()` shows; its questions come from 1,500 stories, not 100, so the model with
+# one head from start 0 has 39% there and 35% above). The two models above were not chosen in the same way: the one with one head is start 0, the one
+# with four heads is start 1, the first that learned to answer all questions.
 
 # %%
 for heads, runs in card()["seeds"].items():

@@ -503,8 +503,7 @@ def _(r):
     table, inputs, targets = 2 * r.normal(11, 11), r.tokens(11, 3, 5), r.tokens(11, 3, 5)
     r.idea.losses("the mean over every position of every sentence", loss_of, (table, inputs[:1, :1], targets[:1, :1]), (table, inputs, targets))
     r.losses("as many words as tokens, scores of any size", loss_of, (r.normal(5, 5), r.tokens(5, 5, 5), r.tokens(5, 5, 5)), (200 * table, inputs, targets))
-    r.losses("uses the model in the mode it is in", loss_of, (table, inputs, targets), training=False)
-    r.losses("float64 in, float64 out", loss_of, (table.double(), inputs, targets))
+    r.losses("float64 in, float64 out; the model in the mode it is in", loss_of, (table.double(), inputs, targets), training=False)
     r.loss_gradient("lets gradients through to the model", loss_of, table, inputs, targets)
     r.unchanged("leaves inputs and targets as they were")
 
@@ -695,8 +694,8 @@ show(
         size=(12, 6.6),
         in_a_row=2,
     ),
-    "Three maps with the eight heads as columns. First, the weight on the deciding word: 0.8 for she in heads 2.1 and 2.2, 0.62 for she's in 2.4. Second, on the other "
-    "person's word: below 0.1 in those heads; 1.3 looks at both people alike. Third: without 2.4 half of the where questions fail, without 1.4 most who questions, "
+    "Three maps with the eight heads as columns. First, the weight on the deciding word: for she 0.81 in head 2.1 and 0.85 in 2.2, for she's 0.62 in 2.4. Second, on the other "
+    "person's word: below 0.1 in these three places; for she, 1.3 looks at both people alike. Third: without 2.4 half of the where questions fail, without 1.4 most who questions, "
     "without 2.1 more than half of the what questions. Most other shares of who, where and alive stay near 1.",
 )
 
@@ -874,8 +873,8 @@ beside(my_guess, tuple(min(changed, key=values.get) for values in ({name: means[
 # does no harm at all: this model is ahead in both.
 #
 # Do these differences come from the random start, or from the short training? Here is the full training from three random starts, 0 / 1 / 2, measured
-# on 500 new stories with the future hidden (here the loss is the plain mean over the words of these stories, for which the lowest possible is 0.417)
-# (`benchmarks/parts.py` in the course's repository makes the table):
+# on 500 new stories with the future hidden. Here the loss is the plain mean over the words of these stories; the true probabilities themselves have
+# 0.417 on them. (`benchmarks/parts.py` in the course's repository makes the table.)
 #
 # | 20,000 stories, 2,500 steps | loss on new stories | right answers | *where* | right stories of 100 |
 # |---|---|---|---|---|

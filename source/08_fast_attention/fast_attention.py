@@ -202,10 +202,10 @@ beside(my_guess, round((torch.exp(first - 4.2).sum() / torch.exp(first - 3.0).su
 # x (n,)   ──read in blocks of block numbers, the last may be shorter──►   softmax of x (n,)
 # ```
 #
-# Keep a running maximum and a running sum. No operation that reduces a tensor (a maximum, sum, mean, sort, or a product that sums) may read more than
-# `block` numbers at once. So do not put the running number into the block; join the two with `torch.maximum(a, b)` or `a + b`, which are always
-# allowed; the rubric watches every operation. When both are known, you may compute all results in one go. Do not use PyTorch's `softmax`,
-# `log_softmax` or `logsumexp`. The result is right for numbers of ±10,000, in any order.
+# Keep a running maximum and a running sum. No operation that compares or adds up the numbers within a tensor (a maximum, sum, mean, sort, or a
+# product that sums) may read more than `block` of them at once; the rubric watches every operation. So do not put the running number into the block:
+# join the two with `torch.maximum(a, b)` or `a + b`, which are always allowed. When both are known, you may compute all results in one go. Do not use
+# PyTorch's `softmax`, `log_softmax` or `logsumexp`. The result is right for numbers of ±10,000, in any order.
 
 # %% nbgrader={"grade": false, "grade_id": "online_softmax", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def online_softmax(x, block):
@@ -514,8 +514,8 @@ show(
 # %% [markdown]
 # The left chart counts tiles that stay in fast memory. Yours are tensors like all others, and PyTorch writes each one out; compiled code need not.
 # The right chart is the point: from 1,024 to 4,096 tokens the matrix needs sixteen times the memory. Your tiles need about twice as much, for the
-# output; the tile itself stays as large as it was. (PyTorch takes larger tiles from 768 tokens on, hence the step in its curve.) At 256 tokens there
-# is one tile, which is the whole matrix, so nothing is saved.
+# output; the tile itself stays as large as it was. At 256 tokens you have one tile, which is the whole matrix, so nothing is saved. (On a CPU,
+# PyTorch takes larger tiles from 768 tokens on, hence the step in its curve.)
 #
 # This is true of the forward pass without gradients. With gradients autograd keeps every tile for the backward pass, and your tiles grow with n²
 # again, as the matrix does. FlashAttention keeps one number for each row, made from the maximum and the sum, and computes the tiles again in the
@@ -644,8 +644,7 @@ def _(r):
     causal = torch.ones(6, 6, dtype=torch.bool, device=device).triu(diagonal=1)
     one, heads = [2 * r.normal(6, 3) for _ in range(3)], [2 * r.normal(2, 4, 6, 5) for _ in range(3)]
     r.idea.each("True hides: no token sees the future", with_sdpa, (*one, causal), (*heads, causal))
-    r.idea.each("any other mask, also one for each sentence", with_sdpa, (*one, r.mask(6, 6)), (*heads, r.mask(2, 1, 6, 6)), (*heads, r.mask(2, 1, 1, 6)))
-    r.call("a mask that hides nothing", with_sdpa, *heads, torch.zeros_like(causal))
+    r.idea.each("any other mask: one for each sentence, or one that hides nothing", with_sdpa, (*one, r.mask(6, 6)), (*heads, r.mask(2, 1, 6, 6)), (*heads, r.mask(2, 1, 1, 6)), (*heads, torch.zeros_like(causal)))
     r.conventions(with_sdpa, *one, r.mask(6, 6))
     r.forbids("leaves the softmax to PyTorch's function", with_sdpa)
 
@@ -721,7 +720,7 @@ with torch.no_grad():
 
 # %% [markdown]
 # Both the function and the layer have an argument `is_causal`. With `is_causal=True` the function makes the mask itself. The layer takes it only as
-# your word that the mask you pass is the causal one, and still asks for that mask.
+# your word that the mask you pass is the causal one; you still have to pass that mask.
 
 # %% tags=["raises-exception"]
 apart = (scaled_dot_product_attention(q, k, v, is_causal=True) - right).abs().max().item()
@@ -897,10 +896,10 @@ for place, ones in by_place.items():
     print(f"{place:>24}: {sum(ones):2} of {len(ones):2} answers right")
 
 # %% [markdown]
-# Where all of these words are inside the window, the answer is nearly always right. Where one of them is further back, most answers are wrong: the
-# words in between could have passed it on, but mostly it does not arrive in a usable form. So it is not enough that information *can* get through.
-# This model never had to pass it on in training; we have not trained one with a window. Models that use windows are *trained* with them, and some
-# keep a few layers without one.
+# Where all of these words are inside the window, the answer is nearly always right. Where one of them is outside the window but within two layers'
+# reach, most answers are wrong: the words in between could have passed it on, but mostly it does not arrive in a usable form. (From beyond that reach
+# it cannot arrive at all.) So it is not enough that information *can* get through. This model never had to pass it on in training; we have not
+# trained one with a window. Models that use windows are *trained* with them, and some keep a few layers without one.
 #
 # ## 7 What goes wrong in practice
 #

@@ -440,7 +440,7 @@ table(at_once[0], rows=tokens, columns=["head 0: 0", "head 0: 1", "head 1: 0", "
 # ## 4 Your cache in the model
 #
 # Now put your layer into the trained model, with the trained numbers, and give each of the two layers a cache of its own. The beginning goes in as
-# one chunk (called **prefill**), and then each word goes in alone (called **decode**; the function `decode` in the cell is another thing, it turns
+# one chunk (called **prefill**), and then each word goes in alone (called **decode**; the function `decode` in the cell is something else: it turns
 # ids into words). One thing outside attention needs care: a word that comes in alone must still get the vector of its own position in the text.
 
 # %% tags=["raises-exception"]
@@ -866,10 +866,10 @@ for number, (one, other) in enumerate(zip(whole, cropped), start=1):
     print(f"layer {number}: keys change by {(one - other).norm() / one.norm():.0%} of their size when the first word is dropped")
 
 # %% [markdown]
-# So this cache refuses what does not fit. With *relative* positions (RoPE, below) a score depends only on how far apart two words are. The words that
-# stay keep their distances, so the keys of the first layer stay right when old tokens go. Deeper keys still carry what they took from the tokens that
-# are gone. In a model with a window, such as Mistral, dropping keys that have left the window changes nothing: its layers no longer look at them, and
-# in training, too, a deeper key carried what it took from tokens that had since left.
+# So this cache refuses what does not fit. With *relative* positions (RoPE, below) a score depends on the two words and on how far apart they are, not
+# on where they stand in the text. The words that stay keep their distances, so the keys of the first layer stay right when old tokens go. Deeper keys
+# still carry what they took from the tokens that are gone. In a model with a window, such as Mistral 7B v0.1, dropping keys that have left the window
+# changes nothing, because its layers no longer look at them. What deeper keys carry from tokens that have left, they carried in training, too.
 #
 # ## 8 What you have built
 #
