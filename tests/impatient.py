@@ -9,11 +9,11 @@ import re
 from dataclasses import replace
 
 CELL_SECONDS = 5
-ENDLESS = re.compile(r"while True:\s+(pass|os\.fork\(\))|builtins\.isinstance = |\\ud800")
+SILENT = re.compile(r"while True:\s+(pass|os\.fork\(\))|builtins\.isinstance = |\\ud800")
 
 
 def impatient(job):
-    if not any(ENDLESS.search(code) for _, code in job.cells):
+    if not any(SILENT.search(code) for _, code in job.cells):
         return run_job(job)
     limits = replace(job.limits, cell_seconds=CELL_SECONDS)
     return replace(run_job(replace(job, limits=limits)), key=job.key)

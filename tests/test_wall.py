@@ -161,7 +161,7 @@ ALIKE = [
     "of no cell is not interrupted for its time", "draws what no other draws",
     "replaces a shared template that ended",
 ]  # fmt: skip
-"""Whatever the user may do outside."""
+"""These do not depend on what the user may do outside."""
 
 
 @pytest.fixture(scope="module")
@@ -177,7 +177,7 @@ def test_a_kernel(lived: dict[str, str], user: list[str], name: str) -> None:
     assert lived[name] == "yes"
 
 
-def test_a_kernel_of_whatever_user() -> None:
+def test_a_kernel_whoever_starts_it() -> None:
     assert drive({"lives": ALIKE}, []) == dict.fromkeys(ALIKE, "yes")
 
 

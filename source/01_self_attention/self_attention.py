@@ -1008,7 +1008,7 @@ table(distances(SelfAttention_v2(d_in=48, d_out=12)), rows=places, columns=place
 # %% [markdown]
 # From one word the trained head has made two. The bats of the cave and the barn lie close together, and so do those of the gym and the shop; between
 # the two groups the distance is about twice as large. The random head tells the sentences apart a little, but by chance, not by meaning: here
-# *cave* is closest to *gym*, with the seed 0 to *shop*, with the seed 1 to *barn*.
+# *cave* is closest to *gym*, with seed 0 to *shop*, with seed 1 to *barn*.
 #
 # ## 9 What goes wrong in practice
 #

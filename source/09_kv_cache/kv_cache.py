@@ -760,9 +760,8 @@ def who_reads(g):
             moved = (after - before).abs().amax(dim=(0, 2, 3)) > 1e-4  # (6,)
             for i in moved.nonzero().flatten().tolist():
                 read[i].append((j, part))
-    values = (" and ".join(str(j) for j, part in one if part == "value") for one in read)
-    keys = (" and ".join(str(j) for j, part in one if part == "key") for one in read)
-    said = f"{g} key-value heads: query heads 0 to 5 read the values {', '.join(values)} and the keys {', '.join(keys)}."
+    values, keys = (", ".join(" and ".join(str(j) for j, part in one if part == kind) for one in read) for kind in ("value", "key"))
+    said = f"{g} key-value heads: query heads 0 to 5 read the values {values} and the keys {keys}."
     return chart(sharing_chart, g, read), said
 
 
