@@ -4,6 +4,7 @@ from pathlib import Path
 
 from autograde.authoring.sources import sync
 from autograde.course import lessons
+from autograde.workspace.validate import ask_for_table
 
 c = get_config()  # noqa: F821 (nbgrader defines it)
 
@@ -52,6 +53,9 @@ c.GenerateSolution.preprocessors = [
     "autograde.authoring.build_steps.RunReference",
     "autograde.authoring.build_steps.AddPracticeData",
 ]
+
+# Validate answers with one table, in `nbgrader validate` as in students' JupyterLab.
+c.Validator.Execute.on_notebook_start = ask_for_table
 
 # What nbgrader reads in source/ is made from the lesson text, also in a fresh clone.
 sync(root)

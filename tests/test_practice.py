@@ -9,7 +9,7 @@ import pytest
 from conftest import make_key
 from torch import Tensor
 
-from autograde.notebook import asking, practice, rubric, runs, standing
+from autograde.notebook import asking, practice, rubric, runs, standing, validated
 from autograde.notebook.runs import Run
 from autograde.rubric import session
 from autograde.rubric.key import pack_keys, unpack_keys
@@ -160,13 +160,29 @@ def test_missing_practice_data_says_what_to_do(
         asking.hint("it")
 
 
-def test_validate_says_what_the_panel_says(
+def test_validate_says_all_of_it_in_one_table(
     shown: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("NBGRADER_EXECUTION", "validate")
-    with pytest.raises(practice.RubricFailed) as failed:
-        cell(over_columns)
-    assert [str(failed.value)] == shown
+    monkeypatch.setattr(validated, "_rows", None)
+    validated.begin()
+    table = "exercise  points  first wrong line\nit        {} of 4  {}"
+    said = {
+        "not judged; its rubric cell did not run to its end": lambda: None,
+        "not written yet": lambda: cell(stub),
+        "a matrix": lambda: cell(over_columns),
+    }
+    for wrong, run in said.items():
+        run()
+        with pytest.raises(validated.NotRight) as found:
+            validated.say()
+        assert str(found.value) == table.format(0, wrong)
+    runs._runs.append(Run(7, "def it(x)", "SyntaxError: no"))
+    cell(right)
+    with pytest.raises(validated.NotRight, match="not judged, its cell ended with SyntaxError"):
+        validated.say()
+    runs._runs.clear()
+    cell(right)
+    validated.say()
 
 
 def test_a_notebook_of_another_version_is_named(shown: list[str]) -> None:

@@ -17,6 +17,7 @@ from working_copy import LESSON, NOTEBOOK, answers
 from autograde.course import lessons
 from autograde.progress import PAGE, PRACTICE_FILE
 from autograde.sandbox.provisioner import open_manager
+from autograde.workspace.lab import SETTINGS
 
 EXECUTE = """
 import sys, nbformat
@@ -81,6 +82,7 @@ def test_the_wheel_holds_the_lessons_and_no_answers(wheel: Path) -> None:
     for name, text in texts.items():
         assert "raise NotImplementedError()" in text, name
         assert "BEGIN SOLUTION" not in text, name
+    assert "autograde/workspace/jupyter/nbgrader_config.py" in named.splitlines()
     for hidden in ("solutions", "source/", "curriculum.toml", "variants/0", "secret"):
         assert hidden not in named
 
@@ -123,7 +125,8 @@ def without_modules_of_linux(code: str, *arguments: str) -> str:
 def test_the_students_part_imports_on_every_system() -> None:
     rooms = ("workspace", "notebook", "rubric")
     files = [path for room in rooms for path in (HERE / "autograde" / room).rglob("[!_]*.py")]
-    names = [".".join(path.relative_to(HERE).with_suffix("").parts) for path in files]
+    modules = [path for path in files if path.parent != SETTINGS]
+    names = [".".join(path.relative_to(HERE).with_suffix("").parts) for path in modules]
     assert "autograde.workspace.alone" in names
     without_modules_of_linux(f"import autograde.cli, {', '.join(names)}")
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 from IPython.display import display
 
-from autograde.notebook import runs, standing
+from autograde.notebook import runs, standing, validated
 from autograde.progress import PRACTICE_FILE, following, how_to_submit, of_course
 from autograde.rubric import session
 from autograde.rubric.judge import Verdict, judge
 from autograde.rubric.key import Key, unpack_keys
-from autograde.rubric.panel import advice, box, paragraphs, plain, repair_first, to_display, to_text
+from autograde.rubric.panel import advice, box, paragraphs, plain, repair_first, to_display
 from autograde.rubric.recording import Recording
 
 INSTALLED = "lessons"
@@ -89,33 +89,33 @@ def answer(recorded: list[Recording]) -> None:
     if recording.stopped is not None and recording.stopped.error == "KeyboardInterrupt":
         return
     key = key_of(recording.exercise)
-    _same_version(recording, key)
     run = runs.last_run_of(recording.exercise)
+    if other := _of_another_version(recording, key):
+        return _refuse(recording.exercise, other)
     if run is not None and run.error:
-        _show_failed_run(recording.exercise, run)
+        return _show_failed_run(recording.exercise, run)
     verdict = judge(recording, key, trusted=True)
     before = verdicts.pop(recording.exercise, None)
     verdicts[recording.exercise], recordings[recording.exercise] = verdict, recording
     named = before is not None and bool(verdict.beliefs) and before.beliefs == verdict.beliefs
-    validating = os.environ.get("NBGRADER_EXECUTION") == "validate"
-    standing.remember(verdict.exercise, verdict.points, keep=not validating)
+    validating = validated.keep(verdict.exercise, verdict.points, _first_wrong(verdict))
+    by_nbgrader = "NBGRADER_EXECUTION" in os.environ
+    standing.remember(verdict.exercise, verdict.points, keep=not by_nbgrader)
     said = advice(verdict, named=named) + _next_steps(verdict, named=named)
     if not verdict.passed and run is not None and run.number is not None:
         said.append(f"Judged: your cell as run in [{run.number}].")
     display(to_display(verdict, said), raw=True)
-    if not verdict.passed:
-        # Validate shows the error alone, so there it says what the panel says
-        in_full = to_text(verdict, said) if validating and verdict.attempted else ""
-        raise RubricFailed(in_full or f"{recording.exercise}: {_count(verdict)}")
+    if not verdict.passed and not validating:
+        raise RubricFailed(f"{recording.exercise}: {_count(verdict)}")
 
 
 def _show_failed_run(exercise: str, run: runs.Run) -> None:
-    """Show the error that ended the answer cell; raises RubricFailed, for nothing older counts."""
+    """Show the error that ended the answer cell, and refuse to judge anything older."""
     number = "" if run.number is None else f", run as [{run.number}],"
     said = f"The cell of `{exercise}`{number} ended with an error, so nothing was judged:"
     then = "Mend the cell, run it, then run this one again."
     show(f"{exercise}: not judged", [said, f"`{run.error}`", then], "wrong")
-    raise RubricFailed(f"{exercise}: not judged, its cell ended with {run.error}")
+    _refuse(exercise, f"not judged, its cell ended with {run.error}")
 
 
 def show(title: str, said: list[str], kind: str = "idle") -> None:
@@ -125,14 +125,22 @@ def show(title: str, said: list[str], kind: str = "idle") -> None:
     display({"text/plain": text, "text/html": html}, raw=True)
 
 
-def _same_version(recording: Recording, key: Key) -> None:
-    """Raises RubricFailed when a notebook and the practice data are of different versions."""
+def _of_another_version(recording: Recording, key: Key) -> str:
+    """Return what to do when a notebook and the practice data do not belong together; else ""."""
     known = {line.name for line in key.expected.lines}
-    if others := [line.name for line in recording.lines if line.name not in known]:
-        raise RubricFailed(
-            f"{recording.exercise}: the practice data has no line “{others[0]}”. The notebook and "
-            "the practice data are of different versions. Fetch both again."
-        )
+    others = [line.name for line in recording.lines if line.name not in known]
+    if not others:
+        return ""
+    return (
+        f"the practice data has no line “{others[0]}”. The notebook and the practice data are of "
+        "different versions. Fetch both again."
+    )
+
+
+def _refuse(exercise: str, why: str) -> None:
+    """Raises RubricFailed with the reason, unless Validate's table will say it."""
+    if not validated.keep(exercise, 0.0, why):
+        raise RubricFailed(f"{exercise}: {why}")
 
 
 def _count(verdict: Verdict) -> str:
@@ -140,6 +148,13 @@ def _count(verdict: Verdict) -> str:
         return "not written yet"
     wrong = sum(not line.passed for line in verdict.lines)
     return f"{wrong} of {len(verdict.lines)} lines wrong; the rubric cell shows which"
+
+
+def _first_wrong(verdict: Verdict) -> str:
+    """Return what keeps an answer from being right, in few words; nothing if it is right."""
+    if verdict.passed or not verdict.attempted:
+        return "" if verdict.passed else "not written yet"
+    return plain(verdict.note) or next(line.name for line in verdict.lines if not line.passed)
 
 
 def _next_steps(verdict: Verdict, *, named: bool) -> list[str]:

@@ -1,0 +1,58 @@
+"""Validate's table: each exercise of a lesson, its points, and the first wrong line.
+
+nbgrader shows a cell's source and its error, so the last cell of the notebook has the table as its
+error, and the rubrics before it raise none. Cells around the lesson's own call `begin` and `say`.
+"""
+
+import warnings
+from collections.abc import Mapping
+
+from autograde.rubric.text import number, visible
+
+HEADER = ("exercise", "points", "first wrong line")
+NOT_RUN = "not judged; its rubric cell did not run to its end"
+
+_rows: dict[str, tuple[float, str]] | None = None
+"""Points and first wrong line of the exercises judged so far; None where nobody asked."""
+
+
+class NotRight(Exception):
+    """Some exercises are not right; the message is the table."""
+
+    def _render_traceback_(self) -> list[str]:
+        return [str(self)]
+
+
+def begin() -> None:
+    """Keep what rubrics find for the table, and warnings from below them.
+
+    nbgrader fails a cell that prints a warning, also one below a right answer.
+    """
+    global _rows
+    _rows = {}
+    warnings.simplefilter("ignore")
+
+
+def keep(exercise: str, points: float, wrong: str = "") -> bool:
+    """Keep a row and return True, when there will be a table."""
+    if _rows is not None:
+        _rows[exercise] = points, wrong
+    return _rows is not None
+
+
+def say() -> None:
+    """Raises NotRight with the table, unless all exercises of the lesson are right."""
+    from autograde.notebook.practice import lesson_keys
+
+    worth = {name: key.points for name, key in lesson_keys().items()}
+    rows = {name: (_rows or {}).get(name, (0.0, NOT_RUN)) for name in worth}
+    if any(wrong for _, wrong in rows.values()):
+        raise NotRight(_table(rows, worth))
+
+
+def _table(rows: Mapping[str, tuple[float, str]], worth: Mapping[str, float]) -> str:
+    texts = [HEADER]
+    for name, (points, wrong) in rows.items():
+        texts.append((name, f"{number(points)} of {number(worth[name])}", visible(wrong)))
+    first, second, _ = (max(map(len, column)) for column in zip(*texts, strict=True))
+    return "\n".join(f"{a:{first}}  {b:{second}}  {c}".rstrip() for a, b, c in texts)
