@@ -262,13 +262,6 @@ ATTACKS: dict[str, tuple[str, str]] = {
         "kernel.stdin_socket.send_multipart([*who, b'<IDS|MSG>', b'unsigned', b'{', b'{', b'{', b'{'])",
         "The kernel sent what cannot be read",
     ),
-    "names_the_references_figures": (
-        "from autograde.notebook.figures import canvas\nfrom autograde.rubric.recording import FIGURE_MIME\n"
-        "for name in [*(each.name for each in canvas._drawn_already), 'x' * 64]:\n"
-        "    display({FIGURE_MIME: name, 'text/plain': 'mine'}, raw=True)\n"
-        "canvas.name_only([('', ())])",
-        "Not written yet",
-    ),
     # reaching for what is not theirs
     "reads_history": (
         "running = get_ipython().history_manager.input_hist_raw\nimport IPython\n"

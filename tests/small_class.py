@@ -24,6 +24,12 @@ MARKDOWN = """# My own heading
 """A text cell that bob adds: it must neither disturb the page's outline nor lead away."""
 
 
+FIGURE = (
+    "show(heatmap(masked, tokens, tokens, title='mine'), 'My own figure of the masked weights.')"
+)
+"""A code cell that bob adds: it needs one of the lesson's own cells, which binds `masked`."""
+
+
 def make_course(root: Path) -> Lesson:
     """A course that knows lesson 02 from what is committed, with a due date."""
     lesson = classes.make_course(root, ())
@@ -48,7 +54,7 @@ def hand_in(lesson: Lesson, student: str, content: NotebookNode | bytes) -> None
 
 
 def make_small_class(root: Path) -> Lesson:
-    """ada has everything, bob a misconception and an own text, zoe nothing, eve no notebook.
+    """ada has everything, bob a misconception, a text and a figure, zoe nothing, eve no notebook.
 
     kim handed in and was not graded; bob was a day and a half late.
     """
@@ -57,6 +63,7 @@ def make_small_class(root: Path) -> Lesson:
     hand_in(lesson, "ada", fill(lesson, right))
     bobs = fill(lesson, {**right, "causal_mask": wrong_mask(lesson)})
     bobs.cells.append(nbformat.v4.new_markdown_cell(MARKDOWN))
+    bobs.cells.append(nbformat.v4.new_code_cell(FIGURE))
     hand_in(lesson, "bob", bobs)
     hand_in(lesson, "zoe", fill(lesson, {}))
     hand_in(lesson, "eve", b"no notebook")

@@ -301,7 +301,7 @@ def test_a_picture_keeps_its_words_and_a_width_that_fits(given: object, kept: ob
     picture = {"image/png": "iVBORw0KGgoAAAANSUhEUgAAAAEAAAAB", "text/plain": ""}
     shown = nbformat.v4.new_output("display_data", data=picture, metadata={"image/png": given})
     nb.cells[0].outputs = [shown]
-    sanitise_outputs(nb, {})
+    sanitise_outputs(nb)
     assert nb.cells[0].outputs[0].metadata.get("image/png") == kept
 
 
@@ -315,7 +315,7 @@ def test_outputs_are_reduced_to_text_and_pictures() -> None:
         nbformat.v4.new_output("display_data", data=hostile, metadata={"a": "<b>"}),
         nbformat.v4.new_output("display_data", data={"text/html": "<b>"}),
     ]
-    sanitise_outputs(nb, {})
+    sanitise_outputs(nb)
     (output,) = nb.cells[0].outputs
     assert json.loads(json.dumps(output)) == {
         "output_type": "display_data", "data": {"text/plain": "text"}, "metadata": {},

@@ -303,7 +303,7 @@ def display(**data: Any) -> NotebookNode:
 def reduced(*outputs: NotebookNode) -> list[NotebookNode]:
     nb = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("1")])
     nb.cells[0].outputs = list(outputs)
-    sanitise_outputs(nb, {})
+    sanitise_outputs(nb)
     return list(nb.cells[0].outputs)
 
 

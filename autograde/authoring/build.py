@@ -13,7 +13,6 @@ from autograde.authoring.same import other_practice
 from autograde.course import Lesson
 from autograde.course_config import convert, course_config
 from autograde.progress import PRACTICE_FILE
-from autograde.rubric.recording import FIGURE_MIME
 from autograde.versions import keep
 
 STEPS = "autograde.authoring.build_steps"
@@ -119,7 +118,7 @@ def _compared(cell: NotebookNode) -> NotebookNode:
     """Return what of a cell is the same on every machine.
 
     Pixels differ by last bits, and where nbval does not look at an output, nothing of it is known
-    to be the same. Of a picture it is kept which code drew it.
+    to be the same. A picture's metadata says which code drew it.
     """
     cell = nbformat.from_dict(cell)
     if NOT_COMPARED in cell.metadata.get("tags", []):
@@ -128,6 +127,4 @@ def _compared(cell: NotebookNode) -> NotebookNode:
         for kind in output.get("data", {}):
             if kind.startswith("image/"):
                 output["data"][kind] = "picture"
-        if content := output.get("metadata", {}).get(FIGURE_MIME):
-            output["metadata"][FIGURE_MIME] = content["rest"].partition("-")[0]
     return cell

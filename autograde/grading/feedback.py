@@ -164,6 +164,7 @@ class Page:
     title: str
     problem: str
     walled: bool
+    in_part: bool = False
     remark: str = ""
     date: str = ""
     graded: list[Item] = field(default_factory=list)
@@ -178,12 +179,13 @@ class Page:
 def page_of(nb: NotebookNode) -> Page:
     """Read a graded notebook that has scores and comments in its nbgrader metadata."""
     note = nb.metadata.get(NOTE, {})
-    verdicts = read_verdicts(note)
+    verdicts, left_out = read_verdicts(note), note.get("left_out", ())
     comments = {grade_id(cell) or "": _comment(cell) for cell in nb.cells}
     page = Page(
         title="",
         problem=note.get("problem", ""),
         walled=note.get("wall", True),
+        in_part=bool(left_out),
         remark=note.get("remark", ""),
         date=note.get("date", ""),
     )
@@ -201,7 +203,7 @@ def page_of(nb: NotebookNode) -> Page:
         judged = name in verdicts  # then the comment stands with the verdict
         comment = "" if judged else comments.get(name, "")
         anchor = f"cell-{name}" if name else f"cell-{place}"
-        folded = not name and _folded(cell)
+        folded = not name and (_folded(cell) or cell.get("id") in left_out)
         page.blocks.append(Block(cell, anchor, text, graded, comment, _figure(cell), folded))
     page.title = outline.title
     return page

@@ -80,7 +80,6 @@ class Run(NbGraderPreprocessor):
 
     def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[Any, Any]:
         from autograde.grading import pipeline
-        from autograde.grading.run import figures_of
 
         version, student = newest(resources), resources["nbgrader"]["student"]
         root, name = version.lesson.root, version.lesson.name
@@ -92,10 +91,10 @@ class Run(NbGraderPreprocessor):
             self.log.warning("Too large, so left out: %s", named(left_out))
         ran = pipeline.run(
             nb,
+            notebook(version),
             files,
             seed_of(course_secret(root), name, nb, files),
             wall=bool(self.wall),
-            figures=figures_of(version),
             before=read_ran(root, name, student),
         )
         if ran:
@@ -108,7 +107,6 @@ class JudgeAndSave(NbGraderPreprocessor):
 
     def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[Any, Any]:
         from autograde.grading import pipeline
-        from autograde.grading.run import figures_of
 
         version, place = newest(resources), resources["nbgrader"]
         lesson, released = version.lesson, notebook(version)
@@ -117,7 +115,7 @@ class JudgeAndSave(NbGraderPreprocessor):
         verdicts = pipeline.judge(
             lesson, nb, pipeline.keys_of(version, seed), pipeline.practice_of(version), seed
         )
-        pipeline.sanitise(lesson, nb, released, figures_of(version), verdicts)
+        pipeline.sanitise(lesson, nb, released, verdicts)
         scores = pipeline.scores_of(nb, released, verdicts)
         who = place["student"], lesson
         with one_run(lesson.root), Gradebook(place["db_url"]) as gradebook:

@@ -17,9 +17,10 @@ from nbformat import NotebookNode
 from autograde.authoring import expected, program
 from autograde.course import Lesson, grade_id, parse_text
 from autograde.grading import feedback
+from autograde.grading.needed import not_needed
 from autograde.grading.restore import NOTE, parse_submission, restore
-from autograde.grading.run import Ran, figures_of, make_job, put_outputs, run_job
-from autograde.grading.sanitise import Figures, sanitise_outputs, sanitise_text
+from autograde.grading.run import Ran, make_job, put_outputs, run_job
+from autograde.grading.sanitise import sanitise_outputs, sanitise_text
 from autograde.grading.state import seed_of
 from autograde.grading.submission import Graded, Scores, Task
 from autograde.grading.verdicts import graded_note, judge_notebook, show_verdicts
@@ -38,7 +39,7 @@ def grade(task: Task, versions: tuple[Version, ...]) -> Graded:
     torch.set_num_threads(1)  # as many processes as cores compute already
     parsed = parse_submission(task.submission)
     version = version_of(parsed.nb, versions)
-    lesson, released, figures = version.lesson, notebook(version), figures_of(version)
+    lesson, released = version.lesson, notebook(version)
 
     nb = restore(parsed, released)
     note = nb.metadata[NOTE]
@@ -46,9 +47,9 @@ def grade(task: Task, versions: tuple[Version, ...]) -> Graded:
     seed = seed_of(task.secret, lesson.name, nb, task.submission.files)
     with ThreadPoolExecutor(1) as meanwhile:
         keys = meanwhile.submit(keys_of, version, seed)
-        ran = run(nb, task.submission.files, seed, wall=task.wall, figures=figures, before=task.ran)
+        ran = run(nb, released, task.submission.files, seed, wall=task.wall, before=task.ran)
     verdicts = judge(lesson, nb, keys.result(), practice_of(version), seed)
-    sanitise(lesson, nb, released, figures, verdicts)
+    sanitise(lesson, nb, released, verdicts)
 
     scores = scores_of(nb, released, verdicts)
     marks = task.marks.graded_again(scores)
@@ -67,22 +68,27 @@ def grade(task: Task, versions: tuple[Version, ...]) -> Graded:
 
 def run(
     nb: NotebookNode,
+    released: NotebookNode,
     files: dict[str, bytes],
     seed: int,
     *,
     wall: bool,
-    figures: Figures,
     before: bytes = b"",
 ) -> Ran | None:
     """Run a restored notebook and put the outputs into it; None if there is nothing to run.
 
+    Cells of the lesson's own that nothing graded or the student's needs are left out.
+
     Args:
+        released: the notebook that students were given.
         files: what was handed in beside it.
         before: the result of the last run, which is taken if that was a run of the same.
     """
     if nb.metadata[NOTE]["problem"]:
         return None
-    job = make_job(nb, files, seed, wall=wall, figures=figures)
+    left_out = not_needed(nb, released)
+    nb.metadata[NOTE]["left_out"] = sorted(left_out)
+    job = make_job(nb, files, seed, wall=wall, left_out=left_out)
     ran = Ran.from_bytes(before) if before else None
     if ran is None or ran.key != job.key:
         ran = run_job(job)
@@ -149,11 +155,10 @@ def sanitise(
     lesson: Lesson,
     nb: NotebookNode,
     released: NotebookNode,
-    figures: Figures,
     verdicts: dict[str, Verdict],
 ) -> None:
     """Reduce a judged notebook to what pages may show: verdicts, text, pictures."""
-    sanitise_outputs(nb, figures)
+    sanitise_outputs(nb)
     sanitise_text(nb, released)
     show_verdicts(lesson, nb, verdicts)
 

@@ -6,7 +6,6 @@ import json
 import time
 import zlib
 from dataclasses import asdict, dataclass, field
-from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -21,10 +20,7 @@ from autograde.course import CourseError, grade_id
 from autograde.grading.limits import Limits
 from autograde.grading.notebook_client import TIMED_OUT, GradingClient
 from autograde.grading.restore import NOTE
-from autograde.grading.sanitise import Figures
 from autograde.grading.submission import Problem, beside
-from autograde.notebook.figures.pictures import Content
-from autograde.rubric.recording import FIGURE_MIME
 from autograde.sandbox.provisioner import (
     cell_begins,
     open_manager,
@@ -32,12 +28,10 @@ from autograde.sandbox.provisioner import (
     why_it_died,
     why_it_was_interrupted,
 )
-from autograde.versions import Version
 
 BEGIN_CODE = (
     "import os, torch; os.environ['NBGRADER_EXECUTION'] = 'autograde'; torch.set_num_threads(1)\n"
     "from autograde.notebook import prepare_kernel; prepare_kernel()\n"
-    "from autograde.notebook.figures.canvas import name_only; name_only({figures})\n"
     "from autograde.rubric.session import begin_grading; begin_grading()"
 )
 NOT_RUN = "The cells after that were not run."
@@ -47,20 +41,19 @@ NOT_RUN = "The cells after that were not run."
 class Job:
     """The code cells of a restored submission, each with its grade_id, and the files beside it.
 
-    `figures` is the content of pictures that the kernel names instead of drawing them.
+    A cell that is not run has no code.
     """
 
     cells: tuple[tuple[str, str], ...]
     files: tuple[tuple[str, bytes], ...]
     seed: int
     wall: bool
-    figures: tuple[tuple[str, tuple[str, ...]], ...] = ()
     limits: Limits = field(default_factory=Limits)
 
     @property
     def key(self) -> str:
         """A digest of all that decides the result."""
-        facts = [self.cells, self.seed, self.wall, self.figures, asdict(self.limits), __version__]
+        facts = [self.cells, self.seed, self.wall, asdict(self.limits), __version__]
         parts = [json.dumps(facts).encode()]
         for name, content in self.files:
             parts += [json.dumps(name).encode(), hashlib.sha256(content).digest()]
@@ -96,13 +89,18 @@ class Ran:
 
 
 def make_job(
-    nb: NotebookNode, files: dict[str, bytes], seed: int, *, wall: bool, figures: Figures
+    nb: NotebookNode, files: dict[str, bytes], seed: int, *, wall: bool, left_out: set[str]
 ) -> Job:
-    """Return the job of a restored submission, without the files that no code of a lesson reads."""
-    cells = tuple((grade_id(cell) or "", cell.source) for cell in _code_cells(nb))
-    content = (_content(figures[name]) for name in sorted(figures))
-    drawn = tuple((each.rest, each.fractions) for each in content)
-    return Job(cells, tuple(beside(files).items()), seed, wall, drawn)
+    """Return the job of a restored submission, without the files that no code of a lesson reads.
+
+    Args:
+        left_out: ids of the cells that are not run.
+    """
+    cells = tuple(
+        (grade_id(cell) or "", "" if cell.id in left_out else cell.source)
+        for cell in _code_cells(nb)
+    )
+    return Job(cells, tuple(beside(files).items()), seed, wall)
 
 
 def put_outputs(nb: NotebookNode, ran: Ran) -> None:
@@ -124,27 +122,6 @@ def put_outputs(nb: NotebookNode, ran: Ran) -> None:
 
 def _code_cells(nb: NotebookNode) -> list[NotebookNode]:
     return [cell for cell in nb.cells if cell.cell_type == "code"]
-
-
-@lru_cache(maxsize=8)
-def figures_of(version: Version) -> Figures:
-    """Return the pictures of the executed reference, as outputs, by name.
-
-    A kernel that is about to draw what looks like one of these names it instead. Most pictures
-    of right answers are the reference's. Without a solution there are none, and all are drawn.
-    """
-    cells = nbformat.v4.reads(version.solution.decode()).cells if version.solution else []
-    return {
-        _content(output).name: output
-        for cell in cells
-        for output in cell.get("outputs", [])
-        if FIGURE_MIME in output.get("metadata", {}) and "image/png" in output.data
-    }
-
-
-def _content(output: NotebookNode) -> Content:
-    about = output.metadata[FIGURE_MIME]
-    return Content(about["rest"], tuple(about["fractions"]))
 
 
 def run_job(job: Job) -> Ran:
@@ -219,9 +196,11 @@ class _Running:
 
     async def _cells(self, client: GradingClient) -> None:
         end = time.monotonic() + self.limits.notebook_seconds
-        client.tell(BEGIN_CODE.format(figures=self.job.figures))
+        client.tell(BEGIN_CODE)
         async with client.telling(str(self.job.seed)) as teller:
             for index, cell in enumerate(self.nb.cells):
+                if not cell.source.strip():
+                    continue
                 if teller.done():
                     teller.result()
                 if time.monotonic() > end:

@@ -18,15 +18,12 @@ from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 from nbformat import NotebookNode
 
 from autograde.grading.limits import LIMITS
-from autograde.rubric.recording import FIGURE_MIME, MIME
+from autograde.rubric.recording import MIME
 from autograde.rubric.text import well_formed
-
-Figures = dict[str, NotebookNode]
-"""Pictures as outputs, by the key of what they show."""
 
 BASE64 = re.compile(r"[A-Za-z0-9+/=\s]*")
 PNG = "image/png"
-KEPT = ("text/plain", PNG, FIGURE_MIME, MIME)
+KEPT = ("text/plain", PNG, MIME)
 MAX_WIDTH = 840
 """Pixels: the room in Formgrader's column. Figures have more than twice as many, to be sharp."""
 ERROR_CHARS = 2_000
@@ -125,17 +122,12 @@ def _line(line: str) -> str:
     return "".join(shown)
 
 
-def sanitise_outputs(nb: NotebookNode, figures: Figures) -> None:
-    """Keep text and PNG pictures, with their text alternative and width, as far as there is room.
-
-    Args:
-        figures: pictures that a kernel may name instead of drawing them.
-    """
+def sanitise_outputs(nb: NotebookNode) -> None:
+    """Keep text and PNG pictures with their words and width, as far as there is room."""
     room = _Room()
     for cell in nb.cells:
         if cell.cell_type == "code":
-            left = dict(figures)  # each once: a name is short, and what it stands for is not
-            kept = (_reduced(_with_picture(output, left)) for output in cell.outputs)
+            kept = map(_reduced, cell.outputs)
             found = [output for output in kept if output is not None]
             cell.outputs = [output for output in found if room.takes(output)]
             if len(cell.outputs) < len(found):
@@ -160,17 +152,6 @@ class _Room:
         self.picture_bytes -= picture
         self.pictures -= bool(picture)
         return True
-
-
-def _with_picture(output: NotebookNode, figures: Figures) -> NotebookNode:
-    """Give an output the picture that it names, if there is one of that name; take it out."""
-    name = output.get("data", {}).get(FIGURE_MIME)
-    if not isinstance(name, str) or name not in figures:
-        return output
-    picture = figures.pop(name)
-    data = {**output.data, PNG: picture.data[PNG]}
-    about = {**_dict(output.metadata.get(PNG)), "width": picture.metadata[PNG]["width"]}
-    return NotebookNode(output, data=data, metadata={PNG: about})
 
 
 def _reduced(output: NotebookNode) -> NotebookNode | None:

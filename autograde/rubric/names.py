@@ -20,8 +20,8 @@ def bound_names(source: str) -> set[str]:
     return {s.get_name() for s in symbols if s.is_assigned() or s.is_imported() or s.is_namespace()}
 
 
-def needed_names(source: str) -> set[str]:
-    """Return the names that a cell takes from the cells before it, its functions included.
+def used_names(source: str) -> set[str]:
+    """Return the names that a cell looks up, its functions included.
 
     Raises:
         SyntaxError: the cell is no Python.
@@ -30,7 +30,16 @@ def needed_names(source: str) -> set[str]:
     used = {s.get_name() for s in module.get_symbols() if s.is_referenced()}
     for table in _inner(module):
         used |= {s.get_name() for s in table.get_symbols() if s.is_global()}
-    return used - bound_names(source)
+    return used
+
+
+def needed_names(source: str) -> set[str]:
+    """Return the names that a cell takes from the cells before it, its functions included.
+
+    Raises:
+        SyntaxError: the cell is no Python.
+    """
+    return used_names(source) - bound_names(source)
 
 
 def _inner(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:

@@ -7,9 +7,6 @@ from autograde.rubric.packing import Plain, from_plain, pack, unpack
 MIME = "application/vnd.attention-notebooks.recording+json"
 """The MIME type under which recordings leave the kernel, base64 of `pack_recordings`."""
 
-FIGURE_MIME = "application/vnd.attention-notebooks.figure"
-"""The MIME type of a picture's content, beside the drawing, or of its name, in place of one."""
-
 REFUSED = (ValueError, AssertionError)
 """The exceptions that count as a refusal of bad arguments."""
 

@@ -60,9 +60,9 @@ def grade_alone(project: Project, path: Path) -> Graded:
     note = nb.metadata[NOTE]
     note["remark"] = f"{REMARK} {note['remark']}".strip()
     files = {name: file.read_bytes() for file, name in visible_files(path.parent)}
-    pipeline.run(nb, files, PRACTICE_SEED, wall=False, figures={})
+    pipeline.run(nb, released, files, PRACTICE_SEED, wall=False)
     verdicts = pipeline.judge(lesson, nb, keys, keys, PRACTICE_SEED)
-    pipeline.sanitise(lesson, nb, released, {}, verdicts)
+    pipeline.sanitise(lesson, nb, released, verdicts)
     marks = Marks().graded_again(pipeline.scores_of(nb, released, verdicts))
     page = project.work / "feedback" / lesson.name / f"{lesson.notebook}.html"
     write_whole(page, feedback.page(pipeline.to_file(nb), lesson.notebook, marks))

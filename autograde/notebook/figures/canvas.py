@@ -3,7 +3,6 @@
 import base64
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import asdict
 from io import BytesIO
 from typing import Any
 
@@ -17,8 +16,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageOps
 from torch import Tensor
 
-from autograde.notebook.figures.pictures import Content, Picture, content_of
-from autograde.rubric.recording import FIGURE_MIME
+from autograde.notebook.figures.pictures import Picture, drawn_by
 
 Numbers = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -48,20 +46,6 @@ STYLE = {
 WHITESPACE = str.maketrans({" ": "␣", "\n": "↵", "\t": "⇥"})
 
 
-_drawn_already: tuple[Content, ...] = ()
-
-
-def name_only(drawn: Sequence[tuple[str, tuple[str, ...]]]) -> None:
-    """From now on send only the names of pictures of this content; the reader already has them."""
-    global _drawn_already
-    _drawn_already = tuple(Content(rest, tuple(fractions)) for rest, fractions in drawn)
-
-
-def drawn_already(content: Content | None) -> Content | None:
-    """Return the content of the picture that looks like this and is drawn already, if one is."""
-    return next((each for each in _drawn_already if content and content.looks_like(each)), None)
-
-
 def show(picture: Picture | Figure, alt: str) -> None:
     """Display a picture as PNG, with `alt` for those who cannot see it.
 
@@ -71,11 +55,7 @@ def show(picture: Picture | Figure, alt: str) -> None:
         ValueError: alt says nothing.
     """
     require(alt, "alt")
-    content = content_of(picture)
-    if known := drawn_already(content):
-        display_name(known, alt, alt)
-    else:
-        display_png(png_of(picture), alt, alt, content)
+    display_png(png_of(picture), alt, alt)
 
 
 def show_live(alt: str) -> Callable[[Picture | Figure], None]:
@@ -90,7 +70,7 @@ def show_live(alt: str) -> Callable[[Picture | Figure], None]:
     place = display({"text/plain": alt}, raw=True, display_id=True)
 
     def draw(picture: Picture | Figure) -> None:
-        data, about = _data(png_of(picture), alt, alt, None)
+        data, about = _data(png_of(picture), alt, alt)
         place.update(data, metadata=about, raw=True)
 
     return draw
@@ -155,29 +135,16 @@ def screen_width(png: bytes) -> int:
     return round(int.from_bytes(png[16:20], "big") * SCREEN_DPI / DPI)
 
 
-def display_name(content: Content, alt: str, text: str) -> None:
-    """Display a picture's name, for a reader who already has the picture."""
-    data = {FIGURE_MIME: content.name, "text/plain": text}
-    display(data, metadata={"image/png": {"alt": alt}}, raw=True)
-
-
-def display_png(
-    png: bytes, alt: str, text: str, content: Content | None, widget: dict[str, Any] | None = None
-) -> None:
-    data, about = _data(png, alt, text, content)
+def display_png(png: bytes, alt: str, text: str, widget: dict[str, Any] | None = None) -> None:
+    data, about = _data(png, alt, text)
     display({**(widget or {}), **data}, metadata=about, raw=True)
 
 
-def _data(
-    png: bytes, alt: str, text: str, content: Content | None
-) -> tuple[dict[str, Any], dict[str, Any]]:
+def _data(png: bytes, alt: str, text: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return what displays a PNG, and the metadata that go with it."""
     data = {"image/png": base64.b64encode(png).decode(), "text/plain": text}
-    about = {
-        "image/png": {"alt": alt, "width": screen_width(png)},
-        **({FIGURE_MIME: asdict(content)} if content else {}),
-    }
-    return data, about
+    picture = {"alt": alt, "width": screen_width(png)}
+    return data, {"image/png": picture, "drawn_by": drawn_by()}
 
 
 def numbers_of(values: Tensor, dimensions: int, name: str) -> Numbers:

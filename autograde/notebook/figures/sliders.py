@@ -8,14 +8,12 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from autograde.notebook.figures.canvas import (
-    display_name,
     display_png,
-    drawn_already,
     png_of,
     require,
     screen_width,
 )
-from autograde.notebook.figures.pictures import Picture, content_of
+from autograde.notebook.figures.pictures import Picture
 
 Draw = Callable[..., tuple[Picture | Figure, str]]
 LONGEST_LABEL = 18
@@ -39,12 +37,8 @@ def explore(draw: Draw, /, *, alt: str, **choices: Sequence[str | float]) -> Non
     require(alt, "alt")
     picture, description = draw(**{name: options[0] for name, options in choices.items()})
     require(description, "the description that draw returns")
-    content = content_of(picture)
-    if known := drawn_already(content):
-        display_name(known, alt, description)
-        return
     png = png_of(picture)
-    display_png(png, alt, description, content, _panel(draw, choices, png, description))
+    display_png(png, alt, description, _panel(draw, choices, png, description))
 
 
 def _panel(

@@ -1,0 +1,74 @@
+"""Which cells of a submission are run."""
+
+import nbformat
+import pytest
+from nbformat import NotebookNode
+
+from autograde.grading.needed import not_needed
+
+OWN = {
+    "begin": "model = 1",
+    "more": "def twice(): return 2 * model",
+    "shown": "print(twice())",
+    "guess": "my_guess = None",
+}
+
+
+def code(ident: str, source: str, name: str = "") -> NotebookNode:
+    about = {"nbgrader": {"grade_id": name}} if name else {}
+    return nbformat.v4.new_code_cell(source, id=ident, metadata=about)
+
+
+def notebook(answer: str, *added: str, **changed: str) -> NotebookNode:
+    own = [code(ident, source) for ident, source in {**OWN, **changed}.items()]
+    theirs = [code(f"added-{n}", source) for n, source in enumerate(added)]
+    return nbformat.v4.new_notebook(cells=[code("answer", answer, "answer"), *own, *theirs])
+
+
+RELEASED = notebook("raise NotImplementedError")
+
+
+def left_out(nb: NotebookNode) -> str:
+    return " ".join(ident for ident in OWN if ident in not_needed(nb, RELEASED))
+
+
+def test_nothing_of_the_lessons_own_is_run_without_need() -> None:
+    assert left_out(notebook("def f(x): return x")) == "begin more shown guess"
+
+
+@pytest.mark.parametrize(
+    ("answer", "rest"),
+    [
+        ("def f(x): return model", "more shown guess"),
+        ("def f(x): return twice()", "shown guess"),
+        ("class F:\n    size = model", "more shown guess"),
+        ("def f(x):\n    def g(): return [model for _ in x]\n    return g", "more shown guess"),
+        ("model = model + 1", "more shown guess"),
+        ("def f(model): return model", "begin more shown guess"),
+        ("def f(x): return x.model", "begin more shown guess"),
+    ],
+)
+def test_what_an_answer_names_is_run_and_what_that_needs(answer: str, rest: str) -> None:
+    assert left_out(notebook(answer)) == rest
+    assert left_out(notebook("", answer)) == rest, "in a cell that the student added"
+
+
+def test_a_changed_cell_is_the_students() -> None:
+    assert left_out(notebook("", guess="my_guess = 3")) == "begin more shown"
+    assert left_out(notebook("", shown="print(twice() + 1)")) == "guess"
+    assert left_out(notebook("", shown="  print(twice())\n")) == "begin more shown guess"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "def f(x): return eval('model')",
+        "def f(x): return globals()['model']",
+        "%run elsewhere.py",
+        "import __main__",
+        "def f(x)",
+        "x = 1 #" + 20_000 * "x",
+    ],
+)
+def test_where_names_cannot_be_read_all_is_run(answer: str) -> None:
+    assert left_out(notebook(answer)) == ""
