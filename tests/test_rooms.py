@@ -62,3 +62,29 @@ def test_the_coordinator_needs_no_torch() -> None:
     code += "; print({'torch', 'matplotlib'} & set(sys.modules))"
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert said.stdout.strip() == "set()"
+
+
+SOME_RUBRIC = """
+import sys
+from pathlib import Path
+from autograde.authoring import program
+from autograde.authoring.expected import practice_keys
+from autograde.authoring.variants import read_variants
+from autograde.course import lessons
+from autograde.rubric.judge import judge
+
+lesson = lessons(Path({root!r}))["08_fast_attention"]
+exercise = lesson.exercise("tiled_attention")
+answers = program.load(lesson)
+for wrong in read_variants(lesson, exercise).wrong[:3]:
+    recording = answers.with_answer(wrong.code).record(exercise.name, 0)
+    assert not judge(recording, practice_keys(lesson)[exercise.name], trusted=True).passed
+print({{"sympy", "torch._dynamo"}} & set(sys.modules))
+"""
+
+
+def test_a_wrong_answer_is_judged_without_torchs_compiler() -> None:
+    """Importing it takes a second and a half, for which a student would wait."""
+    code = SOME_RUBRIC.format(root=str(PACKAGE.parent))
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert said.stdout.strip() == "set()"

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from math import inf, isclose, isnan
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -206,7 +207,12 @@ def first_difference(got: Tensor, expected: Tensor) -> tuple[int, ...]:
     errors = _errors(got, expected).flatten()
     clear = errors > SEEN * max(_scale(expected), 1e-30)
     flat = int(clear.int().argmax()) if clear.any() else int(errors.argmax())
-    return tuple(int(i) for i in torch.unravel_index(torch.tensor(flat), expected.shape))
+    return _place(flat, expected)
+
+
+def _place(flat: int, of: Tensor) -> tuple[int, ...]:
+    # torch.unravel_index would import sympy, for which a student waits half a second
+    return tuple(int(i) for i in np.unravel_index(flat, tuple(of.shape)))
 
 
 def wrong_entries(got: Tensor, expected: Tensor) -> Tensor:
@@ -285,7 +291,7 @@ def _sums(got: Tensor, expected: Tensor) -> str:
         sums, ones = got.sum(dim), torch.ones_like(got.sum(dim))
         if _close(expected.sum(dim), ones) and (sums - 1).abs().max() > 0.005:
             worst = int((sums - 1).abs().argmax())
-            place = [int(i) for i in torch.unravel_index(torch.tensor(worst), sums.shape)]
+            place = list(_place(worst, sums))
             where = f" {place[0] if len(place) == 1 else place}" if place else ""
             return f"{name}{where} sums to {float(sums.flatten()[worst]):.2f}, expected 1."
     return ""

@@ -6,10 +6,9 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from autograde.rubric.probes.plain import Args, ContractBroken, tensors_in
-from autograde.rubric.probes.recorder import Recorder
+from autograde.rubric.probes.recorder import Dispatched, Recorder
 
 REDUCTIONS = {
     "amax", "aminmax", "cummax", "cumsum", "dot", "logcumsumexp", "max", "mean", "mm", "mv",
@@ -128,7 +127,7 @@ def _keys_among(tensor: Tensor, unit: Tensor) -> int:
     return found
 
 
-class _Operations(TorchDispatchMode):
+class _Operations(Dispatched):
     """Show every operation, by name, with what it was given and what it made."""
 
     def __init__(self, look: Look) -> None:

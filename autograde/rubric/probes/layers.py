@@ -7,11 +7,10 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from autograde.rubric.probes.draws import Draws, device
 from autograde.rubric.probes.plain import ContractBroken, refusal, tensors_in
-from autograde.rubric.probes.recorder import Probe, Recorder
+from autograde.rubric.probes.recorder import Dispatched, Probe, Recorder
 from autograde.rubric.probes.weights import Weights, each_head, load, size_of
 
 
@@ -362,7 +361,7 @@ def first_of(output: Any) -> Any:
     return output[0] if isinstance(output, tuple | list) else output
 
 
-class _Devices(TorchDispatchMode):
+class _Devices(Dispatched):
     """Note whether an operation was given tensors of two devices."""
 
     def __init__(self) -> None:

@@ -7,6 +7,7 @@ from typing import Any, Self
 import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from autograde.rubric.compare import apart
 from autograde.rubric.kinds import KINDS
@@ -179,3 +180,11 @@ class Operations(TorchFunctionMode):
         if self.names and name.endswith(self.names):
             self.found.add(f"torch's {name.strip('_')}")
         return func(*args, **(kwargs or {}))
+
+
+class Dispatched(TorchDispatchMode):
+    """The base of what looks at every operation that torch runs, with its tensors."""
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # else torch imports its compiler, for which a student waits a second

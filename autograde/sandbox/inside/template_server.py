@@ -25,6 +25,8 @@ from autograde.sandbox.inside.confine import confine
 MAX_REQUEST = 65536
 MAX_DESCRIPTORS = 3
 ITSELF = b"0"
+THIRD = 2
+"""The first request is for a submission, the second for the next one, if there is one."""
 
 
 def main() -> None:
@@ -48,7 +50,7 @@ def main() -> None:
             _become_kernel(json.loads(message), *descriptors, requests=requests)
         for descriptor in descriptors:
             os.close(descriptor)
-        if number == 0:  # somebody waits for the first kernel, so the slowest imports come now
+        if number == THIRD:  # there is a class; who has one submission waits for no more
             warm.try_the_rest()
             _settle()
             large_pages.use()

@@ -7,7 +7,7 @@ from typing import Any
 
 # what ipykernel and IPython import late, in their first seconds or at the first error
 LATE = (
-    "autograde.sandbox.inside.kernel", "encodings.utf_16_be", "faulthandler",
+    "autograde.notebook", "autograde.sandbox.inside.kernel", "encodings.utf_16_be", "faulthandler",
     "ipykernel.debugger", "ipykernel.heartbeat", "ipykernel.iostream", "ipykernel.ipkernel",
     "ipykernel.kernelapp", "ipykernel.parentpoller", "ipykernel.subshell_manager",
     "ipykernel.zmqshell", "IPython.core.completerlib", "IPython.core.debugger",
@@ -29,21 +29,21 @@ def import_all() -> None:
 
 
 def try_lesson() -> None:
-    """Run each thing once that is slow the first time: torch, a figure, a recording."""
+    """Run each thing once that is slow the first time: torch, a recording."""
     import torch
 
     torch.set_num_threads(1)
     _try_torch()
-    _try_figure()
     _try_rubric()
 
 
 def try_the_rest() -> None:
-    """Run once what only some lessons need; training alone imports a thousand modules."""
+    """Run once what only some kernels need; training alone imports a thousand modules."""
     import torch
 
     from autograde.notebook.language import floor
 
+    _try_figure()
     torch.optim.Adam([torch.zeros(1, requires_grad=True)]).step()
     torch.testing.assert_close(torch.zeros(1), torch.zeros(1))
     floor()  # remembered
