@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 from conftest import HERE, run
 
-from autograde.authoring.edits import BadEdit, apply_edit
-from autograde.authoring.variants import Variants, read_variants
+from autograde.authoring.variants import BadEdit, Variants, apply_edit, read_variants
 from autograde.course import CourseError, Lesson
 
 EXERCISE = "attention_scores"
