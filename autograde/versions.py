@@ -36,8 +36,7 @@ TOLERANCES = "tolerances.json"
 class Version:
     """A lesson as it was built once, as plain data that can be sent to another machine.
 
-    `practice` and `solution` may be empty: recognising a misconception needs the first, leaving
-    out known pictures the second.
+    `practice` may be empty: then no misconception is recognised.
     """
 
     lesson: Lesson
@@ -46,7 +45,6 @@ class Version:
     tolerances: bytes = field(compare=False, repr=False)
     released: bytes = field(compare=False, repr=False)
     practice: bytes = field(compare=False, repr=False)
-    solution: bytes = field(compare=False, repr=False)
     kept: bool = False
 
 
@@ -56,13 +54,13 @@ def versions(lesson: Lesson) -> tuple[Version, ...]:
     Raises:
         CourseError: the lesson is not built here, or its rubric was changed since.
     """
-    now = _read(lesson, lesson.solution_notebook)
+    now = _read(lesson)
     _require_built(now)
     found = [now]
     for path in sorted(_kept(lesson).glob(f"*/{CURRICULUM}")):
         home = path.parent.parent
         if home.name != _number(notebook(now)):
-            found.append(_read(lessons(home)[lesson.name], lesson.solution_notebook, kept=True))
+            found.append(_read(lessons(home)[lesson.name], kept=True))
     return tuple(found)
 
 
@@ -109,7 +107,7 @@ def _require_built(now: Version) -> None:
         )
 
 
-def _read(lesson: Lesson, solution: Path, *, kept: bool = False) -> Version:
+def _read(lesson: Lesson, *, kept: bool = False) -> Version:
     if not lesson.released_notebook.is_file():
         raise CourseError(f"{lesson.name} is not built here. Run: autograde build {lesson.name}")
     if not lesson.text.is_file():
@@ -119,7 +117,6 @@ def _read(lesson: Lesson, solution: Path, *, kept: bool = False) -> Version:
         "tolerances": lesson.folder / TOLERANCES,
         "released": lesson.released_notebook,
         "practice": lesson.practice_file,
-        "solution": solution,
     }
     files = {name: path.read_bytes() if path.is_file() else b"" for name, path in places.items()}
     facts = {**asdict(lesson), "root": "", "version": __version__}

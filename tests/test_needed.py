@@ -37,26 +37,44 @@ def test_nothing_of_the_lessons_own_is_run_without_need() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "rest"),
+    ("added", "rest"),
     [
         ("def f(x): return model", "more shown guess"),
         ("def f(x): return twice()", "shown guess"),
         ("class F:\n    size = model", "more shown guess"),
+        ("class F:\n    model = model", "more shown guess"),
         ("def f(x):\n    def g(): return [model for _ in x]\n    return g", "more shown guess"),
         ("model = model + 1", "more shown guess"),
+        ("model += 1", "more shown guess"),
+        ("del model", "more shown guess"),
+        ("def f():\n    global model\n    model += 1", "more shown guess"),
         ("def f(model): return model", "begin more shown guess"),
         ("def f(x): return x.model", "begin more shown guess"),
+        ("model =", "begin more shown guess"),
+        ("print(twice())", "shown guess"),
     ],
 )
-def test_what_an_answer_names_is_run_and_what_that_needs(answer: str, rest: str) -> None:
-    assert left_out(notebook(answer)) == rest
-    assert left_out(notebook("", answer)) == rest, "in a cell that the student added"
+def test_what_the_student_added_gets_what_it_names_and_what_that_needs(
+    added: str, rest: str
+) -> None:
+    assert left_out(notebook("", added)) == rest
+
+
+def test_where_an_answer_uses_what_the_lesson_binds_all_is_run() -> None:
+    assert left_out(notebook("def f(x): return model")) == ""
+    assert left_out(notebook("def f(model): return model")) == "begin more shown guess"
 
 
 def test_a_changed_cell_is_the_students() -> None:
     assert left_out(notebook("", guess="my_guess = 3")) == "begin more shown"
     assert left_out(notebook("", shown="print(twice() + 1)")) == "guess"
-    assert left_out(notebook("", shown="  print(twice())\n")) == "begin more shown guess"
+    assert left_out(notebook("", guess="my_guess = None\n")) == "begin more shown guess"
+
+
+def test_a_name_that_is_read_and_bound_anew_is_needed() -> None:
+    released = notebook("", begin="model = 1", more="model = model + 1; last = model")
+    added = notebook("", "print(last)", begin="model = 1", more="model = model + 1; last = model")
+    assert not_needed(added, released) == {"shown", "guess"}
 
 
 @pytest.mark.parametrize(
@@ -65,10 +83,21 @@ def test_a_changed_cell_is_the_students() -> None:
         "def f(x): return eval('model')",
         "def f(x): return globals()['model']",
         "%run elsewhere.py",
-        "import __main__",
-        "def f(x)",
+        "  x = 1\n  y = 2",
+        ">>> x = 1",
+        "from __main__ import model",
+        "import sys; sys.modules['__main__'].model",
+        "f.__globals__['model']",
+        "print(_)",
         "x = 1 #" + 20_000 * "x",
     ],
 )
-def test_where_names_cannot_be_read_all_is_run(answer: str) -> None:
+def test_where_names_cannot_be_told_all_is_run(answer: str) -> None:
     assert left_out(notebook(answer)) == ""
+    assert left_out(notebook("", answer)) == "", "in a cell that the student added"
+
+
+def test_an_own_cell_whose_names_cannot_be_told_has_all_run() -> None:
+    for source in ("from math import *", "%%time\nmodel = 1"):
+        changed = notebook("", begin=source)
+        assert not_needed(changed, changed) == set()

@@ -1,9 +1,11 @@
 """Which cells of a submission are run: graded ones, the student's, and what these need.
 
-The rest are the lesson's own experiments and figures, which show a student something. No score
-depends on them, and to run them again would take more than half of the time that grading takes.
+The rest are the lesson's own experiments and figures, which show a student something. To run them
+again would take more than half of the time that grading takes.
 """
 
+import re
+from collections import Counter
 from dataclasses import dataclass
 
 from nbformat import NotebookNode
@@ -11,59 +13,82 @@ from nbformat import NotebookNode
 from autograde.course import grade_id
 from autograde.rubric.names import MAX_CHARS, UNREADABLE, bound_names, used_names
 
-LOOK_UP = {"eval", "exec", "globals", "locals", "vars", "get_ipython", "__import__", "__main__"}
-"""Code with one of these may use a name that it does not spell."""
-
-
-def not_needed(nb: NotebookNode, released: NotebookNode) -> set[str]:
-    """Return the ids of the lesson's own code cells that nothing graded or the student's needs.
-
-    Args:
-        nb: a restored submission.
-        released: the notebook that students were given.
-    """
-    given = {cell.source.strip() for cell in released.cells if not grade_id(cell)}
-    wanted: set[str] = set()
-    own: dict[str, Names] = {}
-    for cell in nb.cells:
-        if cell.cell_type != "code":
-            continue
-        names = _names(cell.source.strip())
-        if not grade_id(cell) and cell.source.strip() in given:
-            if names:
-                own[cell.id] = names
-        elif names is None or (names.used | names.bound) & LOOK_UP:
-            return set()
-        else:
-            wanted |= names.used
-    return own.keys() - _needed(own, wanted)
+LOOK_UP = {"eval", "exec", "globals", "locals", "vars", "get_ipython", "builtins", "_", "In", "Out"}
+UNSPELLED = re.compile(r"__(import|main|builtins|globals)__|f_globals|sys\.modules|import \*")
+"""Code with one of these may use or bind a name that it does not spell."""
+BEYOND_PYTHON = re.compile(r"[%!?]|>>>|In \[|\bawait\b|\basync\b|\A\s|^\s*[,;/]", re.MULTILINE)
+"""IPython may run text with one of these that Python cannot read."""
 
 
 @dataclass(frozen=True)
 class Names:
     """The names that a cell looks up, and those that it binds for the cells after it."""
 
-    used: set[str]
-    bound: set[str]
+    used: frozenset[str] = frozenset()
+    bound: frozenset[str] = frozenset()
 
 
-def _names(source: str) -> Names | None:
-    """Return a cell's names; None if they cannot be read.
+class _Unknown(Exception):
+    """The names of a cell cannot be told from its text."""
 
-    IPython runs more than Python can read, such as `%run`.
+
+def not_needed(nb: NotebookNode, released: NotebookNode) -> set[str]:
+    """Return the ids of the lesson's own code cells that nothing graded or the student's needs.
+
+    There are none where an answer or a rubric uses what an own cell binds, so scores never depend
+    on this. What the student added gets the cells that bind what it uses, not all that change it.
+
+    Args:
+        nb: a restored submission.
+        released: the notebook that students were given.
     """
     try:
-        if len(source) <= MAX_CHARS:
-            return Names(used_names(source), bound_names(source))
-    except UNREADABLE:
-        pass
-    return None
+        own, wanted = {}, frozenset[str]()
+        left = Counter(cell.source.strip() for cell in _code(released) if not grade_id(cell))
+        graded = frozenset[str]()
+        for cell in _code(nb):
+            names, text = _names(cell.source), cell.source.strip()
+            if grade_id(cell):
+                graded |= names.used
+            elif left[text]:
+                left[text] -= 1
+                own[cell.id] = names
+            else:
+                wanted |= names.used
+    except _Unknown:
+        return set()
+    if any(names.bound & graded for names in own.values()):
+        return set()
+    return own.keys() - _needed(own, wanted)
 
 
-def _needed(own: dict[str, Names], wanted: set[str]) -> set[str]:
+def _code(nb: NotebookNode) -> list[NotebookNode]:
+    return [cell for cell in nb.cells if cell.cell_type == "code"]
+
+
+def _names(source: str) -> Names:
+    """Return a cell's names; none of a cell that only raises a SyntaxError.
+
+    Raises:
+        _Unknown: they cannot be told.
+    """
+    if len(source) > MAX_CHARS or UNSPELLED.search(source):
+        raise _Unknown
+    try:
+        names = Names(frozenset(used_names(source)), frozenset(bound_names(source)))
+    except UNREADABLE as error:
+        if not isinstance(error, SyntaxError) or BEYOND_PYTHON.search(source):
+            raise _Unknown from error
+        return Names()
+    if names.used & LOOK_UP:
+        raise _Unknown
+    return names
+
+
+def _needed(own: dict[str, Names], wanted: frozenset[str]) -> set[str]:
     """Return the ids of own cells that bind what is wanted, and of those that they need."""
     found: set[str] = set()
     while more := {each for each in own.keys() - found if own[each].bound & wanted}:
         found |= more
-        wanted = wanted.union(*(own[each].used - own[each].bound for each in more))
+        wanted = wanted.union(*(own[each].used for each in more))
     return found

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from autograde.rubric.text import number, visible
 
 HEADER = ("exercise", "points", "first wrong line")
+LONGEST = 100
 NOT_RUN = "not judged; its rubric cell did not run to its end"
 
 _rows: dict[str, tuple[float, str]] | None = None
@@ -24,7 +25,7 @@ class NotRight(Exception):
 
 
 def begin() -> None:
-    """Keep what rubrics find for the table, and warnings from below them.
+    """Collect rows for the table, and silence warnings.
 
     nbgrader fails a cell that prints a warning, also one below a right answer.
     """
@@ -44,7 +45,8 @@ def say() -> None:
     """Raises NotRight with the table, unless all exercises of the lesson are right."""
     from autograde.notebook.practice import lesson_keys
 
-    worth = {name: key.points for name, key in lesson_keys().items()}
+    judged = next(iter(_rows or {}), None)
+    worth = {name: key.points for name, key in lesson_keys(judged).items()}
     rows = {name: (_rows or {}).get(name, (0.0, NOT_RUN)) for name in worth}
     if any(wrong for _, wrong in rows.values()):
         raise NotRight(_table(rows, worth))
@@ -53,6 +55,7 @@ def say() -> None:
 def _table(rows: Mapping[str, tuple[float, str]], worth: Mapping[str, float]) -> str:
     texts = [HEADER]
     for name, (points, wrong) in rows.items():
-        texts.append((name, f"{number(points)} of {number(worth[name])}", visible(wrong)))
+        one_line = visible(" ".join(wrong.split()))[:LONGEST]
+        texts.append((name, f"{number(points)} of {number(worth[name])}", one_line))
     first, second, _ = (max(map(len, column)) for column in zip(*texts, strict=True))
     return "\n".join(f"{a:{first}}  {b:{second}}  {c}".rstrip() for a, b, c in texts)

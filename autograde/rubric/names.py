@@ -1,5 +1,6 @@
 """The names that a cell binds, and those that it takes from the cells before it."""
 
+import ast
 import symtable
 from collections.abc import Callable, Iterator
 
@@ -16,8 +17,15 @@ def bound_names(source: str) -> set[str]:
     Raises:
         SyntaxError: the cell is no Python.
     """
-    symbols = symtable.symtable(source, "cell", "exec").get_symbols()
-    return {s.get_name() for s in symbols if s.is_assigned() or s.is_imported() or s.is_namespace()}
+    module = symtable.symtable(source, "cell", "exec")
+    bound = {
+        s.get_name()
+        for s in module.get_symbols()
+        if s.is_assigned() or s.is_imported() or s.is_namespace()
+    }
+    for table in _inner(module):
+        bound |= {s.get_name() for s in table.get_symbols() if s.is_declared_global()}
+    return bound
 
 
 def used_names(source: str) -> set[str]:
@@ -29,8 +37,23 @@ def used_names(source: str) -> set[str]:
     module = symtable.symtable(source, "cell", "exec")
     used = {s.get_name() for s in module.get_symbols() if s.is_referenced()}
     for table in _inner(module):
-        used |= {s.get_name() for s in table.get_symbols() if s.is_global()}
-    return used
+        in_class = table.get_type() == "class"  # a class body may read a name and bind it too
+        used |= {
+            s.get_name()
+            for s in table.get_symbols()
+            if s.is_global() or (in_class and s.is_referenced())
+        }
+    return used | _changed_names(source)
+
+
+def _changed_names(source: str) -> set[str]:
+    """Return the names that `+=` and `del` change, which need them to be there."""
+    changed = set()
+    for node in ast.walk(ast.parse(source)):
+        targets = node.targets if isinstance(node, ast.Delete) else [getattr(node, "target", None)]
+        if isinstance(node, ast.Delete | ast.AugAssign):
+            changed |= {each.id for each in targets if isinstance(each, ast.Name)}
+    return changed
 
 
 def needed_names(source: str) -> set[str]:

@@ -10,12 +10,12 @@ from autograde.notebook import validated; validated.say()"""
 
 
 def ask_for_table(notebook: NotebookNode) -> None:
-    """Add a cell before a lesson's own that has rubrics keep silent, and one after that fails.
+    """Add a cell that has rubrics note what they find, and a last one that fails with the table.
 
     nbgrader calls it when it begins to validate a notebook, of any course. What is added is not
     saved.
     """
-    if any(cell.source.startswith("@rubric(") for cell in notebook.cells):
+    if any("autograde.notebook" in cell.source for cell in notebook.cells):
         about = {"grade": True, "solution": False, "locked": False, "points": 1, "grade_id": "all"}
         last = new_code_cell(LAST, metadata={"nbgrader": about})
         notebook.cells = [new_code_cell(FIRST), *notebook.cells, last]

@@ -26,7 +26,7 @@ MAX_REQUEST = 65536
 MAX_DESCRIPTORS = 3
 ITSELF = b"0"
 THIRD = 2
-"""The first request is for a submission, the second for the next one, if there is one."""
+"""A worker asks for a kernel, and for that of its next submission. A third means a class."""
 
 
 def main() -> None:
@@ -50,7 +50,7 @@ def main() -> None:
             _become_kernel(json.loads(message), *descriptors, requests=requests)
         for descriptor in descriptors:
             os.close(descriptor)
-        if number == THIRD:  # there is a class; who has one submission waits for no more
+        if number == THIRD:  # a single submission should not wait for this
             warm.try_the_rest()
             _settle()
             large_pages.use()
