@@ -67,7 +67,7 @@ def hand_in(lesson: Lesson, student: str, *, code: str = "") -> Path:
 
 
 def without_demonstrations(nb: NotebookNode) -> NotebookNode:
-    """Leave out the code that only shows something; it takes most of a notebook's time."""
+    """Leave out the code that only shows something, for answers that would have all of it run."""
     nb.cells = [cell for cell in nb.cells if cell.cell_type != "code" or grade_id(cell)]
     return nb
 

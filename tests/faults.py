@@ -35,6 +35,7 @@ class Fault:
 
 WALL, JUDGE = "autograde/sandbox/wall.py", "autograde/rubric/judge.py"
 RESTORE, SANITISE = "autograde/grading/restore.py", "autograde/grading/sanitise.py"
+NEEDED = "autograde/grading/needed.py"
 COORDINATOR, BOOK = "autograde/grading/coordinator.py", "autograde/grading/gradebook.py"
 ARCHIVES, MERGE = "autograde/lms/archives.py", "autograde/workspace/merge.py"
 
@@ -105,6 +106,17 @@ FAULTS = [
         "a wrong variant may pass", "autograde/authoring/check.py",
         "if margin < least:", "if False:",
         "tests/test_authoring.py -k told_apart",
+    ),
+    # what is run
+    Fault(
+        "cells that an answer needs are left out", NEEDED,
+        "    if any(names.bound & graded for names in own.values()):\n        return set()\n", "",
+        "tests/test_needed.py",
+    ),
+    Fault(
+        "a cell that the student copied is left out", NEEDED,
+        "left[text] -= 1", "pass",
+        "tests/test_needed.py",
     ),
     # what is restored
     Fault(

@@ -13,7 +13,7 @@ from pathlib import Path
 import conftest
 import nbformat
 import pytest
-from classes import make_course, without_demonstrations
+from classes import make_course
 from click.testing import CliRunner
 from conftest import HERE
 from nbgrader.api import Gradebook
@@ -54,18 +54,11 @@ WORDS = {
 }
 
 
-WHOLE = ("perfect_reference", "partly_4", "unfinished_half")
-"""Their notebooks run with all the demonstrations, which take most of the time."""
-
-
 @pytest.fixture(scope="module")
 def graded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A course with the sample class, graded by `autograde grade`."""
     root = tmp_path_factory.mktemp("course")
-    lesson = make_course(root, (), LESSON)
-    for student in set(make_class(lesson, root)) - {*WHOLE, *FILES}:
-        for path in (root / "submitted" / student).rglob("*.ipynb"):
-            nbformat.write(without_demonstrations(nbformat.read(path, as_version=4)), path)
+    make_class(make_course(root, (), LESSON), root)
     command = (sys.executable, str(HERE / "tests" / "impatient.py"), "grade", LESSON, *NO_WALL)
     result = run(*command, cwd=root)
     assert result.returncode == 0, result.stdout + result.stderr

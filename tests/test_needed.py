@@ -2,9 +2,17 @@
 
 import nbformat
 import pytest
+from classes import fill, reference_answers
 from nbformat import NotebookNode
 
+from autograde.authoring.variants import read_variants
+from autograde.course import Lesson
+from autograde.grading import pipeline
 from autograde.grading.needed import not_needed
+from autograde.grading.restore import Parsed, restore
+from autograde.rubric.judge import Verdict
+from autograde.versions import notebook as built
+from autograde.versions import versions
 
 OWN = {
     "begin": "model = 1",
@@ -71,6 +79,12 @@ def test_a_changed_cell_is_the_students() -> None:
     assert left_out(notebook("", guess="my_guess = None\n")) == "begin more shown guess"
 
 
+def test_a_copy_of_the_lessons_cell_is_the_students() -> None:
+    copied = notebook("", OWN["shown"])
+    assert not_needed(copied, RELEASED) == {"shown", "guess"}
+    assert left_out(notebook("", "model = 2")) == "begin more shown guess"
+
+
 def test_a_name_that_is_read_and_bound_anew_is_needed() -> None:
     released = notebook("", begin="model = 1", more="model = model + 1; last = model")
     added = notebook("", "print(last)", begin="model = 1", more="model = model + 1; last = model")
@@ -101,3 +115,29 @@ def test_an_own_cell_whose_names_cannot_be_told_has_all_run() -> None:
     for source in ("from math import *", "%%time\nmodel = 1"):
         changed = notebook("", begin=source)
         assert not_needed(changed, changed) == set()
+
+
+def verdicts_on(lesson: Lesson, answers: dict[str, str]) -> tuple[dict[str, Verdict], int]:
+    """The verdicts on a notebook with these answers, and how many cells of it were not run."""
+    (version, *_) = versions(lesson)
+    released = built(version)
+    nb = restore(Parsed(fill(lesson, answers)), released)
+    pipeline.run(nb, released, {}, 7, wall=False)
+    keys, practice = pipeline.keys_of(version, 7), pipeline.practice_of(version)
+    found = pipeline.judge(lesson, nb, keys, practice, 7)
+    return found, len(nb.metadata["autograde"]["left_out"])
+
+
+def test_what_is_left_out_changes_no_verdict(
+    lesson: Lesson, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    right = reference_answers(lesson)
+    wrong = {e.name: read_variants(lesson, e).wrong[0].code for e in lesson.exercises[::2]}
+    for answers in (right, {**right, **wrong}):
+        in_part, left = verdicts_on(lesson, answers)
+        assert left > 10
+        with monkeypatch.context() as patch:
+            patch.setattr(pipeline, "not_needed", lambda nb, released: set())
+            whole, none = verdicts_on(lesson, answers)
+        assert none == 0
+        assert in_part == whole
