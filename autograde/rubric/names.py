@@ -1,11 +1,13 @@
 """The names that a cell binds, and those that it takes from the cells before it."""
 
-import ast
+import re
 import symtable
 from collections.abc import Callable, Iterator
 
 MAX_CHARS = 20_000
 """Of a text that is read: for `import a.a.a…` Python needs memory that grows with the square."""
+
+CHANGED = re.compile(r"\b(\w+)\s*(?:\*\*|//|<<|>>|[-+*/%@&|^])=|\bdel\b(.*)")
 
 UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 """What Python raises on text that is no program, or one that is nested too deeply."""
@@ -43,17 +45,17 @@ def used_names(source: str) -> set[str]:
             for s in table.get_symbols()
             if s.is_global() or (in_class and s.is_referenced())
         }
-    return used | _changed_names(source)
+    return used | (_changed_names(source) & bound_names(source))
 
 
 def _changed_names(source: str) -> set[str]:
-    """Return the names that `+=` and `del` change, which need them to be there."""
-    changed = set()
-    for node in ast.walk(ast.parse(source)):
-        targets = node.targets if isinstance(node, ast.Delete) else [getattr(node, "target", None)]
-        if isinstance(node, ast.Delete | ast.AugAssign):
-            changed |= {each.id for each in targets if isinstance(each, ast.Name)}
-    return changed
+    """Return the names that may stand before `+=` or its like, or after `del`.
+
+    They have to be there already, which a symbol table does not tell. `ast.parse` would, but in
+    Python 3.11 it fails now and then where threads use it at the same time.
+    """
+    found = CHANGED.findall(source)
+    return {name for before, after in found for name in [before, *re.findall(r"\w+", after)]}
 
 
 def needed_names(source: str) -> set[str]:
