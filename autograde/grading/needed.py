@@ -7,6 +7,7 @@ again would take more than half of the time that grading takes.
 import re
 from collections import Counter
 from dataclasses import dataclass
+from functools import lru_cache
 
 from nbformat import NotebookNode
 
@@ -35,8 +36,9 @@ class _Unknown(Exception):
 def not_needed(nb: NotebookNode, released: NotebookNode) -> set[str]:
     """Return the ids of the lesson's own code cells that nothing graded or the student's needs.
 
-    There are none where an answer or a rubric uses what an own cell binds, so scores never depend
-    on this. What the student added gets the cells that bind what it uses, not all that change it.
+    Where an answer or a rubric uses what an own cell binds, every cell is needed, so that no score
+    depends on this. A cell that the student added needs those that bind what it uses, and not
+    those that only change it.
 
     Args:
         nb: a restored submission.
@@ -66,6 +68,7 @@ def _code(nb: NotebookNode) -> list[NotebookNode]:
     return [cell for cell in nb.cells if cell.cell_type == "code"]
 
 
+@lru_cache(maxsize=512)  # most cells of a class are the same
 def _names(source: str) -> Names:
     """Return a cell's names; none of a cell that only raises a SyntaxError.
 
