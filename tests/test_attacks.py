@@ -16,8 +16,8 @@ from conftest import HERE
 from nbformat import NotebookNode
 from nbgrader.api import Gradebook
 
-from autograde.authoring import program
 from autograde.course import Lesson, grade_id
+from autograde.grading.running.reference import load
 from autograde.grading.state import course_secret, seed_of
 from autograde.rubric.recording import pack_recordings
 from autograde.rubric.session import PRACTICE_SEED
@@ -99,7 +99,7 @@ def hand_in(lesson: Lesson, places: dict[str, str]) -> None:
 
 def _recordings(lesson: Lesson, seed: int) -> str:
     """What the rubrics record of the reference, as code."""
-    reference = program.load(lesson)
+    reference = load(lesson)
     names = [exercise.name for exercise in lesson.exercises]
     return repr({name: pack_recordings([reference.record(name, seed)]) for name in names})
 

@@ -8,8 +8,8 @@ import pytest
 from conftest import HERE, run
 
 from autograde.authoring import check, lint
-from autograde.authoring.program import load
 from autograde.course import Lesson
+from autograde.grading.running.reference import load
 from autograde.rubric.probes.lines import Rubric
 
 NAME = "07_my_lesson"
@@ -192,7 +192,7 @@ def test_the_refusals_of_the_page_are_those_of_the_code() -> None:
     _, _, table = PAGE.partition("| it says | do |\n|---|---|\n")
     rows = [row.split("|")[1] for row in table.partition("\n\n")[0].splitlines()]
     code = " ".join(
-        re.sub(r'"\s+f?"', "", path.read_text()) for path in HERE.glob("autograde/*/*.py")
+        re.sub(r'"\s+f?"', "", path.read_text()) for path in HERE.glob("autograde/**/*.py")
     )
     words = [part.strip(" ,") for row in rows for part in row.split("…") if part.strip(" ,")]
     assert len(words) >= len(rows)

@@ -19,13 +19,14 @@ from nbformat import NotebookNode
 from nbgrader.api import Gradebook
 
 from autograde.authoring import build as building
-from autograde.authoring import lint, marks, program
+from autograde.authoring import lint, marks
 from autograde.authoring.build_steps import UNSTEADY, Identify, RunReference, identify
 from autograde.authoring.expected import practice_keys
 from autograde.authoring.release import ENVIRONMENT, PACKAGE, release
 from autograde.authoring.sources import source_notebook, sync
 from autograde.cli import main
 from autograde.course import CourseError, Lesson, grade_id, lessons
+from autograde.grading.running.reference import load
 from autograde.rubric.judge import judge
 from autograde.rubric.session import PRACTICE_SEED
 from autograde.workspace.project import find_project
@@ -257,7 +258,7 @@ def test_given_code_takes_the_place_of_the_stub() -> None:
 
 
 def test_nothing_runs_of_given_code_with_a_syntax_error(lesson: Lesson) -> None:
-    reference = program.load(lesson)
+    reference = load(lesson)
     broken = reference.with_answer("def context_vectors(weights, values)\n    return 1\n")
     assert "context_vectors" not in broken.names
     assert "context_vectors" in reference.names

@@ -11,7 +11,7 @@ from nbgrader.validator import Validator
 from autograde.authoring import lint
 from autograde.authoring.sources import source_notebook
 from autograde.course import lessons
-from autograde.grading.run import Job, run_job
+from autograde.grading.running.run import Job, run_job
 from autograde.notebook.demonstrations import SKIPPED, is_demonstration
 from autograde.rubric.names import MAX_CHARS, bound_names, names_bound, names_needed, needed_names
 from autograde.sandbox.wall import missing

@@ -18,7 +18,7 @@ from autograde.authoring.build import adopt
 from autograde.course import CourseError, lessons
 from autograde.grading import feedback, pipeline, workers
 from autograde.grading.batch import How, grade_class
-from autograde.grading.run import Job, Ran
+from autograde.grading.running.run import Job, Ran
 from autograde.grading.submission import Done, submissions
 from autograde.sandbox.wall import missing
 

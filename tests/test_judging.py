@@ -8,10 +8,10 @@ import torch
 from conftest import HERE
 from nbformat import NotebookNode
 
-from autograde.authoring import program
 from autograde.authoring.expected import practice_keys
 from autograde.authoring.sources import source_notebook
 from autograde.course import Lesson, grade_id, lessons
+from autograde.grading.running.reference import load
 from autograde.grading.verdicts import UNJUDGED, judge_notebook
 from autograde.rubric.checks import CHECKS
 from autograde.rubric.key import Key
@@ -32,7 +32,7 @@ def keys(lesson: Lesson) -> dict[str, Key]:
 @pytest.fixture
 def executed(lesson: Lesson) -> NotebookNode:
     """The reference as it leaves a kernel: every rubric cell has handed over its recording."""
-    nb, reference = source_notebook(lesson), program.load(lesson)
+    nb, reference = source_notebook(lesson), load(lesson)
     cells = {grade_id(cell): cell for cell in nb.cells}
     for exercise in lesson.exercises:
         recording = pack_recordings([reference.record(exercise.name, PRACTICE_SEED)])
@@ -83,7 +83,7 @@ def test_to_repair_the_earlier_exercise_first_is_said_of_what_was_judged(
     later = next(exercise for exercise in lesson.exercises if exercise.needs)
     needed, cells = later.needs[-1], {grade_id(cell): cell for cell in executed.cells}
     cells[f"test_{needed}"].outputs = []
-    recorded = program.load(lesson).with_answer(f"del {later.name}")
+    recorded = load(lesson).with_answer(f"del {later.name}")
     recording = pack_recordings([recorded.record(later.name, PRACTICE_SEED)])
     data = {MIME: base64.b64encode(recording).decode()}
     cells[later.rubric_cell].outputs[0].data = data
@@ -103,7 +103,7 @@ def test_an_earlier_exercise_that_nothing_calls_is_not_blamed(
     for name in later.needs:
         cells[f"test_{name}"].outputs = []
     cells[later.name].source = f"def {later.name}(*_):\n    return 3"
-    recorded = program.load(lesson).with_answer(cells[later.name].source)
+    recorded = load(lesson).with_answer(cells[later.name].source)
     recording = pack_recordings([recorded.record(later.name, PRACTICE_SEED)])
     data = {MIME: base64.b64encode(recording).decode()}
     cells[later.rubric_cell].outputs[0].data = data

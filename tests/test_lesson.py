@@ -8,9 +8,9 @@ import pytest
 from conftest import HERE
 
 from autograde.authoring import check
-from autograde.authoring.expected import read_tolerances, right_key
-from autograde.authoring.program import load
+from autograde.authoring.expected import read_tolerances
 from autograde.course import Lesson, lessons
+from autograde.grading.running.reference import load, right_key
 from autograde.rubric.judge import judge
 from autograde.rubric.session import PRACTICE_SEED
 

@@ -8,8 +8,8 @@ from nbformat import NotebookNode
 from autograde.authoring.variants import read_variants
 from autograde.course import Lesson
 from autograde.grading import pipeline
-from autograde.grading.needed import not_needed
 from autograde.grading.restore import Parsed, restore
+from autograde.grading.running.needed import not_needed
 from autograde.rubric.judge import Verdict
 from autograde.versions import notebook as built
 from autograde.versions import versions

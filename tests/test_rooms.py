@@ -14,7 +14,7 @@ MAY_IMPORT = {
     "rubric": {"rubric"},
     "notebook": {"notebook", "progress", "rubric"},
     "sandbox": {"sandbox", "notebook", "rubric"},  # the template tries what a lesson uses
-    "grading": {"grading", "sandbox", "notebook", "rubric", "authoring", *BASE},
+    "grading": {"grading", "sandbox", "notebook", "rubric", *BASE},
     "authoring": {"authoring", "grading", "sandbox", "notebook", "rubric", *BASE},
     "lms": {"lms", "grading", *BASE},
     "marking": {"marking", "grading", "rubric", *BASE},
@@ -34,6 +34,12 @@ def imported_rooms(path: Path) -> Iterator[str]:
         for name in names:
             if name.startswith("autograde.") and not name.startswith("autograde.__"):
                 yield name.split(".")[1]
+
+
+def test_no_room_imports_one_that_imports_it() -> None:
+    rooms = list(MAY_IMPORT)
+    for number, room in enumerate(rooms):
+        assert MAY_IMPORT[room] <= {*rooms[: number + 1], *BASE}
 
 
 def test_every_room_has_a_row() -> None:
@@ -67,7 +73,7 @@ def test_the_coordinator_needs_no_torch() -> None:
 SOME_RUBRIC = """
 import sys
 from pathlib import Path
-from autograde.authoring import program
+from autograde.grading.running.reference import load
 from autograde.authoring.expected import practice_keys
 from autograde.authoring.variants import read_variants
 from autograde.course import lessons
@@ -75,7 +81,7 @@ from autograde.rubric.judge import judge
 
 lesson = lessons(Path({root!r}))["08_fast_attention"]
 exercise = lesson.exercise("tiled_attention")
-answers = program.load(lesson)
+answers = load(lesson)
 for wrong in read_variants(lesson, exercise).wrong[:3]:
     recording = answers.with_answer(wrong.code).record(exercise.name, 0)
     assert not judge(recording, practice_keys(lesson)[exercise.name], trusted=True).passed

@@ -28,11 +28,11 @@ from autograde.cli import main
 from autograde.course import Lesson, lessons
 from autograde.course_config import convert, course_config
 from autograde.grading import feedback, pipeline, workers
-from autograde.grading import run as execution
 from autograde.grading.batch import How, grade_class
 from autograde.grading.coordinator import Coordinator
 from autograde.grading.limits import Limits
-from autograde.grading.run import Job, Ran, run_job
+from autograde.grading.running import run as execution
+from autograde.grading.running.run import Job, Ran, run_job
 from autograde.grading.submission import Done, Problem, submissions
 from autograde.sandbox.agreed import KernelLimits
 from autograde.sandbox.provisioner import walled_manager

@@ -18,7 +18,7 @@ from click.testing import CliRunner
 from autograde.cli import main
 from autograde.course import lessons
 from autograde.grading import coordinator, feedback, pipeline, restore, state, submission, workers
-from autograde.grading.run import Job, Ran
+from autograde.grading.running.run import Job, Ran
 from autograde.sandbox.wall import missing
 
 STUDENTS = ("perfect", "other")

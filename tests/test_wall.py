@@ -59,6 +59,23 @@ def user(
         yield ordinary_user.command(tmp_path_factory.mktemp("hold"), groups=groups)
 
 
+LIVES = [
+    "starts in its files", "is interrupted", "shuts down when asked", "dies by exit",
+    "dies by a signal", "leaves no process behind", "is ended for its memory",
+    "is ended for its processor time", "has a control group",
+    "is ended for what its sockets hold", "of a killed run leaves no group",
+    "is stopped though it ignores signals", "outlives the interrupt of a cell", "has its own iopub",
+    "comes from a template without a network", "finds a new template",
+    "dies with the template", "is gone when the run is killed",
+]  # fmt: skip
+ALIKE = [
+    "restarts", "is interrupted for a cell's processor time",
+    "of no cell is not interrupted for its time", "draws what no other draws",
+    "replaces a shared template that ended",
+]  # fmt: skip
+"""These do not depend on what the user may do outside."""
+
+
 def environment() -> dict[str, str]:
     paths = os.pathsep.join([str(HERE), str(HERE / "tests")])
     return {**os.environ, "FROM_OUTSIDE": "x", "PYTHONPATH": paths}
@@ -118,7 +135,7 @@ def _own_address() -> str:
 
 @pytest.fixture(scope="module")
 def said(user: list[str], outside: dict[str, str]) -> dict[str, str]:
-    """What every attempt printed, each in a kernel of its own."""
+    """What every attempt printed, each in a kernel of its own, and what came of every life."""
     cells = {name: "import os\n" + TRY + code for name, code in KEPT_OUT.items()}
     cells |= {
         name: code if code[0] in "%!" else "import os\n" + code for name, (code, _) in SAYS.items()
@@ -127,7 +144,7 @@ def said(user: list[str], outside: dict[str, str]) -> dict[str, str]:
         for place, value in outside.items():
             code = code.replace(place, value)
         cells[name] = code
-    answers: dict[str, str] = drive({"cells": cells}, user)
+    answers: dict[str, str] = drive({"cells": cells, "lives": LIVES}, user)
     return answers
 
 
@@ -147,34 +164,11 @@ def test_it_says(said: dict[str, str], name: str) -> None:
     assert SAYS[name][1] in said[name]
 
 
-LIVES = [
-    "starts in its files", "is interrupted", "shuts down when asked", "dies by exit",
-    "dies by a signal", "leaves no process behind", "is ended for its memory",
-    "is ended for its processor time", "has a control group",
-    "is ended for what its sockets hold", "of a killed run leaves no group",
-    "is stopped though it ignores signals", "outlives the interrupt of a cell", "has its own iopub",
-    "comes from a template without a network", "finds a new template",
-    "dies with the template", "is gone when the run is killed",
-]  # fmt: skip
-ALIKE = [
-    "restarts", "is interrupted for a cell's processor time",
-    "of no cell is not interrupted for its time", "draws what no other draws",
-    "replaces a shared template that ended",
-]  # fmt: skip
-"""These do not depend on what the user may do outside."""
-
-
-@pytest.fixture(scope="module")
-def lived(user: list[str]) -> dict[str, str]:
-    answers: dict[str, str] = drive({"lives": LIVES}, user)
-    return answers
-
-
 @pytest.mark.parametrize("name", LIVES)
-def test_a_kernel(lived: dict[str, str], user: list[str], name: str) -> None:
-    if lived[name] == NO_GROUP and not may_make_groups(user):
+def test_a_kernel(said: dict[str, str], user: list[str], name: str) -> None:
+    if said[name] == NO_GROUP and not may_make_groups(user):
         pytest.skip("this user may not make control groups here")
-    assert lived[name] == "yes"
+    assert said[name] == "yes"
 
 
 def test_a_kernel_whoever_starts_it() -> None:

@@ -398,15 +398,40 @@ LIVES: dict[str, Callable[[], Awaitable[bool | str]]] = {
 }
 
 
+ALONE = {
+    "comes from a template without a network", "finds a new template", "dies with the template",
+    "replaces a shared template that ended", "is gone when the run is killed",
+    "of a killed run leaves no group",
+}  # fmt: skip
+"""These end the template that the others share, or keep this process waiting."""
+AT_ONCE = 4
+"""Most of a kernel's life here is waiting for messages."""
+
+
+async def answer(name: str) -> str:
+    try:
+        said = await LIVES[name]()
+    except Exception:
+        return traceback.format_exc()
+    return said if isinstance(said, str) else "yes" if said else "no"
+
+
+async def go(cells: dict[str, str], lives: list[str]) -> dict[str, str]:
+    free = asyncio.Semaphore(AT_ONCE)
+
+    async def among_others(name: str, work: Awaitable[str]) -> tuple[str, str]:
+        async with free:
+            return name, await work
+
+    together = [among_others(name, one_cell(code)) for name, code in cells.items()]
+    together += [among_others(name, answer(name)) for name in lives if name not in ALONE]
+    answers = dict(await asyncio.gather(*together))
+    return answers | {name: await answer(name) for name in lives if name in ALONE}
+
+
 def main() -> None:
     orders = json.load(sys.stdin)
-    answers = {name: asyncio.run(one_cell(code)) for name, code in orders.get("cells", {}).items()}
-    for name in orders.get("lives", []):
-        try:
-            answer = asyncio.run(LIVES[name]())
-            answers[name] = answer if isinstance(answer, str) else "yes" if answer else "no"
-        except Exception:
-            answers[name] = traceback.format_exc()
+    answers = asyncio.run(go(orders.get("cells", {}), orders.get("lives", [])))
     json.dump(answers, sys.stdout)
 
 

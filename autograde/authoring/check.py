@@ -14,10 +14,10 @@ from math import floor, inf, log10
 import torch
 from torch import Tensor
 
-from autograde.authoring import expected, program
-from autograde.authoring.expected import Lines, Measured
+from autograde.authoring import expected
 from autograde.authoring.variants import Variant, Variants, read_variants
 from autograde.course import Exercise, Lesson
+from autograde.grading.running.reference import Lines, Measured, Program, load, right_key
 from autograde.rubric.compare import apart
 from autograde.rubric.judge import judge
 from autograde.rubric.key import Key
@@ -87,7 +87,7 @@ def check(lesson: Lesson) -> list[Result]:
 
 def _measure(job: tuple[Lesson, Exercise]) -> Lines:
     lesson, exercise = job
-    reference = program.load(lesson)
+    reference = load(lesson)
     variants = read_variants(lesson, exercise)
     first = reference.record(exercise.name, PRACTICE_SEED)
     spread = {line.name: 0.0 for line in first.lines}
@@ -136,7 +136,7 @@ def _round_up(number: float) -> float:
 
 
 def _spread(
-    reference: program.Program,
+    reference: Program,
     exercise: Exercise,
     variants: Variants,
     seed: int,
@@ -174,10 +174,10 @@ def _cast(value: Plain, like: Plain) -> Plain:
 def check_exercise(job: tuple[Lesson, Exercise]) -> Result:
     """Judge every variant of one exercise on several seeds."""
     lesson, exercise = job
-    reference = program.load(lesson)
+    reference = load(lesson)
     variants = read_variants(lesson, exercise)
     measured = expected.read_tolerances(lesson).get(exercise.name, {})
-    keys = [expected.right_key(reference, exercise, seed, measured) for seed in CHECKED_SEEDS]
+    keys = [right_key(reference, exercise, seed, measured) for seed in CHECKED_SEEDS]
     names = [line.name for line in keys[0].expected.lines]
     faults = [*_too_few(variants)]
     margins: list[float] = [inf]
@@ -228,7 +228,7 @@ def _earns_too_much(variants: Variants, earned: dict[str, float]) -> Iterator[st
             )
 
 
-def _failed_right(reference: program.Program, variant: Variant, seed: int, key: Key) -> list[str]:
+def _failed_right(reference: Program, variant: Variant, seed: int, key: Key) -> list[str]:
     verdict = judge(expected.record(reference, variant, seed), key)
     return [
         f"right variant {variant.name} fails “{line.name}”: "
@@ -266,7 +266,7 @@ def _misses(margin: float, least: float) -> str:
     )
 
 
-def _milliseconds(reference: program.Program, exercise: Exercise) -> float:
+def _milliseconds(reference: Program, exercise: Exercise) -> float:
     start = time.perf_counter()
     reference.record(exercise.name, PRACTICE_SEED)
     return 1000 * (time.perf_counter() - start)

@@ -5,27 +5,15 @@ import json
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TypedDict
 
 from autograde import __version__
-from autograde.authoring import program
 from autograde.authoring.variants import Variant, read_variants
 from autograde.course import CURRICULUM, CourseError, Exercise, Lesson
+from autograde.grading.running.reference import Lines, Program, load, right_key
 from autograde.rubric.key import Key, Mistake
-from autograde.rubric.kinds import KINDS, Checked
 from autograde.rubric.misconceptions import failed_lines
-from autograde.rubric.recording import Line, Outcome, Recording
+from autograde.rubric.recording import Recording
 from autograde.rubric.session import PRACTICE_SEED
-
-
-class Measured(TypedDict):
-    """One rubric line as `autograde check --measure` found it."""
-
-    tolerance: float
-    constant: bool
-
-
-Lines = dict[str, Measured]
 
 
 def tolerance_file(lesson: Lesson) -> Path:
@@ -65,7 +53,7 @@ def practice_keys(lesson: Lesson) -> dict[str, Key]:
 
 @lru_cache(maxsize=2)
 def _practice_keys(lesson: Lesson, _digest: str) -> dict[str, Key]:
-    reference, measured = program.load(lesson), read_tolerances(lesson)
+    reference, measured = load(lesson), read_tolerances(lesson)
     keys, faults = {}, []
     for exercise in lesson.exercises:
         try:
@@ -78,7 +66,7 @@ def _practice_keys(lesson: Lesson, _digest: str) -> dict[str, Key]:
     return keys
 
 
-def practice_key(reference: program.Program, exercise: Exercise, measured: Lines) -> Key:
+def practice_key(reference: Program, exercise: Exercise, measured: Lines) -> Key:
     """Return the key of one exercise on the practice seed, with hints and known mistakes."""
     variants = read_variants(reference.lesson, exercise)
     key = right_key(reference, exercise, PRACTICE_SEED, measured)
@@ -94,46 +82,7 @@ def practice_key(reference: program.Program, exercise: Exercise, measured: Lines
     return replace(key, hints=variants.hints, mistakes=tuple(m for m in mistakes if m.belief))
 
 
-def right_key(reference: program.Program, exercise: Exercise, seed: int, measured: Lines) -> Key:
-    """Return the key of one exercise for one seed, from one run of the reference alone.
-
-    Raises:
-        CourseError: the reference fails, or a line was not measured.
-    """
-    expected = reference.record(exercise.name, seed)
-    if expected.stopped:
-        raise CourseError(
-            f"the reference of {exercise.name} fails: {expected.stopped.error}: "
-            f"{expected.stopped.message}"
-        )
-    missing = [line.name for line in expected.lines if line.name not in measured]
-    if missing:
-        raise CourseError(
-            f"no tolerance was measured for {exercise.name}: {', '.join(missing)}. "
-            f"Run: autograde check --measure {reference.lesson.name}"
-        )
-    return Key(
-        exercise=exercise.name,
-        points=exercise.points,
-        needs=exercise.needs,
-        hints=(),
-        expected=replace(expected, lines=tuple(map(_without_examples, expected.lines))),
-        tolerances=tuple(measured[line.name]["tolerance"] for line in expected.lines),
-        claims=tuple(
-            measured[line.name]["constant"] or KINDS[line.kind].claims(line.cases)
-            for line in expected.lines
-        ),
-    )
-
-
-def _without_examples(line: Line) -> Line:
-    """Leave out the reference's own result where several are right: it would give one away."""
-    if not isinstance(KINDS[line.kind], Checked):
-        return line
-    return replace(line, cases=tuple(replace(case, outcome=Outcome()) for case in line.cases))
-
-
-def record(reference: program.Program, variant: Variant, seed: int) -> Recording:
+def record(reference: Program, variant: Variant, seed: int) -> Recording:
     """Return what the rubric records of a variant.
 
     Raises:

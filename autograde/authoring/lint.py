@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from nbformat import NotebookNode
 
-from autograde.authoring import program
 from autograde.authoring.expected import practice_keys
 from autograde.authoring.marks import (
     BEGIN,
@@ -20,6 +19,7 @@ from autograde.authoring.marks import (
 )
 from autograde.authoring.variants import Variants, read_variants
 from autograde.course import CURRICULUM, CourseError, Exercise, Lesson, Written, grade_id
+from autograde.grading.running.reference import load, no_python
 from autograde.notebook.demonstrations import is_demonstration
 from autograde.rubric.judge import judge
 from autograde.rubric.key import Key
@@ -149,7 +149,7 @@ def _no_python(source: str) -> str:
     try:
         ast.parse(source)
     except SyntaxError as error:
-        return program.no_python(error)
+        return no_python(error)
     return ""
 
 
@@ -280,7 +280,7 @@ def lint_stubs(lesson: Lesson, nb: NotebookNode) -> list[str]:
 
     Code that is given to be mended earns nothing as it is.
     """
-    reference, keys = program.load(lesson), practice_keys(lesson)
+    reference, keys = load(lesson), practice_keys(lesson)
     faults = []
     for exercise in lesson.exercises:
         cell = next(cell for cell in nb.cells if grade_id(cell) == exercise.name)

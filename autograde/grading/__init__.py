@@ -2,8 +2,7 @@
 
 pipeline          one submission, top to bottom: the steps below, called by a worker
   restore         parses the file, puts back the lesson's own cells
-  needed          says which of the lesson's own cells have to run
-  run             runs the notebook in a kernel, by notebook_client
+  running/        runs the notebook in a kernel, and the reference on the same seed
   verdicts        judges what the rubric cells recorded
   sanitise        makes what it shows harmless
   feedback        makes the page

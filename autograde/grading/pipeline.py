@@ -14,12 +14,12 @@ import nbformat
 import torch
 from nbformat import NotebookNode
 
-from autograde.authoring import expected, program
 from autograde.course import Lesson, grade_id, parse_text
 from autograde.grading import feedback
-from autograde.grading.needed import not_needed
 from autograde.grading.restore import NOTE, parse_submission, restore
-from autograde.grading.run import Ran, make_job, put_outputs, run_job
+from autograde.grading.running.needed import not_needed
+from autograde.grading.running.reference import Program, load, right_key
+from autograde.grading.running.run import Ran, make_job, put_outputs, run_job
 from autograde.grading.sanitise import sanitise_outputs, sanitise_text
 from autograde.grading.state import seed_of
 from autograde.grading.submission import Graded, Scores, Task
@@ -101,9 +101,9 @@ _recording = Lock()
 
 
 @lru_cache(maxsize=8)
-def _reference(version: Version) -> program.Program:
+def _reference(version: Version) -> Program:
     """Load the lesson's own answers, once in a process."""
-    return program.load(version.lesson, parse_text(version.text.decode()))
+    return load(version.lesson, parse_text(version.text.decode()))
 
 
 def keys_of(version: Version, seed: int) -> dict[str, Key]:
@@ -117,9 +117,7 @@ def keys_of(version: Version, seed: int) -> dict[str, Key]:
         torch.set_num_threads(1)  # holds for one thread
         reference = _reference(version)
         return {
-            exercise.name: expected.right_key(
-                reference, exercise, seed, tolerances.get(exercise.name, {})
-            )
+            exercise.name: right_key(reference, exercise, seed, tolerances.get(exercise.name, {}))
             for exercise in version.lesson.exercises
         }
 

@@ -1,4 +1,4 @@
-"""Run a lesson's own code, the reference or a variant in its place, and record its rubrics.
+"""Run a lesson's own code, the reference or a variant in its place; make an exercise's key of it.
 
 Only for code of the course itself: it runs in this process.
 """
@@ -8,17 +8,29 @@ import re
 import warnings
 from dataclasses import dataclass, replace
 from itertools import count
-from typing import Any
+from typing import Any, TypedDict
 
 from nbformat import NotebookNode
 
-from autograde.course import CourseError, Lesson, grade_id, read_text
+from autograde.course import CourseError, Exercise, Lesson, grade_id, read_text
 from autograde.rubric import session
-from autograde.rubric.recording import Recording
+from autograde.rubric.key import Key
+from autograde.rubric.kinds import KINDS, Checked
+from autograde.rubric.recording import Line, Outcome, Recording
 
 DEFINED = re.compile(r"^(?:class|def)\s+(\w+)", re.MULTILINE)
 
 _numbers = count()
+
+
+class Measured(TypedDict):
+    """One rubric line as `autograde check --measure` found it."""
+
+    tolerance: float
+    constant: bool
+
+
+Lines = dict[str, Measured]
 
 
 @dataclass(frozen=True)
@@ -85,6 +97,45 @@ def load(lesson: Lesson, text: NotebookNode | None = None) -> Program:
         except Exception as error:
             raise CourseError(f"{lesson.text.name}: the cell {name} {_why(error)}") from error
     return Program(lesson, names, rubrics)
+
+
+def right_key(reference: Program, exercise: Exercise, seed: int, measured: Lines) -> Key:
+    """Return the key of one exercise for one seed, from one run of the reference alone.
+
+    Raises:
+        CourseError: the reference fails, or a line was not measured.
+    """
+    expected = reference.record(exercise.name, seed)
+    if expected.stopped:
+        raise CourseError(
+            f"the reference of {exercise.name} fails: {expected.stopped.error}: "
+            f"{expected.stopped.message}"
+        )
+    missing = [line.name for line in expected.lines if line.name not in measured]
+    if missing:
+        raise CourseError(
+            f"no tolerance was measured for {exercise.name}: {', '.join(missing)}. "
+            f"Run: autograde check --measure {reference.lesson.name}"
+        )
+    return Key(
+        exercise=exercise.name,
+        points=exercise.points,
+        needs=exercise.needs,
+        hints=(),
+        expected=replace(expected, lines=tuple(map(_without_examples, expected.lines))),
+        tolerances=tuple(measured[line.name]["tolerance"] for line in expected.lines),
+        claims=tuple(
+            measured[line.name]["constant"] or KINDS[line.kind].claims(line.cases)
+            for line in expected.lines
+        ),
+    )
+
+
+def _without_examples(line: Line) -> Line:
+    """Leave out the reference's own result where several are right: it would give one away."""
+    if not isinstance(KINDS[line.kind], Checked):
+        return line
+    return replace(line, cases=tuple(replace(case, outcome=Outcome()) for case in line.cases))
 
 
 def no_python(error: SyntaxError) -> str:

@@ -18,8 +18,8 @@ from nbformat import NotebookNode
 from autograde import __version__
 from autograde.course import CourseError, grade_id
 from autograde.grading.limits import Limits
-from autograde.grading.notebook_client import TIMED_OUT, GradingClient
 from autograde.grading.restore import NOTE
+from autograde.grading.running.notebook_client import TIMED_OUT, GradingClient
 from autograde.grading.submission import Problem, beside
 from autograde.sandbox.provisioner import (
     cell_begins,

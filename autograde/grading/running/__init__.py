@@ -1,0 +1,6 @@
+"""What runs: a submission's cells in a walled kernel, the course's own reference in this process.
+
+needed            says which of the lesson's own cells have to run
+run               runs the notebook, by notebook_client
+reference         runs the lesson's own answers and makes a key of what they give
+"""
