@@ -3,9 +3,10 @@
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from nbformat import NotebookNode
+if TYPE_CHECKING:  # nbformat is slow to import; commands that only look do without
+    from nbformat import NotebookNode
 
 CURRICULUM = Path("source", "curriculum.toml")
 
@@ -159,7 +160,7 @@ def choose(root: Path, names: tuple[str, ...]) -> list[Lesson]:
     return [known[name] for name in names or known]
 
 
-def read_text(lesson: Lesson) -> NotebookNode:
+def read_text(lesson: Lesson) -> "NotebookNode":
     """Return the lesson's text as a notebook.
 
     Raises:
@@ -170,11 +171,12 @@ def read_text(lesson: Lesson) -> NotebookNode:
     return parse_text(lesson.text.read_text(encoding="utf-8"))
 
 
-def parse_text(text: str) -> NotebookNode:
+def parse_text(text: str) -> "NotebookNode":
     """Return percent text as a notebook."""
-    import jupytext  # as slow to import as all the rest; commands that only look do without
+    import jupytext
 
-    return NotebookNode(jupytext.reads(text, fmt="py:percent"))
+    nb: NotebookNode = jupytext.reads(text, fmt="py:percent")
+    return nb
 
 
 def state_folder(root: Path) -> Path:
@@ -184,7 +186,7 @@ def state_folder(root: Path) -> Path:
     return folder
 
 
-def grade_id(cell: NotebookNode) -> str | None:
+def grade_id(cell: "NotebookNode") -> str | None:
     """Return the nbgrader name of a cell, if it has one."""
     kind = cell.metadata.get("nbgrader")
     name = kind.get("grade_id") if isinstance(kind, dict) else None

@@ -13,9 +13,7 @@ from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
-
-import nbformat
-from nbformat import NotebookNode
+from typing import TYPE_CHECKING
 
 from autograde import __version__
 from autograde.course import (
@@ -28,6 +26,9 @@ from autograde.course import (
     state_folder,
 )
 from autograde.words import named
+
+if TYPE_CHECKING:  # slow to import
+    from nbformat import NotebookNode
 
 TOLERANCES = "tolerances.json"
 
@@ -64,8 +65,10 @@ def versions(lesson: Lesson) -> tuple[Version, ...]:
     return tuple(found)
 
 
-def keep(lesson: Lesson, nb: NotebookNode, practice: bytes) -> None:
+def keep(lesson: Lesson, nb: "NotebookNode", practice: bytes) -> None:
     """Keep a version that was built now: it is there whole or not at all."""
+    import nbformat
+
     target = _kept(lesson) / _number(nb)
     target.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=state_folder(lesson.root), prefix=".keep-") as folder:
@@ -127,12 +130,15 @@ def _read(lesson: Lesson, *, kept: bool = False) -> Version:
 
 
 @lru_cache(maxsize=16)
-def notebook(version: Version) -> NotebookNode:
+def notebook(version: Version) -> "NotebookNode":
     """Return the notebook that students got."""
-    return NotebookNode(nbformat.v4.reads(version.released.decode()))
+    import nbformat
+
+    nb: NotebookNode = nbformat.v4.reads(version.released.decode())
+    return nb
 
 
-def rules(nb: NotebookNode) -> dict[str, str]:
+def rules(nb: "NotebookNode") -> dict[str, str]:
     """Return nbgrader's checksum of each rubric cell, as it was when the notebook was built.
 
     It is the digest of the cell's text, its name and its points, and stays when a student edits
@@ -146,14 +152,14 @@ def rules(nb: NotebookNode) -> dict[str, str]:
     return {name: str(kind["checksum"]) for name, kind in kinds.items() if kind.get("checksum")}
 
 
-def other_rubrics(nb: NotebookNode, released: NotebookNode) -> list[str]:
+def other_rubrics(nb: "NotebookNode", released: "NotebookNode") -> list[str]:
     """Name the exercises whose rubric is another in a notebook than in a released one."""
     now = rules(released)
     others = {name for name, checksum in rules(nb).items() if now.get(name) != checksum}
     return sorted(name.removeprefix("test_") for name in others)
 
 
-def version_of(nb: NotebookNode, among: tuple[Version, ...]) -> Version:
+def version_of(nb: "NotebookNode", among: tuple[Version, ...]) -> Version:
     """Find the version that a submission was made from, by the checksums in it.
 
     Raises:
@@ -179,7 +185,7 @@ def version_of(nb: NotebookNode, among: tuple[Version, ...]) -> Version:
     return found
 
 
-def require_newest(now: Version, submitted: NotebookNode) -> None:
+def require_newest(now: Version, submitted: "NotebookNode") -> None:
     """Refuse to grade work done under one rubric by another one.
 
     nbgrader's own commands put the newest cells into what they grade, so they can do no other.
@@ -192,7 +198,7 @@ def require_newest(now: Version, submitted: NotebookNode) -> None:
         raise CourseError(f"{_changed(now, submitted)}. Grade it with: {grade}")
 
 
-def _changed(now: Version, nb: NotebookNode) -> str:
+def _changed(now: Version, nb: "NotebookNode") -> str:
     return (
         f"made from another version of {now.lesson.name}: since it was handed out, the rubric of "
         f"{named(other_rubrics(nb, notebook(now)))} was changed"
@@ -211,7 +217,7 @@ def _worth(lesson: Lesson) -> dict[str, float]:
     return by_rubric | {written.name: written.points for written in lesson.written}
 
 
-def _number(nb: NotebookNode) -> str:
+def _number(nb: "NotebookNode") -> str:
     return sha256(json.dumps(rules(nb), sort_keys=True).encode()).hexdigest()[:16]
 
 

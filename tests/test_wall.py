@@ -247,9 +247,9 @@ def test_a_group_that_cannot_be_made_is_no_trouble(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(control_groups, "own_groups", lambda *_: {"memory": tmp_path / "gone"})
-    monkeypatch.setattr(control_groups, "_places", control_groups._places.__wrapped__)
+    monkeypatch.setattr(control_groups, "places", control_groups.places.__wrapped__)
     assert control_groups.make(KernelLimits()) is None
-    monkeypatch.setattr(control_groups, "_places", lambda: (tmp_path / "gone",))
+    monkeypatch.setattr(control_groups, "places", lambda: (tmp_path / "gone",))
     assert control_groups.make(KernelLimits()) is None
     assert not control_groups._left  # at the end of the process it is waited for
 

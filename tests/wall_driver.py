@@ -401,9 +401,9 @@ LIVES: dict[str, Callable[[], Awaitable[bool | str]]] = {
 ALONE = {
     "comes from a template without a network", "finds a new template", "dies with the template",
     "replaces a shared template that ended", "is gone when the run is killed",
-    "of a killed run leaves no group",
+    "of a killed run leaves no group", "outlives the interrupt of a cell",
 }  # fmt: skip
-"""These end the template that the others share, or keep this process waiting."""
+"""These end the template that the others share, keep this process waiting, or need it at once."""
 AT_ONCE = 4
 """Most of a kernel's life here is waiting for messages."""
 

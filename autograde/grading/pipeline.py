@@ -47,9 +47,12 @@ def grade(task: Task, versions: tuple[Version, ...]) -> Graded:
     seed = seed_of(task.secret, lesson.name, nb, task.submission.files)
     with ThreadPoolExecutor(1) as meanwhile:
         keys = meanwhile.submit(keys_of, version, seed)
+        practice = meanwhile.submit(practice_of, version)
+        ready = meanwhile.submit(_get_page_ready, version)
         ran = run(nb, released, task.submission.files, seed, wall=task.wall, before=task.ran)
-    verdicts = judge(lesson, nb, keys.result(), practice_of(version), seed)
+    verdicts = judge(lesson, nb, keys.result(), practice.result(), seed)
     sanitise(lesson, nb, released, verdicts)
+    ready.result()
 
     scores = scores_of(nb, released, verdicts)
     marks = task.marks.graded_again(scores)
@@ -147,6 +150,12 @@ def judge(
 def practice_of(version: Version) -> dict[str, Key]:
     """Return the keys of the practice seed, with known mistakes; none where they were not kept."""
     return unpack_keys(version.practice) if version.practice else {}
+
+
+@lru_cache(maxsize=8)
+def _get_page_ready(version: Version) -> None:
+    """Do once in a process what its first page of a lesson would wait for."""
+    feedback.get_ready(notebook(version))
 
 
 def sanitise(

@@ -29,7 +29,7 @@ class Parsed:
     `notes` are for single cells; `remarks` say what was left out of the whole.
     """
 
-    nb: NotebookNode = field(default_factory=nbformat.v4.new_notebook)
+    nb: NotebookNode = field(default_factory=lambda: NotebookNode(metadata={}, cells=[]))
     problem: Problem | None = None
     notes: dict[str, list[str]] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)

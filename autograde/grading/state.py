@@ -16,12 +16,14 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
-
-from nbformat import NotebookNode
+from typing import TYPE_CHECKING
 
 from autograde import __version__
 from autograde.course import CourseError, state_folder
 from autograde.grading.submission import beside
+
+if TYPE_CHECKING:  # slow to import
+    from nbformat import NotebookNode
 
 LEAST_FREE_BYTES = 50_000_000
 FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -109,7 +111,7 @@ def course_secret(root: Path) -> bytes:
     return bytes.fromhex(path.read_text())
 
 
-def seed_of(secret: bytes, lesson: str, nb: NotebookNode, files: dict[str, bytes]) -> int:
+def seed_of(secret: bytes, lesson: str, nb: "NotebookNode", files: dict[str, bytes]) -> int:
     """Return the seed of a restored submission, by its code and what that can read: a regrade gets
     the same.
 

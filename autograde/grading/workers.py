@@ -4,10 +4,12 @@ Work travels as plain data; no file system is shared with a cluster. The coordin
 this too, needs neither torch nor what renders pages, so the work itself imports late.
 """
 
+import gc
 import os
 import queue
 import signal
 import socket
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
@@ -30,8 +32,11 @@ LONGEST_SECONDS = 600
 
 CONNECT_SECONDS = 20
 
-IMPORTED_ONCE = ("autograde.grading.pipeline", "autograde.notebook", "jupytext")
-"""What every worker needs. Importing takes seconds, so one process does it and forks the others."""
+SWITCH_SECONDS = 0.0005
+"""A kernel waits for each answer, so the thread that makes the keys gives way soon."""
+
+PRELOADED = "autograde.grading.preloaded"
+"""Importing what workers need takes seconds, so one process does it and forks the others."""
 
 Share = Callable[[Any], Any]
 """Sends what many pieces of work need; returns what is to be passed in its place."""
@@ -46,7 +51,10 @@ def grade(task: Task, versions: tuple[Version, ...]) -> Graded:
         CourseError: it cannot be graded, or this process may not grade it.
     """
     require_same(task.package, task.wall)
-    start_template(task.wall)
+    if task.wall:
+        from autograde.sandbox.provisioner import prepare_kernel
+
+        prepare_kernel()  # starts while the notebook is read
     from autograde.grading import pipeline
 
     return pipeline.grade(task, versions)
@@ -199,7 +207,7 @@ class _Worker:
     def _started(self) -> ProcessPoolExecutor:
         if self._pool is None and not self._ended:
             context = get_context("forkserver")
-            context.set_forkserver_preload(list(IMPORTED_ONCE))
+            context.set_forkserver_preload([PRELOADED])
             pool = ProcessPoolExecutor(1, context, _settle_in, (self._line,))
             self._pid = pool.submit(os.getpid).result(LONGEST_SECONDS)
             self._pool = pool
@@ -225,6 +233,8 @@ class _Worker:
 
 def _settle_in(line: socket.socket | None) -> None:
     """In a new worker: Ctrl-C is for the coordinator alone, and without it there is no work."""
+    gc.enable()  # preloaded.py turned it off
+    sys.setswitchinterval(SWITCH_SECONDS)
     if line is not None:
         template.share(line)
     os.setpgid(0, 0)

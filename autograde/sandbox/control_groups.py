@@ -65,15 +65,22 @@ def make(limits: KernelLimits) -> Group | None:
     """
     _remove_left()
     try:
-        places = _places()
-        return _make(places, limits) if places else None
+        found = places()
+        return _make(found, limits) if found else None
     except OSError:
         return None
 
 
 @cache
-def _places() -> tuple[Path, ...]:
+def places() -> tuple[Path, ...]:
     """Return the groups in which groups can be made that a process can be put into."""
+    try:
+        return _places()
+    except OSError:
+        return ()
+
+
+def _places() -> tuple[Path, ...]:
     own = own_groups(*(Path("/proc/self", name).read_text() for name in ("mountinfo", "cgroup")))
     whole = divided(own[""]) if "" in own else None
     # one hierarchy may be for several kinds
@@ -176,9 +183,9 @@ def _remove_left() -> None:
 
 @atexit.register
 def _remove_at_the_end() -> None:
-    if _places.cache_info().currsize:
+    if places.cache_info().currsize:
         own = f"autograde-{os.getpid()}-*"
-        _left.update(folder for place in _places() for folder in place.glob(own))
+        _left.update(folder for place in places() for folder in place.glob(own))
     until = time.monotonic() + REMOVE_SECONDS
     while _left and time.monotonic() < until:
         time.sleep(0.01)

@@ -9,6 +9,7 @@ import os
 import signal
 import socket
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
@@ -30,16 +31,19 @@ COURSE_FILES = ("gradebook.db", "nbgrader_config.py", "source")
 """A folder with one of these is not copied to a kernel."""
 
 
-def walled_manager(
-    limits: KernelLimits | None = None, *, prepares_another: bool = False
-) -> AsyncKernelManager:
-    """Return a manager for one kernel behind a wall; it can prepare that of the next notebook."""
+def prepare_kernel() -> None:
+    """Have a walled kernel start now, for the next notebook of this process."""
+    with suppress(OSError):  # whoever asks for one next is told why there is none
+        template.prepare(_environment(), KernelLimits())
+
+
+def walled_manager(limits: KernelLimits | None = None) -> AsyncKernelManager:
+    """Return a manager for one kernel behind a wall."""
     spec = KernelSpec(argv=[], display_name=WALLED, language="python", interrupt_mode="signal")
     manager = AsyncKernelManager(kernel_name=WALLED, transport="ipc")
     manager._kernel_spec = spec
     provisioner = WalledProvisioner(kernel_spec=spec, parent=manager)
     provisioner.limits = limits or KernelLimits()
-    provisioner.prepares_another = prepares_another
     manager.provisioner = provisioner
     return manager
 
@@ -78,6 +82,10 @@ def why_it_died(manager: object) -> str:
     return f"it used more than {provisioner.limits.cpu_seconds} s of processor time"
 
 
+def _environment() -> dict[str, str]:
+    return {name: os.environ[name] for name in PASSED_ON if name in os.environ}
+
+
 def _walled(manager: object) -> "WalledProvisioner | None":
     provisioner = getattr(manager, "provisioner", None)
     return provisioner if isinstance(provisioner, WalledProvisioner) else None
@@ -87,7 +95,6 @@ class WalledProvisioner(KernelProvisionerBase):
     """One kernel behind a wall. The line to it is open as long as it lives."""
 
     limits = KernelLimits()
-    prepares_another = False
     kernel: template.Kernel | None = None
     folder: int | None = None
     code: int | None = None
@@ -113,10 +120,9 @@ class WalledProvisioner(KernelProvisionerBase):
         """
         folder = Path(kwargs.get("cwd") or Path.cwd())
         files = [] if _is_course(folder) else list(template.visible_files(folder))
-        environment = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
         self.code, self.reason, self.cell, self.interrupted = None, "", 0, None
         for attempt in range(ATTEMPTS):
-            self.kernel = kernel = self._ask(environment)
+            self.kernel = kernel = self._ask()
             try:
                 template.send_files(kernel.line, files)
             except BaseException:
@@ -133,12 +139,12 @@ class WalledProvisioner(KernelProvisionerBase):
         self.connection_info = info
         return self.connection_info
 
-    def _ask(self, environment: dict[str, str]) -> template.Kernel:
+    def _ask(self) -> template.Kernel:
         """Ask for a new kernel; on a restart with the old key, which clients know."""
         if self.folder is not None:
             key = cast(KernelManager, self.parent).session.key.decode()
-            return template.ask(key, environment, self.limits)
-        return template.take(environment, self.limits, another=self.prepares_another)
+            return template.ask(key, _environment(), self.limits)
+        return template.take(_environment(), self.limits)
 
     async def _ready(self, line: socket.socket) -> bool:
         """Wait until the kernel is ready, and take the folder with its sockets; False: it died."""

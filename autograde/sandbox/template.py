@@ -153,22 +153,23 @@ def ask(key: str, environment: dict[str, str], limits: KernelLimits) -> Kernel:
 _spare: Kernel | None = None
 
 
-def take(environment: dict[str, str], limits: KernelLimits, *, another: bool) -> Kernel:
-    """Return the kernel prepared before, if it fits, else a new one.
+def prepare(environment: dict[str, str], limits: KernelLimits) -> None:
+    """Have the kernel start that is taken next. It knows nothing but its key."""
+    global _spare
+    with _spare_lock:
+        if _spare is None:
+            _spare = ask(secrets.token_hex(32), environment, limits)
 
-    With `another` the next one is prepared already. It knows nothing but its key, and starts
-    while this one is at work.
-    """
+
+def take(environment: dict[str, str], limits: KernelLimits) -> Kernel:
+    """Return the kernel prepared before, if it fits, else a new one."""
     global _spare
     with _spare_lock:
         spare, _spare = _spare, None
-        if spare is not None and not _fits(spare, environment, limits):
-            spare.close()
-            spare = None
-        spare = spare or ask(secrets.token_hex(32), environment, limits)
-        if another:
-            _spare = ask(secrets.token_hex(32), environment, limits)
-    return spare
+    if spare is not None and not _fits(spare, environment, limits):
+        spare.close()
+        spare = None
+    return spare or ask(secrets.token_hex(32), environment, limits)
 
 
 def _fits(spare: Kernel, environment: dict[str, str], limits: KernelLimits) -> bool:

@@ -24,6 +24,7 @@ from autograde.grading.submission import Problem, beside
 from autograde.sandbox.provisioner import (
     cell_begins,
     open_manager,
+    prepare_kernel,
     walled_manager,
     why_it_died,
     why_it_was_interrupted,
@@ -172,7 +173,7 @@ class _Running:
         client = GradingClient(
             self.nb,
             self.limits,
-            km=walled_manager(prepares_another=True) if walled else open_manager(place.parent),
+            km=walled_manager() if walled else open_manager(place.parent),
             timeout=self.limits.cell_seconds,
             resources={"metadata": {"path": str(place)}},
             on_cell_executed=self._note_timeout,
@@ -181,6 +182,8 @@ class _Running:
         try:
             async with client.async_setup_kernel(cleanup_kc=True):
                 started = True
+                if walled:
+                    prepare_kernel()  # of the next notebook
                 await self._cells(client)
         except Exception as error:
             if not started:  # no code of the student's has run, so it cannot be their fault
