@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from autograde.notebook import rubric
 from autograde.rubric.judge import judge
+from autograde.rubric.probes.devices import EMPTY, Devices
 
 INF = float("inf")
 
@@ -288,3 +289,35 @@ def test_an_argument_that_was_turned_is_put_back() -> None:
         return x.t_().T * 1.0
 
     assert failing(lines, lambda x: x * 1.0, turning) == ["leaves its arguments as they were"]
+
+
+FOLLOWS: dict[str, Callable[[Tensor], Tensor]] = {
+    "a new mask": lambda x: x.masked_fill_(torch.eye(3, device=x.device).bool(), 0.0),
+    "like x": lambda x: (x @ x.mT + x.new_ones(3, 3).tril()).softmax(-1) @ x,
+    "sent there": lambda x: torch.where(torch.ones(3, 3).bool().to(x.device), x, -torch.inf),
+    "dropout of a view": lambda x: nn.functional.dropout(x.mT.chunk(3, -1)[0], 0.5),
+    "attention": lambda x: nn.functional.scaled_dot_product_attention(x, x, x, is_causal=True),
+}
+STAYS: dict[str, Callable[[Tensor], Tensor]] = {
+    "ones": lambda x: x * torch.ones(3, 3),
+    "a mask by numbers": lambda x: x.masked_fill(torch.arange(3) > torch.arange(3)[:, None], 0.0),
+    "joined to zeros": lambda x: torch.cat([x * 2, torch.zeros(3, 3)]),
+}
+
+
+@pytest.mark.parametrize("name", FOLLOWS)
+def test_what_is_computed_on_another_device_has_its_shape(name: str) -> None:
+    x = torch.ones(3, 3)
+    with Devices() as devices:
+        there = FOLLOWS[name](x.to(EMPTY))
+    here = FOLLOWS[name](x)
+    assert not devices.mixed
+    assert there.is_meta
+    assert (there.shape, there.dtype, there.stride()) == (here.shape, here.dtype, here.stride())
+
+
+@pytest.mark.parametrize("name", STAYS)
+def test_what_stays_behind_is_seen(name: str) -> None:
+    with pytest.raises(RuntimeError, match="two devices"), Devices() as devices:
+        STAYS[name](torch.ones(3, 3, device=EMPTY))
+    assert devices.mixed

@@ -79,8 +79,8 @@ from autograde.authoring.variants import read_variants
 from autograde.course import lessons
 from autograde.rubric.judge import judge
 
-lesson = lessons(Path({root!r}))["08_fast_attention"]
-exercise = lesson.exercise("tiled_attention")
+lesson = lessons(Path({root!r}))[{lesson!r}]
+exercise = lesson.exercise({exercise!r})
 answers = load(lesson)
 for wrong in read_variants(lesson, exercise).wrong[:3]:
     recording = answers.with_answer(wrong.code).record(exercise.name, 0)
@@ -89,8 +89,12 @@ print({{"sympy", "torch._dynamo"}} & set(sys.modules))
 """
 
 
-def test_a_wrong_answer_is_judged_without_torchs_compiler() -> None:
+@pytest.mark.parametrize(
+    ("lesson", "exercise"),
+    [("08_fast_attention", "tiled_attention"), ("05_causal_attention", "CausalAttention")],
+)
+def test_a_wrong_answer_is_judged_without_torchs_compiler(lesson: str, exercise: str) -> None:
     """Importing it takes a second and a half, for which a student would wait."""
-    code = SOME_RUBRIC.format(root=str(PACKAGE.parent))
+    code = SOME_RUBRIC.format(root=str(PACKAGE.parent), lesson=lesson, exercise=exercise)
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert said.stdout.strip() == "set()"

@@ -106,7 +106,12 @@ _recording = Lock()
 @lru_cache(maxsize=8)
 def _reference(version: Version) -> Program:
     """Load the lesson's own answers, once in a process."""
-    return load(version.lesson, parse_text(version.text.decode()))
+    return load(version.lesson, _text(version))
+
+
+@lru_cache(maxsize=8)
+def _text(version: Version) -> NotebookNode:
+    return parse_text(version.text.decode())
 
 
 def keys_of(version: Version, seed: int) -> dict[str, Key]:
@@ -201,7 +206,7 @@ def put_schemes(nb: NotebookNode, version: Version) -> None:
     questions = {written.question_cell for written in version.lesson.written}
     if not questions:
         return
-    with_scheme = {grade_id(c): c.source for c in parse_text(version.text.decode()).cells}
+    with_scheme = {grade_id(c): c.source for c in _text(version).cells}
     for cell in nb.cells:
         if (name := grade_id(cell)) in questions:
             cell.source = with_scheme[name]

@@ -8,9 +8,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from autograde.rubric.probes.devices import EMPTY, Devices
 from autograde.rubric.probes.draws import Draws, device
-from autograde.rubric.probes.plain import ContractBroken, refusal, tensors_in
-from autograde.rubric.probes.recorder import Dispatched, Probe, Recorder
+from autograde.rubric.probes.plain import ContractBroken, refusal
+from autograde.rubric.probes.recorder import Probe, Recorder
 from autograde.rubric.probes.weights import Weights, each_head, load, size_of
 
 
@@ -178,10 +179,10 @@ class LayerProbe(Probe):
         """
 
         def run(x: Tensor) -> str:
-            layer = self.build().to("meta")
-            with _Devices() as devices:
+            layer = self.build().to(EMPTY)
+            with Devices() as devices:
                 try:
-                    layer(x.to("meta"))
+                    layer(x.to(EMPTY))
                 except Exception:
                     if not devices.mixed:  # code that asks for numbers cannot run there: no fault
                         return f"mask on {layer.mask.device}"
@@ -359,16 +360,3 @@ class LayerProbe(Probe):
 def first_of(output: Any) -> Any:
     """Return the output itself, or the first of a pair (output, weights)."""
     return output[0] if isinstance(output, tuple | list) else output
-
-
-class _Devices(Dispatched):
-    """Note whether an operation was given tensors of two devices."""
-
-    def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self.mixed = False
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        tensors = [t for t in tensors_in([*args, *(kwargs or {}).values()]) if t.ndim > 0]
-        self.mixed |= len({tensor.device.type for tensor in tensors}) > 1
-        return func(*args, **(kwargs or {}))

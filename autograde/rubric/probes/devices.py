@@ -1,0 +1,56 @@
+"""Watch an answer on a device that holds no numbers, to see which tensors stay behind."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils._pytree import tree_map
+
+from autograde.rubric.probes.plain import tensors_in
+from autograde.rubric.probes.recorder import Dispatched
+
+EMPTY = torch.device("meta")
+
+
+class Devices(Dispatched):
+    """Note whether an operation was given tensors of two devices.
+
+    Operations on tensors without numbers are done on zeros, for the shapes of their results. With
+    those that PyTorch has for them comes its compiler, for which a student would wait a second.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.mixed = False
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        tensors = [*tensors_in([*args, *kwargs.values()])]
+        if len({tensor.device.type for tensor in tensors if tensor.ndim > 0}) > 1:
+            self.mixed = True
+            raise RuntimeError("an operation on tensors of two devices")
+        if not tensors and kwargs.get("device") == EMPTY:  # it makes one
+            kwargs = {**kwargs, "device": "cpu"}
+        elif not (any(tensor.is_meta for tensor in tensors) and _only_computes(func, kwargs)):
+            return func(*args, **kwargs)
+        result = func(*tree_map(_with_zeros, args), **tree_map(_with_zeros, kwargs))
+        return args[0] if func._schema.is_mutable else tree_map(_without_numbers, result)
+
+
+def _only_computes(func: Any, kwargs: dict[str, Any]) -> bool:
+    """Return whether an operation gives new numbers: no view, no copy to a device, no number."""
+    gives_tensors = all("Tensor" in str(given.type) for given in func._schema.returns)
+    return gives_tensors and not func.is_view and "device" not in kwargs
+
+
+def _with_zeros(value: Any) -> Any:
+    meta = isinstance(value, Tensor) and value.is_meta
+    return _like(value, "cpu").zero_() if meta else value
+
+
+def _without_numbers(value: Any) -> Any:
+    return _like(value, EMPTY) if isinstance(value, Tensor) else value
+
+
+def _like(tensor: Tensor, device: torch.device | str) -> Tensor:
+    return torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device=device)
