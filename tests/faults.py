@@ -153,7 +153,7 @@ FAULTS = [
     ),
     Fault(
         "a kernel without a control group", "autograde/sandbox/control_groups.py",
-        "return _make(places, limits) if places else None", "return None",
+        "return _make(found, limits) if found else None", "return None",
         "tests/test_wall.py -k test_a_kernel",
     ),
     Fault(

@@ -292,22 +292,28 @@ def test_an_argument_that_was_turned_is_put_back() -> None:
 
 
 FOLLOWS: dict[str, Callable[[Tensor], Tensor]] = {
-    "a new mask": lambda x: x.masked_fill_(torch.eye(3, device=x.device).bool(), 0.0),
+    "a new mask": lambda x: (x @ x.mT).masked_fill_(torch.eye(3, device=x.device).bool(), 0.0),
     "like x": lambda x: (x @ x.mT + x.new_ones(3, 3).tril()).softmax(-1) @ x,
-    "sent there": lambda x: torch.where(torch.ones(3, 3).bool().to(x.device), x, -torch.inf),
+    "zeros like x": lambda x: torch.zeros_like(x, device=x.device) + x,
+    "sent there": lambda x: torch.where(torch.ones(3, 5).bool().to(x.device), x, -torch.inf),
     "dropout of a view": lambda x: nn.functional.dropout(x.mT.chunk(3, -1)[0], 0.5),
+    "turned in place": lambda x: x.clone().t_() + 1,
     "attention": lambda x: nn.functional.scaled_dot_product_attention(x, x, x, is_causal=True),
+    "a mask as index": lambda x: x.clone().index_put_((torch.ones(3).bool(),), torch.tensor(0.0)),
+    "one number": lambda x: x * torch.tensor(2.0),
 }
 STAYS: dict[str, Callable[[Tensor], Tensor]] = {
-    "ones": lambda x: x * torch.ones(3, 3),
-    "a mask by numbers": lambda x: x.masked_fill(torch.arange(3) > torch.arange(3)[:, None], 0.0),
-    "joined to zeros": lambda x: torch.cat([x * 2, torch.zeros(3, 3)]),
+    "ones": lambda x: x * torch.ones(3, 5),
+    "a mask by numbers": lambda x: x.masked_fill(torch.arange(5) > torch.arange(3)[:, None], 0.0),
+    "joined to zeros": lambda x: torch.cat([x * 2, torch.zeros(3, 5)]),
+    "after a turn in place": lambda x: x.clone().t_() + torch.ones(5, 3),
+    "beside one number": lambda x: torch.where(torch.ones(3, 5).bool(), x.sum(), 0.0),
 }
 
 
 @pytest.mark.parametrize("name", FOLLOWS)
 def test_what_is_computed_on_another_device_has_its_shape(name: str) -> None:
-    x = torch.ones(3, 3)
+    x = torch.ones(3, 5)
     with Devices() as devices:
         there = FOLLOWS[name](x.to(EMPTY))
     here = FOLLOWS[name](x)
@@ -319,5 +325,5 @@ def test_what_is_computed_on_another_device_has_its_shape(name: str) -> None:
 @pytest.mark.parametrize("name", STAYS)
 def test_what_stays_behind_is_seen(name: str) -> None:
     with pytest.raises(RuntimeError, match="two devices"), Devices() as devices:
-        STAYS[name](torch.ones(3, 3, device=EMPTY))
+        STAYS[name](torch.ones(3, 5, device=EMPTY))
     assert devices.mixed

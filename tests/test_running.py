@@ -190,6 +190,8 @@ class Quick:
 
         monkeypatch.setattr(workers, "Processes", ThreadPoolExecutor)
         monkeypatch.setattr(workers, "start_template", lambda wall: None)
+        monkeypatch.setattr(workers, "start_kernel", lambda: None)
+        monkeypatch.setattr(feedback, "get_ready", lambda released: None)
         monkeypatch.setattr(pipeline, "run_job", self.run_job)
         monkeypatch.setattr(Coordinator, "save", counted)
         monkeypatch.setattr(Coordinator, "finish", self.finish_counted(Coordinator.finish))

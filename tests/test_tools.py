@@ -3,6 +3,7 @@
 import copy
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import nbformat
 import pytest
 import yaml
 from conftest import HERE
+from faults import FAULTS
 from nbgrader.api import Gradebook
 
 from autograde.authoring.sources import source_notebook
@@ -177,3 +179,11 @@ def test_links_between_files_lead_somewhere(name: str) -> None:
 def test_help_lines_of_commands_are_short() -> None:
     lines = {name: command.get_short_help_str(limit=200) for name, command in main.commands.items()}
     assert {name: line for name, line in lines.items() if len(line) > 50} == {}
+
+
+def test_every_fault_of_the_list_has_its_place() -> None:
+    """Each is put in by its text; one whose text is gone would be tried no more."""
+    for fault in FAULTS:
+        assert (HERE / fault.file).read_text(encoding="utf-8").count(fault.old) == 1, fault.name
+        file, _, _ = shlex.split(fault.test)[0].partition("::")
+        assert (HERE / file).is_file(), fault.name

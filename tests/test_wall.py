@@ -81,7 +81,7 @@ def environment() -> dict[str, str]:
     return {**os.environ, "FROM_OUTSIDE": "x", "PYTHONPATH": paths}
 
 
-def drive(orders: dict[str, Any], user: list[str], seconds: int = 300) -> Any:
+def drive(orders: dict[str, Any], user: list[str], seconds: int = 600) -> Any:
     """Run wall_driver.py as this user; what it prints."""
     result = subprocess.run(
         [*user, sys.executable, str(HERE / "tests" / "wall_driver.py")],

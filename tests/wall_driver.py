@@ -11,6 +11,7 @@ import time
 import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -398,12 +399,15 @@ LIVES: dict[str, Callable[[], Awaitable[bool | str]]] = {
 }
 
 
-ALONE = {
+LATER = {
+    "and again",  # after another has written
     "comes from a template without a network", "finds a new template", "dies with the template",
     "replaces a shared template that ended", "is gone when the run is killed",
-    "of a killed run leaves no group", "outlives the interrupt of a cell",
+    "of a killed run leaves no group",
+    "is interrupted", "is stopped though it ignores signals", "outlives the interrupt of a cell",
 }  # fmt: skip
-"""These end the template that the others share, keep this process waiting, or need it at once."""
+"""Some of these kill the template that the others share. Some block this process. Some interrupt a
+cell, which must have begun by then."""
 AT_ONCE = 4
 """Most of a kernel's life here is waiting for messages."""
 
@@ -423,10 +427,11 @@ async def go(cells: dict[str, str], lives: list[str]) -> dict[str, str]:
         async with free:
             return name, await work
 
-    together = [among_others(name, one_cell(code)) for name, code in cells.items()]
-    together += [among_others(name, answer(name)) for name in lives if name not in ALONE]
-    answers = dict(await asyncio.gather(*together))
-    return answers | {name: await answer(name) for name in lives if name in ALONE}
+    works = {name: partial(one_cell, code) for name, code in cells.items()}
+    works |= {name: partial(answer, name) for name in lives}
+    now = [among_others(name, work()) for name, work in works.items() if name not in LATER]
+    answers = dict(await asyncio.gather(*now))
+    return answers | {name: await work() for name, work in works.items() if name in LATER}
 
 
 def main() -> None:

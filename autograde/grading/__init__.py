@@ -9,6 +9,7 @@ pipeline          one submission, top to bottom: the steps below, called by a wo
 batch             many submissions, from start to end
   coordinator     decides what is to do, saves, writes; alone in touching the gradebook
   workers         processes, or a Dask cluster
+  preloaded       imports what every worker needs
 submission        reads what was handed in; the plain data that travels between the two
 limits            how much one submission may cost
 gradebook         nbgrader's database

@@ -1,6 +1,5 @@
 """Grade many submissions: workers do each from bytes to page, this process alone saves."""
 
-import gc
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,6 +7,7 @@ from pathlib import Path
 from autograde.course import CourseError, Lesson
 from autograde.grading import state, workers
 from autograde.grading.submission import Done
+from autograde.sandbox.imports import many_imports
 from autograde.sandbox.wall import exposed, missing
 
 AHEAD = 2
@@ -51,15 +51,10 @@ def grade_class(
             places = workers.on_this_machine(number, how.wall)
         with places as (executor, share, number):
             say("starting workers")
-            # nbgrader takes a second to import, in which the workers start; nothing of it is
-            # garbage, and to look for some would take a quarter of that second, and of the exit
-            gc.disable()
-            from autograde.course_config import course_config
-            from autograde.grading import gradebook as book
-            from autograde.grading.coordinator import Coordinator, Run
-
-            gc.freeze()
-            gc.enable()
+            with many_imports():  # nbgrader takes a second, in which the workers start
+                from autograde.course_config import course_config
+                from autograde.grading import gradebook as book
+                from autograde.grading.coordinator import Coordinator, Run
             say("reading the gradebook")
             config = course_config(root)
             book.copy_gradebook(root, config)

@@ -64,7 +64,7 @@ def page(notebook: bytes, name: str, marks: Marks) -> bytes:
 
 
 def get_ready(released: NotebookNode) -> None:
-    """Make the page of a notebook as it was handed out; of the next ones most is remembered."""
+    """Make the page of a notebook as it was handed out: later ones use its template and colours."""
     about = {"notebook": "", "score": 0.0, "max_score": 0.0, "late_penalty": 0, "student_name": ""}
     _exporter().from_notebook_node(released, {"nbgrader": about})
 

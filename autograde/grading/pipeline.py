@@ -48,11 +48,10 @@ def grade(task: Task, versions: tuple[Version, ...]) -> Graded:
     with ThreadPoolExecutor(1) as meanwhile:
         keys = meanwhile.submit(keys_of, version, seed)
         practice = meanwhile.submit(practice_of, version)
-        ready = meanwhile.submit(_get_page_ready, version)
+        meanwhile.submit(_get_page_ready, version)
         ran = run(nb, released, task.submission.files, seed, wall=task.wall, before=task.ran)
     verdicts = judge(lesson, nb, keys.result(), practice.result(), seed)
     sanitise(lesson, nb, released, verdicts)
-    ready.result()
 
     scores = scores_of(nb, released, verdicts)
     marks = task.marks.graded_again(scores)
@@ -159,7 +158,7 @@ def practice_of(version: Version) -> dict[str, Key]:
 
 @lru_cache(maxsize=8)
 def _get_page_ready(version: Version) -> None:
-    """Do once in a process what its first page of a lesson would wait for."""
+    """Make a page of the lesson once in a process, so that its first submission waits less."""
     feedback.get_ready(notebook(version))
 
 

@@ -1,16 +1,11 @@
-"""What every worker needs, imported in one process that forks them all (see workers.py).
+"""Import what every worker needs, once: in the process that forks them, or in a Dask worker."""
 
-Nothing of it is garbage. Looking for some takes a quarter of the time, so collection is off here,
-and after the imports they are left alone for good: https://docs.python.org/3/library/gc.html#gc.freeze
-"""
-
-import gc
 import importlib
 
 from autograde.sandbox import control_groups
+from autograde.sandbox.imports import many_imports
 
-control_groups.places()  # starts a process, which takes longer the larger this one is
-gc.disable()
-for _name in ("autograde.grading.pipeline", "autograde.notebook", "jupytext"):
-    importlib.import_module(_name)
-gc.freeze()
+control_groups.places()  # starts a shell, which is slower once imports have made this process large
+with many_imports():
+    for _name in ("autograde.grading.pipeline", "autograde.notebook", "jupytext"):
+        importlib.import_module(_name)

@@ -18,6 +18,8 @@ from autograde.rubric.text import well_formed
 NOTE = "autograde"
 """The key in a notebook's metadata under which steps leave the problem, notes and verdicts."""
 
+EMPTY = {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": []}
+
 NBGRADER = ("grade_id", "checksum")
 """Only this is read of nbgrader's metadata: the lesson knows the rest."""
 
@@ -29,7 +31,7 @@ class Parsed:
     `notes` are for single cells; `remarks` say what was left out of the whole.
     """
 
-    nb: NotebookNode = field(default_factory=lambda: NotebookNode(metadata={}, cells=[]))
+    nb: NotebookNode = field(default_factory=lambda: nbformat.from_dict(EMPTY))
     problem: Problem | None = None
     notes: dict[str, list[str]] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)

@@ -4,7 +4,7 @@ Work travels as plain data; no file system is shared with a cluster. The coordin
 this too, needs neither torch nor what renders pages, so the work itself imports late.
 """
 
-import gc
+import importlib
 import os
 import queue
 import signal
@@ -33,10 +33,10 @@ LONGEST_SECONDS = 600
 CONNECT_SECONDS = 20
 
 SWITCH_SECONDS = 0.0005
-"""A kernel waits for each answer, so the thread that makes the keys gives way soon."""
+"""After this time the thread that makes the keys gives way to the one that a kernel waits for."""
 
 PRELOADED = "autograde.grading.preloaded"
-"""Importing what workers need takes seconds, so one process does it and forks the others."""
+"""Importing it takes seconds. On one machine one process does so and forks the workers."""
 
 Share = Callable[[Any], Any]
 """Sends what many pieces of work need; returns what is to be passed in its place."""
@@ -52,9 +52,8 @@ def grade(task: Task, versions: tuple[Version, ...]) -> Graded:
     """
     require_same(task.package, task.wall)
     if task.wall:
-        from autograde.sandbox.provisioner import prepare_kernel
-
-        prepare_kernel()  # starts while the notebook is read
+        start_kernel()
+    importlib.import_module(PRELOADED)  # in a Dask worker's first task
     from autograde.grading import pipeline
 
     return pipeline.grade(task, versions)
@@ -70,6 +69,13 @@ def page(notebook: bytes, name: str, marks: Marks) -> bytes:
 def start_template(wall: bool) -> socket.socket | None:
     """Start the template of the kernels, which takes longest; return the line to it."""
     return template.current().line if wall else None
+
+
+def start_kernel() -> None:
+    """Have the kernel start that this task will take, while its notebook is read."""
+    from autograde.sandbox.provisioner import prepare_kernel
+
+    prepare_kernel()
 
 
 def require_same(package: str, wall: bool) -> None:
@@ -233,7 +239,6 @@ class _Worker:
 
 def _settle_in(line: socket.socket | None) -> None:
     """In a new worker: Ctrl-C is for the coordinator alone, and without it there is no work."""
-    gc.enable()  # preloaded.py turned it off
     sys.setswitchinterval(SWITCH_SECONDS)
     if line is not None:
         template.share(line)

@@ -84,13 +84,13 @@ def _places() -> tuple[Path, ...]:
     own = own_groups(*(Path("/proc/self", name).read_text() for name in ("mountinfo", "cgroup")))
     whole = divided(own[""]) if "" in own else None
     # one hierarchy may be for several kinds
-    places = (whole,) if whole else tuple({own[kind] for kind in KINDS if kind in own})
-    for folder in (folder for place in places for folder in place.iterdir()):
+    found = (whole,) if whole else tuple({own[kind] for kind in KINDS if kind in own})
+    for folder in (folder for place in found for folder in place.iterdir()):
         maker = GROUP.fullmatch(folder.name)
         if maker and not Path("/proc", maker[1]).exists():  # its grader was killed
             with suppress(OSError):  # another user's, or its last processes are ending
                 folder.rmdir()
-    return places if places and _can_be_entered(places) else ()
+    return found if found and _can_be_entered(found) else ()
 
 
 def own_groups(mounts: str, groups: str) -> dict[str, Path]:

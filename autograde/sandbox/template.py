@@ -154,10 +154,11 @@ _spare: Kernel | None = None
 
 
 def prepare(environment: dict[str, str], limits: KernelLimits) -> None:
-    """Have the kernel start that is taken next. It knows nothing but its key."""
+    """Start the kernel that `take` returns next. It knows nothing but its key."""
     global _spare
     with _spare_lock:
-        if _spare is None:
+        if _spare is None or not _fits(_spare, environment, limits):
+            _let_go(_spare)
             _spare = ask(secrets.token_hex(32), environment, limits)
 
 
@@ -166,10 +167,15 @@ def take(environment: dict[str, str], limits: KernelLimits) -> Kernel:
     global _spare
     with _spare_lock:
         spare, _spare = _spare, None
-    if spare is not None and not _fits(spare, environment, limits):
+    if spare is not None and _fits(spare, environment, limits):
+        return spare
+    _let_go(spare)
+    return ask(secrets.token_hex(32), environment, limits)
+
+
+def _let_go(spare: Kernel | None) -> None:
+    if spare is not None:
         spare.close()
-        spare = None
-    return spare or ask(secrets.token_hex(32), environment, limits)
 
 
 def _fits(spare: Kernel, environment: dict[str, str], limits: KernelLimits) -> bool:

@@ -1,4 +1,4 @@
-"""What runs: a submission's cells in a walled kernel, the course's own reference in this process.
+"""Run a submission's cells in a kernel, and the course's own reference in this process.
 
 needed            says which of the lesson's own cells have to run
 run               runs the notebook, by notebook_client

@@ -10,13 +10,15 @@ from autograde.rubric.probes.plain import tensors_in
 from autograde.rubric.probes.recorder import Dispatched
 
 EMPTY = torch.device("meta")
+CROSSES = ("copy_", "index", "index_put_")
+"""PyTorch lets these take tensors of two devices: `x[mask]` may have its mask on the CPU."""
 
 
 class Devices(Dispatched):
     """Note whether an operation was given tensors of two devices.
 
-    Operations on tensors without numbers are done on zeros, for the shapes of their results. With
-    those that PyTorch has for them comes its compiler, for which a student would wait a second.
+    Operations on tensors without numbers are done on zeros, for the shapes of their results.
+    PyTorch's own operations on `meta` import its compiler, which takes a second.
     """
 
     def __init__(self) -> None:
@@ -26,21 +28,24 @@ class Devices(Dispatched):
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         tensors = [*tensors_in([*args, *kwargs.values()])]
-        if len({tensor.device.type for tensor in tensors if tensor.ndim > 0}) > 1:
+        devices = {t.device.type for t in tensors if t.ndim > 0 or t.is_meta}
+        if len(devices) > 1 and func.overloadpacket.__name__ not in CROSSES:
             self.mixed = True
             raise RuntimeError("an operation on tensors of two devices")
-        if not tensors and kwargs.get("device") == EMPTY:  # it makes one
+        if kwargs.get("device") == EMPTY:
             kwargs = {**kwargs, "device": "cpu"}
-        elif not (any(tensor.is_meta for tensor in tensors) and _only_computes(func, kwargs)):
+        elif kwargs.get("device") or not any(tensor.is_meta for tensor in tensors):
+            return func(*args, **kwargs)
+        if not _only_computes(func):
             return func(*args, **kwargs)
         result = func(*tree_map(_with_zeros, args), **tree_map(_with_zeros, kwargs))
         return args[0] if func._schema.is_mutable else tree_map(_without_numbers, result)
 
 
-def _only_computes(func: Any, kwargs: dict[str, Any]) -> bool:
-    """Return whether an operation gives new numbers: no view, no copy to a device, no number."""
+def _only_computes(func: Any) -> bool:
+    """Return whether an operation gives new tensors, not another view of one, nor a number."""
     gives_tensors = all("Tensor" in str(given.type) for given in func._schema.returns)
-    return gives_tensors and not func.is_view and "device" not in kwargs
+    return gives_tensors and not func.is_view and torch.Tag.inplace_view not in func.tags
 
 
 def _with_zeros(value: Any) -> Any:

@@ -19,6 +19,7 @@ from itertools import count
 from typing import Any
 
 from autograde.sandbox.agreed import KernelLimits
+from autograde.sandbox.imports import many_imports
 from autograde.sandbox.inside import enter, first, large_pages
 from autograde.sandbox.inside.confine import confine
 
@@ -38,9 +39,9 @@ def main() -> None:
     requests = socket.socket(fileno=int(sys.argv[1]))
     from autograde.sandbox.inside import warm
 
-    gc.disable()  # nothing that is imported is garbage, and to look for it takes time
-    warm.import_all()
-    warm.try_lesson()
+    with many_imports():
+        warm.import_all()
+        warm.try_lesson()
     _settle()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     for number in count():
@@ -65,6 +66,7 @@ def _settle() -> None:
     """
     if len(os.listdir("/proc/self/task")) > 1:
         sys.exit("the template has more than one thread, so nothing can be forked from it")
+    gc.disable()
     gc.freeze()
 
 
