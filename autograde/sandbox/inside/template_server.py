@@ -26,8 +26,8 @@ from autograde.sandbox.inside.confine import confine
 MAX_REQUEST = 65536
 MAX_DESCRIPTORS = 3
 ITSELF = b"0"
-THIRD = 2
-"""A worker asks for a kernel, and for that of its next submission. A third means a class."""
+MORE = 4
+"""Two workers ask for a kernel each, and for that of their next submission. One more: a class."""
 
 
 def main() -> None:
@@ -52,7 +52,7 @@ def main() -> None:
             _become_kernel(json.loads(message), *descriptors, requests=requests)
         for descriptor in descriptors:
             os.close(descriptor)
-        if number == THIRD:  # a single submission should not wait for this
+        if number == MORE:  # a single submission should not wait for this
             warm.try_the_rest()
             _settle()
             large_pages.use()
