@@ -48,7 +48,7 @@ def grade(task: Task, versions: tuple[Version, ...]) -> Graded:
     with ThreadPoolExecutor(1) as meanwhile:
         keys = meanwhile.submit(keys_of, version, seed)
         practice = meanwhile.submit(practice_of, version)
-        meanwhile.submit(_get_page_ready, version)
+        meanwhile.submit(_get_page_ready, version)  # should it fail, so does the page below
         ran = run(nb, released, task.submission.files, seed, wall=task.wall, before=task.ran)
     verdicts = judge(lesson, nb, keys.result(), practice.result(), seed)
     sanitise(lesson, nb, released, verdicts)

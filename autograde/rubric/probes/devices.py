@@ -32,18 +32,18 @@ class Devices(Dispatched):
         if len(devices) > 1 and func.overloadpacket.__name__ not in CROSSES:
             self.mixed = True
             raise RuntimeError("an operation on tensors of two devices")
-        if kwargs.get("device") == EMPTY:
+        asked = kwargs.get("device")
+        there = asked == EMPTY or (asked is None and "meta" in devices)
+        if not there or not _only_computes(func):
+            return func(*args, **kwargs)
+        if asked:
             kwargs = {**kwargs, "device": "cpu"}
-        elif kwargs.get("device") or not any(tensor.is_meta for tensor in tensors):
-            return func(*args, **kwargs)
-        if not _only_computes(func):
-            return func(*args, **kwargs)
         result = func(*tree_map(_with_zeros, args), **tree_map(_with_zeros, kwargs))
         return args[0] if func._schema.is_mutable else tree_map(_without_numbers, result)
 
 
 def _only_computes(func: Any) -> bool:
-    """Return whether an operation gives new tensors, not another view of one, nor a number."""
+    """Return whether an operation gives tensors, and neither a view nor one turned in place."""
     gives_tensors = all("Tensor" in str(given.type) for given in func._schema.returns)
     return gives_tensors and not func.is_view and torch.Tag.inplace_view not in func.tags
 
