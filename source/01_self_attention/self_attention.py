@@ -404,8 +404,8 @@ def dot_product_std(d_k, n_samples, generator):
 # %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_dot_product_std", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
 @rubric("dot_product_std")  # the contract as a checklist; open this cell to read it
 def _(r):
-    r.sample("is close to sqrt(d_k), and never the same number twice", "near_root", dot_product_std, r.integer(40, 90), r.integer(7900, 8100), times=2)
-    r.idea.sample("scatters from run to run as a measurement does", "scatters_about_root", dot_product_std, r.integer(7, 9), 100, times=600)
+    r.sample("is close to sqrt(d_k), and never the same number twice", "near_root", dot_product_std, r.integer(40, 90), r.integer(1900, 2100), times=2)
+    r.idea.sample("scatters from run to run as a measurement does", "scatters_about_root", dot_product_std, r.integer(7, 9), 50, times=200)
     r.sample("two samples are enough", "positive_floats", dot_product_std, 1, 2, times=3)
     r.follows_generator("draws from its generator alone, from torch's own for None", dot_product_std, 5, 30)
 

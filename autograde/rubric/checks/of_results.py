@@ -71,17 +71,21 @@ def near_root(value: Plain, before: Plain) -> list[Reading]:
 def scatters_about_root(value: Plain, before: Plain) -> list[Reading]:
     """Check many measurements: they scatter about sqrt(d_k), by as much as theory says.
 
-    Of 600 honest runs the spread is known to 3 in 100, so that 0.2 is six times that.
+    A limit is six standard errors. That of the mean has room for a standard deviation that is
+    divided by n_samples, not by one less.
     """
     d_k, n_samples = before
     ratios = torch.tensor(_floats(value), dtype=torch.float64) / sqrt(d_k)
-    spread = float(ratios.std()) / _relative_error_of_std(d_k, n_samples)
+    error = _relative_error_of_std(d_k, n_samples)
+    spread = float(ratios.std()) / error
     symptom = f"repeated measurements scatter {spread:.2g} times as much as they should"
     if spread < 0.01:
         symptom = "repeated measurements hardly differ; real ones scatter"
+    mean_limit = 6 * error / sqrt(len(ratios)) + 1 / n_samples
+    spread_limit = 6 / sqrt(2 * len(ratios))
     return [
-        Reading("the mean ratio to sqrt(d_k)", float(ratios.mean()), 1.0, 0.03),
-        Reading("the scatter", log(max(spread, 1e-9)), 0.0, 0.2, symptom),
+        Reading("the mean ratio to sqrt(d_k)", float(ratios.mean()), 1.0, mean_limit),
+        Reading("the scatter", log(max(spread, 1e-9)), 0.0, spread_limit, symptom),
     ]
 
 

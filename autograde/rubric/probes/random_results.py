@@ -19,7 +19,7 @@ class RandomProbes(Recorder):
     ) -> None:
         """Record many results of one call, a fresh generator as its last argument; a check judges.
 
-        r.sample("measurements scatter", "scatters_about_root", dot_product_std, 8, 400, times=600)
+        r.sample("measurements scatter", "scatters_about_root", dot_product_std, 8, 50, times=200)
         """
         start = self.integer(1, 10**6)
 
@@ -67,7 +67,7 @@ class RandomProbes(Recorder):
         The second argument of the answer is p; take one near a half.
 
             r.drops_independently("drops each entry by itself, anew at each call",
-                                  inverted_dropout, r.nonzero(6, 5, 10, 4), 0.45, True)
+                                  inverted_dropout, r.nonzero(4, 3, 6, 4), 0.45, True)
         """
 
         def run(*args: Any) -> Tensor:

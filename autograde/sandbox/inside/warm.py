@@ -41,12 +41,8 @@ def try_the_rest() -> None:
     """Run once what only some kernels need; training alone imports a thousand modules."""
     import torch
 
-    from autograde.notebook.language import floor
-
-    _try_figure()
     torch.optim.Adam([torch.zeros(1, requires_grad=True)]).step()
     torch.testing.assert_close(torch.zeros(1), torch.zeros(1))
-    floor()  # remembered
 
 
 def _try_torch() -> None:
@@ -60,23 +56,6 @@ def _try_torch() -> None:
     (weights @ x).sum().backward()
     repr(x)
     repr(layer)
-
-
-def _try_figure() -> None:
-    import ipywidgets
-    import matplotlib.pyplot as plt
-    import torch
-    from IPython.core.pylabtools import print_figure
-
-    from autograde.notebook import heatmap
-    from autograde.notebook.figures.canvas import png_of
-
-    figure, axes = plt.subplots(layout="constrained")
-    axes.set_title("warm $d_k$")
-    print_figure(figure)
-    plt.close("all")
-    png_of(heatmap(torch.eye(3) - 0.5, ["a", "b", "c"], None, title="warm", hidden=torch.eye(3)))
-    ipywidgets.SelectionSlider(options=["a"])
 
 
 def _try_rubric() -> None:
