@@ -10,7 +10,8 @@ lms/        submissions from a learning management system, grades back to it
 report/     the class report
 workspace/  the student's own copy: lab, update, submit, self
 
-course, course_config and versions are the course itself; cli and terminal the command.
+course, course_config and versions are the course itself; cli and terminal the command;
+progress is what a student has solved; words makes text of what may be a student's.
 """
 
 __version__ = "0.1.0"

@@ -9,6 +9,7 @@ from autograde.rubric.text import visible
 
 LONGEST = 60
 LONGEST_LINE = 1_000
+MOST_NAMES = 5
 
 
 def quoted(text: object) -> str:
@@ -16,10 +17,10 @@ def quoted(text: object) -> str:
     return repr(short(str(text), LONGEST))
 
 
-def named(names: Iterable[object], most: int = 5) -> str:
+def named(names: Iterable[object]) -> str:
     """Return a few names that may be the student's: identifiers as they are, others quoted."""
     found = [str(name) for name in names]
-    said = [n if n.isidentifier() and len(n) <= LONGEST else quoted(n) for n in found[:most]]
+    said = [n if n.isidentifier() and len(n) <= LONGEST else quoted(n) for n in found[:MOST_NAMES]]
     more = len(found) - len(said)
     return ", ".join(said) + (f" and {more} more" if more else "")
 

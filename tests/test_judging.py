@@ -53,7 +53,8 @@ def test_a_judge_that_fails_on_one_exercise_keeps_the_others(
 ) -> None:
     broken = {**keys, "renormalise": replace(keys["renormalise"], tolerances=())}
     verdicts, unjudged = judge_notebook(lesson, executed, broken, {}, "", {})
-    assert unjudged == ["renormalise"]
+    assert [*unjudged] == ["renormalise"]
+    assert "Traceback" in unjudged["renormalise"]
     assert UNJUDGED in verdicts["renormalise"].note
     assert "ValueError" in verdicts["renormalise"].note
     others = sum(verdict.points for name, verdict in verdicts.items() if name != "renormalise")

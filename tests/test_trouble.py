@@ -17,7 +17,16 @@ from click.testing import CliRunner
 
 from autograde.cli import main
 from autograde.course import lessons
-from autograde.grading import coordinator, feedback, pipeline, restore, state, submission, workers
+from autograde.grading import (
+    coordinator,
+    feedback,
+    pipeline,
+    restore,
+    state,
+    submission,
+    verdicts,
+    workers,
+)
 from autograde.grading.running.run import Job, Ran
 from autograde.sandbox.wall import missing
 
@@ -305,6 +314,18 @@ def test_a_fault_of_the_grader_costs_one_submission(
     assert "the grader failed: ZeroDivisionError: nobody thought of it" in said
     assert "Traceback" in (course / ".autograde" / "grading.log").read_text()
     assert sorted(scores(course)) == ["perfect"]
+
+
+def test_a_judge_that_fails_leaves_its_traceback(
+    course: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def judge(*_: object) -> Any:
+        raise ZeroDivisionError("nobody thought of it")
+
+    monkeypatch.setattr(verdicts, "_judge_cell", judge)
+    _, said = graded()
+    assert "The judge failed on" in said
+    assert "nobody thought of it" in (course / ".autograde" / "grading.log").read_text()
 
 
 def test_a_folder_that_is_a_link_is_not_followed(course: Path) -> None:

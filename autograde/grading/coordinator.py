@@ -63,7 +63,7 @@ class ToGrade:
 
 @dataclass(frozen=True)
 class ToShow:
-    """A graded notebook whose page is to show these marks; `entry` is true once it is there."""
+    """A graded notebook whose page is to show these marks; then `entry` is noted."""
 
     submission: Submission
     notebook: bytes
@@ -157,6 +157,8 @@ class Coordinator:
         submission = work.task.submission
         student, lesson = submission.student, submission.lesson
         when = _when(submission)
+        if graded.fault:
+            self.log(graded.fault)
         if graded.ran:
             keep_ran(self.root, lesson.name, student, graded.ran)
         book.save(self.gradebook, (student, lesson), when, graded.scores, self._late)
@@ -189,6 +191,13 @@ class Coordinator:
         page_name = f"{lesson.notebook}.html"
         self._write(self._feedback, "feedback", submission, {**others, page_name: html})
         keep_entry(self.root, lesson.name, submission.student, work.entry)
+
+    def log(self, fault: str) -> Path:
+        """Add a traceback to the log of the grader's own faults, and return where that is."""
+        log = self.root / ".autograde" / "grading.log"
+        with log.open("a", encoding="utf-8") as file:
+            file.write(fault)
+        return log
 
     def _place(self, kind: str, submission: Submission) -> Path:
         folder = getattr(self._course, f"{kind}_directory")
@@ -303,7 +312,8 @@ class Run:
             yield Done(student, lesson, str(error), failed=True)
         except OSError as error:
             if error.errno in state.FULL:
-                raise Stop(state.why_disk(self.coordinator.root, error)) from error
+                full = error.filename or self.coordinator.root
+                raise Stop(f"the disk is full ({full}). Make room. {state.GO_ON}") from error
             yield Done(student, lesson, f"{error.filename}: {error.strerror}", failed=True)
         except Exception as error:  # the grader's own fault, and no reason to leave the others
             yield Done(student, lesson, self._own_fault(error), failed=True)
@@ -311,9 +321,7 @@ class Run:
             self.working[future] = way
 
     def _own_fault(self, error: Exception) -> str:
-        log = self.coordinator.root / ".autograde" / "grading.log"
-        with log.open("a", encoding="utf-8") as file:
-            traceback.print_exception(error, file=file)
+        log = self.coordinator.log("".join(traceback.format_exception(error)))
         self.coordinator.gradebook.db.rollback()
         return f"the grader failed: {type(error).__name__}: {error} (all of it: {log})"
 

@@ -64,6 +64,7 @@ def grade(task: Task, versions: tuple[Version, ...]) -> Graded:
         page=feedback.page(file, lesson.notebook, marks),
         ran=ran.to_bytes() if ran else b"",
         problem=note["problem"] or _noticed(note["notes"]),
+        fault=note.get("fault", ""),
         seconds=ran.seconds if ran else 0.0,
     )
 
@@ -146,6 +147,7 @@ def judge(
     if unjudged and not note["problem"]:
         words = f"The judge failed on {', '.join(unjudged)}: look at the feedback."
         note |= {"problem": words, "kind": "the judge failed"}
+        note["fault"] = "".join(unjudged.values())
     note |= graded_note(verdicts, seed)
     return verdicts
 

@@ -91,13 +91,6 @@ def require_room(root: Path) -> None:
             raise Stop(f"cannot write in {folder}: grading changes it")
 
 
-def why_disk(root: Path, error: OSError) -> str:
-    """Return what an error of the file system means, and what to do."""
-    if error.errno in FULL:
-        return f"the disk is full ({error.filename or root}). Make room. {GO_ON}"
-    return f"{error.filename or root}: {error.strerror}. {GO_ON}"
-
-
 def course_secret(root: Path) -> bytes:
     """Return the course's secret, made on first use and readable by its owner alone."""
     path = state_folder(root) / "secret"

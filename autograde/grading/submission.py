@@ -123,7 +123,7 @@ class Task:
 class Graded:
     """One submission graded: its notebook, its scores, and its page, which shows these `marks`.
 
-    `ran` is empty where nothing could be run.
+    `ran` is empty where nothing could be run. `fault` is the traceback of a judge that failed.
     """
 
     notebook: bytes
@@ -132,6 +132,7 @@ class Graded:
     page: bytes
     ran: bytes
     problem: str
+    fault: str
     seconds: float
 
 

@@ -5,6 +5,7 @@ The verdicts are kept as plain data in the metadata of the graded notebook.
 
 import base64
 import hashlib
+import traceback
 from dataclasses import asdict, replace
 from datetime import date
 from typing import Any
@@ -33,8 +34,8 @@ def judge_notebook(
     practice: dict[str, Key],
     problem: str,
     notes: dict[str, list[str]],
-) -> tuple[dict[str, Verdict], list[str]]:
-    """Return the verdict on every exercise of a lesson, and the exercises that the judge failed on.
+) -> tuple[dict[str, Verdict], dict[str, str]]:
+    """Return the verdict on every exercise, and the traceback of each that the judge failed on.
 
     A judge that fails on one exercise keeps the points of the others.
 
@@ -47,14 +48,14 @@ def judge_notebook(
     """
     cells = {name: cell for cell in nb.cells if (name := grade_id(cell))}
     verdicts: dict[str, Verdict] = {}
-    unjudged = []
+    unjudged: dict[str, str] = {}
     for exercise in lesson.exercises:
         name = exercise.name
         try:
             verdict = _judge_cell(exercise, cells, keys[name], practice.get(name), problem)
         except Exception as error:
             verdict = failed(keys[name], f"{UNJUDGED} {type(error).__name__}: {error}")
-            unjudged.append(name)
+            unjudged[name] = traceback.format_exc()
         if not verdict.passed:
             called = names_needed(cells[name].source, cells[exercise.rubric_cell].source)
             earlier = [n for n in exercise.needs if n in called and not verdicts[n].passed]

@@ -16,7 +16,7 @@ FEWEST = 10
 
 @dataclass(frozen=True)
 class ItemStatistics:
-    """One line: how many of the students got it right; what is undefined says why."""
+    """One line: how many students got it right. `undefined` says why there is no discrimination."""
 
     right: int
     students: int

@@ -1,1 +1,1 @@
-"""Data in, data out: recordings, comparing them, the verdict. Imports nothing of the grader."""
+"""What a rubric asks and records, and how that is judged and shown. Needs nothing of the grader."""

@@ -1,9 +1,10 @@
 """The key of an exercise: what the reference does on one seed, and what known mistakes do."""
 
 import gzip
+import zlib
 from dataclasses import dataclass
 
-from autograde.rubric.packing import from_plain, pack, unpack
+from autograde.rubric.packing import BadData, from_plain, pack, unpack
 from autograde.rubric.recording import Outcome, Recording
 
 
@@ -48,7 +49,11 @@ def unpack_keys(data: bytes) -> dict[str, Key]:
     """Return the keys that `pack_keys` made bytes of, by exercise; for files of this project alone.
 
     Raises:
-        BadData, OSError, EOFError: the bytes were cut short or changed, or are an older version's.
+        BadData: the bytes were cut short or changed, or are an older version's.
     """
-    keys = from_plain(tuple[Key, ...], unpack(gzip.decompress(data)))
+    try:
+        packed = gzip.decompress(data)
+    except (OSError, EOFError, zlib.error) as error:
+        raise BadData(f"not compressed by gzip: {error}") from error
+    keys = from_plain(tuple[Key, ...], unpack(packed))
     return {key.exercise: key for key in keys}

@@ -48,7 +48,6 @@ def attention_picture(
     tokens: Sequence[str],
     query: int | str,
     *,
-    title: str | None = None,
     widest: float | None = None,
 ) -> QueryPicture:
     """Return a picture of what one query attends to, and the context vector it gets from that.
@@ -72,7 +71,7 @@ def attention_picture(
         raise ValueError(f"values must be ({m}, 2), one row a weight, not {points.shape}")
     names = labels_of(tokens, m, "tokens")
     name = query if isinstance(query, str) else names[query]
-    title = title or f"What “{name}” attends to"
+    title = f"What “{name}” attends to"
     return QueryPicture(weights, points, names, name, title, widest)
 
 

@@ -21,11 +21,11 @@ NONE = 1e-6
 """A variance below this, where 1 is wanted, is rounding."""
 
 
-def _tensor(value: Plain, name: str = "the result") -> Tensor:
+def _tensor(value: Plain) -> Tensor:
     if isinstance(value, dict) and set(value) == {"unrecordable"}:
-        raise Unreadable(f"{name} is {value['unrecordable']}, expected a tensor")
+        raise Unreadable(f"the result is {value['unrecordable']}, expected a tensor")
     if not isinstance(value, Tensor):
-        raise Unreadable(f"{name} is a {type(value).__name__}, expected a tensor")
+        raise Unreadable(f"the result is a {type(value).__name__}, expected a tensor")
     return value
 
 

@@ -198,7 +198,6 @@ def odd_shapes(n: int, m: int) -> nn.Module:
 
 MODULES: dict[str, Callable[..., nn.Module]] = {
     "linear": lambda n, m: nn.Linear(n, m),
-    "linear without bias": lambda n, m: nn.Linear(n, m, bias=False),
     "two layers": lambda n, m: nn.Sequential(nn.Linear(n, m), nn.ReLU(), nn.Linear(m, n)),
     "two layers of one size": lambda n: nn.Sequential(nn.Linear(n, n), nn.Linear(n, n)),
     "odd shapes": odd_shapes,

@@ -239,7 +239,7 @@ class Rubric(RandomProbes, ModelProbes, BlockProbes, CacheProbes):
     def module(self, name: str, *sizes: int) -> nn.Module:
         """Return one of the modules of `examples`, with drawn weights.
 
-        r.each("buffers do not count", count_parameters, (r.module("masked_linear", 3, 4),))
+        r.each("buffers do not count", count_parameters, (r.module("with buffers", 3, 4),))
         """
         made = examples.MODULES[name](*sizes).to(device())
         vars(made)["called"] = f"<{getattr(made, 'called', name)}>"  # shown in the call

@@ -27,7 +27,7 @@ MAX_REQUEST = 65536
 MAX_DESCRIPTORS = 3
 ITSELF = b"0"
 MORE = 4
-"""Two workers ask for a kernel each, and for that of their next submission. One more: a class."""
+"""Two workers ask for a kernel each, and for their next ones. Whoever asks for more has a class."""
 
 
 def main() -> None:
