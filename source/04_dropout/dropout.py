@@ -398,8 +398,7 @@ explore(dropping, alt=about, p=[0.5, 0.1, 0.2, 0.3, 0.7, 0.9])
 # layer(x)                  # x
 # ```
 #
-# Random numbers come from PyTorch's own generator. There is nothing to learn or save: no parameters, nothing in
-# `state_dict()`.
+# There is nothing to learn or save: no parameters, nothing in `state_dict()`.
 
 # %% nbgrader={"grade": false, "grade_id": "Dropout", "locked": false, "schema_version": 3, "solution": true, "task": false}
 class Dropout(nn.Module):
@@ -504,7 +503,7 @@ def spread_after_dropout(weights, values, p):
 @rubric("spread_after_dropout")  # the contract as a checklist; open this cell to read it
 def _(r):
     weights, values, p = torch.softmax(r.normal(4, 6), dim=-1), r.normal(6, 3), r.probability(0.2, 0.8)
-    r.each("the standard deviation of each entry of the context vectors", spread_after_dropout, (torch.tensor([[0.25, 0.75]]), torch.tensor([[1.0], [2.0]]), 0.5), (weights, values, p))
+    r.each("the standard deviation of each entry of the context vectors", spread_after_dropout, (torch.tensor([[0.25, 0.75]]), torch.tensor([[1.0], [2.0]]), 0.5), (torch.tensor([[1.0]]), torch.tensor([[-2.0, 3.0]]), 0.5), (weights, values, p))
     r.each("square matrices, and weights that do not add up to 1", spread_after_dropout, (torch.softmax(r.normal(4, 4), dim=-1), r.normal(4, 4), 0.1), (r.normal(3, 5), r.normal(5, 2), p))
     r.call("zeros when p is 0", spread_after_dropout, weights, values, 0)
     r.conventions(spread_after_dropout, r.normal(2, 3), r.normal(3, 4), p)

@@ -99,6 +99,8 @@ class CopyProbe(Probe):
 
         def run(weights: Weights, x: Tensor) -> dict[str, Any]:
             _, target = self._copied(weights, sizes)
+            if not all(parameter.requires_grad for parameter in target.parameters()):
+                raise ContractBroken("parameters of the copy are frozen")
             first = target.eval()(x)
             load(target, others)(x).square().sum().backward()
             slopes = [target.get_parameter(name).grad for name in others]

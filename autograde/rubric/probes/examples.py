@@ -196,6 +196,18 @@ def odd_shapes(n: int, m: int) -> nn.Module:
     return layer
 
 
+class NextSign(nn.Module):
+    """Looks one token ahead, with a gradient of 0 there."""
+
+    def __init__(self, d: int) -> None:
+        super().__init__()
+        self.linear = nn.Linear(d, d)
+
+    def forward(self, x: Tensor) -> Tensor:
+        output: Tensor = self.linear(x) + x.sign().roll(-1, dims=-2)
+        return output
+
+
 MODULES: dict[str, Callable[..., nn.Module]] = {
     "linear": lambda n, m: nn.Linear(n, m),
     "two layers": lambda n, m: nn.Sequential(nn.Linear(n, m), nn.ReLU(), nn.Linear(m, n)),
@@ -214,8 +226,10 @@ MODULES: dict[str, Callable[..., nn.Module]] = {
     "recurrent, half in training": half_in_training,
     "total minus the rest": TotalMinusRest,
     "small outputs, no mask": Quiet,
+    "outputs below 0": lambda d: nn.Sequential(Attention(d, "causal"), nn.LogSigmoid()),
     "recurrent in both directions": lambda d: Recurrent(d, both=True),
     "one glance": OneGlance,
+    "sign of the next token": NextSign,
     "sentences mixed": Mixed,
     "sentences run together": RunTogether,
     "looks ahead in training": lambda d: TrainingOnly(d, training=True),
@@ -231,6 +245,7 @@ LAYERS = (
     "centred convolution",
     "recurrent",
     "recurrent in both directions",
+    "sign of the next token",
     "sentences mixed",
     "sentences run together",
 )
