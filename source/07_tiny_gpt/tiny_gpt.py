@@ -377,7 +377,7 @@ def _(r):
     gpt.outputs("in eval() nothing is dropped", r.tokens(13, 2, 5), dropout=0.5, training=False)
     gpt.keeps("keeps context_length as an attribute", "context_length", 6, 123)
     gpt.refuses("raises ValueError for more tokens than context_length", r.tokens(13, 2, 7), r.tokens(13, 1, 12))
-    gpt.conventions(r.tokens(13, 3, 5))
+    gpt.conventions(r.tokens(13, 12, 6))
 
 # %% [markdown]
 # Now the weights that came with the course go into **your** class. Your layers may have other names, so `copy_weights` runs both models on one

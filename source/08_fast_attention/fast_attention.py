@@ -643,7 +643,7 @@ def with_sdpa(q, k, v, mask):
 def _(r):
     causal = torch.ones(6, 6, dtype=torch.bool, device=device).triu(diagonal=1)
     one, heads = [2 * r.normal(6, 3) for _ in range(3)], [2 * r.normal(2, 4, 6, 5) for _ in range(3)]
-    r.idea.each("True hides: no token sees the future", with_sdpa, (*one, causal), (*heads, causal))
+    r.idea.each("True hides: no token sees the future", with_sdpa, (*one, causal), (*heads, causal), (*[6 * part for part in heads], causal))
     r.idea.each("any other mask: one for each sentence, or one that hides nothing", with_sdpa, (*one, r.mask(6, 6)), (*heads, r.mask(2, 1, 6, 6)), (*heads, r.mask(2, 1, 1, 6)), (*heads, torch.zeros_like(causal)))
     r.conventions(with_sdpa, *one, r.mask(6, 6))
     r.forbids("leaves the softmax to PyTorch's function", with_sdpa)

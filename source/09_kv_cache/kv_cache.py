@@ -406,7 +406,7 @@ def _(r):
     layer.linear("W_query W_key W_value", "d_in -> d_out", bias="qkv_bias")
     layer.linear("out_proj", "d_out -> d_out", bias="always")
     layer.outputs("without a cache it is MultiHeadAttention, for sentences of any length", r.normal(1, 2, 4), r.normal(3, 7, 4), r.normal(2, 8, 4))
-    layer.idea.fed("one token at a time, or two chunks, give the outputs of all at once", 2 * r.normal(2, 8, 4), "8", "1 1", "1 1 1 1 1 1 1 1", "3 3", "2 other 3 other 1 2")
+    layer.idea.fed("one token at a time, or two chunks, give the outputs of all at once", 2 * r.normal(2, 8, 4), "8", "1 1", "1 1 1 1 1 1 1 1", "3 3", "2 other 3 other 1 2", "3 none")
     layer.idea.fed("a chunk of any size sees all before it, but not its own future", 2 * r.normal(4, 16, 8), "2 2", "7 1 3", "4 4 4 4", "1 5 5 2", d_in=8, d_out=8, context_length=16, num_heads=4, qkv_bias=True)
     layer.drops_weights("in training each head drops its own weights, in eval() none", p=0.4, num_heads=4)
     layer.moves("mask is a buffer, so that it works after .to(device)", r.normal(2, 5, 4))
@@ -613,7 +613,7 @@ def cache_bytes(layers, kv_heads, head_dim, tokens, bytes_per_number):
 # %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_cache_bytes", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
 @rubric("cache_bytes")  # the contract as a checklist; open this cell to read it
 def _(r):
-    r.idea.each("the bytes of all keys and values, an int", cache_bytes, (1, 1, 1, 1, 1), (12, 12, 64, r.integer(100, 1024), 4), (r.integer(20, 90), 8, 128, r.integer(10**5, 10**6), 2), (r.integer(2, 9), r.integer(2, 9), r.integer(2, 9), 0, 2))
+    r.idea.each("the bytes of all keys and values, an int", cache_bytes, (1, 1, 1, 1, 1), (12, 12, 64, r.integer(100, 1024), 4), (47, 9, 127, 2 * r.integer(10**5, 10**6) + 1, 2), (r.integer(2, 9), r.integer(2, 9), r.integer(2, 9), 0, 2))
 
 # %% [markdown]
 # Now for models that people use. Their sizes are public: GPT-2 small from OpenAI's released code and Radford et al. 2019; Llama 2 7B from Touvron et

@@ -17,6 +17,9 @@ from autograde.rubric.recording import REFUSED
 HEADS, SIZE = 3, 4
 OTHER = "other"
 """The step of a plan or a cut that goes on with the other of two caches."""
+NONE = "none"
+"""The step of a cut that gives the layer all tokens, and no cache."""
+IN_WORDS = {OTHER: "(the other cache)", NONE: "(all, no cache)"}
 
 
 class Cache:
@@ -119,7 +122,8 @@ class CacheProbes(Recorder):
 class CachedLayerProbe(LayerProbe):
     """Lines of a layer that takes a cache.
 
-    Cuts are texts such as "3 1 other 2": parts of 3 tokens, of 1, and of 2 with another cache.
+    Cuts are texts such as "3 1 other 2 none": parts of 3 tokens, of 1, of 2 with another cache, and
+    all tokens without a cache.
     """
 
     def fed(self, line: str, x: Tensor, *cuts: str, **sizes: Any) -> None:
@@ -133,6 +137,8 @@ class CachedLayerProbe(LayerProbe):
             for step in cut.split():
                 if step == OTHER:
                     cache, beside = beside, cache
+                elif step == NONE:
+                    found.append(layer(x))
                 else:
                     found.append(layer(left.pop(0), cache))
             return torch.cat(found, dim=1)
@@ -175,11 +181,12 @@ class CachedLayerProbe(LayerProbe):
 
 
 def _in_parts(cut: str) -> str:
-    return f"(part, cache) with parts of {', '.join(cut.split())} tokens"
+    said = [IN_WORDS.get(word, word) for word in cut.split()]
+    return f"(part, cache) with parts of {', '.join(said)} tokens"
 
 
 def _parts(x: Tensor, cut: str) -> list[Tensor]:
-    lengths = [int(word) for word in cut.split() if word != OTHER]
+    lengths = [int(word) for word in cut.split() if word not in (OTHER, NONE)]
     return list(x[:, : sum(lengths)].split(lengths, dim=1))
 
 
