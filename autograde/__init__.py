@@ -11,7 +11,7 @@ report/     the class report
 workspace/  the student's own copy: lab, update, submit, self
 
 course, course_config and versions are the course itself; cli and terminal the command;
-progress is what a student has solved; words makes text of what may be a student's.
+progress is what a student has solved; words escapes text that a student may have written.
 """
 
 __version__ = "0.1.0"

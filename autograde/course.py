@@ -180,7 +180,7 @@ def parse_text(text: str) -> "NotebookNode":
 
 
 def state_folder(root: Path) -> Path:
-    """Return the folder of what building and grading keep in a course; make it if need be."""
+    """Return a course's folder for what building and grading keep, made if it is missing."""
     folder = root / ".autograde"
     folder.mkdir(exist_ok=True)
     return folder

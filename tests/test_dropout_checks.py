@@ -30,7 +30,7 @@ def read(check: str, value: Any, *before: Any) -> tuple[bool, str]:
 @pytest.mark.parametrize("p", [0.4, 0.6])
 def test_independent_zeros_pass(seed: int, p: float) -> None:
     zeros = even(CALLS, *SHAPE, seed=seed) < p
-    assert read("drops_independently", zeros)[0]
+    assert read("coins", zeros, SHAPE, p)[0]
     assert read("share_of_zeros", ~zeros, (), p)[0]
 
 
@@ -68,7 +68,8 @@ WRONG: dict[str, tuple[Callable[[Tensor], Tensor], str]] = {
 @pytest.mark.parametrize("name", WRONG)
 def test_zeros_that_know_of_each_other_do_not_pass(name: str) -> None:
     draw, symptom = WRONG[name]
-    right, told = read("drops_independently", draw(even(CALLS, *SHAPE)))
+    zeros = draw(even(CALLS, *SHAPE))
+    right, told = read("coins", zeros, zeros.shape[1:], float(zeros.double().mean()))
     assert not right
     assert symptom in told[:1].lower() + told[1:]
 
@@ -165,7 +166,7 @@ def test_nothing_kept_is_no_dropout() -> None:
 
 def test_a_wrong_answer_is_far_from_right() -> None:
     zeros = exact_count(even(CALLS, *SHAPE))
-    readings: list[Reading] = CHECKS["drops_independently"](zeros, None)
+    readings: list[Reading] = CHECKS["coins"](zeros, (SHAPE, P))
     assert max(reading.distance for reading in readings) > 2
 
 

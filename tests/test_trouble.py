@@ -319,10 +319,10 @@ def test_a_fault_of_the_grader_costs_one_submission(
 def test_a_judge_that_fails_leaves_its_traceback(
     course: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def judge(*_: object) -> Any:
+    def judge_cell(*_: object) -> Any:
         raise ZeroDivisionError("nobody thought of it")
 
-    monkeypatch.setattr(verdicts, "_judge_cell", judge)
+    monkeypatch.setattr(verdicts, "_judge_cell", judge_cell)
     _, said = graded()
     assert "The judge failed on" in said
     assert "nobody thought of it" in (course / ".autograde" / "grading.log").read_text()

@@ -63,7 +63,7 @@ class ToGrade:
 
 @dataclass(frozen=True)
 class ToShow:
-    """A graded notebook whose page is to show these marks; then `entry` is noted."""
+    """A graded notebook, the marks for its feedback page, and the entry noted after the page."""
 
     submission: Submission
     notebook: bytes

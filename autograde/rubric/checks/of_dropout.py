@@ -63,14 +63,18 @@ def zeros_and_ones(value: Plain, before: Plain) -> list[Reading]:
 
 
 @check
-def drops_independently(value: Plain, _before: Plain) -> list[Reading]:
-    """Check that zeros in many draws (draws, ...) are independent, whatever their share.
+def coins(value: Plain, before: Plain) -> list[Reading]:
+    """Check zeros in many draws (draws, *shape): a share p, independent.
 
     Entries that share a row, a column or a place in a batch do not depend on each other, the number
     of zeros scatters as it does for independent entries, and no place is 0 more often than others.
-    A draw needs some 70 entries and p near a half, so that no two draws are equal by chance.
+    `before` begins with x or its shape, and p. A draw needs some 70 entries and p near a half, so
+    that no two draws are equal by chance.
     """
-    zeros = _tensor(value).double()
+    zeros, shape = _tensor(value).double(), before[0]
+    shape = tuple(shape.shape if isinstance(shape, Tensor) else shape)
+    if zeros.shape[1:] != shape:
+        raise Unreadable(f"the shape is {tuple(zeros.shape[1:])}, expected {shape}")
     share = float(zeros.mean())
     if share in (0, 1):
         raise Unreadable("every entry is always 0" if share else "no entry is ever 0")
@@ -78,20 +82,7 @@ def drops_independently(value: Plain, _before: Plain) -> list[Reading]:
     same = 1 - len(torch.unique(draws, dim=0)) / len(draws)
     repeats = Reading("the share of equal draws", same, 0, 1e-3, "calls give the same zeros again")
     z = (zeros - share) / sqrt(share * (1 - share))
-    return [repeats, *_independent(z)]
-
-
-@check
-def coins(value: Plain, before: Plain) -> list[Reading]:
-    """Check zeros in many draws (draws, *shape): a share p, independent.
-
-    `before` begins with x or its shape, and p.
-    """
-    zeros, shape = _tensor(value), before[0]
-    shape = tuple(shape.shape if isinstance(shape, Tensor) else shape)
-    if zeros.shape[1:] != shape:
-        raise Unreadable(f"the shape is {tuple(zeros.shape[1:])}, expected {shape}")
-    return [*drops_independently(zeros, before), _share(zeros, before[1])]
+    return [repeats, *_independent(z), _share(zeros, before[1])]
 
 
 def _independent(z: Tensor) -> list[Reading]:

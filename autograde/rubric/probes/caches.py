@@ -207,6 +207,7 @@ def _length(cache: Any) -> int:
 
 def _typed(cache: Callable[..., Any], max_length: int, plan: str) -> str:
     """Return the steps of a plan as a list: `KVCache(5): append 2, reset, append 4`."""
-    words = {"reset": "reset", OTHER: "take another cache"}
-    steps = [words.get(step, f"append {step}") for step in plan.split()]
+    steps = [
+        f"append {step}" if step.isdigit() else IN_WORDS.get(step, step) for step in plan.split()
+    ]
     return f"{getattr(cache, '__name__', 'cache')}({max_length}): {', '.join(steps)}"

@@ -11,12 +11,13 @@ from autograde.rubric.probes.plain import ContractBroken
 Weights = dict[str, Tensor]
 
 UNASKED = 0.5
+"""The value of a bias that the contract does not have: not zero, so that outputs show it."""
 
 
 def load(module: nn.Module, weights: Mapping[str, Tensor]) -> nn.Module:
     """Copy weights into a module's parameters by name; buffers are left alone.
 
-    A bias beside one of these weights that is not asked for gets a number, so that outputs show it.
+    A bias that stands beside one of these weights, but not among them, is filled with UNASKED.
 
     Raises:
         ContractBroken: a parameter is missing, has another shape, or is not float32 as it should.
@@ -37,9 +38,10 @@ def load(module: nn.Module, weights: Mapping[str, Tensor]) -> nn.Module:
     with torch.no_grad():
         for name, weight in weights.items():
             module.get_parameter(name).copy_(weight)
-        for name in {name.replace(".weight", ".bias") for name in weights} - {*weights}:
-            if name in parameters:
-                module.get_parameter(name).fill_(UNASKED)
+        for name in weights:
+            bias = name.removesuffix("weight") + "bias"
+            if bias in parameters and bias not in weights:
+                module.get_parameter(bias).fill_(UNASKED)
     return module
 
 

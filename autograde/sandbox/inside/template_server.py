@@ -27,7 +27,7 @@ MAX_REQUEST = 65536
 MAX_DESCRIPTORS = 3
 ITSELF = b"0"
 MORE = 4
-"""Two workers ask for a kernel each, and for their next ones. Whoever asks for more has a class."""
+"""The number of the first request that only a class makes: two workers ask for two kernels each."""
 
 
 def main() -> None:
