@@ -754,7 +754,7 @@ table(attention_v1(inputs), rows=tokens, columns=["0", "1"])
 #
 # ### Exercise: `SelfAttention_v2` (3 points)
 #
-# The same layer, with `W_query`, `W_key` and `W_value` as `nn.Linear` layers, created in this order. They have a bias only when `qkv_bias=True`.
+# The same layer, with `W_query`, `W_key` and `W_value` as `nn.Linear` layers, created in this order (again for the tables). They have a bias only when `qkv_bias=True`.
 
 # %% nbgrader={"grade": false, "grade_id": "SelfAttention_v2", "locked": false, "schema_version": 3, "solution": true, "task": false}
 class SelfAttention_v2(nn.Module):

@@ -290,7 +290,7 @@ def mask_scores(scores, mask):
 def _(r):
     rounded, x = r.normal(4, 4).round(), r.normal(2, 3, 4, 4)
     r.idea.each("-inf where the mask is True, the score elsewhere", mask_scores, (r.normal(3, 3), r.mask(3, 3)), (rounded, r.mask(4, 4)))
-    r.each("one mask for all sentences and heads, one for each sentence, one for each head", mask_scores, (r.normal(1, 5, 5), r.mask(5, 5)), (x, r.mask(4, 4)), (x, r.mask(2, 1, 4, 4)), (x, r.mask(3, 4, 4)), (r.normal(3, 3, 4, 4), r.mask(3, 1, 4, 4)))
+    r.each("one mask for all sentences and heads, one for each sentence, one for each head", mask_scores, (r.normal(1, 5, 5), r.mask(5, 5)), (x, r.mask(4, 4)), (x, r.mask(2, 1, 4, 4)), (x, r.mask(3, 4, 4)), (r.normal(4, 4, 3, 3), r.mask(4, 1, 3, 3)))
     r.each("the same keys for every query, the same queries for every key", mask_scores, (r.normal(5, 5), r.mask(1, 5)), (r.normal(5, 5), r.mask(1, 5).mT))
     r.each("nothing hidden, everything hidden", mask_scores, (r.normal(3, 3), torch.zeros(3, 3) == 1), (r.normal(3, 3), torch.ones(3, 3) == 1))
     r.conventions(r.visible(mask_scores), r.normal(3, 5, 5, dtype=torch.float64), r.mask(5, 5))

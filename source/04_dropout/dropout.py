@@ -328,7 +328,7 @@ def _(r):
     r.idea.drops_in_training("in training a share p is 0, the rest x / (1 - p); else x as it is", inverted_dropout, r.nonzero(40, 50), p)
     r.drops("float64 in, float64 out, another p", inverted_dropout, r.nonzero(30, 40, dtype=torch.float64).T, 0.9 - p, True)
     r.drops_independently("each entry is dropped by itself, anew at each call", inverted_dropout, r.nonzero(4, 3, 6, 4), 0.45, True)
-    r.each("x as it is when not training, or when p = 0; zeros, not nan, when p = 1", inverted_dropout, (x, p, False), (x, 1, False), (x, 0, True), (x, 1, True), (r.nonzero(9, 9), 1.0, True))
+    r.each("x as it is when not training, or when p = 0; zeros, not nan, when p = 1", inverted_dropout, (x, p, False), (x, 1, False), (x, 0, True), (x, 1, True), (torch.ones(20_000), 1.0, True))
     r.drop_gradient("the gradient is what each entry was multiplied by", inverted_dropout, r.nonzero(15, 16), 0.4, True)
     r.follows_generator("draws from its generator alone, from torch's own for None", inverted_dropout, r.nonzero(6, 7), 0.5, True)
     r.refuses("raises ValueError when p is outside 0 to 1, in either mode", inverted_dropout, (x, -p, True), (x, 1 + p, True), (x, -p, False), (x, 1 + p, False))
@@ -424,7 +424,7 @@ def _(r):
     x, p = r.nonzero(3, 4), r.probability(0.1, 0.4)
     r.idea.drops_in_training("after train() a share p is 0, the rest x / (1 - p), anew at each call; after eval() x", r.switched(Dropout), r.nonzero(40, 50), p)
     r.drops("float64 in, float64 out, another p", r.switched(Dropout), r.nonzero(30, 40, dtype=torch.float64), 0.9 - p, True)
-    r.each("x as it is after eval(), or when p = 0; zeros when p = 1", r.switched(Dropout), (x, p, False), (x, 1, False), (x, 0, True), (x, 1, True))
+    r.each("x as it is after eval(), or when p = 0; zeros when p = 1", r.switched(Dropout), (x, p, False), (x, 1, False), (x, 0, True), (x, 1, True), (torch.ones(20_000), 1, True))
     r.drop_gradient("the gradient is what each entry was multiplied by", r.switched(Dropout), r.nonzero(15, 16), 0.4, True)
     r.layer(Dropout, p=0.5).saves_nothing("nothing in parameters() or state_dict()", x)
     r.refuses("raises ValueError when p is outside 0 to 1, on construction", Dropout, (-p,), (1 + p,), (2,))
@@ -505,7 +505,7 @@ def _(r):
     weights, values, p = torch.softmax(r.normal(4, 6), dim=-1), r.normal(6, 3), r.probability(0.2, 0.8)
     r.each("the standard deviation of each entry of the context vectors", spread_after_dropout, (torch.tensor([[0.25, 0.75]]), torch.tensor([[1.0], [2.0]]), 0.5), (torch.tensor([[1.0]]), torch.tensor([[-2.0, 3.0]]), 0.5), (weights, values, p))
     r.each("square matrices, and weights that do not add up to 1", spread_after_dropout, (torch.softmax(r.normal(4, 4), dim=-1), r.normal(4, 4), 0.1), (r.normal(3, 5), r.normal(5, 2), p))
-    r.call("zeros when p is 0", spread_after_dropout, weights, values, 0)
+    r.each("zeros when p is 0", spread_after_dropout, (weights, values, 0), (weights.double(), values.double(), 0))
     r.conventions(spread_after_dropout, r.normal(2, 3), r.normal(3, 4), p)
 
 # %% [markdown]

@@ -434,7 +434,7 @@ def generate(model, tokens, max_new_tokens):
 @rubric("generate")  # the contract as a checklist; open this cell to read it
 def _(r):
     table, start = r.normal(29, 29), r.tokens(29, 4, 3)
-    r.idea.writes("adds the likeliest token, again and again", generate, (table, 20, start[:1], 1), (table, 20, start, 7))
+    r.idea.writes("adds the likeliest token, again and again", generate, (table, 20, start[:1], 1), (table, 20, start, 7), (torch.eye(len(VOCABULARY)), 9, torch.tensor([encode([END])]), 3))
     r.idea.writes("the model sees its last context_length tokens, the text may be longer", generate, (table, 4, start, 9), (table, 2, start, 3), (r.normal(29, 29), 3, r.tokens(29, 2, 8), 4))
     r.writes("among equal scores the lowest id", generate, *((r.signs(9, 9), 1, r.tokens(9, 6, 1), 3) for _ in range(3)))
     r.writes("in eval(), and in train() again afterwards", generate, (table, 6, start, 5), (table, 6, start[:1], 2), training=True)
@@ -535,7 +535,8 @@ def train(model, inputs, targets, steps, lr):
 def _(r):
     table, inputs, targets = r.normal(7, 7), r.tokens(7, 4, 5), r.tokens(7, 4, 5)
     r.idea.trains("the loss before each step, and AdamW's weights after the last", train, (table, inputs, targets, 1, 0.05), (table, inputs, targets, 6, 0.05))
-    r.trains("another lr, more steps, all of the inputs", train, (table, inputs, targets, 12, 0.2), (r.normal(7, 7), r.tokens(7, 9, 3), r.tokens(7, 9, 3), 3, 0.01))
+    valley = 10 * torch.eye(7), torch.full((10, 1), 5), torch.tensor([[5]] * 9 + [[1]])  # the loss falls far, then rises
+    r.trains("another lr, more steps, all of the inputs", train, (table, inputs, targets, 12, 0.2), (*valley, 12, 1.0), (r.normal(7, 7), r.tokens(7, 9, 3), r.tokens(7, 9, 3), 3, 0.01))
     r.trains("in train() mode, whatever mode the model was in", train, (table, inputs, targets, 4, 0.1), training=False)
     r.unchanged("leaves inputs and targets as they were")
 

@@ -49,13 +49,13 @@ class Draws:
         return signs.view(shape)
 
     def mask(self, *shape: int, empty_rows: bool = False) -> Tensor:
-        """Draw a bool mask (..., m), True = hidden; every row keeps two visible entries.
+        """Draw a bool mask (..., m), True = hidden: at least two visible and one hidden in a row.
 
         With `empty_rows` every third row, from the second on, is hidden altogether.
         """
-        hidden = torch.from_numpy(self._numbers.uniform(size=shape) < 0.5)
-        keep = torch.from_numpy(self._numbers.uniform(size=shape)).argsort(dim=-1) < 2
-        hidden &= ~keep
+        coins = torch.from_numpy(self._numbers.uniform(size=shape) < 0.5)
+        order = torch.from_numpy(self._numbers.uniform(size=shape)).argsort(dim=-1)
+        hidden = (order >= 2) & (coins | (order == shape[-1] - 1))
         if empty_rows:
             hidden[..., 1::3, :] = True
         return hidden.to(device())
