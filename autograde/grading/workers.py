@@ -6,13 +6,18 @@ this too, needs neither torch nor what renders pages, so the work itself imports
 
 import importlib
 import os
-import queue
 import signal
 import socket
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
+from concurrent.futures import (
+    BrokenExecutor,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+)
 from concurrent.futures import TimeoutError as TooLong
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -40,8 +45,6 @@ PRELOADED = "autograde.grading.preloaded"
 
 Share = Callable[[Any], Any]
 """Sends what many pieces of work need; returns what is to be passed in its place."""
-
-_Job = tuple[Future[Any], Callable[[], Any]]
 
 
 def grade(task: Task, versions: tuple[Version, ...]) -> Graded:
@@ -134,7 +137,7 @@ class WorkerDied(Exception):
     """The process that ran a job ended, each time it was tried."""
 
 
-class Processes(Executor):
+class Processes(ThreadPoolExecutor):
     """Worker processes, each behind a thread of its own.
 
     A ProcessPoolExecutor of many is broken whole when one of its processes dies, and nobody knows
@@ -143,44 +146,31 @@ class Processes(Executor):
 
     def __init__(self, number: int, line: socket.socket | None = None) -> None:
         """Prepare processes; `line` leads to the template of the kernels, if there is one yet."""
-        self._jobs: queue.Queue[_Job | None] = queue.Queue()
-        self._workers = [_Worker(line) for _ in range(number)]
-        self._threads = [
-            threading.Thread(target=self._serve, args=(worker,), daemon=True)
-            for worker in self._workers
-        ]
-        for thread in self._threads:
-            thread.start()
+        super().__init__(number, initializer=self._begin)
+        self._line = line
+        self._workers: list[_Worker] = []
+        self._of_thread = threading.local()
 
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        future: Future[Any] = Future()
-        self._jobs.put((future, partial(fn, *args, **kwargs)))
-        return future
-
-    def _serve(self, worker: "_Worker") -> None:
+    def _begin(self) -> None:
         # a worker inherits this, so that Ctrl-C does not reach it before it is ready for it
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
-        while (job := self._jobs.get()) is not None:
-            future, call = job
-            if future.set_running_or_notify_cancel():
-                try:
-                    future.set_result(worker.run(call))
-                except BaseException as error:
-                    future.set_exception(error)
-        worker.close()
+        worker = self._of_thread.worker = _Worker(self._line)
+        self._workers.append(worker)
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        return super().submit(self._run, partial(fn, *args, **kwargs))
+
+    def _run(self, call: Callable[[], Any]) -> Any:
+        return self._of_thread.worker.run(call)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """End the workers; with `cancel_futures` at once, whatever they are at."""
-        if cancel_futures:
-            with suppress(queue.Empty):
-                while (job := self._jobs.get_nowait()) is not None:
-                    job[0].cancel()
-            for worker in self._workers:
-                worker.end()
-        for _ in self._threads:
-            self._jobs.put(None)
-        for thread in self._threads if wait else []:
-            thread.join()
+        super().shutdown(wait=False, cancel_futures=cancel_futures)
+        for worker in self._workers if cancel_futures else []:
+            worker.end()
+        super().shutdown(wait)
+        for worker in self._workers if wait else []:
+            worker.close()
 
 
 class _Worker:
