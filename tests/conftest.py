@@ -25,7 +25,7 @@ from autograde.rubric import session
 from autograde.rubric.key import Key, Mistake
 from autograde.rubric.kinds import KINDS
 from autograde.rubric.misconceptions import failed_lines
-from autograde.rubric.names import bound_names, needed_names
+from autograde.rubric.names import names_of
 from autograde.rubric.probes.plain import tensors_in
 from autograde.rubric.recording import (
     Line,
@@ -89,11 +89,11 @@ def idle_demonstrations(items: list[pytest.Item]) -> list[pytest.Item]:
         if (
             is_demonstration(cell.source)
             and set(cell.metadata.get("tags", [])) >= MAY_SHOW_ANYTHING
-            and not bound_names(cell.source) & needed[item.path]
+            and not names_of(cell.source).bound & needed[item.path]
         ):
             found.append(item)
         else:
-            needed[item.path] |= needed_names(cell.source)
+            needed[item.path] |= names_of(cell.source).needed
     return found
 
 

@@ -23,7 +23,7 @@ from autograde.grading.running.reference import load, no_python
 from autograde.notebook.demonstrations import is_demonstration
 from autograde.rubric.judge import judge
 from autograde.rubric.key import Key
-from autograde.rubric.names import bound_names, needed_names
+from autograde.rubric.names import names_of
 from autograde.rubric.session import PRACTICE_SEED
 
 LONGEST_RUBRIC = 15
@@ -67,9 +67,9 @@ def _lint_demonstrations(nb: NotebookNode) -> Iterator[str]:
         if grade_id(cell):
             yield f"{grade_id(cell)} is a demonstration, but grading needs it; take the name away"
             continue
-        made = bound_names(cell.source)
+        made = names_of(cell.source).bound
         for other in named:
-            if needed := sorted(made & needed_names(other.source)):
+            if needed := sorted(made & names_of(other.source).needed):
                 yield (
                     f"{grade_id(other)} needs {', '.join(needed)} of {_place(cell)}, which is a "
                     "demonstration and not run in grading"

@@ -16,7 +16,7 @@ from autograde import __version__
 from autograde.course import Exercise, Lesson, grade_id
 from autograde.rubric.judge import Verdict, failed, judge
 from autograde.rubric.key import Key
-from autograde.rubric.names import names_needed
+from autograde.rubric.names import names_of
 from autograde.rubric.packing import from_plain
 from autograde.rubric.panel import advice, repair_first, to_display
 from autograde.rubric.recording import MIME, unpack_recordings
@@ -57,7 +57,8 @@ def judge_notebook(
             verdict = failed(keys[name], f"{UNJUDGED} {type(error).__name__}: {error}")
             unjudged[name] = traceback.format_exc()
         if not verdict.passed:
-            called = names_needed(cells[name].source, cells[exercise.rubric_cell].source)
+            sources = [cells[name].source, cells[exercise.rubric_cell].source]
+            called = set().union(*(names_of(source).needed for source in sources))
             earlier = [n for n in exercise.needs if n in called and not verdicts[n].passed]
             said = [verdict.note, *_around(exercise, cells, notes)]
             if earlier and verdict.judged:

@@ -10,7 +10,7 @@ from typing import Any
 
 from IPython.core.getipython import get_ipython
 
-from autograde.rubric.names import bound_names
+from autograde.rubric.names import UNREADABLE, read_names
 
 FIRST_LINE = re.compile(r"# demonstration(:.*)?$")
 SKIPPED = "A demonstration: it is not run in grading."
@@ -33,8 +33,8 @@ def _without_demonstration(lines: list[str]) -> list[str]:
     if not lines or not is_demonstration(lines[0]):
         return lines
     try:
-        _skipped.update(bound_names("".join(lines)))
-    except SyntaxError:
+        _skipped.update(read_names("".join(lines)).bound)
+    except UNREADABLE:
         return lines  # a student's own, which fails by itself
     return [f"print({SKIPPED!r})\n"]
 

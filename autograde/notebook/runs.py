@@ -13,7 +13,7 @@ from typing import Any
 from IPython.core.getipython import get_ipython
 
 from autograde.notebook.demonstrations import missing_because_skipped
-from autograde.rubric.names import UNREADABLE, bound_names, names_bound, names_needed
+from autograde.rubric.names import UNREADABLE, names_of, read_names
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,8 @@ def called_by(exercise: str) -> set[str]:
     rubric = f'@rubric("{exercise}"'
     cells = [run.source for run in _runs if rubric in run.source][-1:]
     answer = last_run_of(exercise)
-    return names_needed(*cells, answer.source if answer else "")
+    sources = [*cells, answer.source if answer else ""]
+    return set().union(*(names_of(source).needed for source in sources))
 
 
 def _note(result: Any) -> None:
@@ -60,7 +61,7 @@ def _note(result: Any) -> None:
     _runs.append(Run(result.execution_count, source, said))
     values = getattr(get_ipython(), "user_ns", {})
     exercise = _waits_for(source)
-    for name in names_bound(source):
+    for name in names_of(source).bound:
         if exercise and values.get(name) is None:
             _waiting[name] = exercise
         else:
@@ -71,7 +72,7 @@ def _defines(source: str, name: str) -> bool:
     if name not in source:
         return False
     try:
-        return name in bound_names(source)
+        return name in read_names(source).bound
     except UNREADABLE:
         return re.search(rf"^(def|class)\s+{name}\b", source, re.MULTILINE) is not None
 
@@ -102,8 +103,8 @@ def _in_one_line(error: BaseException, text: str) -> None:
 def _waits_for(source: str) -> str:
     """Return the exercise that is not right and whose answer, or its result, a cell uses, or ""."""
     unsolved = _unsolved()
-    if "@rubric(" in source or unsolved & names_bound(source):
+    if "@rubric(" in source or unsolved & names_of(source).bound:
         return ""
     waiting = {**_waiting, **{name: name for name in unsolved}}
-    used = {name for name in names_needed(source) if waiting.get(name) in unsolved}
+    used = {name for name in names_of(source).needed if waiting.get(name) in unsolved}
     return waiting[min(used, key=source.find)] if used else ""

@@ -2,7 +2,9 @@
 
 import re
 import symtable
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
 
 MAX_CHARS = 20_000
 """Of a text that is read: for `import a.a.a…` Python needs memory that grows with the square."""
@@ -10,42 +12,49 @@ MAX_CHARS = 20_000
 CHANGED = re.compile(r"\b(\w+)\s*(?:\*\*|//|<<|>>|[-+*/%@&|^])=|\bdel\b(.*)")
 
 UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
-"""What Python raises on text that is no program, or one that is nested too deeply."""
+"""What `read_names` raises on text that is no program, is too long, or is nested too deeply."""
 
 
-def bound_names(source: str) -> set[str]:
-    """Return the names that a cell binds for the cells after it.
+@dataclass(frozen=True)
+class Names:
+    """The names that a cell looks up, its functions included, and those that it binds."""
 
-    Raises:
-        SyntaxError: the cell is no Python.
-    """
+    used: frozenset[str] = frozenset()
+    bound: frozenset[str] = frozenset()
+
+    @property
+    def needed(self) -> frozenset[str]:
+        """The names that it takes from the cells before it."""
+        return self.used - self.bound
+
+
+def names_of(source: str) -> Names:
+    """Return the names of a cell; none when it is no Python, or too long to read."""
+    try:
+        return read_names(source)
+    except UNREADABLE:
+        return Names()
+
+
+@lru_cache(maxsize=512)  # most cells of a class are the same
+def read_names(source: str) -> Names:
+    """Return the names of a cell. Raises one of UNREADABLE when they cannot be told."""
+    if len(source) > MAX_CHARS:
+        raise ValueError(f"a cell has more than {MAX_CHARS} characters")
     module = symtable.symtable(source, "cell", "exec")
+    symbols = module.get_symbols()
+    used = {s.get_name() for s in symbols if s.is_referenced()}
     bound = {
-        s.get_name()
-        for s in module.get_symbols()
-        if s.is_assigned() or s.is_imported() or s.is_namespace()
+        s.get_name() for s in symbols if s.is_assigned() or s.is_imported() or s.is_namespace()
     }
     for table in _inner(module):
-        bound |= {s.get_name() for s in table.get_symbols() if s.is_declared_global()}
-    return bound
-
-
-def used_names(source: str) -> set[str]:
-    """Return the names that a cell looks up, its functions included.
-
-    Raises:
-        SyntaxError: the cell is no Python.
-    """
-    module = symtable.symtable(source, "cell", "exec")
-    used = {s.get_name() for s in module.get_symbols() if s.is_referenced()}
-    for table in _inner(module):
         in_class = table.get_type() == "class"  # a class body may read a name and bind it too
-        used |= {
-            s.get_name()
-            for s in table.get_symbols()
-            if s.is_global() or (in_class and s.is_referenced())
-        }
-    return used | (_changed_names(source) & bound_names(source))
+        for s in table.get_symbols():
+            if s.is_global() or (in_class and s.is_referenced()):
+                used.add(s.get_name())
+            if s.is_declared_global():
+                bound.add(s.get_name())
+    return Names(frozenset(used | (_changed_names(source) & bound)), frozenset(bound))
 
 
 def _changed_names(source: str) -> set[str]:
@@ -58,33 +67,7 @@ def _changed_names(source: str) -> set[str]:
     return {name for before, after in found for name in [before, *re.findall(r"\w+", after)]}
 
 
-def needed_names(source: str) -> set[str]:
-    """Return the names that a cell takes from the cells before it, its functions included.
-
-    Raises:
-        SyntaxError: the cell is no Python.
-    """
-    return used_names(source) - bound_names(source)
-
-
 def _inner(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
     for child in table.get_children():
         yield child
         yield from _inner(child)
-
-
-def names_bound(source: str) -> set[str]:
-    """Return the names that a cell binds; none when it is no Python, or too long to read."""
-    return _names(bound_names, source)
-
-
-def names_needed(*sources: str) -> set[str]:
-    """Return the names that cells take from the cells before them; none from what is no Python."""
-    return set().union(*(_names(needed_names, source) for source in sources))
-
-
-def _names(read: Callable[[str], set[str]], source: str) -> set[str]:
-    try:
-        return read(source) if len(source) <= MAX_CHARS else set()
-    except UNREADABLE:
-        return set()

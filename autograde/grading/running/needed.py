@@ -6,27 +6,17 @@ again would take more than half of the time that grading takes.
 
 import re
 from collections import Counter
-from dataclasses import dataclass
-from functools import lru_cache
 
 from nbformat import NotebookNode
 
 from autograde.course import grade_id
-from autograde.rubric.names import MAX_CHARS, UNREADABLE, bound_names, used_names
+from autograde.rubric.names import UNREADABLE, Names, read_names
 
 LOOK_UP = {"eval", "exec", "globals", "locals", "vars", "get_ipython", "builtins", "_", "In", "Out"}
 UNSPELLED = re.compile(r"__(import|main|builtins|globals)__|f_globals|sys\.modules|import \*")
 """Code with one of these may use or bind a name that it does not spell."""
 BEYOND_PYTHON = re.compile(r"[%!?]|>>>|In \[|\bawait\b|\basync\b|\A\s|^\s*[,;/]", re.MULTILINE)
 """IPython may run text with one of these that Python cannot read."""
-
-
-@dataclass(frozen=True)
-class Names:
-    """The names that a cell looks up, and those that it binds for the cells after it."""
-
-    used: frozenset[str] = frozenset()
-    bound: frozenset[str] = frozenset()
 
 
 class _Unknown(Exception):
@@ -68,17 +58,16 @@ def _code(nb: NotebookNode) -> list[NotebookNode]:
     return [cell for cell in nb.cells if cell.cell_type == "code"]
 
 
-@lru_cache(maxsize=512)  # most cells of a class are the same
 def _names(source: str) -> Names:
     """Return a cell's names; none of a cell that only raises a SyntaxError.
 
     Raises:
         _Unknown: they cannot be told.
     """
-    if len(source) > MAX_CHARS or UNSPELLED.search(source):
+    if UNSPELLED.search(source):
         raise _Unknown
     try:
-        names = Names(frozenset(used_names(source)), frozenset(bound_names(source)))
+        names = read_names(source)
     except UNREADABLE as error:
         if not isinstance(error, SyntaxError) or BEYOND_PYTHON.search(source):
             raise _Unknown from error
