@@ -353,7 +353,7 @@ def count_parameters(module):
 def _(r):
     n, m = r.integer(11, 19), r.integer(21, 29)
     layers = r.module("two layers", m, n)
-    r.each("counts the numbers of every parameter, in train() and eval()", count_parameters, (r.module("linear", n, m).eval(),), (layers,), (r.module("odd shapes", n, m).double(),), (r.module("two layers of one size", n).to("meta"),), (nn.Embedding(n, m, device="meta"),), (nn.ReLU(),))
+    r.each("counts the numbers of every parameter, in train() and eval()", count_parameters, (r.module("linear", n, m).eval(),), (layers,), (r.module("odd shapes", n, m).double(),), (r.module("two layers of one size", n).to("meta"),), (nn.Embedding.from_pretrained(r.normal(n, m), freeze=False),), (nn.ReLU(),))
     layers[0].requires_grad_(False)
     r.idea.each("buffers and frozen parameters do not count, a shared weight counts once", count_parameters, (r.module("with buffers", n, m),), (r.module("half frozen", n, m),), (layers,), (r.module("shared weight", n, m),))
     r.unchanged("leaves the module as it was")
