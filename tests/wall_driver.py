@@ -130,7 +130,7 @@ async def leaves_no_process_behind() -> bool:
     marker = f"sleep 12{os.getpid()}"
     async with kernel() as k:
         await k.run(
-            "import os, signal, subprocess, time\n"
+            "import os, signal, subprocess\n"
             "if os.fork() == 0:\n"
             "    os.setsid()\n"
             "    if os.fork() == 0:\n"
@@ -139,12 +139,18 @@ async def leaves_no_process_behind() -> bool:
             "            except (OSError, ValueError): pass\n"
             f"        os.execvp('sleep', {marker.split()!r})\n"
             "    os._exit(0)\n"
-            f"subprocess.Popen({marker.split()!r}, start_new_session=True)\n"
-            "time.sleep(0.3)"
+            f"subprocess.Popen({marker.split()!r}, start_new_session=True)"
         )
-        while_it_lived = running(marker)
-    time.sleep(0.2)
-    return while_it_lived == 2 and running(marker) == 0
+        while_it_lived = await runs_so_many(marker, 2)
+    return while_it_lived and await runs_so_many(marker, 0)
+
+
+async def runs_so_many(command: str, number: int) -> bool:
+    """Return True once so many processes run this command, False if that takes ten seconds."""
+    end = time.monotonic() + 10
+    while running(command) != number and time.monotonic() < end:
+        await asyncio.sleep(0.05)
+    return running(command) == number
 
 
 def running(command: str) -> int:
