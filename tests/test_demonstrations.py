@@ -91,3 +91,4 @@ def test_the_linter_refuses_it_where_grading_needs_it() -> None:
 def test_names_are_read_of_short_programs_alone() -> None:
     long = "import " + "a." * MAX_CHARS + "a"
     assert names_of("1 +") == names_of(long) == Names()
+    assert names_of("b + 1").needed | names_of("c = d").needed == {"b", "d"}

@@ -57,8 +57,8 @@ def judge_notebook(
             verdict = failed(keys[name], f"{UNJUDGED} {type(error).__name__}: {error}")
             unjudged[name] = traceback.format_exc()
         if not verdict.passed:
-            sources = [cells[name].source, cells[exercise.rubric_cell].source]
-            called = set().union(*(names_of(source).needed for source in sources))
+            answer, rubric = (names_of(cells[n].source) for n in (name, exercise.rubric_cell))
+            called = answer.needed | rubric.needed
             earlier = [n for n in exercise.needs if n in called and not verdicts[n].passed]
             said = [verdict.note, *_around(exercise, cells, notes)]
             if earlier and verdict.judged:
