@@ -368,7 +368,8 @@ def _(r):
     small, pairs = [r.normal(5, 3) for _ in range(3)], [2 * r.normal(2, 3, 9, 4) for _ in range(3)]
     large, deep = [r.normal(40, 4) for _ in range(3)], [r.normal(2, 43, 4) for _ in range(3)]
     whole = *[(100 * r.normal(40, 4)).round() for _ in range(2)], r.normal(40, 4)  # scores of ±10,000
-    low = *[torch.full((40, 4), size, dtype=torch.float64) for size in (100, -50)], r.normal(40, 4).double()  # scores of -10,000
+    v = r.normal(40, 4).double()
+    low = torch.full_like(v, 100), torch.full_like(v, -50), v  # scores of -10,000
     r.each("full attention, for one sentence, for heads, for scores of ±10,000", tiled_attention, (*small, 2), (*pairs, 2), (*whole, 9))
     r.each("causal: every token sees itself and those before it", tiled_attention, (*small, 2, True), (*pairs, 3, True), (*pairs, 4, True), (*low, 8, True))
     r.each("blocks of one token, one block, a block longer than the sentence", tiled_attention, (*small, 1, True), (*small, 5), (*pairs, 20, True))
