@@ -264,8 +264,8 @@ def apply_mask(weights, mask):
 # %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_apply_mask", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
 @rubric("apply_mask")  # the contract as a checklist; open this cell to read it
 def _(r):
-    holes = (r.uniform(5, 5) > 0).float()
-    r.idea.each("hidden weights become 0, visible ones stay", apply_mask, (r.normal(3, 3), torch.ones(3, 3).tril()), (r.normal(5, 5), holes))
+    holes, small = (r.uniform(5, 5) > 0).float(), r.normal(3, 3)
+    r.idea.each("hidden weights become 0, visible ones stay", apply_mask, (small, torch.ones_like(small).tril()), (r.normal(5, 5), holes))
     r.each("one mask for a batch, or for a batch of heads", apply_mask, (r.normal(1, 5, 5), holes), (r.normal(2, 5, 5), holes), (r.normal(2, 3, 5, 5), holes))
     r.conventions(apply_mask, r.normal(2, 5, 5, dtype=torch.float64), holes)
 
@@ -399,7 +399,7 @@ def future_influence(weights_fn, scores):
 @rubric("future_influence")  # the contract as a checklist; open this cell to read it
 def _(r):
     scores, e = r.normal(6, 6), r.examples
-    past, future = r.normal(6, 6).tril(-1), torch.full((6, 6), 9.0).triu(diagonal=1)
+    past, future = r.normal(6, 6).tril(-1), torch.full_like(scores, 9).triu(diagonal=1)
     r.check("at most 1e-6 when weights_fn is causal", "no_influence", future_influence, (e.renormalised, r.normal(8, 8)), (e.renormalised, r.normal(4, 4)))
     r.check("at least 1e-3 when it only multiplies by the mask", "some_influence", future_influence, *(((e.not_renormalised, r.normal(8, 8)),) * 8))
     changes = past, -past, past + (5 + r.positive(6)).diag(), past + future

@@ -134,7 +134,7 @@ not_yet = torch.arange(longest)[None, :] > torch.arange(longest)[:, None]  # (n,
 
 def added(scores, hidden):
     """Softmax of the scores, with -inf added where hidden is True."""
-    bias = torch.zeros(hidden.shape)
+    bias = torch.zeros(hidden.shape, device=hidden.device)
     bias[hidden] = -math.inf
     return torch.softmax(scores + bias, dim=-1)
 
@@ -292,7 +292,7 @@ def _(r):
     r.idea.each("-inf where the mask is True, the score elsewhere", mask_scores, (r.normal(3, 3), r.mask(3, 3)), (rounded, r.mask(4, 4)))
     r.each("one mask for all sentences and heads, one for each sentence, one for each head", mask_scores, (r.normal(1, 5, 5), r.mask(5, 5)), (x, r.mask(4, 4)), (x, r.mask(2, 1, 4, 4)), (x, r.mask(3, 4, 4)), (r.normal(4, 4, 3, 3), r.mask(4, 1, 3, 3)))
     r.each("the same keys for every query, the same queries for every key", mask_scores, (r.normal(5, 5), r.mask(1, 5)), (r.normal(5, 5), r.mask(1, 5).mT))
-    r.each("nothing hidden, everything hidden", mask_scores, (r.normal(3, 3), torch.zeros(3, 3) == 1), (r.normal(3, 3), torch.ones(3, 3) == 1))
+    r.each("nothing hidden, everything hidden", mask_scores, (rounded, torch.zeros_like(rounded) == 1), (rounded, torch.ones_like(rounded) == 1))
     r.conventions(r.visible(mask_scores), r.normal(3, 5, 5, dtype=torch.float64), r.mask(5, 5))
 
 # %% tags=["raises-exception"]
@@ -340,7 +340,8 @@ def causal_weights(scores, d_k):
 # %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_causal_weights", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
 @rubric("causal_weights")  # the contract as a checklist; open this cell to read it
 def _(r):
-    upper, rounded = torch.ones(6, 6).triu(diagonal=1), (2 * r.normal(2, 6, 6)).round()
+    rounded = (2 * r.normal(2, 6, 6)).round()
+    upper = torch.ones_like(rounded).triu(diagonal=1)
     r.each("the future masked, scaled by sqrt(d_k), softmax over keys", causal_weights, (2 * r.normal(3, 3), 4), (2 * r.normal(7, 7).round(), 3))
     r.each("a batch, a batch of heads", causal_weights, (2 * r.normal(6, 6, 6), 5), (2 * r.normal(2, 3, 5, 5), 12))
     r.each("one token, a key of one number", causal_weights, (r.normal(2, 1, 1), 6), (r.normal(4, 4), 1))
@@ -659,13 +660,13 @@ def masked_softmax(scores, mask):
 @rubric("masked_softmax")  # the contract as a checklist; open this cell to read it
 def _(r):
     hidden, x, big = r.mask(6, 6, empty_rows=True), 2 * r.normal(2, 3, 4, 4), r.mask(8, 8)
-    rounded, part = (2 * r.normal(2, 6, 6)).round(), torch.ones(4, 4).triu(diagonal=1) == 1
+    rounded, part = (2 * r.normal(2, 6, 6)).round(), torch.ones_like(x[0, 0]).triu(diagonal=1) == 1
     part[1] = True
     spoiled = r.normal(2, 4, 4) + 200 * part
     spoiled[r.integer(0, 1), 3, r.integer(0, 3)] = float("nan")
     r.each("softmax over the visible keys", masked_softmax, (2 * r.normal(3, 3).round(), r.mask(3, 3)), (2 * r.normal(8, 8) + 200 * big, big))
     r.each("any mask that broadcasts", masked_softmax, (x, r.mask(4, 4)), (x, r.mask(2, 1, 4, 4)), (x, r.mask(3, 4, 4)), (2 * r.normal(3, 3, 4, 4), r.mask(3, 1, 4, 4)), (r.normal(4, 6), r.mask(1, 6)), (r.normal(2, 6, 4), r.mask(1, 6).mT))
-    r.idea.each("a row with everything hidden gives zeros, a row with a visible nan does not", masked_softmax, (r.normal(2, 3), torch.ones(2, 3) == 1), (r.normal(6, 6), hidden), (spoiled, part))
+    r.idea.each("a row with everything hidden gives zeros, a row with a visible nan does not", masked_softmax, (r.normal(2, 6), torch.ones_like(hidden[:2])), (r.normal(6, 6), hidden), (spoiled, part))
     r.call("where a visible score is nan, the visible weights of its row are nan", r.visible(masked_softmax), spoiled.mT, part.mT)
     r.each("hidden scores 20,000 above the visible, visible ones at ±10,000", masked_softmax, (rounded + torch.where(hidden, 1e4, -1e4), hidden), ((1e4 * r.uniform(3, 5, 5)).round(), r.mask(5, 5)))
     r.call("float64 in, float64 out, for any layout in memory", masked_softmax, r.normal(2, 6, 6, dtype=torch.float64).mT, hidden)

@@ -85,7 +85,7 @@ def plain_attention(q, k, v, causal=False):
     """Lessons 01 to 03 in three lines: the scores, their softmax, the context vectors, (..., n, d) each."""
     scores = q @ k.mT / math.sqrt(q.shape[-1])  # (..., n, n)
     if causal:
-        scores = scores.masked_fill(future(q.shape[-2]), -math.inf)
+        scores = scores.masked_fill(future(q.shape[-2]).to(q.device), -math.inf)
     return scores.softmax(dim=-1) @ v
 
 

@@ -27,7 +27,6 @@ from autograde.rubric.probes.plain import (
     map_floats,
     parameter_names,
     refusal,
-    to_plain,
 )
 from autograde.rubric.probes.random_results import RandomProbes
 from autograde.rubric.recording import Recording, Stop
@@ -149,7 +148,7 @@ class Rubric(RandomProbes, ModelProbes, BlockProbes, CacheProbes):
             heard: list[Any] = []
 
             def listening(given: Any) -> Any:
-                heard.append(to_plain(given))
+                heard.append(map_floats(given, Tensor.clone))
                 return inner(given)
 
             answer(listening, *args)
