@@ -191,3 +191,8 @@ def grade_id(cell: "NotebookNode") -> str | None:
     kind = cell.metadata.get("nbgrader")
     name = kind.get("grade_id") if isinstance(kind, dict) else None
     return name if isinstance(name, str) and name else None
+
+
+def named_cells(nb: "NotebookNode") -> dict[str, "NotebookNode"]:
+    """Return the cells of a notebook that have an nbgrader name, by that name."""
+    return {name: cell for cell in nb.cells if (name := grade_id(cell))}

@@ -20,8 +20,8 @@ from autograde.course import (
     CURRICULUM,
     CourseError,
     Lesson,
-    grade_id,
     lessons,
+    named_cells,
     parse_text,
     state_folder,
 )
@@ -100,7 +100,7 @@ def _require_built(now: Version) -> None:
     kept = _kept(lesson) / _number(notebook(now)) / lesson.text.relative_to(lesson.root)
     if kept.is_file() and kept.read_bytes() == now.text:
         return  # seen without parsing the text
-    cells = {name: cell for cell in parse_text(now.text.decode()).cells if (name := grade_id(cell))}
+    cells = named_cells(parse_text(now.text.decode()))
     written = {n: compute_checksum(cell) for n, cell in cells.items() if n.startswith("test_")}
     if changed := sorted({name for name, _ in written.items() ^ built.items()}):
         raise CourseError(
@@ -144,11 +144,8 @@ def rules(nb: "NotebookNode") -> dict[str, str]:
     It is the digest of the cell's text, its name and its points, and stays when a student edits
     the cell.
     """
-    kinds = {
-        name: cell.metadata["nbgrader"]
-        for cell in nb.cells
-        if (name := grade_id(cell)) and name.startswith("test_")
-    }
+    rubrics = ((n, c) for n, c in named_cells(nb).items() if n.startswith("test_"))
+    kinds = {name: cell.metadata["nbgrader"] for name, cell in rubrics}
     return {name: str(kind["checksum"]) for name, kind in kinds.items() if kind.get("checksum")}
 
 

@@ -18,7 +18,15 @@ from autograde.authoring.marks import (
     without_solution,
 )
 from autograde.authoring.variants import Variants, read_variants
-from autograde.course import CURRICULUM, CourseError, Exercise, Lesson, Written, grade_id
+from autograde.course import (
+    CURRICULUM,
+    CourseError,
+    Exercise,
+    Lesson,
+    Written,
+    grade_id,
+    named_cells,
+)
 from autograde.grading.running.reference import load, no_python
 from autograde.notebook.demonstrations import is_demonstration
 from autograde.rubric.judge import judge
@@ -34,7 +42,7 @@ def lint_source(lesson: Lesson, nb: NotebookNode) -> list[str]:
     names = [name for cell in nb.cells if (name := grade_id(cell))]
     faults = [f"grade_id {name!r} is used {n} times" for name, n in Counter(names).items() if n > 1]
     faults += _unnamed(nb)
-    cells = {name: cell for cell in nb.cells if (name := grade_id(cell))}
+    cells = named_cells(nb)
     known = {name for e in lesson.exercises for name in (e.name, e.rubric_cell)}
     known |= {written.name for written in lesson.written}
     for name, cell in cells.items():
@@ -283,7 +291,7 @@ def lint_stubs(lesson: Lesson, nb: NotebookNode) -> list[str]:
     reference, keys = load(lesson), practice_keys(lesson)
     faults = []
     for exercise in lesson.exercises:
-        cell = next(cell for cell in nb.cells if grade_id(cell) == exercise.name)
+        cell = named_cells(nb)[exercise.name]
         stub = reference.with_answer(without_solution(cell.source))
         recording = stub.record(exercise.name, PRACTICE_SEED)
         verdict = judge(recording, keys[exercise.name])

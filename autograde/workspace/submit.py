@@ -12,7 +12,7 @@ from pathlib import Path
 from nbformat import NotebookNode
 
 from autograde import progress
-from autograde.course import CourseError, Lesson, grade_id
+from autograde.course import CourseError, Lesson, named_cells
 from autograde.grading.restore import Parsed, parse_file, restore
 from autograde.grading.state import write_whole
 from autograde.workspace.project import Project, handed_out_for, read_lesson, same_version
@@ -88,8 +88,8 @@ def _is_old(project: Project, released: Path) -> bool:
 
 def look(lesson: Lesson, nb: NotebookNode, original: NotebookNode) -> tuple[bool, list[str]]:
     """Return whether a notebook was begun, and warnings for its student."""
-    mine = {name: cell for cell in nb.cells if (name := grade_id(cell))}
-    given = {name: cell for cell in original.cells if (name := grade_id(cell))}
+    mine = named_cells(nb)
+    given = named_cells(original)
     said, begun = [], False
     for exercise in lesson.exercises:
         if exercise.name not in mine:
@@ -100,12 +100,12 @@ def look(lesson: Lesson, nb: NotebookNode, original: NotebookNode) -> tuple[bool
             continue
         begun = True
         if STUB in answer.source:
-            said.append(f"{exercise.name}: not finished, `{STUB}` still stands there")
+            said.append(f"{exercise.name}: not finished, `{STUB}` is still in it")
         elif rubric is not None and (stale := _stale(answer, rubric)):
             said.append(f"{exercise.name}: {stale}")
     for written in lesson.written:
-        answer = mine.get(written.name)
-        if answer is not None and answer.source == given[written.name].source:
+        text = mine.get(written.name)
+        if text is not None and text.source == given[written.name].source:
             said.append(f"{written.name}: the question is not answered")
         else:
             begun = True
@@ -134,7 +134,7 @@ def _unsaved(project: Project, lesson: Lesson, nb: NotebookNode, path: Path) -> 
     answer that had not run by then was changed since.
     """
     saved, said = path.stat().st_mtime, []
-    texts = {name: cell.source for cell in nb.cells if (name := grade_id(cell))}
+    texts = {name: cell.source for name, cell in named_cells(nb).items()}
     for exercise in lesson.exercises:
         place = project.work, lesson.name, exercise.name
         record, ran = progress.record_file(*place), progress.ran(*place)
