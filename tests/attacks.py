@@ -10,12 +10,12 @@ import base64, json, struct, torch
 from dataclasses import replace
 from IPython.display import display
 from autograde.rubric import session
-from autograde.rubric.recording import MIME, Outcome, pack_recordings
+from autograde.rubric.recording import MIME, Outcome, pack_recording
 from autograde.rubric.packing import pack
 
 def forge(make, mime=MIME, times=1):
-    def hand_over(recordings):
-        data = make(recordings[0])
+    def hand_over(recording):
+        data = make(recording)
         for _ in range(times):
             display({mime: data if isinstance(data, str) else base64.b64encode(data).decode()}, raw=True)
     session.hand_over = hand_over
@@ -24,7 +24,7 @@ def each(change):
     return lambda r: packed(replace(r, lines=tuple(change(l) for l in r.lines)))
 
 def packed(r):
-    return pack_recordings([r])
+    return pack_recording(r)
 
 def outcomes(outcome):
     return each(lambda l: replace(l, cases=tuple(replace(c, outcome=outcome(l)) for c in l.cases)))
@@ -218,9 +218,9 @@ ATTACKS: dict[str, tuple[str, str]] = {
         "are not those that the reference was run on",
     ),
     "right_inputs_and_outcomes_of_practice": (
-        FORGE + "from autograde.rubric.recording import unpack_recordings\nPRACTICE = RECORDINGS\n"
+        FORGE + "from autograde.rubric.recording import unpack_recording\nPRACTICE = RECORDINGS\n"
         "def swapped(r):\n"
-        "    (known,) = unpack_recordings(PRACTICE[r.exercise])\n"
+        "    known = unpack_recording(PRACTICE[r.exercise])\n"
         "    return packed(replace(r, lines=tuple(replace(l, cases=tuple(\n"
         "        replace(c, outcome=Outcome() if 'root' in l.kind else d.outcome) for c, d in zip(l.cases, k.cases)))\n"
         "        for l, k in zip(r.lines, known.lines))))\nforge(swapped)",
@@ -244,7 +244,7 @@ ATTACKS: dict[str, tuple[str, str]] = {
         "heard = []\ndef hear(lines):\n    heard.append(''.join(lines))\n    return lines\n"
         "get_ipython().input_transformers_cleanup.append(hear)\n"
         "def attention_scores(q, k):\n    from autograde.rubric import session\n"
-        "    seed = session._graded().seeds[0]\n"
+        "    seed = session._graded().seed\n"
         "    raise RuntimeError(f'heard {sum(str(seed) in cell for cell in heard)} of {len(heard)}')",
         "RuntimeError: heard 0 of ",
     ),

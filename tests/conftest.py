@@ -30,8 +30,8 @@ from autograde.rubric.probes.plain import tensors_in
 from autograde.rubric.recording import (
     Line,
     Recording,
-    pack_recordings,
-    unpack_recordings,
+    pack_recording,
+    unpack_recording,
 )
 
 HERE = Path(__file__).resolve().parent.parent
@@ -181,7 +181,7 @@ def record(rubric_cell: Rubric, answer: Callable[..., object], seed: int = 3) ->
     """Return what a rubric cell records of an answer, after a trip through bytes."""
     with session.recording(seed) as recordings:
         rubric_cell(answer)
-    (recording,) = unpack_recordings(pack_recordings([recordings["it"]]))
+    recording = unpack_recording(pack_recording(recordings["it"]))
     return recording
 
 

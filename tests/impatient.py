@@ -12,11 +12,11 @@ CELL_SECONDS = 5
 SILENT = re.compile(r"while True:\s+(pass|os\.fork\(\))|builtins\.isinstance = |\\ud800")
 
 
-def impatient(job):
+def impatient(job, look):
     if not any(SILENT.search(code) for _, code in job.cells):
-        return run_job(job)
+        return run_job(job, look)
     limits = replace(job.limits, cell_seconds=CELL_SECONDS)
-    return replace(run_job(replace(job, limits=limits)), key=job.key)
+    return replace(run_job(replace(job, limits=limits), look), key=job.key)
 
 
 if __name__ == "__main__":

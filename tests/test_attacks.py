@@ -19,7 +19,7 @@ from nbgrader.api import Gradebook
 from autograde.course import Lesson, grade_id
 from autograde.grading.running.reference import load
 from autograde.grading.state import course_secret, seed_of
-from autograde.rubric.recording import pack_recordings
+from autograde.rubric.recording import pack_recording
 from autograde.rubric.session import PRACTICE_SEED
 from autograde.sandbox.wall import missing
 
@@ -101,7 +101,7 @@ def _recordings(lesson: Lesson, seed: int) -> str:
     """What the rubrics record of the reference, as code."""
     reference = load(lesson)
     names = [exercise.name for exercise in lesson.exercises]
-    return repr({name: pack_recordings([reference.record(name, seed)]) for name in names})
+    return repr({name: pack_recording(reference.record(name, seed)) for name in names})
 
 
 def _attack(lesson: Lesson, code: str) -> NotebookNode:

@@ -18,7 +18,7 @@ from autograde.authoring.build import adopt
 from autograde.course import CourseError, lessons
 from autograde.grading import feedback, pipeline, workers
 from autograde.grading.batch import How, grade_class
-from autograde.grading.running.run import Job, Ran
+from autograde.grading.running.run import Job, Look, Ran
 from autograde.grading.submission import Done, submissions
 from autograde.sandbox.wall import missing
 
@@ -141,7 +141,7 @@ def test_a_gradebook_in_postgresql_holds_the_same(
 ) -> None:
     ran: list[str] = []
 
-    def run_job(job: Job) -> Ran:
+    def run_job(job: Job, look: Look) -> Ran:
         ran.append(job.key)
         nothing = {"outputs": [], "execution_count": 1}
         return Ran(job.key, [nothing] * len(job.cells), None, {}, 0.1)

@@ -5,18 +5,23 @@ from dataclasses import replace
 
 import pytest
 import torch
+from classes import fill
 from conftest import HERE
 from nbformat import NotebookNode
 
 from autograde.authoring.expected import practice_keys
 from autograde.authoring.sources import source_notebook
+from autograde.authoring.variants import read_variants
 from autograde.course import Lesson, grade_id, lessons
+from autograde.grading import pipeline
+from autograde.grading.restore import Parsed, restore
 from autograde.grading.running.reference import load
-from autograde.grading.verdicts import UNJUDGED, judge_notebook
+from autograde.grading.verdicts import UNJUDGED, FirstLook, judge_notebook
 from autograde.rubric.checks import CHECKS
 from autograde.rubric.key import Key
-from autograde.rubric.recording import MIME, pack_recordings
+from autograde.rubric.recording import MIME, PRACTICE_MIME, pack_recording
 from autograde.rubric.session import PRACTICE_SEED
+from autograde.versions import notebook, versions
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +40,7 @@ def executed(lesson: Lesson) -> NotebookNode:
     nb, reference = source_notebook(lesson), load(lesson)
     cells = {grade_id(cell): cell for cell in nb.cells}
     for exercise in lesson.exercises:
-        recording = pack_recordings([reference.record(exercise.name, PRACTICE_SEED)])
+        recording = pack_recording(reference.record(exercise.name, PRACTICE_SEED))
         data = {MIME: base64.b64encode(recording).decode()}
         cells[exercise.rubric_cell].outputs = [
             NotebookNode(output_type="display_data", data=data, metadata={})
@@ -54,6 +59,10 @@ def test_a_judge_that_fails_on_one_exercise_keeps_the_others(
     broken = {**keys, "renormalise": replace(keys["renormalise"], tolerances=())}
     verdicts, unjudged = judge_notebook(lesson, executed, broken, {}, "", {})
     assert [*unjudged] == ["renormalise"]
+    outputs = next(c.outputs for c in executed.cells if grade_id(c) == "test_renormalise")
+    look = FirstLook(lambda: broken)
+    assert not look("renormalise", outputs)
+    assert not look.verdicts
     assert "Traceback" in unjudged["renormalise"]
     assert UNJUDGED in verdicts["renormalise"].note
     assert "ValueError" in verdicts["renormalise"].note
@@ -85,7 +94,7 @@ def test_to_repair_the_earlier_exercise_first_is_said_of_what_was_judged(
     needed, cells = later.needs[-1], {grade_id(cell): cell for cell in executed.cells}
     cells[f"test_{needed}"].outputs = []
     recorded = load(lesson).with_answer(f"del {later.name}")
-    recording = pack_recordings([recorded.record(later.name, PRACTICE_SEED)])
+    recording = pack_recording(recorded.record(later.name, PRACTICE_SEED))
     data = {MIME: base64.b64encode(recording).decode()}
     cells[later.rubric_cell].outputs[0].data = data
     if not ran:
@@ -105,9 +114,29 @@ def test_an_earlier_exercise_that_nothing_calls_is_not_blamed(
         cells[f"test_{name}"].outputs = []
     cells[later.name].source = f"def {later.name}(*_):\n    return 3"
     recorded = load(lesson).with_answer(cells[later.name].source)
-    recording = pack_recordings([recorded.record(later.name, PRACTICE_SEED)])
+    recording = pack_recording(recorded.record(later.name, PRACTICE_SEED))
     data = {MIME: base64.b64encode(recording).decode()}
     cells[later.rubric_cell].outputs[0].data = data
     verdict = judge_notebook(lesson, executed, keys, {}, "", {})[0][later.name]
     assert not verdict.passed
     assert "Mend" not in verdict.note
+
+
+def test_only_what_is_wrong_is_recorded_again_and_its_misconception_named(lesson: Lesson) -> None:
+    (now, *_) = versions(lesson)
+    wrong = read_variants(lesson, lesson.exercise("renormalise")).wrong
+    answers = {"renormalise": next(each.code for each in wrong if each.name == "columns")}
+    nb = restore(Parsed(fill(lesson, answers)), notebook(now))
+    keys = pipeline.keys_of(now, 7)
+    look = FirstLook(lambda: keys)
+    pipeline.run(nb, notebook(now), {}, 7, look, wall=False)
+    again = [
+        grade_id(cell)
+        for cell in nb.cells
+        if any(PRACTICE_MIME in output.get("data", {}) for output in cell.get("outputs", []))
+    ]
+    assert again == ["test_renormalise"]
+    found = judge_notebook(lesson, nb, keys, pipeline.practice_of(now), "", {}, look.verdicts)
+    afresh = judge_notebook(lesson, nb, keys, pipeline.practice_of(now), "", {})
+    assert found == afresh
+    assert found[0]["renormalise"].beliefs

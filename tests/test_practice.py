@@ -230,5 +230,5 @@ def test_other_numbers_in_the_environment_are_named(shown: list[str]) -> None:
     with session.recording(5) as recordings:
         cell(right)
     with pytest.raises(practice.RubricFailed):
-        practice.answer([recordings["it"]])
+        practice.answer(recordings["it"])
     assert "The answer itself is not at fault" in shown[0]

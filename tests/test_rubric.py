@@ -14,7 +14,7 @@ from autograde.rubric import session
 from autograde.rubric.judge import judge
 from autograde.rubric.probes.plain import ContractBroken, to_plain
 from autograde.rubric.probes.weights import load
-from autograde.rubric.recording import Recording, Stop
+from autograde.rubric.recording import Recording, Stop, pack_recording
 
 
 def simple(answer: Callable[..., Any]) -> None:
@@ -100,16 +100,18 @@ def test_an_interrupt_hands_over_what_was_recorded() -> None:
     assert verdict.note == "The rubric was interrupted: a call took too long."
 
 
-def test_after_an_interrupt_no_other_seed_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(x: Tensor) -> Tensor:
-        raise KeyboardInterrupt
-
+def test_the_last_rubric_is_recorded_again_on_the_practice_seed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     found: list[Recording] = []
-    two_seeds = session.Session((1, 2), found.extend)
-    monkeypatch.setattr(session, "_current", lambda: two_seeds)
-    with pytest.raises(KeyboardInterrupt):
-        simple(interrupted)
-    assert [recording.stopped for recording in found] == [Stop("KeyboardInterrupt", "")]
+    monkeypatch.setattr(session, "hand_over", found.append)
+    with session.recording(1) as recordings:
+        simple(lambda x: x)
+        session.again()
+    with session.recording(session.PRACTICE_SEED) as practised:
+        simple(lambda x: x)
+    (again,) = map(pack_recording, found)
+    assert again == pack_recording(practised["it"]) != pack_recording(recordings["it"])
 
 
 class Doubling(nn.Module):

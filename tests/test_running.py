@@ -32,7 +32,7 @@ from autograde.grading.batch import How, grade_class
 from autograde.grading.coordinator import Coordinator
 from autograde.grading.limits import Limits
 from autograde.grading.running import run as execution
-from autograde.grading.running.run import Job, Ran, run_job
+from autograde.grading.running.run import Job, Look, Ran, run_job
 from autograde.grading.submission import Done, Problem, submissions
 from autograde.sandbox.agreed import KernelLimits
 from autograde.sandbox.provisioner import walled_manager
@@ -156,7 +156,7 @@ print(said)
 
 
 def test_who_asks_for_input_gets_an_error_at_once_and_the_seed_is_told_once() -> None:
-    seed = "from autograde.rubric.session import current; print(current().seeds[0])"
+    seed = "from autograde.rubric.session import current; print(current().seed)"
     ran = run_job(
         job(("test_a", seed + ASK_OFTEN), ("", ASK_OFTEN), ("test_b", ASK_OFTEN), ("", "1"))
     )
@@ -204,7 +204,7 @@ class Quick:
 
         return counted
 
-    def run_job(self, job: Job) -> Ran:
+    def run_job(self, job: Job, look: Look) -> Ran:
         self.done["run"] += 1
         # what was not handed in before is taken for the perfect answers
         return replace(self.ran.get(job.key, self.ran["perfect"]), key=job.key)
@@ -391,11 +391,11 @@ def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(
 
     begun: list[Job] = []
 
-    def interrupted(job: Job) -> Ran:
+    def interrupted(job: Job, look: Look) -> Ran:
         begun.append(job)
         if len(begun) == 2:  # one thread runs them, so the first is done
             os.kill(os.getpid(), signal.SIGINT)
-        return run_job(job)
+        return run_job(job, look)
 
     command = ["grade", LESSON, "--workers", "1", *([] if WALL else ["--no-wall"])]
     monkeypatch.setattr(pipeline, "run_job", interrupted)

@@ -172,7 +172,7 @@ def test_grading_neither_writes_nor_reads_it(
     monkeypatch.setattr(standing, "remember", lambda *_: pytest.fail("written in grading"))
     monkeypatch.setattr(standing, "of_lesson", lambda *_: pytest.fail("read in grading"))
     monkeypatch.setattr(session, "display", lambda data, raw: None)
-    monkeypatch.setattr(session, "_current", lambda: session.Session((7,), session.hand_over))
+    monkeypatch.setattr(session, "_current", lambda: session.Session(7, session.hand_over))
     with pytest.raises(session.RecordedNotJudged):
         cell(lambda x: x)
     monkeypatch.setattr(session, "_current", None)

@@ -27,7 +27,7 @@ from autograde.grading import (
     verdicts,
     workers,
 )
-from autograde.grading.running.run import Job, Ran
+from autograde.grading.running.run import Job, Look, Ran
 from autograde.sandbox.wall import missing
 
 STUDENTS = ("perfect", "other")
@@ -37,7 +37,7 @@ NO_WALL = ["--no-wall"] if missing() else []
 def fakes(patch: pytest.MonkeyPatch) -> None:
     """Nothing is really run: every job ends with nothing recorded, and every page says nothing."""
 
-    def run_job(job: Job) -> Ran:
+    def run_job(job: Job, look: Look) -> Ran:
         nothing = {"outputs": [], "execution_count": 1}
         return Ran(job.key, [nothing] * len(job.cells), None, {}, 0.1)
 
@@ -322,7 +322,7 @@ def test_a_judge_that_fails_leaves_its_traceback(
     def judge_cell(*_: object) -> Any:
         raise ZeroDivisionError("nobody thought of it")
 
-    monkeypatch.setattr(verdicts, "_judge_cell", judge_cell)
+    monkeypatch.setattr(verdicts, "_judge_outputs", judge_cell)
     _, said = graded()
     assert "The judge failed on" in said
     assert "nobody thought of it" in (course / ".autograde" / "grading.log").read_text()

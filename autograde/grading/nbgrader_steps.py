@@ -4,6 +4,7 @@ nbgrader imports this to read its configuration, so what imports torch is import
 """
 
 import math
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, cast
@@ -80,6 +81,7 @@ class Run(NbGraderPreprocessor):
 
     def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[Any, Any]:
         from autograde.grading import pipeline
+        from autograde.grading.verdicts import FirstLook
 
         version, student = newest(resources), resources["nbgrader"]["student"]
         root, name = version.lesson.root, version.lesson.name
@@ -89,11 +91,13 @@ class Run(NbGraderPreprocessor):
         files, left_out = _files(resources)
         if left_out:
             self.log.warning("Too large, so left out: %s", named(left_out))
+        seed = seed_of(course_secret(root), name, nb, files)
         ran = pipeline.run(
             nb,
             notebook(version),
             files,
-            seed_of(course_secret(root), name, nb, files),
+            seed,
+            FirstLook(partial(pipeline.keys_of, version, seed)),
             wall=bool(self.wall),
             before=read_ran(root, name, student),
         )

@@ -6,6 +6,7 @@ nbgrader's own commands and `autograde self` call the same steps.
 
 import hashlib
 import json
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from threading import Lock
@@ -14,16 +15,16 @@ import nbformat
 import torch
 from nbformat import NotebookNode
 
-from autograde.course import Lesson, grade_id, parse_text
+from autograde.course import Lesson, grade_id, named_cells, parse_text
 from autograde.grading import feedback
 from autograde.grading.restore import NOTE, parse_submission, restore
 from autograde.grading.running.needed import not_needed
 from autograde.grading.running.reference import Program, load, right_key
-from autograde.grading.running.run import Ran, make_job, put_outputs, run_job
+from autograde.grading.running.run import Look, Ran, make_job, put_outputs, run_job
 from autograde.grading.sanitise import sanitise_outputs, sanitise_text
 from autograde.grading.state import seed_of
 from autograde.grading.submission import Graded, Scores, Task
-from autograde.grading.verdicts import graded_note, judge_notebook, show_verdicts
+from autograde.grading.verdicts import FirstLook, graded_note, judge_notebook, show_verdicts
 from autograde.rubric.judge import Verdict
 from autograde.rubric.key import Key, unpack_keys
 from autograde.versions import Version, notebook, version_of
@@ -49,8 +50,9 @@ def grade(task: Task, versions: tuple[Version, ...]) -> Graded:
         keys = meanwhile.submit(keys_of, version, seed)
         practice = meanwhile.submit(practice_of, version)
         meanwhile.submit(_get_page_ready, version)  # should it fail, so does the page below
-        ran = run(nb, released, task.submission.files, seed, wall=task.wall, before=task.ran)
-    verdicts = judge(lesson, nb, keys.result(), practice.result(), seed)
+        look, files = FirstLook(keys.result), task.submission.files
+        ran = run(nb, released, files, seed, look, wall=task.wall, before=task.ran)
+    verdicts = judge(lesson, nb, keys.result(), practice.result(), seed, look.verdicts)
     sanitise(lesson, nb, released, verdicts)
 
     scores = scores_of(nb, released, verdicts)
@@ -74,6 +76,7 @@ def run(
     released: NotebookNode,
     files: dict[str, bytes],
     seed: int,
+    look: Look,
     *,
     wall: bool,
     before: bytes = b"",
@@ -85,6 +88,7 @@ def run(
     Args:
         released: the notebook that students were given.
         files: what was handed in beside it.
+        look: says which exercises to record again, on the practice seed.
         before: the result of the last run, which is taken if that was a run of the same.
     """
     if nb.metadata[NOTE]["problem"]:
@@ -94,7 +98,7 @@ def run(
     job = make_job(nb, files, seed, wall=wall, left_out=left_out)
     ran = Ran.from_bytes(before) if before else None
     if ran is None or ran.key != job.key:
-        ran = run_job(job)
+        ran = run_job(job, look)
     put_outputs(nb, ran)
     return ran
 
@@ -114,6 +118,7 @@ def _text(version: Version) -> NotebookNode:
     return parse_text(version.text.decode())
 
 
+@lru_cache(maxsize=2)
 def keys_of(version: Version, seed: int) -> dict[str, Key]:
     """Return the answer keys of one seed, by exercise, from one run of the reference.
 
@@ -136,14 +141,20 @@ def judge(
     keys: dict[str, Key],
     practice: dict[str, Key],
     seed: int,
+    seen: Mapping[str, Verdict] | None = None,
 ) -> dict[str, Verdict]:
     """Return the verdicts on an executed notebook, by exercise; its note keeps them.
 
     A misconception is recognised from a second recording, on the practice seed, by the practice
     data of the lesson; it never decides points.
+
+    Args:
+        seen: the verdicts that there are already.
     """
     note = nb.metadata[NOTE]
-    verdicts, unjudged = judge_notebook(lesson, nb, keys, practice, note["problem"], note["notes"])
+    verdicts, unjudged = judge_notebook(
+        lesson, nb, keys, practice, note["problem"], note["notes"], seen
+    )
     if unjudged and not note["problem"]:
         words = f"The judge failed on {', '.join(unjudged)}: look at the feedback."
         note |= {"problem": words, "kind": "the judge failed"}
@@ -204,13 +215,10 @@ def scores_of(nb: NotebookNode, released: NotebookNode, verdicts: dict[str, Verd
 
 def put_schemes(nb: NotebookNode, version: Version) -> None:
     """Give the questions their marking schemes, which graders see and students do not."""
-    questions = {written.question_cell for written in version.lesson.written}
-    if not questions:
-        return
-    with_scheme = {grade_id(c): c.source for c in _text(version).cells}
-    for cell in nb.cells:
-        if (name := grade_id(cell)) in questions:
-            cell.source = with_scheme[name]
+    cells = named_cells(nb)
+    for written in version.lesson.written:
+        with_scheme = named_cells(_text(version))[written.question_cell]
+        cells[written.question_cell].source = with_scheme.source
 
 
 def to_file(nb: NotebookNode) -> bytes:

@@ -6,6 +6,7 @@ The verdicts are kept as plain data in the metadata of the graded notebook.
 import base64
 import hashlib
 import traceback
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from datetime import date
 from typing import Any
@@ -13,13 +14,14 @@ from typing import Any
 from nbformat import NotebookNode
 
 from autograde import __version__
-from autograde.course import Exercise, Lesson, grade_id
+from autograde.course import Exercise, Lesson, named_cells
 from autograde.rubric.judge import Verdict, failed, judge
 from autograde.rubric.key import Key
+from autograde.rubric.misconceptions import Belief
 from autograde.rubric.names import names_of
 from autograde.rubric.packing import from_plain
 from autograde.rubric.panel import advice, repair_first, to_display
-from autograde.rubric.recording import MIME, unpack_recordings
+from autograde.rubric.recording import MIME, PRACTICE_MIME, Recording, unpack_recording
 from autograde.rubric.text import visible
 
 Plain = dict[str, Any]
@@ -34,6 +36,7 @@ def judge_notebook(
     practice: dict[str, Key],
     problem: str,
     notes: dict[str, list[str]],
+    seen: Mapping[str, Verdict] | None = None,
 ) -> tuple[dict[str, Verdict], dict[str, str]]:
     """Return the verdict on every exercise, and the traceback of each that the judge failed on.
 
@@ -45,14 +48,18 @@ def judge_notebook(
         practice: by exercise, for the practice seed; a misconception is recognised with them.
         problem: what kept the notebook from running to its end, or "".
         notes: what was changed in a cell, or happened there, by grade_id.
+        seen: verdicts that a `FirstLook` has by now.
     """
-    cells = {name: cell for cell in nb.cells if (name := grade_id(cell))}
+    cells = named_cells(nb)
     verdicts: dict[str, Verdict] = {}
     unjudged: dict[str, str] = {}
     for exercise in lesson.exercises:
         name = exercise.name
         try:
-            verdict = _judge_cell(exercise, cells, keys[name], practice.get(name), problem)
+            outputs = cells[exercise.rubric_cell].get("outputs", [])
+            verdict = (seen or {}).get(name) or _judge_outputs(name, outputs, keys[name], problem)
+            if name in practice and _wants_practice(verdict):
+                verdict = replace(verdict, beliefs=_beliefs(outputs, practice[name]))
         except Exception as error:
             verdict = failed(keys[name], f"{UNJUDGED} {type(error).__name__}: {error}")
             unjudged[name] = traceback.format_exc()
@@ -69,29 +76,62 @@ def judge_notebook(
     return verdicts, unjudged
 
 
-def _judge_cell(
-    exercise: Exercise,
-    cells: dict[str, NotebookNode],
-    key: Key,
-    practice: Key | None,
-    problem: str,
-) -> Verdict:
-    outputs = cells[exercise.rubric_cell].get("outputs", [])
-    found = [output["data"][MIME] for output in outputs if MIME in output.get("data", {})]
+def _judge_outputs(name: str, outputs: list[NotebookNode], key: Key, problem: str = "") -> Verdict:
+    found = _recorded(outputs, MIME)
     if not found:
         return failed(key, problem or _silence(outputs))
     if len(found) > 1:
         return failed(key, "The rubric cell handed over more than one recording; none counts.")
     try:
-        recordings = unpack_recordings(base64.b64decode(str(found[0]), validate=True))
+        recording = _read(found[0])
     except ValueError as error:
         return failed(key, f"What the rubric cell recorded cannot be read: {error}")
-    if not recordings or {recording.exercise for recording in recordings} != {exercise.name}:
+    if recording.exercise != name:
         return failed(key, "The rubric cell handed over the recording of another exercise.")
-    verdict = judge(recordings[0], key)
-    if verdict.passed or not verdict.judged or practice is None or len(recordings) < 2:
-        return verdict
-    return replace(verdict, beliefs=judge(recordings[1], practice, trusted=True).beliefs)
+    return judge(recording, key)
+
+
+def _wants_practice(verdict: Verdict) -> bool:
+    """Return whether a recording on the practice seed could tell of a misconception."""
+    return verdict.judged and not verdict.passed
+
+
+def _beliefs(outputs: list[NotebookNode], practice: Key) -> tuple[Belief, ...]:
+    """Return the misconceptions that the recording on the practice seed shows."""
+    try:
+        (recording,) = map(_read, _recorded(outputs, PRACTICE_MIME))
+    except ValueError:  # there is none, or the student's code spoilt it: the points do without
+        return ()
+    if recording.exercise != practice.exercise:
+        return ()
+    return judge(recording, practice, trusted=True).beliefs
+
+
+def _recorded(outputs: list[NotebookNode], mime: str) -> list[str]:
+    return [str(output["data"][mime]) for output in outputs if mime in output.get("data", {})]
+
+
+def _read(data: str) -> Recording:
+    return unpack_recording(base64.b64decode(data, validate=True))
+
+
+class FirstLook:
+    """Judges each rubric cell as soon as it has run, to know which ones to record again."""
+
+    def __init__(self, keys: Callable[[], dict[str, Key]]) -> None:
+        self.verdicts: dict[str, Verdict] = {}
+        self._keys = keys
+
+    def __call__(self, name: str, outputs: list[NotebookNode]) -> bool:
+        """Return whether the exercise's rubric should run again, on the practice seed."""
+        keys = self._keys()
+        if not _recorded(outputs, MIME):
+            return False
+        try:
+            verdict = self.verdicts[name] = _judge_outputs(name, outputs, keys[name])
+        except Exception:  # judge_notebook tries again, and says what failed
+            return False
+        return _wants_practice(verdict)
 
 
 def _silence(outputs: list[NotebookNode]) -> str:
@@ -114,7 +154,7 @@ def _around(
 
 def show_verdicts(lesson: Lesson, nb: NotebookNode, verdicts: dict[str, Verdict]) -> None:
     """Put the verdict's panel in place of what each rubric cell displayed."""
-    cells = {name: cell for cell in nb.cells if (name := grade_id(cell))}
+    cells = named_cells(nb)
     for exercise in lesson.exercises:
         verdict = verdicts[exercise.name]
         data = to_display(verdict, advice(verdict, named=True))

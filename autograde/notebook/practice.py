@@ -76,7 +76,7 @@ def key_of(exercise: str) -> Key:
     return lesson_keys(exercise)[exercise]
 
 
-def answer(recorded: list[Recording]) -> None:
+def answer(recording: Recording) -> None:
     """Show the verdict below the rubric cell.
 
     The first failing run shows the symptoms alone, so that the student can think; a belief is
@@ -85,7 +85,6 @@ def answer(recorded: list[Recording]) -> None:
     Raises:
         RubricFailed: a line failed, so that nbgrader's Validate sees it.
     """
-    (recording,) = recorded
     if recording.stopped is not None and recording.stopped.error == "KeyboardInterrupt":
         return
     key = key_of(recording.exercise)

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from autograde.rubric.packing import Plain, from_plain, pack, unpack
 
 MIME = "application/vnd.attention-notebooks.recording+json"
-"""The MIME type under which recordings leave the kernel, base64 of `pack_recordings`."""
+"""The MIME type under which a recording leaves the kernel, base64 of `pack_recording`."""
+PRACTICE_MIME = "application/vnd.attention-notebooks.practice+json"
+"""The MIME type of the same rubric's recording on the practice seed, once it is a notebook's."""
 
 REFUSED = (ValueError, AssertionError)
 """The exceptions that count as a refusal of bad arguments."""
@@ -66,15 +68,16 @@ class Recording:
     stopped: Stop | None = None
 
 
-def pack_recordings(recordings: list[Recording]) -> bytes:
-    """Return the bytes that leave the kernel: the same exercise recorded on one seed or more."""
-    return pack(recordings)
+def pack_recording(recording: Recording) -> bytes:
+    """Return the bytes that leave the kernel."""
+    return pack(recording)
 
 
-def unpack_recordings(data: bytes) -> list[Recording]:
-    """Return the recordings in bytes that may come from anybody.
+def unpack_recording(data: bytes) -> Recording:
+    """Return the recording in bytes that may come from anybody.
 
     Raises:
-        BadData: the bytes are not what `pack_recordings` writes.
+        BadData: the bytes are not what `pack_recording` writes.
     """
-    return list(from_plain(tuple[Recording, ...], unpack(data)))
+    recording: Recording = from_plain(Recording, unpack(data))
+    return recording

@@ -1,7 +1,8 @@
 """The session in which rubric cells run: practice, grading, or recording the reference.
 
 In practice a rubric is recorded on one seed that everybody has. In grading it is recorded on the
-submission's own seed, for the points, and on the practice seed, to recognise a misconception.
+submission's own seed, for the points. Where that is wrong, the grader asks for a second recording,
+on the practice seed, to recognise a misconception.
 """
 
 import base64
@@ -16,7 +17,7 @@ from IPython.core.error import StdinNotImplementedError
 from IPython.core.getipython import get_ipython
 from IPython.display import display
 
-from autograde.rubric.recording import MIME, Recording, pack_recordings
+from autograde.rubric.recording import MIME, Recording, pack_recording
 
 PRACTICE_SEED = 20170612  # the day "Attention Is All You Need" appeared
 
@@ -30,18 +31,19 @@ class RecordedNotJudged(Exception):
 
 @dataclass(frozen=True)
 class Session:
-    """The seeds to record a rubric on, and the function that gets the recordings."""
+    """The seed to record a rubric on, and the function that gets the recording."""
 
-    seeds: tuple[int, ...]
-    finish: Callable[[list[Recording]], None]
+    seed: int
+    finish: Callable[[Recording], None]
     double: bool = False
 
 
 _current: Callable[[], Session] | None = None
-_practise: Callable[[list[Recording]], None] | None = None
+_practise: Callable[[Recording], None] | None = None
+_last: Callable[[], None] | None = None
 
 
-def practise(finish: Callable[[list[Recording]], None]) -> None:
+def practise(finish: Callable[[Recording], None]) -> None:
     """Say what a rubric cell does with its recording when nobody is grading."""
     global _practise
     _practise = finish
@@ -56,19 +58,24 @@ def current() -> Session:
     if _current is not None:
         return _current()
     if _practise is None or os.environ.get("NBGRADER_EXECUTION") == "autograde":
-        return Session((PRACTICE_SEED,), hand_over)
-    return Session((PRACTICE_SEED,), _practise)
+        return Session(PRACTICE_SEED, hand_over)
+    return Session(PRACTICE_SEED, _practise)
 
 
 @contextmanager
 def recording(seed: int, *, double: bool = False) -> Iterator[dict[str, Recording]]:
     """Within this block rubric cells only record; the recordings arrive in the dict."""
-    global _current
     recordings: dict[str, Recording] = {}
-    session = Session((seed,), lambda rs: recordings.update({r.exercise: r for r in rs}), double)
+    with _for_now(Session(seed, lambda r: recordings.update({r.exercise: r}), double)):
+        yield recordings
+
+
+@contextmanager
+def _for_now(session: Session) -> Iterator[None]:
+    global _current
     before, _current = _current, lambda: session
     try:
-        yield recordings
+        yield
     finally:
         _current = before
 
@@ -90,16 +97,28 @@ def _graded() -> Session:
     except StdinNotImplementedError:
         raise RuntimeError("in grading a rubric runs in the lesson's own cell only") from None
     shell.kernel._allow_stdin = False  # else an answer's own input() would wait for the grader
-    return Session((seed, PRACTICE_SEED), hand_over)
+    return Session(seed, hand_over)
 
 
-def hand_over(recordings: list[Recording]) -> None:
-    """Display recordings for the grader.
+def remember(rubric: Callable[[], None]) -> None:
+    """Note the rubric that runs, for `again`."""
+    global _last
+    _last = rubric
+
+
+def again() -> None:
+    """Run the last rubric once more, on the practice seed, and hand over what it records."""
+    if _last is not None:
+        with _for_now(Session(PRACTICE_SEED, hand_over)):
+            _last()
+
+
+def hand_over(recording: Recording) -> None:
+    """Display a recording for the grader.
 
     Raises:
         RecordedNotJudged: always.
     """
-    data = base64.b64encode(pack_recordings(recordings)).decode()
-    name = recordings[0].exercise
-    display({MIME: data, "text/plain": f"{name}: recorded"}, raw=True)
-    raise RecordedNotJudged(f"{name}: recorded, not judged")
+    data = base64.b64encode(pack_recording(recording)).decode()
+    display({MIME: data, "text/plain": f"{recording.exercise}: recorded"}, raw=True)
+    raise RecordedNotJudged(f"{recording.exercise}: recorded, not judged")

@@ -5,6 +5,7 @@ import hashlib
 import json
 import time
 import zlib
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,7 +14,7 @@ from typing import Any
 import nbformat
 from jupyter_core.utils import run_sync
 from nbclient.exceptions import DeadKernelError
-from nbformat import NotebookNode
+from nbformat import NotebookNode, v4
 
 from autograde import __version__
 from autograde.course import CourseError, grade_id
@@ -21,6 +22,7 @@ from autograde.grading.limits import Limits
 from autograde.grading.restore import NOTE
 from autograde.grading.running.notebook_client import TIMED_OUT, GradingClient
 from autograde.grading.submission import Problem, beside
+from autograde.rubric.recording import MIME, PRACTICE_MIME
 from autograde.sandbox.provisioner import (
     cell_begins,
     open_manager,
@@ -35,7 +37,14 @@ BEGIN_CODE = (
     "from autograde.notebook import prepare_kernel; prepare_kernel()\n"
     "from autograde.rubric.session import begin_grading; begin_grading()"
 )
+AGAIN_CODE = (
+    "# the rubric, on the numbers of practice\n"
+    "__import__('autograde.rubric.session').rubric.session.again()"  # binds no name
+)
 NOT_RUN = "The cells after that were not run."
+
+Look = Callable[[str, list[NotebookNode]], bool]
+"""Says of an exercise and its rubric cell's outputs whether to record it on the practice seed."""
 
 
 @dataclass(frozen=True)
@@ -125,16 +134,19 @@ def _code_cells(nb: NotebookNode) -> list[NotebookNode]:
     return [cell for cell in nb.cells if cell.cell_type == "code"]
 
 
-def run_job(job: Job) -> Ran:
+def run_job(job: Job, look: Look = lambda *_: False) -> Ran:
     """Run a job in a kernel and folder of its own.
 
     The kernel is told the seed only when the first rubric in a rubric cell asks for it. Without a
     wall the code can do whatever the user can who runs this.
 
+    Args:
+        look: called after each rubric cell; if left out, no rubric runs again.
+
     Raises:
         CourseError: no kernel could be started.
     """
-    began, running = time.monotonic(), _Running(job)
+    began, running = time.monotonic(), _Running(job, look)
     with TemporaryDirectory(prefix="job-") as folder:
         place = Path(folder, "work")
         place.mkdir()
@@ -159,8 +171,8 @@ def run_job(job: Job) -> Ran:
 class _Running:
     """A job at work, and what is known of it so far."""
 
-    def __init__(self, job: Job) -> None:
-        self.job, self.limits = job, job.limits
+    def __init__(self, job: Job, look: Look) -> None:
+        self.job, self.limits, self.look = job, job.limits, look
         cells = [_cell(*cell) for cell in job.cells]
         self.nb = NotebookNode(
             nbformat.from_dict({"metadata": {}, "nbformat": 4, "nbformat_minor": 4, "cells": cells})
@@ -185,6 +197,8 @@ class _Running:
                 if walled:
                     prepare_kernel()  # of the next notebook
                 await self._cells(client)
+        except CourseError:  # of the look: the reference fails, and this notebook cannot help it
+            raise
         except Exception as error:
             if not started:  # no code of the student's has run, so it cannot be their fault
                 raise CourseError(f"no kernel could be started: {error}") from error
@@ -213,15 +227,32 @@ class _Running:
                     )
                 else:
                     await self._cell(client, index, cell)
+                    await self._again(client, index, cell)
                 if self.problem:
                     return
 
-    async def _cell(self, client: GradingClient, index: int, cell: NotebookNode) -> None:
+    async def _again(self, client: GradingClient, index: int, cell: NotebookNode) -> None:
+        """Run a rubric once more, on the practice seed, if `look` asks for it."""
+        name = grade_id(cell) or ""
+        spoilt = self.problem or index in self.notes
+        exercise = name.removeprefix("test_")
+        if spoilt or name == exercise or not self.look(exercise, cell.outputs):
+            return
+        again = NotebookNode(nbformat.from_dict(_cell(name, AGAIN_CODE)))
+        await self._cell(client, index, again, store_history=False)
+        self.nb.cells[index] = cell  # nbclient puts what it has run there
+        for output in again.outputs:
+            if recorded := output.get("data", {}).get(MIME):
+                cell.outputs.append(v4.new_output("display_data", {PRACTICE_MIME: recorded}))
+
+    async def _cell(
+        self, client: GradingClient, index: int, cell: NotebookNode, **options: Any
+    ) -> None:
         # a question of the student's own must fail at once, as it does in every other cell
         client.kernel.allow_stdin = not client.told and (grade_id(cell) or "").startswith("test_")
         cell_begins(client.km)
         try:
-            await client.async_execute_cell(cell, index)
+            await client.async_execute_cell(cell, index, **options)
             if limit := await why_it_was_interrupted(client.km):
                 self.notes[index] = f"{limit} and was interrupted"
             if index in self.notes and not await client.answers():

@@ -46,23 +46,19 @@ def rubric(
     """
 
     def run(lines: Callable[["Rubric"], None]) -> None:
+        session.remember(partial(run, lines))
         now = session.current()
-        recordings = []
-        interrupt = None
-        for seed in now.seeds:
-            r, stopped = Rubric(exercise, seed, double=now.double, forbids=forbids), None
-            try:
-                _require_own(lines.__globals__.get(exercise))
-                lines(r)
-            except KeyboardInterrupt as error:
-                stopped, interrupt = Stop("KeyboardInterrupt", ""), error
-            except Exception as error:
-                missing = getattr(error, "name", None) if isinstance(error, NameError) else None
-                stopped = Stop(type(error).__name__, str(error), missing or "")
-            recordings.append(Recording(exercise, tuple(r.lines), stopped))
-            if interrupt is not None:
-                break  # the same call would hang on the next seed, deaf to the one interrupt
-        now.finish(recordings)
+        r = Rubric(exercise, now.seed, double=now.double, forbids=forbids)
+        stopped = interrupt = None
+        try:
+            _require_own(lines.__globals__.get(exercise))
+            lines(r)
+        except KeyboardInterrupt as error:
+            stopped, interrupt = Stop("KeyboardInterrupt", ""), error
+        except Exception as error:
+            missing = getattr(error, "name", None) if isinstance(error, NameError) else None
+            stopped = Stop(type(error).__name__, str(error), missing or "")
+        now.finish(Recording(exercise, tuple(r.lines), stopped))
         if interrupt is not None:
             raise interrupt
 
