@@ -82,7 +82,9 @@ def metadata(tmp_path: Path) -> dict[PurePath, object]:
         (tmp_path / folder).mkdir(parents=True)
         own = METADATA if folder == "a" else METADATA.replace("submission_99", "submission_102")
         (tmp_path / folder / "submission_metadata.yml").write_text(own)
-    return dict(read_metadata(tmp_path))
+    found, unread = read_metadata(tmp_path)
+    assert not unread
+    return dict(found)
 
 
 def test_metadata_that_a_student_handed_in_says_nothing(metadata: dict[PurePath, object]) -> None:
@@ -98,11 +100,16 @@ def test_whose_a_file_is(path: str, metadata: dict[PurePath, object]) -> None:
 
 
 @pytest.mark.parametrize(
-    "content", [b"\xff\xfe", b"a: [", b"- 1", b"a: !!python/object/apply:os.system ['true']"]
+    "content", [b"\xff\xfe", b"a: [", b"- 1", b"", b"a: !!python/object/apply:os.system ['true']"]
 )
-def test_metadata_that_cannot_be_read_is_none(content: bytes, tmp_path: Path) -> None:
+def test_metadata_that_cannot_be_read_is_named(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "submission_metadata.yml").write_bytes(content)
-    assert read_metadata(tmp_path) in ({}, {PurePath("a"): None})
+    assert read_metadata(tmp_path) == ({}, [PurePath("submission_metadata.yml")])
+
+
+def test_an_object_of_some_program_in_metadata_is_left_out(tmp_path: Path) -> None:
+    (tmp_path / "submission_metadata.yml").write_text("a: !ruby/object:Time {}")
+    assert read_metadata(tmp_path) == ({PurePath("a"): None}, [])
 
 
 def test_moodles_worksheet_says_when(tmp_path: Path) -> None:

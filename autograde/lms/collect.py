@@ -120,21 +120,23 @@ class _Loader(yaml.SafeLoader):
 _Loader.add_multi_constructor("!", lambda loader, suffix, node: None)
 
 
-def read_metadata(folder: Path) -> dict[PurePath, Any]:
+def read_metadata(folder: Path) -> tuple[dict[PurePath, Any], list[PurePath]]:
     """Read the `submission_metadata.yml` of each download: entries by the folder they are about.
 
-    One that cannot be read is left out, and so is one that a student handed in.
+    Also returns the files that cannot be read. One that a student handed in is left out.
     """
     found: dict[PurePath, Any] = {}
+    unread: list[PurePath] = []
     for path in sorted(folder.rglob(METADATA)):
         place = path.relative_to(folder)
         if is_students(place):
             continue
-        with suppress(yaml.YAMLError, ValueError, RecursionError):
+        try:
             content = yaml.load(path.read_text(encoding="utf-8"), _Loader)  # noqa: S506 (safe)
-            if isinstance(content, dict):
-                found |= {place.parent / str(name): entry for name, entry in content.items()}
-    return found
+            found |= {place.parent / str(name): entry for name, entry in content.items()}
+        except (yaml.YAMLError, ValueError, AttributeError, RecursionError):
+            unread.append(place)
+    return found, unread
 
 
 def read_worksheet(folder: Path, zone: str) -> tuple[dict[str, datetime], list[str]]:
@@ -243,7 +245,13 @@ class LmsCollector(FileNameCollectorPlugin):
 
     @cached_property
     def _metadata(self) -> dict[PurePath, Any]:
-        return read_metadata(self.folder)
+        found, unread = read_metadata(self.folder)
+        for place in unread:
+            self.log.warning(
+                "%s cannot be read, so whose files lie beside it is unknown. Download them again",
+                printable(place),
+            )
+        return found
 
     @cached_property
     def _times(self) -> dict[str, datetime]:
