@@ -52,7 +52,7 @@ INSTALL = (
     "it may make user namespaces, or use the project's Containerfile."
 )
 MOVE = "Put the Python environment elsewhere."
-READABLE = "A kernel is another user, who must be able to read that: put it elsewhere, or open it."
+READABLE = "If it names a path: kernels run as another user, who must be able to read that path."
 
 
 class NoWall(Exception):
@@ -221,9 +221,8 @@ def missing() -> str:
             return str(error)
         if trial.wait() == 0:
             return ""
-        problem = last_line(errors)
-        helps = READABLE if "source path" in problem else INSTALL
-        return f"bubblewrap cannot make a wall here: {problem}. {helps}"
+        said = last_line(errors)
+        return f"bubblewrap cannot make a wall here: {said}. {INSTALL} {READABLE}"
 
 
 def last_line(errors: IO[bytes]) -> str:

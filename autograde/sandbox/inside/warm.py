@@ -5,10 +5,11 @@ import importlib
 import os
 from typing import Any
 
+OURS = ("autograde.notebook", "autograde.sandbox.inside.kernel")
 # what ipykernel and IPython import late, in their first seconds or at the first error
 LATE = (
-    "autograde.notebook", "autograde.sandbox.inside.kernel", "encodings.utf_16_be", "faulthandler",
-    "ipykernel.debugger", "ipykernel.heartbeat", "ipykernel.iostream", "ipykernel.ipkernel",
+    "encodings.utf_16_be", "faulthandler", "ipykernel.debugger", "ipykernel.heartbeat",
+    "ipykernel.iostream", "ipykernel.ipkernel",
     "ipykernel.kernelapp", "ipykernel.parentpoller", "ipykernel.subshell_manager",
     "ipykernel.zmqshell", "IPython.core.completerlib", "IPython.core.debugger",
     "IPython.core.logger", "IPython.core.magics", "IPython.core.oinspect",
@@ -21,6 +22,8 @@ LATE = (
 
 def import_all() -> None:
     """Import what lessons and the kernel need."""
+    for name in OURS:
+        importlib.import_module(name)
     for name in LATE:
         try:
             importlib.import_module(name)
