@@ -200,7 +200,7 @@ def page_of(nb: NotebookNode) -> Page:
         name = grade_id(cell) or ""
         if not name and _blank(cell):
             continue
-        text = outline.place(_offline(cell.source)) if cell.cell_type == "markdown" else ""
+        text = outline.place(from_markdown(cell.source)) if cell.cell_type == "markdown" else ""
         graded = None
         if cell.metadata.get("nbgrader", {}).get("grade"):
             exercise = name.removeprefix("test_")
@@ -256,9 +256,13 @@ def _figure(cell: NotebookNode) -> str:
     return f"Your figure, from the cell that begins: {line[:60]}"
 
 
-def _offline(source: str) -> str:
-    """Return Markdown as HTML without script, style, picture, link to elsewhere, or anchors."""
-    return offline(PARAGRAPH_MARK.sub("", markdown2html(source)))
+@lru_cache(maxsize=1024)
+def from_markdown(source: str) -> Markup:
+    """Return Markdown as HTML without script, style, picture, link to elsewhere, or anchors.
+
+    It remembers some, because most cells of a class are the same.
+    """
+    return Markup(offline(PARAGRAPH_MARK.sub("", markdown2html(source))))  # noqa: S704 (sanitised)
 
 
 class _Outline:
@@ -270,7 +274,7 @@ class _Outline:
         self._level = 1
         self._count = 0
 
-    def place(self, html: str) -> Markup:
+    def place(self, html: Markup) -> Markup:
         return Markup(HEADING.sub(self._heading, html))  # noqa: S704 (sanitised before)
 
     def _heading(self, found: re.Match[str]) -> str:

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup
-from nbconvert.filters import markdown2html
 from nbgrader.api import (
     BaseCell,
     Comment,
@@ -28,9 +27,8 @@ from traitlets.config import Config
 
 from autograde.course import CourseError, Lesson, Written, lessons
 from autograde.course_config import course_config
-from autograde.grading.feedback import MARK_SCHEME, PARAGRAPH_MARK
+from autograde.grading.feedback import MARK_SCHEME, from_markdown
 from autograde.grading.gradebook import open_gradebook, rows_of_class
-from autograde.grading.sanitise import offline
 
 KEPT_NOTEBOOKS = 4000
 
@@ -163,16 +161,20 @@ def read_question(root: Path, lesson_name: str, question: str) -> Question:
         given = _answer_text(lesson, row.student, question)
         if given is not None and (row.auto_score is None or row.manual_score is not None):
             mark = Mark(row.manual_score, comments.get(row.student, ""), row.needs_manual_grade)
-            html = _html(given)
+            html = from_markdown(given)
             answers.append(Answer(row.grade, row.notebook, row.student, html, _digest(given), mark))
     answers.sort(key=lambda answer: _digest(f"{question} {answer.student}"))
     scheme = "".join(
         "\n".join(found[0].strip().splitlines()[1:-1]) for found in MARK_SCHEME.finditer(text)
     )
     return Question(
-        lesson, written, _html(MARK_SCHEME.sub("", text)), _html(scheme), tuple(answers),
-        len(rows) - len(answers),
-    )  # fmt: skip
+        lesson,
+        written,
+        html=from_markdown(MARK_SCHEME.sub("", text)),
+        scheme=from_markdown(scheme),
+        answers=tuple(answers),
+        empty=len(rows) - len(answers),
+    )
 
 
 def save(root: Path, lesson_name: str, question: str, seen: Seen) -> Mark:
@@ -285,11 +287,6 @@ def _texts(path: Path, changed: int, size: int, names: tuple[str, ...]) -> dict[
         raise CourseError(
             f"{path} is no notebook that `autograde grade` wrote ({error!r}). Grade it again."
         ) from error
-
-
-def _html(source: str) -> Markup:
-    """Return Markdown as HTML without script, style, picture, link, or name of a place."""
-    return Markup(offline(PARAGRAPH_MARK.sub("", markdown2html(source))))  # noqa: S704 (sanitised)
 
 
 def _digest(text: str) -> str:
