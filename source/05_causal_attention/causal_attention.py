@@ -842,16 +842,14 @@ explore(look, alt="Bars of the weights of the last word, in the trained layer an
 # %% [markdown]
 # ## 8 What goes wrong in practice
 #
-# **`F.dropout` without `training`.** The function drops in `eval()` too, unless you pass it the mode. In use, that is after `eval()`, it should not.
+# **`F.dropout`, short for `nn.functional.dropout`, without `training`.** The function drops in `eval()` too, unless you pass it the mode. In use, that is after `eval()`, it should not.
 
 # %%
-from torch.nn import functional as F
-
 ones = torch.ones(1, 1000, device=device)
 switched_off = nn.Dropout(0.5).eval()
 print("nn.Dropout in eval() drops:  ", bool((switched_off(ones) == 0).any()))
-print("F.dropout(x, 0.5) drops:     ", bool((F.dropout(ones, 0.5) == 0).any()))
-print("with training=False it drops:", bool((F.dropout(ones, 0.5, training=False) == 0).any()))
+print("nn.functional.dropout drops: ", bool((nn.functional.dropout(ones, 0.5) == 0).any()))
+print("with training=False it drops:", bool((nn.functional.dropout(ones, 0.5, training=False) == 0).any()))
 
 # %% [markdown]
 # **A saved mask gets in the way.** This lesson's class saves its mask, so the file also shows the context length. The saved mask is not needed:
