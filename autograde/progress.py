@@ -4,7 +4,6 @@
 write the page of lessons. Grading neither writes nor reads any of it.
 """
 
-import hashlib
 import json
 import os
 import tempfile
@@ -14,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from autograde.rubric.text import number
+from autograde.rubric.text import digest, number
 
 STATE = ".lessons"
 """The folder in a working copy that holds what `autograde update` and practice remember."""
@@ -138,9 +137,9 @@ def record(working: Path, lesson: str, exercise: str) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def digest(text: str) -> str:
+def digest_of_cell(text: str) -> str:
     """Return a digest of a cell that ran."""
-    return hashlib.sha256(text.strip().encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return digest(text.strip())[:16]
 
 
 def ran(working: Path, lesson: str, exercise: str) -> list[str]:

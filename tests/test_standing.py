@@ -84,7 +84,7 @@ def test_it_notes_which_cells_had_run(working: Path, monkeypatch: pytest.MonkeyP
     shell = SimpleNamespace(history_manager=history)
     monkeypatch.setattr(standing, "get_ipython", lambda: shell)
     remember("scores", 2.0)
-    noted = [progress.digest("def scores(x):\n    return x")]
+    noted = [progress.digest_of_cell("def scores(x):\n    return x")]
     assert progress.ran(working, "01_it", "scores") == noted
     assert progress.ran(working, "01_it", "weights") == []
 

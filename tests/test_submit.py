@@ -68,7 +68,7 @@ def ran_later(path: Path) -> None:
 
 def changed_since(path: Path) -> None:
     """The rubric ran on another answer than the one in the file, which was saved later."""
-    note_rubric(path, [progress.digest("def apply_mask(w, m):\n    return 1")])
+    note_rubric(path, [progress.digest_of_cell("def apply_mask(w, m):\n    return 1")])
 
 
 def note_rubric(path: Path, ran: list[str]) -> None:
@@ -134,7 +134,7 @@ def test_a_finished_lesson_is_packed_without_a_question(project: Project) -> Non
 
 
 def test_an_answer_that_ran_as_it_was_saved_is_not_named(project: Project) -> None:
-    note_rubric(mine(project), [progress.digest(answers()["apply_mask"])])
+    note_rubric(mine(project), [progress.digest_of_cell(answers()["apply_mask"])])
     assert "apply_mask" not in run(project, LESSON).output
 
 

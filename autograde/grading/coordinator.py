@@ -12,6 +12,7 @@ from copy import deepcopy
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from functools import cached_property
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from autograde import __version__
 from autograde.course import CourseError, Lesson
 from autograde.grading import gradebook as book
 from autograde.grading import state, workers
-from autograde.grading.gradebook import digest
+from autograde.grading.gradebook import digest_of
 from autograde.grading.limits import Limits
 from autograde.grading.state import (
     Entry,
@@ -114,7 +115,7 @@ class Coordinator:
             _settings(self.config),
         ]
         marks = book.marks_of_class(self.gradebook, lesson)
-        self._known[lesson] = digest(deciding), marks
+        self._known[lesson] = digest_of(deciding), marks
 
     def look(self, student: str, lesson: Lesson, *, regrade: bool) -> ToGrade | ToShow | None:
         """Decide what is to do for a submission: all of it, its page alone, or nothing.
@@ -125,8 +126,8 @@ class Coordinator:
         deciding, known = self._known[lesson]
         marks = known.get(student)
         submission = read_submission(student, lesson, self._course.ignore)
-        contents = sorted((name, digest(content)) for name, content in submission.files.items())
-        graded = digest([deciding, marks.extension if marks else "None", contents])
+        contents = sorted((name, sha256(c).hexdigest()) for name, c in submission.files.items())
+        graded = digest_of([deciding, marks.extension if marks else "None", contents])
         entry = read_entry(self.root, lesson.name, student)
         nb = self._place("autograded", submission) / f"{lesson.notebook}.ipynb"
         if (
@@ -339,7 +340,7 @@ def shown(config: Config, lesson: Lesson, known: dict[str, Marks]) -> bool:
 
 def _page_digest(graded: str, marks: Marks) -> str:
     """Return a digest of all that is on a page."""
-    return digest([graded, book.digest_by_hand(marks)])
+    return digest_of([graded, book.digest_by_hand(marks)])
 
 
 def _without_exporters(config: Config) -> Config:

@@ -1,6 +1,5 @@
 """Open and copy the gradebook, nbgrader's database; save to it, and read what it holds."""
 
-import hashlib
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -28,6 +27,7 @@ from autograde.course import Lesson, state_folder
 from autograde.course_config import without_order_warnings
 from autograde.grading.state import Stop
 from autograde.grading.submission import Marks, Scores
+from autograde.rubric.text import digest
 
 COPIES = 5
 """So many copies of the gradebook are kept."""
@@ -256,23 +256,23 @@ def rows_of_class(gradebook: Gradebook, lesson: Lesson, kind: Any, *columns: Any
 
 def digest_of_scores(marks: Marks) -> str:
     """Return a digest of the automatic scores."""
-    return digest(sorted((name, _number(score)) for name, score in marks.automatic.items()))
+    return digest_of(sorted((name, _number(score)) for name, score in marks.automatic.items()))
 
 
 def digest_by_hand(marks: Marks) -> str:
     """Return a digest of manual scores and comments, the penalty, and the student's name."""
     given = {name: tuple(map(_number, by_hand)) for name, by_hand in marks.by_hand.items()}
     facts = [sorted(given.items()), sorted(marks.comments_by_hand.items()), _number(marks.penalty)]
-    return digest([*facts, marks.student])
+    return digest_of([*facts, marks.student])
 
 
 def _number(value: float | None) -> str:
     return "" if value is None else f"{float(value):.6f}"
 
 
-def digest(facts: Any) -> str:
+def digest_of(facts: Any) -> str:
     """Return a digest of facts that print the same when they are the same."""
-    return hashlib.sha256(repr(facts).encode("utf-8", "surrogatepass")).hexdigest()
+    return digest(repr(facts))
 
 
 def waiting(gradebook: Gradebook, lesson: Lesson) -> int:

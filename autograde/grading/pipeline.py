@@ -4,7 +4,6 @@ A worker does all of it, here or on another machine; the coordinator only saves 
 nbgrader's own commands and `autograde self` call the same steps.
 """
 
-import hashlib
 import json
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -27,6 +26,7 @@ from autograde.grading.submission import Graded, Scores, Task
 from autograde.grading.verdicts import FirstLook, graded_note, judge_notebook, show_verdicts
 from autograde.rubric.judge import Verdict
 from autograde.rubric.key import Key, unpack_keys
+from autograde.rubric.text import digest
 from autograde.versions import Version, notebook, version_of
 
 
@@ -205,7 +205,7 @@ def scores_of(nb: NotebookNode, released: NotebookNode, verdicts: dict[str, Verd
                 put_there_again = name in nb.metadata[NOTE]["notes"]
                 empty = untouched or (not cell.source.strip() and not put_there_again)
                 automatic[name] = 0.0 if empty else None
-                written[name] = _digest(cell.source)
+                written[name] = digest(cell.source)
             else:
                 automatic[name] = verdict.points
         if kind.get("solution"):
@@ -230,7 +230,3 @@ def to_file(nb: NotebookNode) -> bytes:
 def _noticed(notes: dict[str, list[str]]) -> str:
     """Return the notes on single cells as one line."""
     return "; ".join(f"{cell} {text}" for cell, said in notes.items() for text in said)
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -4,7 +4,6 @@ nbgrader's gradebook is the only place where marks are kept, so Formgrader, feed
 exports show the same.
 """
 
-import hashlib
 import json
 from dataclasses import dataclass
 from functools import lru_cache
@@ -29,6 +28,7 @@ from autograde.course import CourseError, Lesson, Written, lessons
 from autograde.course_config import course_config
 from autograde.grading.feedback import MARK_SCHEME, from_markdown
 from autograde.grading.gradebook import open_gradebook, rows_of_class
+from autograde.rubric.text import digest
 
 KEPT_NOTEBOOKS = 4000
 
@@ -290,4 +290,4 @@ def _texts(path: Path, changed: int, size: int, names: tuple[str, ...]) -> dict[
 
 
 def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return digest(text)[:16]

@@ -13,7 +13,7 @@ from autograde.progress import (
     INDEX,
     STATE,
     Standing,
-    digest,
+    digest_of_cell,
     kept_points,
     of_course,
     put,
@@ -45,7 +45,7 @@ def _ran(exercise: str) -> list[str]:
     """Return digests of the cells run in this kernel that name an exercise."""
     history = getattr(get_ipython(), "history_manager", None)
     texts = history.input_hist_raw if history is not None else []
-    return sorted({digest(text) for text in texts if exercise in text})
+    return sorted({digest_of_cell(text) for text in texts if exercise in text})
 
 
 def of_lesson(worth: Mapping[str, float]) -> Standing:

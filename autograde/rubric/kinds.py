@@ -17,7 +17,7 @@ from autograde.rubric.checks.readings import CLAIMS, Check, Reading, Unreadable
 from autograde.rubric.checks.readings import difference as worst
 from autograde.rubric.compare import SAME, Difference, apart, compare, describe_error, differs
 from autograde.rubric.packing import Plain
-from autograde.rubric.recording import Case, Line, Outcome, Recording
+from autograde.rubric.recording import REFUSAL, Case, Line, Outcome, Recording
 
 FEW = 6
 """Fewer yes-or-no answers, or small whole numbers, than this could be guessed."""
@@ -94,7 +94,7 @@ class Refuses(Call):
     def compare(self, got: Outcome, expected: Case) -> Difference:
         if got.error is not None:
             return differs(describe_error(got))
-        if got.value == "refused":
+        if got.value == REFUSAL:
             return SAME
         return differs(f"{got.value}, expected a ValueError")
 

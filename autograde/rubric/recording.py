@@ -11,6 +11,8 @@ PRACTICE_MIME = "application/vnd.attention-notebooks.practice+json"
 
 REFUSED = (ValueError, AssertionError)
 """The exceptions that count as a refusal of bad arguments."""
+REFUSAL = "refused"
+"""The value that a probe records in place of a result when a call refused its arguments."""
 
 
 @dataclass(frozen=True)

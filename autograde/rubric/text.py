@@ -1,4 +1,6 @@
-"""Text that files can hold, and numbers as people write them."""
+"""Text that files can hold, digests of text, and numbers as people write them."""
+
+from hashlib import sha256
 
 
 def well_formed(text: str) -> str:
@@ -9,6 +11,11 @@ def well_formed(text: str) -> str:
 def visible(text: str) -> str:
     """Return the text with every character escaped that is not seen, or moves those about it."""
     return "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in text)
+
+
+def digest(text: str) -> str:
+    """Return the SHA-256 of any text, halves of characters included."""
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def number(points: float) -> str:

@@ -5,7 +5,6 @@ changed is kept. Where both changed a cell, the student's text stays and the les
 below it; in a locked cell the lesson's stays and the student's is shown.
 """
 
-import hashlib
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ import nbformat
 from nbformat import NotebookNode
 
 from autograde.course import grade_id
+from autograde.rubric.text import digest
 
 YOURS = "**Changed twice.** The lesson changed the cell above, and so did you. Your text was:"
 LESSONS = (
@@ -170,8 +170,7 @@ def _note(said: str, cell: NotebookNode | None = None) -> NotebookNode:
         fence = "`" * max(3, *(len(run) + 1 for run in re.findall("`+", cell.source + "`")))
         kind = "python" if cell.cell_type == "code" else ""
         said = f"{said}\n\n{fence}{kind}\n{cell.source}\n{fence}"
-    digest = hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()[:12]
-    return NotebookNode(nbformat.v4.new_markdown_cell(said, id=f"note-{digest}"))
+    return NotebookNode(nbformat.v4.new_markdown_cell(said, id=f"note-{digest(said)[:12]}"))
 
 
 def _each_once(cells: Iterable[NotebookNode]) -> list[NotebookNode]:

@@ -140,7 +140,7 @@ def _unsaved(project: Project, lesson: Lesson, nb: NotebookNode, path: Path) -> 
         record, ran = progress.record_file(*place), progress.ran(*place)
         if record.is_file() and record.stat().st_mtime > saved + SAVED_LATER_SECONDS:
             said.append(f"{exercise.name}: not saved since its rubric ran")
-        elif ran and progress.digest(texts.get(exercise.name, "")) not in ran:
+        elif ran and progress.digest_of_cell(texts.get(exercise.name, "")) not in ran:
             said.append(f"{exercise.name}: changed after its rubric ran")
     return said
 

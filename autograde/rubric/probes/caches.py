@@ -12,7 +12,7 @@ from autograde.rubric.probes.layers import LayerProbe
 from autograde.rubric.probes.plain import Args, ContractBroken, map_floats
 from autograde.rubric.probes.recorder import Recorder
 from autograde.rubric.probes.weights import Weights, load
-from autograde.rubric.recording import REFUSED
+from autograde.rubric.recording import REFUSAL, REFUSED
 
 HEADS, SIZE = 3, 4
 OTHER = "other"
@@ -196,7 +196,7 @@ def _or_refused(call: Callable[..., Any], *args: Any) -> Any:
     try:
         return call(*args)
     except REFUSED:
-        return "refused"
+        return REFUSAL
 
 
 def _length(cache: Any) -> int:

@@ -13,6 +13,7 @@ from autograde.rubric.probes.draws import Draws, device
 from autograde.rubric.probes.plain import ContractBroken, refusal
 from autograde.rubric.probes.recorder import Probe, Recorder
 from autograde.rubric.probes.weights import Weights, each_head, load, size_of
+from autograde.rubric.recording import REFUSAL
 
 
 class LayerProbe(Probe):
@@ -250,7 +251,7 @@ class LayerProbe(Probe):
         def run(x: Tensor) -> str:
             layer = self.build(**sizes).to(x if x.is_floating_point() else x.device)
             said = [refusal(layer.train(training), x) for training in (True, False)]
-            return max(said, key=lambda text: text != "refused")
+            return max(said, key=lambda text: text != REFUSAL)
 
         typed = [f"{self.typed(**sizes)}(x) with x of shape {tuple(x.shape)}" for x in inputs]
         self.r.record(line, "refuses", run, [(x,) for x in inputs], typed)

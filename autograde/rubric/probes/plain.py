@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from autograde.rubric.packing import DTYPES, MAX_DIMENSIONS, Plain
-from autograde.rubric.recording import REFUSED, Outcome
+from autograde.rubric.recording import REFUSAL, REFUSED, Outcome
 
 T = TypeVar("T")
 
@@ -174,7 +174,7 @@ def refusal(call: Callable[..., Any], *args: Any) -> str:
     except NotImplementedError:
         raise
     except REFUSED:
-        return "refused"
+        return REFUSAL
     except Exception as error:  # whatever an answer raises instead is its outcome
         return f"raises {family(error)}: {error}"
     return "returns a result"
