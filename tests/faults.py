@@ -279,6 +279,16 @@ FAULTS = [
         "tests/test_judging.py -k nothing_calls",
     ),
     Fault(
+        "the numbers of practice decide the points", "autograde/grading/running/run.py",
+        "        self.nb.cells[index] = cell  # nbclient puts what it has run there\n", "",
+        "tests/test_judging.py -k recorded_again",
+    ),
+    Fault(
+        "a right answer fails on a GPU", "autograde/rubric/probes/caches.py",
+        "map_floats(result, Tensor.clone)", "map_floats(result, Tensor.cpu)",
+        "tests/test_on_a_gpu.py -k kv_cache",
+    ),
+    Fault(
         "a tried notebook is released", "autograde/authoring/release.py",
         "        _require_untouched(lesson)\n", "",
         "tests/test_build.py -k somebody_tried",
