@@ -280,12 +280,17 @@ FAULTS = [
     ),
     Fault(
         "the numbers of practice decide the points", "autograde/grading/running/run.py",
-        "        self.nb.cells[index] = cell  # nbclient puts what it has run there\n", "",
+        "{PRACTICE_MIME: recorded}", "{MIME: recorded}",
         "tests/test_judging.py -k recorded_again",
     ),
     Fault(
-        "a right answer fails on a GPU", "autograde/rubric/probes/caches.py",
-        "map_floats(result, Tensor.clone)", "map_floats(result, Tensor.cpu)",
+        "a kernel that dies in practice ends the notebook", "autograde/grading/running/run.py",
+        "                dead = await", "                dead = self.problem = await",
+        "tests/test_judging.py -k costs_nothing",
+    ),
+    Fault(
+        "a right answer fails on a GPU", "autograde/rubric/probes/plain.py",
+        "_map_tensors(value, Tensor.clone)", "_map_tensors(value, Tensor.cpu)",
         "tests/test_on_a_gpu.py -k kv_cache",
     ),
     Fault(

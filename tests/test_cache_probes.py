@@ -1,7 +1,7 @@
 """The probes of caches: right answers pass, the mistake that each is for does not."""
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import pytest
 import torch
@@ -103,6 +103,22 @@ def test_each_mistake_fails_its_lines(
 ) -> None:
     answer = type(right.__name__, (right,), {"mistake": mistake})
     assert failing(lines, right, answer) == failed
+
+
+class Kept(NamedTuple):
+    keys: Tensor
+    values: Tensor
+
+
+class Named(Box):
+    """Its results have names."""
+
+    def append(self, k: Tensor, v: Tensor) -> Kept:
+        return Kept(*super().append(k, v))
+
+
+def test_results_may_have_names() -> None:
+    assert failing(appending, Box, Named) == []
 
 
 class Early(Box):

@@ -12,7 +12,7 @@ from nbformat import NotebookNode
 from autograde.authoring.expected import practice_keys
 from autograde.authoring.sources import source_notebook
 from autograde.authoring.variants import read_variants
-from autograde.course import Lesson, grade_id, lessons
+from autograde.course import Lesson, grade_id, lessons, named_cells
 from autograde.grading import pipeline
 from autograde.grading.restore import Parsed, restore
 from autograde.grading.running.reference import load
@@ -22,6 +22,8 @@ from autograde.rubric.key import Key
 from autograde.rubric.recording import MIME, PRACTICE_MIME, pack_recording
 from autograde.rubric.session import PRACTICE_SEED
 from autograde.versions import notebook, versions
+
+HALF_RIGHT = "def renormalise(weights):\n    return weights / weights.sum(-1, keepdim=True)"
 
 
 @pytest.fixture(scope="module")
@@ -63,6 +65,7 @@ def test_a_judge_that_fails_on_one_exercise_keeps_the_others(
     look = FirstLook(lambda: broken)
     assert not look("renormalise", outputs)
     assert not look.verdicts
+    assert not FirstLook(lambda: {})("renormalise", outputs)  # keys that cannot be made
     assert "Traceback" in unjudged["renormalise"]
     assert UNJUDGED in verdicts["renormalise"].note
     assert "ValueError" in verdicts["renormalise"].note
@@ -120,6 +123,37 @@ def test_an_earlier_exercise_that_nothing_calls_is_not_blamed(
     verdict = judge_notebook(lesson, executed, keys, {}, "", {})[0][later.name]
     assert not verdict.passed
     assert "Mend" not in verdict.note
+
+
+def test_practice_keys_that_do_not_fit_leave_the_points(lesson: Lesson) -> None:
+    (now, *_) = versions(lesson)
+    nb = restore(Parsed(fill(lesson, {"renormalise": HALF_RIGHT})), notebook(now))
+    keys, practice = pipeline.keys_of(now, 7), pipeline.practice_of(now)
+    pipeline.run(nb, notebook(now), {}, 7, FirstLook(lambda: keys), wall=False)
+    broken = practice | {"renormalise": replace(practice["renormalise"], tolerances=())}
+    fair, _ = judge_notebook(lesson, nb, keys, practice, "", {})
+    found, unjudged = judge_notebook(lesson, nb, keys, broken, "", {})
+    assert [*unjudged] == ["renormalise"]
+    assert 0 < found["renormalise"].points == fair["renormalise"].points
+
+
+@pytest.mark.parametrize("deed", ["os._exit(0)", "os.kill(os.getpid(), 2)"])
+def test_the_second_recording_costs_nothing(lesson: Lesson, deed: str) -> None:
+    (now, *_) = versions(lesson)
+    trap = f"if session.current().seed == session.PRACTICE_SEED: {deed}"
+    answer = HALF_RIGHT.replace("\n", f"\n    {trap}\n", 1)
+    imports = "import os\nfrom autograde.rubric import session\n"
+    solved = {e.name: named_cells(source_notebook(lesson))[e.name].source for e in lesson.exercises}
+    nb = restore(Parsed(fill(lesson, solved | {"renormalise": imports + answer})), notebook(now))
+    keys = pipeline.keys_of(now, 7)
+    look = FirstLook(lambda: keys)
+    ran = pipeline.run(nb, notebook(now), {}, 7, look, wall=False)
+    assert ran
+    assert ran.problem is None
+    assert not ran.notes
+    verdicts, _ = judge_notebook(lesson, nb, keys, pipeline.practice_of(now), "", {}, look.verdicts)
+    assert 0 < verdicts.pop("renormalise").points < 3
+    assert all(verdict.passed for verdict in verdicts.values())
 
 
 def test_only_what_is_wrong_is_recorded_again_and_its_misconception_named(lesson: Lesson) -> None:

@@ -1,4 +1,4 @@
-"""Rubrics and solutions on a GPU, which this machine may not have: on a pretended one."""
+"""Rubrics and reference solutions on a GPU, which this machine may not have: a pretended one."""
 
 from pathlib import Path
 

@@ -100,14 +100,14 @@ def test_an_interrupt_hands_over_what_was_recorded() -> None:
     assert verdict.note == "The rubric was interrupted: a call took too long."
 
 
-def test_the_last_rubric_is_recorded_again_on_the_practice_seed(
+def test_a_rubric_is_recorded_again_on_the_practice_seed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     found: list[Recording] = []
     monkeypatch.setattr(session, "hand_over", found.append)
     with session.recording(1) as recordings:
         simple(lambda x: x)
-        session.again()
+        session.again("it")
     with session.recording(session.PRACTICE_SEED) as practised:
         simple(lambda x: x)
     (again,) = map(pack_recording, found)

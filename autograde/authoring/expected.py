@@ -29,7 +29,7 @@ def read_tolerances(lesson: Lesson) -> dict[str, Lines]:
     return measured
 
 
-def digest(lesson: Lesson) -> str:
+def _digest_of_lesson(lesson: Lesson) -> str:
     """Return a digest of all that a lesson's keys are made from: text, variants, tolerances."""
     files = [
         lesson.root / CURRICULUM,
@@ -48,7 +48,7 @@ def practice_keys(lesson: Lesson) -> dict[str, Key]:
         CourseError: an exercise has no variants or no measured tolerances, or its reference
             fails; the message names them all.
     """
-    return _practice_keys(lesson, digest(lesson))
+    return _practice_keys(lesson, _digest_of_lesson(lesson))
 
 
 @lru_cache(maxsize=2)

@@ -289,9 +289,9 @@ def lint_stubs(lesson: Lesson, nb: NotebookNode) -> list[str]:
     Code that is given to be mended earns nothing as it is.
     """
     reference, keys = load(lesson), practice_keys(lesson)
-    faults = []
+    cells, faults = named_cells(nb), []
     for exercise in lesson.exercises:
-        cell = named_cells(nb)[exercise.name]
+        cell = cells[exercise.name]
         stub = reference.with_answer(without_solution(cell.source))
         recording = stub.record(exercise.name, PRACTICE_SEED)
         verdict = judge(recording, keys[exercise.name])

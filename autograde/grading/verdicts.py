@@ -4,7 +4,6 @@ The verdicts are kept as plain data in the metadata of the graded notebook.
 """
 
 import base64
-import hashlib
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
@@ -22,7 +21,7 @@ from autograde.rubric.names import names_of
 from autograde.rubric.packing import from_plain
 from autograde.rubric.panel import advice, repair_first, to_display
 from autograde.rubric.recording import MIME, PRACTICE_MIME, Recording, unpack_recording
-from autograde.rubric.text import visible
+from autograde.rubric.text import digest, visible
 
 Plain = dict[str, Any]
 
@@ -46,6 +45,7 @@ def judge_notebook(
         nb: the executed notebook, outputs as they left the kernel.
         keys: by exercise, for the submission's own seed; they decide the points.
         practice: by exercise, for the practice seed; a misconception is recognised with them.
+            Without them it is recognised with `keys`, if these know of mistakes.
         problem: what kept the notebook from running to its end, or "".
         notes: what was changed in a cell, or happened there, by grade_id.
         seen: verdicts that a `FirstLook` has by now.
@@ -58,10 +58,13 @@ def judge_notebook(
         try:
             outputs = cells[exercise.rubric_cell].get("outputs", [])
             verdict = (seen or {}).get(name) or _judge_outputs(name, outputs, keys[name], problem)
-            if name in practice and _wants_practice(verdict):
-                verdict = replace(verdict, beliefs=_beliefs(outputs, practice[name]))
         except Exception as error:
             verdict = failed(keys[name], f"{UNJUDGED} {type(error).__name__}: {error}")
+            unjudged[name] = traceback.format_exc()
+        try:
+            if name in practice and _wants_practice(verdict):
+                verdict = replace(verdict, beliefs=_beliefs(outputs, practice[name]))
+        except Exception:  # the points stand
             unjudged[name] = traceback.format_exc()
         if not verdict.passed:
             answer, rubric = (names_of(cells[n].source) for n in (name, exercise.rubric_cell))
@@ -116,7 +119,10 @@ def _read(data: str) -> Recording:
 
 
 class FirstLook:
-    """Judges each rubric cell as soon as it has run, to know which ones to record again."""
+    """Judges the rubric cells while their kernel waits, to know which ones to record again.
+
+    It never fails: what fails here, keys included, fails again and is told where verdicts are due.
+    """
 
     def __init__(self, keys: Callable[[], dict[str, Key]]) -> None:
         self.verdicts: dict[str, Verdict] = {}
@@ -124,12 +130,11 @@ class FirstLook:
 
     def __call__(self, name: str, outputs: list[NotebookNode]) -> bool:
         """Return whether the exercise's rubric should run again, on the practice seed."""
-        keys = self._keys()
         if not _recorded(outputs, MIME):
             return False
         try:
-            verdict = self.verdicts[name] = _judge_outputs(name, outputs, keys[name])
-        except Exception:  # judge_notebook tries again, and says what failed
+            verdict = self.verdicts[name] = _judge_outputs(name, outputs, self._keys()[name])
+        except Exception:
             return False
         return _wants_practice(verdict)
 
@@ -172,7 +177,7 @@ def graded_note(verdicts: dict[str, Verdict], seed: int) -> Plain:
         "verdicts": [asdict(verdict) for verdict in verdicts.values()],
         "version": __version__,
         "date": f"{date.today():%Y-%m-%d}",
-        "seed": hashlib.sha256(str(seed).encode()).hexdigest()[:6],
+        "seed": digest(str(seed))[:6],
     }
 
 

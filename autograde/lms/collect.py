@@ -248,7 +248,8 @@ class LmsCollector(FileNameCollectorPlugin):
         found, unread = read_metadata(self.folder)
         for place in unread:
             self.log.warning(
-                "%s cannot be read, so whose files lie beside it is unknown. Download them again",
+                "%s cannot be read, so it is not known who handed in the files beside it. "
+                "Download the submissions again",
                 printable(place),
             )
         return found

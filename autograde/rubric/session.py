@@ -40,7 +40,7 @@ class Session:
 
 _current: Callable[[], Session] | None = None
 _practise: Callable[[Recording], None] | None = None
-_last: Callable[[], None] | None = None
+_rubrics: dict[str, Callable[[], None]] = {}
 
 
 def practise(finish: Callable[[Recording], None]) -> None:
@@ -100,17 +100,15 @@ def _graded() -> Session:
     return Session(seed, hand_over)
 
 
-def remember(rubric: Callable[[], None]) -> None:
-    """Note the rubric that runs, for `again`."""
-    global _last
-    _last = rubric
+def remember(exercise: str, rubric: Callable[[], None]) -> None:
+    """Note the rubric of an exercise, for `again`."""
+    _rubrics[exercise] = rubric
 
 
-def again() -> None:
-    """Run the last rubric once more, on the practice seed, and hand over what it records."""
-    if _last is not None:
-        with _for_now(Session(PRACTICE_SEED, hand_over)):
-            _last()
+def again(exercise: str) -> None:
+    """Run a rubric once more, on the practice seed, and hand over what it records."""
+    with _for_now(Session(PRACTICE_SEED, hand_over)):
+        _rubrics[exercise]()
 
 
 def hand_over(recording: Recording) -> None:

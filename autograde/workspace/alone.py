@@ -8,7 +8,6 @@ from autograde.grading import feedback, pipeline
 from autograde.grading.restore import NOTE, parse_file, restore
 from autograde.grading.state import write_whole
 from autograde.grading.submission import Marks
-from autograde.grading.verdicts import FirstLook
 from autograde.progress import PRACTICE_FILE
 from autograde.rubric.judge import Verdict
 from autograde.rubric.key import unpack_keys
@@ -61,9 +60,8 @@ def grade_alone(project: Project, path: Path) -> Graded:
     note = nb.metadata[NOTE]
     note["remark"] = f"{REMARK} {note['remark']}".strip()
     files = {name: file.read_bytes() for file, name in visible_files(path.parent)}
-    look = FirstLook(lambda: keys)
-    pipeline.run(nb, released, files, PRACTICE_SEED, look, wall=False)
-    verdicts = pipeline.judge(lesson, nb, keys, keys, PRACTICE_SEED, look.verdicts)
+    pipeline.run(nb, released, files, PRACTICE_SEED, wall=False)
+    verdicts = pipeline.judge(lesson, nb, keys, {}, PRACTICE_SEED)
     pipeline.sanitise(lesson, nb, released, verdicts)
     marks = Marks().graded_again(pipeline.scores_of(nb, released, verdicts))
     page = project.work / "feedback" / lesson.name / f"{lesson.notebook}.html"

@@ -37,10 +37,7 @@ BEGIN_CODE = (
     "from autograde.notebook import prepare_kernel; prepare_kernel()\n"
     "from autograde.rubric.session import begin_grading; begin_grading()"
 )
-AGAIN_CODE = (
-    "# the rubric, on the numbers of practice\n"
-    "__import__('autograde.rubric.session').rubric.session.again()"  # binds no name
-)
+AGAIN_CODE = "__import__('autograde.rubric.session').rubric.session.again({!r})"  # binds no name
 NOT_RUN = "The cells after that were not run."
 
 Look = Callable[[str, list[NotebookNode]], bool]
@@ -63,7 +60,8 @@ class Job:
     @property
     def key(self) -> str:
         """A digest of all that decides the result."""
-        facts = [self.cells, self.seed, self.wall, asdict(self.limits), __version__]
+        sent = [BEGIN_CODE, AGAIN_CODE]
+        facts = [self.cells, sent, self.seed, self.wall, asdict(self.limits), __version__]
         parts = [json.dumps(facts).encode()]
         for name, content in self.files:
             parts += [json.dumps(name).encode(), hashlib.sha256(content).digest()]
@@ -141,7 +139,7 @@ def run_job(job: Job, look: Look = lambda *_: False) -> Ran:
     wall the code can do whatever the user can who runs this.
 
     Args:
-        look: called after each rubric cell; if left out, no rubric runs again.
+        look: asked of each rubric cell at the end; if left out, no rubric runs again.
 
     Raises:
         CourseError: no kernel could be started.
@@ -156,14 +154,12 @@ def run_job(job: Job, look: Look = lambda *_: False) -> Ran:
             path.write_bytes(content)
         # Formgrader calls this from a server whose event loop is running
         run_sync(running.run)(place)
+    cells = running.nb.cells[: len(job.cells)]
     return Ran(
         key=job.key,
-        cells=[
-            {"outputs": cell.outputs, "execution_count": cell.execution_count}
-            for cell in running.nb.cells
-        ],
+        cells=[{"outputs": c.outputs, "execution_count": c.execution_count} for c in cells],
         problem=running.problem,
-        notes=running.notes,
+        notes={index: text for index, text in running.notes.items() if index < len(cells)},
         seconds=round(time.monotonic() - began, 3),
     )
 
@@ -197,8 +193,6 @@ class _Running:
                 if walled:
                     prepare_kernel()  # of the next notebook
                 await self._cells(client)
-        except CourseError:  # of the look: the reference fails, and this notebook cannot help it
-            raise
         except Exception as error:
             if not started:  # no code of the student's has run, so it cannot be their fault
                 raise CourseError(f"no kernel could be started: {error}") from error
@@ -226,28 +220,38 @@ class _Running:
                         f"The notebook ran longer than {self.limits.notebook_seconds} s. {NOT_RUN}",
                     )
                 else:
-                    await self._cell(client, index, cell)
-                    await self._again(client, index, cell)
+                    self.problem = await self._cell(client, index, cell)
                 if self.problem:
                     return
+            await self._practise(client, end)
 
-    async def _again(self, client: GradingClient, index: int, cell: NotebookNode) -> None:
-        """Run a rubric once more, on the practice seed, if `look` asks for it."""
-        name = grade_id(cell) or ""
-        spoilt = self.problem or index in self.notes
-        exercise = name.removeprefix("test_")
-        if spoilt or name == exercise or not self.look(exercise, cell.outputs):
-            return
-        again = NotebookNode(nbformat.from_dict(_cell(name, AGAIN_CODE)))
-        await self._cell(client, index, again, store_history=False)
-        self.nb.cells[index] = cell  # nbclient puts what it has run there
-        for output in again.outputs:
-            if recorded := output.get("data", {}).get(MIME):
-                cell.outputs.append(v4.new_output("display_data", {PRACTICE_MIME: recorded}))
+    async def _practise(self, client: GradingClient, end: float) -> None:
+        """Run the rubrics that `look` asks for once more, on the practice seed.
+
+        All that gives points has run by now: whatever goes wrong here costs a misconception's name.
+        """
+        for index, cell in enumerate(self.nb.cells[:]):
+            name = grade_id(cell) or ""
+            exercise = name.removeprefix("test_")
+            spoilt = index in self.notes or time.monotonic() > end
+            if spoilt or name == exercise or not self.look(exercise, cell.outputs):
+                continue
+            again = NotebookNode(nbformat.from_dict(_cell("", AGAIN_CODE.format(exercise))))
+            self.nb.cells.append(again)
+            try:
+                dead = await self._cell(client, len(self.nb.cells) - 1, again, store_history=False)
+            except Exception:  # what a kernel sends is untrusted
+                return
+            if dead:
+                return
+            for output in again.outputs:
+                if recorded := output.get("data", {}).get(MIME):
+                    cell.outputs.append(v4.new_output("display_data", {PRACTICE_MIME: recorded}))
 
     async def _cell(
         self, client: GradingClient, index: int, cell: NotebookNode, **options: Any
-    ) -> None:
+    ) -> Problem | None:
+        """Run a cell; return what ends the notebook, if something does."""
         # a question of the student's own must fail at once, as it does in every other cell
         client.kernel.allow_stdin = not client.told and (grade_id(cell) or "").startswith("test_")
         cell_begins(client.km)
@@ -256,17 +260,18 @@ class _Running:
             if limit := await why_it_was_interrupted(client.km):
                 self.notes[index] = f"{limit} and was interrupted"
             if index in self.notes and not await client.answers():
-                self.problem = Problem(
+                return Problem(
                     "a cell ran too long and did not stop",
                     f"The cell that begins {_first_line(cell)!r} ran too long and did not stop "
                     f"when it was interrupted. {NOT_RUN}",
                 )
         except DeadKernelError:
             what = why_it_died(client.km) or "the code ended the process, or it used up the memory"
-            self.problem = Problem(
+            return Problem(
                 "the kernel died while the notebook ran",
                 f"The kernel died in the cell that begins {_first_line(cell)!r}: {what}. {NOT_RUN}",
             )
+        return None
 
     def _note_timeout(
         self, cell: NotebookNode, cell_index: int, execute_reply: dict[str, Any]

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from autograde.rubric.probes.layers import LayerProbe
-from autograde.rubric.probes.plain import Args, ContractBroken, map_floats
+from autograde.rubric.probes.plain import Args, ContractBroken, snapshot
 from autograde.rubric.probes.recorder import Recorder
 from autograde.rubric.probes.weights import Weights, load
 from autograde.rubric.recording import REFUSAL, REFUSED
@@ -77,7 +77,7 @@ class CacheProbes(Recorder):
                     made.reset()
                 else:
                     result = _or_refused(made.append, *left.pop(0))
-                    now = result if later else map_floats(result, Tensor.clone)
+                    now = result if later else snapshot(result)
                     found[f"what step {place} gives"] = now
                 found[f"length after step {place}"] = _length(made)
             return found

@@ -27,6 +27,7 @@ from autograde.rubric.probes.plain import (
     map_floats,
     parameter_names,
     refusal,
+    snapshot,
 )
 from autograde.rubric.probes.random_results import RandomProbes
 from autograde.rubric.recording import Recording, Stop
@@ -46,7 +47,7 @@ def rubric(
     """
 
     def run(lines: Callable[["Rubric"], None]) -> None:
-        session.remember(partial(run, lines))
+        session.remember(exercise, partial(run, lines))
         now = session.current()
         r = Rubric(exercise, now.seed, double=now.double, forbids=forbids)
         stopped = interrupt = None
@@ -144,7 +145,7 @@ class Rubric(RandomProbes, ModelProbes, BlockProbes, CacheProbes):
             heard: list[Any] = []
 
             def listening(given: Any) -> Any:
-                heard.append(map_floats(given, Tensor.clone))
+                heard.append(snapshot(given))
                 return inner(given)
 
             answer(listening, *args)

@@ -71,13 +71,24 @@ def _plain_tensor(tensor: Tensor) -> Plain:
 
 def map_floats(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
     """Return the value with each float tensor in it changed."""
+    return _map_tensors(value, lambda t: change(t) if t.is_floating_point() else t)
+
+
+def snapshot(value: Any) -> Any:
+    """Return the value with copies of its tensors, each on its own device; tuples lose names."""
+    return _map_tensors(value, Tensor.clone)
+
+
+def _map_tensors(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
     match value:
-        case Tensor() if value.is_floating_point():
+        case Tensor():
             return change(value)
-        case list() | tuple():
-            return type(value)(map_floats(item, change) for item in value)
+        case list():
+            return [_map_tensors(item, change) for item in value]
+        case tuple():
+            return tuple(_map_tensors(item, change) for item in value)
         case dict():
-            return {key: map_floats(item, change) for key, item in value.items()}
+            return {key: _map_tensors(item, change) for key, item in value.items()}
     return value
 
 
