@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from nbgrader.api import (
+    Assignment,
     BaseCell,
     Comment,
     Grade,
@@ -19,6 +20,7 @@ from nbgrader.api import (
 )
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.preprocessors import AssignLatePenalties
+from sqlalchemy import select
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import DBAPIError
 from traitlets.config import Config
@@ -198,7 +200,8 @@ def _notebook(gradebook: Gradebook, place: Place) -> SubmittedNotebook:
 
 def _by_cell(gradebook: Gradebook, notebook: SubmittedNotebook, kind: Any) -> dict[str, Any]:
     rows = gradebook.db.query(BaseCell.name, kind).join(kind, kind.cell_id == BaseCell.id)
-    return dict(rows.filter(kind.notebook_id == notebook.id).all())
+    cells = select(BaseCell.id).where(BaseCell.notebook_id == notebook.notebook_id)
+    return dict(rows.filter(kind.notebook_id == notebook.id, kind.cell_id.in_(cells)).all())
 
 
 def marks_of_class(
@@ -241,6 +244,8 @@ def full_name(student: str, first_name: str | None, last_name: str | None) -> st
 def rows_of_class(gradebook: Gradebook, lesson: Lesson, kind: Any, *columns: Any) -> Any:
     """Query columns of a lesson's grades or comments, after student, extension and penalty."""
     facts = (Student.id, SubmittedAssignment.extension, SubmittedNotebook.late_submission_penalty)
+    # nbgrader's index begins with the cell: without its cells the rows of the whole course are read
+    cells = select(BaseCell.id).join(Notebook, Notebook.id == BaseCell.notebook_id)
     return (
         gradebook.db.query(*facts, *columns)
         .select_from(kind)
@@ -248,9 +253,11 @@ def rows_of_class(gradebook: Gradebook, lesson: Lesson, kind: Any, *columns: Any
         .join(SubmittedNotebook, SubmittedNotebook.id == kind.notebook_id)
         .join(Notebook, Notebook.id == SubmittedNotebook.notebook_id)
         .join(SubmittedAssignment, SubmittedAssignment.id == SubmittedNotebook.assignment_id)
+        .join(Assignment, Assignment.id == SubmittedAssignment.assignment_id)
         .join(Student, Student.id == SubmittedAssignment.student_id)
-        .filter(Notebook.name == lesson.notebook)
-        .filter(SubmittedAssignment.assignment.has(name=lesson.name))
+        .filter(Assignment.name == lesson.name, Notebook.name == lesson.notebook)
+        .filter(Notebook.assignment_id == Assignment.id)
+        .filter(kind.cell_id.in_(cells.where(Notebook.name == lesson.notebook)))
     )
 
 

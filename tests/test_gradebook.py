@@ -1,0 +1,33 @@
+"""What is asked of the gradebook, nbgrader's database, for one submission of many."""
+
+from pathlib import Path
+from typing import Any
+
+from marking_class import make_marking_class, scores_of
+from nbgrader.api import Gradebook
+from sqlalchemy import event
+
+from autograde.grading.gradebook import marks_of_class, save_scores
+
+
+def test_a_submission_does_not_read_the_rows_of_the_whole_course(tmp_path: Path) -> None:
+    lesson = make_marking_class(tmp_path, {"ada": "It is saved with the layer."})
+    asked: list[tuple[str, Any]] = []
+    with Gradebook(f"sqlite:///{tmp_path}/gradebook.db", "attention") as gradebook:
+        engine = gradebook.db.get_bind()
+        event.listen(engine, "before_cursor_execute", lambda *a: asked.append(a[2:4]))
+        save_scores(gradebook, ("ada", lesson), scores_of(lesson, ""))
+        marks = marks_of_class(gradebook, lesson, "ada")
+        with engine.connect() as connection:
+            plans = [
+                (step, statement)
+                for statement, values in asked
+                if statement.startswith("SELECT")
+                for *_, step in connection.exec_driver_sql(
+                    f"EXPLAIN QUERY PLAN {statement}", values
+                )
+            ]
+    assert marks["ada"].automatic
+    large = {f"SCAN {table}" for table in ("grade", "comment", "submitted_notebook")}
+    assert plans
+    assert not [(step, statement) for step, statement in plans if step in large]
