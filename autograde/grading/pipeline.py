@@ -229,4 +229,4 @@ def to_file(nb: NotebookNode) -> bytes:
 
 def _noticed(notes: dict[str, list[str]]) -> str:
     """Return the notes on single cells as one line."""
-    return "; ".join(f"{cell} {text}" for cell, said in notes.items() for text in said)
+    return "; ".join(f"{cell}: {text}" for cell, said in notes.items() for text in said)
