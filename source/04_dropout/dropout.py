@@ -205,7 +205,7 @@ def keep_mask(shape, p, generator=None):
 @rubric("keep_mask")  # the contract as a checklist; open this cell to read it
 def _(r):
     r.check("float32, nothing but 0 and 1, of the shape asked for", "zeros_and_ones", keep_mask, ((5,), 0.5), ((2, 3, 4), r.probability(0.1, 0.3)))
-    r.check("a share p of the entries is 0", "share_of_zeros", keep_mask, ((90, 50), r.probability(0.1, 0.3)), ((90, 50), r.probability(0.7, 0.9)), ((90, 50), 0.5))
+    r.check("a share p of the entries is 0", "share_of_zeros", keep_mask, ((90, 50), r.probability(0.1, 0.3)), ((90, 50), r.probability(0.7, 0.9)), ((90, 50), 0.5), ((150, 90), 0.003))
     r.idea.drops_independently("each entry is 0 with probability p, by itself, anew at each call", keep_mask, (4, 3, 6, 4), 0.45)
     zero_comes_up = torch.Generator().manual_seed(9232)  # torch.rand((60, 60)) has a 0 then
     r.each("p = 0 keeps all, p = 1 drops all", keep_mask, ((2, 3), 0), ((60, 60), 0.0, zero_comes_up), ((2, 3), 1), ((20, 30), 1.0))
@@ -328,7 +328,7 @@ def _(r):
     r.idea.drops_in_training("in training a share p is 0, the rest x / (1 - p); else x as it is", inverted_dropout, r.nonzero(40, 50), p)
     r.drops("float64 in, float64 out, another p", inverted_dropout, r.nonzero(30, 40, dtype=torch.float64).T, 0.9 - p, True)
     r.drops_independently("each entry is dropped by itself, anew at each call", inverted_dropout, r.nonzero(4, 3, 6, 4), 0.45, True)
-    r.each("x as it is when not training, or when p = 0; zeros, not nan, when p = 1", inverted_dropout, (x, p, False), (x, 1, False), (x, 0, True), (x, 1, True), (torch.ones(20_000), 1.0, True))
+    r.each("x as it is when not training, or when p = 0; zeros, not nan, when p = 1", inverted_dropout, (x, p, False), (x, 1, False), (x, 0, True), (x, 1, True), (x.double(), 1, True), (torch.ones(20_000), 1.0, True))
     r.drop_gradient("the gradient is what each entry was multiplied by", inverted_dropout, r.nonzero(15, 16), 0.4, True)
     r.follows_generator("draws from its generator alone, from torch's own for None", inverted_dropout, r.nonzero(6, 7), 0.5, True)
     r.refuses("raises ValueError when p is outside 0 to 1, in either mode", inverted_dropout, (x, -p, True), (x, 1 + p, True), (x, -p, False), (x, 1 + p, False))
@@ -424,7 +424,8 @@ def _(r):
     x, p = r.nonzero(3, 4), r.probability(0.1, 0.4)
     r.idea.drops_in_training("after train() a share p is 0, the rest x / (1 - p), anew at each call; after eval() x", r.switched(Dropout), r.nonzero(40, 50), p)
     r.drops("float64 in, float64 out, another p", r.switched(Dropout), r.nonzero(30, 40, dtype=torch.float64), 0.9 - p, True)
-    r.each("x as it is after eval(), or when p = 0; zeros when p = 1", r.switched(Dropout), (x, p, False), (x, 1, False), (x, 0, True), (x, 1, True), (torch.ones(20_000), 1, True))
+    r.each("x as it is after eval(), or when p = 0; zeros when p = 1", r.switched(Dropout), (x, p, False), (x, 1, False), (x, 0, True), (x, 1, True), (x.double(), 1, True), (torch.ones(20_000), 1, True))
+    r.drops_independently("each entry is dropped by itself", r.switched(Dropout), r.nonzero(4, 3, 6, 4), 0.45, True)
     r.drop_gradient("the gradient is what each entry was multiplied by", r.switched(Dropout), r.nonzero(15, 16), 0.4, True)
     r.layer(Dropout, p=0.5).saves_nothing("nothing in parameters() or state_dict()", x)
     r.refuses("raises ValueError when p is outside 0 to 1, on construction", Dropout, (-p,), (1 + p,), (2,))
