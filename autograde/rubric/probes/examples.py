@@ -87,6 +87,13 @@ def half_in_training(d: int) -> nn.Module:
     return layer
 
 
+def dropout_in_training(d: int) -> nn.Module:
+    """Return a linear layer in eval() whose dropout is in training mode."""
+    layers = nn.Sequential(nn.Linear(d, d), nn.Dropout(0.5)).eval()
+    layers[1].train()
+    return layers
+
+
 class Convolution(nn.Module):
     """A convolution over three tokens (b, n, d) -> (b, n, d), shifted into the past or centred."""
 
@@ -218,6 +225,7 @@ MODULES: dict[str, Callable[..., nn.Module]] = {
     "shared weight": tied,
     "causal attention": lambda d: Attention(d, "causal"),
     "attention without a mask": lambda d: Attention(d, "none"),
+    "no mask, after a LayerNorm": lambda d: nn.Sequential(nn.LayerNorm(d), Attention(d, "none")),
     "mask after softmax": lambda d: Attention(d, "after softmax"),
     "attention to the future": lambda d: Attention(d, "past"),
     "causal convolution": lambda d: Convolution(d, causal=True),
@@ -234,11 +242,13 @@ MODULES: dict[str, Callable[..., nn.Module]] = {
     "sentences run together": RunTogether,
     "looks ahead in training": lambda d: TrainingOnly(d, training=True),
     "looks ahead in eval()": lambda d: TrainingOnly(d, training=False),
+    "in eval() but for its dropout": dropout_in_training,
 }
 
 LAYERS = (
     "causal attention",
     "attention without a mask",
+    "no mask, after a LayerNorm",
     "mask after softmax",
     "attention to the future",
     "causal convolution",
