@@ -1,7 +1,9 @@
 """The course in a folder: its lessons, their exercises and their files."""
 
 import tomllib
+from copy import deepcopy
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -173,6 +175,11 @@ def read_text(lesson: Lesson) -> "NotebookNode":
 
 def parse_text(text: str) -> "NotebookNode":
     """Return percent text as a notebook."""
+    return deepcopy(_parsed(text))
+
+
+@lru_cache(maxsize=4)
+def _parsed(text: str) -> "NotebookNode":
     import jupytext
 
     nb: NotebookNode = jupytext.reads(text, fmt="py:percent")
