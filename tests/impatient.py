@@ -1,21 +1,27 @@
-"""The `autograde` command, but cells that never end or never answer have a shorter limit.
+"""The `autograde` command with smaller limits, for submissions that try them.
 
     python tests/impatient.py grade LESSON
 
-Its worker processes import this file as well, which is where a notebook runs.
+Cells that never end or never answer have a shorter time, kernels less memory, and the messages of
+one submission fewer bytes. Worker processes import this file as well; there the notebooks run.
 """
 
 import re
 from dataclasses import replace
+from functools import partial
 
-CELL_SECONDS = 5
+from autograde.sandbox.agreed import KernelLimits
+
+CELL_SECONDS = 2
 SILENT = re.compile(r"while True:\s+(pass|os\.fork\(\))|builtins\.isinstance = |\\ud800")
+RECEIVED_BYTES = 40_000_000
+MEMORY_BYTES = 1000 * 2**20
 
 
 def impatient(job, look):
-    if not any(SILENT.search(code) for _, code in job.cells):
-        return run_job(job, look)
-    limits = replace(job.limits, cell_seconds=CELL_SECONDS)
+    limits = replace(job.limits, received_bytes=RECEIVED_BYTES)
+    if any(SILENT.search(code) for _, code in job.cells):
+        limits = replace(limits, cell_seconds=CELL_SECONDS)
     return replace(run_job(replace(job, limits=limits), look), key=job.key)
 
 
@@ -25,6 +31,8 @@ if __name__ == "__main__":
     main()
 else:
     from autograde.grading import pipeline
+    from autograde.sandbox import provisioner
 
     run_job = pipeline.run_job
     pipeline.run_job = impatient
+    provisioner.KernelLimits = partial(KernelLimits, memory_bytes=MEMORY_BYTES)
