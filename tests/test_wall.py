@@ -21,7 +21,7 @@ from typing import Any
 import ordinary_user
 import pytest
 from conftest import HERE
-from wall_attempts import KEPT_OUT, LANDLOCK, NO_GROUP, SAYS, TRY
+from wall_attempts import KEPT_OUT, KERNELS, LANDLOCK, NO_GROUP, SAYS, TRY
 
 from autograde.sandbox import control_groups
 from autograde.sandbox.agreed import MACHINES, KernelLimits
@@ -60,8 +60,8 @@ def user(
 
 
 LIVES = [
-    "starts in its files", "is interrupted", "shuts down when asked", "dies by exit",
-    "dies by a signal", "leaves no process behind", "is ended for its memory",
+    "starts in its files", "leaves no file behind", "is interrupted", "shuts down when asked",
+    "dies by exit", "dies by a signal", "leaves no process behind", "is ended for its memory",
     "is ended for its processor time", "has a control group",
     "is ended for what its sockets hold", "of a killed run leaves no group",
     "is stopped though it ignores signals", "outlives the interrupt of a cell", "has its own iopub",
@@ -135,16 +135,15 @@ def _own_address() -> str:
 
 @pytest.fixture(scope="module")
 def said(user: list[str], outside: dict[str, str]) -> dict[str, str]:
-    """What every attempt printed, each in a kernel of its own, and what came of every life."""
-    cells = {name: "import os\n" + TRY + code for name, code in KEPT_OUT.items()}
-    cells |= {
-        name: code if code[0] in "%!" else "import os\n" + code for name, (code, _) in SAYS.items()
-    }
+    """What every attempt printed, and what came of every life."""
+    cells = {name: TRY + code for name, code in KEPT_OUT.items()}
+    cells |= {name: code for name, (code, _) in SAYS.items()}
     for name, code in cells.items():
         for place, value in outside.items():
             code = code.replace(place, value)
-        cells[name] = code
-    answers: dict[str, str] = drive({"cells": cells, "lives": LIVES}, user)
+        cells[name] = code if code[0] in "%!" else "import os\n" + code
+    kernels = [{name: cells[name] for name in kernel} for kernel in KERNELS]
+    answers: dict[str, str] = drive({"kernels": kernels, "lives": LIVES}, user)
     return answers
 
 
@@ -182,8 +181,8 @@ def test_root_of_a_container_has_a_wall(tmp_path: Path) -> None:
         "starts in its files", "is interrupted", "restarts", "leaves no process behind",
         "is ended for its memory", "finds a new template", "dies with the template",
     ]  # fmt: skip
-    cells = {"who": "print(open('/proc/self/uid_map').read())"}
-    said = drive({"lives": lives, "cells": cells}, user)
+    kernel = {"who": "print(open('/proc/self/uid_map').read())"}
+    said = drive({"lives": lives, "kernels": [kernel]}, user)
     assert {said[name] for name in lives} == {"yes"}
     assert int(said["who"].split()[1]) in UNUSED_UIDS
 

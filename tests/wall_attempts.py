@@ -115,16 +115,6 @@ SAYS = {
         "print('FROM_OUTSIDE' in str(os.environ), 'USER' in os.environ)",
         "False True",
     ),
-    "nothing in what came before": (
-        "print(os.listdir('/tmp'), os.listdir('/dev/shm'), "
-        "os.path.exists('/home/student/left'))\nopen('/home/student/left', 'w').write('x')\n"
-        "open('/tmp/left', 'w').write('x')\nopen('/dev/shm/left', 'w').write('x')",
-        "[] [] False",
-    ),
-    "and again": (
-        "print(os.listdir('/tmp'), os.listdir('/dev/shm'), os.path.exists('/home/student/left'))",
-        "[] [] False",
-    ),
     "no capability, no new privileges": (
         "print([l.split()[1] for l in open('/proc/self/status') "
         "if l[:6] in ('CapEff', 'CapPrm', 'CapBnd', 'CapAmb', 'NoNewP', 'Seccom')])",
@@ -250,3 +240,16 @@ SAYS = {
     ),
 }
 """Each prints this, among other things."""
+
+ALONE = {
+    "torch as in a new process", "a fork bomb", "a disk bomb", "a bomb of empty files",
+    "asking for too much memory at once", "open files", "killing everything in sight",
+}  # fmt: skip
+"""These look at a new kernel, or use one up."""
+
+KERNELS = [
+    list(KEPT_OUT),
+    [name for name in SAYS if name not in ALONE],
+    *([name] for name in SAYS if name in ALONE),
+]
+"""The attempts that share a kernel, in the order in which they run."""

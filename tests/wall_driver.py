@@ -11,7 +11,6 @@ import time
 import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +80,11 @@ async def one_cell(code: str) -> str:
         return await k.run(code)
 
 
+async def in_one_kernel(cells: dict[str, str]) -> dict[str, str]:
+    async with kernel() as k:
+        return {name: await k.run(code) for name, code in cells.items()}
+
+
 async def starts_in_its_files() -> bool:
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "sub").mkdir()
@@ -92,6 +96,16 @@ async def starts_in_its_files() -> bool:
                 "from sub.helper import x; import os; print(x, sorted(os.listdir()))"
             )
     return said.startswith("7 [") and "hidden" not in said and "link" not in said
+
+
+async def leaves_no_file_behind() -> bool:
+    look_and_leave = (
+        "import os\nfolders = ('/home/student', '/tmp', '/dev/shm')\n"
+        "print([os.path.exists(f'{folder}/left') for folder in folders])\n"
+        "for folder in folders: open(f'{folder}/left', 'w').write('x')"
+    )
+    said = [await one_cell(look_and_leave) for _ in range(2)]
+    return said == ["[False, False, False]\n"] * 2
 
 
 async def is_interrupted() -> bool:
@@ -383,6 +397,7 @@ async def is_gone_when_the_run_is_killed() -> bool:
 
 LIVES: dict[str, Callable[[], Awaitable[bool | str]]] = {
     "starts in its files": starts_in_its_files,
+    "leaves no file behind": leaves_no_file_behind,
     "is interrupted": is_interrupted,
     "restarts": restarts,
     "shuts down when asked": shuts_down_when_asked,
@@ -409,7 +424,6 @@ LIVES: dict[str, Callable[[], Awaitable[bool | str]]] = {
 
 
 LATER = {
-    "and again",  # after another has written
     "comes from a template without a network", "finds a new template", "dies with the template",
     "replaces a shared template that ended", "is gone when the run is killed",
     "of a killed run leaves no group",
@@ -421,31 +435,31 @@ AT_ONCE = 4
 """Most of a kernel's life here is waiting for messages."""
 
 
-async def answer(name: str) -> str:
+async def answer(name: str) -> dict[str, str]:
     try:
         said = await LIVES[name]()
     except Exception:
-        return traceback.format_exc()
-    return said if isinstance(said, str) else "yes" if said else "no"
+        return {name: traceback.format_exc()}
+    return {name: said if isinstance(said, str) else "yes" if said else "no"}
 
 
-async def go(cells: dict[str, str], lives: list[str]) -> dict[str, str]:
+async def go(kernels: list[dict[str, str]], lives: list[str]) -> dict[str, str]:
     free = asyncio.Semaphore(AT_ONCE)
 
-    async def among_others(name: str, work: Awaitable[str]) -> tuple[str, str]:
+    async def among_others(work: Awaitable[dict[str, str]]) -> dict[str, str]:
         async with free:
-            return name, await work
+            return await work
 
-    works = {name: partial(one_cell, code) for name, code in cells.items()}
-    works |= {name: partial(answer, name) for name in lives}
-    now = [among_others(name, work()) for name, work in works.items() if name not in LATER]
-    answers = dict(await asyncio.gather(*now))
-    return answers | {name: await work() for name, work in works.items() if name in LATER}
+    works = [in_one_kernel(cells) for cells in kernels]
+    works += [answer(name) for name in lives if name not in LATER]
+    answers = await asyncio.gather(*map(among_others, works))
+    answers += [await answer(name) for name in lives if name in LATER]
+    return {name: said for each in answers for name, said in each.items()}
 
 
 def main() -> None:
     orders = json.load(sys.stdin)
-    answers = asyncio.run(go(orders.get("cells", {}), orders.get("lives", [])))
+    answers = asyncio.run(go(orders.get("kernels", []), orders.get("lives", [])))
     json.dump(answers, sys.stdout)
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 from conftest import HERE
-from playwright.sync_api import Browser, FrameLocator, Locator, Page, Response, expect
+from playwright.sync_api import FrameLocator, Locator, Page, Response, expect
 
-from browser.conftest import JUPYTERLAB, Lab, Watched, lab, watch
+from browser.conftest import JUPYTERLAB, Lab, Watched, lab
 from browser.person import SLOW
 
 
@@ -47,12 +47,11 @@ def open_formgrader(page: Page, server: Lab) -> FrameLocator:
 
 
 @contextmanager
-def opened(browser: Browser, server: Lab) -> Iterator[tuple[Watched, FrameLocator]]:
-    """Formgrader on a page of its own, which says nothing on its console that is not known."""
-    with watch(browser) as seen:
-        yield seen, open_formgrader(seen.page, server)
-        errors = seen.unknown_errors()
-        assert not errors, errors
+def opened(seen: Watched, server: Lab) -> Iterator[FrameLocator]:
+    """Formgrader, loaded anew; the page says nothing on its console that is not known."""
+    yield open_formgrader(seen.page, server)
+    errors = seen.unknown_errors()
+    assert not errors, errors
 
 
 def inside(page: Page) -> FrameLocator:
@@ -78,7 +77,7 @@ def press(inside: FrameLocator, row: Locator, button: str, *, well: bool = True)
     """Press one of a row's buttons; what Formgrader says at the end, which is to be well or not."""
     row.locator(f"td.{button} a").click()
     dialog = inside.locator("#success-modal, #error-modal")
-    expect(dialog).to_be_visible(timeout=SLOW)
+    dialog.wait_for(timeout=SLOW)
     expect(dialog).to_have_css("opacity", "1")  # until then, it cannot be closed
     said = dialog.inner_text()
     assert dialog.get_attribute("id") == ("success-modal" if well else "error-modal"), said

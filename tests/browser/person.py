@@ -12,8 +12,9 @@ SLOW = 120_000
 """Milliseconds: a kernel that imports torch, on a machine that is busy with other things."""
 
 LOOK = 100
-"""Milliseconds between two looks at a state; Playwright's own way has the page drawn for each."""
+"""Milliseconds between two looks at a page; of itself Playwright has it drawn for each look."""
 
+STARTED = "window.jupyterapp && window.jupyterapp.started"
 SAVED = "!window.jupyterapp.shell.currentWidget.context.model.dirty"
 
 COUNT = "() => window.jupyterapp.shell.currentWidget.content.activeCell.model.executionCount"
@@ -42,10 +43,15 @@ SHOW = """async place => {
 }"""
 
 
+def wait_until(page: Page, state: str, argument: object = None) -> None:
+    """Wait until an expression of the page, or what a function returns there, is true."""
+    page.wait_for_function(state, arg=argument, timeout=SLOW, polling=LOOK)
+
+
 def open_lab(page: Page, lab: Lab, path: str = "") -> None:
     """JupyterLab with nothing open but what the address names."""
     page.goto(f"{lab.url}/lab{f'/tree/{path}' if path else ''}?reset&token={lab.token}")
-    page.wait_for_function("window.jupyterapp && window.jupyterapp.started", timeout=SLOW, polling=LOOK)
+    wait_until(page, STARTED)
     expect(page.locator("#jp-main-dock-panel")).to_be_visible(timeout=SLOW)
 
 
@@ -58,7 +64,7 @@ def open_notebook(page: Page, lab: Lab, path: str) -> None:
 
 def kernel_is_idle(page: Page) -> None:
     """What is run before a kernel is connected is lost, though it may be called idle."""
-    page.wait_for_function(CONNECTED, timeout=SLOW, polling=LOOK)
+    wait_until(page, CONNECTED)
     status = page.locator(".jp-NotebookPanel:visible .jp-Notebook-ExecutionIndicator")
     expect(status).to_have_attribute("data-status", "idle", timeout=SLOW)
 
@@ -98,7 +104,7 @@ def run_cell(page: Page, wanted: str) -> Locator:
     else:
         chosen.press("Shift+Enter")
     place = chosen.get_attribute("data-windowed-list-index")
-    page.wait_for_function(HAS_RUN, arg=[int(place or 0), before], timeout=SLOW, polling=LOOK)
+    wait_until(page, HAS_RUN, [int(place or 0), before])
     return chosen
 
 
@@ -132,7 +138,7 @@ def move_slider(page: Page, chosen: Locator, place: int, steps: int) -> str:
 
 def save(page: Page) -> None:
     page.locator("[data-jp-item-name=save] jp-button").click()
-    page.wait_for_function(SAVED, timeout=SLOW, polling=LOOK)
+    wait_until(page, SAVED)
 
 
 def validate(page: Page) -> str:
@@ -152,7 +158,7 @@ def run_all(page: Page) -> None:
     """Run all cells in a kernel that has run nothing, and wait for the last one."""
     page.get_by_role("menuitem", name="Run", exact=True).click()
     page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
-    page.wait_for_function(LAST_RAN, timeout=SLOW, polling=LOOK)
+    wait_until(page, LAST_RAN)
     kernel_is_idle(page)
 
 
@@ -160,7 +166,7 @@ def restart_and_run_all(page: Page) -> None:
     """Restart the kernel, run all cells, and wait for the last one."""
     page.locator("[data-jp-item-name=restart-and-run] jp-button").click()
     page.locator(".jp-Dialog button.jp-mod-accept").click()
-    page.wait_for_function(LAST_RAN, timeout=SLOW, polling=LOOK)
+    wait_until(page, LAST_RAN)
     kernel_is_idle(page)
 
 

@@ -153,7 +153,7 @@ def test_parts_4_to_6_build_it(lesson: Lesson) -> None:
 
 
 def test_part_7_shows_it_as_students_see_it(lesson: Lesson, server: Lab, browser: Browser) -> None:
-    with opened(browser, server) as (seen, inside):
+    with watch(browser) as seen, opened(seen, server) as inside:
         page = seen.page
         assignment(inside, LESSON).locator("td.preview a").click()
         in_files(page, lesson.released_notebook.name).dblclick()

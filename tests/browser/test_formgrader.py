@@ -20,7 +20,7 @@ from playwright.sync_api import Browser, FrameLocator, Locator, expect
 from autograde.authoring.variants import read_variants
 from autograde.course import Lesson, lessons
 from autograde.sandbox.wall import missing
-from browser.conftest import Lab, watch
+from browser.conftest import Lab, Watched, watch
 from browser.formgrader import (
     assignment,
     comment_on,
@@ -107,6 +107,13 @@ def server(lesson: Lesson, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         yield running
 
 
+@pytest.fixture(scope="module")
+def seen(browser: Browser) -> Iterator[Watched]:
+    """The instructor's page, which all tests use: a new one would read JupyterLab's code again."""
+    with watch(browser) as watched:
+        yield watched
+
+
 def submissions(inside: FrameLocator) -> dict[str, Locator]:
     """Go to the lesson's submissions: their rows, by student."""
     open_submissions(inside, LESSON)
@@ -132,9 +139,9 @@ def test_no_news_and_no_notices_of_updates(server: Lab, browser: Browser) -> Non
 
 
 def test_generate_gives_what_build_gives(
-    server: Lab, lesson: Lesson, twin: Lesson, browser: Browser
+    server: Lab, lesson: Lesson, twin: Lesson, seen: Watched
 ) -> None:
-    with opened(browser, server) as (seen, inside):
+    with opened(seen, server) as inside:
         said = press(inside, assignment(inside, LESSON), "assign")
         assert f"Successfully created the student version of '{LESSON}'" in said
         built, generated = twin.released_notebook.parent, lesson.released_notebook.parent
@@ -145,12 +152,12 @@ def test_generate_gives_what_build_gives(
 
 
 def test_a_lesson_with_faults_is_refused_with_our_words(
-    server: Lab, lesson: Lesson, browser: Browser
+    server: Lab, lesson: Lesson, seen: Watched
 ) -> None:
     text = lesson.text.read_text()
     lesson.text.write_text(text.replace('"points": 2', '"points": 4', 1))
     try:
-        with opened(browser, server) as (_, inside):
+        with opened(seen, server) as inside:
             said = press(inside, assignment(inside, LESSON), "assign", well=False)
             assert "test_center_rows has 4 points, the curriculum 2" in said
             lesson.text.write_text(text)
@@ -160,9 +167,9 @@ def test_a_lesson_with_faults_is_refused_with_our_words(
 
 
 def test_autograde_gives_the_scores_of_the_command_line(
-    server: Lab, lesson: Lesson, twin: Lesson, browser: Browser
+    server: Lab, lesson: Lesson, twin: Lesson, seen: Watched
 ) -> None:
-    with opened(browser, server) as (_, inside):
+    with opened(seen, server) as inside:
         rows = submissions(inside)
         for student, row in rows.items():
             said = press(inside, row, "autograde")
@@ -175,9 +182,9 @@ def test_autograde_gives_the_scores_of_the_command_line(
 
 
 def test_generate_feedback_gives_our_page(
-    server: Lab, lesson: Lesson, twin: Lesson, browser: Browser
+    server: Lab, lesson: Lesson, twin: Lesson, seen: Watched
 ) -> None:
-    with opened(browser, server) as (_, inside):
+    with opened(seen, server) as inside:
         for student, row in submissions(inside).items():
             said = press(inside, row, "generate-feedback")
             assert "Successfully generated feedback" in said
@@ -185,14 +192,14 @@ def test_generate_feedback_gives_our_page(
 
 
 def test_a_score_given_by_hand_reaches_the_page(
-    server: Lab, lesson: Lesson, twin: Lesson, browser: Browser
+    server: Lab, lesson: Lesson, twin: Lesson, seen: Watched
 ) -> None:
-    with opened(browser, server) as (seen, inside):
+    with opened(seen, server) as inside:
         submissions(inside)["bob"].locator("td.student-name a").click()
         inside.get_by_role("link", name=NOTEBOOK, exact=True).click()
         give_points(seen.page, inside, f"test_{EXERCISE}", "1.25")
         comment_on(seen.page, inside, EXERCISE, "Nearly.")
-    with opened(browser, server) as (_, inside):
+    with opened(seen, server) as inside:
         bob = submissions(inside)["bob"]
         assert bob.locator("td.score").inner_text() == "1.25 / 2"
         press(inside, bob, "generate-feedback")
@@ -209,10 +216,10 @@ def test_a_score_given_by_hand_reaches_the_page(
 
 
 def test_collect_brings_what_was_handed_in(
-    server: Lab, lesson: Lesson, twin: Lesson, browser: Browser, tmp_path: Path
+    server: Lab, lesson: Lesson, twin: Lesson, seen: Watched, tmp_path: Path
 ) -> None:
     student = getpass.getuser()
-    with opened(browser, server) as (_, inside):
+    with opened(seen, server) as inside:
         row = assignment(inside, LESSON)
         assert "Successfully released" in press(inside, row, "release")
         config = lesson.root / "nbgrader_config.py"
@@ -231,10 +238,10 @@ def test_collect_brings_what_was_handed_in(
 
 
 def test_a_lesson_made_meanwhile_travels_without_its_text(
-    server: Lab, lesson: Lesson, browser: Browser
+    server: Lab, lesson: Lesson, seen: Watched
 ) -> None:
     autograde(lesson.root, "new", "08_second")
-    with opened(browser, server) as (_, inside):
+    with opened(seen, server) as inside:
         press(inside, assignment(inside, "08_second"), "assign")
     released = lessons(lesson.root)["08_second"].released_notebook.parent
     assert set(files(released)) == {"second.ipynb", "practice.safetensors.gz"}

@@ -1,4 +1,4 @@
-"""The marking page of `autograde mark` with 200 answers: keyboard, two people, harmless text."""
+"""The marking page of `autograde mark` with 40 answers: keyboard, two people, harmless text."""
 
 import sys
 import time
@@ -14,7 +14,7 @@ from browser.conftest import Camera, Lab, lab, watch
 from browser.formgrader import instructors_lab
 from browser.test_accessibility import faults
 
-STUDENTS = 200
+STUDENTS = 40
 COMMAND = (sys.executable, "-m", "autograde.cli", "mark", LESSON)
 ANSWER = """A buffer is part of the layer's state, so `.to(device)` moves it, and it is saved with
 the weights.
