@@ -72,11 +72,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = sorted((item for item in items if item not in idle), key=place)
 
 
-MAY_SHOW_ANYTHING = {"raises-exception", "nbval-ignore-output"}
+NOT_COMPARED = "nbval-ignore-output"
 
 
 def idle_demonstrations(items: list[pytest.Item]) -> list[pytest.Item]:
-    """Demonstrations that nbval would run for minutes without a look at what comes of them.
+    """Return the demonstrations that nbval would run for minutes, and compare nothing of.
 
     `autograde build --check` runs them and refuses errors.
     """
@@ -88,7 +88,7 @@ def idle_demonstrations(items: list[pytest.Item]) -> list[pytest.Item]:
             continue
         if (
             is_demonstration(cell.source)
-            and set(cell.metadata.get("tags", [])) >= MAY_SHOW_ANYTHING
+            and NOT_COMPARED in cell.metadata.get("tags", [])
             and not names_of(cell.source).bound & needed[item.path]
         ):
             found.append(item)

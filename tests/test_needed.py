@@ -132,13 +132,11 @@ def verdicts_on(lesson: Lesson, answers: dict[str, str]) -> tuple[dict[str, Verd
 def test_what_is_left_out_changes_no_verdict(
     lesson: Lesson, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    right = reference_answers(lesson)
-    wrong = {e.name: read_variants(lesson, e).wrong[0].code for e in lesson.exercises[::2]}
-    for answers in (right, {**right, **wrong}):
-        in_part, left = verdicts_on(lesson, answers)
-        assert left > 10
-        with monkeypatch.context() as patch:
-            patch.setattr(pipeline, "not_needed", lambda nb, released: set())
-            whole, none = verdicts_on(lesson, answers)
-        assert none == 0
-        assert in_part == whole
+    answers = reference_answers(lesson)
+    answers |= {e.name: read_variants(lesson, e).wrong[0].code for e in lesson.exercises[::2]}
+    in_part, left = verdicts_on(lesson, answers)
+    assert left > 10
+    monkeypatch.setattr(pipeline, "not_needed", lambda nb, released: set())
+    whole, none = verdicts_on(lesson, answers)
+    assert none == 0
+    assert in_part == whole

@@ -76,17 +76,18 @@ SOME_RUBRIC = """
 import sys
 from pathlib import Path
 from autograde.grading.running.reference import load
-from autograde.authoring.expected import practice_keys
 from autograde.authoring.variants import read_variants
 from autograde.course import lessons
 from autograde.rubric.judge import judge
+from autograde.rubric.key import unpack_keys
 
 lesson = lessons(Path({root!r}))[{lesson!r}]
 exercise = lesson.exercise({exercise!r})
 answers = load(lesson)
+key = unpack_keys(lesson.practice_file.read_bytes())[exercise.name]
 for wrong in read_variants(lesson, exercise).wrong[:3]:
     recording = answers.with_answer(wrong.code).record(exercise.name, 0)
-    assert not judge(recording, practice_keys(lesson)[exercise.name], trusted=True).passed
+    assert not judge(recording, key, trusted=True).passed
 print({{"sympy", "torch._dynamo"}} & set(sys.modules))
 """
 
