@@ -54,12 +54,18 @@ def grade(task: Task, versions: tuple[Version, ...]) -> Graded:
         CourseError: it cannot be graded, or this process may not grade it.
     """
     require_same(task.package, task.wall)
-    if task.wall:
-        start_kernel()
-    importlib.import_module(PRELOADED)  # in a Dask worker's first task
+    get_ready(task.wall)
     from autograde.grading import pipeline
 
     return pipeline.grade(task, versions)
+
+
+def get_ready(wall: bool) -> None:
+    """Have the next kernel start, and import meanwhile what grading needs."""
+    sys.setswitchinterval(SWITCH_SECONDS)
+    if wall:
+        start_kernel()
+    importlib.import_module(PRELOADED)
 
 
 def page(notebook: bytes, name: str, marks: Marks) -> bytes:
@@ -126,6 +132,10 @@ def on_cluster(address: str, wall: bool) -> Iterator[tuple[Executor, Share, int]
         if not threads:
             raise CourseError(f"the scheduler at {address} has no workers")
         client.run(require_same, __version__, wall)
+        # while the coordinator imports nbgrader; one that fails says so in its first task
+        for each in threads:
+            ready = client.submit(get_ready, wall, workers=[each], pure=False)
+            cast(Any, distributed).fire_and_forget(ready)
 
         def share(shared: Any) -> Any:
             return client.scatter([shared], broadcast=True)[0]
@@ -229,7 +239,6 @@ class _Worker:
 
 def _settle_in(line: socket.socket | None) -> None:
     """In a new worker: Ctrl-C is for the coordinator alone, and without it there is no work."""
-    sys.setswitchinterval(SWITCH_SECONDS)
     if line is not None:
         template.share(line)
     os.setpgid(0, 0)
