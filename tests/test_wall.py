@@ -60,17 +60,17 @@ def user(
 
 
 LIVES = [
-    "starts in its files", "leaves no file behind", "is interrupted", "shuts down when asked",
-    "dies by exit", "dies by a signal", "leaves no process behind", "is ended for its memory",
-    "is ended for its processor time", "has a control group",
+    "starts in its files", "leaves no file behind", "leaves no process behind",
+    "is ended for its memory", "is ended for its processor time", "has a control group",
     "is ended for what its sockets hold", "of a killed run leaves no group",
-    "is stopped though it ignores signals", "outlives the interrupt of a cell", "has its own iopub",
+    "is stopped though it ignores signals", "has its own iopub",
     "comes from a template without a network", "finds a new template",
     "dies with the template", "is gone when the run is killed",
 ]  # fmt: skip
 ALIKE = [
-    "restarts", "is interrupted for a cell's processor time",
-    "of no cell is not interrupted for its time", "draws what no other draws",
+    "is interrupted", "shuts down when asked", "dies by exit", "dies by a signal", "restarts",
+    "is interrupted for a cell's processor time", "of no cell is not interrupted for its time",
+    "outlives the interrupt of a cell", "draws what no other draws",
     "replaces a shared template that ended",
 ]  # fmt: skip
 """These do not depend on what the user may do outside."""

@@ -17,7 +17,7 @@ from playwright.sync_api import Page, expect
 
 from autograde.sandbox.wall import root_may_mount
 from browser.conftest import Lab
-from browser.person import SLOW
+from browser.person import SLOW, STARTED, wait_until
 
 INSTALLED = HERE / ".venv" / "hub" / "ready"
 START_SECONDS, STOP_SECONDS = 600, 60
@@ -87,5 +87,6 @@ def log_in(page: Page, hub: Hub, user: str) -> Lab:
     page.locator("#password_input").fill(hub.passwords[user])
     page.locator("#login_submit").click()
     page.wait_for_url(f"{hub.url}/user/{user}/lab**", timeout=SLOW)
+    wait_until(page, STARTED)
     expect(page.locator("#jp-main-dock-panel")).to_be_visible(timeout=SLOW)
     return Lab(Path(os.devnull), f"{hub.url}/user/{user}", "")

@@ -181,11 +181,3 @@ def test_the_sites_colours(site: Path, browser: Browser, name: str, scheme: Any)
         seen.page.emulate_media(color_scheme=scheme)
         seen.page.goto((site / f"{name}.html").as_uri())
         assert faults(seen.page) == []
-
-
-@pytest.mark.parametrize("name", lessons(HERE))
-def test_the_sites_pages(site: Path, browser: Browser, name: str) -> None:
-    with watch(browser) as seen:
-        seen.page.set_viewport_size({"width": 360, "height": 800})
-        seen.page.goto((site / f"{name}.html").as_uri())
-        assert faults(seen.page, rules=NO_COLOURS) == []

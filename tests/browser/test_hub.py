@@ -129,7 +129,6 @@ def test_the_instructor_releases_the_lesson(instructor: Desk, camera: Camera) ->
 
 
 def test_the_student_fetches_it(ada: Desk, camera: Camera) -> None:
-    person.open_lab(ada.page, ada.lab)
     person.command(ada.page, "nbgrader:open-assignment-list")
     row = person.assignment(ada.page, "released", LESSON)
     row.get_by_role("button", name="Fetch").click()
@@ -194,7 +193,6 @@ def test_the_student_reads_the_feedback(ada: Desk, camera: Camera) -> None:
 
 
 def test_another_student_sees_nothing_of_it(bob: Desk, hub: Hub, camera: Camera) -> None:
-    person.open_lab(bob.page, bob.lab)
     person.command(bob.page, "nbgrader:open-assignment-list")
     person.assignment(bob.page, "released", LESSON)
     for state in ("fetched", "submitted"):
@@ -215,7 +213,6 @@ def test_what_a_students_server_may_read(bob: Desk, hub: Hub, camera: Camera) ->
     ]
     assert set(FORBIDDEN) <= set(there)
     assert [path for path in HIDDEN if not path.exists()] == []
-    person.open_lab(bob.page, bob.lab)
     bob.page.evaluate(NEW_NOTEBOOK)
     person.kernel_is_idle(bob.page)
     person.type_into(bob.page, "", TRY.format(paths=[*map(str, [*there, *HIDDEN, ALLOWED])]))

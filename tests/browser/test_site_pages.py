@@ -1,4 +1,5 @@
-"""The lessons' site in a browser: it asks for nothing from elsewhere, and fits a phone."""
+"""The lessons' site in a browser: it asks for nothing from elsewhere, fits a phone, and can be read
+by everybody."""
 
 from pathlib import Path
 
@@ -9,12 +10,15 @@ from playwright.sync_api import Browser
 from autograde.authoring.site import render
 from autograde.course import lessons
 from browser.conftest import watch
+from browser.test_accessibility import NO_COLOURS, faults
 
 NAMES = ["index", "search", *lessons(HERE)]
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_page_fits_and_asks_for_nothing(site: Path, browser: Browser, name: str) -> None:
+def test_a_page_fits_asks_for_nothing_and_can_be_reached(
+    site: Path, browser: Browser, name: str
+) -> None:
     with watch(browser) as seen:
         seen.page.goto((site / f"{name}.html").as_uri())
         for width in (1280, 360):
@@ -23,6 +27,7 @@ def test_a_page_fits_and_asks_for_nothing(site: Path, browser: Browser, name: st
             assert seen.page.evaluate("document.documentElement.scrollWidth") <= width
         assert [url for url in seen.addresses if not url.startswith((site.as_uri(), "data:"))] == []
         assert seen.errors == []
+        assert faults(seen.page, rules=NO_COLOURS) == []
 
 
 OPEN = """() => {
