@@ -8,13 +8,18 @@ import pytest
 from conftest import HERE, run
 
 from autograde.authoring import check, lint
-from autograde.course import Lesson
+from autograde.course import Lesson, parse_text
 from autograde.grading.running.reference import load
 from autograde.rubric.probes.lines import Rubric
 
 NAME = "07_my_lesson"
 TEXT, VARIANTS, TOLERANCES = "my_lesson.py", "variants/center_rows.md", "tolerances.json"
 PAGE = (HERE / "docs" / "authoring.md").read_text()
+
+
+def test_who_changes_a_notebook_changes_it_for_nobody_else() -> None:
+    parse_text("# %%\nx = 1\n").cells[0].source = "x = 2"
+    assert parse_text("# %%\nx = 1\n").cells[0].source == "x = 1"
 
 
 @dataclass(frozen=True)
