@@ -6,6 +6,5 @@ first            the first process of a kernel's own namespace: watches it, ends
 confine          limits, capabilities and system calls of the kernel's process
 landlock         files it may touch, said a second time
 kernel           the kernel itself
-large_pages      makes forks of the template quick
 system           system calls that Python does not offer
 """

@@ -20,7 +20,7 @@ from typing import Any
 
 from autograde.sandbox.agreed import KernelLimits
 from autograde.sandbox.imports import many_imports
-from autograde.sandbox.inside import enter, first, large_pages
+from autograde.sandbox.inside import enter, first
 from autograde.sandbox.inside.confine import confine
 
 MAX_REQUEST = 65536
@@ -55,7 +55,6 @@ def main() -> None:
         if number == MORE:  # a single submission should not wait for this
             warm.try_the_rest()
             _settle()
-            large_pages.use()
 
 
 def _settle() -> None:
