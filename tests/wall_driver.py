@@ -100,12 +100,12 @@ async def starts_in_its_files() -> bool:
 
 async def leaves_no_file_behind() -> bool:
     look_and_leave = (
-        "import os\nfolders = ('/home/student', '/tmp', '/dev/shm')\n"
-        "print([os.path.exists(f'{folder}/left') for folder in folders])\n"
-        "for folder in folders: open(f'{folder}/left', 'w').write('x')"
+        "import os\nleft = '/home/student/left'\n"
+        "print(os.listdir('/tmp'), os.listdir('/dev/shm'), os.path.exists(left))\n"
+        "for path in (left, '/tmp/left', '/dev/shm/left'): open(path, 'w').write('x')"
     )
     said = [await one_cell(look_and_leave) for _ in range(2)]
-    return said == ["[False, False, False]\n"] * 2
+    return said == ["[] [] False\n"] * 2
 
 
 async def is_interrupted() -> bool:
