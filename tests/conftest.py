@@ -18,6 +18,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from nbgrader import api
 from traitlets.config import Config
 
+from autograde.authoring.build import NOT_COMPARED
 from autograde.cli import main
 from autograde.course import CURRICULUM, Lesson, lessons
 from autograde.notebook.demonstrations import is_demonstration
@@ -72,11 +73,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = sorted((item for item in items if item not in idle), key=place)
 
 
-NOT_COMPARED = "nbval-ignore-output"
-
-
 def idle_demonstrations(items: list[pytest.Item]) -> list[pytest.Item]:
-    """Return the demonstrations that nbval would run for minutes, and compare nothing of.
+    """Return the demonstrations whose output nbval does not compare; running them takes minutes.
 
     `autograde build --check` runs them and refuses errors.
     """

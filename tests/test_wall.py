@@ -21,19 +21,12 @@ from typing import Any
 import ordinary_user
 import pytest
 from conftest import HERE
-from wall_attempts import KEPT_OUT, KERNELS, LANDLOCK, NO_GROUP, SAYS, TRY
+from wall_attempts import KEPT_OUT, KERNELS, LANDLOCK, NO_GROUP, SAYS, TRIES, TRY
 
 from autograde.sandbox import control_groups
 from autograde.sandbox.agreed import MACHINES, KernelLimits
 from autograde.sandbox.control_groups import Group, divided, own_groups
 from autograde.sandbox.wall import UNUSED_UIDS, missing, root_may_mount
-
-TRIES = (
-    "bwrap --unshare-all --ro-bind / / --proc /proc true",
-    "unshare --user --map-root-user --mount --pid --ipc --net --uts --fork "
-    "sh -c 'mount -t proc none /proc && mount -t tmpfs none /tmp'",
-)
-"""What a wall asks of Linux, asked here without the code that is tested."""
 
 possible = platform.machine() in MACHINES and not any(
     subprocess.run(["sh", "-c", line], capture_output=True).returncode for line in TRIES

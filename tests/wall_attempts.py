@@ -13,6 +13,13 @@ def tried(*attempts):
             print("kept out:", type(error).__name__)
 """
 
+TRIES = (
+    "bwrap --unshare-all --ro-bind / / --proc /proc true",
+    "unshare --user --map-root-user --mount --pid --ipc --net --uts --fork "
+    "sh -c 'mount -t proc none /proc && mount -t tmpfs none /tmp'",
+)
+"""What a wall asks of Linux, asked here without the code that is tested."""
+
 NO_GROUP = "no control group"
 """What wall_driver.py says where it may not make one."""
 LANDLOCK = "files that only Landlock keeps it from"

@@ -12,7 +12,7 @@ SLOW = 120_000
 """Milliseconds: a kernel that imports torch, on a machine that is busy with other things."""
 
 LOOK = 100
-"""Milliseconds between two looks at a page; of itself Playwright has it drawn for each look."""
+"""Milliseconds between two looks at a page; Playwright's default draws the page for each look."""
 
 STARTED = "window.jupyterapp && window.jupyterapp.started"
 SAVED = "!window.jupyterapp.shell.currentWidget.context.model.dirty"

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from conftest import HERE
 from playwright.sync_api import Browser, expect
+from wall_attempts import TRIES
 
 from autograde.course import lessons
 from browser import formgrader, person
@@ -77,14 +78,18 @@ def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hub]:
 def wall(hub: Hub) -> None:
     """The instructor, an ordinary user, can make a wall to grade behind."""
     asks = "from autograde.sandbox.wall import missing; print(missing(), end='')"
+    as_instructor = [
+        "nsenter", f"--target={hub.first.pid}", "--mount", "--pid", "--wd",
+        "setpriv", "--reuid=instructor", "--regid=instructor", "--init-groups",
+    ]  # fmt: skip
+    python = HERE / ".venv" / "bin" / "python"
     said = subprocess.run(
-        ["nsenter", f"--target={hub.first.pid}", "--mount", "--pid", "--wd",
-         "setpriv", "--reuid=instructor", "--regid=instructor", "--init-groups",
-         HERE / ".venv" / "bin" / "python", "-c", asks],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    if said.stdout:
-        pytest.skip(f"no wall here for an ordinary user: {said.stdout}")
+        [*as_instructor, python, "-c", asks], capture_output=True, text=True, check=True
+    ).stdout
+    tried = [subprocess.run([*as_instructor, "sh", "-c", line]).returncode for line in TRIES]
+    if said and any(tried):
+        pytest.skip(f"no wall here for an ordinary user: {said}")
+    assert said == ""
 
 
 def at_desk(browser: Browser, hub: Hub, user: str) -> Iterator[Desk]:
