@@ -390,7 +390,7 @@ my_guess = None  # a number
 #
 # Take all random numbers from `generator`: `torch.randn(..., generator=generator)`. That makes a measurement repeatable. `generator` may be `None`;
 # `torch.randn` then uses PyTorch's own. A measurement varies from run to run, so do not return a formula. It makes no difference whether you divide
-# by `n_samples` or by one less, nor in which order you draw.
+# by `n_samples` or by one less, whether you subtract the mean of the products, which is close to 0, nor in which order you draw.
 
 # %% nbgrader={"grade": false, "grade_id": "dot_product_std", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def dot_product_std(d_k, n_samples, generator):
@@ -406,6 +406,7 @@ def dot_product_std(d_k, n_samples, generator):
 def _(r):
     r.sample("is close to sqrt(d_k), and never the same number twice", "near_root", dot_product_std, r.integer(40, 90), r.integer(1900, 2100), times=2)
     r.idea.sample("scatters from run to run as a measurement does", "scatters_about_root", dot_product_std, r.integer(7, 9), 50, times=200)
+    r.sample("scatters more with one number in a vector", "scatters_about_root", dot_product_std, 1, 100, times=250)
     r.sample("two samples are enough", "positive_floats", dot_product_std, 1, 2, times=3)
     r.follows_generator("draws from its generator alone, from torch's own for None", dot_product_std, 5, 30)
 
@@ -733,7 +734,7 @@ class SelfAttention_v1(nn.Module):
 def _(r):
     layer = r.layer(SelfAttention_v1, d_in=3, d_out=2)
     layer.parameters("W_query W_key W_value", "d_in d_out")
-    layer.outputs("gives the context vectors of any number of tokens", r.normal(2, 3), r.normal(1, 3), 2 * r.normal(6, 3))
+    layer.outputs("gives the context vectors of any number of tokens", r.normal(2, 3), r.normal(1, 3), 2 * r.normal(6, 3), 2 * r.normal(6, 3))
     layer.idea.outputs("for any d_in and d_out", 2 * r.normal(6, 7), d_in=7, d_out=5)
     layer.outputs("as many tokens as numbers, in and out", 2 * r.normal(4, 4), d_in=4, d_out=4)
     layer.starts_uniform("its matrices start from torch.rand, each from its own", d_in=40, d_out=30)
@@ -783,7 +784,7 @@ class SelfAttention_v2(nn.Module):
 def _(r):
     layer = r.layer(SelfAttention_v2, d_in=3, d_out=2, qkv_bias=False)
     layer.linear("W_query W_key W_value", "d_in -> d_out", bias="qkv_bias")
-    layer.outputs("gives the context vectors of any number of tokens", r.normal(2, 3), r.normal(1, 3), 2 * r.normal(6, 3))
+    layer.outputs("gives the context vectors of any number of tokens", r.normal(2, 3), r.normal(1, 3), 2 * r.normal(6, 3), 2 * r.normal(6, 3))
     layer.idea.outputs("for any d_in and d_out, with a bias if asked for", 2 * r.normal(6, 7), d_in=7, d_out=5, qkv_bias=True)
     layer.outputs("as many tokens as numbers, in and out", 2 * r.normal(4, 4), d_in=4, d_out=4)
     layer.made_of("W_query, W_key and W_value are nn.Linear")

@@ -203,7 +203,7 @@ class LayerProbe(Probe):
             layer = self.build()
             parts = {name: getattr(layer, name, None) for name in self._linear}
             return {
-                name: "Linear" if isinstance(part, nn.Linear) else type(part).__name__
+                name: "nn.Linear" if isinstance(part, nn.Linear) else type(part).__name__
                 for name, part in parts.items()
             }
 
