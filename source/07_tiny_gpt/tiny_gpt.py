@@ -152,7 +152,7 @@ def next_token_pairs(tokens, context_length, stride=1):
 def _(r):
     tokens = r.tokens(999, r.integer(20, 26))
     r.idea.each("targets are one token ahead of inputs, for every whole window", next_token_pairs, (tokens[:6], 3), (tokens, 4), (tokens[:9], 7), (tokens[:6], 5), (tokens[:5], 1))
-    r.idea.each("window i begins at token i * stride", next_token_pairs, (tokens[:9], 2, 3), (tokens, 4, 3), (tokens[:12], 3, 5), (tokens, 5, 5))
+    r.idea.each("window i begins at token i * stride", next_token_pairs, (tokens[:9], 2, 3), (tokens[:4], 3, 5), (tokens, 4, 3), (tokens[:12], 3, 5), (tokens, 5, 5))
     r.refuses("raises ValueError when the text is too short for one window", next_token_pairs, (tokens[:4], 4), (tokens[:2], 5), (tokens[:0], 3))
     r.unchanged("leaves the text as it was")
 
@@ -437,7 +437,7 @@ def _(r):
     r.idea.writes("adds the likeliest token, again and again", generate, (table, 20, start[:1], 1), (table, 20, start, 7), (torch.eye(len(VOCABULARY)), 9, torch.tensor([encode([END])]), 3))
     r.idea.writes("the model sees its last context_length tokens, the text may be longer", generate, (table, 4, start, 9), (table, 2, start, 3), (r.normal(29, 29), 3, r.tokens(29, 2, 8), 4))
     r.writes("among equal scores the lowest id", generate, *((r.signs(9, 9), 1, r.tokens(9, 6, 1), 3) for _ in range(3)))
-    r.writes("in eval(), and in train() again afterwards", generate, (table, 6, start, 5), (table, 6, start[:1], 2), training=True)
+    r.writes("in eval(), and in train() again afterwards", generate, (table, 6, start, 5), (table, 6, start[:1], 2), (table, 6, start, 0), training=True)
     r.writes("a model in eval() stays there", generate, (table, 6, start, 4), training=False)
     r.writes_without_gradient("keeps nothing for gradients", generate, table, 6, start, 4)
     r.writes("0 new tokens return the ids as they are", generate, (table, 6, start, 0), (table, 2, start, 0))

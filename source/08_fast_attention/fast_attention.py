@@ -641,7 +641,7 @@ def with_sdpa(q, k, v, mask):
 
 
 # %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_with_sdpa", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-@rubric("with_sdpa", forbids=["softmax"])  # the contract as a checklist; open this cell to read it
+@rubric("with_sdpa", forbids=["softmax", "exp"])  # the contract as a checklist; open this cell to read it
 def _(r):
     causal = torch.ones(6, 6, dtype=torch.bool, device=device).triu(diagonal=1)
     one, heads = [2 * r.normal(6, 3) for _ in range(3)], [2 * r.normal(2, 4, 6, 5) for _ in range(3)]

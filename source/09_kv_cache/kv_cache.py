@@ -720,7 +720,8 @@ def _(r):
     q, k, v = 2 * r.normal(2, 6, 5, 3), 2 * r.normal(2, 2, 5, 3), r.normal(2, 2, 5, 3)
     r.idea.each("neighbouring query heads share a key-value head", grouped_query_attention, (2 * r.normal(1, 4, 2, 3), r.normal(1, 2, 2, 3), r.normal(1, 2, 2, 3)), (q, k, v), (q, q[:, :3], k[:, [0, 1, 0]]), (2 * r.normal(4, 4, 4, 4), r.normal(4, 2, 4, 4), r.normal(4, 2, 4, 4)))
     r.each("one key-value head for all, one for each", grouped_query_attention, (q, k[:, :1], v[:, :1]), (q, 2 * r.normal(2, 6, 5, 3), r.normal(2, 6, 5, 3)))
-    r.each("hides the future, however large the scores; one token alone", grouped_query_attention, (q[:, :, :1], k[:, :, :1], v[:, :, :1]), (30 * q, 30 * k, v))
+    low = torch.full_like(q, 100), torch.full_like(k, -100), v  # scores of -17,000
+    r.each("hides the future, however large or low the scores; one token alone", grouped_query_attention, (q[:, :, :1], k[:, :, :1], v[:, :, :1]), (30 * q, 30 * k, v), low)
     r.refuses("raises ValueError when h is not a multiple of g", grouped_query_attention, (q, r.normal(2, 4, 5, 3), r.normal(2, 4, 5, 3)), (k, q, q))
     r.conventions(grouped_query_attention, q, k, v)
 

@@ -23,9 +23,10 @@ IN_WORDS = {OTHER: "(the other cache)", NONE: "(all, no cache)"}
 
 
 class Cache:
-    """A cache without a limit, which rubrics hand to layers; tensors are (b, h, n, d)."""
+    """A cache without a limit, which rubrics hand to layers of h heads of size d."""
 
-    def __init__(self) -> None:
+    def __init__(self, h: int, d: int) -> None:
+        self._h, self._d = h, d
         self._kept: list[tuple[Tensor, Tensor]] = []
 
     @property
@@ -33,10 +34,11 @@ class Cache:
         return sum(k.shape[2] for k, _ in self._kept)
 
     def append(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-        """Return all keys and values so far. Raises ContractBroken for other shapes."""
-        if k.ndim != 4 or v.ndim != 4:
-            shape = tuple((v if k.ndim == 4 else k).shape)
-            raise ContractBroken(f"append is given a tensor {shape}, expected (b, h, n, d)")
+        """Return all keys and values so far, (b, h, n, d). Raises ContractBroken for others."""
+        for shape in (tuple(k.shape), tuple(v.shape)):
+            if len(shape) != 4 or (shape[1], shape[3]) != (self._h, self._d):
+                expected = f"(b, {self._h}, n, {self._d})"
+                raise ContractBroken(f"append is given a tensor {shape}, expected {expected}")
         self._kept.append((k, v))
         keys, values = zip(*self._kept, strict=True)
         return torch.cat(keys, dim=2), torch.cat(values, dim=2)
@@ -134,7 +136,8 @@ class CachedLayerProbe(LayerProbe):
         """
 
         def run(layer: nn.Module, x: Tensor, cut: str) -> Tensor:
-            cache, beside, left, found = Cache(), Cache(), _parts(x, cut), []
+            cache, beside = self.cache(**sizes), self.cache(**sizes)
+            left, found = _parts(x, cut), []
             for step in cut.split():
                 if step == OTHER:
                     cache, beside = beside, cache
@@ -153,7 +156,7 @@ class CachedLayerProbe(LayerProbe):
         """
 
         def run(weights: Weights, x: Tensor) -> dict[str, Tensor | None]:
-            layer, cache = load(self.build(**sizes), weights), Cache()
+            layer, cache = load(self.build(**sizes), weights), self.cache(**sizes)
             leaves = self.learned(layer, weights, x)
             x = leaves["x"] = x.detach().clone().requires_grad_()
             outputs = [layer(part, cache) for part in _parts(x, cut)]
@@ -169,7 +172,7 @@ class CachedLayerProbe(LayerProbe):
         """
 
         def run(layer: nn.Module, x: Tensor, cut: str) -> dict[str, Any]:
-            cache, (*first, long, last) = Cache(), _parts(x, cut)
+            cache, (*first, long, last) = self.cache(**sizes), _parts(x, cut)
             for part in first:
                 layer(part, cache)
             return {
@@ -179,6 +182,11 @@ class CachedLayerProbe(LayerProbe):
             }
 
         self._record(line, run, x, sizes, *((_in_parts(cut), cut) for cut in cuts))
+
+    def cache(self, **sizes: Any) -> Cache:
+        """Return a new cache for a layer of these sizes."""
+        known = {**self.sizes, **sizes}
+        return Cache(known["num_heads"], known["d_out"] // known["num_heads"])
 
 
 def _in_parts(cut: str) -> str:
