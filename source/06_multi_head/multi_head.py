@@ -500,7 +500,7 @@ def _(r):
 #
 # The class below makes queries, keys and values with **one** layer, `qkv`. Of its `3 * d_out` numbers
 # the first third are the queries, then come the keys, then the values. It returns two things: the output, and the weights
-# before dropout, `(b, num_heads, n, n)`. Otherwise it should do what `MultiHeadAttention` does.
+# before dropout, `(b, num_heads, n, n)`; these are to look at, so they may be detached. Otherwise it should do what `MultiHeadAttention` does.
 #
 # It runs, the shapes are right, and it has **five faults**. None of them raises an error. Use the rubric
 # as a doctor would: which lines fail with one head, which only with several, which only for short sentences? Your class is graded by what it
@@ -647,6 +647,7 @@ def _(r):
     copy.outputs("one head; float64", r.normal(2, 5, 4, dtype=torch.float64), d_out=6, num_heads=1)
     copy.gives("out_proj is the identity, its bias zero", r.normal(2, 3, 4), "out_proj.weight", "out_proj.bias")
     copy.shares_nothing("a later change of one does not reach the other", r.normal(2, 5, 4), qkv_bias=True)
+    copy.shares_nothing("nor with one head", r.normal(2, 5, 4), d_out=6, num_heads=1, qkv_bias=True)
     copy.keeps_source("the wrapper is unchanged", r.normal(2, 4, 4))
     copy.learns("mha computes with layers of its own, and they can learn", r.normal(2, 5, 4))
 
