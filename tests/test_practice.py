@@ -1,6 +1,7 @@
 """Practice: the answer at once, first the symptom, then the misconception."""
 
 import gzip
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ import pytest
 from conftest import make_key
 from torch import Tensor
 
-from autograde.notebook import asking, practice, rubric, runs, standing, validated
+from autograde.notebook import asking, practice, rubric, runs, validated
 from autograde.notebook.runs import Run
 from autograde.rubric import session
 from autograde.rubric.key import pack_keys, unpack_keys
@@ -47,9 +48,8 @@ def shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]
             patch.setattr(module, "display", lambda data, raw: panels.append(data["text/plain"]))
         patch.setattr(practice, "verdicts", {})
         patch.setattr(practice, "recordings", {})
-        patch.setattr(asking, "_hints_shown", {})
+        patch.setattr(asking, "_hints_shown", Counter())
         patch.setattr(runs, "_runs", [])
-        patch.setattr(standing, "_here", {})
         yield panels
 
 
