@@ -217,10 +217,8 @@ class WalledProvisioner(KernelProvisionerBase):
 
     def _order(self, number: int) -> None:
         if self.kernel is not None:
-            try:
+            with suppress(OSError):  # it has ended
                 self.kernel.line.send(bytes([number]))
-            except OSError:
-                return  # it has ended
 
     async def kill(self, restart: bool = False) -> None:
         """End the kernel and all that it left running."""
