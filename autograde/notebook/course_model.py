@@ -22,6 +22,8 @@ from autograde.notebook.tiny_gpt import TinyGPT
 from autograde.notebook.training import pairs
 from autograde.rubric.probes.models import parameters_by_use, shapes_of
 
+FILES = resources.files("autograde.notebook") / "model"
+
 
 def new_model(num_heads: int = 4) -> TinyGPT:
     """Return an untrained model of the course's size."""
@@ -30,8 +32,7 @@ def new_model(num_heads: int = 4) -> TinyGPT:
 
 def course_model(num_heads: int = 4) -> TinyGPT:
     """Return the trained model with 4 heads a layer, or the one with 1; in eval(), on the CPU."""
-    files = resources.files("autograde.notebook").joinpath("model")
-    weights = load(files.joinpath(f"heads_{num_heads}.safetensors").read_bytes())
+    weights = load((FILES / f"heads_{num_heads}.safetensors").read_bytes())
     model = new_model(num_heads)
     model.load_state_dict({name: weight.float() for name, weight in weights.items()})
     return model.eval()
@@ -39,17 +40,13 @@ def course_model(num_heads: int = 4) -> TinyGPT:
 
 def card() -> dict[str, Any]:
     """Return the numbers of the model card: what was measured when the models were trained."""
-    numbers: dict[str, Any] = json.loads(_text("card.json"))
+    numbers: dict[str, Any] = json.loads((FILES / "card.json").read_text("utf-8"))
     return numbers
 
 
 def model_card() -> Markdown:
     """Return the model card as a page: how the models were trained, and what was measured."""
-    return Markdown(_text("card.md"))
-
-
-def _text(name: str) -> str:
-    return resources.files("autograde.notebook").joinpath("model", name).read_text("utf-8")
+    return Markdown((FILES / "card.md").read_text("utf-8"))
 
 
 def without_mask(model: TinyGPT) -> TinyGPT:
