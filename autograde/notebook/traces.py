@@ -10,6 +10,8 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
+from autograde.notebook.tables import in_columns
+
 LONGEST = 70
 
 
@@ -26,9 +28,7 @@ def trace(module: nn.Module, x: Tensor, known: Mapping[str, Tensor]) -> None:
         text = linecache.getline(file, number).split("  #")[0].strip()
         text = text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
         rows.append((text, str(tuple(result.shape)), _name(result, known)))
-    widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
-    for text, shape, name in rows:
-        print(f"{text:<{widths[0]}}  {shape:<{widths[1]}}  {name}".rstrip())
+    print("\n".join(in_columns(rows)))
 
 
 def _name(result: Tensor, known: Mapping[str, Tensor]) -> str:
