@@ -8,7 +8,7 @@ import json
 import math
 from collections.abc import Callable, Sequence
 from copy import deepcopy
-from importlib import resources
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -22,12 +22,13 @@ from autograde.notebook.tiny_gpt import TinyGPT
 from autograde.notebook.training import pairs
 from autograde.rubric.probes.models import parameters_by_use, shapes_of
 
-FILES = resources.files("autograde.notebook") / "model"
+FILES = Path(__file__).parent / "model"
+SIZES = {"vocab_size": len(VOCABULARY), "d_model": 48, "context_length": 48, "num_layers": 2}
 
 
 def new_model(num_heads: int = 4) -> TinyGPT:
     """Return an untrained model of the course's size."""
-    return TinyGPT(len(VOCABULARY), 48, 48, num_heads, num_layers=2, dropout=0.0)
+    return TinyGPT(**SIZES, num_heads=num_heads, dropout=0.0)
 
 
 def course_model(num_heads: int = 4) -> TinyGPT:
@@ -206,8 +207,7 @@ def copy_weights(source: torch.nn.Module, target: torch.nn.Module) -> None:
 
     Parameters are paired in the order in which the models use them.
     """
-    sizes = {"vocab_size": len(VOCABULARY), "d_model": 48, "context_length": 48, "num_layers": 2}
-    wanted = {name: torch.empty(shape) for name, shape in shapes_of("gpt", sizes).items()}
+    wanted = {name: torch.empty(shape) for name, shape in shapes_of("gpt", SIZES).items()}
     tokens = torch.tensor([encode([END])])
     weights = parameters_by_use(source, wanted, tokens)
     for name, parameter in parameters_by_use(target, wanted, tokens).items():
