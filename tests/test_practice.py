@@ -205,13 +205,14 @@ def test_a_notebook_alone_finds_its_practice_data_in_the_package(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    installed = tmp_path / "01_it.safetensors.gz"
-    (tmp_path / practice.PRACTICE_FILE).rename(installed)
-    (tmp_path / "02_other.safetensors.gz").write_bytes(pack_keys({}))
+    other, this = (tmp_path / "lessons" / name / practice.PRACTICE_FILE for name in ("01", "02"))
+    for path in (other, this):
+        path.parent.mkdir(parents=True)
+    other.write_bytes(pack_keys({}))
+    (tmp_path / practice.PRACTICE_FILE).rename(this)
     asking.progress()
     assert shown.pop() == "Progress\nRun a rubric cell first."
-    found = [tmp_path / "02_other.safetensors.gz", installed]
-    monkeypatch.setattr(practice, "_installed", lambda: found)
+    monkeypatch.setattr(practice, "INSTALLED", tmp_path / "lessons")
     cell(right)
     asking.progress()
     assert shown[0].startswith("it: 4 of 4 points")

@@ -1,21 +1,24 @@
 """Practice: a rubric cell is judged at once, by the practice data that came with the lesson."""
 
 from functools import cache
-from importlib import resources
 from pathlib import Path
 
 from IPython.display import display
 
 from autograde.notebook import runs, standing, validated
-from autograde.progress import PRACTICE_FILE, Standing, following, how_to_submit, of_course
+from autograde.progress import (
+    INSTALLED,
+    PRACTICE_FILE,
+    Standing,
+    following,
+    how_to_submit,
+    of_course,
+)
 from autograde.rubric import session
 from autograde.rubric.judge import Verdict, judge
 from autograde.rubric.key import Key, unpack_keys
 from autograde.rubric.panel import advice, box, paragraphs, plain, repair_first, to_display
 from autograde.rubric.recording import Recording
-
-INSTALLED = "lessons"
-"""The folder of the installed package that holds every lesson, for a notebook alone."""
 
 verdicts: dict[str, Verdict] = {}
 """The last verdict on each exercise in this kernel, the newest last."""
@@ -49,7 +52,7 @@ def lesson_keys(exercise: str | None = None) -> dict[str, Key]:
     if beside.is_file():
         return keys(beside)
     wanted = exercise or next(reversed(verdicts), None)
-    found = [keys(path) for path in _installed()]
+    found = [keys(path) for path in sorted(INSTALLED.glob(f"*/{PRACTICE_FILE}"))]
     for lesson in found:
         if wanted in lesson:
             return lesson
@@ -59,11 +62,6 @@ def lesson_keys(exercise: str | None = None) -> dict[str, Key]:
         f"{beside} is missing. It comes with the lesson and belongs in the notebook's folder. "
         "Fetch the lesson again, or install the package that your teacher gives you."
     )
-
-
-def _installed() -> list[Path]:
-    folder = Path(str(resources.files("autograde"))) / INSTALLED
-    return sorted(folder.glob(f"*/{PRACTICE_FILE}"))
 
 
 def key_of(exercise: str) -> Key:
