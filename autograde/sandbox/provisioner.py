@@ -188,9 +188,8 @@ class WalledProvisioner(KernelProvisionerBase):
             if not message:
                 if self.code is None:
                     self.code = -signal.SIGKILL
-                group = self.kernel.group
                 killed = self.code == -signal.SIGKILL and not self.reason
-                if killed and group and group.ran_out_of_memory():
+                if killed and self.kernel.group.ran_out_of_memory():
                     self.reason = MEMORY
                 return self.code
             said = json.loads(message)

@@ -10,7 +10,7 @@ import tarfile
 import threading
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -115,13 +115,12 @@ class Kernel:
     environment: dict[str, str]
     limits: KernelLimits
     template: Template
-    group: Group | None
+    group: Group
 
     def close(self) -> None:
         """Hang up; the kernel ends if it still lives."""
         self.line.close()
-        if self.group is not None:
-            self.group.remove()
+        self.group.remove()
 
 
 def ask(key: str, environment: dict[str, str], limits: KernelLimits) -> Kernel:
@@ -134,8 +133,7 @@ def ask(key: str, environment: dict[str, str], limits: KernelLimits) -> Kernel:
     asked = current()
     group = control_groups.make(limits)
     try:
-        with ExitStack() as opened:
-            doors = opened.enter_context(group.doors()) if group else []
+        with group.doors() as doors:
             try:
                 line = asked.ask(request, doors)
             except OSError:  # it has died; a new one is asked once
@@ -144,8 +142,7 @@ def ask(key: str, environment: dict[str, str], limits: KernelLimits) -> Kernel:
                 asked = current()
                 line = asked.ask(request, doors)
     except BaseException:
-        if group:
-            group.remove()
+        group.remove()
         raise
     return Kernel(line, key, environment, limits, asked, group)
 
