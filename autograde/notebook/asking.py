@@ -108,14 +108,14 @@ def _exercise(name: str) -> str:
     """Return an exercise's name; "" after saying that there is none of that name."""
     if not name:
         wrong = [n for n, verdict in practice.verdicts.items() if not verdict.passed]
-        if wrong or practice.verdicts:
-            return (wrong or list(practice.verdicts))[-1]
+        if known := wrong or list(practice.verdicts):
+            return known[-1]
         practice.show("Which exercise?", ['Run a rubric cell first, or name one: `hint("name")`.'])
         return ""
-    known = practice.lesson_keys(name)
-    if name in known:
+    keys = practice.lesson_keys(name)
+    if name in keys:
         return name
-    near = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
-    meant = f"Did you mean `{near[0]}`?" if near else f"There are {', '.join(known)}."
+    near = difflib.get_close_matches(name, keys, n=1, cutoff=0.4)
+    meant = f"Did you mean `{near[0]}`?" if near else f"There are {', '.join(keys)}."
     practice.show(f"No exercise is called {name}", [meant])
     return ""

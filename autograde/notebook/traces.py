@@ -4,6 +4,7 @@ import inspect
 import linecache
 import sys
 from collections.abc import Mapping
+from traceback import walk_stack
 from typing import Any
 
 import torch
@@ -55,9 +56,5 @@ class _Lines(TorchFunctionMode):
 
     def _line(self) -> int | None:
         """Return the line of `forward` that is running now, or None."""
-        frame = sys._getframe(1)
-        while frame.f_code is not self._code:
-            if frame.f_back is None:
-                return None
-            frame = frame.f_back
-        return frame.f_lineno
+        running = walk_stack(sys._getframe())
+        return next((line for frame, line in running if frame.f_code is self._code), None)
