@@ -153,7 +153,7 @@ FAULTS = [
     ),
     Fault(
         "a kernel without a control group", "autograde/sandbox/control_groups.py",
-        "return _make(found, limits) if found else None", "return None",
+        "return _make(places(), limits)", "return Group((), 0)",
         "tests/test_wall.py -k test_a_kernel",
     ),
     Fault(

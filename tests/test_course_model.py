@@ -1,15 +1,14 @@
 """The trained model that comes with the course does what its card and the lessons say."""
 
 import re
-from pathlib import Path
 
 import pytest
 import torch
 from conftest import HERE
 
-import autograde.notebook
 from autograde.authoring.train_model import page
 from autograde.notebook.course_model import (
+    FILES,
     answers,
     attention_of,
     begin,
@@ -29,7 +28,6 @@ from autograde.notebook.course_model import (
 from autograde.notebook.language import END, encode, entropy, floor, is_grammatical, stories
 from autograde.notebook.training import loss_of, pairs, train
 
-FOLDER = Path(autograde.notebook.__file__).parent / "model"
 CARD = card()
 TOLD = stories(**CARD["held_out"])
 BALL = "Anna has a ball . Tom has two books . he reads them upstairs . she kicks it"
@@ -128,7 +126,7 @@ def test_the_card_is_of_this_language() -> None:
 
 
 def test_weights_fit_in_the_package() -> None:
-    assert sum(file.stat().st_size for file in FOLDER.glob("*.safetensors")) < 400_000
+    assert sum(file.stat().st_size for file in FILES.glob("*.safetensors")) < 400_000
 
 
 def test_attention_of_one_sentence() -> None:

@@ -1,6 +1,7 @@
 """Practice: the answer at once, first the symptom, then the misconception."""
 
 import gzip
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ import pytest
 from conftest import make_key
 from torch import Tensor
 
-from autograde.notebook import asking, practice, rubric, runs, standing, validated
+from autograde.notebook import asking, practice, rubric, runs, validated
 from autograde.notebook.runs import Run
 from autograde.rubric import session
 from autograde.rubric.key import pack_keys, unpack_keys
@@ -47,9 +48,8 @@ def shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]
             patch.setattr(module, "display", lambda data, raw: panels.append(data["text/plain"]))
         patch.setattr(practice, "verdicts", {})
         patch.setattr(practice, "recordings", {})
-        patch.setattr(asking, "_hints_shown", {})
+        patch.setattr(asking, "_hints_shown", Counter())
         patch.setattr(runs, "_runs", [])
-        patch.setattr(standing, "_here", {})
         yield panels
 
 
@@ -205,13 +205,14 @@ def test_a_notebook_alone_finds_its_practice_data_in_the_package(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    installed = tmp_path / "01_it.safetensors.gz"
-    (tmp_path / practice.PRACTICE_FILE).rename(installed)
-    (tmp_path / "02_other.safetensors.gz").write_bytes(pack_keys({}))
+    other, this = (tmp_path / "lessons" / name / practice.PRACTICE_FILE for name in ("01", "02"))
+    for path in (other, this):
+        path.parent.mkdir(parents=True)
+    other.write_bytes(pack_keys({}))
+    (tmp_path / practice.PRACTICE_FILE).rename(this)
     asking.progress()
     assert shown.pop() == "Progress\nRun a rubric cell first."
-    found = [tmp_path / "02_other.safetensors.gz", installed]
-    monkeypatch.setattr(practice, "_installed", lambda: found)
+    monkeypatch.setattr(practice, "INSTALLED", tmp_path / "lessons")
     cell(right)
     asking.progress()
     assert shown[0].startswith("it: 4 of 4 points")

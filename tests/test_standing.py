@@ -46,7 +46,6 @@ def working(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / progress.STATE).mkdir()
     (tmp_path / progress.STATE / progress.INDEX).write_text(json.dumps({"01_it": ENTRY}))
     monkeypatch.chdir(tmp_path / "01_it")
-    monkeypatch.setattr(standing, "_here", {})
     return tmp_path
 
 
@@ -55,23 +54,15 @@ def files(working: Path) -> list[str]:
     return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.*"))
 
 
-def restart(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another kernel: it has seen nothing yet."""
-    monkeypatch.setattr(standing, "_here", {})
-
-
-def test_it_outlives_the_kernel_and_the_last_run_counts(
-    working: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_it_outlives_the_kernel_and_the_last_run_counts(working: Path) -> None:
     remember("f", 2.0)
     remember("g", 1.5)
-    restart(monkeypatch)
-    assert of_lesson(WORTH).in_words() == "1 of 2 exercises right, 3.5 of 5 points"
-    assert of_lesson(WORTH).next == "g"
+    assert of_lesson(WORTH, {}).in_words() == "1 of 2 exercises right, 3.5 of 5 points"
+    assert of_lesson(WORTH, {}).next == "g"
     remember("g", 3.0)
     remember("f", 0.0)  # the cell was changed and is wrong now
-    restart(monkeypatch)
-    assert of_lesson(WORTH).solved == ["g"]
+    assert of_lesson(WORTH, {}).solved == ["g"]
+    assert of_lesson(WORTH, {"f": 2.0, "g": 0.0}).solved == ["f"]
     assert [lesson.in_words() for lesson in of_course(working)] == [
         "1 of 2 exercises right, 3 of 5 points"
     ]
@@ -93,37 +84,34 @@ def test_outside_a_working_copy_only_the_kernel_remembers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(standing, "_here", {})
     remember("f", 2.0)
-    assert of_lesson(WORTH).solved == ["f"]
+    assert of_lesson(WORTH, {"f": 2.0}).solved == ["f"]
     assert list(tmp_path.rglob("*")) == []
 
 
-def test_what_validate_runs_is_not_kept(working: Path) -> None:
-    remember("f", 2.0, keep=False)
+def test_what_validate_runs_is_not_kept(working: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NBGRADER_EXECUTION", "validate")
+    remember("f", 2.0)
     assert files(working) == []
 
 
 @pytest.mark.parametrize("content", BROKEN)
-def test_a_damaged_file_is_no_error(
-    working: Path, monkeypatch: pytest.MonkeyPatch, content: bytes
-) -> None:
+def test_a_damaged_file_is_no_error(working: Path, content: bytes) -> None:
     remember("f", 2.0)
     remember("g", 3.0)
-    restart(monkeypatch)
     (working / progress.STATE / "progress" / "01_it" / "f.json").write_bytes(content)
-    assert of_lesson(WORTH).solved == ["g"]
+    assert of_lesson(WORTH, {}).solved == ["g"]
     assert progress.ran(working, "01_it", "f") == []
     (working / progress.STATE / progress.INDEX).write_bytes(content)
     assert of_course(working) == []
     remember("f", 2.0)
-    assert of_lesson(WORTH).solved == ["f", "g"]
+    assert of_lesson(WORTH, {}).solved == ["f", "g"]
 
 
 def test_a_folder_that_cannot_be_written_is_no_error(working: Path) -> None:
     (working / progress.STATE / "progress").write_text("not a folder")
     remember("f", 2.0)
-    assert of_lesson(WORTH).solved == ["f"]
+    assert of_lesson(WORTH, {"f": 2.0}).solved == ["f"]
 
 
 def test_two_kernels_at_once_leave_a_whole_file(

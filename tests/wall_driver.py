@@ -224,7 +224,7 @@ async def has_a_control_group() -> bool | str:
     limits = KernelLimits(processes=77)
     async with kernel(limits=limits) as k:
         group = k.manager.provisioner.kernel.group
-        if group is None:
+        if not group.folders:
             return NO_GROUP
         inside = [(folder / "cgroup.procs").read_text().split() for folder in group.folders]
         files = (folder / "pids.max" for folder in group.folders)
@@ -242,7 +242,7 @@ async def is_ended_for_what_its_sockets_hold() -> bool | str:
     """They are no process's memory, so the watch inside does not see them."""
     limits = KernelLimits(memory_bytes=1000 * 2**20, scratch_bytes=10 * 2**20)
     async with kernel(limits=limits) as k:
-        if k.manager.provisioner.kernel.group is None:
+        if not k.manager.provisioner.kernel.group.folders:
             return NO_GROUP
         k.client.execute(
             "import os, socket, time\n"
@@ -266,7 +266,7 @@ async def of_a_killed_run_leaves_no_group() -> bool | str:
         "from autograde.sandbox.agreed import KernelLimits\n"
         "import os, signal\n"
         "group = c.make(KernelLimits())\n"
-        "print(*(group.folders if group else ()), flush=True)\n"
+        "print(*group.folders, flush=True)\n"
     )
     killed = run_python(code + "os.kill(os.getpid(), signal.SIGKILL)").stdout.split()
     if not killed:

@@ -8,15 +8,14 @@ beside it.
 import json
 import time
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
 import torch
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from safetensors.torch import save_file
 
-import autograde.notebook
 from autograde.notebook.course_model import (
+    FILES,
     answers,
     begin,
     course_model,
@@ -38,7 +37,6 @@ from autograde.notebook.language import (
 from autograde.notebook.tiny_gpt import TinyGPT
 from autograde.notebook.training import loss_of, pairs, train
 
-FOLDER = Path(autograde.notebook.__file__).parent / "model"
 STEPS, BATCH, LR = 2500, 32, 3e-3
 SEEDS = {4: 5, 1: 3}  # how many random starts with so many heads; the card lists them all
 SHIPPED = {"heads_4": 1, "heads_1": 0}  # the seeds of those that come with the course
@@ -51,7 +49,7 @@ WRITTEN = 300  # stories that each model writes
 def main() -> None:
     """Train, save and measure the models, and write the card."""
     told, held_out = stories(**TRAINING), stories(**HELD_OUT)
-    FOLDER.mkdir(exist_ok=True)
+    FILES.mkdir(exist_ok=True)
     seconds = []
     seeds: dict[str, list[dict[str, Any]]] = {}
     for num_heads, number in SEEDS.items():
@@ -64,8 +62,8 @@ def main() -> None:
             if seed == SHIPPED[name]:
                 save(model, name)
     card = describe(told, held_out, seeds, round(sum(seconds) / len(seconds)))
-    (FOLDER / "card.json").write_text(json.dumps(card, indent=1) + "\n", encoding="utf-8")
-    (FOLDER / "card.md").write_text(page(card), encoding="utf-8")
+    (FILES / "card.json").write_text(json.dumps(card, indent=1) + "\n", encoding="utf-8")
+    (FILES / "card.md").write_text(page(card), encoding="utf-8")
 
 
 def learned(model: TinyGPT, held_out: Sequence[Story]) -> dict[str, Any]:
@@ -118,7 +116,7 @@ def trained(told: Sequence[Story], num_heads: int, seed: int) -> TinyGPT:
 def save(model: TinyGPT, name: str) -> None:
     """Save the weights as float16, which takes half the room."""
     weights = {key: weight.half() for key, weight in model.state_dict().items()}
-    save_file(weights, FOLDER / f"{name}.safetensors")
+    save_file(weights, FILES / f"{name}.safetensors")
 
 
 def measured(model: TinyGPT, told: Sequence[Story], seen: set[str]) -> dict[str, Any]:

@@ -1,18 +1,19 @@
 """Questions of a student: a hint, what may be behind a mistake, a failing case, the progress."""
 
 import difflib
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
 from IPython.display import display
 
 from autograde.notebook import practice, standing
-from autograde.progress import PRACTICE_FILE, of_course
+from autograde.progress import of_course
 from autograde.rubric.kinds import outcomes_of, wrong_cases
 from autograde.rubric.packing import Plain
 from autograde.rubric.panel import advice, repair_first
 
-_hints_shown: dict[str, int] = {}
+_hints_shown: Counter[str] = Counter()
 
 
 @dataclass(frozen=True)
@@ -32,9 +33,8 @@ def hint(exercise: str = "") -> None:
     """
     if name := _exercise(exercise):
         hints = practice.key_of(name).hints
-        shown = _hints_shown.get(name, 0)
-        _hints_shown[name] = shown + 1
-        place = shown % len(hints)
+        place = _hints_shown[name] % len(hints)
+        _hints_shown[name] += 1
         practice.show(f"{name}: hint {place + 1} of {len(hints)}", [hints[place]])
 
 
@@ -69,10 +69,11 @@ def case(exercise: str = "", line: int | None = None) -> FailingCase | None:
         line: which line, counted from 1; without a number it is the first wrong one.
     """
     name = _exercise(exercise)
+    if not name:
+        return None
     recording = practice.recordings.get(name)
-    if not name or recording is None:
-        if name:
-            practice.show(f"{name}: case", ["Run its rubric cell first."])
+    if recording is None:
+        practice.show(f"{name}: case", ["Run its rubric cell first."])
         return None
     key = practice.key_of(name)
     found = outcomes_of(recording, key.expected)
@@ -91,11 +92,10 @@ def case(exercise: str = "", line: int | None = None) -> FailingCase | None:
 
 def progress() -> None:
     """Show how far you are in this lesson and in the course."""
-    if not Path(PRACTICE_FILE).is_file() and not practice.verdicts:
+    if not practice.lesson_is_known():
         practice.show("Progress", ["Run a rubric cell first."])
         return
-    worth = {name: key.points for name, key in practice.lesson_keys().items()}
-    here = standing.of_lesson(worth)
+    here = practice.standing_here()
     others = [lesson for lesson in of_course(Path.cwd().parent) if lesson.lesson != here.lesson]
     panel = {
         "text/plain": standing.to_text(here, others),
@@ -108,14 +108,14 @@ def _exercise(name: str) -> str:
     """Return an exercise's name; "" after saying that there is none of that name."""
     if not name:
         wrong = [n for n, verdict in practice.verdicts.items() if not verdict.passed]
-        if wrong or practice.verdicts:
-            return (wrong or list(practice.verdicts))[-1]
+        if known := wrong or list(practice.verdicts):
+            return known[-1]
         practice.show("Which exercise?", ['Run a rubric cell first, or name one: `hint("name")`.'])
         return ""
-    known = practice.lesson_keys(name)
-    if name in known:
+    keys = practice.lesson_keys(name)
+    if name in keys:
         return name
-    near = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
-    meant = f"Did you mean `{near[0]}`?" if near else f"There are {', '.join(known)}."
+    near = difflib.get_close_matches(name, keys, n=1, cutoff=0.4)
+    meant = f"Did you mean `{near[0]}`?" if near else f"There are {', '.join(keys)}."
     practice.show(f"No exercise is called {name}", [meant])
     return ""

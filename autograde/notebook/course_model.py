@@ -8,7 +8,7 @@ import json
 import math
 from collections.abc import Callable, Sequence
 from copy import deepcopy
-from importlib import resources
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -22,16 +22,18 @@ from autograde.notebook.tiny_gpt import TinyGPT
 from autograde.notebook.training import pairs
 from autograde.rubric.probes.models import parameters_by_use, shapes_of
 
+FILES = Path(__file__).parent / "model"
+SIZES = {"vocab_size": len(VOCABULARY), "d_model": 48, "context_length": 48, "num_layers": 2}
+
 
 def new_model(num_heads: int = 4) -> TinyGPT:
     """Return an untrained model of the course's size."""
-    return TinyGPT(len(VOCABULARY), 48, 48, num_heads, num_layers=2, dropout=0.0)
+    return TinyGPT(**SIZES, num_heads=num_heads, dropout=0.0)
 
 
 def course_model(num_heads: int = 4) -> TinyGPT:
     """Return the trained model with 4 heads a layer, or the one with 1; in eval(), on the CPU."""
-    files = resources.files("autograde.notebook").joinpath("model")
-    weights = load(files.joinpath(f"heads_{num_heads}.safetensors").read_bytes())
+    weights = load((FILES / f"heads_{num_heads}.safetensors").read_bytes())
     model = new_model(num_heads)
     model.load_state_dict({name: weight.float() for name, weight in weights.items()})
     return model.eval()
@@ -39,17 +41,13 @@ def course_model(num_heads: int = 4) -> TinyGPT:
 
 def card() -> dict[str, Any]:
     """Return the numbers of the model card: what was measured when the models were trained."""
-    numbers: dict[str, Any] = json.loads(_text("card.json"))
+    numbers: dict[str, Any] = json.loads((FILES / "card.json").read_text("utf-8"))
     return numbers
 
 
 def model_card() -> Markdown:
     """Return the model card as a page: how the models were trained, and what was measured."""
-    return Markdown(_text("card.md"))
-
-
-def _text(name: str) -> str:
-    return resources.files("autograde.notebook").joinpath("model", name).read_text("utf-8")
+    return Markdown((FILES / "card.md").read_text("utf-8"))
 
 
 def without_mask(model: TinyGPT) -> TinyGPT:
@@ -209,8 +207,7 @@ def copy_weights(source: torch.nn.Module, target: torch.nn.Module) -> None:
 
     Parameters are paired in the order in which the models use them.
     """
-    sizes = {"vocab_size": len(VOCABULARY), "d_model": 48, "context_length": 48, "num_layers": 2}
-    wanted = {name: torch.empty(shape) for name, shape in shapes_of("gpt", sizes).items()}
+    wanted = {name: torch.empty(shape) for name, shape in shapes_of("gpt", SIZES).items()}
     tokens = torch.tensor([encode([END])])
     weights = parameters_by_use(source, wanted, tokens)
     for name, parameter in parameters_by_use(target, wanted, tokens).items():

@@ -1,22 +1,24 @@
 """Practice: a rubric cell is judged at once, by the practice data that came with the lesson."""
 
-import os
 from functools import cache
-from importlib import resources
 from pathlib import Path
 
 from IPython.display import display
 
 from autograde.notebook import runs, standing, validated
-from autograde.progress import PRACTICE_FILE, following, how_to_submit, of_course
+from autograde.progress import (
+    INSTALLED,
+    PRACTICE_FILE,
+    Standing,
+    following,
+    how_to_submit,
+    of_course,
+)
 from autograde.rubric import session
 from autograde.rubric.judge import Verdict, judge
 from autograde.rubric.key import Key, unpack_keys
 from autograde.rubric.panel import advice, box, paragraphs, plain, repair_first, to_display
 from autograde.rubric.recording import Recording
-
-INSTALLED = "lessons"
-"""The folder of the installed package that holds every lesson, for a notebook alone."""
 
 verdicts: dict[str, Verdict] = {}
 """The last verdict on each exercise in this kernel, the newest last."""
@@ -32,9 +34,9 @@ class RubricFailed(Exception):
 
 
 @cache
-def keys(path: str) -> dict[str, Key]:
+def keys(path: Path) -> dict[str, Key]:
     """Return the keys in a file of practice data, by exercise."""
-    return unpack_keys(Path(path).read_bytes())
+    return unpack_keys(path.read_bytes())
 
 
 def lesson_keys(exercise: str | None = None) -> dict[str, Key]:
@@ -48,9 +50,9 @@ def lesson_keys(exercise: str | None = None) -> dict[str, Key]:
     """
     beside = Path(PRACTICE_FILE).resolve()
     if beside.is_file():
-        return keys(str(beside))
+        return keys(beside)
     wanted = exercise or next(reversed(verdicts), None)
-    found = [keys(str(path)) for path in _installed()]
+    found = [keys(path) for path in sorted(INSTALLED.glob(f"*/{PRACTICE_FILE}"))]
     for lesson in found:
         if wanted in lesson:
             return lesson
@@ -60,11 +62,6 @@ def lesson_keys(exercise: str | None = None) -> dict[str, Key]:
         f"{beside} is missing. It comes with the lesson and belongs in the notebook's folder. "
         "Fetch the lesson again, or install the package that your teacher gives you."
     )
-
-
-def _installed() -> list[Path]:
-    folder = Path(str(resources.files("autograde"))) / INSTALLED
-    return sorted(folder.glob(f"*/{PRACTICE_FILE}"))
 
 
 def key_of(exercise: str) -> Key:
@@ -98,8 +95,7 @@ def answer(recording: Recording) -> None:
     verdicts[recording.exercise], recordings[recording.exercise] = verdict, recording
     named = before is not None and bool(verdict.beliefs) and before.beliefs == verdict.beliefs
     validating = validated.keep(verdict.exercise, verdict.points, _first_wrong(verdict))
-    by_nbgrader = "NBGRADER_EXECUTION" in os.environ
-    standing.remember(verdict.exercise, verdict.points, keep=not by_nbgrader)
+    standing.remember(verdict.exercise, verdict.points)
     said = advice(verdict, named=named) + _next_steps(verdict, named=named)
     if not verdict.passed and run is not None and run.number is not None:
         said.append(f"Judged: your cell as run in [{run.number}].")
@@ -151,14 +147,16 @@ def _count(verdict: Verdict) -> str:
 
 def _first_wrong(verdict: Verdict) -> str:
     """Return what keeps an answer from being right, in few words; nothing if it is right."""
-    if verdict.passed or not verdict.attempted:
-        return "" if verdict.passed else "not written yet"
+    if verdict.passed:
+        return ""
+    if not verdict.attempted:
+        return "not written yet"
     return plain(verdict.note) or next(line.name for line in verdict.lines if not line.passed)
 
 
 def _next_steps(verdict: Verdict, *, named: bool) -> list[str]:
     if verdict.passed:
-        return [_so_far(verdict.exercise)]
+        return [_so_far()]
     said = []
     if verdict.attempted and (earlier := unfinished(verdict.exercise)):
         said.append(repair_first(earlier))
@@ -169,10 +167,15 @@ def _next_steps(verdict: Verdict, *, named: bool) -> list[str]:
     return said
 
 
-def _so_far(exercise: str) -> str:
+def standing_here() -> Standing:
+    """Return the standing in the lesson, what this kernel's rubrics earned included."""
+    worth = {name: key.points for name, key in lesson_keys().items()}
+    return standing.of_lesson(worth, {name: each.points for name, each in verdicts.items()})
+
+
+def _so_far() -> str:
     """Return the lesson's progress in a sentence."""
-    worth = {name: key.points for name, key in lesson_keys(exercise).items()}
-    here = standing.of_lesson(worth)
+    here = standing_here()
     if here.next:
         return f"This lesson: {here.in_words()}. Next: `{here.next}`."
     said = [f"This lesson: {here.in_words()}. Save the notebook and press Validate."]
@@ -190,11 +193,15 @@ def unfinished(exercise: str) -> list[str]:
     return [name for name in key_of(exercise).needs if name in blamed]
 
 
+def lesson_is_known() -> bool:
+    """Return whether this kernel can tell which lesson it is in."""
+    return Path(PRACTICE_FILE).is_file() or bool(verdicts)
+
+
 def unsolved() -> set[str]:
     """Return the exercises of this lesson that are not known to be right."""
-    if not Path(PRACTICE_FILE).is_file() and not verdicts:
-        return set()
-    return {n for n in lesson_keys() if n not in verdicts or not verdicts[n].passed}
+    right = {name for name, verdict in verdicts.items() if verdict.passed}
+    return set(lesson_keys()) - right if lesson_is_known() else set()
 
 
 session.practise(answer)

@@ -84,20 +84,14 @@ def _explain(
     trace: TracebackType,
     tb_offset: int | None = None,
 ) -> None:
-    """Show an error; in one line, when the cell waits for an exercise."""
-    source = shell.history_manager.input_hist_raw[-1]
-    if skipped := missing_because_skipped(getattr(error, "name", None)):
-        _in_one_line(error, skipped)
-    elif exercise := _waits_for(source):
-        text = f"This cell waits for the exercise {exercise}, which is not right yet."
-        if isinstance(error, NotImplementedError):
-            text = f"This cell waits for the exercise {exercise}, which is not written yet."
-        _in_one_line(error, text)
+    """Show an error; in one line, when the cell waits for an exercise or lacks what was skipped."""
+    said = missing_because_skipped(getattr(error, "name", None))
+    if not said and (exercise := _waits_for(shell.history_manager.input_hist_raw[-1])):
+        missing = "written" if isinstance(error, NotImplementedError) else "right"
+        said = f"This cell waits for the exercise {exercise}, which is not {missing} yet."
+    if said:
+        error._render_traceback_ = lambda: [said]  # type: ignore[attr-defined]
     shell.showtraceback((kind, error, trace), tb_offset=tb_offset)
-
-
-def _in_one_line(error: BaseException, text: str) -> None:
-    error._render_traceback_ = lambda: [text]  # type: ignore[attr-defined]
 
 
 def _waits_for(source: str) -> str:

@@ -1,6 +1,7 @@
 """Progress in the student's kernel: what rubrics earned, and the panel that shows it."""
 
 import json
+import os
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -22,18 +23,15 @@ from autograde.progress import (
 )
 from autograde.rubric.panel import COLOURS, box
 
-_here: dict[str, float] = {}
-"""The points of the exercises whose rubrics ran in this kernel."""
 
+def remember(exercise: str, points: float) -> None:
+    """Keep the points of a rubric that has just run, for the next kernel.
 
-def remember(exercise: str, points: float, *, keep: bool = True) -> None:
-    """Note the points of a rubric that has just run, for this kernel and, to keep, for the next.
-
-    They are kept in a working copy alone; elsewhere the notebook stands by itself.
+    They are kept in a working copy alone; elsewhere the notebook stands by itself. What nbgrader
+    runs is not kept.
     """
-    _here[exercise] = points
     folder = Path.cwd()
-    if not keep or not (folder.parent / STATE / INDEX).is_file():
+    if "NBGRADER_EXECUTION" in os.environ or not (folder.parent / STATE / INDEX).is_file():
         return
     with suppress(OSError):  # a full or read-only disk is no reason to fail the rubric
         noted = json.dumps({"points": points, "ran": _ran(exercise)})
@@ -48,10 +46,14 @@ def _ran(exercise: str) -> list[str]:
     return sorted({digest_of_cell(text) for text in texts if exercise in text})
 
 
-def of_lesson(worth: Mapping[str, float]) -> Standing:
-    """Return the standing in the lesson of the current folder; elsewhere its title is not known."""
+def of_lesson(worth: Mapping[str, float], earned: Mapping[str, float]) -> Standing:
+    """Return the standing in the lesson of the current folder; elsewhere its title is not known.
+
+    Args:
+        earned: points of this kernel's rubrics, which count before those that were kept.
+    """
     folder = Path.cwd()
-    points = {**kept_points(folder.parent, folder.name, worth), **_here}
+    points = {**kept_points(folder.parent, folder.name, worth), **earned}
     for lesson in of_course(folder.parent):
         if lesson.lesson == folder.name:
             return replace(lesson, worth=worth, points=points)

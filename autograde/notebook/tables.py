@@ -21,6 +21,12 @@ def table(values: Tensor, *, rows: Sequence[str], columns: Sequence[str]) -> Non
         print(f"{label:>{side}}  " + "  ".join(f"{x:>{width}}" for x in row))
 
 
+def in_columns(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return rows of texts as lines, each column as wide as its longest text."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+
+
 def beside(guess: object, answer: object) -> None:
     """Show a guess beside the answer, folded away while there is no guess. No points."""
     if guess is None:

@@ -4,11 +4,14 @@ import inspect
 import linecache
 import sys
 from collections.abc import Mapping
+from traceback import walk_stack
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
+
+from autograde.notebook.tables import in_columns
 
 LONGEST = 70
 
@@ -26,9 +29,7 @@ def trace(module: nn.Module, x: Tensor, known: Mapping[str, Tensor]) -> None:
         text = linecache.getline(file, number).split("  #")[0].strip()
         text = text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
         rows.append((text, str(tuple(result.shape)), _name(result, known)))
-    widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
-    for text, shape, name in rows:
-        print(f"{text:<{widths[0]}}  {shape:<{widths[1]}}  {name}".rstrip())
+    print("\n".join(in_columns(rows)))
 
 
 def _name(result: Tensor, known: Mapping[str, Tensor]) -> str:
@@ -55,9 +56,5 @@ class _Lines(TorchFunctionMode):
 
     def _line(self) -> int | None:
         """Return the line of `forward` that is running now, or None."""
-        frame = sys._getframe(1)
-        while frame.f_code is not self._code:
-            if frame.f_back is None:
-                return None
-            frame = frame.f_back
-        return frame.f_lineno
+        running = walk_stack(sys._getframe())
+        return next((line for frame, line in running if frame.f_code is self._code), None)

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 
 import torch
 from torch import Tensor, nn
+from torch.nn.utils.rnn import pad_sequence
 
 from autograde.notebook.language import END, IDS, Story, encode
 
@@ -18,13 +19,9 @@ def pairs(told: Sequence[Story]) -> tuple[Tensor, Tensor]:
     <end> stands before the first word. After the last, inputs go on with <end>, targets with
     PADDING.
     """
-    longest = max(len(story.words) for story in told)
-    inputs = torch.full((len(told), longest), IDS[END])
-    targets = torch.full((len(told), longest), PADDING)
-    for row, story in enumerate(told):
-        ids = torch.tensor(encode(story.words))
-        inputs[row, 1 : len(ids)] = ids[:-1]
-        targets[row, : len(ids)] = ids
+    rows = [torch.tensor(encode([END, *story.words])) for story in told]
+    inputs = pad_sequence([row[:-1] for row in rows], True, IDS[END])
+    targets = pad_sequence([row[1:] for row in rows], True, PADDING)
     return inputs, targets
 
 

@@ -7,6 +7,7 @@ error, and the rubrics before it raise none. Cells around the lesson's own call 
 import warnings
 from collections.abc import Mapping
 
+from autograde.notebook.tables import in_columns
 from autograde.rubric.text import number, visible
 
 HEADER = ("exercise", "points", "first wrong line")
@@ -57,5 +58,4 @@ def _table(rows: Mapping[str, tuple[float, str]], worth: Mapping[str, float]) ->
     for name, (points, wrong) in rows.items():
         one_line = visible(" ".join(wrong.split()))[:LONGEST]
         texts.append((name, f"{number(points)} of {number(worth[name])}", one_line))
-    first, second, _ = (max(map(len, column)) for column in zip(*texts, strict=True))
-    return "\n".join(f"{a:{first}}  {b:{second}}  {c}".rstrip() for a, b, c in texts)
+    return "\n".join(in_columns(texts))

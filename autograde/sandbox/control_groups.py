@@ -28,7 +28,7 @@ REMOVE_SECONDS = 2
 
 @dataclass(frozen=True)
 class Group:
-    """One group: a folder, or in version 1 a folder for each kind of limit."""
+    """One group: a folder, in version 1 one for each kind of limit, or none where none may be."""
 
     folders: tuple[Path, ...]
     maker: int
@@ -58,17 +58,16 @@ class Group:
 _left: set[Path] = set()
 
 
-def make(limits: KernelLimits) -> Group | None:
-    """Make a group with these limits; return None where this process may not.
+def make(limits: KernelLimits) -> Group:
+    """Make a group with these limits; it has no folder where this process may not make one.
 
     The files that a kernel may write lie in memory, so they count as well.
     """
     _remove_left()
     try:
-        found = places()
-        return _make(found, limits) if found else None
+        return _make(places(), limits)
     except OSError:
-        return None
+        return Group((), os.getpid())
 
 
 @cache

@@ -188,9 +188,8 @@ class WalledProvisioner(KernelProvisionerBase):
             if not message:
                 if self.code is None:
                     self.code = -signal.SIGKILL
-                group = self.kernel.group
                 killed = self.code == -signal.SIGKILL and not self.reason
-                if killed and group and group.ran_out_of_memory():
+                if killed and self.kernel.group.ran_out_of_memory():
                     self.reason = MEMORY
                 return self.code
             said = json.loads(message)
@@ -217,10 +216,8 @@ class WalledProvisioner(KernelProvisionerBase):
 
     def _order(self, number: int) -> None:
         if self.kernel is not None:
-            try:
+            with suppress(OSError):  # it has ended
                 self.kernel.line.send(bytes([number]))
-            except OSError:
-                return  # it has ended
 
     async def kill(self, restart: bool = False) -> None:
         """End the kernel and all that it left running."""

@@ -10,8 +10,8 @@ import tarfile
 import threading
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
-from contextlib import ExitStack, suppress
-from dataclasses import asdict, dataclass
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Any
@@ -30,16 +30,22 @@ File = tuple[Path, str]
 """The path of a file, and its name in the folder where a kernel starts."""
 
 
+@dataclass(frozen=True)
 class Template:
-    """The line to a template, which ends when the last process that holds such a line does."""
+    """The line to a template, which ends when the last process that holds such a line does.
 
-    def __init__(self, line: socket.socket, errors: IO[bytes] | None = None) -> None:
-        self.line = line
-        self._errors = errors
+    The process that started it also has the file of its errors, and the thread that keeps it.
+    After a fork it stays the parent's.
+    """
+
+    line: socket.socket
+    errors: IO[bytes] | None = None
+    keeper: threading.Thread | None = None
+    owner: int = field(default_factory=os.getpid)
 
     @property
-    def alive(self) -> bool:
-        return not self.ended(within=0)
+    def usable(self) -> bool:
+        return self.owner == os.getpid() and not self.ended(within=0)
 
     def ended(self, within: float = 5.0) -> bool:
         """Return whether it has ended, or does within some seconds: then its end is closed."""
@@ -48,7 +54,7 @@ class Template:
         return bool(poll.poll(within * 1000))
 
     def why_it_ended(self) -> str:
-        return wall.last_line(self._errors) if self._errors else "another process started it"
+        return wall.last_line(self.errors) if self.errors else "another process started it"
 
     def ask(self, request: dict[str, Any], doors: list[int]) -> socket.socket:
         """Ask for a kernel; return the line to it.
@@ -68,24 +74,19 @@ class Template:
     def close(self) -> None:
         """Let go of the template: with the last line to it, it ends with all of its kernels."""
         self.line.close()
+        if self.keeper:
+            self.keeper.join(10)
 
 
-class _Started(Template):
-    """A template that this process started."""
-
-    def __init__(self) -> None:
-        line, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        errors = TemporaryFile()  # noqa: SIM115 (open as long as this)
-        super().__init__(line, errors)
-        started: Future[None] = Future()
-        # It is told to die with the thread that started it, so that thread stays with it.
-        self._keeper = threading.Thread(target=_keep, args=(theirs, errors, started), daemon=True)
-        self._keeper.start()
-        started.result()
-
-    def close(self) -> None:
-        super().close()
-        self._keeper.join(10)
+def _start() -> Template:
+    line, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    errors = TemporaryFile()  # noqa: SIM115 (open as long as the template)
+    started: Future[None] = Future()
+    # It is told to die with the thread that started it, so that thread stays with it.
+    keeper = threading.Thread(target=_keep, args=(theirs, errors, started), daemon=True)
+    keeper.start()
+    started.result()
+    return Template(line, errors, keeper)
 
 
 def _keep(theirs: socket.socket, errors: IO[bytes], started: "Future[None]") -> None:
@@ -101,9 +102,8 @@ def _keep(theirs: socket.socket, errors: IO[bytes], started: "Future[None]") -> 
 
 
 _lock = threading.Lock()
-_spare_lock = threading.Lock()
+_spare_lock = threading.RLock()
 _template: Template | None = None
-_owner = 0
 
 
 @dataclass(frozen=True)
@@ -115,13 +115,12 @@ class Kernel:
     environment: dict[str, str]
     limits: KernelLimits
     template: Template
-    group: Group | None
+    group: Group
 
     def close(self) -> None:
         """Hang up; the kernel ends if it still lives."""
         self.line.close()
-        if self.group is not None:
-            self.group.remove()
+        self.group.remove()
 
 
 def ask(key: str, environment: dict[str, str], limits: KernelLimits) -> Kernel:
@@ -134,8 +133,7 @@ def ask(key: str, environment: dict[str, str], limits: KernelLimits) -> Kernel:
     asked = current()
     group = control_groups.make(limits)
     try:
-        with ExitStack() as opened:
-            doors = opened.enter_context(group.doors()) if group else []
+        with group.doors() as doors:
             try:
                 line = asked.ask(request, doors)
             except OSError:  # it has died; a new one is asked once
@@ -144,8 +142,7 @@ def ask(key: str, environment: dict[str, str], limits: KernelLimits) -> Kernel:
                 asked = current()
                 line = asked.ask(request, doors)
     except BaseException:
-        if group:
-            group.remove()
+        group.remove()
         raise
     return Kernel(line, key, environment, limits, asked, group)
 
@@ -157,9 +154,7 @@ def prepare(environment: dict[str, str], limits: KernelLimits) -> None:
     """Start the kernel that `take` returns next. It knows nothing but its key."""
     global _spare
     with _spare_lock:
-        if _spare is None or not _fits(_spare, environment, limits):
-            _let_go(_spare)
-            _spare = ask(secrets.token_hex(32), environment, limits)
+        _spare = take(environment, limits)
 
 
 def take(environment: dict[str, str], limits: KernelLimits) -> Kernel:
@@ -167,20 +162,16 @@ def take(environment: dict[str, str], limits: KernelLimits) -> Kernel:
     global _spare
     with _spare_lock:
         spare, _spare = _spare, None
-    if spare is not None and _fits(spare, environment, limits):
-        return spare
-    _let_go(spare)
-    return ask(secrets.token_hex(32), environment, limits)
-
-
-def _let_go(spare: Kernel | None) -> None:
     if spare is not None:
+        if _fits(spare, environment, limits):
+            return spare
         spare.close()
+    return ask(secrets.token_hex(32), environment, limits)
 
 
 def _fits(spare: Kernel, environment: dict[str, str], limits: KernelLimits) -> bool:
     same = spare.environment == environment and spare.limits == limits
-    return same and spare.template is _template and _owner == os.getpid() and spare.template.alive
+    return same and spare.template is _template and spare.template.usable
 
 
 def send_files(line: socket.socket, files: Iterable[File]) -> None:
@@ -194,26 +185,24 @@ def send_files(line: socket.socket, files: Iterable[File]) -> None:
 
 def current() -> Template:
     """Return the template that is running; start one if there is none."""
-    global _template, _owner
+    global _template
     with _lock:
-        if _owner != os.getpid():  # after a fork the template is the parent's
-            _template, _owner = None, os.getpid()
-        if _template is None or not _template.alive:
-            _template = _Started()
+        if _template is None or not _template.usable:
+            _template = _start()
         return _template
 
 
 def share(line: socket.socket) -> None:
     """Ask for kernels at this line from now on, which leads to a template of another process."""
-    global _template, _owner
-    _template, _owner = Template(line), os.getpid()
+    global _template
+    _template = Template(line)
 
 
 @atexit.register
 def close() -> None:
     """End this process's template, if it has one."""
     global _template, _spare
-    if _template is not None and _owner == os.getpid():
+    if _template is not None and _template.owner == os.getpid():
         _template.close()
     _template = _spare = None
 

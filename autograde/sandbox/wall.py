@@ -139,11 +139,12 @@ def _command(copies: list[str], arguments: list[str]) -> list[str]:
     for folder in ("/tmp", HOME):  # noqa: S108 (inside)
         options += ["--perms", "1777", "--tmpfs", folder]
     options += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/"]
-    for name, value in {**ENVIRONMENT, "PATH": _path()}.items():
+    python = inside(Path(sys.executable))
+    programs = f"{python.parent}:/usr/local/bin:/usr/bin:/bin"
+    for name, value in {**ENVIRONMENT, "PATH": programs}.items():
         options += ["--setenv", name, value]
-    python = [str(inside(Path(sys.executable))), "-P", "-s"]
-    module = ["-m", "autograde.sandbox.inside.template_server"]
-    return [bubblewrap, *options, "--", *python, *module, *arguments]
+    module = ["-P", "-s", "-m", "autograde.sandbox.inside.template_server"]
+    return [bubblewrap, *options, "--", str(python), *module, *arguments]
 
 
 def _parents(path: Path) -> list[str]:
@@ -177,10 +178,6 @@ def readable() -> dict[Path, Path]:
         if not any(place.is_relative_to(other) for other in outer):
             outer[place] = places[place]
     return outer
-
-
-def _path() -> str:
-    return f"{inside(Path(sys.executable)).parent}:/usr/local/bin:/usr/bin:/bin"
 
 
 def _traces() -> list[Path]:

@@ -12,10 +12,9 @@ import nbformat
 from nbformat import NotebookNode
 
 from autograde.course import CourseError, Exercise, Lesson, Written, grade_id
-from autograde.progress import PRACTICE_FILE, STATE
+from autograde.progress import INSTALLED, PRACTICE_FILE, STATE
 from autograde.versions import other_rubrics, rules
 
-INSTALLED = Path(__file__).resolve().parent.parent / "lessons"
 """The lessons that a wheel brings with it; a checkout has none there."""
 HOME = "attention-notebooks"
 """The folder in the home folder where a student works who has nothing but the wheel."""

@@ -7,12 +7,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from autograde.notebook.figures.canvas import (
-    display_png,
-    png_of,
-    require,
-    screen_width,
-)
+from autograde.notebook.figures.canvas import display_png, png_of, require, screen_width
 from autograde.notebook.figures.pictures import Picture
 
 Draw = Callable[..., tuple[Picture | Figure, str]]
@@ -35,14 +30,18 @@ def explore(draw: Draw, /, *, alt: str, **choices: Sequence[str | float]) -> Non
     if not choices or not all(len(options) for options in choices.values()):
         raise ValueError(f"every choice needs options, there are {choices}")
     require(alt, "alt")
-    picture, description = draw(**{name: options[0] for name, options in choices.items()})
-    require(description, "the description that draw returns")
-    png = png_of(picture)
-    display_png(png, alt, description, _panel(draw, choices, png, description))
+
+    def drawn(chosen: dict[str, str | float]) -> tuple[bytes, str]:
+        picture, description = draw(**chosen)
+        require(description, "the description that draw returns")
+        return png_of(picture), description
+
+    png, description = drawn({name: options[0] for name, options in choices.items()})
+    display_png(png, alt, description, _panel(drawn, choices, png, description))
 
 
 def _panel(
-    draw: Draw,
+    drawn: Callable[[dict[str, str | float]], tuple[bytes, str]],
     choices: dict[str, Sequence[str | float]],
     png: bytes,
     description: str,
@@ -57,9 +56,7 @@ def _panel(
 
     def redraw(_: object) -> None:
         try:
-            drawn, said = draw(**{name: slider.value for name, slider in sliders.items()})
-            require(said, "the description that draw returns")
-            picture.value = png_of(drawn)
+            picture.value, said = drawn({name: slider.value for name, slider in sliders.items()})
             picture.width = screen_width(picture.value)
         except Exception as error:  # a front end shows nobody what a slider's change raises
             said = f"This could not be drawn: {type(error).__name__}: {error}"

@@ -17,14 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from autograde.sandbox.agreed import (
-    CELL,
-    MEMORY,
-    NEXT_CELL,
-    PROCESSOR,
-    SOCKETS,
-    KernelLimits,
-)
+from autograde.sandbox.agreed import CELL, MEMORY, NEXT_CELL, PROCESSOR, SOCKETS, KernelLimits
 from autograde.sandbox.inside import enter, system
 
 WATCH_MS = 200
@@ -97,8 +90,10 @@ def _look_after(line: socket.socket, kernel: int, limits: KernelLimits) -> tuple
             order = line.recv(1)
             if order == bytes([NEXT_CELL]):
                 watch.next_cell()
-            elif not _obey(order, kernel):
+            elif not order or order[0] == signal.SIGKILL:
                 return -signal.SIGKILL, ""
+            else:
+                _signal(kernel, order[0])
         reason = watch.look()
         if reason == CELL and not select.select([line], [], [], 0)[0]:  # the next may have begun
             _say(line, interrupted=watch.cell)
@@ -163,14 +158,6 @@ def _ended(kernel: int) -> int | None:
             return os.waitstatus_to_exitcode(status)
         if child == 0:
             return None
-
-
-def _obey(order: bytes, kernel: int) -> bool:
-    """Pass a signal on; return False when everything is to end."""
-    if not order or order[0] == signal.SIGKILL:
-        return False
-    _signal(kernel, order[0])
-    return True
 
 
 def _signal(kernel: int, number: int) -> None:

@@ -37,10 +37,10 @@ def main() -> None:
     if "try" in sys.argv:
         return
     requests = socket.socket(fileno=int(sys.argv[1]))
-    from autograde.sandbox.inside import warm
-
     with many_imports():
-        warm.import_all()
+        from autograde.sandbox.inside import warm
+
+        warm.import_late()
         warm.try_lesson()
     _settle()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
@@ -106,16 +106,13 @@ def _become_kernel(
             os._exit(0)
         limits = KernelLimits(**request["limits"])
         enter.furnish(limits.scratch_bytes)
-        first.serve(line, *first.start(lambda ready: _kernel(request, limits, ready)), limits)
+        from autograde.sandbox.inside import kernel  # long imported, by the template
+
+        started = first.start(lambda ready: kernel.run(request, limits, ready))
+        first.serve(line, *started, limits)
     except BaseException as error:
         line.send(json.dumps({"failed": repr(error)}).encode())
     os._exit(0)
-
-
-def _kernel(request: dict[str, Any], limits: KernelLimits, ready: Any) -> None:
-    from autograde.sandbox.inside import kernel
-
-    kernel.run(request, limits, ready)
 
 
 if __name__ == "__main__":

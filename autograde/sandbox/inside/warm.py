@@ -1,11 +1,22 @@
-"""Import and try once what a lesson uses, so that each kernel need not."""
+"""Import and try once what a lesson uses, so that each kernel need not.
+
+To import this module imports most of it.
+"""
 
 import base64
 import importlib
 import os
 from typing import Any
 
-OURS = ("autograde.notebook", "autograde.sandbox.inside.kernel")
+import torch
+from torch import nn
+
+import autograde.notebook
+import autograde.sandbox.inside.kernel  # noqa: F401
+from autograde.rubric import session
+from autograde.rubric.probes.lines import rubric
+from autograde.rubric.recording import pack_recording
+
 # what ipykernel and IPython import late, in their first seconds or at the first error
 LATE = (
     "encodings.utf_16_be", "faulthandler", "ipykernel.debugger", "ipykernel.heartbeat",
@@ -20,10 +31,8 @@ LATE = (
 )  # fmt: skip
 
 
-def import_all() -> None:
-    """Import what lessons and the kernel need."""
-    for name in OURS:
-        importlib.import_module(name)
+def import_late() -> None:
+    """Import what a kernel would in its first seconds."""
     for name in LATE:
         try:
             importlib.import_module(name)
@@ -33,8 +42,6 @@ def import_all() -> None:
 
 def try_lesson() -> None:
     """Run each thing once that is slow the first time: torch, a recording."""
-    import torch
-
     torch.set_num_threads(1)
     _try_torch()
     _try_rubric()
@@ -42,16 +49,11 @@ def try_lesson() -> None:
 
 def try_the_rest() -> None:
     """Run once what only some kernels need; training alone imports a thousand modules."""
-    import torch
-
     torch.optim.Adam([torch.zeros(1, requires_grad=True)]).step()
     torch.testing.assert_close(torch.zeros(1), torch.zeros(1))
 
 
 def _try_torch() -> None:
-    import torch
-    from torch import nn
-
     layer = nn.Linear(4, 4)
     x = torch.ones(2, 3, 4)
     weights = torch.softmax(layer(x) @ layer(x).mT / 2, dim=-1)
@@ -62,12 +64,6 @@ def _try_torch() -> None:
 
 
 def _try_rubric() -> None:
-    import torch
-
-    from autograde.rubric import session
-    from autograde.rubric.probes.lines import rubric
-    from autograde.rubric.recording import pack_recording
-
     with session.recording(1) as recordings:
 
         @rubric("warm", forbids=["softmax"])
