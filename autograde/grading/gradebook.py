@@ -28,14 +28,11 @@ from traitlets.config import Config
 from autograde.course import Lesson, state_folder
 from autograde.course_config import without_order_warnings
 from autograde.grading.state import Stop
-from autograde.grading.submission import Marks, Scores
+from autograde.grading.submission import Marks, Place, Scores
 from autograde.rubric.text import digest
 
 COPIES = 5
 """So many copies of the gradebook are kept."""
-
-Place = tuple[str, Lesson]
-"""A student and a lesson."""
 
 
 def copy_gradebook(root: Path, config: Config) -> Path | None:

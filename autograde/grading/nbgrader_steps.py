@@ -99,10 +99,10 @@ class Run(NbGraderPreprocessor):
             seed,
             FirstLook(partial(pipeline.keys_of, version, seed)),
             wall=bool(self.wall),
-            before=read_ran(root, name, student),
+            before=read_ran((student, version.lesson)),
         )
         if ran:
-            keep_ran(root, name, student, ran.to_bytes())
+            keep_ran((student, version.lesson), ran.to_bytes())
         return nb, resources
 
 

@@ -17,6 +17,9 @@ from autograde.words import named
 TIMESTAMP = "timestamp.txt"
 """The file in which nbgrader keeps when something was handed in."""
 
+Place = tuple[str, Lesson]
+"""A student and a lesson."""
+
 MAX_FILE = 50_000_000
 MAX_TOGETHER = 100_000_000
 
@@ -44,6 +47,10 @@ class Submission:
     files: dict[str, bytes]
     remark: str = ""
     problem: Problem | None = None
+
+    @property
+    def place(self) -> Place:
+        return self.student, self.lesson
 
 
 @dataclass(frozen=True)
@@ -150,7 +157,7 @@ class Done:
     unchanged: bool = False
 
 
-def submissions(root: Path, lessons: list[Lesson], student: str | None) -> list[tuple[str, Lesson]]:
+def submissions(root: Path, lessons: list[Lesson], student: str | None) -> list[Place]:
     """Return the student and lesson of every folder submitted/STUDENT/LESSON, in order.
 
     Raises:
