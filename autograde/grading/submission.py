@@ -199,8 +199,8 @@ def read_submission(student: str, lesson: Lesson, ignore: list[str]) -> Submissi
     notebook = f"{lesson.notebook}.ipynb"
     taken = {notebook, f"{lesson.notebook}.html", *own}
     found = [] if linked else list(visible_files(folder, LIMITS.folder_depth))
-    kept = sorted((file for file in found if not _in_the_way(file[1], taken)), key=_notebooks_first)
-    files, left_out = read_files(kept[: LIMITS.files])
+    kept = [file for file in found if not _in_the_way(file[1], taken)]
+    files, left_out = read_files(kept)
     remarks = _rename(files, notebook)
     problem = None if notebook in files else _no_notebook(files, left_out, notebook)
     if problem:
@@ -220,7 +220,7 @@ def beside(files: dict[str, bytes]) -> dict[str, bytes]:
 
 
 def _notebooks_first(file: File) -> tuple[bool, int, str]:
-    """Return the order in which files find room: notebooks, the one nearest the top first."""
+    """Return the place of a file in the order of reading: notebooks, those near the top first."""
     name = file[1]
     return not name.endswith(".ipynb"), name.count("/"), name
 
@@ -234,12 +234,13 @@ def _in_the_way(name: str, taken: set[str]) -> bool:
 def read_files(paths: Iterable[File]) -> tuple[dict[str, bytes], dict[str, int]]:
     """Return the contents of files by name, and the sizes of those that were left out.
 
-    A file is left out that is too large, alone or with those read before; notebooks come first.
+    A file is left out that is too large, alone or with those read before. Notebooks come first;
+    what comes after as many files as are allowed is not looked at.
     """
     files: dict[str, bytes] = {}
     left_out: dict[str, int] = {}
     room = MAX_TOGETHER
-    for path, name in sorted(paths, key=_notebooks_first):
+    for path, name in sorted(paths, key=_notebooks_first)[: LIMITS.files]:
         size = path.stat().st_size
         if size > min(MAX_FILE, room):
             left_out[name] = size
