@@ -71,22 +71,22 @@ class Scores:
 class Marks:
     """The gradebook's scores and comments of one submission, by the names of its cells.
 
-    `by_hand` has scores and extra credits, `comments` those that the grader made by itself,
-    `student` the name that the feedback page shows.
+    `automatic` and `comments` are the grader's own. `by_hand` has the scores and extra credits,
+    `comments_by_hand` the comments that people gave. `student` is the name on the feedback page.
     """
 
     automatic: dict[str, float | None] = field(default_factory=dict)
     by_hand: dict[str, tuple[float | None, float | None]] = field(default_factory=dict)
     points: dict[str, float] = field(default_factory=dict)
     comments: dict[str, str | None] = field(default_factory=dict)
-    comments_by_hand: dict[str, str | None] = field(default_factory=dict)
+    comments_by_hand: dict[str, str] = field(default_factory=dict)
     penalty: float | None = None
     extension: str = "None"
     student: str = ""
 
     def score(self, name: str) -> float | None:
         """Return the score of a cell; None while it waits for a person."""
-        by_hand, extra = self.by_hand[name]
+        by_hand, extra = self.by_hand.get(name, (None, None))
         score = self.automatic[name] if by_hand is None else by_hand
         return None if score is None else score + (extra or 0.0)
 
@@ -95,18 +95,12 @@ class Marks:
         return sum(self.score(name) or 0.0 for name in self.automatic) - (self.penalty or 0.0)
 
     def comment(self, name: str) -> str | None:
-        by_hand = self.comments_by_hand[name]
-        return self.comments[name] if by_hand is None else by_hand
+        return self.comments_by_hand.get(name, self.comments[name])
 
     def graded_again(self, scores: Scores) -> "Marks":
         """Return these marks with new automatic scores and comments."""
         return replace(
-            self,
-            automatic=scores.automatic,
-            by_hand={name: self.by_hand.get(name, (None, None)) for name in scores.automatic},
-            points=scores.points,
-            comments=scores.comments,
-            comments_by_hand={name: self.comments_by_hand.get(name) for name in scores.comments},
+            self, automatic=scores.automatic, points=scores.points, comments=scores.comments
         )
 
 
