@@ -5,7 +5,6 @@ nbgrader's own commands and `autograde self` call the same steps.
 """
 
 import json
-from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from threading import Lock
@@ -23,7 +22,7 @@ from autograde.grading.running.run import Look, Ran, make_job, put_outputs, run_
 from autograde.grading.sanitise import sanitise_outputs, sanitise_text
 from autograde.grading.state import seed_of
 from autograde.grading.submission import Graded, Scores, Task
-from autograde.grading.verdicts import FirstLook, graded_note, judge_notebook, show_verdicts
+from autograde.grading.verdicts import FirstLook, judge_notebook, show_verdicts
 from autograde.rubric.judge import Verdict
 from autograde.rubric.key import Key, unpack_keys
 from autograde.rubric.text import digest
@@ -89,7 +88,7 @@ def grade_restored(
         meanwhile.submit(_get_page_ready, version)  # should it fail, so does the page later
         look = FirstLook(keys.result)
         ran = run(nb, released, files, seed, look, wall=wall, before=before)
-    verdicts = judge(lesson, nb, keys.result(), practice.result(), seed, look.verdicts)
+    verdicts = judge_notebook(lesson, nb, keys.result(), practice.result(), seed, look.verdicts)
     sanitise(lesson, nb, released, verdicts)
     return ran, scores_of(nb, released, verdicts)
 
@@ -155,34 +154,6 @@ def keys_of(version: Version, seed: int) -> dict[str, Key]:
             exercise.name: right_key(reference, exercise, seed, tolerances.get(exercise.name, {}))
             for exercise in version.lesson.exercises
         }
-
-
-def judge(
-    lesson: Lesson,
-    nb: NotebookNode,
-    keys: dict[str, Key],
-    practice: dict[str, Key],
-    seed: int,
-    seen: Mapping[str, Verdict] | None = None,
-) -> dict[str, Verdict]:
-    """Return the verdicts on an executed notebook, by exercise; its note keeps them.
-
-    A misconception is recognised from a second recording, on the practice seed, by the practice
-    data of the lesson; it never decides points.
-
-    Args:
-        seen: the verdicts that there are already.
-    """
-    note = nb.metadata[NOTE]
-    verdicts, unjudged = judge_notebook(
-        lesson, nb, keys, practice, note["problem"], note["notes"], seen
-    )
-    if unjudged and not note["problem"]:
-        words = f"The judge failed on {', '.join(unjudged)}: look at the feedback."
-        note |= {"problem": words, "kind": "the judge failed"}
-        note["fault"] = "".join(unjudged.values())
-    note |= graded_note(verdicts, seed)
-    return verdicts
 
 
 @lru_cache(maxsize=8)
