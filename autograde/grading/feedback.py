@@ -131,8 +131,7 @@ class Part:
 class Item:
     """One exercise or written answer, its score and its paragraphs.
 
-    `verdict` is None where there is no rubric, `judged` says whether its lines were judged one by
-    one, `by_hand` that a person gave the score.
+    `verdict` is None where there is no rubric; `by_hand` says that a person gave the score.
     """
 
     name: str
@@ -140,7 +139,6 @@ class Item:
     points: float
     anchor: str
     verdict: Verdict | None = None
-    judged: bool = False
     said: tuple[str, ...] = ()
     by_hand: bool = False
     comment: str = ""
@@ -227,7 +225,6 @@ def _graded(cell: NotebookNode, verdict: Verdict | None, comment: str, part: Par
         points=points,
         anchor=f"exercise-{name}",
         verdict=verdict,
-        judged=verdict.judged,
         said=tuple("\n".join(advice(verdict, named=True)).splitlines()),
         by_hand=score is not None and abs(score - verdict.points) > 1e-6,
         comment="" if comment == NO_ANSWER and not verdict.attempted else comment,
