@@ -29,7 +29,7 @@ from autograde.course import CourseError, Lesson
 from autograde.grading import gradebook as book
 from autograde.grading import state, workers
 from autograde.grading.gradebook import digest_of
-from autograde.grading.limits import Limits
+from autograde.grading.limits import LIMITS
 from autograde.grading.state import (
     Entry,
     Stop,
@@ -95,16 +95,15 @@ class Coordinator:
         self._working: dict[Future[Any], Steps] = {}
 
     @cached_property
-    def _autograde(self) -> Autograde:
-        return Autograde(coursedir=self._course, config=_without_exporters(self.config))
-
-    @cached_property
-    def _feedback(self) -> GenerateFeedback:
-        return GenerateFeedback(coursedir=self._course, config=_without_exporters(self.config))
+    def _converters(self) -> dict[str, BaseConverter]:
+        """Return nbgrader's converters by the folder that each writes."""
+        about = {"coursedir": self._course, "config": _without_exporters(self.config)}
+        return {"autograded": Autograde(**about), "feedback": GenerateFeedback(**about)}
 
     @cached_property
     def _late(self) -> AssignLatePenalties:
-        late = AssignLatePenalties(parent=self._autograde, config=self.config)
+        parent = self._converters["autograded"]
+        late = AssignLatePenalties(parent=parent, config=self.config)
         late.init_plugin()
         return late
 
@@ -223,7 +222,7 @@ class Coordinator:
             [version.digest for version in found],
             self._secret,
             self.wall,
-            asdict(Limits()),
+            asdict(LIMITS),
             str(self.gradebook.find_assignment(lesson.name).duedate),
             _settings(self.config),
         ]
@@ -243,9 +242,9 @@ class Coordinator:
         """Write the graded notebook and its page, then note that the submission is done."""
         name, files = submission.lesson.notebook, submission.files
         graded = {**files, f"{name}.ipynb": notebook}
-        self._write(self._autograde, "autograded", submission, graded)
+        self._write("autograded", submission, graded)
         others = {n: content for n, content in files.items() if not n.endswith(".ipynb")}
-        self._write(self._feedback, "feedback", submission, {**others, f"{name}.html": html})
+        self._write("feedback", submission, {**others, f"{name}.html": html})
         keep_entry(submission.place, entry)
 
     def _log(self, fault: str) -> Path:
@@ -260,9 +259,7 @@ class Coordinator:
         folder = getattr(self._course, f"{kind}_directory")
         return Path(self._course.format_path(folder, student, lesson.name))
 
-    def _write(
-        self, step: BaseConverter, kind: str, submission: Submission, files: dict[str, bytes]
-    ) -> None:
+    def _write(self, kind: str, submission: Submission, files: dict[str, bytes]) -> None:
         """Put a folder in place whole, with the permissions that nbgrader gives it."""
         target = self._folder(kind, submission.place)
         fresh = target.with_name(f".{target.name}.fresh")
@@ -278,7 +275,7 @@ class Coordinator:
         except OSError:
             shutil.rmtree(fresh, ignore_errors=True)
             raise
-        step.set_permissions(submission.lesson.name, submission.student)
+        self._converters[kind].set_permissions(submission.lesson.name, submission.student)
 
 
 def shown(config: Config, lesson: Lesson, known: dict[str, Marks]) -> bool:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autograde import __version__
-from autograde.course import CourseError, state_folder
+from autograde.course import CourseError, code_cells, state_folder
 from autograde.grading.submission import Place, beside
 
 if TYPE_CHECKING:  # slow to import
@@ -111,7 +111,7 @@ def seed_of(secret: bytes, lesson: str, nb: "NotebookNode", files: dict[str, byt
     Text does not count: nbgrader puts marking schemes into it on the way. Files do: else the same
     code could read the expected numbers that its first feedback page told.
     """
-    code = "\0".join(cell.source for cell in nb.cells if cell.cell_type == "code")
+    code = "\0".join(cell.source for cell in code_cells(nb))
     read = "".join(f"\0{n}\0{hashlib.sha256(c).hexdigest()}" for n, c in beside(files).items())
     text = f"{lesson}\0{code}{read}".encode("utf-8", "surrogatepass")
     return int.from_bytes(hmac.digest(secret, text, hashlib.sha256)[:7], "big")
