@@ -100,8 +100,7 @@ class Run(NbGraderPreprocessor):
 
 
 class HandGrades(GetGrades):
-    """Scores and comments for the feedback page, the name of the student, and which answers nobody
-    has graded yet."""
+    """Adds scores, comments and the student's name; what nobody has graded yet has no score."""
 
     def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[Any, Any]:
         nb, resources = super().preprocess(nb, resources)
@@ -119,19 +118,11 @@ class HandGrades(GetGrades):
             cell.metadata.nbgrader["score"] = None  # the gradebook counts it as 0
 
 
-def late_penalty(score: float, late: float, percent_per_day: float) -> float:
-    """Return the penalty; every day that has begun counts, and no score falls below 0.
-
-    Args:
-        late: seconds after the due date, an extension included in that.
-    """
-    return score * min(1.0, math.ceil(late / DAY) * percent_per_day / 100)
-
-
 class LatePolicy(LateSubmissionPlugin):
     """Takes nothing off, everything, or a percentage of the score for each day.
 
-    Within the hours of grace nothing is taken off; after them the days count from the due date.
+    Within the hours of grace nothing is taken off; after them the days count from the due date,
+    and one that has begun is a day. No score falls below 0.
     """
 
     penalty_method = Enum(
@@ -149,4 +140,5 @@ class LatePolicy(LateSubmissionPlugin):
             return None
         if self.penalty_method == "zero":
             return score
-        return late_penalty(score, total_seconds_late, self.percent_per_day)
+        days = math.ceil(total_seconds_late / DAY)
+        return score * min(1.0, days * self.percent_per_day / 100)
