@@ -69,7 +69,6 @@ c.Autograde.sanitize_preprocessors = [
 ]
 c.Autograde.autograde_preprocessors = [
     "autograde.grading.nbgrader_steps.Run",
-    "autograde.grading.nbgrader_steps.JudgeAndSave",
     "nbgrader.preprocessors.AssignLatePenalties",
     "nbgrader.preprocessors.CheckCellMetadata",
 ]

@@ -200,6 +200,16 @@ def grade_id(cell: "NotebookNode") -> str | None:
     return name if isinstance(name, str) and name else None
 
 
+def exercise_of(cell: "NotebookNode") -> str:
+    """Return the name of the exercise whose rubric a cell is; of another cell nothing."""
+    name = grade_id(cell) or ""
+    return name.removeprefix("test_") if name.startswith("test_") else ""
+
+
+def code_cells(nb: "NotebookNode") -> list["NotebookNode"]:
+    return [cell for cell in nb.cells if cell.cell_type == "code"]
+
+
 def named_cells(nb: "NotebookNode") -> dict[str, "NotebookNode"]:
     """Return the cells of a notebook that have an nbgrader name, by that name."""
     return {name: cell for cell in nb.cells if (name := grade_id(cell))}

@@ -30,7 +30,7 @@ from autograde.grading.state import (
     keep_settled,
     settled,
 )
-from autograde.grading.submission import Done
+from autograde.grading.submission import Done, Place
 from autograde.words import printable
 
 INTERRUPTED = 130
@@ -45,7 +45,7 @@ class _Rate(ProgressColumn):
         return Text(f"{task.speed * 60:.0f}/min" if task.speed else "")
 
 
-def grade(found: list[tuple[str, Lesson]], how: How, *, whole: bool) -> int:
+def grade(found: list[Place], how: How, *, whole: bool) -> int:
     """Grade, show the progress, and return the exit code.
 
     Args:
@@ -77,7 +77,7 @@ def grade(found: list[tuple[str, Lesson]], how: How, *, whole: bool) -> int:
     return 1 if failed else 0
 
 
-def _run(found: list[tuple[str, Lesson]], how: How) -> tuple[Counter[tuple[str, str]], bool]:
+def _run(found: list[Place], how: How) -> tuple[Counter[tuple[str, str]], bool]:
     """Count the submissions of each lesson by outcome; return also whether Ctrl-C ended the run."""
     counts: Counter[tuple[str, str]] = Counter()
     columns = (

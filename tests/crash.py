@@ -128,10 +128,12 @@ def main(course: Path) -> dict[str, Any]:
         for student in set(os.listdir(start / "submitted")) - set(STUDENTS):
             shutil.rmtree(start / "submitted" / student)
         forget(start, results=True, keep="perfect")
-        for kind in ("autograded", "feedback"):  # of an earlier run; to be replaced
-            old = start / kind / "perfect" / LESSON
+        notebook = lessons(start)[LESSON].notebook
+        for kind, ending in (("autograded", ".ipynb"), ("feedback", ".html")):
+            old = start / kind / "perfect" / LESSON  # of an earlier run; to be replaced
             old.mkdir(parents=True)
-            (old / "old.txt").write_text("old")
+            for name in ("old.txt", f"{notebook}{ending}"):
+                (old / name).write_text("old")
         give_by_hand(start)
         shutil.copytree(start, root)
         with chdir(root):

@@ -215,13 +215,13 @@ FAULTS = [
     # the gradebook
     Fault(
         "a graded submission is graded twice", COORDINATOR,
-        "        keep_entry(self.root, lesson.name, submission.student, work.entry)\n", "",
+        "        keep_entry(submission.place, entry)\n", "",
         "tests/test_running.py -k only_what_changed",
     ),
     Fault(
         "a score in the gradebook that was changed stays", COORDINATOR,
-        "(entry.graded, entry.scores) != (graded, book.digest_of_scores(marks))",
-        "entry.graded != graded",
+        "(entry.graded, entry.scores) != (decided_by, book.digest_of_scores(marks))",
+        "entry.graded != decided_by",
         "tests/test_running.py -k only_what_changed",
     ),
     Fault(
@@ -242,9 +242,9 @@ FAULTS = [
     ),
     Fault(
         "it is noted as done before it is written", COORDINATOR,
-        '        graded = {**files, f"{lesson.notebook}.ipynb": work.notebook}\n',
-        '        graded = {**files, f"{lesson.notebook}.ipynb": work.notebook}\n'
-        "        keep_entry(self.root, lesson.name, handed_in.student, work.entry)\n",
+        '        graded = {**files, f"{name}.ipynb": notebook}\n',
+        '        graded = {**files, f"{name}.ipynb": notebook}\n'
+        "        keep_entry(submission.place, entry)\n",
         "tests/test_running.py -k killed_before_any_change",
     ),
     # the way of files

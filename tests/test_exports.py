@@ -21,7 +21,7 @@ from traitlets.config import Config
 from autograde.cli import main
 from autograde.course import CourseError, Lesson
 from autograde.course_config import course_config
-from autograde.grading.nbgrader_steps import LatePolicy, late_penalty
+from autograde.grading.nbgrader_steps import LatePolicy
 from autograde.lms.exports import EXPORTERS, export_grades
 
 LESSON = "02_causal_mask"
@@ -176,7 +176,8 @@ def test_a_lesson_the_gradebook_does_not_know_is_named(course: Path) -> None:
     [(1.0, 1.2), (DAY, 1.2), (DAY + 1, 2.4), (9 * DAY, 10.8), (10 * DAY, 12), (99 * DAY, 12)],
 )
 def test_a_tenth_for_each_day_that_has_begun(late: float, taken: float) -> None:
-    assert late_penalty(12.0, late, 10.0) == pytest.approx(taken)
+    policy = LatePolicy(penalty_method="percent")
+    assert policy.late_submission_penalty("x", 12.0, late) == pytest.approx(taken)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from autograde.authoring.sources import source_notebook
 from autograde.authoring.variants import read_variants
 from autograde.course import Lesson, grade_id, lessons, named_cells
 from autograde.grading import pipeline
-from autograde.grading.restore import Parsed, restore
+from autograde.grading.restore import NOTE, Parsed, restore
 from autograde.grading.running.reference import load
 from autograde.grading.verdicts import UNJUDGED, FirstLook, judge_notebook
 from autograde.rubric.checks import CHECKS
@@ -40,6 +40,7 @@ def keys(lesson: Lesson) -> dict[str, Key]:
 def executed(lesson: Lesson) -> NotebookNode:
     """The reference as it leaves a kernel: every rubric cell has handed over its recording."""
     nb, reference = source_notebook(lesson), load(lesson)
+    nb.metadata[NOTE] = {"problem": "", "notes": {}}
     cells = {grade_id(cell): cell for cell in nb.cells}
     for exercise in lesson.exercises:
         recording = pack_recording(reference.record(exercise.name, PRACTICE_SEED))
@@ -51,7 +52,7 @@ def executed(lesson: Lesson) -> NotebookNode:
 
 
 def points(lesson: Lesson, nb: NotebookNode, keys: dict[str, Key]) -> dict[str, float]:
-    verdicts, _ = judge_notebook(lesson, nb, keys, {}, "", {})
+    verdicts = judge_notebook(lesson, nb, keys, {}, PRACTICE_SEED)
     return {name: verdict.points for name, verdict in verdicts.items()}
 
 
@@ -59,14 +60,15 @@ def test_a_judge_that_fails_on_one_exercise_keeps_the_others(
     lesson: Lesson, keys: dict[str, Key], executed: NotebookNode
 ) -> None:
     broken = {**keys, "renormalise": replace(keys["renormalise"], tolerances=())}
-    verdicts, unjudged = judge_notebook(lesson, executed, broken, {}, "", {})
-    assert [*unjudged] == ["renormalise"]
+    verdicts = judge_notebook(lesson, executed, broken, {}, PRACTICE_SEED)
+    note = executed.metadata[NOTE]
+    assert note["problem"] == "The judge failed on renormalise: look at the feedback."
     outputs = next(c.outputs for c in executed.cells if grade_id(c) == "test_renormalise")
     look = FirstLook(lambda: broken)
     assert not look("renormalise", outputs)
     assert not look.verdicts
     assert not FirstLook(lambda: {})("renormalise", outputs)  # keys that cannot be made
-    assert "Traceback" in unjudged["renormalise"]
+    assert note["fault"].count("Traceback") == 1
     assert UNJUDGED in verdicts["renormalise"].note
     assert "ValueError" in verdicts["renormalise"].note
     others = sum(verdict.points for name, verdict in verdicts.items() if name != "renormalise")
@@ -102,8 +104,8 @@ def test_to_repair_the_earlier_exercise_first_is_said_of_what_was_judged(
     cells[later.rubric_cell].outputs[0].data = data
     if not ran:
         cells[later.rubric_cell].outputs = []
-    problem = "" if ran else "The file is empty."
-    verdict = judge_notebook(lesson, executed, keys, {}, problem, {})[0][later.name]
+        executed.metadata[NOTE]["problem"] = "The file is empty."
+    verdict = judge_notebook(lesson, executed, keys, {}, PRACTICE_SEED)[later.name]
     assert not verdict.passed
     assert (f"Mend `{needed}` first" in verdict.note) == ran
 
@@ -120,7 +122,7 @@ def test_an_earlier_exercise_that_nothing_calls_is_not_blamed(
     recording = pack_recording(recorded.record(later.name, PRACTICE_SEED))
     data = {MIME: base64.b64encode(recording).decode()}
     cells[later.rubric_cell].outputs[0].data = data
-    verdict = judge_notebook(lesson, executed, keys, {}, "", {})[0][later.name]
+    verdict = judge_notebook(lesson, executed, keys, {}, PRACTICE_SEED)[later.name]
     assert not verdict.passed
     assert "Mend" not in verdict.note
 
@@ -131,9 +133,9 @@ def test_practice_keys_that_do_not_fit_leave_the_points(lesson: Lesson) -> None:
     keys, practice = pipeline.keys_of(now, 7), pipeline.practice_of(now)
     pipeline.run(nb, notebook(now), {}, 7, FirstLook(lambda: keys), wall=False)
     broken = practice | {"renormalise": replace(practice["renormalise"], tolerances=())}
-    fair, _ = judge_notebook(lesson, nb, keys, practice, "", {})
-    found, unjudged = judge_notebook(lesson, nb, keys, broken, "", {})
-    assert [*unjudged] == ["renormalise"]
+    fair = judge_notebook(lesson, nb, keys, practice, 7)
+    found = judge_notebook(lesson, nb, keys, broken, 7)
+    assert nb.metadata[NOTE]["problem"].startswith("The judge failed on renormalise:")
     assert 0 < found["renormalise"].points == fair["renormalise"].points
 
 
@@ -151,7 +153,8 @@ def test_the_second_recording_costs_nothing(lesson: Lesson, deed: str) -> None:
     assert ran
     assert ran.problem is None
     assert not ran.notes
-    verdicts, _ = judge_notebook(lesson, nb, keys, pipeline.practice_of(now), "", {}, look.verdicts)
+    practice = pipeline.practice_of(now)
+    verdicts = judge_notebook(lesson, nb, keys, practice, 7, look.verdicts)
     assert 0 < verdicts.pop("renormalise").points < 3
     assert all(verdict.passed for verdict in verdicts.values())
 
@@ -170,7 +173,8 @@ def test_only_what_is_wrong_is_recorded_again_and_its_misconception_named(lesson
         if any(PRACTICE_MIME in output.get("data", {}) for output in cell.get("outputs", []))
     ]
     assert again == ["test_renormalise"]
-    found = judge_notebook(lesson, nb, keys, pipeline.practice_of(now), "", {}, look.verdicts)
-    afresh = judge_notebook(lesson, nb, keys, pipeline.practice_of(now), "", {})
-    assert found == afresh
-    assert found[0]["renormalise"].beliefs
+    practice = pipeline.practice_of(now)
+    found = judge_notebook(lesson, nb, keys, practice, 7, look.verdicts)
+    assert found == judge_notebook(lesson, nb, keys, practice, 7)
+    assert found["renormalise"].beliefs
+    assert not nb.metadata[NOTE]["problem"]

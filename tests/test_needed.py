@@ -10,7 +10,7 @@ from autograde.course import Lesson
 from autograde.grading import pipeline
 from autograde.grading.restore import Parsed, restore
 from autograde.grading.running.needed import not_needed
-from autograde.grading.verdicts import FirstLook
+from autograde.grading.verdicts import FirstLook, judge_notebook
 from autograde.rubric.judge import Verdict
 from autograde.versions import notebook as built
 from autograde.versions import versions
@@ -125,7 +125,7 @@ def verdicts_on(lesson: Lesson, answers: dict[str, str]) -> tuple[dict[str, Verd
     nb = restore(Parsed(fill(lesson, answers)), released)
     keys, practice = pipeline.keys_of(version, 7), pipeline.practice_of(version)
     pipeline.run(nb, released, {}, 7, FirstLook(lambda: keys), wall=False)
-    found = pipeline.judge(lesson, nb, keys, practice, 7)
+    found = judge_notebook(lesson, nb, keys, practice, 7)
     return found, len(nb.metadata["autograde"]["left_out"])
 
 

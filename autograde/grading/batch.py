@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from autograde.course import CourseError, Lesson
+from autograde.course import CourseError
 from autograde.grading import state, workers
-from autograde.grading.submission import Done
+from autograde.grading.submission import Done, Place
 from autograde.sandbox.imports import many_imports
 from autograde.sandbox.wall import exposed, missing
 
@@ -25,7 +25,7 @@ class How:
 
 
 def grade_class(
-    submissions: list[tuple[str, Lesson]],
+    submissions: list[Place],
     how: How,
     stopped: Callable[[], bool] = lambda: False,
     say: Callable[[str], None] = lambda step: None,
@@ -54,15 +54,16 @@ def grade_class(
             with many_imports():  # nbgrader takes a second, in which the workers start
                 from autograde.course_config import course_config
                 from autograde.grading import gradebook as book
-                from autograde.grading.coordinator import Coordinator, Run
+                from autograde.grading.coordinator import Coordinator
             say("reading the gradebook")
             config = course_config(root)
             book.copy_gradebook(root, config)
             with book.open_gradebook(config) as gradebook:
                 say("first submissions")
-                coordinator = Coordinator(root, config, gradebook, wall=how.wall)
-                run = Run(coordinator, executor, share, how.regrade)
-                yield from run.all(submissions, AHEAD * number, stopped)
+                coordinator = Coordinator(
+                    root, config, gradebook, executor, share, wall=how.wall, regrade=how.regrade
+                )
+                yield from coordinator.grade(submissions, AHEAD * number, stopped)
 
 
 def require_wall(root: Path) -> None:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
@@ -131,8 +131,7 @@ class Part:
 class Item:
     """One exercise or written answer, its score and its paragraphs.
 
-    `verdict` is None where there is no rubric, `judged` says whether its lines were judged one by
-    one, `by_hand` that a person gave the score.
+    `verdict` is None where there is no rubric; `by_hand` says that a person gave the score.
     """
 
     name: str
@@ -140,7 +139,6 @@ class Item:
     points: float
     anchor: str
     verdict: Verdict | None = None
-    judged: bool = False
     said: tuple[str, ...] = ()
     by_hand: bool = False
     comment: str = ""
@@ -163,18 +161,18 @@ class Block:
     folded: bool = False
 
 
-@dataclass
+@dataclass(frozen=True)
 class Page:
     """The whole page."""
 
     title: str
     problem: str
+    remark: str
+    date: str
     walled: bool
-    in_part: bool = False
-    remark: str = ""
-    date: str = ""
-    graded: list[Item] = field(default_factory=list)
-    blocks: list[Block] = field(default_factory=list)
+    in_part: bool
+    graded: list[Item]
+    blocks: list[Block]
 
     @property
     def waiting(self) -> float:
@@ -187,51 +185,48 @@ def page_of(nb: NotebookNode) -> Page:
     note = nb.metadata.get(NOTE, {})
     verdicts, left_out = read_verdicts(note), note.get("left_out", ())
     comments = {grade_id(cell) or "": _comment(cell) for cell in nb.cells}
-    page = Page(
-        title="",
-        problem=note.get("problem", ""),
-        walled=note.get("wall", True),
-        in_part=bool(left_out),
-        remark=note.get("remark", ""),
-        date=note.get("date", ""),
-    )
-    outline = _Outline()
+    outline, items, blocks = _Outline(), [], []
     for place, cell in enumerate(nb.cells):
         name = grade_id(cell) or ""
         if not name and _blank(cell):
             continue
         text = outline.place(from_markdown(cell.source)) if cell.cell_type == "markdown" else ""
-        graded = None
+        item = None
         if cell.metadata.get("nbgrader", {}).get("grade"):
             exercise = name.removeprefix("test_")
-            graded = _graded(cell, verdicts.get(exercise), comments.get(exercise, ""), outline.part)
-            page.graded.append(graded)
+            item = _item(cell, verdicts.get(exercise), comments.get(exercise, ""), outline.part)
+            items.append(item)
         judged = name in verdicts  # then the comment stands with the verdict
         comment = "" if judged else comments.get(name, "")
         anchor = f"cell-{name}" if name else f"cell-{place}"
         folded = not name and (_folded(cell) or cell.get("id") in left_out)
-        page.blocks.append(Block(cell, anchor, text, graded, comment, _figure(cell), folded))
-    page.title = outline.title
-    return page
+        blocks.append(Block(cell, anchor, text, item, comment, _figure(cell), folded))
+    return Page(
+        title=outline.title,
+        problem=note.get("problem", ""),
+        remark=note.get("remark", ""),
+        date=note.get("date", ""),
+        walled=note.get("wall", True),
+        in_part=bool(left_out),
+        graded=items,
+        blocks=blocks,
+    )
 
 
-def _graded(cell: NotebookNode, verdict: Verdict | None, comment: str, part: Part | None) -> Item:
+def _item(cell: NotebookNode, verdict: Verdict | None, comment: str, part: Part | None) -> Item:
     kind = cell.metadata["nbgrader"]
     name = kind["grade_id"].removeprefix("test_")
     score, points = kind.get("score"), float(kind["points"])
+    item = Item(name, score, points, f"cell-{kind['grade_id']}", comment=comment, part=part)
     if verdict is None:
-        return Item(name, score, points, f"cell-{kind['grade_id']}", comment=comment, part=part)
-    return Item(
-        name=name,
-        score=score,
-        points=points,
+        return item
+    return replace(
+        item,
         anchor=f"exercise-{name}",
         verdict=verdict,
-        judged=verdict.judged,
         said=tuple("\n".join(advice(verdict, named=True)).splitlines()),
         by_hand=score is not None and abs(score - verdict.points) > 1e-6,
         comment="" if comment == NO_ANSWER and not verdict.attempted else comment,
-        part=part,
     )
 
 

@@ -28,17 +28,14 @@ from traitlets.config import Config
 from autograde.course import Lesson, state_folder
 from autograde.course_config import without_order_warnings
 from autograde.grading.state import Stop
-from autograde.grading.submission import Marks, Scores
+from autograde.grading.submission import Marks, Place, Scores
 from autograde.rubric.text import digest
 
 COPIES = 5
 """So many copies of the gradebook are kept."""
 
-Place = tuple[str, Lesson]
-"""A student and a lesson."""
 
-
-def copy_gradebook(root: Path, config: Config) -> Path | None:
+def copy_gradebook(root: Path, config: Config) -> None:
     """Copy an SQLite gradebook and look whether it is sound; other databases have their own ways.
 
     Raises:
@@ -46,11 +43,11 @@ def copy_gradebook(root: Path, config: Config) -> Path | None:
     """
     url = make_url(CourseDirectory(config=config).db_url)
     if url.get_backend_name() != "sqlite" or not url.database:
-        return None
+        return
     gradebook, folder = Path(url.database), state_folder(root) / "gradebooks"
     copies = sorted(folder.glob("gradebook-*.db"))
     if not copies and not gradebook.exists():
-        return None  # a fresh clone: grading says which lesson to build
+        return  # a fresh clone: grading says which lesson to build
     target = folder / f"gradebook-{datetime.now():%Y%m%d-%H%M%S-%f}.db"
     fresh = folder / "copying"
     try:
@@ -75,7 +72,6 @@ def copy_gradebook(root: Path, config: Config) -> Path | None:
         raise Stop(f"the gradebook {gradebook} is damaged: {error}. {last_copy(root)}") from error
     for old_copy in copies[: -(COPIES - 1)]:
         old_copy.unlink()
-    return target
 
 
 @contextmanager
@@ -218,14 +214,16 @@ def marks_of_class(
         about = Marks(penalty=penalty, extension=str(extension), student=full_name(who, *name_of))
         marks = found.setdefault(who, about)
         marks.automatic[name] = auto
-        marks.by_hand[name] = manual, extra
+        if (manual, extra) != (None, None):
+            marks.by_hand[name] = manual, extra
         marks.points[name] = float(points)
     comments = (BaseCell.name, Comment.auto_comment, Comment.manual_comment)
     rows = rows_of_class(gradebook, lesson, Comment, *comments)
     for who, _, _, name, comment, by_hand in rows.filter(*wanted):
         if who in found:
             found[who].comments[name] = comment
-            found[who].comments_by_hand[name] = by_hand
+            if by_hand is not None:
+                found[who].comments_by_hand[name] = by_hand
     gradebook.db.remove()
     return found
 

@@ -4,8 +4,6 @@ nbgrader imports this to read its configuration, so what imports torch is import
 """
 
 import math
-from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import Any, cast
 
@@ -20,8 +18,8 @@ from autograde.course import Lesson, find_root, grade_id, lessons
 from autograde.grading.batch import require_wall
 from autograde.grading.gradebook import names_of_students, note_written, save_scores
 from autograde.grading.limits import LIMITS
-from autograde.grading.restore import NOTE, Parsed, parse_file, restore
-from autograde.grading.state import course_secret, keep_ran, one_run, read_ran, seed_of
+from autograde.grading.restore import Parsed, parse_file, restore
+from autograde.grading.state import course_secret, keep_ran, one_run, read_ran
 from autograde.grading.submission import read_files
 from autograde.sandbox.template import visible_files
 from autograde.versions import Version, notebook, require_newest, versions
@@ -38,12 +36,6 @@ def lesson_of(resources: dict[str, Any]) -> Lesson:
 def newest(resources: dict[str, Any]) -> Version:
     """Return the lesson as it is built now."""
     return versions(lesson_of(resources))[0]
-
-
-def _files(resources: dict[str, Any]) -> tuple[dict[str, bytes], dict[str, int]]:
-    """Return the files beside the notebook, and the sizes of those that were left out."""
-    found = visible_files(Path(resources["metadata"]["path"]), LIMITS.folder_depth)
-    return read_files(islice(found, LIMITS.files))
 
 
 class SubmissionExporter(NotebookExporter):
@@ -75,63 +67,40 @@ class Restore(NbGraderPreprocessor):
 
 
 class Run(NbGraderPreprocessor):
-    """Execute the notebook, unless `autograde grade` has kept the result of executing the same."""
+    """Run and judge the notebook, then save its scores, if no other run holds the course.
+
+    Code that `autograde grade` has run is not run again.
+    """
 
     wall = Bool(True, help="Run students' code behind a wall, or not at all.").tag(config=True)
 
     def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[Any, Any]:
         from autograde.grading import pipeline
-        from autograde.grading.verdicts import FirstLook
 
-        version, student = newest(resources), resources["nbgrader"]["student"]
-        root, name = version.lesson.root, version.lesson.name
-        if self.wall:
-            require_wall(root)
-        nb.metadata[NOTE]["wall"] = bool(self.wall)
-        files, left_out = _files(resources)
+        version, about = newest(resources), resources["nbgrader"]
+        lesson, wall = version.lesson, bool(self.wall)
+        place = about["student"], lesson
+        if wall:
+            require_wall(lesson.root)
+        folder = Path(resources["metadata"]["path"])
+        files, left_out = read_files(visible_files(folder, LIMITS.folder_depth))
         if left_out:
             self.log.warning("Too large, so left out: %s", named(left_out))
-        seed = seed_of(course_secret(root), name, nb, files)
-        ran = pipeline.run(
-            nb,
-            notebook(version),
-            files,
-            seed,
-            FirstLook(partial(pipeline.keys_of, version, seed)),
-            wall=bool(self.wall),
-            before=read_ran(root, name, student),
+        secret = course_secret(lesson.root)
+        ran, scores = pipeline.grade_restored(
+            nb, version, files, secret, wall=wall, before=read_ran(place)
         )
         if ran:
-            keep_ran(root, name, student, ran.to_bytes())
-        return nb, resources
-
-
-class JudgeAndSave(NbGraderPreprocessor):
-    """Judge the recordings and write the scores into the gradebook, if no other run does."""
-
-    def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[Any, Any]:
-        from autograde.grading import pipeline
-
-        version, place = newest(resources), resources["nbgrader"]
-        lesson, released = version.lesson, notebook(version)
-        files, _ = _files(resources)
-        seed = seed_of(course_secret(lesson.root), lesson.name, nb, files)
-        verdicts = pipeline.judge(
-            lesson, nb, pipeline.keys_of(version, seed), pipeline.practice_of(version), seed
-        )
-        pipeline.sanitise(lesson, nb, released, verdicts)
-        scores = pipeline.scores_of(nb, released, verdicts)
-        who = place["student"], lesson
-        with one_run(lesson.root), Gradebook(place["db_url"]) as gradebook:
-            save_scores(gradebook, who, scores)
+            keep_ran(place, ran.to_bytes())
+        with one_run(lesson.root), Gradebook(about["db_url"]) as gradebook:
+            save_scores(gradebook, place, scores)
             gradebook.db.commit()
-        note_written(who, scores)
+        note_written(place, scores)
         return nb, resources
 
 
 class HandGrades(GetGrades):
-    """Scores and comments for the feedback page, the name of the student, and which answers nobody
-    has graded yet."""
+    """Adds scores, comments and the student's name; what nobody has graded yet has no score."""
 
     def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[Any, Any]:
         nb, resources = super().preprocess(nb, resources)
@@ -149,19 +118,11 @@ class HandGrades(GetGrades):
             cell.metadata.nbgrader["score"] = None  # the gradebook counts it as 0
 
 
-def late_penalty(score: float, late: float, percent_per_day: float) -> float:
-    """Return the penalty; every day that has begun counts, and no score falls below 0.
-
-    Args:
-        late: seconds after the due date, an extension included in that.
-    """
-    return score * min(1.0, math.ceil(late / DAY) * percent_per_day / 100)
-
-
 class LatePolicy(LateSubmissionPlugin):
     """Takes nothing off, everything, or a percentage of the score for each day.
 
-    Within the hours of grace nothing is taken off; after them the days count from the due date.
+    Within the hours of grace nothing is taken off; after them the days count from the due date,
+    and one that has begun is a day. No score falls below 0.
     """
 
     penalty_method = Enum(
@@ -179,4 +140,5 @@ class LatePolicy(LateSubmissionPlugin):
             return None
         if self.penalty_method == "zero":
             return score
-        return late_penalty(score, total_seconds_late, self.percent_per_day)
+        days = math.ceil(total_seconds_late / DAY)
+        return score * min(1.0, days * self.percent_per_day / 100)

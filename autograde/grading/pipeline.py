@@ -5,7 +5,6 @@ nbgrader's own commands and `autograde self` call the same steps.
 """
 
 import json
-from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from threading import Lock
@@ -23,7 +22,7 @@ from autograde.grading.running.run import Look, Ran, make_job, put_outputs, run_
 from autograde.grading.sanitise import sanitise_outputs, sanitise_text
 from autograde.grading.state import seed_of
 from autograde.grading.submission import Graded, Scores, Task
-from autograde.grading.verdicts import FirstLook, graded_note, judge_notebook, show_verdicts
+from autograde.grading.verdicts import FirstLook, judge_notebook, show_verdicts
 from autograde.rubric.judge import Verdict
 from autograde.rubric.key import Key, unpack_keys
 from autograde.rubric.text import digest
@@ -37,25 +36,15 @@ def grade(task: Task, versions: tuple[Version, ...]) -> Graded:
         CourseError: it was made from no such version, the reference fails, or no kernel can be
             started.
     """
-    torch.set_num_threads(1)  # as many processes as cores compute already
     parsed = parse_submission(task.submission)
     version = version_of(parsed.nb, versions)
-    lesson, released = version.lesson, notebook(version)
-
-    nb = restore(parsed, released)
+    nb = restore(parsed, notebook(version))
     note = nb.metadata[NOTE]
-    note |= {"wall": task.wall} | ({"earlier": True} if version.kept else {})
-    seed = seed_of(task.secret, lesson.name, nb, task.submission.files)
-    with ThreadPoolExecutor(1) as meanwhile:
-        keys = meanwhile.submit(keys_of, version, seed)
-        practice = meanwhile.submit(practice_of, version)
-        meanwhile.submit(_get_page_ready, version)  # should it fail, so does the page below
-        look, files = FirstLook(keys.result), task.submission.files
-        ran = run(nb, released, files, seed, look, wall=task.wall, before=task.ran)
-    verdicts = judge(lesson, nb, keys.result(), practice.result(), seed, look.verdicts)
-    sanitise(lesson, nb, released, verdicts)
-
-    scores = scores_of(nb, released, verdicts)
+    if version.kept:
+        note["earlier"] = True
+    ran, scores = grade_restored(
+        nb, version, task.submission.files, task.secret, wall=task.wall, before=task.ran
+    )
     marks = task.marks.graded_again(scores)
     put_schemes(nb, version)
     file = to_file(nb)
@@ -63,12 +52,45 @@ def grade(task: Task, versions: tuple[Version, ...]) -> Graded:
         notebook=file,
         scores=scores,
         marks=marks,
-        page=feedback.page(file, lesson.notebook, marks),
+        page=feedback.page(file, version.lesson.notebook, marks),
         ran=ran.to_bytes() if ran else b"",
         problem=note["problem"] or _noticed(note["notes"]),
         fault=note.get("fault", ""),
         seconds=ran.seconds if ran else 0.0,
     )
+
+
+def grade_restored(
+    nb: NotebookNode,
+    version: Version,
+    files: dict[str, bytes],
+    secret: bytes,
+    *,
+    wall: bool,
+    before: bytes,
+) -> tuple[Ran | None, Scores]:
+    """Run a restored notebook, judge it and make it harmless; return its run and its scores.
+
+    The reference runs while the notebook does.
+
+    Args:
+        files: what was handed in beside it.
+        secret: the course's, which with the code decides the seed.
+        before: the result of the last run, which is taken if that was a run of the same.
+    """
+    torch.set_num_threads(1)  # as many processes as cores compute already
+    lesson, released = version.lesson, notebook(version)
+    nb.metadata[NOTE]["wall"] = wall
+    seed = seed_of(secret, lesson.name, nb, files)
+    with ThreadPoolExecutor(1) as meanwhile:
+        keys = meanwhile.submit(keys_of, version, seed)
+        practice = meanwhile.submit(practice_of, version)
+        meanwhile.submit(_get_page_ready, version)  # should it fail, so does the page later
+        look = FirstLook(keys.result)
+        ran = run(nb, released, files, seed, look, wall=wall, before=before)
+    verdicts = judge_notebook(lesson, nb, keys.result(), practice.result(), seed, look.verdicts)
+    sanitise(lesson, nb, released, verdicts)
+    return ran, scores_of(nb, released, verdicts)
 
 
 def run(
@@ -87,16 +109,15 @@ def run(
 
     Args:
         released: the notebook that students were given.
-        files: what was handed in beside it.
         look: says which exercises to record again, on the practice seed.
-        before: the result of the last run, which is taken if that was a run of the same.
+        files, before: as in `grade_restored`.
     """
     if nb.metadata[NOTE]["problem"]:
         return None
     left_out = not_needed(nb, released)
     nb.metadata[NOTE]["left_out"] = sorted(left_out)
     job = make_job(nb, files, seed, wall=wall, left_out=left_out)
-    ran = Ran.from_bytes(before) if before else None
+    ran = Ran.from_bytes(before)
     if ran is None or ran.key != job.key:
         ran = run_job(job, look)
     put_outputs(nb, ran)
@@ -133,34 +154,6 @@ def keys_of(version: Version, seed: int) -> dict[str, Key]:
             exercise.name: right_key(reference, exercise, seed, tolerances.get(exercise.name, {}))
             for exercise in version.lesson.exercises
         }
-
-
-def judge(
-    lesson: Lesson,
-    nb: NotebookNode,
-    keys: dict[str, Key],
-    practice: dict[str, Key],
-    seed: int,
-    seen: Mapping[str, Verdict] | None = None,
-) -> dict[str, Verdict]:
-    """Return the verdicts on an executed notebook, by exercise; its note keeps them.
-
-    A misconception is recognised from a second recording, on the practice seed, by the practice
-    data of the lesson; it never decides points.
-
-    Args:
-        seen: the verdicts that there are already.
-    """
-    note = nb.metadata[NOTE]
-    verdicts, unjudged = judge_notebook(
-        lesson, nb, keys, practice, note["problem"], note["notes"], seen
-    )
-    if unjudged and not note["problem"]:
-        words = f"The judge failed on {', '.join(unjudged)}: look at the feedback."
-        note |= {"problem": words, "kind": "the judge failed"}
-        note["fault"] = "".join(unjudged.values())
-    note |= graded_note(verdicts, seed)
-    return verdicts
 
 
 @lru_cache(maxsize=8)

@@ -10,7 +10,7 @@ from typing import Any
 import nbformat
 from nbformat import NotebookNode
 
-from autograde.course import grade_id
+from autograde.course import code_cells, grade_id, named_cells
 from autograde.grading.limits import LIMITS
 from autograde.grading.submission import Problem, Submission, too_large
 from autograde.rubric.text import well_formed
@@ -41,7 +41,7 @@ class Parsed:
 
 
 class _Unreadable(Exception):
-    """The file cannot be read; the argument is the problem."""
+    """The file cannot be read; the arguments are those of the problem."""
 
 
 def parse_submission(submission: Submission) -> Parsed:
@@ -63,11 +63,13 @@ def parse(content: bytes, *, whole: bool = False) -> Parsed:
     Args:
         whole: keep all that is in the file, for the student's own copy.
     """
+    if len(content) > LIMITS.file_bytes:
+        return Parsed(problem=too_large(len(content)))
     try:
         plain = _json(content)
         return Parsed(_valid(plain)) if whole else _within_limits(_cells(plain))
     except _Unreadable as error:
-        return Parsed(problem=error.args[0])
+        return Parsed(problem=Problem(*error.args))
 
 
 def parse_file(path: Path, *, whole: bool = False) -> Parsed:
@@ -85,17 +87,14 @@ def parse_file(path: Path, *, whole: bool = False) -> Parsed:
 
 def _json(data: bytes) -> dict[str, Any]:
     if not data:
-        raise _Unreadable(Problem("the file is empty", "The file is empty."))
-    if len(data) > LIMITS.file_bytes:
-        raise _Unreadable(too_large(len(data)))
+        raise _Unreadable("the file is empty", "The file is empty.")
     try:
         content = json.loads(data)  # UTF-8, or UTF-16 as PowerShell saves it
     except (ValueError, RecursionError) as error:
         words = f"The file is not JSON, so it is no notebook: {error}"
-        raise _Unreadable(Problem("the file is not JSON", words)) from error
+        raise _Unreadable("the file is not JSON", words) from error
     if not isinstance(content, dict) or not isinstance(content.get("nbformat"), int):
-        words = "The file is JSON, but not a notebook."
-        raise _Unreadable(Problem("the file is no notebook", words))
+        raise _Unreadable("the file is no notebook", "The file is JSON, but not a notebook.")
     return content
 
 
@@ -113,8 +112,7 @@ def _valid(content: dict[str, Any]) -> NotebookNode:
 
 
 def _not_valid(why: str) -> _Unreadable:
-    words = f"The file is no valid notebook: {why}"
-    return _Unreadable(Problem("the file is no valid notebook", words))
+    return _Unreadable("the file is no valid notebook", f"The file is no valid notebook: {why}")
 
 
 def _cells(content: dict[str, Any]) -> list[object]:
@@ -215,12 +213,11 @@ def restore(parsed: Parsed, released: NotebookNode) -> NotebookNode:
     nb = parsed.nb
     nb.metadata = nbformat.from_dict(released.metadata)
     nb.nbformat, nb.nbformat_minor = 4, 5
-    owned = {name: cell for cell in released.cells if (name := grade_id(cell))}
+    owned = named_cells(released)
     _recognise(nb, owned)
     _part(nb, owned)
     _forget_outputs_and_claims(parsed, set(owned))
-    at = {name: cell for cell in nb.cells if (name := grade_id(cell))}
-    place = -1
+    at, place = named_cells(nb), -1
     for name, original in owned.items():
         if name in at:
             _restore_cell(parsed, at[name], original)
@@ -243,7 +240,7 @@ def restore(parsed: Parsed, released: NotebookNode) -> NotebookNode:
 
 def _recognise(nb: NotebookNode, owned: dict[str, NotebookNode]) -> None:
     """Name the lesson's own cells by their text again, where another program dropped the names."""
-    there = {grade_id(cell) for cell in nb.cells}
+    there = named_cells(nb)
     lost = {
         cell.source.strip(): name
         for name, cell in owned.items()
@@ -275,10 +272,10 @@ def _part(nb: NotebookNode, owned: dict[str, NotebookNode]) -> None:
 
 def _forget_outputs_and_claims(parsed: Parsed, owned: set[str]) -> None:
     """Clear outputs, and the names of cells that are not the lesson's or stand twice."""
+    for cell in code_cells(parsed.nb):
+        cell.outputs, cell.execution_count = [], None
     seen: set[str] = set()
     for cell in reversed(parsed.nb.cells):
-        if cell.cell_type == "code":
-            cell.outputs, cell.execution_count = [], None
         name = grade_id(cell)
         if name is None:
             cell.metadata.pop("nbgrader", None)
@@ -299,7 +296,7 @@ def _replacement(original: NotebookNode) -> NotebookNode:
 
     The answer may stand in another cell, and the stub would overwrite it.
     """
-    cell = NotebookNode(nbformat.from_dict(original))
+    cell: NotebookNode = nbformat.from_dict(original)
     if _is_students(original):
         cell.source = ""
     return cell

@@ -17,6 +17,7 @@ import nh3
 from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 from nbformat import NotebookNode
 
+from autograde.course import code_cells
 from autograde.grading.limits import LIMITS
 from autograde.rubric.recording import MIME
 from autograde.rubric.text import well_formed
@@ -125,13 +126,11 @@ def _line(line: str) -> str:
 def sanitise_outputs(nb: NotebookNode) -> None:
     """Keep text and PNG pictures with their words and width, as far as there is room."""
     room = _Room()
-    for cell in nb.cells:
-        if cell.cell_type == "code":
-            kept = map(_reduced, cell.outputs)
-            found = [output for output in kept if output is not None]
-            cell.outputs = [output for output in found if room.takes(output)]
-            if len(cell.outputs) < len(found):
-                cell.outputs.append(NotebookNode(output_type="stream", name="stdout", text=CUT_OFF))
+    for cell in code_cells(nb):
+        found = [output for output in map(_reduced, cell.outputs) if output is not None]
+        cell.outputs = [output for output in found if room.takes(output)]
+        if len(cell.outputs) < len(found):
+            cell.outputs.append(NotebookNode(output_type="stream", name="stdout", text=CUT_OFF))
 
 
 class _Room:
@@ -160,9 +159,8 @@ def _reduced(output: NotebookNode) -> NotebookNode | None:
         return None
     content = plain_content(kind, output)
     if kind == "stream":
-        text = _cut(_text(output.text), LIMITS.output_chars)
-        return NotebookNode(output_type=kind, name=content["name"], text=text)
-    if kind == "error":
+        content["text"] = _cut(content["text"], LIMITS.output_chars)
+    if kind in ("stream", "error"):
         return NotebookNode(output_type=kind, **content)
     data, metadata = content["data"], {}
     shown = {"text/plain": data["text/plain"]} if "text/plain" in data else {}

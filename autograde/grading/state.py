@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autograde import __version__
-from autograde.course import CourseError, state_folder
-from autograde.grading.submission import beside
+from autograde.course import CourseError, code_cells, state_folder
+from autograde.grading.submission import Place, beside
 
 if TYPE_CHECKING:  # slow to import
     from nbformat import NotebookNode
@@ -111,7 +111,7 @@ def seed_of(secret: bytes, lesson: str, nb: "NotebookNode", files: dict[str, byt
     Text does not count: nbgrader puts marking schemes into it on the way. Files do: else the same
     code could read the expected numbers that its first feedback page told.
     """
-    code = "\0".join(cell.source for cell in nb.cells if cell.cell_type == "code")
+    code = "\0".join(cell.source for cell in code_cells(nb))
     read = "".join(f"\0{n}\0{hashlib.sha256(c).hexdigest()}" for n, c in beside(files).items())
     text = f"{lesson}\0{code}{read}".encode("utf-8", "surrogatepass")
     return int.from_bytes(hmac.digest(secret, text, hashlib.sha256)[:7], "big")
@@ -129,33 +129,31 @@ class Entry:
     scores: str
     page: str
     problem: str
-    walled: bool
     seconds: float
-    version: str
 
 
-def read_entry(root: Path, lesson: str, student: str) -> Entry | None:
+def read_entry(place: Place) -> Entry | None:
     """Read how a submission was last graded; None if it never was or that cannot be read."""
     try:
-        return Entry(**json.loads(_entry(root, lesson, student).read_bytes()))
+        return Entry(**json.loads(_entry(place).read_bytes()))
     except (OSError, ValueError, TypeError):
         return None
 
 
-def keep_entry(root: Path, lesson: str, student: str, entry: Entry) -> None:
-    write_whole(_entry(root, lesson, student), json.dumps(asdict(entry)).encode())
+def keep_entry(place: Place, entry: Entry) -> None:
+    write_whole(_entry(place), json.dumps(asdict(entry)).encode())
 
 
-def read_ran(root: Path, lesson: str, student: str) -> bytes:
+def read_ran(place: Place) -> bytes:
     """Read the result of a submission's last run, perhaps cut short; empty if it never ran."""
     try:
-        return _ran(root, lesson, student).read_bytes()
+        return _ran(place).read_bytes()
     except OSError:
         return b""
 
 
-def keep_ran(root: Path, lesson: str, student: str, ran: bytes) -> None:
-    write_whole(_ran(root, lesson, student), ran)
+def keep_ran(place: Place, ran: bytes) -> None:
+    write_whole(_ran(place), ran)
 
 
 def sweep(root: Path) -> None:
@@ -165,12 +163,14 @@ def sweep(root: Path) -> None:
             left.unlink()
 
 
-def _entry(root: Path, lesson: str, student: str) -> Path:
-    return state_folder(root) / "graded" / lesson / f"{student}.json"
+def _entry(place: Place) -> Path:
+    student, lesson = place
+    return state_folder(lesson.root) / "graded" / lesson.name / f"{student}.json"
 
 
-def _ran(root: Path, lesson: str, student: str) -> Path:
-    return state_folder(root) / "ran" / lesson / student
+def _ran(place: Place) -> Path:
+    student, lesson = place
+    return state_folder(lesson.root) / "ran" / lesson.name / student
 
 
 INPUTS = (

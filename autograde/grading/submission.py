@@ -17,6 +17,9 @@ from autograde.words import named
 TIMESTAMP = "timestamp.txt"
 """The file in which nbgrader keeps when something was handed in."""
 
+Place = tuple[str, Lesson]
+"""A student and a lesson."""
+
 MAX_FILE = 50_000_000
 MAX_TOGETHER = 100_000_000
 
@@ -45,6 +48,10 @@ class Submission:
     remark: str = ""
     problem: Problem | None = None
 
+    @property
+    def place(self) -> Place:
+        return self.student, self.lesson
+
 
 @dataclass(frozen=True)
 class Scores:
@@ -64,22 +71,22 @@ class Scores:
 class Marks:
     """The gradebook's scores and comments of one submission, by the names of its cells.
 
-    `by_hand` has scores and extra credits, `comments` those that the grader made by itself,
-    `student` the name that the feedback page shows.
+    `automatic` and `comments` are the grader's own. `by_hand` has the scores and extra credits,
+    `comments_by_hand` the comments that people gave. `student` is the name on the feedback page.
     """
 
     automatic: dict[str, float | None] = field(default_factory=dict)
     by_hand: dict[str, tuple[float | None, float | None]] = field(default_factory=dict)
     points: dict[str, float] = field(default_factory=dict)
     comments: dict[str, str | None] = field(default_factory=dict)
-    comments_by_hand: dict[str, str | None] = field(default_factory=dict)
+    comments_by_hand: dict[str, str] = field(default_factory=dict)
     penalty: float | None = None
     extension: str = "None"
     student: str = ""
 
     def score(self, name: str) -> float | None:
         """Return the score of a cell; None while it waits for a person."""
-        by_hand, extra = self.by_hand[name]
+        by_hand, extra = self.by_hand.get(name, (None, None))
         score = self.automatic[name] if by_hand is None else by_hand
         return None if score is None else score + (extra or 0.0)
 
@@ -88,18 +95,12 @@ class Marks:
         return sum(self.score(name) or 0.0 for name in self.automatic) - (self.penalty or 0.0)
 
     def comment(self, name: str) -> str | None:
-        by_hand = self.comments_by_hand[name]
-        return self.comments[name] if by_hand is None else by_hand
+        return self.comments_by_hand.get(name, self.comments[name])
 
     def graded_again(self, scores: Scores) -> "Marks":
         """Return these marks with new automatic scores and comments."""
         return replace(
-            self,
-            automatic=scores.automatic,
-            by_hand={name: self.by_hand.get(name, (None, None)) for name in scores.automatic},
-            points=scores.points,
-            comments=scores.comments,
-            comments_by_hand={name: self.comments_by_hand.get(name) for name in scores.comments},
+            self, automatic=scores.automatic, points=scores.points, comments=scores.comments
         )
 
 
@@ -150,7 +151,7 @@ class Done:
     unchanged: bool = False
 
 
-def submissions(root: Path, lessons: list[Lesson], student: str | None) -> list[tuple[str, Lesson]]:
+def submissions(root: Path, lessons: list[Lesson], student: str | None) -> list[Place]:
     """Return the student and lesson of every folder submitted/STUDENT/LESSON, in order.
 
     Raises:
@@ -192,8 +193,8 @@ def read_submission(student: str, lesson: Lesson, ignore: list[str]) -> Submissi
     notebook = f"{lesson.notebook}.ipynb"
     taken = {notebook, f"{lesson.notebook}.html", *own}
     found = [] if linked else list(visible_files(folder, LIMITS.folder_depth))
-    kept = sorted((file for file in found if not _in_the_way(file[1], taken)), key=_notebooks_first)
-    files, left_out = read_files(kept[: LIMITS.files])
+    kept = [file for file in found if not _in_the_way(file[1], taken)]
+    files, left_out = read_files(kept)
     remarks = _rename(files, notebook)
     problem = None if notebook in files else _no_notebook(files, left_out, notebook)
     if problem:
@@ -213,7 +214,7 @@ def beside(files: dict[str, bytes]) -> dict[str, bytes]:
 
 
 def _notebooks_first(file: File) -> tuple[bool, int, str]:
-    """Return the order in which files find room: notebooks, the one nearest the top first."""
+    """Return the place of a file in the order of reading: notebooks, those near the top first."""
     name = file[1]
     return not name.endswith(".ipynb"), name.count("/"), name
 
@@ -227,12 +228,13 @@ def _in_the_way(name: str, taken: set[str]) -> bool:
 def read_files(paths: Iterable[File]) -> tuple[dict[str, bytes], dict[str, int]]:
     """Return the contents of files by name, and the sizes of those that were left out.
 
-    A file is left out that is too large, alone or with those read before; notebooks come first.
+    A file is left out that is too large, alone or with those read before. Notebooks come first;
+    what comes after as many files as are allowed is not looked at.
     """
     files: dict[str, bytes] = {}
     left_out: dict[str, int] = {}
     room = MAX_TOGETHER
-    for path, name in sorted(paths, key=_notebooks_first):
+    for path, name in sorted(paths, key=_notebooks_first)[: LIMITS.files]:
         size = path.stat().st_size
         if size > min(MAX_FILE, room):
             left_out[name] = size

@@ -14,6 +14,7 @@ from nbformat import NotebookNode
 
 from autograde import __version__
 from autograde.course import Exercise, Lesson, named_cells
+from autograde.grading.restore import NOTE
 from autograde.rubric.judge import Verdict, failed, judge
 from autograde.rubric.key import Key
 from autograde.rubric.misconceptions import Belief
@@ -33,26 +34,25 @@ def judge_notebook(
     nb: NotebookNode,
     keys: dict[str, Key],
     practice: dict[str, Key],
-    problem: str,
-    notes: dict[str, list[str]],
+    seed: int,
     seen: Mapping[str, Verdict] | None = None,
-) -> tuple[dict[str, Verdict], dict[str, str]]:
-    """Return the verdict on every exercise, and the traceback of each that the judge failed on.
+) -> dict[str, Verdict]:
+    """Return the verdict on every exercise; the notebook's note keeps them.
 
-    A judge that fails on one exercise keeps the points of the others.
+    A judge that fails on one exercise keeps the points of the others; the note says so.
 
     Args:
         nb: the executed notebook, outputs as they left the kernel.
         keys: by exercise, for the submission's own seed; they decide the points.
         practice: by exercise, for the practice seed; a misconception is recognised with them.
             Without them it is recognised with `keys`, if these know of mistakes.
-        problem: what kept the notebook from running to its end, or "".
-        notes: what was changed in a cell, or happened there, by grade_id.
+        seed: the submission's own.
         seen: verdicts that a `FirstLook` has by now.
     """
-    cells = named_cells(nb)
+    cells, note = named_cells(nb), nb.metadata[NOTE]
+    problem, notes = note["problem"], note["notes"]
     verdicts: dict[str, Verdict] = {}
-    unjudged: dict[str, str] = {}
+    unjudged: dict[str, str] = {}  # tracebacks
     for exercise in lesson.exercises:
         name = exercise.name
         try:
@@ -76,7 +76,12 @@ def judge_notebook(
                 verdict = replace(verdict, beliefs=())  # they would be the earlier one's
             verdict = replace(verdict, note="\n".join(text for text in said if text))
         verdicts[name] = verdict
-    return verdicts, unjudged
+    if unjudged and not problem:
+        words = f"The judge failed on {', '.join(unjudged)}: look at the feedback."
+        note |= {"problem": words, "kind": "the judge failed"}
+        note["fault"] = "".join(unjudged.values())
+    note |= graded_note(verdicts, seed)
+    return verdicts
 
 
 def _judge_outputs(name: str, outputs: list[NotebookNode], key: Key, problem: str = "") -> Verdict:

@@ -148,7 +148,7 @@ class WorkerDied(Exception):
 
 
 class Processes(ThreadPoolExecutor):
-    """Worker processes, each behind a thread of its own.
+    """Worker processes, and a thread that waits for each.
 
     A ProcessPoolExecutor of many is broken whole when one of its processes dies, and nobody knows
     whose job it was. Here each has one process: what dies is replaced, and its job tried once more.
@@ -156,22 +156,21 @@ class Processes(ThreadPoolExecutor):
 
     def __init__(self, number: int, line: socket.socket | None = None) -> None:
         """Prepare processes; `line` leads to the template of the kernels, if there is one yet."""
-        super().__init__(number, initializer=self._begin)
-        self._line = line
-        self._workers: list[_Worker] = []
-        self._of_thread = threading.local()
-
-    def _begin(self) -> None:
-        # a worker inherits this, so that Ctrl-C does not reach it before it is ready for it
-        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
-        worker = self._of_thread.worker = _Worker(self._line)
-        self._workers.append(worker)
+        # workers inherit this, so that Ctrl-C does not reach one before it is ready for it
+        block = (signal.SIG_BLOCK, [signal.SIGINT])
+        super().__init__(number, initializer=signal.pthread_sigmask, initargs=block)
+        self._workers = [_Worker(line) for _ in range(number)]
+        self._free = self._workers.copy()
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         return super().submit(self._run, partial(fn, *args, **kwargs))
 
     def _run(self, call: Callable[[], Any]) -> Any:
-        return self._of_thread.worker.run(call)
+        worker = self._free.pop()  # there are as many as threads
+        try:
+            return worker.run(call)
+        finally:
+            self._free.append(worker)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """End the workers; with `cancel_futures` at once, whatever they are at."""

@@ -193,7 +193,7 @@ def _submissions(lesson: Lesson, gradebook: Gradebook) -> Iterator[Submission]:
         facts = _facts(lesson.root / "autograded" / student / lesson.name, lesson)
         if facts is None:
             continue
-        entry = read_entry(lesson.root, lesson.name, student)
+        entry = read_entry((student, lesson))
         penalty = saved.late_submission_penalty or 0.0
         waiting = [grade for grade in grades[student] if grade.needs_manual_grade]
         yield Submission(

@@ -8,6 +8,7 @@ from autograde.grading import feedback, pipeline
 from autograde.grading.restore import NOTE, parse_file, restore
 from autograde.grading.state import write_whole
 from autograde.grading.submission import Marks
+from autograde.grading.verdicts import judge_notebook
 from autograde.progress import PRACTICE_FILE
 from autograde.rubric.judge import Verdict
 from autograde.rubric.key import unpack_keys
@@ -61,7 +62,7 @@ def grade_alone(project: Project, path: Path) -> Graded:
     note["remark"] = f"{REMARK} {note['remark']}".strip()
     files = {name: file.read_bytes() for file, name in visible_files(path.parent)}
     pipeline.run(nb, released, files, PRACTICE_SEED, wall=False)
-    verdicts = pipeline.judge(lesson, nb, keys, {}, PRACTICE_SEED)
+    verdicts = judge_notebook(lesson, nb, keys, {}, PRACTICE_SEED)
     pipeline.sanitise(lesson, nb, released, verdicts)
     marks = Marks().graded_again(pipeline.scores_of(nb, released, verdicts))
     page = project.work / "feedback" / lesson.name / f"{lesson.notebook}.html"

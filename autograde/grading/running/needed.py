@@ -9,7 +9,7 @@ from collections import Counter
 
 from nbformat import NotebookNode
 
-from autograde.course import grade_id
+from autograde.course import code_cells, grade_id
 from autograde.rubric.names import UNREADABLE, Names, read_names
 
 LOOK_UP = {"eval", "exec", "globals", "locals", "vars", "get_ipython", "builtins", "_", "In", "Out"}
@@ -36,9 +36,9 @@ def not_needed(nb: NotebookNode, released: NotebookNode) -> set[str]:
     """
     try:
         own, wanted = {}, frozenset[str]()
-        left = Counter(cell.source.strip() for cell in _code(released) if not grade_id(cell))
+        left = Counter(cell.source.strip() for cell in code_cells(released) if not grade_id(cell))
         graded = frozenset[str]()
-        for cell in _code(nb):
+        for cell in code_cells(nb):
             names, text = _names(cell.source), cell.source.strip()
             if grade_id(cell):
                 graded |= names.used
@@ -52,10 +52,6 @@ def not_needed(nb: NotebookNode, released: NotebookNode) -> set[str]:
     if any(names.bound & graded for names in own.values()):
         return set()
     return own.keys() - _needed(own, wanted)
-
-
-def _code(nb: NotebookNode) -> list[NotebookNode]:
-    return [cell for cell in nb.cells if cell.cell_type == "code"]
 
 
 def _names(source: str) -> Names:

@@ -15,7 +15,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import DeadKernelError
 from nbformat import NotebookNode
 
-from autograde.course import grade_id
+from autograde.course import exercise_of
 from autograde.grading.limits import LIMITS, Limits
 from autograde.grading.sanitise import as_on_a_terminal, plain_content
 from autograde.rubric.recording import MIME
@@ -142,7 +142,7 @@ class GradingClient(NotebookClient):
         Recordings have a limit of their own, so that printing too much does not cost one.
         """
         size = len(str(content))
-        if MIME in content.get("data", {}) and (grade_id(cell) or "").startswith("test_"):
+        if MIME in content.get("data", {}) and exercise_of(cell):
             return self._add("recordings", size, self._limits.recording_bytes)
         if kind == UPDATE:  # it stands wherever that display stands
             places = self._display_id_map.get(content.get("transient", {}).get("display_id"), {})

@@ -6,7 +6,7 @@ import json
 import time
 import zlib
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -17,8 +17,8 @@ from nbclient.exceptions import DeadKernelError
 from nbformat import NotebookNode, v4
 
 from autograde import __version__
-from autograde.course import CourseError, grade_id
-from autograde.grading.limits import Limits
+from autograde.course import CourseError, code_cells, exercise_of, grade_id
+from autograde.grading.limits import LIMITS, Limits
 from autograde.grading.restore import NOTE
 from autograde.grading.running.notebook_client import TIMED_OUT, GradingClient
 from autograde.grading.submission import Problem, beside
@@ -55,7 +55,7 @@ class Job:
     files: tuple[tuple[str, bytes], ...]
     seed: int
     wall: bool
-    limits: Limits = field(default_factory=Limits)
+    limits: Limits = LIMITS
 
     @property
     def key(self) -> str:
@@ -106,7 +106,7 @@ def make_job(
     """
     cells = tuple(
         (grade_id(cell) or "", "" if cell.id in left_out else cell.source)
-        for cell in _code_cells(nb)
+        for cell in code_cells(nb)
     )
     return Job(cells, tuple(beside(files).items()), seed, wall)
 
@@ -117,19 +117,15 @@ def put_outputs(nb: NotebookNode, ran: Ran) -> None:
     Raises:
         ValueError: the job was made of another notebook.
     """
-    cells, note = _code_cells(nb), nb.metadata[NOTE]
+    cells, note = code_cells(nb), nb.metadata[NOTE]
     for cell, done in zip(cells, ran.cells, strict=True):
-        cell.outputs = [NotebookNode(nbformat.from_dict(output)) for output in done["outputs"]]
+        cell.outputs = nbformat.from_dict(done["outputs"])
         cell.execution_count = done["execution_count"]
     if ran.problem:
         note |= {"problem": ran.problem.words, "kind": ran.problem.kind}
     for number, text in ran.notes.items():
         if name := grade_id(cells[number]):
             note["notes"].setdefault(name, []).append(text)
-
-
-def _code_cells(nb: NotebookNode) -> list[NotebookNode]:
-    return [cell for cell in nb.cells if cell.cell_type == "code"]
 
 
 def run_job(job: Job, look: Look = lambda *_: False) -> Ran:
@@ -170,9 +166,8 @@ class _Running:
     def __init__(self, job: Job, look: Look) -> None:
         self.job, self.limits, self.look = job, job.limits, look
         cells = [_cell(*cell) for cell in job.cells]
-        self.nb = NotebookNode(
-            nbformat.from_dict({"metadata": {}, "nbformat": 4, "nbformat_minor": 4, "cells": cells})
-        )
+        nb = {"nbformat": 4, "nbformat_minor": 4, "metadata": {}, "cells": cells}
+        self.nb: NotebookNode = nbformat.from_dict(nb)
         self.problem: Problem | None = None
         self.notes: dict[int, str] = {}
 
@@ -231,12 +226,11 @@ class _Running:
         All that gives points has run by now: whatever goes wrong here costs a misconception's name.
         """
         for index, cell in enumerate(self.nb.cells[:]):
-            name = grade_id(cell) or ""
-            exercise = name.removeprefix("test_")
+            exercise = exercise_of(cell)
             spoilt = index in self.notes or time.monotonic() > end
-            if spoilt or name == exercise or not self.look(exercise, cell.outputs):
+            if spoilt or not exercise or not self.look(exercise, cell.outputs):
                 continue
-            again = NotebookNode(nbformat.from_dict(_cell("", AGAIN_CODE.format(exercise))))
+            again = nbformat.from_dict(_cell("", AGAIN_CODE.format(exercise)))
             self.nb.cells.append(again)
             try:
                 dead = await self._cell(client, len(self.nb.cells) - 1, again, store_history=False)
@@ -253,7 +247,7 @@ class _Running:
     ) -> Problem | None:
         """Run a cell; return what ends the notebook, if something does."""
         # a question of the student's own must fail at once, as it does in every other cell
-        client.kernel.allow_stdin = not client.told and (grade_id(cell) or "").startswith("test_")
+        client.kernel.allow_stdin = bool(exercise_of(cell)) and not client.told
         cell_begins(client.km)
         try:
             await client.async_execute_cell(cell, index, **options)
