@@ -150,15 +150,9 @@ def _load_jupyter_server_extension(app: ServerApp) -> None:
         app.log.warning("no marking page: %s", error)
         return
     base = url_path_join(app.base_url, ADDRESS)
-    more = {"root": root}
-    app.web_app.add_handlers(  # type: ignore[no-untyped-call]
-        ".*$",
-        [
-            (f"{base}/?", MarkingHandler, more),
-            (f"{base}/([^/]+)", MarkingHandler, more),
-            (f"{base}/([^/]+)/([^/]+)", MarkingHandler, more),
-        ],
-    )
+    ends = ("/?", "/([^/]+)", "/([^/]+)/([^/]+)")  # the first question, a lesson's first, this one
+    handlers = [(base + end, MarkingHandler, {"root": root}) for end in ends]
+    app.web_app.add_handlers(".*$", handlers)  # type: ignore[no-untyped-call]
     app.web_app.settings["marking"] = root
 
 
