@@ -12,7 +12,7 @@ from markupsafe import Markup
 from autograde.course import Lesson
 from autograde.lms.spreadsheet import write_table
 from autograde.report.actions import FALLEN, talk_to, teach_again
-from autograde.report.charts import Picture, distribution, heatmap
+from autograde.report.charts import distribution, heatmap
 from autograde.report.classdata import (
     ANSWER_STATES,
     BLANK,
@@ -181,6 +181,7 @@ def render(data: ClassData, *, anonymous: bool = False) -> str:
     environment.filters["inline"] = lambda text: Markup(inline(text))  # noqa: S704 (it escapes)
     ranked = sorted(data.submissions, key=lambda each: -each.score)
     shares = [share for each in ranked if (share := data.share(each)) is not None]
+    judged = [each for each in ranked if each.judged]
     lines = line_rows(data)
     return environment.get_template("class_report.html.j2").render(
         lesson=data.lesson,
@@ -192,7 +193,7 @@ def render(data: ClassData, *, anonymous: bool = False) -> str:
         scores=_score_facts(shares),
         bins=_bins(shares),
         score_picture=distribution(shares) if shares else None,
-        heatmap=_heatmap(data, ranked),
+        heatmap=heatmap(data, judged) if judged else None,
         exercises=exercise_rows(data, lines),
         outcomes=OUTCOMES,
         lines=lines,
@@ -203,16 +204,11 @@ def render(data: ClassData, *, anonymous: bool = False) -> str:
         states=STATES,
         legend=LETTERS,
         fewest=FEWEST,
-        judged=len(data.judged),
+        judged=len(judged),
         misconceptions=misconceptions(data),
         not_graded=data.not_graded,
         how=_how(data),
     )
-
-
-def _heatmap(data: ClassData, ranked: list[Submission]) -> Picture | None:
-    judged = [each for each in ranked if each.judged]
-    return heatmap(data, judged) if judged else None
 
 
 def _letters(data: ClassData, submission: Submission) -> list[str]:
