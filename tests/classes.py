@@ -14,6 +14,7 @@ from once import made
 from sqlalchemy import text
 
 from autograde.authoring.build import adopt
+from autograde.authoring.variants import Variant, read_variants
 from autograde.course import Lesson, grade_id, lessons
 from autograde.grading.batch import How, grade_class
 from autograde.grading.submission import Done
@@ -64,6 +65,14 @@ def hand_in(lesson: Lesson, student: str, *, code: str = "") -> Path:
     nb.cells.append(nbformat.v4.new_code_cell(code or f"print('this is {student}')"))
     nbformat.write(nb, path)
     return path
+
+
+def wrong_answer(lesson: Lesson, exercise: str, name: str) -> Variant:
+    """A known wrong answer."""
+    variants = read_variants(lesson, lesson.exercise(exercise)).wrong
+    wrong = {variant.name: variant for variant in variants}
+    assert name in wrong, f"{exercise} has no wrong variant {name}; there are {', '.join(wrong)}"
+    return wrong[name]
 
 
 def without_demonstrations(nb: NotebookNode) -> NotebookNode:

@@ -4,12 +4,11 @@ from pathlib import Path
 
 import classes
 import nbformat
-from classes import LESSON, fill, reference_answers
+from classes import LESSON, fill, reference_answers, wrong_answer
 from conftest import run
 from nbformat import NotebookNode
 from nbgrader.api import Gradebook
 
-from autograde.authoring.variants import read_variants
 from autograde.course import Lesson
 from autograde.sandbox.wall import missing
 
@@ -38,12 +37,6 @@ def make_course(root: Path) -> Lesson:
     return lesson
 
 
-def wrong_mask(lesson: Lesson) -> str:
-    """A variant of the first exercise with a known misconception."""
-    variants = read_variants(lesson, lesson.exercise("causal_mask")).wrong
-    return next(variant.code for variant in variants if variant.name == "one_too_many")
-
-
 def hand_in(lesson: Lesson, student: str, content: NotebookNode | bytes) -> None:
     path = lesson.root / "submitted" / student / LESSON / f"{NOTEBOOK}.ipynb"
     path.parent.mkdir(parents=True)
@@ -61,7 +54,8 @@ def make_small_class(root: Path) -> Lesson:
     lesson = make_course(root)
     right = reference_answers(lesson)
     hand_in(lesson, "ada", fill(lesson, right))
-    bobs = fill(lesson, {**right, "causal_mask": wrong_mask(lesson)})
+    wrong = wrong_answer(lesson, "causal_mask", "one_too_many")
+    bobs = fill(lesson, {**right, "causal_mask": wrong.code})
     bobs.cells.append(nbformat.v4.new_markdown_cell(MARKDOWN))
     bobs.cells.append(nbformat.v4.new_code_cell(FIGURE))
     hand_in(lesson, "bob", bobs)

@@ -13,8 +13,7 @@ import jupytext
 import nbformat
 import pytest
 from classes import copy_course
-from click.testing import CliRunner
-from conftest import HERE
+from conftest import HERE, run
 from nbformat import NotebookNode
 from nbgrader.api import Gradebook
 
@@ -24,7 +23,6 @@ from autograde.authoring.build_steps import UNSTEADY, Identify, RunReference, id
 from autograde.authoring.expected import practice_keys
 from autograde.authoring.release import ENVIRONMENT, PACKAGE, release
 from autograde.authoring.sources import source_notebook, sync
-from autograde.cli import main
 from autograde.course import CourseError, Lesson, grade_id, lessons
 from autograde.grading.running.reference import load
 from autograde.rubric.judge import judge
@@ -90,8 +88,7 @@ def test_what_is_committed_is_up_to_date(
 
 def test_check_notices_what_is_out_of_date(mine: Lesson, monkeypatch: pytest.MonkeyPatch) -> None:
     lesson = mine
-    monkeypatch.chdir(mine.root)
-    result = CliRunner().invoke(main, ["build", "--check"])
+    result = run(mine.root, "build", "--check")
     assert (result.output, result.exit_code) == ("", 0)
     solution = nbformat.read(lesson.solution_notebook, as_version=4)
     for cell in solution.cells:

@@ -14,11 +14,9 @@ import conftest
 import nbformat
 import pytest
 from classes import make_course
-from click.testing import CliRunner
 from conftest import HERE
 from nbgrader.api import Gradebook
 
-from autograde.cli import main
 from autograde.grading.sanitise import sanitise_outputs
 from autograde.grading.state import one_run
 from autograde.sandbox.wall import missing
@@ -257,18 +255,14 @@ def test_manual_score_survives_and_wants_no_second_look(graded: Path) -> None:
         (["check", "nothing"], "there is no lesson 'nothing'"),
     ],
 )
-def test_unknown_names_are_usage_errors(
-    graded: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], message: str
-) -> None:
-    monkeypatch.chdir(graded)
-    result = CliRunner().invoke(main, arguments)
+def test_unknown_names_are_usage_errors(graded: Path, arguments: list[str], message: str) -> None:
+    result = conftest.run(graded, *arguments)
     assert result.exit_code == 2
     assert message in result.output
 
 
-def test_outside_a_course_is_a_usage_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    result = CliRunner().invoke(main, ["grade"])
+def test_outside_a_course_is_a_usage_error(tmp_path: Path) -> None:
+    result = conftest.run(tmp_path, "grade")
     assert result.exit_code == 2
     assert "is in no course" in result.output
 

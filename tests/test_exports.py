@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from classes import grade
-from click.testing import CliRunner
+from conftest import run
 from nbformat.v4 import new_notebook
 from nbgrader.api import Gradebook
 from nbgrader.coursedir import CourseDirectory
@@ -18,7 +18,6 @@ from nbgrader.plugins import CsvExportPlugin
 from nbgrader.preprocessors import AssignLatePenalties
 from traitlets.config import Config
 
-from autograde.cli import main
 from autograde.course import CourseError, Lesson
 from autograde.course_config import course_config
 from autograde.grading.nbgrader_steps import LatePolicy, late_penalty
@@ -158,11 +157,8 @@ def test_nbgraders_command_finds_the_exporter(course: Path) -> None:
         (["--format", "csv", "--to", "no/such/folder.csv"], 1, "No such file or directory"),
     ],
 )
-def test_the_command(
-    course: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], code: int, said: str
-) -> None:
-    monkeypatch.chdir(course)
-    result = CliRunner().invoke(main, ["export", *arguments])
+def test_the_command(course: Path, arguments: list[str], code: int, said: str) -> None:
+    result = run(course, "export", *arguments)
     assert (result.exit_code, said in result.output) == (code, True), result.output
 
 
@@ -206,10 +202,8 @@ def test_the_course_takes_nothing_off_unless_told(small_class: Lesson) -> None:
         assert not bob.late_submission_penalty
 
 
-def test_a_policy_in_the_configuration_counts(small_class: Lesson, tmp_path: Path) -> None:
-    root = tmp_path / "course"
-    shutil.copytree(small_class.root, root)
-    config = course_config(root)
+def test_a_policy_in_the_configuration_counts(own_class: Lesson) -> None:
+    config = course_config(own_class.root)
     config.LatePolicy.penalty_method = "percent"
     config.LatePolicy.grace_hours = 12.0
     about = {"notebook": "causal_mask", "assignment": LESSON, "student": "bob",
@@ -226,9 +220,8 @@ def what_counts(root: Path) -> float:
         return float(bob.score - (bob.late_submission_penalty or 0))
 
 
-def test_a_penalty_follows_a_score_given_by_hand(small_class: Lesson, tmp_path: Path) -> None:
-    root = tmp_path / "course"
-    shutil.copytree(small_class.root, root)
+def test_a_penalty_follows_a_score_given_by_hand(own_class: Lesson) -> None:
+    root = own_class.root
     with (root / "nbgrader_config.py").open("a") as file:
         file.write('c.LatePolicy.penalty_method = "zero"\n')
     assert grade(root, "--student", "bob").returncode == 0

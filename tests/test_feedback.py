@@ -2,10 +2,7 @@
 
 import html
 import re
-import shutil
-from dataclasses import replace
 from datetime import datetime, timedelta
-from pathlib import Path
 
 import nbformat
 import pytest
@@ -117,10 +114,9 @@ def test_an_own_text_cell_keeps_its_words_alone(small_class: Lesson) -> None:
 
 
 @pytest.fixture
-def graded_by_hand(small_class: Lesson, tmp_path: Path) -> Lesson:
+def graded_by_hand(own_class: Lesson) -> Lesson:
     """bob's page after a person has looked at two of his exercises."""
-    root = tmp_path / "course"
-    shutil.copytree(small_class.root, root)
+    root = own_class.root
     with Gradebook(f"sqlite:///{root}/gradebook.db", "attention") as gradebook:
         gradebook.find_grade("test_causal_mask", NOTEBOOK, LESSON, "bob").manual_score = 1.75
         comment = gradebook.find_comment("causal_mask", NOTEBOOK, LESSON, "bob")
@@ -132,7 +128,7 @@ def graded_by_hand(small_class: Lesson, tmp_path: Path) -> Lesson:
     config.CourseDirectory.assignment_id = LESSON
     config.GenerateFeedback.force = True
     convert(GenerateFeedback, config)
-    return replace(small_class, root=root)
+    return own_class
 
 
 def test_what_was_written_by_hand_is_there(graded_by_hand: Lesson) -> None:

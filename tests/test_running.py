@@ -19,12 +19,11 @@ from typing import Any
 import nbformat
 import pytest
 from classes import LESSON, contents, forget, grade, hand_in, make_course, scores
-from click.testing import CliRunner
+from conftest import run
 from nbgrader.api import Gradebook
 from nbgrader.converters import Autograde, GenerateFeedback
 
 from autograde import versions
-from autograde.cli import main
 from autograde.course import Lesson, lessons
 from autograde.course_config import convert, course_config
 from autograde.grading import feedback, pipeline, workers
@@ -386,7 +385,6 @@ def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(
     course: Path, graded: Path, quick: Quick, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     forget(course, results=True)
-    monkeypatch.chdir(course)
     run_job = quick.run_job
 
     begun: list[Job] = []
@@ -399,12 +397,12 @@ def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(
 
     command = ["grade", LESSON, "--workers", "1", *([] if WALL else ["--no-wall"])]
     monkeypatch.setattr(pipeline, "run_job", interrupted)
-    result = CliRunner().invoke(main, command)
+    result = run(course, *command)
     assert result.exit_code == 130
     assert "Run autograde grade again to go on" in result.output
     assert any((course / ".autograde" / "ran").iterdir())
     assert contents(course) != contents(graded)
     monkeypatch.setattr(pipeline, "run_job", run_job)
-    result = CliRunner().invoke(main, command)
+    result = run(course, *command)
     assert result.exit_code == 0
     assert contents(course) == contents(graded)

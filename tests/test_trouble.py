@@ -13,9 +13,8 @@ from typing import Any, NamedTuple
 import nbformat
 import pytest
 from classes import LESSON, contents, make_course, scores
-from click.testing import CliRunner
+from conftest import run
 
-from autograde.cli import main
 from autograde.course import lessons
 from autograde.grading import (
     coordinator,
@@ -83,7 +82,7 @@ def course(clean: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
 
 
 def graded() -> tuple[int, str]:
-    result = CliRunner().invoke(main, ["grade", LESSON, "--workers", "1", *NO_WALL])
+    result = run(Path(), "grade", LESSON, "--workers", "1", *NO_WALL)
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
     return result.exit_code, " ".join(result.output.split())
 
@@ -157,7 +156,7 @@ def test_a_lesson_that_is_not_built_is_named_once_and_the_others_are_graded(cour
             course / "submitted" / student / LESSON, course / "submitted" / student / other.name
         )
     shutil.rmtree(other.released_notebook.parent)
-    result = CliRunner().invoke(main, ["grade", "--workers", "1", *NO_WALL])
+    result = run(course, "grade", "--workers", "1", *NO_WALL)
     assert result.exit_code == 1
     said = " ".join(result.output.split())
     assert said.count("03_inf_mask is not built here. Run: autograde build 03_inf_mask") == 1

@@ -4,16 +4,13 @@ import json
 import shutil
 import sys
 from collections.abc import Callable
-from contextlib import chdir
 from pathlib import Path
 
 import nbformat
 import pytest
-from click.testing import CliRunner, Result
-from conftest import HERE
+from conftest import HERE, run
 from working_copy import LESSON, answer_all, change, make_project, mine, released
 
-from autograde.cli import main
 from autograde.course import CourseError, lessons
 from autograde.progress import PAGE, PRACTICE_FILE, of_course
 from autograde.workspace import lab, update
@@ -26,11 +23,6 @@ STUB = "# YOUR CODE HERE"
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
     return make_project(tmp_path)
-
-
-def run(project: Project, *arguments: str, **options: str) -> Result:
-    with chdir(project.work):
-        return CliRunner().invoke(main, list(arguments), **options)  # type: ignore[arg-type]
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -122,8 +114,7 @@ def test_the_command_makes_the_working_copy_and_says_what_matters(
     monkeypatch.setattr(lab, "open_lab", lambda project, options: opened.append(options))
     monkeypatch.setattr(lab, "is_root", lambda: True)
     shutil.rmtree(project.work)
-    with chdir(project.root):
-        result = CliRunner().invoke(main, ["lab", "--no-browser", "--port=1"])
+    result = run(project.root, "lab", "--no-browser", "--port=1")
     assert (result.exit_code, opened) == (0, [("--no-browser", "--port=1")])
     assert f"your copy of the lessons: {project.work}" in result.output
     assert "you are root" in result.output
@@ -131,7 +122,7 @@ def test_the_command_makes_the_working_copy_and_says_what_matters(
     with (released(project)).open("a") as file:
         file.write("\n")
     monkeypatch.setattr(lab, "is_root", lambda: False)
-    said = run(project, "lab").output
+    said = run(project.work, "lab").output
     assert f"new versions of {LESSON} are available; run: autograde update" in said
     assert "you are root" not in said
 
@@ -143,7 +134,7 @@ def test_an_update_brings_the_new_version_and_keeps_the_answers(
     change(mine(project), lambda cells: cells["test_causal_mask"].update(source="mine = 1"))
     before = mine(project).read_bytes()
     new_version(project)
-    result = run(project, "update")
+    result = run(project.work, "update")
     assert result.exit_code == 0, result.output
     assert "changed by you and by the lesson, look there: test_causal_mask" in result.output
     text = mine(project).read_text()
@@ -160,9 +151,9 @@ def test_an_update_brings_the_new_version_and_keeps_the_answers(
 def test_updating_twice_changes_nothing(project: Project, unread: None) -> None:
     answer_all(mine(project))
     new_version(project)
-    assert run(project, "update").exit_code == 0
+    assert run(project.work, "update").exit_code == 0
     before = contents(project.work)
-    result = run(project, "update")
+    result = run(project.work, "update")
     assert (result.exit_code, result.output) == (0, "nothing new\n")
     assert contents(project.work) == before
 
@@ -206,7 +197,7 @@ def test_a_notebook_that_cannot_be_merged_is_left_alone_and_named(
     break_it(project)
     before = contents(project.work)
     new_version(project)
-    result = run(project, "update")
+    result = run(project.work, "update")
     assert result.exit_code == 1
     assert f"{LESSON}: left as it is: {mine(project)}: {reason}" in result.output
     assert contents(project.work) == before
@@ -214,14 +205,14 @@ def test_a_notebook_that_cannot_be_merged_is_left_alone_and_named(
 
 def test_a_deleted_notebook_comes_back(project: Project) -> None:
     mine(project).unlink()
-    assert run(project, "update").output == f"{LESSON}: new\n"
+    assert run(project.work, "update").output == f"{LESSON}: new\n"
     assert mine(project).read_bytes() == named_language(released(project).read_bytes())
 
 
 def test_deleted_practice_data_come_back(project: Project) -> None:
     before = contents(project.work / LESSON)
     (project.work / LESSON / PRACTICE_FILE).unlink()
-    run(project, "update")
+    run(project.work, "update")
     assert contents(project.work / LESSON) == before
 
 
@@ -230,7 +221,7 @@ def test_own_files_beside_a_lesson_are_not_touched(project: Project, unread: Non
     own.write_text("mine")
     new_version(project)
     (released(project).parent / "notes.txt").write_text("the lesson's, by the same name")
-    assert run(project, "update").exit_code == 0
+    assert run(project.work, "update").exit_code == 0
     assert own.read_text() == "the lesson's, by the same name"
     kept = contents(project.work / update.BEFORE)
     assert b"mine" in kept.values()
@@ -238,10 +229,11 @@ def test_own_files_beside_a_lesson_are_not_touched(project: Project, unread: Non
 
 def test_a_lesson_that_cannot_be_read_is_named(project: Project) -> None:
     (released(project).parent / PRACTICE_FILE).write_bytes(b"broken")
-    result = run(project, "update")
+    result = run(project.work, "update")
     assert result.exit_code == 1
     assert "get the lesson again" in result.output
 
 
 def test_progress_in_the_terminal(project: Project) -> None:
-    assert run(project, "progress").output == f"{LESSON}: 0 of 6 exercises right, 0 of 14 points\n"
+    said = run(project.work, "progress").output
+    assert said == f"{LESSON}: 0 of 6 exercises right, 0 of 14 points\n"

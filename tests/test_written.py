@@ -9,15 +9,13 @@ import jupytext
 import nbformat
 import pytest
 from classes import grade_one, without_demonstrations
-from click.testing import CliRunner
-from conftest import HERE
+from conftest import HERE, run
 from nbformat import NotebookNode
 from nbgrader.api import Grade, Gradebook
 
 from autograde.authoring import lint
 from autograde.authoring.build import build
 from autograde.authoring.sources import source_notebook
-from autograde.cli import main
 from autograde.course import CURRICULUM, Lesson, grade_id, lessons
 from autograde.grading.gradebook import waiting
 from autograde.report.classdata import EMPTY, SCORED, WAITING, Answer, read_class
@@ -191,14 +189,11 @@ def test_only_where_there_is_nothing_to_read_no_hand_is_needed(
     assert row_of(lesson, "bob") == row
 
 
-def test_an_unreadable_notebook_waits_for_nobody(
-    lesson: Lesson, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unreadable_notebook_waits_for_nobody(lesson: Lesson) -> None:
     path = lesson.root / "submitted" / "eve" / lesson.name / f"{lesson.notebook}.ipynb"
     path.parent.mkdir(parents=True)
     path.write_text("no notebook")
-    monkeypatch.chdir(lesson.root)
-    result = CliRunner().invoke(main, ["grade", LESSON, "--student", "eve"])
+    result = run(lesson.root, "grade", LESSON, "--student", "eve")
     assert result.exit_code == 0, result.output
     assert row_of(lesson, "eve") == [0.0, None, False]
     assert in_report(lesson, "eve") == Answer(EMPTY, 0)

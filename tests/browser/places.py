@@ -10,8 +10,7 @@ from classes import copy_course
 from nbgrader.api import Gradebook
 
 from autograde.authoring.build import generate
-from autograde.authoring.variants import Variant, read_variants
-from autograde.course import CURRICULUM, Exercise, Lesson, grade_id, lessons, read_text
+from autograde.course import CURRICULUM, Lesson, grade_id, lessons, read_text
 
 LESSON, NOTEBOOK = "03_inf_mask", "inf_mask"
 QUESTION = "why_minus_infinity"
@@ -98,12 +97,3 @@ def right_answer(lesson: Lesson, exercise: str) -> str:
     nb = read_text(lesson)
     source = next(cell.source for cell in nb.cells if grade_id(cell) == exercise)
     return "\n".join(line for line in source.splitlines() if not line.strip().startswith("###"))
-
-
-def wrong_answer(lesson: Lesson, exercise: Exercise, name: str) -> Variant:
-    """A known wrong answer."""
-    wrong = {variant.name: variant for variant in read_variants(lesson, exercise).wrong}
-    assert name in wrong, (
-        f"{exercise.name} has no wrong variant {name}; there are {', '.join(wrong)}"
-    )
-    return wrong[name]
