@@ -25,6 +25,7 @@ sys.path.insert(0, str(HERE / "examples"))
 from make_class import CHANGES, FILES, fill, reference_answers  # noqa: E402
 
 LESSON = "02_causal_mask"
+NO_WALL = ["--no-wall"] if missing() else []
 
 # nbgrader starts `alembic` by name when it makes a gradebook
 os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
@@ -97,8 +98,7 @@ def forget(root: Path, *, results: bool = False, keep: str = "") -> None:
 
 def grade(root: Path, *options: str, **more: Any) -> subprocess.CompletedProcess[str]:
     """Run `autograde grade`, walled where that is possible."""
-    unwalled = ["--no-wall"] if missing() else []
-    command = [sys.executable, "-m", "autograde.cli", "grade", LESSON, *unwalled, *options]
+    command = [sys.executable, "-m", "autograde.cli", "grade", LESSON, *NO_WALL, *options]
     return subprocess.run(command, cwd=root, capture_output=True, text=True, **more)
 
 
@@ -146,7 +146,7 @@ def _plain(row: Any) -> str:
     return " ".join(str(int(value) if isinstance(value, bool) else value) for value in row)
 
 
-def scores(root: Path, db_url: str = "") -> dict[str, float]:
-    with Gradebook(db_url or f"sqlite:///{root}/gradebook.db", "attention") as gradebook:
-        found = gradebook.assignment_submissions(LESSON)
+def scores(root: Path, lesson: str = LESSON) -> dict[str, float]:
+    with Gradebook(f"sqlite:///{root}/gradebook.db", "attention") as gradebook:
+        found = gradebook.assignment_submissions(lesson)
         return {submission.student.id: submission.score for submission in found}

@@ -1,5 +1,6 @@
 """What several tests share: a lesson, a course, a way to run commands and rubric cells."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -46,6 +47,14 @@ def run(folder: Path, *arguments: str, **options: str) -> Result:
     """Run an `autograde` command in a folder; `input` is what is typed there."""
     with chdir(folder):
         return CliRunner().invoke(main, arguments, **options)
+
+
+def program(*command: str, cwd: Path, **env: str) -> subprocess.CompletedProcess[str]:
+    """Run a program, looked for beside this Python first."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    return subprocess.run(
+        command, cwd=cwd, capture_output=True, text=True, env={**os.environ, "PATH": path, **env}
+    )
 
 
 LONGEST = (

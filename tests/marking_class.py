@@ -6,7 +6,7 @@ import nbformat
 from classes import make_course
 from nbgrader.api import Gradebook
 
-from autograde.course import Lesson, grade_id
+from autograde.course import Lesson, named_cells
 from autograde.grading.gradebook import save_scores
 from autograde.grading.sanitise import sanitise_text
 from autograde.grading.submission import Scores
@@ -38,7 +38,7 @@ def put(lesson: Lesson, student: str, text: str) -> None:
     """Write the graded notebook of a student with this answer, sanitised as in grading."""
     released = nbformat.read(lesson.released_notebook, as_version=4)
     nb = nbformat.read(lesson.released_notebook, as_version=4)
-    next(cell for cell in nb.cells if grade_id(cell) == QUESTION).source = text
+    named_cells(nb)[QUESTION].source = text
     sanitise_text(nb, released)
     path = lesson.root / "autograded" / student / lesson.name / f"{lesson.notebook}.ipynb"
     path.parent.mkdir(parents=True, exist_ok=True)

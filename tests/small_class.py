@@ -4,13 +4,12 @@ from pathlib import Path
 
 import classes
 import nbformat
-from classes import LESSON, fill, reference_answers, wrong_answer
+from classes import LESSON, NO_WALL, fill, reference_answers, wrong_answer
 from conftest import run
 from nbformat import NotebookNode
 from nbgrader.api import Gradebook
 
 from autograde.course import Lesson
-from autograde.sandbox.wall import missing
 
 NOTEBOOK = "causal_mask"
 
@@ -62,7 +61,7 @@ def make_small_class(root: Path) -> Lesson:
     hand_in(lesson, "zoe", fill(lesson, {}))
     hand_in(lesson, "eve", b"no notebook")
     (root / "submitted" / "bob" / LESSON / "timestamp.txt").write_text("2026-03-03 00:00:00 UTC")
-    result = run(root, "grade", LESSON, *(["--no-wall"] if missing() else []))
+    result = run(root, "grade", LESSON, *NO_WALL)
     assert result.exit_code == 0, result.output
     hand_in(lesson, "kim", b"no notebook")
     with Gradebook(f"sqlite:///{root}/gradebook.db", "attention") as gradebook:

@@ -23,7 +23,7 @@ from autograde.authoring.build_steps import UNSTEADY, Identify, RunReference, id
 from autograde.authoring.expected import practice_keys
 from autograde.authoring.release import ENVIRONMENT, PACKAGE, release
 from autograde.authoring.sources import source_notebook, sync
-from autograde.course import CourseError, Lesson, grade_id, lessons
+from autograde.course import CourseError, Lesson, lessons, named_cells
 from autograde.grading.running.reference import load
 from autograde.rubric.judge import judge
 from autograde.rubric.session import PRACTICE_SEED
@@ -165,41 +165,37 @@ def test_a_notebook_that_nobody_changed_follows_the_text_whatever_its_time(cours
     assert nbformat.read(lesson.source_notebook, as_version=4).cells[-1].source == "The end"
 
 
-def cell_of(nb: NotebookNode, name: str) -> NotebookNode:
-    return next(cell for cell in nb.cells if grade_id(cell) == name)
-
-
 def doubled(nb: NotebookNode) -> None:
-    cell_of(nb, "context_vectors").metadata["nbgrader"]["grade_id"] = "attention_weights"
+    named_cells(nb)["context_vectors"].metadata["nbgrader"]["grade_id"] = "attention_weights"
 
 
 def unnamed(nb: NotebookNode) -> None:
-    del cell_of(nb, "setup").metadata["nbgrader"]["grade_id"]
+    del named_cells(nb)["setup"].metadata["nbgrader"]["grade_id"]
 
 
 def no_rubric(nb: NotebookNode) -> None:
-    nb.cells.remove(cell_of(nb, "test_context_vectors"))
+    nb.cells.remove(named_cells(nb)["test_context_vectors"])
 
 
 def other_points(nb: NotebookNode) -> None:
-    cell_of(nb, "test_context_vectors").metadata["nbgrader"]["points"] = 5
+    named_cells(nb)["test_context_vectors"].metadata["nbgrader"]["points"] = 5
 
 
 def other_rubric(nb: NotebookNode) -> None:
-    cell = cell_of(nb, "test_context_vectors")
+    cell = named_cells(nb)["test_context_vectors"]
     cell.source = cell.source.replace('rubric("context_vectors")', 'rubric("attention_weights")')
 
 
 def untagged(nb: NotebookNode) -> None:
-    del cell_of(nb, "test_context_vectors").metadata["tags"]
+    del named_cells(nb)["test_context_vectors"].metadata["tags"]
 
 
 def unknown(nb: NotebookNode) -> None:
-    cell_of(nb, "context_vectors").metadata["nbgrader"]["grade_id"] = "contexts"
+    named_cells(nb)["context_vectors"].metadata["nbgrader"]["grade_id"] = "contexts"
 
 
 def rubric_first(nb: NotebookNode) -> None:
-    rubric = cell_of(nb, "test_context_vectors")
+    rubric = named_cells(nb)["test_context_vectors"]
     nb.cells.remove(rubric)
     nb.cells.insert(0, rubric)
 
@@ -228,9 +224,9 @@ def test_linter_refuses_a_solution_that_survives(lesson: Lesson) -> None:
     nb = source_notebook(lesson)
     student = nbformat.read(lesson.released_notebook, as_version=4)
     assert lint.lint_student(nb, student) == []
-    cell_of(student, "context_vectors").source += "\n    return weights @ values"
+    named_cells(student)["context_vectors"].source += "\n    return weights @ values"
     student.cells[0].source += "\nqueries @ keys.T"
-    cell_of(student, "setup").outputs = [nbformat.v4.new_output("stream", text="1")]
+    named_cells(student)["setup"].outputs = [nbformat.v4.new_output("stream", text="1")]
     faults = "\n".join(lint.lint_student(nb, student))
     assert "context_vectors: the student's cell is not its source minus the solution" in faults
     assert "a solution line survives: 'return weights @ values'" in faults
@@ -380,7 +376,7 @@ def test_release_refuses_a_notebook_that_somebody_tried(course: Path, tmp_path: 
     nbformat.write(nb, kept)
     release(course, [lesson], tmp_path / "out")
     assert not list((tmp_path / "out" / "notebooks").rglob("*checkpoint*"))
-    cell_of(nb, "context_vectors").source = "def context_vectors(w, v):\n    return w @ v"
+    named_cells(nb)["context_vectors"].source = "def context_vectors(w, v):\n    return w @ v"
     nbformat.write(nb, lesson.released_notebook)
     with pytest.raises(CourseError, match="autograde build 01_self_attention\n- context_vectors:"):
         release(course, [lesson], tmp_path / "other")

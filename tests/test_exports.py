@@ -1,16 +1,13 @@
 """Grades for other systems, column by column, and what lateness costs."""
 
 import csv
-import os
 import shutil
-import subprocess
-import sys
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from classes import grade
-from conftest import run
+from conftest import program, run
 from nbformat.v4 import new_notebook
 from nbgrader.api import Gradebook
 from nbgrader.coursedir import CourseDirectory
@@ -137,12 +134,8 @@ def test_titles_of_the_other_system(course: Path) -> None:
 
 
 def test_nbgraders_command_finds_the_exporter(course: Path) -> None:
-    command = Path(sys.executable).with_name("nbgrader")
-    result = subprocess.run(
-        [command, "export", "--exporter=autograde.lms.exports.GradescopeExporter",
-         f"--to={course / 'n.csv'}"],
-        cwd=course, capture_output=True, text=True, env=dict(os.environ),
-    )  # fmt: skip
+    exporter = "--exporter=autograde.lms.exports.GradescopeExporter"
+    result = program("nbgrader", "export", exporter, f"--to={course / 'n.csv'}", cwd=course)
     assert result.returncode == 0, result.stderr
     assert "Lateness (H:M:S)" in (course / "n.csv").read_text()
 

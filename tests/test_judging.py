@@ -40,7 +40,7 @@ def keys(lesson: Lesson) -> dict[str, Key]:
 def executed(lesson: Lesson) -> NotebookNode:
     """The reference as it leaves a kernel: every rubric cell has handed over its recording."""
     nb, reference = source_notebook(lesson), load(lesson)
-    cells = {grade_id(cell): cell for cell in nb.cells}
+    cells = named_cells(nb)
     for exercise in lesson.exercises:
         recording = pack_recording(reference.record(exercise.name, PRACTICE_SEED))
         data = {MIME: base64.b64encode(recording).decode()}
@@ -61,7 +61,7 @@ def test_a_judge_that_fails_on_one_exercise_keeps_the_others(
     broken = {**keys, "renormalise": replace(keys["renormalise"], tolerances=())}
     verdicts, unjudged = judge_notebook(lesson, executed, broken, {}, "", {})
     assert [*unjudged] == ["renormalise"]
-    outputs = next(c.outputs for c in executed.cells if grade_id(c) == "test_renormalise")
+    outputs = named_cells(executed)["test_renormalise"].outputs
     look = FirstLook(lambda: broken)
     assert not look("renormalise", outputs)
     assert not look.verdicts
@@ -76,8 +76,7 @@ def test_a_judge_that_fails_on_one_exercise_keeps_the_others(
 def test_a_second_recording_costs_the_exercise(
     lesson: Lesson, keys: dict[str, Key], executed: NotebookNode
 ) -> None:
-    cell = next(cell for cell in executed.cells if grade_id(cell) == "test_renormalise")
-    cell.outputs *= 2
+    named_cells(executed)["test_renormalise"].outputs *= 2
     found = points(lesson, executed, keys)
     assert found.pop("renormalise") == 0
     assert sum(found.values()) == lesson.points - 3
@@ -94,7 +93,7 @@ def test_to_repair_the_earlier_exercise_first_is_said_of_what_was_judged(
     ran: bool, lesson: Lesson, keys: dict[str, Key], executed: NotebookNode
 ) -> None:
     later = next(exercise for exercise in lesson.exercises if exercise.needs)
-    needed, cells = later.needs[-1], {grade_id(cell): cell for cell in executed.cells}
+    needed, cells = later.needs[-1], named_cells(executed)
     cells[f"test_{needed}"].outputs = []
     recorded = load(lesson).with_answer(f"del {later.name}")
     recording = pack_recording(recorded.record(later.name, PRACTICE_SEED))
@@ -112,7 +111,7 @@ def test_an_earlier_exercise_that_nothing_calls_is_not_blamed(
     lesson: Lesson, keys: dict[str, Key], executed: NotebookNode
 ) -> None:
     later = next(exercise for exercise in lesson.exercises if exercise.needs)
-    cells = {grade_id(cell): cell for cell in executed.cells}
+    cells = named_cells(executed)
     for name in later.needs:
         cells[f"test_{name}"].outputs = []
     cells[later.name].source = f"def {later.name}(*_):\n    return 3"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from classes import fill, reference_answers
+from classes import NO_WALL, fill, reference_answers
 from conftest import HERE, run
 
 from autograde.authoring import new as making
@@ -18,7 +18,6 @@ from autograde.authoring.variants import read_variants
 from autograde.course import CURRICULUM, CourseError, Lesson, lessons
 from autograde.grading.verdicts import read_verdicts
 from autograde.rubric.judge import Verdict
-from autograde.sandbox.wall import missing
 
 NAME, EXERCISE = "07_my_lesson", "center_rows"
 NO_LESSONS = "# The lessons of a course that is about to begin.\n"
@@ -75,7 +74,7 @@ def test_a_right_and_a_wrong_answer_are_graded(made: Lesson) -> None:
         folder = made.root / "submitted" / student / NAME
         folder.mkdir(parents=True)
         nbformat.write(fill(made, answer), folder / "my_lesson.ipynb")
-    result = run(made.root, "grade", NAME, *(["--no-wall"] if missing() else []))
+    result = run(made.root, "grade", NAME, *NO_WALL)
     assert result.exit_code == 0, result.output
     ada, bob = (verdict_of(made, student) for student in answers)
     assert ada.points == made.points == 2

@@ -18,7 +18,7 @@ from typing import Any
 
 import nbformat
 import pytest
-from classes import LESSON, contents, forget, grade, hand_in, make_course, scores
+from classes import LESSON, NO_WALL, contents, forget, grade, hand_in, make_course, scores
 from conftest import run
 from nbgrader.api import Gradebook
 from nbgrader.converters import Autograde, GenerateFeedback
@@ -395,7 +395,7 @@ def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(
             os.kill(os.getpid(), signal.SIGINT)
         return run_job(job, look)
 
-    command = ["grade", LESSON, "--workers", "1", *([] if WALL else ["--no-wall"])]
+    command = ["grade", LESSON, "--workers", "1", *NO_WALL]
     monkeypatch.setattr(pipeline, "run_job", interrupted)
     result = run(course, *command)
     assert result.exit_code == 130

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 import nbformat
 import pytest
-from classes import LESSON, contents, make_course, scores
+from classes import LESSON, NO_WALL, contents, make_course, scores
 from conftest import run
 
-from autograde.course import lessons
+from autograde.course import lessons, named_cells
 from autograde.grading import (
     coordinator,
     feedback,
@@ -30,7 +30,6 @@ from autograde.grading.running.run import Job, Look, Ran
 from autograde.sandbox.wall import missing
 
 STUDENTS = ("perfect", "other")
-NO_WALL = ["--no-wall"] if missing() else []
 
 
 def fakes(patch: pytest.MonkeyPatch) -> None:
@@ -97,13 +96,9 @@ def change(path: Path, edit: Callable[[Any], None]) -> None:
     nbformat.write(nb, path)
 
 
-def cell(nb: Any, name: str) -> Any:
-    return next(c for c in nb.cells if c.metadata.get("nbgrader", {}).get("grade_id") == name)
-
-
 def relabel(path: Path, **label: str) -> None:
     """Change what nbgrader wrote into a rubric cell when the lesson was built."""
-    change(path, lambda nb: cell(nb, "test_apply_mask").metadata.nbgrader.update(label))
+    change(path, lambda nb: named_cells(nb)["test_apply_mask"].metadata.nbgrader.update(label))
 
 
 def older_rubric(course: Path) -> None:

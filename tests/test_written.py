@@ -16,7 +16,7 @@ from nbgrader.api import Grade, Gradebook
 from autograde.authoring import lint
 from autograde.authoring.build import build
 from autograde.authoring.sources import source_notebook
-from autograde.course import CURRICULUM, Lesson, grade_id, lessons
+from autograde.course import CURRICULUM, Lesson, lessons, named_cells
 from autograde.grading.gradebook import waiting
 from autograde.report.classdata import EMPTY, SCORED, WAITING, Answer, read_class
 
@@ -61,10 +61,6 @@ def lesson(tmp_path_factory: pytest.TempPathFactory) -> Lesson:
     return made
 
 
-def cell_of(nb: NotebookNode, name: str) -> NotebookNode:
-    return next(cell for cell in nb.cells if grade_id(cell) == name)
-
-
 def hand_in(lesson: Lesson, student: str, change: Callable[[NotebookNode], None]) -> None:
     nb = nbformat.read(lesson.released_notebook, as_version=4)
     change(nb)
@@ -76,7 +72,7 @@ def hand_in(lesson: Lesson, student: str, change: Callable[[NotebookNode], None]
 
 def answered(text: str) -> Callable[[NotebookNode], None]:
     def change(nb: NotebookNode) -> None:
-        cell_of(nb, "why_zero").source = text
+        named_cells(nb)["why_zero"].source = text
 
     return change
 
@@ -123,8 +119,8 @@ def by_hand(row: Grade) -> None:
 
 def test_students_get_the_question_without_its_scheme_and_answer(lesson: Lesson) -> None:
     released = nbformat.read(lesson.released_notebook, as_version=4)
-    assert cell_of(released, "why_zero").source == "YOUR ANSWER HERE"
-    assert cell_of(released, "question_why_zero").source.strip().endswith("Why zero?")
+    assert named_cells(released)["why_zero"].source == "YOUR ANSWER HERE"
+    assert named_cells(released)["question_why_zero"].source.strip().endswith("Why zero?")
     assert "naming the multiplication" not in lesson.released_notebook.read_text()
     solution = lesson.solution_notebook.read_text()
     assert "naming the multiplication" in solution
@@ -162,11 +158,11 @@ def test_graded_by_hand_once_and_again_only_when_the_answer_changed(lesson: Less
 
 
 def deleted(nb: NotebookNode) -> None:
-    nb.cells.remove(cell_of(nb, "why_zero"))
+    nb.cells.remove(named_cells(nb)["why_zero"])
 
 
 def turned_into_code(nb: NotebookNode) -> None:
-    cell = cell_of(nb, "why_zero")
+    cell = named_cells(nb)["why_zero"]
     code = nbformat.v4.new_code_cell("Because.", metadata=cell.metadata, id="why_zero")
     nb.cells[nb.cells.index(cell)] = code
 
@@ -200,35 +196,35 @@ def test_an_unreadable_notebook_waits_for_nobody(lesson: Lesson) -> None:
 
 
 def no_scheme(nb: NotebookNode) -> None:
-    cell_of(nb, "question_why_zero").source = "Why zero?"
+    named_cells(nb)["question_why_zero"].source = "Why zero?"
 
 
 def scheme_elsewhere(nb: NotebookNode) -> None:
-    cell_of(nb, "setup").source += "\n# BEGIN MARK SCHEME\n# END MARK SCHEME"
+    named_cells(nb)["setup"].source += "\n# BEGIN MARK SCHEME\n# END MARK SCHEME"
 
 
 def no_reference(nb: NotebookNode) -> None:
-    cell_of(nb, "why_zero").source = "Why not?"
+    named_cells(nb)["why_zero"].source = "Why not?"
 
 
 def other_points(nb: NotebookNode) -> None:
-    cell_of(nb, "why_zero").metadata["nbgrader"]["points"] = 3
+    named_cells(nb)["why_zero"].metadata["nbgrader"]["points"] = 3
 
 
 def not_graded(nb: NotebookNode) -> None:
-    cell_of(nb, "why_zero").metadata["nbgrader"]["grade"] = False
+    named_cells(nb)["why_zero"].metadata["nbgrader"]["grade"] = False
 
 
 def with_rubric(nb: NotebookNode) -> None:
-    cell_of(nb, "setup").metadata["nbgrader"]["grade_id"] = "test_why_zero"
+    named_cells(nb)["setup"].metadata["nbgrader"]["grade_id"] = "test_why_zero"
 
 
 def unlocked(nb: NotebookNode) -> None:
-    cell_of(nb, "question_why_zero").metadata["nbgrader"]["locked"] = False
+    named_cells(nb)["question_why_zero"].metadata["nbgrader"]["locked"] = False
 
 
 def answer_first(nb: NotebookNode) -> None:
-    nb.cells.append(nb.cells.pop(nb.cells.index(cell_of(nb, "question_why_zero"))))
+    nb.cells.append(nb.cells.pop(nb.cells.index(named_cells(nb)["question_why_zero"])))
 
 
 FAULTS: dict[Callable[[NotebookNode], None], str] = {

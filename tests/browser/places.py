@@ -10,7 +10,7 @@ from classes import copy_course
 from nbgrader.api import Gradebook
 
 from autograde.authoring.build import generate
-from autograde.course import CURRICULUM, Lesson, grade_id, lessons, read_text
+from autograde.course import CURRICULUM, Lesson, lessons, named_cells, read_text
 
 LESSON, NOTEBOOK = "03_inf_mask", "inf_mask"
 QUESTION = "why_minus_infinity"
@@ -94,6 +94,5 @@ def hand_in_broken(root: Path) -> None:
 
 def right_answer(lesson: Lesson, exercise: str) -> str:
     """The lesson's own answer, without the marks around it."""
-    nb = read_text(lesson)
-    source = next(cell.source for cell in nb.cells if grade_id(cell) == exercise)
+    source = named_cells(read_text(lesson))[exercise].source
     return "\n".join(line for line in source.splitlines() if not line.strip().startswith("###"))

@@ -1,19 +1,16 @@
 """Formgrader in JupyterLab, beside a twin course in which the command line does the same."""
 
 import getpass
-import os
 import re
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import nbformat
 import pytest
-from classes import FILES, contents, fill, reference_answers
-from conftest import run
+from classes import FILES, NO_WALL, contents, fill, reference_answers
+from conftest import program, run
 from nbgrader.api import Gradebook
 from playwright.sync_api import Browser, FrameLocator, Locator, expect
 
@@ -35,16 +32,11 @@ from browser.person import in_files
 
 LESSON, NOTEBOOK, EXERCISE = "07_my_lesson", "my_lesson", "center_rows"
 STUDENTS = ("ada", "bob", "zoe", "eve")
-OPTIONS = ["--no-wall"] if missing() else []
 
 
-def program(*command: str, cwd: Path, **env: str) -> str:
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    done = subprocess.run(
-        command, cwd=cwd, capture_output=True, text=True, env={**os.environ, "PATH": path, **env}
-    )
+def nbgrader(*arguments: str, cwd: Path, **env: str) -> None:
+    done = program("nbgrader", *arguments, cwd=cwd, **env)
     assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
 
 
 def autograde(root: Path, *arguments: str) -> None:
@@ -79,7 +71,7 @@ def twin(new_lesson: Lesson, tmp_path_factory: pytest.TempPathFactory) -> Lesson
     shutil.copytree(new_lesson.root, root)
     lesson = lessons(root)[LESSON]
     hand_in(lesson)
-    autograde(root, "grade", *OPTIONS)
+    autograde(root, "grade", *NO_WALL)
     return lesson
 
 
@@ -210,7 +202,7 @@ def test_a_score_given_by_hand_reaches_the_page(
         gradebook.find_grade(f"test_{EXERCISE}", *place).manual_score = 1.25
         gradebook.find_comment(EXERCISE, *place).manual_comment = "Nearly."
         gradebook.db.commit()
-    autograde(twin.root, "grade", *OPTIONS)
+    autograde(twin.root, "grade", *NO_WALL)
     assert b"Nearly." in page_of(twin, "bob")
     assert page_of(lesson, "bob") == page_of(twin, "bob")
 
@@ -227,11 +219,11 @@ def test_collect_brings_what_was_handed_in(
         assert root
         exchange = [f"--Exchange.root={root[1]}", "--course=attention"]
         home = {"HOME": str(tmp_path), "JUPYTER_DATA_DIR": str(tmp_path / "data")}
-        program("nbgrader", "fetch_assignment", LESSON, *exchange, cwd=tmp_path, **home)
+        nbgrader("fetch_assignment", LESSON, *exchange, cwd=tmp_path, **home)
         nbformat.write(
             fill(lesson, reference_answers(twin)), tmp_path / LESSON / f"{NOTEBOOK}.ipynb"
         )
-        program("nbgrader", "submit", LESSON, *exchange, cwd=tmp_path, **home)
+        nbgrader("submit", LESSON, *exchange, cwd=tmp_path, **home)
         assert "Successfully collected" in press(inside, row, "collect")
     collected = lesson.root / "submitted" / student / LESSON
     assert {f"{NOTEBOOK}.ipynb", "timestamp.txt"} <= set(files(collected))
