@@ -86,7 +86,7 @@ def test_what_is_committed_is_up_to_date(
     assert building.out_of_date(lessons(committed)[name]) == []
 
 
-def test_check_notices_what_is_out_of_date(mine: Lesson, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_check_notices_what_is_out_of_date(mine: Lesson) -> None:
     lesson = mine
     result = run(mine.root, "build", "--check")
     assert (result.output, result.exit_code) == ("", 0)

@@ -122,7 +122,7 @@ def test_a_bad_name_is_refused(tmp_path: Path, name: str) -> None:
     assert (tmp_path / CURRICULUM).read_text() == NO_LESSONS
 
 
-def test_a_lesson_that_is_there_is_refused(course: Path, tmp_path: Path) -> None:
+def test_a_lesson_that_is_there_is_refused(course: Path) -> None:
     result = run(course, "new", "02_causal_mask")
     assert result.exit_code == 2
     assert "there is a lesson 02_causal_mask already" in result.output

@@ -169,9 +169,7 @@ def test_a_students_text_neither_runs_nor_looks_like_a_field(server: Lab, browse
         assert any("Content Security Policy" in error for error in seen.errors)
 
 
-def test_only_who_has_the_token_may_look_or_save(
-    lesson: Lesson, server: Lab, browser: Browser
-) -> None:
+def test_only_who_has_the_token_may_look_or_save(server: Lab, browser: Browser) -> None:
     with watch(browser) as seen:
         answer = seen.page.request.get(address(server))
         assert "/login" in answer.url
