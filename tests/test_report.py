@@ -178,9 +178,10 @@ def test_every_state_of_a_line_is_counted(small_class: Lesson) -> None:
         {"right": 1, "wrong": 1, "not judged": 1},
         {"right": 1, "not judged": 2},
     ]
+    assert [row.difficulty for row in line_rows(data)] == [2 / 3, 1 / 3, 1 / 3, 1 / 3]
 
 
-def test_answers_in_words_have_lines_of_their_own(small_class: Lesson, tmp_path: Path) -> None:
+def test_answers_in_words_have_lines_of_their_own(small_class: Lesson) -> None:
     answers = {
         "a": Answer(SCORED, 2.0),
         "b": Answer(SCORED, 1.5),
@@ -336,7 +337,12 @@ def test_unmarked_answers_and_broken_files_are_kept_apart(small_class: Lesson) -
 
 def test_a_class_of_broken_files_has_no_mean(small_class: Lesson) -> None:
     bad = submission("bad", verdict("causal_mask", False, attempted=False), problem="Broken.")
-    assert outline_of(render(ClassData(small_class, (bad,)))).faults() == []
+    data = ClassData(small_class, (bad,))
+    (line,) = line_rows(data)
+    assert (line.difficulty, line.discrimination) == (None, None)
+    page = outline_of(render(data))
+    assert page.faults() == []
+    assert "no students" in page.text
 
 
 def test_two_thousand_students_on_one_page(small_class: Lesson) -> None:
@@ -345,7 +351,7 @@ def test_two_thousand_students_on_one_page(small_class: Lesson) -> None:
     assert page.faults() == []
     assert "Heatmap of 48 rubric lines by" in page.text
     assert page.tags.count("td") < 40_000  # a cell for every line would be 100,000
-    best = [row.statistics.discrimination for row in line_rows(data)]
+    best = [row.discrimination for row in line_rows(data)]
     assert best[0] is not None
     assert 0 < best[0] < 1
 

@@ -27,7 +27,7 @@ from autograde.report.classdata import (
     read_class,
     without_names,
 )
-from autograde.report.itemstats import FEWEST, ItemStatistics, item_statistics
+from autograde.report.itemstats import FEWEST, discriminations
 from autograde.rubric.judge import Verdict
 from autograde.rubric.panel import inline
 from autograde.rubric.text import number
@@ -40,13 +40,19 @@ LETTERS = {RIGHT: "R", BLANK: "–", WRONG: "W"}  # noqa: RUF001
 
 @dataclass(frozen=True)
 class LineRow:
-    """A rubric line as the report shows it."""
+    """A rubric line as the report shows it. `undefined` says why there is no discrimination."""
 
     number: int
     exercise: str
     name: str
-    counts: dict[str, int]
-    statistics: ItemStatistics
+    counts: Counter[str]
+    discrimination: float | None
+    undefined: str
+
+    @property
+    def difficulty(self) -> float | None:
+        """The share of students who got the line right."""
+        return self.counts[RIGHT] / self.counts.total() if self.counts else None
 
 
 @dataclass(frozen=True)
@@ -112,9 +118,9 @@ def line_rows(data: ClassData) -> list[LineRow]:
     lines, judged = data.lines, data.judged
     states = [[each.state(line) for line in lines] for each in judged]
     right = [[state == RIGHT for state in row] for row in states]
-    statistics = item_statistics(right, list(lines.values()))
+    found = discriminations(right, list(lines.values()))
     return [
-        LineRow(i + 1, exercise, name, Counter(row[i] for row in states), statistics[i])
+        LineRow(i + 1, exercise, name, Counter(row[i] for row in states), *found[i])
         for i, (exercise, name) in enumerate(lines)
     ]
 
@@ -264,8 +270,8 @@ def tables(data: ClassData) -> dict[str, tuple[list[str], list[list[Any]]]]:
              "discrimination is undefined because"],
             [
                 [row.number, row.exercise, row.name, *(row.counts.get(s, 0) for s in STATES),
-                 row.statistics.students, _rounded(row.statistics.difficulty),
-                 _rounded(row.statistics.discrimination), row.statistics.undefined]
+                 row.counts.total(), _rounded(row.difficulty),
+                 _rounded(row.discrimination), row.undefined]
                 for row in line_rows(data)
             ],
         ),
