@@ -52,20 +52,33 @@ def make_course(root: Path, students: tuple[str, ...], name: str = LESSON) -> Le
     return lesson
 
 
+def file_of(lesson: Lesson, student: str, kind: str = "submitted") -> Path:
+    """A student's notebook, submitted or autograded, or the page of feedback on it."""
+    ending = "html" if kind == "feedback" else "ipynb"
+    return lesson.root / kind / student / lesson.name / f"{lesson.notebook}.{ending}"
+
+
+def put_file(
+    lesson: Lesson, student: str, content: NotebookNode | bytes, kind: str = "submitted"
+) -> Path:
+    path = file_of(lesson, student, kind)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if isinstance(content, bytes):
+        path.write_bytes(content)
+    else:
+        nbformat.write(content, path)
+    return path
+
+
 def hand_in(lesson: Lesson, student: str, *, code: str = "") -> Path:
     """Hand in the reference's answers, changed as the sample class does for a student so called."""
-    folder = lesson.root / "submitted" / student / lesson.name
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{lesson.notebook}.ipynb"
     if student in FILES:
-        path.write_bytes(FILES[student])
-        return path
+        return put_file(lesson, student, FILES[student])
     nb = fill(lesson, {} if student.startswith("untouched") else reference_answers(lesson))
     if student in CHANGES:
         CHANGES[student](nb, lesson.exercises[-1])
     nb.cells.append(nbformat.v4.new_code_cell(code or f"print('this is {student}')"))
-    nbformat.write(nb, path)
-    return path
+    return put_file(lesson, student, nb)
 
 
 def wrong_answer(lesson: Lesson, exercise: str, name: str) -> Variant:

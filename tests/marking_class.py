@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import nbformat
-from classes import make_course
+from classes import make_course, put_file
 from nbgrader.api import Gradebook
 
 from autograde.course import Lesson, named_cells
@@ -40,9 +40,7 @@ def put(lesson: Lesson, student: str, text: str) -> None:
     nb = nbformat.read(lesson.released_notebook, as_version=4)
     named_cells(nb)[QUESTION].source = text
     sanitise_text(nb, released)
-    path = lesson.root / "autograded" / student / lesson.name / f"{lesson.notebook}.ipynb"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    nbformat.write(nb, path)
+    put_file(lesson, student, nb, "autograded")
 
 
 def row_of(lesson: Lesson, student: str) -> tuple[float | None, str | None, bool]:

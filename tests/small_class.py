@@ -4,9 +4,8 @@ from pathlib import Path
 
 import classes
 import nbformat
-from classes import LESSON, NO_WALL, fill, reference_answers, wrong_answer
+from classes import LESSON, NO_WALL, fill, put_file, reference_answers, wrong_answer
 from conftest import run
-from nbformat import NotebookNode
 from nbgrader.api import Gradebook
 
 from autograde.course import Lesson
@@ -36,15 +35,6 @@ def make_course(root: Path) -> Lesson:
     return lesson
 
 
-def hand_in(lesson: Lesson, student: str, content: NotebookNode | bytes) -> None:
-    path = lesson.root / "submitted" / student / LESSON / f"{NOTEBOOK}.ipynb"
-    path.parent.mkdir(parents=True)
-    if isinstance(content, bytes):
-        path.write_bytes(content)
-    else:
-        nbformat.write(content, path)
-
-
 def make_small_class(root: Path) -> Lesson:
     """ada has everything, bob a misconception, a text and a figure, zoe nothing, eve no notebook.
 
@@ -52,18 +42,18 @@ def make_small_class(root: Path) -> Lesson:
     """
     lesson = make_course(root)
     right = reference_answers(lesson)
-    hand_in(lesson, "ada", fill(lesson, right))
+    put_file(lesson, "ada", fill(lesson, right))
     wrong = wrong_answer(lesson, "causal_mask", "one_too_many")
     bobs = fill(lesson, {**right, "causal_mask": wrong.code})
     bobs.cells.append(nbformat.v4.new_markdown_cell(MARKDOWN))
     bobs.cells.append(nbformat.v4.new_code_cell(FIGURE))
-    hand_in(lesson, "bob", bobs)
-    hand_in(lesson, "zoe", fill(lesson, {}))
-    hand_in(lesson, "eve", b"no notebook")
+    put_file(lesson, "bob", bobs)
+    put_file(lesson, "zoe", fill(lesson, {}))
+    put_file(lesson, "eve", b"no notebook")
     (root / "submitted" / "bob" / LESSON / "timestamp.txt").write_text("2026-03-03 00:00:00 UTC")
     result = run(root, "grade", LESSON, *NO_WALL)
     assert result.exit_code == 0, result.output
-    hand_in(lesson, "kim", b"no notebook")
+    put_file(lesson, "kim", b"no notebook")
     with Gradebook(f"sqlite:///{root}/gradebook.db", "attention") as gradebook:
         gradebook.update_or_create_student(
             "ada", first_name="Ada", last_name='=HYPERLINK("https://example.org","x")'

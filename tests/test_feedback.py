@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 import nbformat
 import pytest
-from classes import reference_answers
+from classes import file_of, reference_answers
 from nbformat import NotebookNode
 from nbgrader.api import Gradebook
 from nbgrader.converters import GenerateFeedback
@@ -21,7 +21,7 @@ STUDENTS = ("ada", "bob", "zoe", "eve")
 
 
 def page(lesson: Lesson, student: str) -> str:
-    return (lesson.root / "feedback" / student / LESSON / f"{NOTEBOOK}.html").read_text()
+    return file_of(lesson, student, "feedback").read_text()
 
 
 def words(lesson: Lesson, student: str) -> str:
@@ -44,7 +44,7 @@ def test_it_holds_no_address_and_nobody_else(small_class: Lesson, student: str) 
 def test_it_says_whose_it_is_and_when_it_was_graded(
     small_class: Lesson, graded_by_hand: Lesson
 ) -> None:
-    path = small_class.root / "autograded" / "bob" / small_class.name / "causal_mask.ipynb"
+    path = file_of(small_class, "bob", "autograded")
     date = nbformat.read(path, as_version=4).metadata["autograde"]["date"]
     assert abs(datetime.now() - datetime.fromisoformat(date)) < timedelta(days=2)
     assert f"bob, graded on {date}." in words(small_class, "bob")

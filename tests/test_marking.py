@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from classes import file_of
 from conftest import run
 from jinja2 import DictLoader, Environment
 from marking_class import LESSON, QUESTION, make_marking_class, put, row_of
@@ -84,7 +85,7 @@ def test_a_students_text_is_harmless(lesson: Lesson) -> None:
         assert text not in html
     assert "<em>words</em>" in html
     # a notebook that was put there by something else than our grader
-    path = lesson.root / "autograded" / "bob" / LESSON / f"{lesson.notebook}.ipynb"
+    path = file_of(lesson, "bob", "autograded")
     path.write_text(path.read_text().replace("words", "<img src=x onerror=evil()>"))
     assert "onerror" not in answer_of(lesson, "bob").html
 
@@ -170,7 +171,7 @@ def test_only_answers_to_this_question_are_marked(lesson: Lesson) -> None:
 
 
 def test_a_broken_notebook_is_named(lesson: Lesson) -> None:
-    path = lesson.root / "autograded" / "ada" / LESSON / f"{lesson.notebook}.ipynb"
+    path = file_of(lesson, "ada", "autograded")
     path.write_text("{}")
     with pytest.raises(CourseError, match=r"ada.* is no notebook"):
         question_of(lesson)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from classes import NO_WALL, fill, reference_answers
+from classes import NO_WALL, file_of, fill, put_file, reference_answers
 from conftest import HERE, run
 
 from autograde.authoring import new as making
@@ -71,9 +71,7 @@ def test_a_right_and_a_wrong_answer_are_graded(made: Lesson) -> None:
     wrong = read_variants(made, made.exercise(EXERCISE)).wrong[0]
     answers = {"ada": reference_answers(made), "bob": {EXERCISE: wrong.code}}
     for student, answer in answers.items():
-        folder = made.root / "submitted" / student / NAME
-        folder.mkdir(parents=True)
-        nbformat.write(fill(made, answer), folder / "my_lesson.ipynb")
+        put_file(made, student, fill(made, answer))
     result = run(made.root, "grade", NAME, *NO_WALL)
     assert result.exit_code == 0, result.output
     ada, bob = (verdict_of(made, student) for student in answers)
@@ -83,7 +81,7 @@ def test_a_right_and_a_wrong_answer_are_graded(made: Lesson) -> None:
 
 
 def verdict_of(lesson: Lesson, student: str) -> Verdict:
-    path = lesson.root / "autograded" / student / NAME / "my_lesson.ipynb"
+    path = file_of(lesson, student, "autograded")
     return read_verdicts(nbformat.read(path, as_version=4).metadata["autograde"])[EXERCISE]
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from big_class import made_up
+from classes import file_of
 from conftest import run
 from nbgrader.api import Gradebook
 from pages import Outline, outline_of
@@ -125,11 +126,10 @@ def test_the_command(small_class: Lesson, arguments: list[str], code: int, said:
 
 
 def test_a_broken_graded_notebook_is_named(own_class: Lesson) -> None:
-    root = own_class.root
-    (root / "autograded" / "ada" / own_class.name / "causal_mask.ipynb").write_text("{}")
+    file_of(own_class, "ada", "autograded").write_text("{}")
     with pytest.raises(CourseError, match=r"ada.*causal_mask.ipynb .*--student ada --regrade"):
         read_class(own_class)
-    assert run(root, "report").exit_code == 1
+    assert run(own_class.root, "report").exit_code == 1
 
 
 def test_a_damaged_gradebook_is_said(own_class: Lesson) -> None:

@@ -18,7 +18,7 @@ from typing import Any
 
 import nbformat
 import pytest
-from classes import LESSON, NO_WALL, contents, forget, grade, hand_in, make_course, scores
+from classes import LESSON, NO_WALL, contents, file_of, forget, grade, hand_in, make_course, scores
 from conftest import run
 from nbgrader.api import Gradebook
 from nbgrader.converters import Autograde, GenerateFeedback
@@ -64,8 +64,8 @@ def the_lesson(root: Path) -> Lesson:
     return lessons(root)[LESSON]
 
 
-def file(root: Path, kind: str, student: str, ending: str = ".ipynb") -> Path:
-    return root / kind / student / LESSON / f"{NOTEBOOK}{ending}"
+def file(root: Path, student: str, kind: str = "submitted") -> Path:
+    return file_of(the_lesson(root), student, kind)
 
 
 def gradebook(root: Path) -> Gradebook:
@@ -74,7 +74,7 @@ def gradebook(root: Path) -> Gradebook:
 
 def test_every_student_has_a_score_and_a_page(graded: Path) -> None:
     assert scores(graded) == {"perfect": 14, "process_ended": 12, "not_json": 0, "untouched": 0}
-    assert all(file(graded, "feedback", student, ".html").is_file() for student in STUDENTS)
+    assert all(file(graded, student, "feedback").is_file() for student in STUDENTS)
 
 
 def test_one_worker_that_is_killed_gives_the_same_gradebook(course: Path, graded: Path) -> None:
@@ -102,8 +102,8 @@ def test_nbgraders_own_commands_give_the_same_gradebook_files_and_pages(
     convert(GenerateFeedback, config)
     assert contents(course) == contents(graded)
     for student in STUDENTS:
-        for kind, ending in (("autograded", ".ipynb"), ("feedback", ".html")):
-            ours, theirs = (file(root, kind, student, ending) for root in (graded, course))
+        for kind in ("autograded", "feedback"):
+            ours, theirs = (file(root, student, kind) for root in (graded, course))
             assert ours.stat().st_mode == theirs.stat().st_mode
             assert ours.read_bytes() == theirs.read_bytes()
 
@@ -230,7 +230,7 @@ def other_code(root: Path) -> None:
 
 
 def other_text(root: Path) -> None:
-    path = file(root, "submitted", "perfect")
+    path = file(root, "perfect")
     nb = nbformat.read(path, as_version=4)
     nb.cells.append(nbformat.v4.new_markdown_cell("what I think of it", id="more"))
     nbformat.write(nb, path)
@@ -277,7 +277,7 @@ def longer(root: Path) -> None:
 
 def mended(root: Path) -> None:
     """What was no notebook is handed in again, as somebody else's that has run."""
-    shutil.copy(file(root, "submitted", "perfect"), file(root, "submitted", "not_json"))
+    shutil.copy(file(root, "perfect"), file(root, "not_json"))
 
 
 def no_page(root: Path) -> None:

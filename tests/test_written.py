@@ -8,7 +8,7 @@ from pathlib import Path
 import jupytext
 import nbformat
 import pytest
-from classes import grade_one, without_demonstrations
+from classes import file_of, grade_one, put_file, without_demonstrations
 from conftest import HERE, run
 from nbformat import NotebookNode
 from nbgrader.api import Grade, Gradebook
@@ -65,9 +65,7 @@ def hand_in(lesson: Lesson, student: str, change: Callable[[NotebookNode], None]
     nb = nbformat.read(lesson.released_notebook, as_version=4)
     change(nb)
     without_demonstrations(nb)
-    path = lesson.root / "submitted" / student / lesson.name / f"{lesson.notebook}.ipynb"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    nbformat.write(nb, path)
+    put_file(lesson, student, nb)
 
 
 def answered(text: str) -> Callable[[NotebookNode], None]:
@@ -108,8 +106,7 @@ def in_report(lesson: Lesson, student: str) -> Answer:
 
 
 def page(lesson: Lesson, student: str) -> str:
-    path = lesson.root / "feedback" / student / lesson.name / f"{lesson.notebook}.html"
-    return html.unescape(path.read_text())
+    return html.unescape(file_of(lesson, student, "feedback").read_text())
 
 
 def by_hand(row: Grade) -> None:
@@ -137,8 +134,8 @@ def test_graded_by_hand_once_and_again_only_when_the_answer_changed(lesson: Less
     assert in_report(lesson, "ada") == Answer(WAITING, 0)
     assert "2 of these points await grading by your teacher." in page(lesson, "ada")
     assert "awaiting grading, 2" in page(lesson, "ada")
-    seen_by_graders = lesson.root / "autograded" / "ada" / LESSON / f"{lesson.notebook}.ipynb"
-    assert "naming the multiplication" in seen_by_graders.read_text()
+    seen_by_graders = file_of(lesson, "ada", "autograded").read_text()
+    assert "naming the multiplication" in seen_by_graders
     assert "naming the multiplication" not in page(lesson, "ada")
 
     row_of(lesson, "ada", by_hand)
@@ -186,9 +183,7 @@ def test_only_where_there_is_nothing_to_read_no_hand_is_needed(
 
 
 def test_an_unreadable_notebook_waits_for_nobody(lesson: Lesson) -> None:
-    path = lesson.root / "submitted" / "eve" / lesson.name / f"{lesson.notebook}.ipynb"
-    path.parent.mkdir(parents=True)
-    path.write_text("no notebook")
+    put_file(lesson, "eve", b"no notebook")
     result = run(lesson.root, "grade", LESSON, "--student", "eve")
     assert result.exit_code == 0, result.output
     assert row_of(lesson, "eve") == [0.0, None, False]

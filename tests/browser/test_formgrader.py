@@ -9,7 +9,7 @@ from typing import Any
 
 import nbformat
 import pytest
-from classes import FILES, NO_WALL, contents, fill, reference_answers
+from classes import FILES, NO_WALL, contents, file_of, fill, put_file, reference_answers
 from conftest import program, run
 from nbgrader.api import Gradebook
 from playwright.sync_api import Browser, FrameLocator, Locator, expect
@@ -54,14 +54,10 @@ def hand_in(lesson: Lesson) -> None:
     wrong = read_variants(lesson, lesson.exercise(EXERCISE)).wrong[0]
     answers = {"ada": right, "bob": {EXERCISE: wrong.code}, "zoe": {}}
     for student in STUDENTS:
-        folder = lesson.root / "submitted" / student / LESSON
-        folder.mkdir(parents=True)
-        path = folder / f"{NOTEBOOK}.ipynb"
-        if student in answers:
-            nbformat.write(fill(lesson, answers[student]), path)
-        else:
-            path.write_bytes(FILES["not_json"])
-        (folder / "timestamp.txt").write_text("2026-03-03 00:00:00 UTC")
+        broken = student not in answers
+        content = FILES["not_json"] if broken else fill(lesson, answers[student])
+        path = put_file(lesson, student, content)
+        path.with_name("timestamp.txt").write_text("2026-03-03 00:00:00 UTC")
 
 
 @pytest.fixture(scope="module")
@@ -113,12 +109,12 @@ def submissions(inside: FrameLocator) -> dict[str, Locator]:
 
 
 def verdicts(lesson: Lesson, student: str) -> Any:
-    path = lesson.root / "autograded" / student / LESSON / f"{NOTEBOOK}.ipynb"
+    path = file_of(lesson, student, "autograded")
     return nbformat.read(path, as_version=4).metadata["autograde"]
 
 
 def page_of(lesson: Lesson, student: str) -> bytes:
-    return (lesson.root / "feedback" / student / LESSON / f"{NOTEBOOK}.html").read_bytes()
+    return file_of(lesson, student, "feedback").read_bytes()
 
 
 def test_no_news_and_no_notices_of_updates(server: Lab, browser: Browser) -> None:
@@ -225,8 +221,8 @@ def test_collect_brings_what_was_handed_in(
         )
         nbgrader("submit", LESSON, *exchange, cwd=tmp_path, **home)
         assert "Successfully collected" in press(inside, row, "collect")
-    collected = lesson.root / "submitted" / student / LESSON
-    assert {f"{NOTEBOOK}.ipynb", "timestamp.txt"} <= set(files(collected))
+    collected = file_of(lesson, student)
+    assert {collected.name, "timestamp.txt"} <= set(files(collected.parent))
 
 
 def test_a_lesson_made_meanwhile_travels_without_its_text(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from classes import grade_one, make_course
+from classes import grade_one, make_course, put_file
 from nbgrader.api import Gradebook
 from playwright.sync_api import Browser, Page
 
@@ -51,9 +51,7 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
             cell.source += f"\nprint({BUTTONS!r})"
     for number, cell in enumerate(nb.cells):
         cell["id"] = f"c{number}"
-    place = root / "submitted" / "mallory" / LESSON / f"{NOTEBOOK}.ipynb"
-    place.parent.mkdir(parents=True)
-    nbformat.write(nb, place)
+    put_file(lesson, "mallory", nb)
     assert not grade_one(lesson, "mallory").failed
     return root
 
