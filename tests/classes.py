@@ -31,6 +31,10 @@ NO_WALL = ["--no-wall"] if missing() else []
 os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
 
 
+def gradebook_of(root: Path) -> Gradebook:
+    return Gradebook(f"sqlite:///{root}/gradebook.db", "attention")
+
+
 def copy_course(root: Path) -> None:
     """This course, built, with nobody in it."""
     for folder in ("source", "notebooks", "solutions"):
@@ -56,6 +60,12 @@ def file_of(lesson: Lesson, student: str, kind: str = "submitted") -> Path:
     """A student's notebook, submitted or autograded, or the page of feedback on it."""
     ending = "html" if kind == "feedback" else "ipynb"
     return lesson.root / kind / student / lesson.name / f"{lesson.notebook}.{ending}"
+
+
+def files_in(folder: Path) -> dict[str, bytes]:
+    """The files anywhere below a folder, by their paths from there."""
+    paths = (path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
 
 
 def put_file(
@@ -104,7 +114,7 @@ def forget(root: Path, *, results: bool = False, keep: str = "") -> None:
         shutil.rmtree(root / name)
     if results:
         shutil.rmtree(root / ".autograde" / "ran")
-    with Gradebook(f"sqlite:///{root}/gradebook.db", "attention") as gradebook:
+    with gradebook_of(root) as gradebook:
         for student in {student.id for student in gradebook.students} - {keep}:
             gradebook.remove_student(student)
 
@@ -160,6 +170,6 @@ def _plain(row: Any) -> str:
 
 
 def scores(root: Path, lesson: str = LESSON) -> dict[str, float]:
-    with Gradebook(f"sqlite:///{root}/gradebook.db", "attention") as gradebook:
+    with gradebook_of(root) as gradebook:
         found = gradebook.assignment_submissions(lesson)
         return {submission.student.id: submission.score for submission in found}

@@ -3,8 +3,7 @@
 from pathlib import Path
 
 import nbformat
-from classes import make_course, put_file
-from nbgrader.api import Gradebook
+from classes import gradebook_of, make_course, put_file
 
 from autograde.course import Lesson, named_cells
 from autograde.grading.gradebook import save_scores
@@ -18,7 +17,7 @@ POINTS = 2.0
 def make_marking_class(root: Path, answers: dict[str, str]) -> Lesson:
     """A course with lesson 05, and a graded notebook for each student; "" is no answer."""
     lesson = make_course(root, (), LESSON)
-    with Gradebook(f"sqlite:///{root}/gradebook.db", "attention") as gradebook:
+    with gradebook_of(root) as gradebook:
         for student, text in answers.items():
             gradebook.update_or_create_student(student)
             gradebook.update_or_create_submission(lesson.name, student)
@@ -45,7 +44,7 @@ def put(lesson: Lesson, student: str, text: str) -> None:
 
 def row_of(lesson: Lesson, student: str) -> tuple[float | None, str | None, bool]:
     """What nbgrader says of a student's answer: points and comment by hand, whether it waits."""
-    with Gradebook(f"sqlite:///{lesson.root}/gradebook.db", "attention") as gradebook:
+    with gradebook_of(lesson.root) as gradebook:
         place = (QUESTION, lesson.notebook, lesson.name, student)
         grade, comment = gradebook.find_grade(*place), gradebook.find_comment(*place)
         return grade.manual_score, comment.manual_comment, grade.needs_manual_grade

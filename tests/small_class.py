@@ -4,9 +4,8 @@ from pathlib import Path
 
 import classes
 import nbformat
-from classes import LESSON, NO_WALL, fill, put_file, reference_answers, wrong_answer
+from classes import LESSON, NO_WALL, fill, gradebook_of, put_file, reference_answers, wrong_answer
 from conftest import run
-from nbgrader.api import Gradebook
 
 from autograde.course import Lesson
 
@@ -30,7 +29,7 @@ FIGURE = (
 def make_course(root: Path) -> Lesson:
     """A course that knows lesson 02 from what is committed, with a due date."""
     lesson = classes.make_course(root, ())
-    with Gradebook(f"sqlite:///{root}/gradebook.db", "attention") as gradebook:
+    with gradebook_of(root) as gradebook:
         gradebook.update_or_create_assignment(LESSON, duedate="2026-03-01 12:00:00")
     return lesson
 
@@ -54,7 +53,7 @@ def make_small_class(root: Path) -> Lesson:
     result = run(root, "grade", LESSON, *NO_WALL)
     assert result.exit_code == 0, result.output
     put_file(lesson, "kim", b"no notebook")
-    with Gradebook(f"sqlite:///{root}/gradebook.db", "attention") as gradebook:
+    with gradebook_of(root) as gradebook:
         gradebook.update_or_create_student(
             "ada", first_name="Ada", last_name='=HYPERLINK("https://example.org","x")'
         )

@@ -12,10 +12,9 @@ from pathlib import Path
 import jupytext
 import nbformat
 import pytest
-from classes import copy_course
+from classes import copy_course, files_in, gradebook_of
 from conftest import HERE, run
 from nbformat import NotebookNode
-from nbgrader.api import Gradebook
 
 from autograde.authoring import build as building
 from autograde.authoring import lint, marks
@@ -33,33 +32,25 @@ from autograde.workspace.update import prepare
 LESSON = "01_self_attention"
 
 
-def files(folder: Path) -> dict[str, bytes]:
-    return {
-        str(path.relative_to(folder)): path.read_bytes()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-    }
-
-
 def test_building_twice_gives_the_same_bytes(mine: Lesson) -> None:
-    first = {name: files(mine.root / name) for name in ("notebooks", "solutions")}
+    first = {name: files_in(mine.root / name) for name in ("notebooks", "solutions")}
     building.build(mine)
-    assert {name: files(mine.root / name) for name in ("notebooks", "solutions")} == first
-    with Gradebook(f"sqlite:///{mine.root}/gradebook.db", "attention") as gradebook:
+    assert {name: files_in(mine.root / name) for name in ("notebooks", "solutions")} == first
+    with gradebook_of(mine.root) as gradebook:
         assert gradebook.find_assignment(mine.name).max_score == mine.points
 
 
 def test_nbgrader_generates_the_same_bytes(mine: Lesson) -> None:
     course = mine.root
-    built = files(course / "notebooks" / mine.name)
+    built = files_in(course / "notebooks" / mine.name)
     shutil.rmtree(course / "notebooks")
     (course / "gradebook.db").unlink()
     mine.source_notebook.unlink()
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     command = ["nbgrader", "generate_assignment", mine.name]
     subprocess.run(command, cwd=course, env={**os.environ, "PATH": path}, check=True)
-    assert files(course / "notebooks" / mine.name) == built
-    with Gradebook(f"sqlite:///{course}/gradebook.db", "attention") as gradebook:
+    assert files_in(course / "notebooks" / mine.name) == built
+    with gradebook_of(course) as gradebook:
         assert gradebook.find_assignment(mine.name).max_score == mine.points
 
 
@@ -109,11 +100,11 @@ def test_check_notices_what_is_out_of_date(mine: Lesson) -> None:
 
 def test_a_failed_build_changes_nothing(course: Path) -> None:
     lesson = lessons(course)[LESSON]
-    before = files(course / "notebooks")
+    before = files_in(course / "notebooks")
     lesson.text.write_text(lesson.text.read_text().replace('"points": 3', '"points": 4', 1))
     with pytest.raises(CourseError, match="has 4 points, the curriculum 3"):
         building.build(lesson)
-    assert files(course / "notebooks") == before
+    assert files_in(course / "notebooks") == before
     assert not list(course.glob(".build-*"))
 
 
@@ -336,7 +327,7 @@ def test_release_writes_what_students_may_have_and_nothing_else(tmp_path: Path) 
     target = tmp_path / "out"
     wanted = list(lessons(HERE).values())
     release(HERE, wanted, target)
-    names = set(files(target))
+    names = set(files_in(target))
     lessons_released = {name for name in names if name.startswith("notebooks/")}
     assert lessons_released == {
         f"notebooks/{lesson.name}/{name}"
@@ -345,7 +336,7 @@ def test_release_writes_what_students_may_have_and_nothing_else(tmp_path: Path) 
     }
     others = {name for name in names - lessons_released if not name.startswith("autograde/")}
     assert others == {*ENVIRONMENT, "README.md"}
-    everything = b"".join(files(target / "notebooks").values())
+    everything = b"".join(files_in(target / "notebooks").values())
     assert b"BEGIN SOLUTION" not in everything
     with pytest.raises(CourseError, match="is not empty"):
         release(HERE, wanted, target)
@@ -359,7 +350,7 @@ def test_a_released_folder_is_ready_to_work_in(lesson: Lesson, tmp_path: Path) -
     project = find_project(tmp_path / "notebooks")
     assert prepare(project) == []
     working, released = project.work / lesson.name, tmp_path / "notebooks" / lesson.name
-    assert files(working).keys() == files(released).keys()
+    assert files_in(working).keys() == files_in(released).keys()
     name = f"{lesson.notebook}.ipynb"
     assert nbformat.read(working / name, 4).cells == nbformat.read(released / name, 4).cells
 

@@ -12,9 +12,8 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from classes import NO_WALL, make_course, scores
+from classes import NO_WALL, gradebook_of, make_course, scores
 from conftest import HERE, program, run
-from nbgrader.api import Gradebook
 
 from autograde.grading.sanitise import sanitise_outputs
 from autograde.grading.state import one_run
@@ -165,7 +164,7 @@ def test_other_ways_of_grading_give_the_same_scores(
     for folder in (root / "submitted").iterdir():
         if folder.name not in SAME:
             shutil.rmtree(folder)
-    with Gradebook(f"sqlite:///{root}/gradebook.db", "attention") as gradebook:
+    with gradebook_of(root) as gradebook:
         for student in SAME:
             for notebook in gradebook.find_submission(LESSON, student).notebooks:
                 for grade in notebook.grades:
@@ -194,7 +193,7 @@ def test_nbgrader_feedback_and_export(graded: Path, tmp_path: Path) -> None:
     )
     assert result.returncode == 0, result.stderr
     assert "wrong" in feedback(graded, "partly_1")
-    with Gradebook(f"sqlite:///{graded}/gradebook.db", "attention") as gradebook:
+    with gradebook_of(graded) as gradebook:
         gradebook.update_or_create_student("perfect_1", first_name="=1+1")
     target = tmp_path / "grades.csv"
     assert program("nbgrader", "export", "--to", str(target), cwd=graded).returncode == 0
@@ -218,14 +217,14 @@ def test_nbgrader_refuses_to_grade_beside_a_run(graded: Path, tmp_path: Path) ->
 
 def test_manual_score_survives_and_wants_no_second_look(graded: Path) -> None:
     name = "test_attention_scores"
-    with Gradebook(f"sqlite:///{graded}/gradebook.db", "attention") as gradebook:
+    with gradebook_of(graded) as gradebook:
         grade = gradebook.find_grade(name, NOTEBOOK, LESSON, "unfinished_half")
         grade.manual_score = 1.5
         gradebook.db.commit()
     student = ("--student", "unfinished_half")
     result = run(graded, "grade", LESSON, *NO_WALL, *student)
     assert result.exit_code == 0, result.output
-    with Gradebook(f"sqlite:///{graded}/gradebook.db", "attention") as gradebook:
+    with gradebook_of(graded) as gradebook:
         grade = gradebook.find_grade(name, NOTEBOOK, LESSON, "unfinished_half")
         assert grade.manual_score == 1.5
         assert not grade.needs_manual_grade

@@ -6,7 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from classes import grade
+from classes import grade, gradebook_of
 from conftest import program, run
 from nbformat.v4 import new_notebook
 from nbgrader.api import Gradebook
@@ -29,7 +29,7 @@ def course(small_class: Lesson, tmp_path_factory: pytest.TempPathFactory) -> Pat
     """The small class with ids as Canvas and Moodle give them, and a penalty for bob."""
     root = tmp_path_factory.mktemp("exports") / "course"
     shutil.copytree(small_class.root, root)
-    with Gradebook(f"sqlite:///{root}/gradebook.db", "attention") as gradebook:
+    with gradebook_of(root) as gradebook:
         gradebook.update_or_create_student("ada", lms_user_id="4711", email="ada@example.org")
         gradebook.update_or_create_student("1234", first_name="Never", last_name="There")
         late = gradebook.find_submission_notebook("causal_mask", LESSON, "bob")
@@ -45,14 +45,13 @@ def exported(root: Path, kind: str, *lessons: str) -> list[list[str]]:
 
 
 def bobs_score(root: Path) -> float:
-    with Gradebook(f"sqlite:///{root}/gradebook.db", "attention") as gradebook:
+    with gradebook_of(root) as gradebook:
         return float(gradebook.find_submission(LESSON, "bob").score)
 
 
 def test_csv_is_nbgraders_own_table(course: Path) -> None:
     plugin = CsvExportPlugin(config=Config(ExportPlugin={"to": str(course / "stock.csv")}))
-    database = f"sqlite:///{course}/gradebook.db"
-    with Gradebook(database, "attention") as gradebook:
+    with gradebook_of(course) as gradebook:
         plugin.assignment = [LESSON]
         # nbgrader writes names as they are, so those with a comma or quotes break its table
         for student in gradebook.students:
@@ -101,7 +100,7 @@ def test_moodle_one_lesson_is_the_grading_worksheet(course: Path) -> None:
 def test_moodle_several_lessons_are_columns(
     course: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with Gradebook(f"sqlite:///{course}/gradebook.db", "attention") as gradebook:
+    with gradebook_of(course) as gradebook:
         gradebook.update_or_create_assignment("01_self_attention")
     head, *rows = exported(course, "moodle", LESSON, "01_self_attention")
     assert head == ["First name", "Last name", "Username", "Email address",
@@ -128,7 +127,7 @@ def test_titles_of_the_other_system(course: Path) -> None:
         config=Config(GradeExporter={"titles": {LESSON: "The mask (991)"}})
     )
     exporter.to, exporter.assignment = str(course / "titled.csv"), [LESSON]
-    with Gradebook(f"sqlite:///{course}/gradebook.db", "attention") as gradebook:
+    with gradebook_of(course) as gradebook:
         exporter.export(gradebook)
     assert '"The mask (991)"' in (course / "titled.csv").read_text()
 
@@ -189,7 +188,7 @@ def test_a_policy_and_its_grace(
 
 
 def test_the_course_takes_nothing_off_unless_told(small_class: Lesson) -> None:
-    with Gradebook(f"sqlite:///{small_class.root}/gradebook.db", "attention") as gradebook:
+    with gradebook_of(small_class.root) as gradebook:
         bob = gradebook.find_submission(LESSON, "bob")
         assert bob.total_seconds_late == timedelta(days=1.5).total_seconds()
         assert not bob.late_submission_penalty
@@ -208,7 +207,7 @@ def test_a_policy_in_the_configuration_counts(own_class: Lesson) -> None:
 
 
 def what_counts(root: Path) -> float:
-    with Gradebook(f"sqlite:///{root}/gradebook.db", "attention") as gradebook:
+    with gradebook_of(root) as gradebook:
         bob = gradebook.find_submission(LESSON, "bob")
         return float(bob.score - (bob.late_submission_penalty or 0))
 
@@ -219,7 +218,7 @@ def test_a_penalty_follows_a_score_given_by_hand(own_class: Lesson) -> None:
         file.write('c.LatePolicy.penalty_method = "zero"\n')
     assert grade(root, "--student", "bob").returncode == 0
     assert what_counts(root) == 0
-    with Gradebook(f"sqlite:///{root}/gradebook.db", "attention") as gradebook:
+    with gradebook_of(root) as gradebook:
         row = gradebook.find_grade("test_causal_mask", "causal_mask", LESSON, "bob")
         row.manual_score = row.auto_score + 1
         gradebook.db.commit()

@@ -6,9 +6,8 @@ from datetime import datetime, timedelta
 
 import nbformat
 import pytest
-from classes import file_of, reference_answers
+from classes import file_of, gradebook_of, reference_answers
 from nbformat import NotebookNode
-from nbgrader.api import Gradebook
 from nbgrader.converters import GenerateFeedback
 from pages import outline_of
 from small_class import LESSON, NOTEBOOK
@@ -117,7 +116,7 @@ def test_an_own_text_cell_keeps_its_words_alone(small_class: Lesson) -> None:
 def graded_by_hand(own_class: Lesson) -> Lesson:
     """bob's page after a person has looked at two of his exercises."""
     root = own_class.root
-    with Gradebook(f"sqlite:///{root}/gradebook.db", "attention") as gradebook:
+    with gradebook_of(root) as gradebook:
         gradebook.find_grade("test_causal_mask", NOTEBOOK, LESSON, "bob").manual_score = 1.75
         comment = gradebook.find_comment("causal_mask", NOTEBOOK, LESSON, "bob")
         comment.manual_comment = "Look at <b>row 0</b>."

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 from big_class import made_up
-from classes import file_of
+from classes import file_of, gradebook_of
 from conftest import run
-from nbgrader.api import Gradebook
 from pages import Outline, outline_of
 
 from autograde import __version__
@@ -303,7 +302,7 @@ def test_whom_to_talk_to(small_class: Lesson) -> None:
 
 
 def test_who_is_absent_is_read_from_the_gradebook(own_class: Lesson) -> None:
-    with Gradebook(f"sqlite:///{own_class.root}/gradebook.db", "attention") as gradebook:
+    with gradebook_of(own_class.root) as gradebook:
         gradebook.add_student("gone")
     assert read_class(own_class).absent == ("gone",)
 

@@ -18,9 +18,19 @@ from typing import Any
 
 import nbformat
 import pytest
-from classes import LESSON, NO_WALL, contents, file_of, forget, grade, hand_in, make_course, scores
+from classes import (
+    LESSON,
+    NO_WALL,
+    contents,
+    file_of,
+    forget,
+    grade,
+    gradebook_of,
+    hand_in,
+    make_course,
+    scores,
+)
 from conftest import run
-from nbgrader.api import Gradebook
 from nbgrader.converters import Autograde, GenerateFeedback
 
 from autograde import versions
@@ -66,10 +76,6 @@ def the_lesson(root: Path) -> Lesson:
 
 def file(root: Path, student: str, kind: str = "submitted") -> Path:
     return file_of(the_lesson(root), student, kind)
-
-
-def gradebook(root: Path) -> Gradebook:
-    return Gradebook(f"sqlite:///{root}/gradebook.db", "attention")
 
 
 def test_every_student_has_a_score_and_a_page(graded: Path) -> None:
@@ -252,25 +258,25 @@ def other_seed(root: Path) -> None:
 
 
 def due(root: Path, day: int = 1) -> None:
-    with gradebook(root) as book:
+    with gradebook_of(root) as book:
         book.update_or_create_assignment(LESSON, duedate=datetime(2026, 2, day))
 
 
 def comment(root: Path) -> None:
-    with gradebook(root) as book:
+    with gradebook_of(root) as book:
         found = book.find_comment("causal_mask", NOTEBOOK, LESSON, "perfect")
         found.manual_comment = "Well done."
         book.db.commit()
 
 
 def other_score(root: Path) -> None:
-    with gradebook(root) as book:
+    with gradebook_of(root) as book:
         book.find_grade("test_causal_mask", NOTEBOOK, LESSON, "perfect").auto_score = 0
         book.db.commit()
 
 
 def longer(root: Path) -> None:
-    with gradebook(root) as book:
+    with gradebook_of(root) as book:
         book.find_submission(LESSON, "perfect").extension = timedelta(days=3)
         book.db.commit()
 
@@ -332,14 +338,14 @@ def test_regrade_runs_all_again(course: Path, quick: Quick, graded: Path) -> Non
 
 
 def test_scores_and_comments_by_hand_survive(course: Path, quick: Quick) -> None:
-    with gradebook(course) as book:
+    with gradebook_of(course) as book:
         grades = {g.name: g for g in book.find_submission(LESSON, "perfect").notebooks[0].grades}
         moved, same = grades["test_causal_mask"], grades["test_apply_mask"]
         moved.auto_score, moved.manual_score, same.manual_score = 0, 1.5, 0.5
         book.db.commit()
     comment(course)
     quick(course, regrade=True)
-    with gradebook(course) as book:
+    with gradebook_of(course) as book:
         grades = {g.name: g for g in book.find_submission(LESSON, "perfect").notebooks[0].grades}
         moved, same = grades["test_causal_mask"], grades["test_apply_mask"]
         assert (moved.manual_score, moved.needs_manual_grade) == (1.5, True)
@@ -347,7 +353,7 @@ def test_scores_and_comments_by_hand_survive(course: Path, quick: Quick) -> None
         found = book.find_comment("causal_mask", NOTEBOOK, LESSON, "perfect")
         assert found.manual_comment == "Well done."
     quick(course, regrade=True)
-    with gradebook(course) as book:  # nobody has looked yet
+    with gradebook_of(course) as book:  # nobody has looked yet
         assert book.find_grade("test_causal_mask", NOTEBOOK, LESSON, "perfect").needs_manual_grade
 
 
@@ -361,7 +367,7 @@ def test_late_work_loses_what_the_policy_takes_unless_there_is_an_extension(
     due(course, day=1)
     longer(course)  # for "perfect" alone
     quick(course)
-    with gradebook(course) as book:
+    with gradebook_of(course) as book:
         penalties = {
             s.student.id: s.late_submission_penalty for s in book.assignment_submissions(LESSON)
         }

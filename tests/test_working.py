@@ -8,6 +8,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from classes import files_in
 from conftest import HERE, run
 from working_copy import LESSON, answer_all, change, make_project, mine, released
 
@@ -23,14 +24,6 @@ STUB = "# YOUR CODE HERE"
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
     return make_project(tmp_path)
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    return {
-        path.relative_to(folder).as_posix(): path.read_bytes()
-        for path in folder.rglob("*")
-        if path.is_file()
-    }
 
 
 def new_version(project: Project) -> None:
@@ -49,9 +42,9 @@ def unread(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_working_copy_holds_the_lessons_as_they_are_and_no_more(project: Project) -> None:
-    given = contents(project.root / "notebooks" / LESSON)
-    assert contents(project.handed_out(LESSON)) == given
-    copy = contents(project.work / LESSON)
+    given = files_in(project.root / "notebooks" / LESSON)
+    assert files_in(project.handed_out(LESSON)) == given
+    copy = files_in(project.work / LESSON)
     notebook, here = (json.loads(each.pop(mine(project).name)) for each in (given, copy))
     assert copy == given
     assert here["metadata"].pop("language_info")["version"] == sys.version.split()[0]
@@ -82,9 +75,9 @@ def test_opening_again_overwrites_nothing(project: Project) -> None:
 
 def test_opening_names_what_is_newer_and_leaves_it(project: Project, unread: None) -> None:
     new_version(project)
-    before = contents(project.work)
+    before = files_in(project.work)
     assert update.prepare(project) == [LESSON]
-    assert contents(project.work) == before
+    assert files_in(project.work) == before
 
 
 def test_the_project_is_found_from_any_folder_in_it(project: Project, tmp_path: Path) -> None:
@@ -152,10 +145,10 @@ def test_updating_twice_changes_nothing(project: Project, unread: None) -> None:
     answer_all(mine(project))
     new_version(project)
     assert run(project.work, "update").exit_code == 0
-    before = contents(project.work)
+    before = files_in(project.work)
     result = run(project.work, "update")
     assert (result.exit_code, result.output) == (0, "nothing new\n")
-    assert contents(project.work) == before
+    assert files_in(project.work) == before
 
 
 def test_an_update_that_was_killed_is_finished_by_the_next(
@@ -195,12 +188,12 @@ def test_a_notebook_that_cannot_be_merged_is_left_alone_and_named(
 ) -> None:
     break_it, reason = LEFT_ALONE[kind]
     break_it(project)
-    before = contents(project.work)
+    before = files_in(project.work)
     new_version(project)
     result = run(project.work, "update")
     assert result.exit_code == 1
     assert f"{LESSON}: left as it is: {mine(project)}: {reason}" in result.output
-    assert contents(project.work) == before
+    assert files_in(project.work) == before
 
 
 def test_a_deleted_notebook_comes_back(project: Project) -> None:
@@ -210,10 +203,10 @@ def test_a_deleted_notebook_comes_back(project: Project) -> None:
 
 
 def test_deleted_practice_data_come_back(project: Project) -> None:
-    before = contents(project.work / LESSON)
+    before = files_in(project.work / LESSON)
     (project.work / LESSON / PRACTICE_FILE).unlink()
     run(project.work, "update")
-    assert contents(project.work / LESSON) == before
+    assert files_in(project.work / LESSON) == before
 
 
 def test_own_files_beside_a_lesson_are_not_touched(project: Project, unread: None) -> None:
@@ -223,7 +216,7 @@ def test_own_files_beside_a_lesson_are_not_touched(project: Project, unread: Non
     (released(project).parent / "notes.txt").write_text("the lesson's, by the same name")
     assert run(project.work, "update").exit_code == 0
     assert own.read_text() == "the lesson's, by the same name"
-    kept = contents(project.work / update.BEFORE)
+    kept = files_in(project.work / update.BEFORE)
     assert b"mine" in kept.values()
 
 

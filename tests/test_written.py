@@ -8,10 +8,10 @@ from pathlib import Path
 import jupytext
 import nbformat
 import pytest
-from classes import file_of, grade_one, put_file, without_demonstrations
+from classes import file_of, grade_one, gradebook_of, put_file, without_demonstrations
 from conftest import HERE, run
 from nbformat import NotebookNode
-from nbgrader.api import Grade, Gradebook
+from nbgrader.api import Grade
 
 from autograde.authoring import lint
 from autograde.authoring.build import build
@@ -79,7 +79,7 @@ def row_of(
     lesson: Lesson, student: str, change: Callable[[Grade], None] | None = None
 ) -> list[object]:
     """What the gradebook says of the answer: automatic and manual score, whether one must look."""
-    with Gradebook(f"sqlite:///{lesson.root}/gradebook.db", "attention") as gradebook:
+    with gradebook_of(lesson.root) as gradebook:
         row = gradebook.find_grade("why_zero", lesson.notebook, lesson.name, student)
         if change is not None:
             change(row)
@@ -91,12 +91,12 @@ def row_of(
 
 
 def score_of(lesson: Lesson, student: str) -> float:
-    with Gradebook(f"sqlite:///{lesson.root}/gradebook.db", "attention") as gradebook:
+    with gradebook_of(lesson.root) as gradebook:
         return float(gradebook.find_submission(lesson.name, student).score)
 
 
 def by_hand_of(lesson: Lesson) -> int:
-    with Gradebook(f"sqlite:///{lesson.root}/gradebook.db", "attention") as gradebook:
+    with gradebook_of(lesson.root) as gradebook:
         return waiting(gradebook, lesson)
 
 
@@ -122,7 +122,7 @@ def test_students_get_the_question_without_its_scheme_and_answer(lesson: Lesson)
     solution = lesson.solution_notebook.read_text()
     assert "naming the multiplication" in solution
     assert "nothing else vanishes" in solution
-    with Gradebook(f"sqlite:///{lesson.root}/gradebook.db", "attention") as gradebook:
+    with gradebook_of(lesson.root) as gradebook:
         assert gradebook.find_assignment(LESSON).max_score == lesson.points == 16
 
 

@@ -6,8 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from classes import copy_course
-from nbgrader.api import Gradebook
+from classes import copy_course, gradebook_of
 
 from autograde.authoring.build import generate
 from autograde.course import CURRICULUM, Lesson, lessons, named_cells, read_text
@@ -64,7 +63,7 @@ def make_course(root: Path, exchange: Path) -> Lesson:
     made = generate(lesson, root / "made")
     shutil.move(made / f"{NOTEBOOK}.ipynb", lesson.released_notebook)
     shutil.rmtree(root / "made")
-    with Gradebook(f"sqlite:///{root}/gradebook.db", "attention") as gradebook:
+    with gradebook_of(root) as gradebook:
         gradebook.add_student("ada", first_name="Ada", last_name="Adams")
         gradebook.add_student("eve", first_name="Eve", last_name="Evans")
     exchange.mkdir()

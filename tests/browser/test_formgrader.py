@@ -9,9 +9,17 @@ from typing import Any
 
 import nbformat
 import pytest
-from classes import FILES, NO_WALL, contents, file_of, fill, put_file, reference_answers
+from classes import (
+    FILES,
+    NO_WALL,
+    contents,
+    file_of,
+    fill,
+    gradebook_of,
+    put_file,
+    reference_answers,
+)
 from conftest import program, run
-from nbgrader.api import Gradebook
 from playwright.sync_api import Browser, FrameLocator, Locator, expect
 
 from autograde.authoring.variants import read_variants
@@ -193,7 +201,7 @@ def test_a_score_given_by_hand_reaches_the_page(
         press(inside, bob, "generate-feedback")
         press(inside, bob, "autograde")  # a score given by hand stays
         assert bob.locator("td.score").inner_text() == "1.25 / 2"
-    with Gradebook(f"sqlite:///{twin.root}/gradebook.db", "attention") as gradebook:
+    with gradebook_of(twin.root) as gradebook:
         place = (NOTEBOOK, LESSON, "bob")
         gradebook.find_grade(f"test_{EXERCISE}", *place).manual_score = 1.25
         gradebook.find_comment(EXERCISE, *place).manual_comment = "Nearly."

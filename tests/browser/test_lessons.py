@@ -5,10 +5,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from classes import NO_WALL, make_course
+from classes import NO_WALL, gradebook_of, make_course
 from conftest import HERE, run
 from downloads import zip_collect
-from nbgrader.api import Gradebook
 from playwright.sync_api import Browser, Locator, Page, expect
 from working_copy import LESSON, make_project
 
@@ -95,7 +94,7 @@ def test_what_a_student_of_a_released_folder_submits_is_graded(
     zip_collect(lesson, {f"doejane_123_4567_{packed.name}": packed.read_bytes()})
     said = run(lesson.root, "grade", lesson.name, *NO_WALL)
     assert said.exit_code == 0, said.output
-    with Gradebook(f"sqlite:///{lesson.root}/gradebook.db", "attention") as gradebook:
+    with gradebook_of(lesson.root) as gradebook:
         notebook = gradebook.find_submission_notebook(lesson.notebook, lesson.name, "123")
         points = {grade.name: grade.score for grade in notebook.grades}
     assert points[f"test_{exercise}"] == 1

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from classes import file_of, grade_one, make_course, put_file
+from classes import file_of, grade_one, gradebook_of, make_course, put_file
 from nbconvert import HTMLExporter
-from nbgrader.api import Gradebook
 from playwright.sync_api import Browser
 
 from autograde.course import grade_id, lessons
@@ -118,7 +117,7 @@ def test_the_signs_are_seen_where_nothing_is_sanitised(
 
 
 def test_nothing_runs_in_formgrader(server: Lab, browser: Browser) -> None:
-    with Gradebook(f"sqlite:///{server.root}/gradebook.db", "attention") as gradebook:
+    with gradebook_of(server.root) as gradebook:
         notebook = gradebook.find_submission_notebook(NOTEBOOK, LESSON, "mallory").id
     for path in (f"submissions/{notebook}/", f"gradebook/{LESSON}/{NOTEBOOK}", "manage_students"):
         address = f"{server.url}/formgrader/{path}"
@@ -126,7 +125,7 @@ def test_nothing_runs_in_formgrader(server: Lab, browser: Browser) -> None:
 
 
 def test_formgrader_shows_the_submission(server: Lab, browser: Browser) -> None:
-    with Gradebook(f"sqlite:///{server.root}/gradebook.db", "attention") as gradebook:
+    with gradebook_of(server.root) as gradebook:
         notebook = gradebook.find_submission_notebook(NOTEBOOK, LESSON, "mallory").id
     with watch(browser, server.token) as seen:
         seen.page.goto(f"{server.url}/formgrader/submissions/{notebook}/")

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from classes import wrong_answer
-from nbgrader.api import Gradebook
+from classes import gradebook_of, wrong_answer
 from playwright.sync_api import Browser, Page, expect
 
 from autograde.authoring.variants import read_variants
@@ -258,7 +257,7 @@ def test_the_instructor_returns_feedback(instructor: Desk, lesson: Lesson, camer
         for student in ("ada", "eve"):
             formgrader.press(inside, formgrader.submission(inside, student), button)
     camera.shoot(instructor.page, "returned")
-    with Gradebook(f"sqlite:///{lesson.root}/gradebook.db", "attention") as gradebook:
+    with gradebook_of(lesson.root) as gradebook:
         scores = {s.student.id: s.score for s in gradebook.assignment_submissions(LESSON)}
     assert scores == {"ada": 15.5, "eve": 0.0}
 
