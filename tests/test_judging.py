@@ -12,7 +12,7 @@ from nbformat import NotebookNode
 from autograde.authoring.expected import practice_keys
 from autograde.authoring.sources import source_notebook
 from autograde.authoring.variants import read_variants
-from autograde.course import Lesson, grade_id, lessons, named_cells
+from autograde.course import Exercise, Lesson, grade_id, lessons, named_cells
 from autograde.grading import pipeline
 from autograde.grading.restore import Parsed, restore
 from autograde.grading.running.reference import load
@@ -88,6 +88,13 @@ def test_an_influence_of_a_thousandth_is_the_limit(gap: float, right: bool) -> N
     assert (abs(some.value - some.wanted) <= some.limit) == right
 
 
+def recorded(lesson: Lesson, exercise: Exercise, answer: str) -> dict[str, str]:
+    """What a rubric cell displays of another answer."""
+    answers = load(lesson).with_answer(answer)
+    recording = pack_recording(answers.record(exercise.name, PRACTICE_SEED))
+    return {MIME: base64.b64encode(recording).decode()}
+
+
 @pytest.mark.parametrize("ran", [True, False])
 def test_to_repair_the_earlier_exercise_first_is_said_of_what_was_judged(
     ran: bool, lesson: Lesson, keys: dict[str, Key], executed: NotebookNode
@@ -95,10 +102,7 @@ def test_to_repair_the_earlier_exercise_first_is_said_of_what_was_judged(
     later = next(exercise for exercise in lesson.exercises if exercise.needs)
     needed, cells = later.needs[-1], named_cells(executed)
     cells[f"test_{needed}"].outputs = []
-    recorded = load(lesson).with_answer(f"del {later.name}")
-    recording = pack_recording(recorded.record(later.name, PRACTICE_SEED))
-    data = {MIME: base64.b64encode(recording).decode()}
-    cells[later.rubric_cell].outputs[0].data = data
+    cells[later.rubric_cell].outputs[0].data = recorded(lesson, later, f"del {later.name}")
     if not ran:
         cells[later.rubric_cell].outputs = []
     problem = "" if ran else "The file is empty."
@@ -115,9 +119,7 @@ def test_an_earlier_exercise_that_nothing_calls_is_not_blamed(
     for name in later.needs:
         cells[f"test_{name}"].outputs = []
     cells[later.name].source = f"def {later.name}(*_):\n    return 3"
-    recorded = load(lesson).with_answer(cells[later.name].source)
-    recording = pack_recording(recorded.record(later.name, PRACTICE_SEED))
-    data = {MIME: base64.b64encode(recording).decode()}
+    data = recorded(lesson, later, cells[later.name].source)
     cells[later.rubric_cell].outputs[0].data = data
     verdict = judge_notebook(lesson, executed, keys, {}, "", {})[0][later.name]
     assert not verdict.passed

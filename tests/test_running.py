@@ -338,23 +338,21 @@ def test_regrade_runs_all_again(course: Path, quick: Quick, graded: Path) -> Non
 
 
 def test_scores_and_comments_by_hand_survive(course: Path, quick: Quick) -> None:
+    cells, place = ("test_causal_mask", "test_apply_mask"), (NOTEBOOK, LESSON, "perfect")
     with gradebook_of(course) as book:
-        grades = {g.name: g for g in book.find_submission(LESSON, "perfect").notebooks[0].grades}
-        moved, same = grades["test_causal_mask"], grades["test_apply_mask"]
+        moved, same = (book.find_grade(cell, *place) for cell in cells)
         moved.auto_score, moved.manual_score, same.manual_score = 0, 1.5, 0.5
         book.db.commit()
     comment(course)
     quick(course, regrade=True)
     with gradebook_of(course) as book:
-        grades = {g.name: g for g in book.find_submission(LESSON, "perfect").notebooks[0].grades}
-        moved, same = grades["test_causal_mask"], grades["test_apply_mask"]
+        moved, same = (book.find_grade(cell, *place) for cell in cells)
         assert (moved.manual_score, moved.needs_manual_grade) == (1.5, True)
         assert (same.manual_score, same.needs_manual_grade) == (0.5, False)
-        found = book.find_comment("causal_mask", NOTEBOOK, LESSON, "perfect")
-        assert found.manual_comment == "Well done."
+        assert book.find_comment("causal_mask", *place).manual_comment == "Well done."
     quick(course, regrade=True)
     with gradebook_of(course) as book:  # nobody has looked yet
-        assert book.find_grade("test_causal_mask", NOTEBOOK, LESSON, "perfect").needs_manual_grade
+        assert book.find_grade("test_causal_mask", *place).needs_manual_grade
 
 
 def test_late_work_loses_what_the_policy_takes_unless_there_is_an_extension(
