@@ -5,6 +5,7 @@ exports show the same.
 """
 
 import json
+from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
 from http import HTTPStatus
@@ -100,8 +101,8 @@ class Question:
     @property
     def comments(self) -> list[str]:
         """The comments given so far, the commonest first."""
-        given = [answer.mark.comment for answer in self.answers if answer.mark.comment]
-        return sorted(dict.fromkeys(given), key=lambda text: -given.count(text))
+        given = Counter(answer.mark.comment for answer in self.answers if answer.mark.comment)
+        return [comment for comment, _ in given.most_common()]
 
 
 @dataclass(frozen=True)

@@ -91,8 +91,7 @@ class MarkingHandler(JupyterHandler):
 
     def _say(self, status: int, **said: Any) -> None:
         self.set_status(status)
-        self.set_header("Content-Type", "application/json")
-        self.finish(json.dumps(said))
+        self.finish(said)  # as JSON
 
 
 def _status(error: CourseError) -> int:
@@ -140,7 +139,7 @@ def _environment() -> Environment:
 
 
 def _jupyter_server_extension_points() -> list[dict[str, str]]:
-    return [{"module": "autograde.marking"}]
+    return [{"module": "autograde.marking.page"}]
 
 
 def _load_jupyter_server_extension(app: ServerApp) -> None:
