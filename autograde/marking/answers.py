@@ -28,7 +28,7 @@ from traitlets.config import Config
 from autograde.course import CourseError, Lesson, Written, lessons
 from autograde.course_config import course_config
 from autograde.grading.feedback import MARK_SCHEME, from_markdown
-from autograde.grading.gradebook import open_gradebook, rows_of_class
+from autograde.grading.gradebook import open_gradebook, rows_of_class, waiting
 from autograde.rubric.text import digest
 
 KEPT_NOTEBOOKS = 4000
@@ -130,14 +130,12 @@ def find_question(root: Path, lesson: str, question: str) -> tuple[Lesson, Writt
 
 def all_waiting(root: Path) -> dict[tuple[str, str], int]:
     """Count the answers that wait to be marked, by lesson and question, in the course's order."""
-    found = {}
     with open_gradebook(_config(root)) as gradebook:
-        for lesson in lessons(root).values():
-            for written in lesson.written:
-                rows = rows_of_class(gradebook, lesson, Grade, Grade.id)
-                rows = rows.filter(BaseCell.name == written.name, Grade.needs_manual_grade)
-                found[lesson.name, written.name] = int(rows.count())
-    return found
+        return {
+            (lesson.name, written.name): waiting(gradebook, lesson, BaseCell.name == written.name)
+            for lesson in lessons(root).values()
+            for written in lesson.written
+        }
 
 
 def read_question(root: Path, lesson_name: str, question: str) -> Question:
