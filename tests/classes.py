@@ -14,6 +14,7 @@ from once import made
 from sqlalchemy import text
 
 from autograde.authoring.build import adopt
+from autograde.authoring.variants import Variant, read_variants
 from autograde.course import Lesson, grade_id, lessons
 from autograde.grading.batch import How, grade_class
 from autograde.grading.submission import Done
@@ -24,9 +25,14 @@ sys.path.insert(0, str(HERE / "examples"))
 from make_class import CHANGES, FILES, fill, reference_answers  # noqa: E402
 
 LESSON = "02_causal_mask"
+NO_WALL = ["--no-wall"] if missing() else []
 
 # nbgrader starts `alembic` by name when it makes a gradebook
 os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+
+
+def gradebook_of(root: Path) -> Gradebook:
+    return Gradebook(f"sqlite:///{root}/gradebook.db", "attention")
 
 
 def copy_course(root: Path) -> None:
@@ -50,20 +56,47 @@ def make_course(root: Path, students: tuple[str, ...], name: str = LESSON) -> Le
     return lesson
 
 
+def file_of(lesson: Lesson, student: str, kind: str = "submitted") -> Path:
+    """A student's notebook, submitted or autograded, or the page of feedback on it."""
+    ending = "html" if kind == "feedback" else "ipynb"
+    return lesson.root / kind / student / lesson.name / f"{lesson.notebook}.{ending}"
+
+
+def files_in(folder: Path) -> dict[str, bytes]:
+    """The files anywhere below a folder, by their paths from there."""
+    paths = (path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
+
+
+def put_file(
+    lesson: Lesson, student: str, content: NotebookNode | bytes, kind: str = "submitted"
+) -> Path:
+    path = file_of(lesson, student, kind)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if isinstance(content, bytes):
+        path.write_bytes(content)
+    else:
+        nbformat.write(content, path)
+    return path
+
+
 def hand_in(lesson: Lesson, student: str, *, code: str = "") -> Path:
     """Hand in the reference's answers, changed as the sample class does for a student so called."""
-    folder = lesson.root / "submitted" / student / lesson.name
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{lesson.notebook}.ipynb"
     if student in FILES:
-        path.write_bytes(FILES[student])
-        return path
+        return put_file(lesson, student, FILES[student])
     nb = fill(lesson, {} if student.startswith("untouched") else reference_answers(lesson))
     if student in CHANGES:
         CHANGES[student](nb, lesson.exercises[-1])
     nb.cells.append(nbformat.v4.new_code_cell(code or f"print('this is {student}')"))
-    nbformat.write(nb, path)
-    return path
+    return put_file(lesson, student, nb)
+
+
+def wrong_answer(lesson: Lesson, exercise: str, name: str) -> Variant:
+    """A known wrong answer."""
+    variants = read_variants(lesson, lesson.exercise(exercise)).wrong
+    wrong = {variant.name: variant for variant in variants}
+    assert name in wrong, f"{exercise} has no wrong variant {name}; there are {', '.join(wrong)}"
+    return wrong[name]
 
 
 def without_demonstrations(nb: NotebookNode) -> NotebookNode:
@@ -81,15 +114,14 @@ def forget(root: Path, *, results: bool = False, keep: str = "") -> None:
         shutil.rmtree(root / name)
     if results:
         shutil.rmtree(root / ".autograde" / "ran")
-    with Gradebook(f"sqlite:///{root}/gradebook.db", "attention") as gradebook:
+    with gradebook_of(root) as gradebook:
         for student in {student.id for student in gradebook.students} - {keep}:
             gradebook.remove_student(student)
 
 
 def grade(root: Path, *options: str, **more: Any) -> subprocess.CompletedProcess[str]:
     """Run `autograde grade`, walled where that is possible."""
-    unwalled = ["--no-wall"] if missing() else []
-    command = [sys.executable, "-m", "autograde.cli", "grade", LESSON, *unwalled, *options]
+    command = [sys.executable, "-m", "autograde.cli", "grade", LESSON, *NO_WALL, *options]
     return subprocess.run(command, cwd=root, capture_output=True, text=True, **more)
 
 
@@ -137,7 +169,7 @@ def _plain(row: Any) -> str:
     return " ".join(str(int(value) if isinstance(value, bool) else value) for value in row)
 
 
-def scores(root: Path, db_url: str = "") -> dict[str, float]:
-    with Gradebook(db_url or f"sqlite:///{root}/gradebook.db", "attention") as gradebook:
-        found = gradebook.assignment_submissions(LESSON)
+def scores(root: Path, lesson: str = LESSON) -> dict[str, float]:
+    with gradebook_of(root) as gradebook:
+        found = gradebook.assignment_submissions(lesson)
         return {submission.student.id: submission.score for submission in found}

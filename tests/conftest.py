@@ -1,5 +1,6 @@
 """What several tests share: a lesson, a course, a way to run commands and rubric cells."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -42,10 +43,18 @@ Rubric = Callable[[Callable[..., object]], None]
 """A rubric cell as a function: it opens `rubric("it")` and tries an answer."""
 
 
-def run(folder: Path, *arguments: str) -> Result:
-    """Run an `autograde` command in a folder."""
+def run(folder: Path, *arguments: str, **options: str) -> Result:
+    """Run an `autograde` command in a folder; `input` is what is typed there."""
     with chdir(folder):
-        return CliRunner().invoke(main, arguments)
+        return CliRunner().invoke(main, arguments, **options)
+
+
+def program(*command: str, cwd: Path, **env: str) -> subprocess.CompletedProcess[str]:
+    """Run a program, looked for beside this Python first."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    return subprocess.run(
+        command, cwd=cwd, capture_output=True, text=True, env={**os.environ, "PATH": path, **env}
+    )
 
 
 LONGEST = (
@@ -157,12 +166,19 @@ def make_site(folder: Path) -> None:
 
 @pytest.fixture(scope="session")
 def small_class(tmp_path_factory: pytest.TempPathFactory) -> Lesson:
-    """Lesson 02 with a few students, graded once; who changes something takes a copy."""
+    """Lesson 02 with a few students, graded once."""
     from small_class import LESSON, make_small_class
 
     root = tmp_path_factory.mktemp("small") / "course"  # reports are written into it
     shutil.copytree(once.made("small", make_small_class), root)
     return lessons(root)[LESSON]
+
+
+@pytest.fixture
+def own_class(small_class: Lesson, tmp_path: Path) -> Lesson:
+    """A copy of it to change."""
+    shutil.copytree(small_class.root, tmp_path / "course")
+    return replace(small_class, root=tmp_path / "course")
 
 
 @pytest.fixture

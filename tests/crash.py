@@ -22,8 +22,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from classes import LESSON, contents, forget
-from nbgrader.api import Gradebook
+from classes import LESSON, contents, files_in, forget, gradebook_of
 from sqlalchemy import event
 from sqlalchemy.engine import Engine
 
@@ -105,7 +104,7 @@ def die_before(last: int, root: Path) -> None:
 
 def give_by_hand(root: Path) -> None:
     """Somebody gave points by hand where the automatic score is about to change."""
-    with Gradebook(f"sqlite:///{root}/gradebook.db", "attention") as gradebook:
+    with gradebook_of(root) as gradebook:
         (notebook,) = gradebook.find_submission(LESSON, "perfect").notebooks
         for grade_, auto in zip(notebook.grades, (-1, -2), strict=False):
             grade_.auto_score, grade_.manual_score = auto, 1.5
@@ -115,8 +114,7 @@ def give_by_hand(root: Path) -> None:
 def files(root: Path) -> dict[str, bytes]:
     """What else a run leaves: graded notebooks, pages, what it has written down; nothing half."""
     kinds = ("autograded", "feedback", ".autograde/ran", ".autograde/graded")
-    paths = (path for kind in kinds for path in (root / kind).rglob("*") if path.is_file())
-    return {str(path.relative_to(root)): path.read_bytes() for path in paths}
+    return {f"{kind}/{name}": c for kind in kinds for name, c in files_in(root / kind).items()}
 
 
 def main(course: Path) -> dict[str, Any]:

@@ -3,10 +3,9 @@
 from pathlib import Path
 
 import nbformat
-from classes import make_course
-from nbgrader.api import Gradebook
+from classes import gradebook_of, make_course, put_file
 
-from autograde.course import Lesson, grade_id
+from autograde.course import Lesson, named_cells
 from autograde.grading.gradebook import save_scores
 from autograde.grading.sanitise import sanitise_text
 from autograde.grading.submission import Scores
@@ -18,7 +17,7 @@ POINTS = 2.0
 def make_marking_class(root: Path, answers: dict[str, str]) -> Lesson:
     """A course with lesson 05, and a graded notebook for each student; "" is no answer."""
     lesson = make_course(root, (), LESSON)
-    with Gradebook(f"sqlite:///{root}/gradebook.db", "attention") as gradebook:
+    with gradebook_of(root) as gradebook:
         for student, text in answers.items():
             gradebook.update_or_create_student(student)
             gradebook.update_or_create_submission(lesson.name, student)
@@ -38,16 +37,14 @@ def put(lesson: Lesson, student: str, text: str) -> None:
     """Write the graded notebook of a student with this answer, sanitised as in grading."""
     released = nbformat.read(lesson.released_notebook, as_version=4)
     nb = nbformat.read(lesson.released_notebook, as_version=4)
-    next(cell for cell in nb.cells if grade_id(cell) == QUESTION).source = text
+    named_cells(nb)[QUESTION].source = text
     sanitise_text(nb, released)
-    path = lesson.root / "autograded" / student / lesson.name / f"{lesson.notebook}.ipynb"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    nbformat.write(nb, path)
+    put_file(lesson, student, nb, "autograded")
 
 
 def row_of(lesson: Lesson, student: str) -> tuple[float | None, str | None, bool]:
     """What nbgrader says of a student's answer: points and comment by hand, whether it waits."""
-    with Gradebook(f"sqlite:///{lesson.root}/gradebook.db", "attention") as gradebook:
+    with gradebook_of(lesson.root) as gradebook:
         place = (QUESTION, lesson.notebook, lesson.name, student)
         grade, comment = gradebook.find_grade(*place), gradebook.find_comment(*place)
         return grade.manual_score, comment.manual_comment, grade.needs_manual_grade

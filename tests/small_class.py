@@ -4,14 +4,10 @@ from pathlib import Path
 
 import classes
 import nbformat
-from classes import LESSON, fill, reference_answers
+from classes import LESSON, NO_WALL, fill, gradebook_of, put_file, reference_answers, wrong_answer
 from conftest import run
-from nbformat import NotebookNode
-from nbgrader.api import Gradebook
 
-from autograde.authoring.variants import read_variants
 from autograde.course import Lesson
-from autograde.sandbox.wall import missing
 
 NOTEBOOK = "causal_mask"
 
@@ -33,24 +29,9 @@ FIGURE = (
 def make_course(root: Path) -> Lesson:
     """A course that knows lesson 02 from what is committed, with a due date."""
     lesson = classes.make_course(root, ())
-    with Gradebook(f"sqlite:///{root}/gradebook.db", "attention") as gradebook:
+    with gradebook_of(root) as gradebook:
         gradebook.update_or_create_assignment(LESSON, duedate="2026-03-01 12:00:00")
     return lesson
-
-
-def wrong_mask(lesson: Lesson) -> str:
-    """A variant of the first exercise with a known misconception."""
-    variants = read_variants(lesson, lesson.exercise("causal_mask")).wrong
-    return next(variant.code for variant in variants if variant.name == "one_too_many")
-
-
-def hand_in(lesson: Lesson, student: str, content: NotebookNode | bytes) -> None:
-    path = lesson.root / "submitted" / student / LESSON / f"{NOTEBOOK}.ipynb"
-    path.parent.mkdir(parents=True)
-    if isinstance(content, bytes):
-        path.write_bytes(content)
-    else:
-        nbformat.write(content, path)
 
 
 def make_small_class(root: Path) -> Lesson:
@@ -60,18 +41,19 @@ def make_small_class(root: Path) -> Lesson:
     """
     lesson = make_course(root)
     right = reference_answers(lesson)
-    hand_in(lesson, "ada", fill(lesson, right))
-    bobs = fill(lesson, {**right, "causal_mask": wrong_mask(lesson)})
+    put_file(lesson, "ada", fill(lesson, right))
+    wrong = wrong_answer(lesson, "causal_mask", "one_too_many")
+    bobs = fill(lesson, {**right, "causal_mask": wrong.code})
     bobs.cells.append(nbformat.v4.new_markdown_cell(MARKDOWN))
     bobs.cells.append(nbformat.v4.new_code_cell(FIGURE))
-    hand_in(lesson, "bob", bobs)
-    hand_in(lesson, "zoe", fill(lesson, {}))
-    hand_in(lesson, "eve", b"no notebook")
+    put_file(lesson, "bob", bobs)
+    put_file(lesson, "zoe", fill(lesson, {}))
+    put_file(lesson, "eve", b"no notebook")
     (root / "submitted" / "bob" / LESSON / "timestamp.txt").write_text("2026-03-03 00:00:00 UTC")
-    result = run(root, "grade", LESSON, *(["--no-wall"] if missing() else []))
+    result = run(root, "grade", LESSON, *NO_WALL)
     assert result.exit_code == 0, result.output
-    hand_in(lesson, "kim", b"no notebook")
-    with Gradebook(f"sqlite:///{root}/gradebook.db", "attention") as gradebook:
+    put_file(lesson, "kim", b"no notebook")
+    with gradebook_of(root) as gradebook:
         gradebook.update_or_create_student(
             "ada", first_name="Ada", last_name='=HYPERLINK("https://example.org","x")'
         )

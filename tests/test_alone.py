@@ -1,31 +1,19 @@
 """`autograde self`: a saved notebook graded on the student's machine, from practice data alone."""
 
-from contextlib import chdir
 from pathlib import Path
 
 import nbformat
 import pytest
-from click.testing import CliRunner, Result
-from conftest import HERE
+from classes import wrong_answer
+from click.testing import Result
+from conftest import HERE, run
 from pages import outline_of
 from working_copy import LESSON, answer_all, change, make_project, mine, released
 
 from autograde import cli
-from autograde.authoring.variants import read_variants
 from autograde.course import lessons
 from autograde.workspace.alone import REMARK
 from autograde.workspace.project import Project
-
-
-def run(project: Project, *arguments: str) -> Result:
-    with chdir(project.work):
-        return CliRunner().invoke(cli.main, ["self", *arguments])
-
-
-def wrong_mask() -> str:
-    lesson = lessons(HERE)[LESSON]
-    variants = read_variants(lesson, lesson.exercise("causal_mask")).wrong
-    return next(variant.code for variant in variants if variant.name == "one_too_many")
 
 
 @pytest.fixture(scope="module")
@@ -34,12 +22,13 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, Result, l
     project = make_project(tmp_path_factory.mktemp("alone"))
     stub = nbformat.read(released(project), as_version=4)
     untouched = next(cell.source for cell in stub.cells if cell.id == "future_influence")
-    answer_all(mine(project), causal_mask=wrong_mask(), future_influence=untouched)
+    wrong = wrong_answer(lessons(HERE)[LESSON], "causal_mask", "one_too_many")
+    answer_all(mine(project), causal_mask=wrong.code, future_influence=untouched)
     change(mine(project), lambda cells: cells["test_causal_mask"].update(source="print('right')"))
     opened: list[str] = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cli.webbrowser, "open", opened.append)
-        result = run(project, str(mine(project)))
+        result = run(project.work, "self", str(mine(project)))
     return project, result, opened
 
 
@@ -86,7 +75,7 @@ def test_the_notebook_and_the_folder_stay_as_they_were(
 def test_a_file_that_is_no_notebook_is_named(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     mine(project).write_bytes(b"no notebook")
-    result = run(project, str(mine(project)))
+    result = run(project.work, "self", str(mine(project)))
     assert result.exit_code == 1
     assert "cannot be graded: The file is not JSON" in result.output
 
@@ -95,7 +84,7 @@ def test_a_notebook_of_no_lesson_is_named(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     other = project.work / "other.ipynb"
     nbformat.write(nbformat.v4.new_notebook(), other)
-    result = run(project, str(other))
+    result = run(project.work, "self", str(other))
     assert result.exit_code == 1
     assert f"other.ipynb is a notebook of none of these lessons: {LESSON}" in result.output
 
@@ -107,6 +96,6 @@ def test_a_notebook_of_another_version_is_named(tmp_path: Path) -> None:
         cells["test_apply_mask"].metadata["nbgrader"]["checksum"] = "another"
 
     change(mine(project), points)
-    result = run(project, str(mine(project)))
+    result = run(project.work, "self", str(mine(project)))
     assert result.exit_code == 1
     assert "the rubric of apply_mask has changed. Run: autograde update" in result.output

@@ -3,7 +3,6 @@
 import os
 import socket
 import stat
-import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,10 +10,17 @@ from pathlib import Path
 import nbformat
 import pytest
 from attacks import ATTACKS
-from classes import make_course, without_demonstrations
-from conftest import HERE
+from classes import (
+    file_of,
+    fill,
+    make_course,
+    put_file,
+    reference_answers,
+    scores,
+    without_demonstrations,
+)
+from conftest import HERE, program
 from nbformat import NotebookNode
-from nbgrader.api import Gradebook
 
 from autograde.course import Lesson, grade_id
 from autograde.grading.running.reference import load
@@ -22,9 +28,6 @@ from autograde.grading.state import course_secret, seed_of
 from autograde.rubric.recording import pack_recording
 from autograde.rubric.session import PRACTICE_SEED
 from autograde.sandbox.wall import missing
-
-sys.path.insert(0, str(HERE / "examples"))
-from make_class import fill, reference_answers
 
 pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
 
@@ -46,7 +49,7 @@ FILES = {
 
 @dataclass(frozen=True)
 class Graded:
-    root: Path
+    lesson: Lesson
     scores: dict[str, float]
     marker: Path
     connections: int
@@ -62,11 +65,8 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> Graded:
         port = str(server.getsockname()[1])
         places = {"COURSE": str(root), "PORT": port, "MARKER": str(marker)}
         hand_in(lesson, places)
-        path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-        result = subprocess.run(
-            [sys.executable, HERE / "tests" / "impatient.py", "grade", LESSON],
-            cwd=root, capture_output=True, text=True, check=False, env={**os.environ, "PATH": path},
-        )  # fmt: skip
+        impatient = str(HERE / "tests" / "impatient.py")
+        result = program(sys.executable, impatient, "grade", LESSON, cwd=root)
         connections = 0
         try:
             server.accept()
@@ -74,17 +74,14 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> Graded:
         except BlockingIOError:
             pass
     assert result.returncode == 0, result.stdout + result.stderr
-    with Gradebook(f"sqlite:///{root}/gradebook.db", "attention") as gradebook:
-        found = gradebook.assignment_submissions(LESSON)
-        scores = {submission.student.id: submission.score for submission in found}
-    return Graded(root, scores, marker, connections)
+    return Graded(lesson, scores(root, LESSON), marker, connections)
 
 
 def hand_in(lesson: Lesson, places: dict[str, str]) -> None:
     """Write every attack's submission, the strange files, and three honest ones."""
     right = without_demonstrations(fill(lesson, reference_answers(lesson)))
     for student in HONEST:
-        nbformat.write(right, _place(lesson, student))
+        put_file(lesson, student, right)
     honest = seed_of(course_secret(lesson.root), LESSON, right, {})
     places |= {
         "RECORDINGS": _recordings(lesson, PRACTICE_SEED),
@@ -93,8 +90,8 @@ def hand_in(lesson: Lesson, places: dict[str, str]) -> None:
     for student, (code, _) in ATTACKS.items():
         for name, value in places.items():
             code = code.replace(name, value)
-        nbformat.write(_attack(lesson, code), _place(lesson, student))
-    _strange_files(lesson, right)
+        put_file(lesson, student, _attack(lesson, code))
+    _strange_files(lesson)
 
 
 def _recordings(lesson: Lesson, seed: int) -> str:
@@ -113,8 +110,8 @@ def _attack(lesson: Lesson, code: str) -> NotebookNode:
     return nb
 
 
-def _strange_files(lesson: Lesson, right: nbformat.NotebookNode) -> None:
-    honest = _place(lesson, HONEST[0])
+def _strange_files(lesson: Lesson) -> None:
+    honest = file_of(lesson, HONEST[0])
     _place(lesson, "a_symlink").symlink_to(honest)
     folder = _place(lesson, "a_link_to_a_folder").parent
     folder.rmdir()
@@ -127,27 +124,27 @@ def _strange_files(lesson: Lesson, right: nbformat.NotebookNode) -> None:
         device.symlink_to("/dev/zero")
     with open(_place(lesson, "a_huge_file"), "wb") as file:
         file.truncate(10**11)
-    _place(lesson, "a_deep_file").write_text("[" * 200_000)
+    put_file(lesson, "a_deep_file", b"[" * 200_000)
     nb = fill(lesson, {})
     nb.metadata.kernelspec = {"name": "bash", "language": "bash", "display_name": "bash"}
-    nbformat.write(nb, _place(lesson, "another_kernel"))
+    put_file(lesson, "another_kernel", nb)
     nb = fill(lesson, {})
     nb.cells.insert(0, nbformat.v4.new_raw_cell("<script>evil()</script>"))
     nb.cells.insert(0, nbformat.v4.new_markdown_cell(
         "<script>evil()</script><img src=x onerror=evil()> [a](javascript:evil()) "
         "$\\href{javascript:evil()}{x}$ <iframe srcdoc='<script>evil()</script>'></iframe>"
     ))  # fmt: skip
-    nbformat.write(nb, _place(lesson, "script_in_text"))
+    put_file(lesson, "script_in_text", nb)
 
 
 def _place(lesson: Lesson, student: str) -> Path:
-    folder = lesson.root / "submitted" / student / lesson.name
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder / f"{lesson.notebook}.ipynb"
+    path = file_of(lesson, student)
+    path.parent.mkdir(parents=True)
+    return path
 
 
 def feedback(graded: Graded, student: str) -> str:
-    return (graded.root / "feedback" / student / LESSON / f"{NOTEBOOK}.html").read_text()
+    return file_of(graded.lesson, student, "feedback").read_text()
 
 
 @pytest.mark.parametrize("student", HONEST)
@@ -181,7 +178,7 @@ def test_no_script_reaches_a_page(graded: Graded) -> None:
         assert "<script" not in page
         assert 'href="javascript' not in page
         assert "<img src=x" not in page
-        path = graded.root / "autograded" / student / LESSON / f"{NOTEBOOK}.ipynb"
+        path = file_of(graded.lesson, student, "autograded")
         for cell in nbformat.read(path, as_version=4).cells:
             assert cell.cell_type == "code" or "<script" not in cell.source
             for output in cell.get("outputs", []):

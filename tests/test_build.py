@@ -12,11 +12,9 @@ from pathlib import Path
 import jupytext
 import nbformat
 import pytest
-from classes import copy_course
-from click.testing import CliRunner
-from conftest import HERE
+from classes import copy_course, files_in, gradebook_of
+from conftest import HERE, run
 from nbformat import NotebookNode
-from nbgrader.api import Gradebook
 
 from autograde.authoring import build as building
 from autograde.authoring import lint, marks
@@ -24,8 +22,7 @@ from autograde.authoring.build_steps import UNSTEADY, Identify, RunReference, id
 from autograde.authoring.expected import practice_keys
 from autograde.authoring.release import ENVIRONMENT, PACKAGE, release
 from autograde.authoring.sources import source_notebook, sync
-from autograde.cli import main
-from autograde.course import CourseError, Lesson, grade_id, lessons
+from autograde.course import CourseError, Lesson, lessons, named_cells
 from autograde.grading.running.reference import load
 from autograde.rubric.judge import judge
 from autograde.rubric.session import PRACTICE_SEED
@@ -35,33 +32,25 @@ from autograde.workspace.update import prepare
 LESSON = "01_self_attention"
 
 
-def files(folder: Path) -> dict[str, bytes]:
-    return {
-        str(path.relative_to(folder)): path.read_bytes()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-    }
-
-
 def test_building_twice_gives_the_same_bytes(mine: Lesson) -> None:
-    first = {name: files(mine.root / name) for name in ("notebooks", "solutions")}
+    first = {name: files_in(mine.root / name) for name in ("notebooks", "solutions")}
     building.build(mine)
-    assert {name: files(mine.root / name) for name in ("notebooks", "solutions")} == first
-    with Gradebook(f"sqlite:///{mine.root}/gradebook.db", "attention") as gradebook:
+    assert {name: files_in(mine.root / name) for name in ("notebooks", "solutions")} == first
+    with gradebook_of(mine.root) as gradebook:
         assert gradebook.find_assignment(mine.name).max_score == mine.points
 
 
 def test_nbgrader_generates_the_same_bytes(mine: Lesson) -> None:
     course = mine.root
-    built = files(course / "notebooks" / mine.name)
+    built = files_in(course / "notebooks" / mine.name)
     shutil.rmtree(course / "notebooks")
     (course / "gradebook.db").unlink()
     mine.source_notebook.unlink()
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     command = ["nbgrader", "generate_assignment", mine.name]
     subprocess.run(command, cwd=course, env={**os.environ, "PATH": path}, check=True)
-    assert files(course / "notebooks" / mine.name) == built
-    with Gradebook(f"sqlite:///{course}/gradebook.db", "attention") as gradebook:
+    assert files_in(course / "notebooks" / mine.name) == built
+    with gradebook_of(course) as gradebook:
         assert gradebook.find_assignment(mine.name).max_score == mine.points
 
 
@@ -88,10 +77,9 @@ def test_what_is_committed_is_up_to_date(
     assert building.out_of_date(lessons(committed)[name]) == []
 
 
-def test_check_notices_what_is_out_of_date(mine: Lesson, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_check_notices_what_is_out_of_date(mine: Lesson) -> None:
     lesson = mine
-    monkeypatch.chdir(mine.root)
-    result = CliRunner().invoke(main, ["build", "--check"])
+    result = run(mine.root, "build", "--check")
     assert (result.output, result.exit_code) == ("", 0)
     solution = nbformat.read(lesson.solution_notebook, as_version=4)
     for cell in solution.cells:
@@ -112,11 +100,11 @@ def test_check_notices_what_is_out_of_date(mine: Lesson, monkeypatch: pytest.Mon
 
 def test_a_failed_build_changes_nothing(course: Path) -> None:
     lesson = lessons(course)[LESSON]
-    before = files(course / "notebooks")
+    before = files_in(course / "notebooks")
     lesson.text.write_text(lesson.text.read_text().replace('"points": 3', '"points": 4', 1))
     with pytest.raises(CourseError, match="has 4 points, the curriculum 3"):
         building.build(lesson)
-    assert files(course / "notebooks") == before
+    assert files_in(course / "notebooks") == before
     assert not list(course.glob(".build-*"))
 
 
@@ -168,41 +156,37 @@ def test_a_notebook_that_nobody_changed_follows_the_text_whatever_its_time(cours
     assert nbformat.read(lesson.source_notebook, as_version=4).cells[-1].source == "The end"
 
 
-def cell_of(nb: NotebookNode, name: str) -> NotebookNode:
-    return next(cell for cell in nb.cells if grade_id(cell) == name)
-
-
 def doubled(nb: NotebookNode) -> None:
-    cell_of(nb, "context_vectors").metadata["nbgrader"]["grade_id"] = "attention_weights"
+    named_cells(nb)["context_vectors"].metadata["nbgrader"]["grade_id"] = "attention_weights"
 
 
 def unnamed(nb: NotebookNode) -> None:
-    del cell_of(nb, "setup").metadata["nbgrader"]["grade_id"]
+    del named_cells(nb)["setup"].metadata["nbgrader"]["grade_id"]
 
 
 def no_rubric(nb: NotebookNode) -> None:
-    nb.cells.remove(cell_of(nb, "test_context_vectors"))
+    nb.cells.remove(named_cells(nb)["test_context_vectors"])
 
 
 def other_points(nb: NotebookNode) -> None:
-    cell_of(nb, "test_context_vectors").metadata["nbgrader"]["points"] = 5
+    named_cells(nb)["test_context_vectors"].metadata["nbgrader"]["points"] = 5
 
 
 def other_rubric(nb: NotebookNode) -> None:
-    cell = cell_of(nb, "test_context_vectors")
+    cell = named_cells(nb)["test_context_vectors"]
     cell.source = cell.source.replace('rubric("context_vectors")', 'rubric("attention_weights")')
 
 
 def untagged(nb: NotebookNode) -> None:
-    del cell_of(nb, "test_context_vectors").metadata["tags"]
+    del named_cells(nb)["test_context_vectors"].metadata["tags"]
 
 
 def unknown(nb: NotebookNode) -> None:
-    cell_of(nb, "context_vectors").metadata["nbgrader"]["grade_id"] = "contexts"
+    named_cells(nb)["context_vectors"].metadata["nbgrader"]["grade_id"] = "contexts"
 
 
 def rubric_first(nb: NotebookNode) -> None:
-    rubric = cell_of(nb, "test_context_vectors")
+    rubric = named_cells(nb)["test_context_vectors"]
     nb.cells.remove(rubric)
     nb.cells.insert(0, rubric)
 
@@ -231,9 +215,9 @@ def test_linter_refuses_a_solution_that_survives(lesson: Lesson) -> None:
     nb = source_notebook(lesson)
     student = nbformat.read(lesson.released_notebook, as_version=4)
     assert lint.lint_student(nb, student) == []
-    cell_of(student, "context_vectors").source += "\n    return weights @ values"
+    named_cells(student)["context_vectors"].source += "\n    return weights @ values"
     student.cells[0].source += "\nqueries @ keys.T"
-    cell_of(student, "setup").outputs = [nbformat.v4.new_output("stream", text="1")]
+    named_cells(student)["setup"].outputs = [nbformat.v4.new_output("stream", text="1")]
     faults = "\n".join(lint.lint_student(nb, student))
     assert "context_vectors: the student's cell is not its source minus the solution" in faults
     assert "a solution line survives: 'return weights @ values'" in faults
@@ -343,7 +327,7 @@ def test_release_writes_what_students_may_have_and_nothing_else(tmp_path: Path) 
     target = tmp_path / "out"
     wanted = list(lessons(HERE).values())
     release(HERE, wanted, target)
-    names = set(files(target))
+    names = set(files_in(target))
     lessons_released = {name for name in names if name.startswith("notebooks/")}
     assert lessons_released == {
         f"notebooks/{lesson.name}/{name}"
@@ -352,7 +336,7 @@ def test_release_writes_what_students_may_have_and_nothing_else(tmp_path: Path) 
     }
     others = {name for name in names - lessons_released if not name.startswith("autograde/")}
     assert others == {*ENVIRONMENT, "README.md"}
-    everything = b"".join(files(target / "notebooks").values())
+    everything = b"".join(files_in(target / "notebooks").values())
     assert b"BEGIN SOLUTION" not in everything
     with pytest.raises(CourseError, match="is not empty"):
         release(HERE, wanted, target)
@@ -366,7 +350,7 @@ def test_a_released_folder_is_ready_to_work_in(lesson: Lesson, tmp_path: Path) -
     project = find_project(tmp_path / "notebooks")
     assert prepare(project) == []
     working, released = project.work / lesson.name, tmp_path / "notebooks" / lesson.name
-    assert files(working).keys() == files(released).keys()
+    assert files_in(working).keys() == files_in(released).keys()
     name = f"{lesson.notebook}.ipynb"
     assert nbformat.read(working / name, 4).cells == nbformat.read(released / name, 4).cells
 
@@ -383,7 +367,7 @@ def test_release_refuses_a_notebook_that_somebody_tried(course: Path, tmp_path: 
     nbformat.write(nb, kept)
     release(course, [lesson], tmp_path / "out")
     assert not list((tmp_path / "out" / "notebooks").rglob("*checkpoint*"))
-    cell_of(nb, "context_vectors").source = "def context_vectors(w, v):\n    return w @ v"
+    named_cells(nb)["context_vectors"].source = "def context_vectors(w, v):\n    return w @ v"
     nbformat.write(nb, lesson.released_notebook)
     with pytest.raises(CourseError, match="autograde build 01_self_attention\n- context_vectors:"):
         release(course, [lesson], tmp_path / "other")

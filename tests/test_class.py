@@ -10,15 +10,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-import conftest
 import nbformat
 import pytest
-from classes import make_course
-from click.testing import CliRunner
-from conftest import HERE
-from nbgrader.api import Gradebook
+from classes import NO_WALL, gradebook_of, make_course, scores
+from conftest import HERE, program, run
 
-from autograde.cli import main
 from autograde.grading.sanitise import sanitise_outputs
 from autograde.grading.state import one_run
 from autograde.sandbox.wall import missing
@@ -26,7 +22,6 @@ from autograde.sandbox.wall import missing
 sys.path.insert(0, str(HERE / "examples"))
 from make_class import CHANGES, FILES, make_class
 
-NO_WALL = ["--no-wall"] if missing() else []
 UNWALLED = ["--Run.wall=False"] if missing() else []
 
 LESSON, NOTEBOOK = "01_self_attention", "self_attention"
@@ -60,22 +55,9 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("course")
     make_class(make_course(root, (), LESSON), root)
     command = (sys.executable, str(HERE / "tests" / "impatient.py"), "grade", LESSON, *NO_WALL)
-    result = run(*command, cwd=root)
+    result = program(*command, cwd=root)
     assert result.returncode == 0, result.stdout + result.stderr
     return root
-
-
-def run(*command: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    return subprocess.run(
-        command, cwd=cwd, capture_output=True, text=True, env={**os.environ, "PATH": path}
-    )
-
-
-def scores(root: Path) -> dict[str, float]:
-    with Gradebook(f"sqlite:///{root}/gradebook.db", "attention") as gradebook:
-        found = gradebook.assignment_submissions(LESSON)
-        return {submission.student.id: submission.score for submission in found}
 
 
 def feedback(root: Path, student: str) -> str:
@@ -84,7 +66,7 @@ def feedback(root: Path, student: str) -> str:
 
 
 def test_every_student_has_a_score(graded: Path) -> None:
-    found = scores(graded)
+    found = scores(graded, LESSON)
     assert len(found) == 24
     assert {name: found[name] for name in SCORES} == pytest.approx(SCORES)
     for n in range(1, 5):
@@ -133,7 +115,7 @@ def test_answer_that_became_markdown_is_noted(graded: Path) -> None:
 
 
 def test_partly_wrong_answers_get_partial_credit(graded: Path) -> None:
-    assert any(round(score % 1, 3) for score in scores(graded).values())
+    assert any(round(score % 1, 3) for score in scores(graded, LESSON).values())
 
 
 def test_known_mistakes_get_a_name(graded: Path) -> None:
@@ -176,21 +158,21 @@ SAME = {"partly_2", "edited_rubric", "not_json"}
 def test_other_ways_of_grading_give_the_same_scores(
     command: tuple[str, ...], graded: Path, tmp_path: Path
 ) -> None:
-    before = scores(graded)
+    before = scores(graded, LESSON)
     root = tmp_path / "course"
     shutil.copytree(graded, root)
     for folder in (root / "submitted").iterdir():
         if folder.name not in SAME:
             shutil.rmtree(folder)
-    with Gradebook(f"sqlite:///{root}/gradebook.db", "attention") as gradebook:
+    with gradebook_of(root) as gradebook:
         for student in SAME:
             for notebook in gradebook.find_submission(LESSON, student).notebooks:
                 for grade in notebook.grades:
                     grade.auto_score = -1
         gradebook.db.commit()
-    result = run(*command, cwd=root)
+    result = program(*command, cwd=root)
     assert result.returncode == 0, result.stderr
-    assert scores(root) == pytest.approx(before)
+    assert scores(root, LESSON) == pytest.approx(before)
     assert ("NO WALL: students' code ran as you" in result.stdout) == ("--no-wall" in command)
 
 
@@ -206,17 +188,19 @@ def test_without_a_wall_it_refuses_and_says_how_to_get_one(graded: Path) -> None
 
 
 def test_nbgrader_feedback_and_export(graded: Path, tmp_path: Path) -> None:
-    result = run(
+    result = program(
         "nbgrader", "generate_feedback", LESSON, "--student", "partly_1", "--force", cwd=graded
     )
     assert result.returncode == 0, result.stderr
     assert "wrong" in feedback(graded, "partly_1")
-    with Gradebook(f"sqlite:///{graded}/gradebook.db", "attention") as gradebook:
+    with gradebook_of(graded) as gradebook:
         gradebook.update_or_create_student("perfect_1", first_name="=1+1")
     target = tmp_path / "grades.csv"
-    assert run("nbgrader", "export", "--to", str(target), cwd=graded).returncode == 0
+    assert program("nbgrader", "export", "--to", str(target), cwd=graded).returncode == 0
     table = {row["student_id"]: row for row in csv.DictReader(target.read_text().splitlines())}
-    assert {who: float(row["score"]) for who, row in table.items()} == pytest.approx(scores(graded))
+    assert {who: float(row["score"]) for who, row in table.items()} == pytest.approx(
+        scores(graded, LESSON)
+    )
     assert table["perfect_1"]["first_name"] == "'=1+1"
 
 
@@ -225,22 +209,22 @@ def test_nbgrader_refuses_to_grade_beside_a_run(graded: Path, tmp_path: Path) ->
     shutil.copytree(graded, root)
     command = ("nbgrader", "autograde", LESSON, "--force", "--student", "perfect_2", *UNWALLED)
     with one_run(root):
-        result = run(*command, cwd=root)
+        result = program(*command, cwd=root)
     assert result.returncode == 1
     assert "is being graded already" in result.stderr
-    assert scores(root) == scores(graded)
+    assert scores(root, LESSON) == scores(graded, LESSON)
 
 
 def test_manual_score_survives_and_wants_no_second_look(graded: Path) -> None:
     name = "test_attention_scores"
-    with Gradebook(f"sqlite:///{graded}/gradebook.db", "attention") as gradebook:
+    with gradebook_of(graded) as gradebook:
         grade = gradebook.find_grade(name, NOTEBOOK, LESSON, "unfinished_half")
         grade.manual_score = 1.5
         gradebook.db.commit()
     student = ("--student", "unfinished_half")
-    result = conftest.run(graded, "grade", LESSON, *NO_WALL, *student)
+    result = run(graded, "grade", LESSON, *NO_WALL, *student)
     assert result.exit_code == 0, result.output
-    with Gradebook(f"sqlite:///{graded}/gradebook.db", "attention") as gradebook:
+    with gradebook_of(graded) as gradebook:
         grade = gradebook.find_grade(name, NOTEBOOK, LESSON, "unfinished_half")
         assert grade.manual_score == 1.5
         assert not grade.needs_manual_grade
@@ -257,18 +241,14 @@ def test_manual_score_survives_and_wants_no_second_look(graded: Path) -> None:
         (["check", "nothing"], "there is no lesson 'nothing'"),
     ],
 )
-def test_unknown_names_are_usage_errors(
-    graded: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], message: str
-) -> None:
-    monkeypatch.chdir(graded)
-    result = CliRunner().invoke(main, arguments)
+def test_unknown_names_are_usage_errors(graded: Path, arguments: list[str], message: str) -> None:
+    result = run(graded, *arguments)
     assert result.exit_code == 2
     assert message in result.output
 
 
-def test_outside_a_course_is_a_usage_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    result = CliRunner().invoke(main, ["grade"])
+def test_outside_a_course_is_a_usage_error(tmp_path: Path) -> None:
+    result = run(tmp_path, "grade")
     assert result.exit_code == 2
     assert "is in no course" in result.output
 

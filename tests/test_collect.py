@@ -5,8 +5,8 @@ from datetime import datetime
 from pathlib import Path, PurePath
 
 import pytest
+from classes import gradebook_of
 from downloads import zip_collect, zipped
-from nbgrader.api import Gradebook
 from small_class import LESSON, NOTEBOOK, make_course
 
 from autograde.course import Lesson
@@ -128,7 +128,7 @@ def test_moodles_worksheet_says_when(tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def course(tmp_path_factory: pytest.TempPathFactory) -> Lesson:
     lesson = make_course(tmp_path_factory.mktemp("collect"))
-    with Gradebook(f"sqlite:///{lesson.root}/gradebook.db", "attention") as gradebook:
+    with gradebook_of(lesson.root) as gradebook:
         gradebook.update_or_create_student("jdoe", lms_user_id="123")
     return lesson
 

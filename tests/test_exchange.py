@@ -17,6 +17,7 @@ from nbgrader.exchange.default import (
     ExchangeSubmit,
 )
 from small_class import LESSON, NOTEBOOK, make_course
+from traitlets.config import Config
 
 from autograde.course import Lesson
 from autograde.course_config import course_config
@@ -29,15 +30,20 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Lesson:
     return make_course(tmp_path_factory.mktemp("exchange"))
 
 
+def with_exchange(course: Lesson, folder: Path) -> Config:
+    config = course_config(course.root)
+    config.CourseDirectory.assignment_id = LESSON
+    config.Exchange.root = str(folder / "exchange")
+    return config
+
+
 def test_nbgraders_exchange_works_on_this_course(
     course: Lesson, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shutil.rmtree(course.root / "submitted", ignore_errors=True)
     home = tmp_path / "student"
     home.mkdir()
-    config = course_config(course.root)
-    config.CourseDirectory.assignment_id = LESSON
-    config.Exchange.root = str(tmp_path / "exchange")
+    config = with_exchange(course, tmp_path)
     config.Exchange.cache = str(tmp_path / "cache")
     (tmp_path / "exchange").mkdir(mode=0o777)
 
@@ -89,9 +95,7 @@ def test_only_plain_files_are_collected(
     for student in ("ann", "cid"):
         (made[student] / NOTEBOOK_FILE).write_text("{}")
     place(made["bea"], course.solution_notebook)
-    config = course_config(course.root)
-    config.CourseDirectory.assignment_id = LESSON
-    config.Exchange.root = str(tmp_path / "exchange")
+    config = with_exchange(course, tmp_path)
     coursedir, login = CourseDirectory(config=config), Authenticator(config=config)
     factory = ExchangeFactory(config=config)
     factory.Collect(coursedir=coursedir, authenticator=login, config=config).start()

@@ -1,16 +1,13 @@
 """Grades for other systems, column by column, and what lateness costs."""
 
 import csv
-import os
 import shutil
-import subprocess
-import sys
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from classes import grade
-from click.testing import CliRunner
+from classes import grade, gradebook_of
+from conftest import program, run
 from nbformat.v4 import new_notebook
 from nbgrader.api import Gradebook
 from nbgrader.coursedir import CourseDirectory
@@ -18,7 +15,6 @@ from nbgrader.plugins import CsvExportPlugin
 from nbgrader.preprocessors import AssignLatePenalties
 from traitlets.config import Config
 
-from autograde.cli import main
 from autograde.course import CourseError, Lesson
 from autograde.course_config import course_config
 from autograde.grading.nbgrader_steps import LatePolicy
@@ -33,7 +29,7 @@ def course(small_class: Lesson, tmp_path_factory: pytest.TempPathFactory) -> Pat
     """The small class with ids as Canvas and Moodle give them, and a penalty for bob."""
     root = tmp_path_factory.mktemp("exports") / "course"
     shutil.copytree(small_class.root, root)
-    with Gradebook(f"sqlite:///{root}/gradebook.db", "attention") as gradebook:
+    with gradebook_of(root) as gradebook:
         gradebook.update_or_create_student("ada", lms_user_id="4711", email="ada@example.org")
         gradebook.update_or_create_student("1234", first_name="Never", last_name="There")
         late = gradebook.find_submission_notebook("causal_mask", LESSON, "bob")
@@ -48,15 +44,9 @@ def exported(root: Path, kind: str, *lessons: str) -> list[list[str]]:
         return list(csv.reader(file))
 
 
-def bobs_score(root: Path) -> float:
-    with Gradebook(f"sqlite:///{root}/gradebook.db", "attention") as gradebook:
-        return float(gradebook.find_submission(LESSON, "bob").score)
-
-
 def test_csv_is_nbgraders_own_table(course: Path) -> None:
     plugin = CsvExportPlugin(config=Config(ExportPlugin={"to": str(course / "stock.csv")}))
-    database = f"sqlite:///{course}/gradebook.db"
-    with Gradebook(database, "attention") as gradebook:
+    with gradebook_of(course) as gradebook:
         plugin.assignment = [LESSON]
         # nbgrader writes names as they are, so those with a comma or quotes break its table
         for student in gradebook.students:
@@ -85,7 +75,7 @@ def test_canvas(course: Path) -> None:
     assert found["ada"][:2] == ['\'=HYPERLINK("https://example.org","x"), Ada', "4711"]
     assert found["1234"] == ["There, Never", "1234", "", "1234", "", ""]
     assert found["bob"][1] == ""
-    assert float(found["bob"][5]) == pytest.approx(bobs_score(course) - 1, abs=1e-4)
+    assert float(found["bob"][5]) == pytest.approx(what_counts(course), abs=1e-4)
     assert found["eve"][5] == "0.0"
 
 
@@ -105,7 +95,7 @@ def test_moodle_one_lesson_is_the_grading_worksheet(course: Path) -> None:
 def test_moodle_several_lessons_are_columns(
     course: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with Gradebook(f"sqlite:///{course}/gradebook.db", "attention") as gradebook:
+    with gradebook_of(course) as gradebook:
         gradebook.update_or_create_assignment("01_self_attention")
     head, *rows = exported(course, "moodle", LESSON, "01_self_attention")
     assert head == ["First name", "Last name", "Username", "Email address",
@@ -132,18 +122,14 @@ def test_titles_of_the_other_system(course: Path) -> None:
         config=Config(GradeExporter={"titles": {LESSON: "The mask (991)"}})
     )
     exporter.to, exporter.assignment = str(course / "titled.csv"), [LESSON]
-    with Gradebook(f"sqlite:///{course}/gradebook.db", "attention") as gradebook:
+    with gradebook_of(course) as gradebook:
         exporter.export(gradebook)
     assert '"The mask (991)"' in (course / "titled.csv").read_text()
 
 
 def test_nbgraders_command_finds_the_exporter(course: Path) -> None:
-    command = Path(sys.executable).with_name("nbgrader")
-    result = subprocess.run(
-        [command, "export", "--exporter=autograde.lms.exports.GradescopeExporter",
-         f"--to={course / 'n.csv'}"],
-        cwd=course, capture_output=True, text=True, env=dict(os.environ),
-    )  # fmt: skip
+    exporter = "--exporter=autograde.lms.exports.GradescopeExporter"
+    result = program("nbgrader", "export", exporter, f"--to={course / 'n.csv'}", cwd=course)
     assert result.returncode == 0, result.stderr
     assert "Lateness (H:M:S)" in (course / "n.csv").read_text()
 
@@ -158,11 +144,8 @@ def test_nbgraders_command_finds_the_exporter(course: Path) -> None:
         (["--format", "csv", "--to", "no/such/folder.csv"], 1, "No such file or directory"),
     ],
 )
-def test_the_command(
-    course: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], code: int, said: str
-) -> None:
-    monkeypatch.chdir(course)
-    result = CliRunner().invoke(main, ["export", *arguments])
+def test_the_command(course: Path, arguments: list[str], code: int, said: str) -> None:
+    result = run(course, "export", *arguments)
     assert (result.exit_code, said in result.output) == (code, True), result.output
 
 
@@ -201,16 +184,14 @@ def test_a_policy_and_its_grace(
 
 
 def test_the_course_takes_nothing_off_unless_told(small_class: Lesson) -> None:
-    with Gradebook(f"sqlite:///{small_class.root}/gradebook.db", "attention") as gradebook:
+    with gradebook_of(small_class.root) as gradebook:
         bob = gradebook.find_submission(LESSON, "bob")
         assert bob.total_seconds_late == timedelta(days=1.5).total_seconds()
         assert not bob.late_submission_penalty
 
 
-def test_a_policy_in_the_configuration_counts(small_class: Lesson, tmp_path: Path) -> None:
-    root = tmp_path / "course"
-    shutil.copytree(small_class.root, root)
-    config = course_config(root)
+def test_a_policy_in_the_configuration_counts(own_class: Lesson) -> None:
+    config = course_config(own_class.root)
     config.LatePolicy.penalty_method = "percent"
     config.LatePolicy.grace_hours = 12.0
     about = {"notebook": "causal_mask", "assignment": LESSON, "student": "bob",
@@ -222,19 +203,18 @@ def test_a_policy_in_the_configuration_counts(small_class: Lesson, tmp_path: Pat
 
 
 def what_counts(root: Path) -> float:
-    with Gradebook(f"sqlite:///{root}/gradebook.db", "attention") as gradebook:
+    with gradebook_of(root) as gradebook:
         bob = gradebook.find_submission(LESSON, "bob")
         return float(bob.score - (bob.late_submission_penalty or 0))
 
 
-def test_a_penalty_follows_a_score_given_by_hand(small_class: Lesson, tmp_path: Path) -> None:
-    root = tmp_path / "course"
-    shutil.copytree(small_class.root, root)
+def test_a_penalty_follows_a_score_given_by_hand(own_class: Lesson) -> None:
+    root = own_class.root
     with (root / "nbgrader_config.py").open("a") as file:
         file.write('c.LatePolicy.penalty_method = "zero"\n')
     assert grade(root, "--student", "bob").returncode == 0
     assert what_counts(root) == 0
-    with Gradebook(f"sqlite:///{root}/gradebook.db", "attention") as gradebook:
+    with gradebook_of(root) as gradebook:
         row = gradebook.find_grade("test_causal_mask", "causal_mask", LESSON, "bob")
         row.manual_score = row.auto_score + 1
         gradebook.db.commit()

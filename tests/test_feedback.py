@@ -2,16 +2,12 @@
 
 import html
 import re
-import shutil
-from dataclasses import replace
 from datetime import datetime, timedelta
-from pathlib import Path
 
 import nbformat
 import pytest
-from classes import reference_answers
+from classes import file_of, gradebook_of, reference_answers
 from nbformat import NotebookNode
-from nbgrader.api import Gradebook
 from nbgrader.converters import GenerateFeedback
 from pages import outline_of
 from small_class import LESSON, NOTEBOOK
@@ -24,7 +20,7 @@ STUDENTS = ("ada", "bob", "zoe", "eve")
 
 
 def page(lesson: Lesson, student: str) -> str:
-    return (lesson.root / "feedback" / student / LESSON / f"{NOTEBOOK}.html").read_text()
+    return file_of(lesson, student, "feedback").read_text()
 
 
 def words(lesson: Lesson, student: str) -> str:
@@ -47,7 +43,7 @@ def test_it_holds_no_address_and_nobody_else(small_class: Lesson, student: str) 
 def test_it_says_whose_it_is_and_when_it_was_graded(
     small_class: Lesson, graded_by_hand: Lesson
 ) -> None:
-    path = small_class.root / "autograded" / "bob" / small_class.name / "causal_mask.ipynb"
+    path = file_of(small_class, "bob", "autograded")
     date = nbformat.read(path, as_version=4).metadata["autograde"]["date"]
     assert abs(datetime.now() - datetime.fromisoformat(date)) < timedelta(days=2)
     assert f"bob, graded on {date}." in words(small_class, "bob")
@@ -117,11 +113,10 @@ def test_an_own_text_cell_keeps_its_words_alone(small_class: Lesson) -> None:
 
 
 @pytest.fixture
-def graded_by_hand(small_class: Lesson, tmp_path: Path) -> Lesson:
+def graded_by_hand(own_class: Lesson) -> Lesson:
     """bob's page after a person has looked at two of his exercises."""
-    root = tmp_path / "course"
-    shutil.copytree(small_class.root, root)
-    with Gradebook(f"sqlite:///{root}/gradebook.db", "attention") as gradebook:
+    root = own_class.root
+    with gradebook_of(root) as gradebook:
         gradebook.find_grade("test_causal_mask", NOTEBOOK, LESSON, "bob").manual_score = 1.75
         comment = gradebook.find_comment("causal_mask", NOTEBOOK, LESSON, "bob")
         comment.manual_comment = "Look at <b>row 0</b>."
@@ -132,7 +127,7 @@ def graded_by_hand(small_class: Lesson, tmp_path: Path) -> Lesson:
     config.CourseDirectory.assignment_id = LESSON
     config.GenerateFeedback.force = True
     convert(GenerateFeedback, config)
-    return replace(small_class, root=root)
+    return own_class
 
 
 def test_what_was_written_by_hand_is_there(graded_by_hand: Lesson) -> None:

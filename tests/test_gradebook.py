@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+from classes import gradebook_of
 from marking_class import make_marking_class, scores_of
-from nbgrader.api import Gradebook
 from sqlalchemy import event
 
 from autograde.grading.gradebook import marks_of_class, save_scores
@@ -13,7 +13,7 @@ from autograde.grading.gradebook import marks_of_class, save_scores
 def test_a_submission_does_not_read_the_rows_of_the_whole_course(tmp_path: Path) -> None:
     lesson = make_marking_class(tmp_path, {"ada": "It is saved with the layer."})
     asked: list[tuple[str, Any]] = []
-    with Gradebook(f"sqlite:///{tmp_path}/gradebook.db", "attention") as gradebook:
+    with gradebook_of(tmp_path) as gradebook:
         engine = gradebook.db.get_bind()
         event.listen(engine, "before_cursor_execute", lambda *a: asked.append(a[2:4]))
         save_scores(gradebook, ("ada", lesson), scores_of(lesson, ""))

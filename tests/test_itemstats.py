@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from autograde.report.itemstats import FEWEST, item_statistics, point_biserial
+from autograde.report.itemstats import FEWEST, discriminations, point_biserial
 
 RIGHT = [True] * 6 + [False] * 4
 REST = [9.0, 8.0, 8.0, 7.0, 6.0, 4.0, 5.0, 3.0, 2.0, 2.0]
@@ -20,12 +20,11 @@ def test_it_is_the_correlation_of_a_line_with_the_points_on_all_others() -> None
     skill = rng.normal(size=(60, 1))
     right = skill + rng.normal(size=(60, 5)) > np.linspace(-1, 1, 5)
     worth = np.array([2.0, 0.5, 1.0, 1.0, 3.0])
-    found = item_statistics(right.tolist(), worth.tolist())
-    for item, statistics in enumerate(found):
+    found = discriminations(right.tolist(), worth.tolist())
+    for item, discrimination in enumerate(found):
         others = [j for j in range(5) if j != item]
         rest = right[:, others] @ worth[others]
-        assert statistics.difficulty == pytest.approx(right[:, item].mean())
-        assert statistics.discrimination == pytest.approx(np.corrcoef(right[:, item], rest)[0, 1])
+        assert discrimination == (pytest.approx(np.corrcoef(right[:, item], rest)[0, 1]), "")
 
 
 @pytest.mark.parametrize(
@@ -43,11 +42,5 @@ def test_what_is_undefined_says_why(right: list[bool], rest: list[float], why: s
 
 
 def test_a_line_alone_has_nothing_to_be_compared_with() -> None:
-    (only,) = item_statistics([[ok] for ok in RIGHT], [2.0])
-    assert only.difficulty == 0.6
-    assert only.undefined == "all alike on the other lines"
-
-
-def test_without_students_there_is_no_difficulty() -> None:
-    (only,) = item_statistics([], [2.0])
-    assert (only.difficulty, only.right, only.students) == (None, 0, 0)
+    found = discriminations([[ok] for ok in RIGHT], [2.0])
+    assert found == [(None, "all alike on the other lines")]

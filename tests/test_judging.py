@@ -12,7 +12,7 @@ from nbformat import NotebookNode
 from autograde.authoring.expected import practice_keys
 from autograde.authoring.sources import source_notebook
 from autograde.authoring.variants import read_variants
-from autograde.course import Lesson, grade_id, lessons, named_cells
+from autograde.course import Exercise, Lesson, grade_id, lessons, named_cells
 from autograde.grading import pipeline
 from autograde.grading.restore import NOTE, Parsed, restore
 from autograde.grading.running.reference import load
@@ -41,7 +41,7 @@ def executed(lesson: Lesson) -> NotebookNode:
     """The reference as it leaves a kernel: every rubric cell has handed over its recording."""
     nb, reference = source_notebook(lesson), load(lesson)
     nb.metadata[NOTE] = {"problem": "", "notes": {}}
-    cells = {grade_id(cell): cell for cell in nb.cells}
+    cells = named_cells(nb)
     for exercise in lesson.exercises:
         recording = pack_recording(reference.record(exercise.name, PRACTICE_SEED))
         data = {MIME: base64.b64encode(recording).decode()}
@@ -63,7 +63,7 @@ def test_a_judge_that_fails_on_one_exercise_keeps_the_others(
     verdicts = judge_notebook(lesson, executed, broken, {}, PRACTICE_SEED)
     note = executed.metadata[NOTE]
     assert note["problem"] == "The judge failed on renormalise: look at the feedback."
-    outputs = next(c.outputs for c in executed.cells if grade_id(c) == "test_renormalise")
+    outputs = named_cells(executed)["test_renormalise"].outputs
     look = FirstLook(lambda: broken)
     assert not look("renormalise", outputs)
     assert not look.verdicts
@@ -78,8 +78,7 @@ def test_a_judge_that_fails_on_one_exercise_keeps_the_others(
 def test_a_second_recording_costs_the_exercise(
     lesson: Lesson, keys: dict[str, Key], executed: NotebookNode
 ) -> None:
-    cell = next(cell for cell in executed.cells if grade_id(cell) == "test_renormalise")
-    cell.outputs *= 2
+    named_cells(executed)["test_renormalise"].outputs *= 2
     found = points(lesson, executed, keys)
     assert found.pop("renormalise") == 0
     assert sum(found.values()) == lesson.points - 3
@@ -91,17 +90,21 @@ def test_an_influence_of_a_thousandth_is_the_limit(gap: float, right: bool) -> N
     assert (abs(some.value - some.wanted) <= some.limit) == right
 
 
+def recorded(lesson: Lesson, exercise: Exercise, answer: str) -> dict[str, str]:
+    """What a rubric cell displays of another answer."""
+    answers = load(lesson).with_answer(answer)
+    recording = pack_recording(answers.record(exercise.name, PRACTICE_SEED))
+    return {MIME: base64.b64encode(recording).decode()}
+
+
 @pytest.mark.parametrize("ran", [True, False])
 def test_to_repair_the_earlier_exercise_first_is_said_of_what_was_judged(
     ran: bool, lesson: Lesson, keys: dict[str, Key], executed: NotebookNode
 ) -> None:
     later = next(exercise for exercise in lesson.exercises if exercise.needs)
-    needed, cells = later.needs[-1], {grade_id(cell): cell for cell in executed.cells}
+    needed, cells = later.needs[-1], named_cells(executed)
     cells[f"test_{needed}"].outputs = []
-    recorded = load(lesson).with_answer(f"del {later.name}")
-    recording = pack_recording(recorded.record(later.name, PRACTICE_SEED))
-    data = {MIME: base64.b64encode(recording).decode()}
-    cells[later.rubric_cell].outputs[0].data = data
+    cells[later.rubric_cell].outputs[0].data = recorded(lesson, later, f"del {later.name}")
     if not ran:
         cells[later.rubric_cell].outputs = []
         executed.metadata[NOTE]["problem"] = "The file is empty."
@@ -114,13 +117,11 @@ def test_an_earlier_exercise_that_nothing_calls_is_not_blamed(
     lesson: Lesson, keys: dict[str, Key], executed: NotebookNode
 ) -> None:
     later = next(exercise for exercise in lesson.exercises if exercise.needs)
-    cells = {grade_id(cell): cell for cell in executed.cells}
+    cells = named_cells(executed)
     for name in later.needs:
         cells[f"test_{name}"].outputs = []
     cells[later.name].source = f"def {later.name}(*_):\n    return 3"
-    recorded = load(lesson).with_answer(cells[later.name].source)
-    recording = pack_recording(recorded.record(later.name, PRACTICE_SEED))
-    data = {MIME: base64.b64encode(recording).decode()}
+    data = recorded(lesson, later, cells[later.name].source)
     cells[later.rubric_cell].outputs[0].data = data
     verdict = judge_notebook(lesson, executed, keys, {}, PRACTICE_SEED)[later.name]
     assert not verdict.passed

@@ -11,10 +11,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from classes import file_of, gradebook_of
 from conftest import run
 from jinja2 import DictLoader, Environment
 from marking_class import LESSON, QUESTION, make_marking_class, put, row_of
-from nbgrader.api import Gradebook
 from nbgrader.server_extensions.formgrader.handlers import template_path
 from traitlets.config import Config
 
@@ -84,7 +84,7 @@ def test_a_students_text_is_harmless(lesson: Lesson) -> None:
         assert text not in html
     assert "<em>words</em>" in html
     # a notebook that was put there by something else than our grader
-    path = lesson.root / "autograded" / "bob" / LESSON / f"{lesson.notebook}.ipynb"
+    path = file_of(lesson, "bob", "autograded")
     path.write_text(path.read_text().replace("words", "<img src=x onerror=evil()>"))
     assert "onerror" not in answer_of(lesson, "bob").html
 
@@ -93,7 +93,7 @@ def test_a_mark_is_in_the_gradebook_as_formgrader_would_put_it(lesson: Lesson) -
     ada = answer_of(lesson, "ada")
     assert give(lesson, ada, 1.5, "Good.") == Mark(1.5, "Good.", False)
     assert row_of(lesson, "ada") == (1.5, "Good.", False)
-    with Gradebook(f"sqlite:///{lesson.root}/gradebook.db", "attention") as gradebook:
+    with gradebook_of(lesson.root) as gradebook:
         assert gradebook.find_submission(LESSON, "ada").score == 1.5
         assert not gradebook.find_submission(LESSON, "ada").needs_manual_grade
         marks = marks_of_class(gradebook, lesson, "ada")["ada"]
@@ -160,7 +160,7 @@ def test_points_outside_the_scheme_are_refused(lesson: Lesson, score: float) -> 
 
 
 def test_only_answers_to_this_question_are_marked(lesson: Lesson) -> None:
-    with Gradebook(f"sqlite:///{lesson.root}/gradebook.db", "attention") as gradebook:
+    with gradebook_of(lesson.root) as gradebook:
         notebook = gradebook.find_submission_notebook(lesson.notebook, LESSON, "ada")
         other = next(grade.id for grade in notebook.grades if grade.name != QUESTION)
     with pytest.raises(NoQuestion):
@@ -170,7 +170,7 @@ def test_only_answers_to_this_question_are_marked(lesson: Lesson) -> None:
 
 
 def test_a_broken_notebook_is_named(lesson: Lesson) -> None:
-    path = lesson.root / "autograded" / "ada" / LESSON / f"{lesson.notebook}.ipynb"
+    path = file_of(lesson, "ada", "autograded")
     path.write_text("{}")
     with pytest.raises(CourseError, match=r"ada.* is no notebook"):
         question_of(lesson)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from classes import fill, reference_answers
+from classes import NO_WALL, file_of, fill, put_file, reference_answers
 from conftest import HERE, run
 
 from autograde.authoring import new as making
@@ -18,7 +18,6 @@ from autograde.authoring.variants import read_variants
 from autograde.course import CURRICULUM, CourseError, Lesson, lessons
 from autograde.grading.verdicts import read_verdicts
 from autograde.rubric.judge import Verdict
-from autograde.sandbox.wall import missing
 
 NAME, EXERCISE = "07_my_lesson", "center_rows"
 NO_LESSONS = "# The lessons of a course that is about to begin.\n"
@@ -72,10 +71,8 @@ def test_a_right_and_a_wrong_answer_are_graded(made: Lesson) -> None:
     wrong = read_variants(made, made.exercise(EXERCISE)).wrong[0]
     answers = {"ada": reference_answers(made), "bob": {EXERCISE: wrong.code}}
     for student, answer in answers.items():
-        folder = made.root / "submitted" / student / NAME
-        folder.mkdir(parents=True)
-        nbformat.write(fill(made, answer), folder / "my_lesson.ipynb")
-    result = run(made.root, "grade", NAME, *(["--no-wall"] if missing() else []))
+        put_file(made, student, fill(made, answer))
+    result = run(made.root, "grade", NAME, *NO_WALL)
     assert result.exit_code == 0, result.output
     ada, bob = (verdict_of(made, student) for student in answers)
     assert ada.points == made.points == 2
@@ -84,7 +81,7 @@ def test_a_right_and_a_wrong_answer_are_graded(made: Lesson) -> None:
 
 
 def verdict_of(lesson: Lesson, student: str) -> Verdict:
-    path = lesson.root / "autograded" / student / NAME / "my_lesson.ipynb"
+    path = file_of(lesson, student, "autograded")
     return read_verdicts(nbformat.read(path, as_version=4).metadata["autograde"])[EXERCISE]
 
 
@@ -123,7 +120,7 @@ def test_a_bad_name_is_refused(tmp_path: Path, name: str) -> None:
     assert (tmp_path / CURRICULUM).read_text() == NO_LESSONS
 
 
-def test_a_lesson_that_is_there_is_refused(course: Path, tmp_path: Path) -> None:
+def test_a_lesson_that_is_there_is_refused(course: Path) -> None:
     result = run(course, "new", "02_causal_mask")
     assert result.exit_code == 2
     assert "there is a lesson 02_causal_mask already" in result.output

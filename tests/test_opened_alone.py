@@ -12,7 +12,7 @@ import pytest
 from conftest import HERE
 from nbformat import NotebookNode
 
-from autograde.course import Lesson, grade_id, lessons
+from autograde.course import Lesson, grade_id, lessons, named_cells
 from autograde.notebook.demonstrations import is_demonstration
 from autograde.rubric.text import of_points
 
@@ -81,7 +81,7 @@ def up_to_the_first_rubric(lesson: Lesson) -> NotebookNode:
     """A lesson whose first answer is right, without what follows."""
     first = lesson.exercises[0]
     solution = nbformat.read(lesson.solution_notebook, as_version=4)
-    right = next(cell.source for cell in solution.cells if grade_id(cell) == first.name)
+    right = named_cells(solution)[first.name].source
     nb = nbformat.read(lesson.released_notebook, as_version=4)
     place = [grade_id(cell) for cell in nb.cells].index(first.rubric_cell)
     nb.cells = [cell for cell in nb.cells[: place + 1] if not is_demonstration(cell.source)]

@@ -9,12 +9,11 @@ from pathlib import Path
 
 import pytest
 from big_class import made_up
-from click.testing import CliRunner
-from nbgrader.api import Gradebook
+from classes import file_of, gradebook_of
+from conftest import run
 from pages import Outline, outline_of
 
 from autograde import __version__
-from autograde.cli import main
 from autograde.course import CourseError, Lesson, Written, lessons
 from autograde.course_config import course_config
 from autograde.grading.gradebook import open_gradebook
@@ -120,35 +119,22 @@ def test_csv_holds_the_same(small_class: Lesson, tmp_path: Path) -> None:
         (["03"], 2, "there is no lesson '03'"),
     ],
 )
-def test_the_command(
-    small_class: Lesson, monkeypatch: pytest.MonkeyPatch, arguments: list[str], code: int, said: str
-) -> None:
-    monkeypatch.chdir(small_class.root)
-    result = CliRunner().invoke(main, ["report", *arguments])
+def test_the_command(small_class: Lesson, arguments: list[str], code: int, said: str) -> None:
+    result = run(small_class.root, "report", *arguments)
     assert (result.exit_code, said in result.output) == (code, True), result.output
 
 
-def test_a_broken_graded_notebook_is_named(
-    small_class: Lesson, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    root = tmp_path / "course"
-    shutil.copytree(small_class.root, root)
-    (root / "autograded" / "ada" / small_class.name / "causal_mask.ipynb").write_text("{}")
+def test_a_broken_graded_notebook_is_named(own_class: Lesson) -> None:
+    file_of(own_class, "ada", "autograded").write_text("{}")
     with pytest.raises(CourseError, match=r"ada.*causal_mask.ipynb .*--student ada --regrade"):
-        read_class(replace(small_class, root=root))
-    monkeypatch.chdir(root)
-    assert CliRunner().invoke(main, ["report"]).exit_code == 1
+        read_class(own_class)
+    assert run(own_class.root, "report").exit_code == 1
 
 
-def test_a_damaged_gradebook_is_said(
-    small_class: Lesson, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    root = tmp_path / "course"
-    shutil.copytree(small_class.root, root)
-    (root / "gradebook.db").write_bytes(b"no database at all" * 1000)
-    monkeypatch.chdir(root)
+def test_a_damaged_gradebook_is_said(own_class: Lesson) -> None:
+    (own_class.root / "gradebook.db").write_bytes(b"no database at all" * 1000)
     for command in (["report"], ["export", "--format", "csv"]):
-        result = CliRunner().invoke(main, command)
+        result = run(own_class.root, *command)
         assert result.exit_code == 1
         assert "cannot be used: file is not a database" in result.output
 
@@ -191,9 +177,10 @@ def test_every_state_of_a_line_is_counted(small_class: Lesson) -> None:
         {"right": 1, "wrong": 1, "not judged": 1},
         {"right": 1, "not judged": 2},
     ]
+    assert [row.difficulty for row in line_rows(data)] == [2 / 3, 1 / 3, 1 / 3, 1 / 3]
 
 
-def test_answers_in_words_have_lines_of_their_own(small_class: Lesson, tmp_path: Path) -> None:
+def test_answers_in_words_have_lines_of_their_own(small_class: Lesson) -> None:
     answers = {
         "a": Answer(SCORED, 2.0),
         "b": Answer(SCORED, 1.5),
@@ -314,22 +301,16 @@ def test_whom_to_talk_to(small_class: Lesson) -> None:
     assert anonymous.faults() == []
 
 
-def test_who_is_absent_is_read_from_the_gradebook(small_class: Lesson, tmp_path: Path) -> None:
-    root = tmp_path / "course"
-    shutil.copytree(small_class.root, root)
-    with Gradebook(f"sqlite:///{root}/gradebook.db", "attention") as gradebook:
+def test_who_is_absent_is_read_from_the_gradebook(own_class: Lesson) -> None:
+    with gradebook_of(own_class.root) as gradebook:
         gradebook.add_student("gone")
-    assert read_class(replace(small_class, root=root)).absent == ("gone",)
+    assert read_class(own_class).absent == ("gone",)
 
 
-def test_the_share_in_earlier_lessons_is_read_from_the_gradebook(
-    small_class: Lesson, tmp_path: Path
-) -> None:
+def test_the_share_in_earlier_lessons_is_read_from_the_gradebook(small_class: Lesson) -> None:
     """As if lesson 02 had been graded before lesson 03: its shares are those of before."""
-    root = tmp_path / "course"
-    shutil.copytree(small_class.root, root)
-    next_lesson = lessons(root)["03_inf_mask"]
-    with open_gradebook(course_config(root)) as gradebook:
+    next_lesson = lessons(small_class.root)["03_inf_mask"]
+    with open_gradebook(course_config(small_class.root)) as gradebook:
         found = _before(next_lesson, gradebook)
     data = read_class(small_class)
     scores = {each.student: (each.score + each.penalty) / 14 for each in data.submissions}
@@ -355,7 +336,12 @@ def test_unmarked_answers_and_broken_files_are_kept_apart(small_class: Lesson) -
 
 def test_a_class_of_broken_files_has_no_mean(small_class: Lesson) -> None:
     bad = submission("bad", verdict("causal_mask", False, attempted=False), problem="Broken.")
-    assert outline_of(render(ClassData(small_class, (bad,)))).faults() == []
+    data = ClassData(small_class, (bad,))
+    (line,) = line_rows(data)
+    assert (line.difficulty, line.discrimination) == (None, None)
+    page = outline_of(render(data))
+    assert page.faults() == []
+    assert "no students" in page.text
 
 
 def test_two_thousand_students_on_one_page(small_class: Lesson) -> None:
@@ -364,7 +350,7 @@ def test_two_thousand_students_on_one_page(small_class: Lesson) -> None:
     assert page.faults() == []
     assert "Heatmap of 48 rubric lines by" in page.text
     assert page.tags.count("td") < 40_000  # a cell for every line would be 100,000
-    best = [row.statistics.discrimination for row in line_rows(data)]
+    best = [row.discrimination for row in line_rows(data)]
     assert best[0] is not None
     assert 0 < best[0] < 1
 

@@ -18,13 +18,22 @@ from typing import Any
 
 import nbformat
 import pytest
-from classes import LESSON, contents, forget, grade, hand_in, make_course, scores
-from click.testing import CliRunner
-from nbgrader.api import Gradebook
+from classes import (
+    LESSON,
+    NO_WALL,
+    contents,
+    file_of,
+    forget,
+    grade,
+    gradebook_of,
+    hand_in,
+    make_course,
+    scores,
+)
+from conftest import run
 from nbgrader.converters import Autograde, GenerateFeedback
 
 from autograde import versions
-from autograde.cli import main
 from autograde.course import Lesson, lessons
 from autograde.course_config import convert, course_config
 from autograde.grading import feedback, pipeline, workers
@@ -65,17 +74,13 @@ def the_lesson(root: Path) -> Lesson:
     return lessons(root)[LESSON]
 
 
-def file(root: Path, kind: str, student: str, ending: str = ".ipynb") -> Path:
-    return root / kind / student / LESSON / f"{NOTEBOOK}{ending}"
-
-
-def gradebook(root: Path) -> Gradebook:
-    return Gradebook(f"sqlite:///{root}/gradebook.db", "attention")
+def file(root: Path, student: str, kind: str = "submitted") -> Path:
+    return file_of(the_lesson(root), student, kind)
 
 
 def test_every_student_has_a_score_and_a_page(graded: Path) -> None:
     assert scores(graded) == {"perfect": 14, "process_ended": 12, "not_json": 0, "untouched": 0}
-    assert all(file(graded, "feedback", student, ".html").is_file() for student in STUDENTS)
+    assert all(file(graded, student, "feedback").is_file() for student in STUDENTS)
 
 
 def test_one_worker_that_is_killed_gives_the_same_gradebook(course: Path, graded: Path) -> None:
@@ -103,8 +108,8 @@ def test_nbgraders_own_commands_give_the_same_gradebook_files_and_pages(
     convert(GenerateFeedback, config)
     assert contents(course) == contents(graded)
     for student in STUDENTS:
-        for kind, ending in (("autograded", ".ipynb"), ("feedback", ".html")):
-            ours, theirs = (file(root, kind, student, ending) for root in (graded, course))
+        for kind in ("autograded", "feedback"):
+            ours, theirs = (file(root, student, kind) for root in (graded, course))
             assert ours.stat().st_mode == theirs.stat().st_mode
             assert ours.read_bytes() == theirs.read_bytes()
 
@@ -231,7 +236,7 @@ def other_code(root: Path) -> None:
 
 
 def other_text(root: Path) -> None:
-    path = file(root, "submitted", "perfect")
+    path = file(root, "perfect")
     nb = nbformat.read(path, as_version=4)
     nb.cells.append(nbformat.v4.new_markdown_cell("what I think of it", id="more"))
     nbformat.write(nb, path)
@@ -253,32 +258,32 @@ def other_seed(root: Path) -> None:
 
 
 def due(root: Path, day: int = 1) -> None:
-    with gradebook(root) as book:
+    with gradebook_of(root) as book:
         book.update_or_create_assignment(LESSON, duedate=datetime(2026, 2, day))
 
 
 def comment(root: Path) -> None:
-    with gradebook(root) as book:
+    with gradebook_of(root) as book:
         found = book.find_comment("causal_mask", NOTEBOOK, LESSON, "perfect")
         found.manual_comment = "Well done."
         book.db.commit()
 
 
 def other_score(root: Path) -> None:
-    with gradebook(root) as book:
+    with gradebook_of(root) as book:
         book.find_grade("test_causal_mask", NOTEBOOK, LESSON, "perfect").auto_score = 0
         book.db.commit()
 
 
 def longer(root: Path) -> None:
-    with gradebook(root) as book:
+    with gradebook_of(root) as book:
         book.find_submission(LESSON, "perfect").extension = timedelta(days=3)
         book.db.commit()
 
 
 def mended(root: Path) -> None:
     """What was no notebook is handed in again, as somebody else's that has run."""
-    shutil.copy(file(root, "submitted", "perfect"), file(root, "submitted", "not_json"))
+    shutil.copy(file(root, "perfect"), file(root, "not_json"))
 
 
 def no_page(root: Path) -> None:
@@ -333,23 +338,21 @@ def test_regrade_runs_all_again(course: Path, quick: Quick, graded: Path) -> Non
 
 
 def test_scores_and_comments_by_hand_survive(course: Path, quick: Quick) -> None:
-    with gradebook(course) as book:
-        grades = {g.name: g for g in book.find_submission(LESSON, "perfect").notebooks[0].grades}
-        moved, same = grades["test_causal_mask"], grades["test_apply_mask"]
+    cells, place = ("test_causal_mask", "test_apply_mask"), (NOTEBOOK, LESSON, "perfect")
+    with gradebook_of(course) as book:
+        moved, same = (book.find_grade(cell, *place) for cell in cells)
         moved.auto_score, moved.manual_score, same.manual_score = 0, 1.5, 0.5
         book.db.commit()
     comment(course)
     quick(course, regrade=True)
-    with gradebook(course) as book:
-        grades = {g.name: g for g in book.find_submission(LESSON, "perfect").notebooks[0].grades}
-        moved, same = grades["test_causal_mask"], grades["test_apply_mask"]
+    with gradebook_of(course) as book:
+        moved, same = (book.find_grade(cell, *place) for cell in cells)
         assert (moved.manual_score, moved.needs_manual_grade) == (1.5, True)
         assert (same.manual_score, same.needs_manual_grade) == (0.5, False)
-        found = book.find_comment("causal_mask", NOTEBOOK, LESSON, "perfect")
-        assert found.manual_comment == "Well done."
+        assert book.find_comment("causal_mask", *place).manual_comment == "Well done."
     quick(course, regrade=True)
-    with gradebook(course) as book:  # nobody has looked yet
-        assert book.find_grade("test_causal_mask", NOTEBOOK, LESSON, "perfect").needs_manual_grade
+    with gradebook_of(course) as book:  # nobody has looked yet
+        assert book.find_grade("test_causal_mask", *place).needs_manual_grade
 
 
 def test_late_work_loses_what_the_policy_takes_unless_there_is_an_extension(
@@ -362,7 +365,7 @@ def test_late_work_loses_what_the_policy_takes_unless_there_is_an_extension(
     due(course, day=1)
     longer(course)  # for "perfect" alone
     quick(course)
-    with gradebook(course) as book:
+    with gradebook_of(course) as book:
         penalties = {
             s.student.id: s.late_submission_penalty for s in book.assignment_submissions(LESSON)
         }
@@ -386,7 +389,6 @@ def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(
     course: Path, graded: Path, quick: Quick, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     forget(course, results=True)
-    monkeypatch.chdir(course)
     run_job = quick.run_job
 
     begun: list[Job] = []
@@ -397,14 +399,14 @@ def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(
             os.kill(os.getpid(), signal.SIGINT)
         return run_job(job, look)
 
-    command = ["grade", LESSON, "--workers", "1", *([] if WALL else ["--no-wall"])]
+    command = ["grade", LESSON, "--workers", "1", *NO_WALL]
     monkeypatch.setattr(pipeline, "run_job", interrupted)
-    result = CliRunner().invoke(main, command)
+    result = run(course, *command)
     assert result.exit_code == 130
     assert "Run autograde grade again to go on" in result.output
     assert any((course / ".autograde" / "ran").iterdir())
     assert contents(course) != contents(graded)
     monkeypatch.setattr(pipeline, "run_job", run_job)
-    result = CliRunner().invoke(main, command)
+    result = run(course, *command)
     assert result.exit_code == 0
     assert contents(course) == contents(graded)

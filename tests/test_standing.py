@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from classes import files_in
 from conftest import HERE
 from pages import outline_of
 
@@ -156,7 +157,7 @@ def test_grading_neither_writes_nor_reads_it(
 ) -> None:
     """In grading a rubric cell only hands over what it recorded."""
     remember("it", 99.0)
-    before = {path: path.read_bytes() for path in working.rglob("*") if path.is_file()}
+    before = files_in(working)
     monkeypatch.setattr(standing, "remember", lambda *_: pytest.fail("written in grading"))
     monkeypatch.setattr(standing, "of_lesson", lambda *_: pytest.fail("read in grading"))
     monkeypatch.setattr(session, "display", lambda data, raw: None)
@@ -167,7 +168,7 @@ def test_grading_neither_writes_nor_reads_it(
     monkeypatch.setenv("NBGRADER_EXECUTION", "autograde")
     with pytest.raises(session.RecordedNotJudged):
         cell(lambda x: x)
-    assert {path: path.read_bytes() for path in working.rglob("*") if path.is_file()} == before
+    assert files_in(working) == before
 
 
 def test_nothing_that_judges_knows_of_it() -> None:

@@ -8,20 +8,20 @@ import sys
 import time
 import zipfile
 from collections.abc import Callable
-from contextlib import chdir
 from pathlib import Path
 
 import classes
 import nbformat
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
+from conftest import HERE, run
 from downloads import zip_collect
 from nbclient import NotebookClient
 from nbformat import NotebookNode
-from working_copy import LESSON, NOTEBOOK, answer_all, answers, change, make_project, mine
+from working_copy import LESSON, NOTEBOOK, answer_all, change, make_project, mine
 
 from autograde import progress
-from autograde.cli import main
+from autograde.course import lessons
 from autograde.workspace.project import Project
 
 Cells = dict[str, NotebookNode]
@@ -35,9 +35,8 @@ def project(tmp_path: Path) -> Project:
     return project
 
 
-def run(project: Project, *arguments: str, **options: str) -> Result:
-    with chdir(project.work):
-        return CliRunner().invoke(main, ["submit", *arguments], **options)  # type: ignore[arg-type]
+def submit(project: Project, *arguments: str, **options: str) -> Result:
+    return run(project.work, "submit", *arguments, **options)
 
 
 def set_count(cell: str, count: int | None) -> Callable[[Cells], None]:
@@ -114,16 +113,16 @@ WARNED: dict[str, tuple[Callable[[Path], None], str]] = {
 def test_what_it_names_before_it_packs(kind: str, project: Project) -> None:
     spoil, said = WARNED[kind]
     spoil(mine(project))
-    result = run(project, LESSON, input="n\n")
+    result = submit(project, LESSON, input="n\n")
     assert said in result.output
     assert result.exit_code == 1
     assert not (project.work / "hand_in").exists()
-    assert run(project, LESSON, input="y\n").exit_code == 0
-    assert run(project, LESSON, "--yes").exit_code == 0
+    assert submit(project, LESSON, input="y\n").exit_code == 0
+    assert submit(project, LESSON, "--yes").exit_code == 0
 
 
 def test_a_finished_lesson_is_packed_without_a_question(project: Project) -> None:
-    result = run(project)
+    result = submit(project)
     assert result.exit_code == 0, result.output
     assert "Hand in" not in result.output
     assert "03_inf_mask" not in result.output  # it was not begun
@@ -134,8 +133,9 @@ def test_a_finished_lesson_is_packed_without_a_question(project: Project) -> Non
 
 
 def test_an_answer_that_ran_as_it_was_saved_is_not_named(project: Project) -> None:
-    note_rubric(mine(project), [progress.digest_of_cell(answers()["apply_mask"])])
-    assert "apply_mask" not in run(project, LESSON).output
+    answer = classes.reference_answers(lessons(HERE)[LESSON])["apply_mask"]
+    note_rubric(mine(project), [progress.digest_of_cell(answer)])
+    assert "apply_mask" not in submit(project, LESSON).output
 
 
 def test_what_a_kernel_notes_is_held_against_the_file(project: Project) -> None:
@@ -145,17 +145,16 @@ def test_what_a_kernel_notes_is_held_against_the_file(project: Project) -> None:
     for _ in range(2):  # as after Restart and Run All
         NotebookClient(nb, resources={"metadata": {"path": str(mine(project).parent)}}).execute()
     os.utime(mine(project))
-    with chdir(project.root):
-        said = CliRunner().invoke(main, ["progress"]).output
+    said = run(project.root, "progress").output
     assert "1 of 6 exercises right, 2 of 14 points" in said
-    assert "apply_mask" not in run(project, LESSON).output
+    assert "apply_mask" not in submit(project, LESSON).output
     change(mine(project), lambda cells: cells["apply_mask"].update(source="def apply_mask(): ..."))
-    said = run(project, LESSON, input="n\n").output
+    said = submit(project, LESSON, input="n\n").output
     assert "apply_mask: changed after its rubric ran" in said
 
 
 def test_what_was_not_begun_is_said_when_it_is_asked_for(project: Project) -> None:
-    result = run(project, "03_inf_mask", "--yes")
+    result = submit(project, "03_inf_mask", "--yes")
     assert "  future_mask: not begun" in result.output.splitlines()
 
 
@@ -179,7 +178,7 @@ REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
 def test_what_could_not_be_graded_is_refused(kind: str, project: Project) -> None:
     spoil, said = REFUSED[kind]
     spoil(mine(project))
-    result = run(project, LESSON, "--yes")
+    result = submit(project, LESSON, "--yes")
     assert result.exit_code == 1
     assert said in result.output
     assert f"not submitted: {LESSON} could not be graded" in result.output
@@ -187,13 +186,13 @@ def test_what_could_not_be_graded_is_refused(kind: str, project: Project) -> Non
 
 
 def test_an_unknown_lesson_is_a_usage_error(project: Project) -> None:
-    result = run(project, "07_nothing")
+    result = submit(project, "07_nothing")
     assert result.exit_code == 2
     assert f"there are: {LESSON}, 03_inf_mask" in result.output
 
 
 def test_nothing_begun_is_a_usage_error(tmp_path: Path) -> None:
-    result = run(make_project(tmp_path))
+    result = submit(make_project(tmp_path))
     assert result.exit_code == 2
     assert "nothing to hand in" in result.output
 
@@ -210,7 +209,7 @@ DOWNLOADS = {
 def test_zip_collect_reads_what_was_packed(
     system: str, names: tuple[str, ...], project: Project, tmp_path: Path
 ) -> None:
-    assert run(project, *names, "--yes").exit_code == 0
+    assert submit(project, *names, "--yes").exit_code == 0
     (packed,) = (project.work / "hand_in").iterdir()
     lesson = classes.make_course(tmp_path / "course", ())
     zip_collect(lesson, {DOWNLOADS[system].format(packed.name): packed.read_bytes()})

@@ -13,7 +13,7 @@ from pathlib import Path
 import nbformat
 import pytest
 import yaml
-from conftest import HERE
+from conftest import HERE, program
 from faults import FAULTS
 from nbgrader.api import Gradebook
 
@@ -22,15 +22,6 @@ from autograde.authoring.variants import read_variants
 from autograde.cli import main
 from autograde.course import Lesson, grade_id, lessons
 from autograde.workspace.lab import SETTINGS
-
-BIN = Path(sys.executable).parent
-
-
-def run(*command: str, cwd: Path, **env: str) -> subprocess.CompletedProcess[str]:
-    path = os.pathsep.join([str(BIN), os.environ["PATH"]])
-    return subprocess.run(
-        command, cwd=cwd, capture_output=True, text=True, env={**os.environ, "PATH": path, **env}
-    )
 
 
 def locked() -> dict[str, str]:
@@ -63,8 +54,8 @@ def test_binder_does_what_conda_users_are_told() -> None:
 
 
 def nbval(path: Path) -> subprocess.CompletedProcess[str]:
-    return run(
-        str(BIN / "python"), "-m", "pytest", "--nbval", "-p", "no:cacheprovider", "-n", "0",
+    return program(
+        sys.executable, "-m", "pytest", "--nbval", "-p", "no:cacheprovider", "-n", "0",
         "--rootdir", str(path.parent), "-c", os.devnull, path.name, cwd=path.parent,
     )  # fmt: skip
 
@@ -104,11 +95,11 @@ def shortened(notebook: Path, folder: Path) -> Path:
 
 def test_validate_tells_untouched_from_right(lesson: Lesson, tmp_path: Path) -> None:
     released = shortened(lesson.released_notebook, tmp_path / "released")
-    untouched = run("nbgrader", "validate", str(released), cwd=HERE)
+    untouched = program("nbgrader", "validate", str(released), cwd=HERE)
     assert "VALIDATION FAILED ON 1 CELL(S)" in untouched.stdout
     assert untouched.stdout.count("not written yet") == len(lesson.exercises)
     solution = shortened(lesson.solution_notebook, tmp_path / "solution")
-    right = run("nbgrader", "validate", str(solution), cwd=HERE)
+    right = program("nbgrader", "validate", str(solution), cwd=HERE)
     assert "Success! Your notebook passes all the tests." in right.stdout
 
 
@@ -117,10 +108,10 @@ def test_stock_nbgrader_gives_a_right_notebook_nothing(lesson: Lesson, tmp_path:
     source = tmp_path / "source" / lesson.name
     source.mkdir(parents=True)
     nbformat.write(source_notebook(lesson), source / f"{lesson.notebook}.ipynb")
-    result = run("nbgrader", "generate_assignment", lesson.name, cwd=tmp_path)
+    result = program("nbgrader", "generate_assignment", lesson.name, cwd=tmp_path)
     assert result.returncode == 0, result.stderr
     shortened(lesson.solution_notebook, tmp_path / "submitted" / "alice" / lesson.name)
-    result = run("nbgrader", "autograde", lesson.name, cwd=tmp_path)
+    result = program("nbgrader", "autograde", lesson.name, cwd=tmp_path)
     assert result.returncode == 0, result.stderr
     with Gradebook(f"sqlite:///{tmp_path}/gradebook.db") as gradebook:
         submission = gradebook.find_submission(lesson.name, "alice")
@@ -160,7 +151,9 @@ def test_validate_says_all_of_it_in_one_table(tmp_path: Path) -> None:
     saved = folder / lesson.released_notebook.name
     nbformat.write(nb, saved)
     before = saved.read_bytes()
-    said = run("nbgrader", "validate", saved.name, cwd=folder, JUPYTER_CONFIG_PATH=str(SETTINGS))
+    said = program(
+        "nbgrader", "validate", saved.name, cwd=folder, JUPYTER_CONFIG_PATH=str(SETTINGS)
+    )
     assert "VALIDATION FAILED ON 1 CELL(S)" in said.stdout
     assert VALIDATED in said.stdout
     assert saved.read_bytes() == before

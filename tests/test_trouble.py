@@ -12,11 +12,10 @@ from typing import Any, NamedTuple
 
 import nbformat
 import pytest
-from classes import LESSON, contents, make_course, scores
-from click.testing import CliRunner
+from classes import LESSON, NO_WALL, contents, make_course, scores
+from conftest import run
 
-from autograde.cli import main
-from autograde.course import lessons
+from autograde.course import lessons, named_cells
 from autograde.grading import (
     coordinator,
     feedback,
@@ -31,7 +30,6 @@ from autograde.grading.running.run import Job, Look, Ran
 from autograde.sandbox.wall import missing
 
 STUDENTS = ("perfect", "other")
-NO_WALL = ["--no-wall"] if missing() else []
 
 
 def fakes(patch: pytest.MonkeyPatch) -> None:
@@ -83,7 +81,7 @@ def course(clean: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
 
 
 def graded() -> tuple[int, str]:
-    result = CliRunner().invoke(main, ["grade", LESSON, "--workers", "1", *NO_WALL])
+    result = run(Path(), "grade", LESSON, "--workers", "1", *NO_WALL)
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
     return result.exit_code, " ".join(result.output.split())
 
@@ -98,13 +96,9 @@ def change(path: Path, edit: Callable[[Any], None]) -> None:
     nbformat.write(nb, path)
 
 
-def cell(nb: Any, name: str) -> Any:
-    return next(c for c in nb.cells if c.metadata.get("nbgrader", {}).get("grade_id") == name)
-
-
 def relabel(path: Path, **label: str) -> None:
     """Change what nbgrader wrote into a rubric cell when the lesson was built."""
-    change(path, lambda nb: cell(nb, "test_apply_mask").metadata.nbgrader.update(label))
+    change(path, lambda nb: named_cells(nb)["test_apply_mask"].metadata.nbgrader.update(label))
 
 
 def older_rubric(course: Path) -> None:
@@ -157,7 +151,7 @@ def test_a_lesson_that_is_not_built_is_named_once_and_the_others_are_graded(cour
             course / "submitted" / student / LESSON, course / "submitted" / student / other.name
         )
     shutil.rmtree(other.released_notebook.parent)
-    result = CliRunner().invoke(main, ["grade", "--workers", "1", *NO_WALL])
+    result = run(course, "grade", "--workers", "1", *NO_WALL)
     assert result.exit_code == 1
     said = " ".join(result.output.split())
     assert said.count("03_inf_mask is not built here. Run: autograde build 03_inf_mask") == 1

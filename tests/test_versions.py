@@ -82,7 +82,7 @@ def test_each_is_graded_by_the_rubric_of_its_version(lesson: Lesson) -> None:
     assert all(grade_one(lesson, student).unchanged for student in ("early", "later"))
 
     # nbgrader's own commands put the newest cells in, so they refuse the earlier version
-    path = lesson.root / "submitted" / "early" / LESSON / f"{lesson.notebook}.ipynb"
+    path = classes.file_of(lesson, "early")
     with pytest.raises(CourseError, match=r"rubric of apply_mask .*autograde grade 02_causal_mask"):
         require_newest(versions(lesson)[0], nbformat.read(path, as_version=4))
 

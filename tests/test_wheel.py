@@ -11,8 +11,9 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from classes import reference_answers
 from conftest import HERE, run
-from working_copy import LESSON, NOTEBOOK, answers
+from working_copy import LESSON, NOTEBOOK
 
 from autograde.course import lessons
 from autograde.progress import PAGE, PRACTICE_FILE
@@ -98,7 +99,7 @@ def test_a_student_with_nothing_but_the_wheel_solves_an_exercise(laptop: Path) -
     nb = nbformat.read(notebook, as_version=4)
     wanted = ("setup", "apply_mask", "test_apply_mask")
     nb.cells = [cell for cell in nb.cells if cell.id in wanted]
-    nb.cells[1].source = answers()["apply_mask"]
+    nb.cells[1].source = reference_answers(lessons(HERE)[LESSON])["apply_mask"]
     nb.cells.append(nbformat.v4.new_code_cell("import autograde; autograde.__file__"))
     nbformat.write(nb, notebook)
     on(laptop, "python", "-c", EXECUTE, str(notebook))

@@ -4,16 +4,14 @@ import json
 import shutil
 import sys
 from collections.abc import Callable
-from contextlib import chdir
 from pathlib import Path
 
 import nbformat
 import pytest
-from click.testing import CliRunner, Result
-from conftest import HERE
+from classes import files_in
+from conftest import HERE, run
 from working_copy import LESSON, answer_all, change, make_project, mine, released
 
-from autograde.cli import main
 from autograde.course import CourseError, lessons
 from autograde.progress import PAGE, PRACTICE_FILE, of_course
 from autograde.workspace import lab, update
@@ -26,19 +24,6 @@ STUB = "# YOUR CODE HERE"
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
     return make_project(tmp_path)
-
-
-def run(project: Project, *arguments: str, **options: str) -> Result:
-    with chdir(project.work):
-        return CliRunner().invoke(main, list(arguments), **options)  # type: ignore[arg-type]
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    return {
-        path.relative_to(folder).as_posix(): path.read_bytes()
-        for path in folder.rglob("*")
-        if path.is_file()
-    }
 
 
 def new_version(project: Project) -> None:
@@ -57,9 +42,9 @@ def unread(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_working_copy_holds_the_lessons_as_they_are_and_no_more(project: Project) -> None:
-    given = contents(project.root / "notebooks" / LESSON)
-    assert contents(project.handed_out(LESSON)) == given
-    copy = contents(project.work / LESSON)
+    given = files_in(project.root / "notebooks" / LESSON)
+    assert files_in(project.handed_out(LESSON)) == given
+    copy = files_in(project.work / LESSON)
     notebook, here = (json.loads(each.pop(mine(project).name)) for each in (given, copy))
     assert copy == given
     assert here["metadata"].pop("language_info")["version"] == sys.version.split()[0]
@@ -90,9 +75,9 @@ def test_opening_again_overwrites_nothing(project: Project) -> None:
 
 def test_opening_names_what_is_newer_and_leaves_it(project: Project, unread: None) -> None:
     new_version(project)
-    before = contents(project.work)
+    before = files_in(project.work)
     assert update.prepare(project) == [LESSON]
-    assert contents(project.work) == before
+    assert files_in(project.work) == before
 
 
 def test_the_project_is_found_from_any_folder_in_it(project: Project, tmp_path: Path) -> None:
@@ -122,8 +107,7 @@ def test_the_command_makes_the_working_copy_and_says_what_matters(
     monkeypatch.setattr(lab, "open_lab", lambda project, options: opened.append(options))
     monkeypatch.setattr(lab, "is_root", lambda: True)
     shutil.rmtree(project.work)
-    with chdir(project.root):
-        result = CliRunner().invoke(main, ["lab", "--no-browser", "--port=1"])
+    result = run(project.root, "lab", "--no-browser", "--port=1")
     assert (result.exit_code, opened) == (0, [("--no-browser", "--port=1")])
     assert f"your copy of the lessons: {project.work}" in result.output
     assert "you are root" in result.output
@@ -131,7 +115,7 @@ def test_the_command_makes_the_working_copy_and_says_what_matters(
     with (released(project)).open("a") as file:
         file.write("\n")
     monkeypatch.setattr(lab, "is_root", lambda: False)
-    said = run(project, "lab").output
+    said = run(project.work, "lab").output
     assert f"new versions of {LESSON} are available; run: autograde update" in said
     assert "you are root" not in said
 
@@ -143,7 +127,7 @@ def test_an_update_brings_the_new_version_and_keeps_the_answers(
     change(mine(project), lambda cells: cells["test_causal_mask"].update(source="mine = 1"))
     before = mine(project).read_bytes()
     new_version(project)
-    result = run(project, "update")
+    result = run(project.work, "update")
     assert result.exit_code == 0, result.output
     assert "changed by you and by the lesson, look there: test_causal_mask" in result.output
     text = mine(project).read_text()
@@ -160,11 +144,11 @@ def test_an_update_brings_the_new_version_and_keeps_the_answers(
 def test_updating_twice_changes_nothing(project: Project, unread: None) -> None:
     answer_all(mine(project))
     new_version(project)
-    assert run(project, "update").exit_code == 0
-    before = contents(project.work)
-    result = run(project, "update")
+    assert run(project.work, "update").exit_code == 0
+    before = files_in(project.work)
+    result = run(project.work, "update")
     assert (result.exit_code, result.output) == (0, "nothing new\n")
-    assert contents(project.work) == before
+    assert files_in(project.work) == before
 
 
 def test_an_update_that_was_killed_is_finished_by_the_next(
@@ -204,25 +188,25 @@ def test_a_notebook_that_cannot_be_merged_is_left_alone_and_named(
 ) -> None:
     break_it, reason = LEFT_ALONE[kind]
     break_it(project)
-    before = contents(project.work)
+    before = files_in(project.work)
     new_version(project)
-    result = run(project, "update")
+    result = run(project.work, "update")
     assert result.exit_code == 1
     assert f"{LESSON}: left as it is: {mine(project)}: {reason}" in result.output
-    assert contents(project.work) == before
+    assert files_in(project.work) == before
 
 
 def test_a_deleted_notebook_comes_back(project: Project) -> None:
     mine(project).unlink()
-    assert run(project, "update").output == f"{LESSON}: new\n"
+    assert run(project.work, "update").output == f"{LESSON}: new\n"
     assert mine(project).read_bytes() == named_language(released(project).read_bytes())
 
 
 def test_deleted_practice_data_come_back(project: Project) -> None:
-    before = contents(project.work / LESSON)
+    before = files_in(project.work / LESSON)
     (project.work / LESSON / PRACTICE_FILE).unlink()
-    run(project, "update")
-    assert contents(project.work / LESSON) == before
+    run(project.work, "update")
+    assert files_in(project.work / LESSON) == before
 
 
 def test_own_files_beside_a_lesson_are_not_touched(project: Project, unread: None) -> None:
@@ -230,18 +214,19 @@ def test_own_files_beside_a_lesson_are_not_touched(project: Project, unread: Non
     own.write_text("mine")
     new_version(project)
     (released(project).parent / "notes.txt").write_text("the lesson's, by the same name")
-    assert run(project, "update").exit_code == 0
+    assert run(project.work, "update").exit_code == 0
     assert own.read_text() == "the lesson's, by the same name"
-    kept = contents(project.work / update.BEFORE)
+    kept = files_in(project.work / update.BEFORE)
     assert b"mine" in kept.values()
 
 
 def test_a_lesson_that_cannot_be_read_is_named(project: Project) -> None:
     (released(project).parent / PRACTICE_FILE).write_bytes(b"broken")
-    result = run(project, "update")
+    result = run(project.work, "update")
     assert result.exit_code == 1
     assert "get the lesson again" in result.output
 
 
 def test_progress_in_the_terminal(project: Project) -> None:
-    assert run(project, "progress").output == f"{LESSON}: 0 of 6 exercises right, 0 of 14 points\n"
+    said = run(project.work, "progress").output
+    assert said == f"{LESSON}: 0 of 6 exercises right, 0 of 14 points\n"

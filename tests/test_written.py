@@ -8,17 +8,15 @@ from pathlib import Path
 import jupytext
 import nbformat
 import pytest
-from classes import grade_one, without_demonstrations
-from click.testing import CliRunner
-from conftest import HERE
+from classes import file_of, grade_one, gradebook_of, put_file, without_demonstrations
+from conftest import HERE, run
 from nbformat import NotebookNode
-from nbgrader.api import Grade, Gradebook
+from nbgrader.api import Grade
 
 from autograde.authoring import lint
 from autograde.authoring.build import build
 from autograde.authoring.sources import source_notebook
-from autograde.cli import main
-from autograde.course import CURRICULUM, Lesson, grade_id, lessons
+from autograde.course import CURRICULUM, Lesson, lessons, named_cells
 from autograde.grading.gradebook import waiting
 from autograde.report.classdata import EMPTY, SCORED, WAITING, Answer, read_class
 
@@ -63,22 +61,16 @@ def lesson(tmp_path_factory: pytest.TempPathFactory) -> Lesson:
     return made
 
 
-def cell_of(nb: NotebookNode, name: str) -> NotebookNode:
-    return next(cell for cell in nb.cells if grade_id(cell) == name)
-
-
 def hand_in(lesson: Lesson, student: str, change: Callable[[NotebookNode], None]) -> None:
     nb = nbformat.read(lesson.released_notebook, as_version=4)
     change(nb)
     without_demonstrations(nb)
-    path = lesson.root / "submitted" / student / lesson.name / f"{lesson.notebook}.ipynb"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    nbformat.write(nb, path)
+    put_file(lesson, student, nb)
 
 
 def answered(text: str) -> Callable[[NotebookNode], None]:
     def change(nb: NotebookNode) -> None:
-        cell_of(nb, "why_zero").source = text
+        named_cells(nb)["why_zero"].source = text
 
     return change
 
@@ -87,7 +79,7 @@ def row_of(
     lesson: Lesson, student: str, change: Callable[[Grade], None] | None = None
 ) -> list[object]:
     """What the gradebook says of the answer: automatic and manual score, whether one must look."""
-    with Gradebook(f"sqlite:///{lesson.root}/gradebook.db", "attention") as gradebook:
+    with gradebook_of(lesson.root) as gradebook:
         row = gradebook.find_grade("why_zero", lesson.notebook, lesson.name, student)
         if change is not None:
             change(row)
@@ -99,12 +91,12 @@ def row_of(
 
 
 def score_of(lesson: Lesson, student: str) -> float:
-    with Gradebook(f"sqlite:///{lesson.root}/gradebook.db", "attention") as gradebook:
+    with gradebook_of(lesson.root) as gradebook:
         return float(gradebook.find_submission(lesson.name, student).score)
 
 
 def by_hand_of(lesson: Lesson) -> int:
-    with Gradebook(f"sqlite:///{lesson.root}/gradebook.db", "attention") as gradebook:
+    with gradebook_of(lesson.root) as gradebook:
         return waiting(gradebook, lesson)
 
 
@@ -114,8 +106,7 @@ def in_report(lesson: Lesson, student: str) -> Answer:
 
 
 def page(lesson: Lesson, student: str) -> str:
-    path = lesson.root / "feedback" / student / lesson.name / f"{lesson.notebook}.html"
-    return html.unescape(path.read_text())
+    return html.unescape(file_of(lesson, student, "feedback").read_text())
 
 
 def by_hand(row: Grade) -> None:
@@ -125,13 +116,13 @@ def by_hand(row: Grade) -> None:
 
 def test_students_get_the_question_without_its_scheme_and_answer(lesson: Lesson) -> None:
     released = nbformat.read(lesson.released_notebook, as_version=4)
-    assert cell_of(released, "why_zero").source == "YOUR ANSWER HERE"
-    assert cell_of(released, "question_why_zero").source.strip().endswith("Why zero?")
+    assert named_cells(released)["why_zero"].source == "YOUR ANSWER HERE"
+    assert named_cells(released)["question_why_zero"].source.strip().endswith("Why zero?")
     assert "naming the multiplication" not in lesson.released_notebook.read_text()
     solution = lesson.solution_notebook.read_text()
     assert "naming the multiplication" in solution
     assert "nothing else vanishes" in solution
-    with Gradebook(f"sqlite:///{lesson.root}/gradebook.db", "attention") as gradebook:
+    with gradebook_of(lesson.root) as gradebook:
         assert gradebook.find_assignment(LESSON).max_score == lesson.points == 16
 
 
@@ -143,8 +134,8 @@ def test_graded_by_hand_once_and_again_only_when_the_answer_changed(lesson: Less
     assert in_report(lesson, "ada") == Answer(WAITING, 0)
     assert "2 of these points await grading by your teacher." in page(lesson, "ada")
     assert "awaiting grading, 2" in page(lesson, "ada")
-    seen_by_graders = lesson.root / "autograded" / "ada" / LESSON / f"{lesson.notebook}.ipynb"
-    assert "naming the multiplication" in seen_by_graders.read_text()
+    seen_by_graders = file_of(lesson, "ada", "autograded").read_text()
+    assert "naming the multiplication" in seen_by_graders
     assert "naming the multiplication" not in page(lesson, "ada")
 
     row_of(lesson, "ada", by_hand)
@@ -164,11 +155,11 @@ def test_graded_by_hand_once_and_again_only_when_the_answer_changed(lesson: Less
 
 
 def deleted(nb: NotebookNode) -> None:
-    nb.cells.remove(cell_of(nb, "why_zero"))
+    nb.cells.remove(named_cells(nb)["why_zero"])
 
 
 def turned_into_code(nb: NotebookNode) -> None:
-    cell = cell_of(nb, "why_zero")
+    cell = named_cells(nb)["why_zero"]
     code = nbformat.v4.new_code_cell("Because.", metadata=cell.metadata, id="why_zero")
     nb.cells[nb.cells.index(cell)] = code
 
@@ -191,49 +182,44 @@ def test_only_where_there_is_nothing_to_read_no_hand_is_needed(
     assert row_of(lesson, "bob") == row
 
 
-def test_an_unreadable_notebook_waits_for_nobody(
-    lesson: Lesson, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = lesson.root / "submitted" / "eve" / lesson.name / f"{lesson.notebook}.ipynb"
-    path.parent.mkdir(parents=True)
-    path.write_text("no notebook")
-    monkeypatch.chdir(lesson.root)
-    result = CliRunner().invoke(main, ["grade", LESSON, "--student", "eve"])
+def test_an_unreadable_notebook_waits_for_nobody(lesson: Lesson) -> None:
+    put_file(lesson, "eve", b"no notebook")
+    result = run(lesson.root, "grade", LESSON, "--student", "eve")
     assert result.exit_code == 0, result.output
     assert row_of(lesson, "eve") == [0.0, None, False]
     assert in_report(lesson, "eve") == Answer(EMPTY, 0)
 
 
 def no_scheme(nb: NotebookNode) -> None:
-    cell_of(nb, "question_why_zero").source = "Why zero?"
+    named_cells(nb)["question_why_zero"].source = "Why zero?"
 
 
 def scheme_elsewhere(nb: NotebookNode) -> None:
-    cell_of(nb, "setup").source += "\n# BEGIN MARK SCHEME\n# END MARK SCHEME"
+    named_cells(nb)["setup"].source += "\n# BEGIN MARK SCHEME\n# END MARK SCHEME"
 
 
 def no_reference(nb: NotebookNode) -> None:
-    cell_of(nb, "why_zero").source = "Why not?"
+    named_cells(nb)["why_zero"].source = "Why not?"
 
 
 def other_points(nb: NotebookNode) -> None:
-    cell_of(nb, "why_zero").metadata["nbgrader"]["points"] = 3
+    named_cells(nb)["why_zero"].metadata["nbgrader"]["points"] = 3
 
 
 def not_graded(nb: NotebookNode) -> None:
-    cell_of(nb, "why_zero").metadata["nbgrader"]["grade"] = False
+    named_cells(nb)["why_zero"].metadata["nbgrader"]["grade"] = False
 
 
 def with_rubric(nb: NotebookNode) -> None:
-    cell_of(nb, "setup").metadata["nbgrader"]["grade_id"] = "test_why_zero"
+    named_cells(nb)["setup"].metadata["nbgrader"]["grade_id"] = "test_why_zero"
 
 
 def unlocked(nb: NotebookNode) -> None:
-    cell_of(nb, "question_why_zero").metadata["nbgrader"]["locked"] = False
+    named_cells(nb)["question_why_zero"].metadata["nbgrader"]["locked"] = False
 
 
 def answer_first(nb: NotebookNode) -> None:
-    nb.cells.append(nb.cells.pop(nb.cells.index(cell_of(nb, "question_why_zero"))))
+    nb.cells.append(nb.cells.pop(nb.cells.index(named_cells(nb)["question_why_zero"])))
 
 
 FAULTS: dict[Callable[[NotebookNode], None], str] = {

@@ -5,10 +5,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import nbformat
+from classes import reference_answers
 from conftest import HERE
 from nbformat import NotebookNode
 
-from autograde.course import grade_id, lessons
+from autograde.course import lessons, named_cells
 from autograde.workspace.project import Project
 from autograde.workspace.update import prepare
 
@@ -35,21 +36,13 @@ def mine(project: Project) -> Path:
 def change(path: Path, how: Callable[[dict[str, NotebookNode]], None]) -> None:
     """Change cells of a notebook's file, by grade_id."""
     nb = nbformat.read(path, as_version=4)
-    how({name: cell for cell in nb.cells if (name := grade_id(cell))})
+    how(named_cells(nb))
     nbformat.write(nb, path)
-
-
-def answers() -> dict[str, str]:
-    """The instructor's own answers to the lesson."""
-    lesson = lessons(HERE)[LESSON]
-    nb = nbformat.read(lesson.solution_notebook, as_version=4)
-    names = {exercise.name for exercise in lesson.exercises}
-    return {name: cell.source for cell in nb.cells if (name := grade_id(cell)) in names}
 
 
 def answer_all(path: Path, **others: str) -> None:
     """Write right answers into a notebook, or others in their place, as run once each."""
-    texts = {**answers(), **others}
+    texts = {**reference_answers(lessons(HERE)[LESSON]), **others}
 
     def write(cells: dict[str, NotebookNode]) -> None:
         for number, (name, cell) in enumerate(cells.items(), start=1):

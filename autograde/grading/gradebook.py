@@ -280,7 +280,7 @@ def digest_of(facts: Any) -> str:
     return digest(repr(facts))
 
 
-def waiting(gradebook: Gradebook, lesson: Lesson) -> int:
-    """Count the answers of a lesson that are still to be graded by hand."""
+def waiting(gradebook: Gradebook, lesson: Lesson, *only: Any) -> int:
+    """Count the answers of a lesson, or only some, that are still to be graded by hand."""
     rows = rows_of_class(gradebook, lesson, Grade, Grade.id)
-    return int(rows.filter(Grade.needs_manual_grade).count())
+    return int(rows.filter(Grade.needs_manual_grade, *only).count())

@@ -202,15 +202,7 @@ class LmsCollector(FileNameCollectorPlugin):
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        app = self.parent
-        self.folder = Path(
-            app.coursedir.root,
-            app.collect_directory_structure.format(
-                downloaded=app.downloaded_directory,
-                assignment_id=app.coursedir.assignment_id,
-                collect_step=app.extracted_directory,
-            ),
-        )
+        self.folder = Path(self.parent._format_collect_path(self.parent.extracted_directory))
         self._seen: set[tuple[str, str]] = set()
 
     def collect(self, submitted_file: str) -> dict[str, str] | None:

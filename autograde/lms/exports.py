@@ -8,7 +8,6 @@ import logging
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from nbgrader.api import Assignment, Gradebook, MissingEntry, Student
 from nbgrader.plugins import ExportPlugin
@@ -110,12 +109,8 @@ def _counts(score: Score | None) -> float | None:
     return score.counts if score else None
 
 
-def _when(score: Score | None) -> str:
-    return _text(score.handed_in) if score else ""
-
-
-def _text(value: Any) -> str:
-    return "" if value is None else str(value)
+def _when(score: Score | None) -> datetime | None:
+    return score.handed_in if score else None
 
 
 def _name(student: Student) -> str:
@@ -141,7 +136,7 @@ class CsvExporter(GradeExporter):
         ]  # fmt: skip
         nothing = Score(0.0, 0.0, None, 0.0)
         return head, [
-            [lesson.name, _text(lesson.duedate), _when(score), student.id,
+            [lesson.name, lesson.duedate, _when(score), student.id,
              student.last_name, student.first_name, student.email,
              score.raw, score.penalty, score.counts, lesson.max_score]
             for number, lesson in enumerate(lessons)

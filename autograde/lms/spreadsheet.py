@@ -3,6 +3,7 @@
 import csv
 import re
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from pathlib import Path
 
 STARTS_A_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # noqa: RUF001
@@ -10,7 +11,7 @@ STARTS_A_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "
 
 NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
 
-Cell = str | int | float | None
+Cell = str | int | float | datetime | None
 
 
 def safe(value: Cell) -> Cell:

@@ -4,14 +4,6 @@ answers   what the gradebook and the graded notebooks hold of a question; saves 
 page      the page's handlers, a Jupyter server extension, and the server of `autograde mark`
 """
 
-from autograde.marking.page import (
-    _jupyter_server_extension_points,
-    _load_jupyter_server_extension,
-    _start_jupyter_server_extension,
-)
+from autograde.marking.page import _jupyter_server_extension_points
 
-__all__ = [
-    "_jupyter_server_extension_points",
-    "_load_jupyter_server_extension",
-    "_start_jupyter_server_extension",
-]
+__all__ = ["_jupyter_server_extension_points"]

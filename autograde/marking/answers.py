@@ -5,6 +5,7 @@ exports show the same.
 """
 
 import json
+from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
 from http import HTTPStatus
@@ -21,13 +22,13 @@ from nbgrader.api import (
     Student,
     SubmittedNotebook,
 )
-from sqlalchemy import update
+from sqlalchemy import and_, select, update
 from traitlets.config import Config
 
 from autograde.course import CourseError, Lesson, Written, lessons
 from autograde.course_config import course_config
 from autograde.grading.feedback import MARK_SCHEME, from_markdown
-from autograde.grading.gradebook import open_gradebook, rows_of_class
+from autograde.grading.gradebook import open_gradebook, rows_of_class, waiting
 from autograde.rubric.text import digest
 
 KEPT_NOTEBOOKS = 4000
@@ -100,8 +101,8 @@ class Question:
     @property
     def comments(self) -> list[str]:
         """The comments given so far, the commonest first."""
-        given = [answer.mark.comment for answer in self.answers if answer.mark.comment]
-        return sorted(dict.fromkeys(given), key=lambda text: -given.count(text))
+        given = Counter(answer.mark.comment for answer in self.answers if answer.mark.comment)
+        return [comment for comment, _ in given.most_common()]
 
 
 @dataclass(frozen=True)
@@ -120,22 +121,21 @@ def find_question(root: Path, lesson: str, question: str) -> tuple[Lesson, Writt
     Raises:
         NoQuestion: there is none of that name.
     """
-    for written in lessons(root)[lesson].written if lesson in lessons(root) else ():
-        if written.name == question:
-            return lessons(root)[lesson], written
+    for found in lessons(root).values():
+        for written in found.written:
+            if (found.name, written.name) == (lesson, question):
+                return found, written
     raise NoQuestion(f"{lesson} has no question {question!r} to be answered in words")
 
 
 def all_waiting(root: Path) -> dict[tuple[str, str], int]:
     """Count the answers that wait to be marked, by lesson and question, in the course's order."""
-    found = {}
     with open_gradebook(_config(root)) as gradebook:
-        for lesson in lessons(root).values():
-            for written in lesson.written:
-                rows = rows_of_class(gradebook, lesson, Grade, Grade.id)
-                rows = rows.filter(BaseCell.name == written.name, Grade.needs_manual_grade)
-                found[lesson.name, written.name] = int(rows.count())
-    return found
+        return {
+            (lesson.name, written.name): waiting(gradebook, lesson, BaseCell.name == written.name)
+            for lesson in lessons(root).values()
+            for written in lesson.written
+        }
 
 
 def read_question(root: Path, lesson_name: str, question: str) -> Question:
@@ -154,15 +154,15 @@ def read_question(root: Path, lesson_name: str, question: str) -> Question:
             SourceCell.notebook.has(name=lesson.notebook),
         )
         (text,) = source.one_or_none() or ("",)
-        rows = _grades(gradebook, lesson, question)
-        comments = _comments(gradebook, lesson, question)
+        rows = _rows(gradebook, lesson, question)
     answers = []
     for row in rows:
         given = _answer_text(lesson, row.student, question)
         if given is not None and (row.auto_score is None or row.manual_score is not None):
-            mark = Mark(row.manual_score, comments.get(row.student, ""), row.needs_manual_grade)
             html = from_markdown(given)
-            answers.append(Answer(row.grade, row.notebook, row.student, html, _digest(given), mark))
+            answers.append(
+                Answer(row.grade, row.notebook, row.student, html, _digest(given), _mark(row))
+            )
     answers.sort(key=lambda answer: _digest(f"{question} {answer.student}"))
     scheme = "".join(
         "\n".join(found[0].strip().splitlines()[1:-1]) for found in MARK_SCHEME.finditer(text)
@@ -191,7 +191,7 @@ def save(root: Path, lesson_name: str, question: str, seen: Seen) -> Mark:
     if score is not None and not 0 <= score <= written.points:
         raise BadMark(f"Between 0 and {written.points:g} points, please.")
     with open_gradebook(_config(root)) as gradebook:
-        rows = _grades(gradebook, lesson, question, Grade.id == seen.grade)
+        rows = _rows(gradebook, lesson, question, Grade.id == seen.grade)
         if not rows:
             raise NoQuestion("There is no such answer any more.")
         (row,) = rows
@@ -214,7 +214,7 @@ def save(root: Path, lesson_name: str, question: str, seen: Seen) -> Mark:
         commented = gradebook.db.execute(
             update(Comment)
             .where(
-                Comment.id.in_(_comment_ids(gradebook, question, row.notebook)),
+                Comment.id == row.comment,
                 Comment.manual_comment.is_not_distinct_from(seen.before.comment or None),
             )
             .values(manual_comment=seen.mark.comment or None)
@@ -225,9 +225,8 @@ def save(root: Path, lesson_name: str, question: str, seen: Seen) -> Mark:
             gradebook.db.commit()
         else:
             gradebook.db.rollback()
-        (row,) = _grades(gradebook, lesson, question, Grade.id == seen.grade)
-        comment = _comments(gradebook, lesson, question).get(row.student, "")
-        now = Mark(row.manual_score, comment, row.needs_manual_grade)
+        (row,) = _rows(gradebook, lesson, question, Grade.id == seen.grade)
+        now = _mark(row)
     if not agreed:
         raise Changed(now)
     return now
@@ -239,28 +238,21 @@ def _config(root: Path) -> Config:
     return course_config(root)
 
 
-def _grades(gradebook: Gradebook, lesson: Lesson, question: str, *only: Any) -> list[Any]:
-    """Query the gradebook's rows of a question, one a student."""
+def _rows(gradebook: Gradebook, lesson: Lesson, question: str, *only: Any) -> list[Any]:
+    """Query grade and comment of each answer; a comment belongs to a second cell of that name."""
     columns = (
         Student.id.label("student"), Grade.id.label("grade"),
-        SubmittedNotebook.id.label("notebook"), Grade.auto_score, Grade.manual_score,
-        Grade.needs_manual_grade,
+        SubmittedNotebook.id.label("notebook"), Comment.id.label("comment"), Grade.auto_score,
+        Grade.manual_score, Grade.needs_manual_grade, Comment.manual_comment,
     )  # fmt: skip
-    rows = rows_of_class(gradebook, lesson, Grade, *columns)
+    cells = select(BaseCell.id).where(BaseCell.name == question).correlate(None)
+    of_answer = and_(Comment.notebook_id == SubmittedNotebook.id, Comment.cell_id.in_(cells))
+    rows = rows_of_class(gradebook, lesson, Grade, *columns).outerjoin(Comment, of_answer)
     return list(rows.filter(BaseCell.name == question, *only).all())
 
 
-def _comments(gradebook: Gradebook, lesson: Lesson, question: str) -> dict[str, str]:
-    """Query the comments that people gave, by student."""
-    rows = rows_of_class(gradebook, lesson, Comment, Comment.manual_comment)
-    rows = rows.filter(BaseCell.name == question, Comment.manual_comment.is_not(None))
-    return {row[0]: row.manual_comment for row in rows}
-
-
-def _comment_ids(gradebook: Gradebook, question: str, notebook: str) -> list[str]:
-    rows = gradebook.db.query(Comment.id).join(BaseCell, BaseCell.id == Comment.cell_id)
-    found = rows.filter(BaseCell.name == question, Comment.notebook_id == notebook)
-    return [id_ for (id_,) in found]
+def _mark(row: Any) -> Mark:
+    return Mark(row.manual_score, row.manual_comment or "", row.needs_manual_grade)
 
 
 def _answer_text(lesson: Lesson, student: str, question: str) -> str | None:

@@ -91,8 +91,7 @@ class MarkingHandler(JupyterHandler):
 
     def _say(self, status: int, **said: Any) -> None:
         self.set_status(status)
-        self.set_header("Content-Type", "application/json")
-        self.finish(json.dumps(said))
+        self.finish(said)  # as JSON
 
 
 def _status(error: CourseError) -> int:
@@ -140,7 +139,7 @@ def _environment() -> Environment:
 
 
 def _jupyter_server_extension_points() -> list[dict[str, str]]:
-    return [{"module": "autograde.marking"}]
+    return [{"module": "autograde.marking.page"}]
 
 
 def _load_jupyter_server_extension(app: ServerApp) -> None:
@@ -150,15 +149,9 @@ def _load_jupyter_server_extension(app: ServerApp) -> None:
         app.log.warning("no marking page: %s", error)
         return
     base = url_path_join(app.base_url, ADDRESS)
-    more = {"root": root}
-    app.web_app.add_handlers(  # type: ignore[no-untyped-call]
-        ".*$",
-        [
-            (f"{base}/?", MarkingHandler, more),
-            (f"{base}/([^/]+)", MarkingHandler, more),
-            (f"{base}/([^/]+)/([^/]+)", MarkingHandler, more),
-        ],
-    )
+    ends = ("/?", "/([^/]+)", "/([^/]+)/([^/]+)")  # the first question, a lesson's first, this one
+    handlers = [(base + end, MarkingHandler, {"root": root}) for end in ends]
+    app.web_app.add_handlers(".*$", handlers)  # type: ignore[no-untyped-call]
     app.web_app.settings["marking"] = root
 
 

@@ -3,6 +3,7 @@
 import base64
 import io
 import math
+from collections import Counter
 from dataclasses import dataclass
 from statistics import fmean, median
 
@@ -14,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
-from autograde.report.classdata import STATES, ClassData, Submission
+from autograde.report.classdata import STATES, WRONG, ClassData, Line, Submission
 from autograde.words import short
 
 COLOURS = ("#eef3f6", "#7c8994", "#4e180a")
@@ -96,11 +97,13 @@ def _name_exercises(axes: Axes, exercises: list[str]) -> None:
         )  # fmt: skip
 
 
-def _heatmap_words(lines: list[tuple[str, str]], states: list[list[int]], students: int) -> str:
-    wrong = [row.count(STATES.index("wrong")) for row in states]
-    worst = sorted(range(len(lines)), key=lambda i: -wrong[i])[:3]
+def _heatmap_words(lines: list[Line], states: list[list[int]], students: int) -> str:
+    counts = [row.count(STATES.index(WRONG)) for row in states]
+    wrong = Counter(dict(zip(lines, counts, strict=True)))
     named = "; ".join(
-        f"“{lines[i][1]}” of {lines[i][0]} ({wrong[i]})" for i in worst if wrong[i] > 0
+        f"“{name}” of {exercise} ({count})"
+        for (exercise, name), count in wrong.most_common(3)
+        if count
     )
     most = f"Most often wrong: {named}." if named else "No line was wrong."
     return f"Heatmap of {len(lines)} rubric lines by {students} students. {most}"

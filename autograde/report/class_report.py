@@ -12,7 +12,7 @@ from markupsafe import Markup
 from autograde.course import Lesson
 from autograde.lms.spreadsheet import write_table
 from autograde.report.actions import FALLEN, talk_to, teach_again
-from autograde.report.charts import Picture, distribution, heatmap
+from autograde.report.charts import distribution, heatmap
 from autograde.report.classdata import (
     ANSWER_STATES,
     BLANK,
@@ -27,7 +27,7 @@ from autograde.report.classdata import (
     read_class,
     without_names,
 )
-from autograde.report.itemstats import FEWEST, ItemStatistics, item_statistics
+from autograde.report.itemstats import FEWEST, discriminations
 from autograde.rubric.judge import Verdict
 from autograde.rubric.panel import inline
 from autograde.rubric.text import number
@@ -40,13 +40,19 @@ LETTERS = {RIGHT: "R", BLANK: "–", WRONG: "W"}  # noqa: RUF001
 
 @dataclass(frozen=True)
 class LineRow:
-    """A rubric line as the report shows it."""
+    """A rubric line as the report shows it. `undefined` says why there is no discrimination."""
 
     number: int
     exercise: str
     name: str
-    counts: dict[str, int]
-    statistics: ItemStatistics
+    counts: Counter[str]
+    discrimination: float | None
+    undefined: str
+
+    @property
+    def difficulty(self) -> float | None:
+        """The share of students who got the line right."""
+        return self.counts[RIGHT] / self.counts.total() if self.counts else None
 
 
 @dataclass(frozen=True)
@@ -112,9 +118,9 @@ def line_rows(data: ClassData) -> list[LineRow]:
     lines, judged = data.lines, data.judged
     states = [[each.state(line) for line in lines] for each in judged]
     right = [[state == RIGHT for state in row] for row in states]
-    statistics = item_statistics(right, list(lines.values()))
+    found = discriminations(right, list(lines.values()))
     return [
-        LineRow(i + 1, exercise, name, Counter(row[i] for row in states), statistics[i])
+        LineRow(i + 1, exercise, name, Counter(row[i] for row in states), *found[i])
         for i, (exercise, name) in enumerate(lines)
     ]
 
@@ -181,6 +187,7 @@ def render(data: ClassData, *, anonymous: bool = False) -> str:
     environment.filters["inline"] = lambda text: Markup(inline(text))  # noqa: S704 (it escapes)
     ranked = sorted(data.submissions, key=lambda each: -each.score)
     shares = [share for each in ranked if (share := data.share(each)) is not None]
+    judged = [each for each in ranked if each.judged]
     lines = line_rows(data)
     return environment.get_template("class_report.html.j2").render(
         lesson=data.lesson,
@@ -192,7 +199,7 @@ def render(data: ClassData, *, anonymous: bool = False) -> str:
         scores=_score_facts(shares),
         bins=_bins(shares),
         score_picture=distribution(shares) if shares else None,
-        heatmap=_heatmap(data, ranked),
+        heatmap=heatmap(data, judged) if judged else None,
         exercises=exercise_rows(data, lines),
         outcomes=OUTCOMES,
         lines=lines,
@@ -203,16 +210,11 @@ def render(data: ClassData, *, anonymous: bool = False) -> str:
         states=STATES,
         legend=LETTERS,
         fewest=FEWEST,
-        judged=len(data.judged),
+        judged=len(judged),
         misconceptions=misconceptions(data),
         not_graded=data.not_graded,
         how=_how(data),
     )
-
-
-def _heatmap(data: ClassData, ranked: list[Submission]) -> Picture | None:
-    judged = [each for each in ranked if each.judged]
-    return heatmap(data, judged) if judged else None
 
 
 def _letters(data: ClassData, submission: Submission) -> list[str]:
@@ -268,8 +270,8 @@ def tables(data: ClassData) -> dict[str, tuple[list[str], list[list[Any]]]]:
              "discrimination is undefined because"],
             [
                 [row.number, row.exercise, row.name, *(row.counts.get(s, 0) for s in STATES),
-                 row.statistics.students, _rounded(row.statistics.difficulty),
-                 _rounded(row.statistics.discrimination), row.statistics.undefined]
+                 row.counts.total(), _rounded(row.difficulty),
+                 _rounded(row.discrimination), row.undefined]
                 for row in line_rows(data)
             ],
         ),

@@ -5,6 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import takewhile
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -87,10 +88,16 @@ class Submission:
         """True when a problem kept every exercise from being judged."""
         return bool(self.problem and self.verdicts) and not self.judged
 
+    @cached_property
+    def _states(self) -> dict[Line, str]:
+        return {
+            (verdict.exercise, line.name): line_state(verdict, line)
+            for verdict in self.verdicts.values()
+            for line in verdict.lines
+        }
+
     def state(self, line: Line) -> str:
-        verdict = self.verdicts.get(line[0])
-        found = [each for each in verdict.lines if each.name == line[1]] if verdict else []
-        return line_state(verdict, found[0]) if verdict and found else BLANK
+        return self._states.get(line, BLANK)
 
 
 @dataclass(frozen=True)
@@ -132,9 +139,7 @@ def line_state(verdict: Verdict, line: LineVerdict) -> str:
     """Return a line's state; BLANK where nothing was tried or the notebook did not get that far."""
     if not verdict.judged:
         return BLANK
-    if line.passed:
-        return RIGHT
-    return WRONG
+    return RIGHT if line.passed else WRONG
 
 
 def misconceptions(data: ClassData) -> list[tuple[str, Belief, int]]:
@@ -229,9 +234,9 @@ def _before(lesson: Lesson, gradebook: Gradebook) -> dict[str, float]:
     A lesson without any points does not count: the file may have been broken.
     """
     shares: dict[str, list[float]] = defaultdict(list)
-    names = [*lessons(lesson.root)]
-    for name in names[: names.index(lesson.name)]:
-        for student, grades in _grades(lessons(lesson.root)[name], gradebook).items():
+    earlier = takewhile(lambda each: each.name != lesson.name, lessons(lesson.root).values())
+    for each in earlier:
+        for student, grades in _grades(each, gradebook).items():
             marked = [grade for grade in grades if not grade.needs_manual_grade]
             if earned := sum(grade.score for grade in marked):
                 shares[student].append(earned / sum(grade.max_score for grade in marked))

@@ -1,37 +1,21 @@
-"""Item statistics as in classical test theory. Pure: numbers in, numbers out.
+"""The discrimination of an item in classical test theory. Pure: numbers in, numbers out.
 
-An item is a rubric line. Its difficulty is the share of students who got it right. Its
-discrimination is the point-biserial correlation of the line, right or not, with the points on all
-other lines: the total is corrected for the line itself (S. Henrysson, Correction of item-total
-correlations in item analysis, Psychometrika 28, 1963, 211-218).
+An item is a rubric line. Its discrimination is the point-biserial correlation of the line, right or
+not, with the points on all other lines: the total is corrected for the line itself (S. Henrysson,
+Correction of item-total correlations in item analysis, Psychometrika 28, 1963, 211-218).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from statistics import correlation
 
 FEWEST = 10
 """With fewer students a correlation says next to nothing, and none is given."""
 
 
-@dataclass(frozen=True)
-class ItemStatistics:
-    """One line: how many students got it right. `undefined` says why there is no discrimination."""
-
-    right: int
-    students: int
-    discrimination: float | None
-    undefined: str = ""
-
-    @property
-    def difficulty(self) -> float | None:
-        return self.right / self.students if self.students else None
-
-
-def item_statistics(
+def discriminations(
     right: Sequence[Sequence[bool]], worth: Sequence[float]
-) -> list[ItemStatistics]:
-    """The statistics of every line.
+) -> list[tuple[float | None, str]]:
+    """Return the discrimination of every line, or None and why not.
 
     Args:
         right: for each student, whether each line was right.
@@ -43,8 +27,7 @@ def item_statistics(
         rest = [
             sum(points for j, points in enumerate(worth) if row[j] and j != item) for row in right
         ]
-        value, why = point_biserial(column, rest)
-        found.append(ItemStatistics(sum(column), len(column), value, why))
+        found.append(point_biserial(column, rest))
     return found
 
 

@@ -15,7 +15,6 @@ from autograde.course import CourseError, Exercise, Lesson, Written, grade_id
 from autograde.progress import INSTALLED, PRACTICE_FILE, STATE
 from autograde.versions import other_rubrics, rules
 
-"""The lessons that a wheel brings with it; a checkout has none there."""
 HOME = "attention-notebooks"
 """The folder in the home folder where a student works who has nothing but the wheel."""
 DUE = "due.toml"

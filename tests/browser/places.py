@@ -6,12 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from classes import copy_course
-from nbgrader.api import Gradebook
+from classes import copy_course, gradebook_of
 
 from autograde.authoring.build import generate
-from autograde.authoring.variants import Variant, read_variants
-from autograde.course import CURRICULUM, Exercise, Lesson, grade_id, lessons, read_text
+from autograde.course import CURRICULUM, Lesson, lessons, named_cells, read_text
 
 LESSON, NOTEBOOK = "03_inf_mask", "inf_mask"
 QUESTION = "why_minus_infinity"
@@ -65,7 +63,7 @@ def make_course(root: Path, exchange: Path) -> Lesson:
     made = generate(lesson, root / "made")
     shutil.move(made / f"{NOTEBOOK}.ipynb", lesson.released_notebook)
     shutil.rmtree(root / "made")
-    with Gradebook(f"sqlite:///{root}/gradebook.db", "attention") as gradebook:
+    with gradebook_of(root) as gradebook:
         gradebook.add_student("ada", first_name="Ada", last_name="Adams")
         gradebook.add_student("eve", first_name="Eve", last_name="Evans")
     exchange.mkdir()
@@ -95,15 +93,5 @@ def hand_in_broken(root: Path) -> None:
 
 def right_answer(lesson: Lesson, exercise: str) -> str:
     """The lesson's own answer, without the marks around it."""
-    nb = read_text(lesson)
-    source = next(cell.source for cell in nb.cells if grade_id(cell) == exercise)
+    source = named_cells(read_text(lesson))[exercise].source
     return "\n".join(line for line in source.splitlines() if not line.strip().startswith("###"))
-
-
-def wrong_answer(lesson: Lesson, exercise: Exercise, name: str) -> Variant:
-    """A known wrong answer."""
-    wrong = {variant.name: variant for variant in read_variants(lesson, exercise).wrong}
-    assert name in wrong, (
-        f"{exercise.name} has no wrong variant {name}; there are {', '.join(wrong)}"
-    )
-    return wrong[name]

@@ -12,7 +12,7 @@ from conftest import HERE, run
 from nbformat import NotebookNode
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from autograde.course import CURRICULUM, Lesson, grade_id, lessons
+from autograde.course import CURRICULUM, Lesson, lessons, named_cells
 from browser import person
 from browser.conftest import Lab, Watched, watch
 from browser.formgrader import assignment, instructors_lab, opened
@@ -147,7 +147,7 @@ def test_parts_4_to_6_build_it(lesson: Lesson) -> None:
     (lesson.folder / "variants" / f"{EXERCISE}.md").write_text(block("variants"))
     do(lesson.root, 6)
     released = nbformat.read(lesson.released_notebook, as_version=4)
-    answer = next(cell for cell in released.cells if grade_id(cell) == EXERCISE)
+    answer = named_cells(released)[EXERCISE]
     assert "raise NotImplementedError()" in answer.source
     assert "amax" not in answer.source
 

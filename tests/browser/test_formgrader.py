@@ -1,20 +1,25 @@
 """Formgrader in JupyterLab, beside a twin course in which the command line does the same."""
 
 import getpass
-import os
 import re
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import nbformat
 import pytest
-from classes import FILES, contents, fill, reference_answers
-from conftest import run
-from nbgrader.api import Gradebook
+from classes import (
+    FILES,
+    NO_WALL,
+    contents,
+    file_of,
+    fill,
+    gradebook_of,
+    put_file,
+    reference_answers,
+)
+from conftest import program, run
 from playwright.sync_api import Browser, FrameLocator, Locator, expect
 
 from autograde.authoring.variants import read_variants
@@ -35,16 +40,11 @@ from browser.person import in_files
 
 LESSON, NOTEBOOK, EXERCISE = "07_my_lesson", "my_lesson", "center_rows"
 STUDENTS = ("ada", "bob", "zoe", "eve")
-OPTIONS = ["--no-wall"] if missing() else []
 
 
-def program(*command: str, cwd: Path, **env: str) -> str:
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    done = subprocess.run(
-        command, cwd=cwd, capture_output=True, text=True, env={**os.environ, "PATH": path, **env}
-    )
+def nbgrader(*arguments: str, cwd: Path, **env: str) -> None:
+    done = program("nbgrader", *arguments, cwd=cwd, **env)
     assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
 
 
 def autograde(root: Path, *arguments: str) -> None:
@@ -62,14 +62,10 @@ def hand_in(lesson: Lesson) -> None:
     wrong = read_variants(lesson, lesson.exercise(EXERCISE)).wrong[0]
     answers = {"ada": right, "bob": {EXERCISE: wrong.code}, "zoe": {}}
     for student in STUDENTS:
-        folder = lesson.root / "submitted" / student / LESSON
-        folder.mkdir(parents=True)
-        path = folder / f"{NOTEBOOK}.ipynb"
-        if student in answers:
-            nbformat.write(fill(lesson, answers[student]), path)
-        else:
-            path.write_bytes(FILES["not_json"])
-        (folder / "timestamp.txt").write_text("2026-03-03 00:00:00 UTC")
+        broken = student not in answers
+        content = FILES["not_json"] if broken else fill(lesson, answers[student])
+        path = put_file(lesson, student, content)
+        path.with_name("timestamp.txt").write_text("2026-03-03 00:00:00 UTC")
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +75,7 @@ def twin(new_lesson: Lesson, tmp_path_factory: pytest.TempPathFactory) -> Lesson
     shutil.copytree(new_lesson.root, root)
     lesson = lessons(root)[LESSON]
     hand_in(lesson)
-    autograde(root, "grade", *OPTIONS)
+    autograde(root, "grade", *NO_WALL)
     return lesson
 
 
@@ -121,12 +117,12 @@ def submissions(inside: FrameLocator) -> dict[str, Locator]:
 
 
 def verdicts(lesson: Lesson, student: str) -> Any:
-    path = lesson.root / "autograded" / student / LESSON / f"{NOTEBOOK}.ipynb"
+    path = file_of(lesson, student, "autograded")
     return nbformat.read(path, as_version=4).metadata["autograde"]
 
 
 def page_of(lesson: Lesson, student: str) -> bytes:
-    return (lesson.root / "feedback" / student / LESSON / f"{NOTEBOOK}.html").read_bytes()
+    return file_of(lesson, student, "feedback").read_bytes()
 
 
 def test_no_news_and_no_notices_of_updates(server: Lab, browser: Browser) -> None:
@@ -205,12 +201,12 @@ def test_a_score_given_by_hand_reaches_the_page(
         press(inside, bob, "generate-feedback")
         press(inside, bob, "autograde")  # a score given by hand stays
         assert bob.locator("td.score").inner_text() == "1.25 / 2"
-    with Gradebook(f"sqlite:///{twin.root}/gradebook.db", "attention") as gradebook:
+    with gradebook_of(twin.root) as gradebook:
         place = (NOTEBOOK, LESSON, "bob")
         gradebook.find_grade(f"test_{EXERCISE}", *place).manual_score = 1.25
         gradebook.find_comment(EXERCISE, *place).manual_comment = "Nearly."
         gradebook.db.commit()
-    autograde(twin.root, "grade", *OPTIONS)
+    autograde(twin.root, "grade", *NO_WALL)
     assert b"Nearly." in page_of(twin, "bob")
     assert page_of(lesson, "bob") == page_of(twin, "bob")
 
@@ -227,14 +223,14 @@ def test_collect_brings_what_was_handed_in(
         assert root
         exchange = [f"--Exchange.root={root[1]}", "--course=attention"]
         home = {"HOME": str(tmp_path), "JUPYTER_DATA_DIR": str(tmp_path / "data")}
-        program("nbgrader", "fetch_assignment", LESSON, *exchange, cwd=tmp_path, **home)
+        nbgrader("fetch_assignment", LESSON, *exchange, cwd=tmp_path, **home)
         nbformat.write(
             fill(lesson, reference_answers(twin)), tmp_path / LESSON / f"{NOTEBOOK}.ipynb"
         )
-        program("nbgrader", "submit", LESSON, *exchange, cwd=tmp_path, **home)
+        nbgrader("submit", LESSON, *exchange, cwd=tmp_path, **home)
         assert "Successfully collected" in press(inside, row, "collect")
-    collected = lesson.root / "submitted" / student / LESSON
-    assert {f"{NOTEBOOK}.ipynb", "timestamp.txt"} <= set(files(collected))
+    collected = file_of(lesson, student)
+    assert {collected.name, "timestamp.txt"} <= set(files(collected.parent))
 
 
 def test_a_lesson_made_meanwhile_travels_without_its_text(

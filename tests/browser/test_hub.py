@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from classes import wrong_answer
 from conftest import HERE
 from playwright.sync_api import Browser, expect
 from wall_attempts import TRIES
@@ -19,7 +20,7 @@ from browser import formgrader, person
 from browser import hub as hubs
 from browser.conftest import FAILED, Camera, watch
 from browser.hub import Hub, log_in
-from browser.places import right_answer, wrong_answer
+from browser.places import right_answer
 from browser.test_story import Desk
 
 LESSON, NOTEBOOK = "02_causal_mask", "causal_mask"
@@ -145,7 +146,7 @@ def test_the_student_answers_one_wrong_and_one_right(ada: Desk, camera: Camera) 
     lesson = lessons(HERE)[LESSON]
     person.open_notebook(ada.page, ada.lab, f"{LESSON}/{NOTEBOOK}.ipynb")
     person.run_cell(ada.page, "setup")
-    wrong = wrong_answer(lesson, lesson.exercise(WRONG), VARIANT)
+    wrong = wrong_answer(lesson, WRONG, VARIANT)
     expect(person.answer(ada.page, WRONG, wrong.code)).to_contain_text("✗")
     panel = person.answer(ada.page, RIGHT, right_answer(lesson, RIGHT))
     expect(panel).to_contain_text(f"{RIGHT}: 2 of 2 points")

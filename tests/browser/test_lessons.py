@@ -5,16 +5,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from classes import make_course
+from classes import NO_WALL, gradebook_of, make_course
 from conftest import HERE, run
 from downloads import zip_collect
-from nbgrader.api import Gradebook
 from playwright.sync_api import Browser, Locator, Page, expect
 from working_copy import LESSON, make_project
 
 from autograde.authoring.release import release
 from autograde.course import lessons
-from autograde.sandbox.wall import missing
 from autograde.workspace.project import Project
 from browser import person, places
 from browser.conftest import Lab, lab, watch
@@ -94,9 +92,9 @@ def test_what_a_student_of_a_released_folder_submits_is_graded(
     assert exercise not in said.output
     packed = student / "work" / "hand_in" / f"{lesson.name}.zip"
     zip_collect(lesson, {f"doejane_123_4567_{packed.name}": packed.read_bytes()})
-    said = run(lesson.root, "grade", lesson.name, *(["--no-wall"] if missing() else []))
+    said = run(lesson.root, "grade", lesson.name, *NO_WALL)
     assert said.exit_code == 0, said.output
-    with Gradebook(f"sqlite:///{lesson.root}/gradebook.db", "attention") as gradebook:
+    with gradebook_of(lesson.root) as gradebook:
         notebook = gradebook.find_submission_notebook(lesson.notebook, lesson.name, "123")
         points = {grade.name: grade.score for grade in notebook.grades}
     assert points[f"test_{exercise}"] == 1

@@ -5,8 +5,8 @@ import time
 from collections.abc import Iterator
 
 import pytest
+from classes import gradebook_of
 from marking_class import LESSON, QUESTION, make_marking_class, row_of
-from nbgrader.api import Gradebook
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from autograde.course import Lesson
@@ -169,9 +169,7 @@ def test_a_students_text_neither_runs_nor_looks_like_a_field(server: Lab, browse
         assert any("Content Security Policy" in error for error in seen.errors)
 
 
-def test_only_who_has_the_token_may_look_or_save(
-    lesson: Lesson, server: Lab, browser: Browser
-) -> None:
+def test_only_who_has_the_token_may_look_or_save(server: Lab, browser: Browser) -> None:
     with watch(browser) as seen:
         answer = seen.page.request.get(address(server))
         assert "/login" in answer.url
@@ -207,7 +205,7 @@ def test_formgrader_leads_to_it(instructor: Lab, browser: Browser) -> None:
 def test_formgraders_page_of_a_submission_is_folded(
     lesson: Lesson, instructor: Lab, browser: Browser, camera: Camera
 ) -> None:
-    with Gradebook(f"sqlite:///{lesson.root}/gradebook.db", "attention") as gradebook:
+    with gradebook_of(lesson.root) as gradebook:
         number = gradebook.find_submission_notebook(lesson.notebook, LESSON, "student000").id
     with watch(browser, instructor.token) as seen:
         seen.page.goto(f"{instructor.url}/formgrader/submissions/{number}/")

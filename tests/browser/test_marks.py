@@ -5,8 +5,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from classes import grade_one, make_course
-from nbgrader.api import Gradebook
+from classes import grade_one, gradebook_of, make_course, put_file
 from playwright.sync_api import Browser, Page
 
 from autograde.course import grade_id
@@ -51,9 +50,7 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
             cell.source += f"\nprint({BUTTONS!r})"
     for number, cell in enumerate(nb.cells):
         cell["id"] = f"c{number}"
-    place = root / "submitted" / "mallory" / LESSON / f"{NOTEBOOK}.ipynb"
-    place.parent.mkdir(parents=True)
-    nbformat.write(nb, place)
+    put_file(lesson, "mallory", nb)
     assert not grade_one(lesson, "mallory").failed
     return root
 
@@ -66,13 +63,13 @@ def server(course: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[L
 
 def marks(root: Path) -> dict[str, tuple[float, float | None, float | None]]:
     """Every score of the submission, with what was given by hand."""
-    with Gradebook(f"sqlite:///{root}/gradebook.db", "attention") as gradebook:
+    with gradebook_of(root) as gradebook:
         notebook = gradebook.find_submission_notebook(NOTEBOOK, LESSON, "mallory")
         return {g.name: (g.score, g.manual_score, g.extra_credit) for g in notebook.grades}
 
 
 def open_submission(page: Page, server: Lab) -> None:
-    with Gradebook(f"sqlite:///{server.root}/gradebook.db", "attention") as gradebook:
+    with gradebook_of(server.root) as gradebook:
         number = gradebook.find_submission_notebook(NOTEBOOK, LESSON, "mallory").id
     page.goto(f"{server.url}/formgrader/submissions/{number}/")
     page.wait_for_function("window.formgrader && formgrader.grades && formgrader.grades.loaded")

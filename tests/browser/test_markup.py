@@ -5,9 +5,8 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from classes import grade_one, make_course
+from classes import file_of, grade_one, gradebook_of, make_course, put_file
 from nbconvert import HTMLExporter
-from nbgrader.api import Gradebook
 from playwright.sync_api import Browser
 
 from autograde.course import grade_id, lessons
@@ -69,9 +68,7 @@ def handed_in(tmp_path_factory: pytest.TempPathFactory) -> Path:
     nb.metadata["widgets"] = {"application/vnd.jupyter.widget-state+json": {"state": {"x": {
         "model_name": "HTMLModel", "model_module": "@jupyter-widgets/controls",
         "model_module_version": "2.0.0", "state": {"value": TEXTS["picture"]}}}}}  # fmt: skip
-    place = root / "submitted" / "mallory" / LESSON / f"{NOTEBOOK}.ipynb"
-    place.parent.mkdir(parents=True)
-    nbformat.write(nb, place)
+    put_file(lesson, "mallory", nb)
     return root
 
 
@@ -111,9 +108,7 @@ def _marks(seen: Watched) -> list[str]:
 def test_the_signs_are_seen_where_nothing_is_sanitised(
     handed_in: Path, browser: Browser, tmp_path: Path
 ) -> None:
-    nb = nbformat.read(
-        handed_in / "submitted" / "mallory" / LESSON / f"{NOTEBOOK}.ipynb", as_version=4
-    )
+    nb = nbformat.read(file_of(lessons(handed_in)[LESSON], "mallory"), as_version=4)
     page = tmp_path / "raw.html"
     page.write_text(HTMLExporter(sanitize_html=False).from_notebook_node(nb)[0])
     with watch(browser) as seen:
@@ -122,7 +117,7 @@ def test_the_signs_are_seen_where_nothing_is_sanitised(
 
 
 def test_nothing_runs_in_formgrader(server: Lab, browser: Browser) -> None:
-    with Gradebook(f"sqlite:///{server.root}/gradebook.db", "attention") as gradebook:
+    with gradebook_of(server.root) as gradebook:
         notebook = gradebook.find_submission_notebook(NOTEBOOK, LESSON, "mallory").id
     for path in (f"submissions/{notebook}/", f"gradebook/{LESSON}/{NOTEBOOK}", "manage_students"):
         address = f"{server.url}/formgrader/{path}"
@@ -130,7 +125,7 @@ def test_nothing_runs_in_formgrader(server: Lab, browser: Browser) -> None:
 
 
 def test_formgrader_shows_the_submission(server: Lab, browser: Browser) -> None:
-    with Gradebook(f"sqlite:///{server.root}/gradebook.db", "attention") as gradebook:
+    with gradebook_of(server.root) as gradebook:
         notebook = gradebook.find_submission_notebook(NOTEBOOK, LESSON, "mallory").id
     with watch(browser, server.token) as seen:
         seen.page.goto(f"{server.url}/formgrader/submissions/{notebook}/")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from nbgrader.api import Gradebook
+from classes import gradebook_of, wrong_answer
 from playwright.sync_api import Browser, Page, expect
 
 from autograde.authoring.variants import read_variants
@@ -24,7 +24,6 @@ from browser.places import (
     make_course,
     make_student,
     right_answer,
-    wrong_answer,
 )
 
 pytestmark = pytest.mark.story
@@ -116,7 +115,7 @@ def test_the_student_predicts(ada: Desk, camera: Camera) -> None:
 def test_a_wrong_answer_shows_its_symptom_then_the_belief(
     ada: Desk, lesson: Lesson, camera: Camera
 ) -> None:
-    wrong = wrong_answer(lesson, lesson.exercise("future_mask"), "diagonal_hidden_too")
+    wrong = wrong_answer(lesson, "future_mask", "diagonal_hidden_too")
     belief = wrong.misconception.replace("`", "")[1:]
     panel = person.answer(ada.page, "future_mask", wrong.code)
     expect(panel).to_contain_text("is True, expected False")
@@ -131,7 +130,7 @@ def test_the_figure_is_drawn_from_the_answer(ada: Desk, lesson: Lesson, camera: 
     panel = person.answer(ada.page, "future_mask", right_answer(lesson, "future_mask"))
     expect(panel).to_contain_text("future_mask: 1 of 1 point")
     person.run_cell(ada.page, "mask = future_mask(6)")
-    wrong = wrong_answer(lesson, lesson.exercise("mask_scores"), "zeros")
+    wrong = wrong_answer(lesson, "mask_scores", "zeros")
     expect(person.answer(ada.page, "mask_scores", wrong.code)).to_contain_text("✗")
     before = draw(ada.page)
     camera.shoot(ada.page, "figure_of_wrong_answer")
@@ -258,7 +257,7 @@ def test_the_instructor_returns_feedback(instructor: Desk, lesson: Lesson, camer
         for student in ("ada", "eve"):
             formgrader.press(inside, formgrader.submission(inside, student), button)
     camera.shoot(instructor.page, "returned")
-    with Gradebook(f"sqlite:///{lesson.root}/gradebook.db", "attention") as gradebook:
+    with gradebook_of(lesson.root) as gradebook:
         scores = {s.student.id: s.score for s in gradebook.assignment_submissions(LESSON)}
     assert scores == {"ada": 15.5, "eve": 0.0}
 
