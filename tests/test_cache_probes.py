@@ -45,14 +45,15 @@ class Layer(nn.Module):
 
     mistake = ""
 
-    def __init__(self, d: int, longest: int) -> None:
+    def __init__(self, d_out: int, longest: int, num_heads: int) -> None:
         super().__init__()
-        self.linear = nn.Linear(d, d, bias=False)
+        self.linear = nn.Linear(d_out, d_out, bias=False)
         self.longest = longest
+        self.heads = 1 if self.mistake == "unsplit" else num_heads
         self.past = 0
 
     def forward(self, x: Tensor, cache: Any = None) -> Tensor:
-        values = self.linear(x)[:, None]  # (b, 1, n, d)
+        values = self.linear(x).unflatten(-1, (self.heads, -1)).transpose(1, 2)  # (b, h, n, d)
         past = 0 if cache is None else self.past if self.mistake == "counts" else cache.length
         self.past = past + x.shape[1]
         if self.mistake != "late" and past + x.shape[1] > self.longest:
@@ -62,8 +63,8 @@ class Layer(nn.Module):
             values = cache.append(kept, kept)[1]
         if past + x.shape[1] > self.longest:
             raise ValueError(past)
-        sums: Tensor = values.cumsum(dim=2)[:, 0, 0 if self.mistake == "all" else past :]
-        return sums[:, -x.shape[1] :] if self.mistake != "all" else sums
+        sums = values.cumsum(dim=2).transpose(1, 2).flatten(2)  # (b, n, h * d)
+        return sums if self.mistake == "all" else sums[:, past:][:, -x.shape[1] :]
 
 
 def appending(r: Any, cache: Any) -> None:
@@ -75,8 +76,8 @@ def appending(r: Any, cache: Any) -> None:
 
 
 def feeding(r: Any, module: Any) -> None:
-    layer = r.cached_layer(module, d=4, longest=8)
-    layer.linear("linear", "d -> d")
+    layer = r.cached_layer(module, d_out=4, longest=8, num_heads=2)
+    layer.linear("linear", "d_out -> d_out")
     layer.fed("in parts", r.normal(2, 6, 4), "6", "3 1 2")
     layer.fed("two caches", r.normal(2, 6, 4), "2 other 1 other 3")
     layer.fed_gradients("gradients", r.normal(2, 6, 4), "3 1 2")
@@ -96,6 +97,7 @@ def feeding(r: Any, module: Any) -> None:
         (feeding, Layer, "counts", ["two caches", "refused"]),
         (feeding, Layer, "detached", ["gradients"]),
         (feeding, Layer, "late", ["refused"]),
+        (feeding, Layer, "unsplit", ["in parts", "two caches", "gradients", "refused"]),
     ],
 )
 def test_each_mistake_fails_its_lines(
