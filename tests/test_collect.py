@@ -3,6 +3,7 @@
 import shutil
 from datetime import datetime
 from pathlib import Path, PurePath
+from zoneinfo import ZoneInfo
 
 import pytest
 from classes import gradebook_of
@@ -119,7 +120,7 @@ def test_moodles_worksheet_says_when(tmp_path: Path) -> None:
         "Participant 13,Joe,-,-\n"
         'Participant 14,Zoe,"Montag, 2. März 2026, 22:30",-\n'
     )
-    assert read_worksheet(tmp_path, "Europe/Berlin") == (
+    assert read_worksheet(tmp_path, ZoneInfo("Europe/Berlin")) == (
         {"12": HANDED_IN},
         ["Montag, 2. März 2026, 22:30"],
     )
@@ -213,6 +214,19 @@ def test_a_bad_download_stops_collecting_and_is_named(
     assert "link.zip: it is a link" in said
     assert "submissions.zip: that could be a student's file; call it download.zip" in said
     assert not (course.root / "submitted").exists()
+
+
+def test_a_time_zone_that_does_not_exist_is_named(
+    course: Lesson, archives: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (archives / "moodle.zip").write_bytes(zipped(DOWNLOADS["moodle"]))
+    config = course.root / "nbgrader_config.py"
+    before = config.read_text()
+    config.write_text(f"{before}\nc.LmsCollector.time_zone = 'Europe/Bärlin'\n")
+    with pytest.raises(SystemExit):
+        zip_collect(course)
+    config.write_text(before)
+    assert "time_zone is 'Europe/Bärlin', which is no time zone" in capsys.readouterr().err
 
 
 def test_an_id_that_is_no_folders_name_is_left_out(course: Lesson, archives: Path) -> None:

@@ -15,11 +15,11 @@ import re
 import shutil
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from functools import cached_property
 from pathlib import Path, PurePath
 from typing import Any
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import yaml
 from dateutil import parser as dates
@@ -139,7 +139,7 @@ def read_metadata(folder: Path) -> tuple[dict[PurePath, Any], list[PurePath]]:
     return found, unread
 
 
-def read_worksheet(folder: Path, zone: str) -> tuple[dict[str, datetime], list[str]]:
+def read_worksheet(folder: Path, zone: tzinfo) -> tuple[dict[str, datetime], list[str]]:
     """Read when each participant handed in from a grading worksheet of Moodle in a folder.
 
     Also returns the times that cannot be read, as those in another language than English.
@@ -153,8 +153,7 @@ def read_worksheet(folder: Path, zone: str) -> tuple[dict[str, datetime], list[s
                 if not number or time in ("", "-"):
                     continue
                 try:
-                    local = dates.parse(time).replace(tzinfo=ZoneInfo(zone))
-                    found[number[0]] = _utc(local)
+                    found[number[0]] = _utc(dates.parse(time).replace(tzinfo=zone))
                 except (ValueError, OverflowError):
                     unread.append(time)
     return found, unread
@@ -248,7 +247,14 @@ class LmsCollector(FileNameCollectorPlugin):
 
     @cached_property
     def _times(self) -> dict[str, datetime]:
-        times, unread = read_worksheet(self.folder, self.time_zone)
+        try:
+            zone = ZoneInfo(self.time_zone)
+        except (ValueError, ZoneInfoNotFoundError):
+            self.parent.fail(
+                f"LmsCollector.time_zone is {self.time_zone!r}, which is no time zone. "
+                "Write one such as 'Europe/Berlin'"
+            )
+        times, unread = read_worksheet(self.folder, zone)
         if unread:
             self.log.warning(
                 "%d times in Moodle's worksheet cannot be read, as %r: nobody among these counts "

@@ -41,7 +41,8 @@
 # Run cells, fill in exercises, and ask `hint`, `why` and `progress()` as in lesson 01.
 #
 # From here on, scores may have more than two dimensions: several sentences, several heads. The last two are always queries and keys, so count
-# dimensions from the end. The contracts say `(..., n, n)`.
+# dimensions from the end. The contracts say `(..., n, n)`. As in lesson 01, float64 gives float64 out, gradients pass, and arguments
+# stay as they were.
 #
 # *Using Colab or another hosted service?* Get the file `attention_notebooks-….whl` from where you got this lesson, put
 # it beside the notebook, and run `%pip install attention_notebooks-*.whl` in a new cell above the others.

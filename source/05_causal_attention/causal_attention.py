@@ -38,7 +38,7 @@
 # | total | 100 |
 #
 # *Run the cells from top to bottom, fill in the exercises, and ask for `hint`, `why` and `progress()` when you need them.* One
-# question is answered in words; a person marks it.
+# question is answered in words; a person marks it. As before, gradients pass, and arguments stay as they were.
 #
 # *Using Colab or another hosted service?* Get the file `attention_notebooks-….whl` from where you got this lesson, put
 # it beside the notebook, and run `%pip install attention_notebooks-*.whl` in a new cell above the others.

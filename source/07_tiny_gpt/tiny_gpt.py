@@ -39,7 +39,8 @@
 # | total | 100 |
 #
 # *Run cells, fill in exercises, and ask `hint`, `why` and `progress()`* as before. `b` is the batch, `n` the tokens, `v` the number of words that the
-# model knows. What you call the layers inside your classes is up to you.
+# model knows. What you call the layers inside your classes is up to you. After `.double()` they compute in float64 throughout, gradients pass, and
+# arguments stay as they were.
 #
 # *Using Colab or another hosted service?* Get the file `attention_notebooks-….whl` from where you got this lesson, put
 # it beside the notebook, and run `%pip install attention_notebooks-*.whl` in a new cell above the others.

@@ -630,7 +630,7 @@ show(
 # ### Exercise: `with_sdpa` (2 points)
 #
 # Return the context vectors, computed by PyTorch's function (without a softmax of your own), for a mask as this course has it: bool, **True =
-# hidden**, any shape that broadcasts to `(..., n, n)`. Every row has a visible key.
+# hidden**, of two dimensions or more, any shape that broadcasts to `(..., n, n)`. Every row has a visible key.
 
 # %% nbgrader={"grade": false, "grade_id": "with_sdpa", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def with_sdpa(q, k, v, mask):

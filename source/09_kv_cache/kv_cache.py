@@ -37,7 +37,8 @@
 # | 8 What you have built, and where to go on | 5 |
 # | total | 95 |
 #
-# *Run the cells from top to bottom, fill in the exercises, and ask for `hint`, `why` and `progress()` when you need them.*
+# *Run the cells from top to bottom, fill in the exercises, and ask for `hint`, `why` and `progress()` when you need them.* As before, float64
+# gives float64 out, gradients pass, and arguments stay as they were.
 #
 # *Using Colab or another hosted service?* Get the file `attention_notebooks-….whl` from where you got this lesson, put
 # it beside the notebook, and run `%pip install attention_notebooks-*.whl` in a new cell above the others.
