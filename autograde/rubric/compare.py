@@ -54,15 +54,6 @@ def differs(symptom: str, note: str = "") -> Difference:
     return Difference(inf, symptom, note=note)
 
 
-def compare(got: Outcome, expected: Outcome) -> Difference:
-    """Return the difference between two outcomes; any two refusals are alike."""
-    if expected.refused:
-        return SAME if got.refused else differs("returns a result, expected a ValueError")
-    if got.error is not None:
-        return differs(describe_error(got))
-    return apart(got.value, expected.value)
-
-
 def describe_error(got: Outcome) -> str:
     """Return a predicate for an exception: one line, with the student's line, never a traceback."""
     if got.not_attempted:
@@ -238,20 +229,17 @@ def numeral(x: float | bool, digits: int = 4) -> str:
 def pattern(got: Tensor, expected: Tensor) -> str:
     """Return a sentence on what all the errors have in common, or ""."""
     if got.dtype == torch.bool:
-        return (
-            "Every entry is the opposite of what was expected."
-            if torch.equal(got, ~expected)
-            else ""
-        )
+        opposite = torch.equal(got, ~expected)
+        return "Every entry is the opposite of what was expected." if opposite else ""
+    if got.numel() <= 1:
+        return ""
     got, expected = got.double(), expected.double()
     broken = ~got.isfinite() & expected.isfinite()
     if broken.any():
         what = "nan" if got[broken].isnan().any() else "infinite"
-        return (
-            f"{int(broken.sum())} of {got.numel()} entries are {what}." if got.numel() > 1 else ""
-        )
+        return f"{int(broken.sum())} of {got.numel()} entries are {what}."
     for described in (_factor, _constant, _sums, _order):
-        if got.numel() > 1 and (text := described(got, expected)):
+        if text := described(got, expected):
             return text
     return ""
 
