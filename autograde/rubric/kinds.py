@@ -21,8 +21,6 @@ from autograde.rubric.recording import REFUSAL, Case, Line, Outcome, Recording
 
 FEW = 6
 """Fewer yes-or-no answers, or small whole numbers, than this could be guessed."""
-
-
 ALIKE_READINGS = 1e-3
 """Readings of one mistake agree to this share; last bits of large ones differ by processor."""
 
