@@ -290,7 +290,7 @@ FAULTS = [
     ),
     Fault(
         "a right answer fails on a GPU", "autograde/rubric/probes/plain.py",
-        "_map_tensors(value, Tensor.clone)", "_map_tensors(value, Tensor.cpu)",
+        "tree_map_only(Tensor, Tensor.clone, value)", "tree_map_only(Tensor, Tensor.cpu, value)",
         "tests/test_on_a_gpu.py -k kv_cache",
     ),
     Fault(

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from autograde.notebook import rubric
 from autograde.rubric.checks import CHECKS
-from autograde.rubric.compare import compare_values
+from autograde.rubric.compare import apart
 from autograde.rubric.judge import Verdict, judge
 from autograde.rubric.kinds import KINDS
 from autograde.rubric.panel import advice, to_html, to_text
@@ -322,7 +322,7 @@ def test_a_missing_line_counts_nothing_for_itself() -> None:
 def test_the_first_entry_that_differs(
     got: list[Any], expected: list[Any], at: str, symptom: str
 ) -> None:
-    found = compare_values(torch.tensor(got), torch.tensor(expected)).in_words()
+    found = apart(torch.tensor(got), torch.tensor(expected)).in_words()
     assert (found.at, found.symptom) == (at, symptom)
 
 

@@ -77,7 +77,7 @@ def readings_of(drop: Callable[[Tensor], Tensor], p: float, seed: int = 0) -> tu
     torch.manual_seed(seed)
     outputs = [attention(weights, x, drop) for _ in range(8)]
     outputs.append(attention(weights, x, lambda w: w))
-    found = difference(drops_weights(outputs, (weights, x, p)))
+    found = difference(drops_weights(outputs, (weights, x, p, 1)))
     return found.distance, found.note
 
 
@@ -144,7 +144,7 @@ def test_one_mask_for_every_call_is_named() -> None:
     weights, x = weights_and_x(1)
     output = attention(weights, x, lambda w: F.dropout(w, 0.2))
     found = difference(
-        drops_weights([output] * 8 + [attention(weights, x, lambda w: w)], (weights, x, 0.2))
+        drops_weights([output] * 8 + [attention(weights, x, lambda w: w)], (weights, x, 0.2, 1))
     )
     assert found.distance > 2
     assert "two calls" in found.note
@@ -154,7 +154,7 @@ def test_dropping_outputs_is_named() -> None:
     weights, x = weights_and_x(2)
     output = attention(weights, x, lambda w: w)
     outputs = [*(F.dropout(output, 0.2) for _ in range(8)), output]
-    found = difference(drops_weights(outputs, (weights, x, 0.2)))
+    found = difference(drops_weights(outputs, (weights, x, 0.2, 1)))
     assert "dropped one by one" in found.note
 
 
@@ -162,7 +162,7 @@ def test_dropping_in_eval_is_named() -> None:
     weights, x = weights_and_x(1)
     torch.manual_seed(0)
     outputs = [attention(weights, x, lambda w: F.dropout(w, 0.2)) for _ in range(9)]
-    found = difference(drops_weights(outputs, (weights, x, 0.2)))
+    found = difference(drops_weights(outputs, (weights, x, 0.2, 1)))
     assert found.note == "In eval() the weights are not all there."
 
 
@@ -175,4 +175,4 @@ def test_unreadable_outputs() -> None:
     weights, x = weights_and_x(3)
     for value in (None, [], [torch.zeros(2, 3)], [1.0]):
         with pytest.raises((Unreadable, RuntimeError)):
-            drops_weights(value, (weights, x, 0.2))
+            drops_weights(value, (weights, x, 0.2, 1))

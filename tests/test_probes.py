@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from autograde.notebook import rubric
 from autograde.rubric.judge import judge
-from autograde.rubric.probes.devices import EMPTY, Devices
+from autograde.rubric.probes.watching import EMPTY, Devices
 
 INF = float("inf")
 

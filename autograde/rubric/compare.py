@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from math import inf, isclose, isnan
+from math import inf, isclose, isfinite, isnan
 
 import numpy as np
 import torch
@@ -54,15 +54,6 @@ def differs(symptom: str, note: str = "") -> Difference:
     return Difference(inf, symptom, note=note)
 
 
-def compare(got: Outcome, expected: Outcome) -> Difference:
-    """Return the difference between two outcomes; any two refusals are alike."""
-    if expected.refused:
-        return SAME if got.refused else differs("returns a result, expected a ValueError")
-    if got.error is not None:
-        return differs(describe_error(got))
-    return compare_values(got.value, expected.value)
-
-
 def describe_error(got: Outcome) -> str:
     """Return a predicate for an exception: one line, with the student's line, never a traceback."""
     if got.not_attempted:
@@ -79,7 +70,7 @@ def shorten(text: str, limit: int = 160) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
-def compare_values(got: Plain, expected: Plain) -> Difference:
+def apart(got: Plain, expected: Plain) -> Difference:
     """Return the difference between two plain values, item by item for containers."""
     match expected:
         case Tensor():
@@ -98,20 +89,12 @@ def compare_values(got: Plain, expected: Plain) -> Difference:
             if len(got) != len(expected):
                 return differs(f"has {len(got)} items, expected {len(expected)}")
             pairs = enumerate(zip(got, expected, strict=True))
-            return _worst(_inside(f"[{i}]", compare_values(g, e)) for i, (g, e) in pairs)
+            return _worst(_inside(f"[{i}]", apart(g, e)) for i, (g, e) in pairs)
         case dict():
             if not isinstance(got, dict) or list(got) != list(expected):
                 return _other(got, expected)
-            return _worst(_named(key, compare_values(got[key], expected[key])) for key in expected)
+            return _worst(_named(key, apart(got[key], expected[key])) for key in expected)
     raise TypeError(f"cannot compare with a {type(expected).__name__}")
-
-
-def apart(got: Plain, expected: Plain) -> Difference:
-    """Return the difference of two plain values, infinite when they cannot be compared."""
-    try:
-        return compare_values(got, expected)
-    except TypeError:
-        return differs("cannot be compared")
 
 
 def _inside(at: str, found: Difference) -> Difference:
@@ -234,10 +217,10 @@ def numeral(x: float | bool, digits: int = 4) -> str:
     """Return a number as text: four decimals, fewer for whole and for large numbers."""
     if isinstance(x, bool | int):
         return str(x)
-    if x == int(x) if abs(x) < 1e15 else False:
-        return str(int(x))
-    if isnan(x) or abs(x) == inf:
+    if not isfinite(x):
         return str(x)
+    if abs(x) < 1e15 and x == int(x):
+        return str(int(x))
     if 1e-3 <= abs(x) < 1e4:
         return f"{x:.{digits}f}"
     return f"{x:.{digits}g}"
@@ -246,20 +229,17 @@ def numeral(x: float | bool, digits: int = 4) -> str:
 def pattern(got: Tensor, expected: Tensor) -> str:
     """Return a sentence on what all the errors have in common, or ""."""
     if got.dtype == torch.bool:
-        return (
-            "Every entry is the opposite of what was expected."
-            if torch.equal(got, ~expected)
-            else ""
-        )
+        opposite = torch.equal(got, ~expected)
+        return "Every entry is the opposite of what was expected." if opposite else ""
+    if got.numel() <= 1:
+        return ""
     got, expected = got.double(), expected.double()
     broken = ~got.isfinite() & expected.isfinite()
     if broken.any():
         what = "nan" if got[broken].isnan().any() else "infinite"
-        return (
-            f"{int(broken.sum())} of {got.numel()} entries are {what}." if got.numel() > 1 else ""
-        )
+        return f"{int(broken.sum())} of {got.numel()} entries are {what}."
     for described in (_factor, _constant, _sums, _order):
-        if got.numel() > 1 and (text := described(got, expected)):
+        if text := described(got, expected):
             return text
     return ""
 

@@ -1,6 +1,6 @@
 """From a recording and a key to a verdict. Pure: the same for practice and for grading."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from torch import Tensor
 
@@ -81,9 +81,7 @@ def judge(recording: Recording, key: Key, *, trusted: bool = False) -> Verdict:
         return failed(key, other)
     outcomes = outcomes_of(recording, key.expected)
     if _not_attempted(key, outcomes):
-        return Verdict(
-            key.exercise, 0.0, key.points, _unjudged(key), note="Not written yet.", attempted=False
-        )
+        return replace(failed(key, "Not written yet."), attempted=False)
     found = [
         _judge_line(*row) for row in zip(key.expected.lines, outcomes, key.tolerances, strict=True)
     ]
@@ -95,8 +93,7 @@ def judge(recording: Recording, key: Key, *, trusted: bool = False) -> Verdict:
         failure is None and not claim for failure, claim in zip(found, key.claims, strict=True)
     )
     if not vouched:
-        guessed = Failure(GUESSED)
-        found = [failure or guessed for failure in found]
+        found = [failure or Failure(GUESSED) for failure in found]
     lines = _with_points(key, found, banned)
     if all(line.passed for line in lines):
         return Verdict(key.exercise, key.points, key.points, lines)
@@ -159,26 +156,22 @@ def _shapes(before: Plain) -> str:
 
 def failed(key: Key, note: str) -> Verdict:
     """Return a verdict without points, for one reason that concerns every line."""
-    return Verdict(key.exercise, 0.0, key.points, _unjudged(key), note=_readable(note))
+    rows = zip(key.expected.lines, _worth(key), strict=True)
+    lines = tuple(LineVerdict(line.name, False, 0.0, worth) for line, worth in rows)
+    return Verdict(key.exercise, 0.0, key.points, lines, note=_readable(note))
 
 
 def _readable(text: str) -> str:
     return visible(text if len(text) <= MOST_SAID else f"{text[: MOST_SAID - 1]}…")
 
 
-def _unjudged(key: Key) -> tuple[LineVerdict, ...]:
-    rows = zip(key.expected.lines, _worth(key), strict=True)
-    return tuple(LineVerdict(line.name, False, 0.0, worth) for line, worth in rows)
-
-
 def _not_attempted(key: Key, outcomes: list[list[Outcome]]) -> bool:
-    calling = [
-        outcome
+    return all(
+        outcome.not_attempted
         for line, found in zip(key.expected.lines, outcomes, strict=True)
         if line.kind not in ("unchanged", "forbids")
         for outcome in found
-    ]
-    return all(outcome.not_attempted for outcome in calling)
+    )
 
 
 def _incomplete(outcomes: list[list[Outcome]]) -> str:

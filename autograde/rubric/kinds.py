@@ -15,14 +15,12 @@ from torch import Tensor
 from autograde.rubric.checks import CHECKS
 from autograde.rubric.checks.readings import CLAIMS, Check, Reading, Unreadable
 from autograde.rubric.checks.readings import difference as worst
-from autograde.rubric.compare import SAME, Difference, apart, compare, describe_error, differs
+from autograde.rubric.compare import SAME, Difference, apart, describe_error, differs
 from autograde.rubric.packing import Plain
 from autograde.rubric.recording import REFUSAL, Case, Line, Outcome, Recording
 
 FEW = 6
 """Fewer yes-or-no answers, or small whole numbers, than this could be guessed."""
-
-
 ALIKE_READINGS = 1e-3
 """Readings of one mistake agree to this share; last bits of large ones differ by processor."""
 
@@ -43,8 +41,16 @@ class Call:
         return got
 
     def compare(self, got: Outcome, expected: Case) -> Difference:
-        """Return how far an outcome is from what a case expects."""
-        return compare(got, expected.outcome)
+        """Return how far an outcome is from what a case expects; any two refusals are alike."""
+        if expected.outcome.refused:
+            return SAME if got.refused else differs("returns a result, expected a ValueError")
+        if got.error is not None:
+            return differs(describe_error(got))
+        return self.compare_values(got.value, expected.outcome.value)
+
+    def compare_values(self, got: Plain, expected: Plain) -> Difference:
+        """Return how far a value is from the expected one."""
+        return apart(got, expected)
 
     def alike(self, got: Outcome, known: Outcome, tolerance: float) -> bool:
         """Return whether two wrong outcomes are the same mistake."""
@@ -62,13 +68,11 @@ class Gradient(Call):
 
     weight = 1.0
 
-    def compare(self, got: Outcome, expected: Case) -> Difference:
-        if got.error is not None:
-            return differs(describe_error(got))
-        if not isinstance(got.value, dict) or len(got.value) != len(expected.outcome.value):
+    def compare_values(self, got: Plain, expected: Plain) -> Difference:
+        if not isinstance(got, dict) or len(got) != len(expected):
             return differs("has a record of gradients that cannot be read")
         worst, of = SAME, ""
-        pairs = zip(expected.outcome.value.items(), got.value.values(), strict=True)
+        pairs = zip(expected.items(), got.values(), strict=True)
         for (name, right), value in pairs:
             if value is None and right is not None:
                 return differs("", f"No gradient reaches {name}.")
@@ -91,12 +95,8 @@ class Refuses(Call):
     def claims(self, cases: tuple[Case, ...]) -> bool:
         return True
 
-    def compare(self, got: Outcome, expected: Case) -> Difference:
-        if got.error is not None:
-            return differs(describe_error(got))
-        if got.value == REFUSAL:
-            return SAME
-        return differs(f"{got.value}, expected a ValueError")
+    def compare_values(self, got: Plain, expected: Plain) -> Difference:
+        return SAME if got == REFUSAL else differs(f"{got}, expected a ValueError")
 
     def alike(self, got: Outcome, known: Outcome, tolerance: float) -> bool:
         return got.error == known.error and _manner(got.value) == _manner(known.value)
@@ -114,10 +114,10 @@ class Unchanged(Refuses):
             return got
         return Outcome(value=[["the record of changes", "cannot be read"]])
 
-    def compare(self, got: Outcome, expected: Case) -> Difference:
-        if not got.value:
+    def compare_values(self, got: Plain, expected: Plain) -> Difference:
+        if not got:
             return SAME
-        call, change = got.value[0]
+        call, change = got[0]
         return differs("", f"`{call}` {change}.")
 
     def alike(self, got: Outcome, known: Outcome, tolerance: float) -> bool:
@@ -132,8 +132,8 @@ class Forbids(Refuses):
         readable = all(isinstance(name, str) for name in uses)
         return got if readable else Outcome(value=["something that cannot be read"])
 
-    def compare(self, got: Outcome, expected: Case) -> Difference:
-        return differs(f"uses {', '.join(got.value)}") if got.value else SAME
+    def compare_values(self, got: Plain, expected: Plain) -> Difference:
+        return differs(f"uses {', '.join(got)}") if got else SAME
 
     def alike(self, got: Outcome, known: Outcome, tolerance: float) -> bool:
         return bool(got.value) == bool(known.value)
@@ -162,10 +162,8 @@ class Checked(Call):
             return Outcome(error="ContractBroken", message=f"the result cannot be read: {error}")
         return Outcome(value=[list(astuple(reading)) for reading in readings])
 
-    def compare(self, got: Outcome, expected: Case) -> Difference:
-        if got.error is not None:
-            return differs(describe_error(got))
-        return worst([Reading(*reading) for reading in got.value])
+    def compare_values(self, got: Plain, expected: Plain) -> Difference:
+        return worst([Reading(*reading) for reading in got])
 
     def alike(self, got: Outcome, known: Outcome, tolerance: float) -> bool:
         if got.error is not None or known.error is not None:

@@ -122,7 +122,10 @@ def _fits(mistake: Mistake, alike: Likeness, wrong: set[int], key: Key) -> bool:
         return False
     if alike.telling:
         return len(alike.lines) > len(failed) / 2
-    return alike.lines == failed and not _unexplained(failed, wrong, key)
+    kinds = {key.expected.lines[i].kind for i in failed}
+    return alike.lines == failed and all(
+        key.expected.lines[i].kind not in kinds for i in wrong - failed
+    )
 
 
 def _distances(line: Line, outcomes: Sequence[Outcome]) -> list[float]:
@@ -164,9 +167,3 @@ def _alike(
         return got.error == known.error
     near = max(far, off) <= max(tolerance, ALIKE * min(far, off))
     return near and KINDS[kind].alike(got, known, tolerance)
-
-
-def _unexplained(failed: set[int], wrong: set[int], key: Key) -> set[int]:
-    """Return the other wrong lines of the kinds that a mistake fails."""
-    kinds = {key.expected.lines[i].kind for i in failed}
-    return {i for i in wrong - failed if key.expected.lines[i].kind in kinds}

@@ -103,9 +103,7 @@ def _object(kind: Any, plain: Plain) -> Any:
     return kind(**{each: from_plain(hint, plain[each]) for each, hint in hints.items()})
 
 
-@cache
-def _hints(kind: Any) -> dict[str, Any]:
-    return get_type_hints(kind)
+_hints = cache(get_type_hints)
 
 
 def _to_tree(value: Any, tensors: dict[str, Tensor]) -> Any:

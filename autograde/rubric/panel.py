@@ -143,19 +143,15 @@ def box(kind: str, title: str, body: str, name: str) -> str:
 def lines_html(verdict: Verdict) -> str:
     """Return the lines as a list: the first wrong one open, the others folded."""
     shown = _first_wrong(verdict)
-    right = [line for line in verdict.lines if line.passed]
-    wrong = [line for line in verdict.lines if not line.passed]
-    listed = [_row(line, opened=line is shown) for line in wrong if line is shown]
-    others = [_row(line, opened=True) for line in wrong if line is not shown]
+    right = [_row(line) for line in verdict.lines if line.passed]
+    others = [_row(line) for line in verdict.lines if not line.passed and line is not shown]
+    listed = [_row(shown)] if shown else []
     if others:
         more = (
             "and 1 more wrong line" if len(others) == 1 else f"and {len(others)} more wrong lines"
         )
         listed.append(_folded(more, others) if shown else "".join(others))
-    if wrong and right:
-        listed.append(_folded(f"{len(right)} right", [_row(line, opened=False) for line in right]))
-    elif right:
-        listed += [_row(line, opened=False) for line in right]
+    listed += [_folded(f"{len(right)} right", right)] if listed and right else right
     return f'<ul style="list-style:none;margin:.4em 0 0;padding:0">{"".join(listed)}</ul>'
 
 
@@ -164,9 +160,9 @@ def _folded(title: str, rows: list[str]) -> str:
     return f"<li><details><summary>{escape(title)}</summary>{inner}</details></li>"
 
 
-def _row(line: LineVerdict, *, opened: bool) -> str:
+def _row(line: LineVerdict) -> str:
     mark, word, kind = ("✓", "right", "right") if line.passed else ("✗", "wrong", "wrong")
-    reason = _failure_html(line.failure) if line.failure and opened else ""
+    reason = _failure_html(line.failure) if line.failure else ""
     return (
         f'<li style="margin:.2em 0;padding-left:{MARK_WIDTH};text-indent:-{MARK_WIDTH}">'
         f'<span role="img" aria-label="{word}" style="display:inline-block;width:{MARK_WIDTH};'

@@ -49,9 +49,9 @@ def drops_weights(value: Plain, before: Plain) -> list[Reading]:
     twice. Each weight must be 0 with probability p, on its own and anew in each call, or else be
     divided by 1 - p. Limits of shares are six standard errors.
 
-    With several heads, their number is a fourth argument, and each has 2n outputs of that kind.
+    Each head has 2n outputs of that kind; before = (weights, x, p, heads).
     """
-    weights, x, p, heads = (*before, 1)[:4]
+    weights, x, p, heads = before
     n = x.shape[1]
     outputs = _stacked(value, (*x.shape[:2], heads * 2 * n)).unflatten(-1, (heads, 2 * n))
     if outputs.isnan().any():

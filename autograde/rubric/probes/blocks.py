@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 
 from autograde.rubric.probes.plain import Args, ContractBroken, tensors_in
-from autograde.rubric.probes.recorder import Dispatched, Recorder
+from autograde.rubric.probes.recorder import Recorder
+from autograde.rubric.probes.watching import Dispatched
 
 REDUCTIONS = {
     "amax", "aminmax", "cummax", "cumsum", "dot", "logcumsumexp", "max", "mean", "mm", "mv",

@@ -110,10 +110,8 @@ class CopyProbe(Probe):
 
     def _copied(self, weights: Weights, sizes: Mapping[str, Any]) -> tuple[nn.Module, nn.Module]:
         """Return the source, built with these weights, and the target, after the copy."""
-        some = next(iter(weights.values()))
-        made = [
-            layer.build(**_known(layer, sizes)).to(some.device, some.dtype) for layer in self.layers
-        ]
+        like = next(iter(weights.values()))
+        made = [layer.build(**_known(layer, sizes)).to(like) for layer in self.layers]
         place = self.layers.index(self.source)
         load(made[place], weights)
         self.answer(*made)
@@ -148,8 +146,8 @@ class ConversionProbe(CopyProbe):
     """Lines of a function from one layer to an nn.MultiheadAttention, called with a causal mask."""
 
     def _copied(self, weights: Weights, sizes: Mapping[str, Any]) -> tuple[nn.Module, nn.Module]:
-        some = next(iter(weights.values()))
-        source = load(self.source.build(**sizes).to(some.device, some.dtype), weights)
+        like = next(iter(weights.values()))
+        source = load(self.source.build(**sizes).to(like), weights)
         made = self.answer(source)
         if not isinstance(made, nn.MultiheadAttention):
             kind = type(made).__name__

@@ -216,7 +216,7 @@ class NextSign(nn.Module):
 
 
 MODULES: dict[str, Callable[..., nn.Module]] = {
-    "linear": lambda n, m: nn.Linear(n, m),
+    "linear": nn.Linear,
     "two layers": lambda n, m: nn.Sequential(nn.Linear(n, m), nn.ReLU(), nn.Linear(m, n)),
     "two layers of one size": lambda n: nn.Sequential(nn.Linear(n, n), nn.Linear(n, n)),
     "odd shapes": odd_shapes,

@@ -8,10 +8,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from autograde.rubric.probes.devices import EMPTY, Devices
 from autograde.rubric.probes.draws import Draws, device
 from autograde.rubric.probes.plain import ContractBroken, refusal
 from autograde.rubric.probes.recorder import Probe, Recorder
+from autograde.rubric.probes.watching import EMPTY, Devices
 from autograde.rubric.probes.weights import Weights, each_head, load, size_of
 from autograde.rubric.recording import REFUSAL
 

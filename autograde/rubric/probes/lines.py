@@ -6,7 +6,7 @@ what to call. docs/authoring.md teaches them; every docstring has an example.
 
 import inspect
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import torch
@@ -206,12 +206,13 @@ class Rubric(RandomProbes, ModelProbes, BlockProbes, CacheProbes):
 
             r.each("x as it is after eval()", r.switched(Dropout), (r.normal(3, 4), 0.5, False))
         """
-        models: dict[float, list[nn.Module]] = {}
+
+        @cache
+        def built(p: float) -> tuple[nn.Module, nn.Module]:
+            return nn.Sequential(module(p)), nn.Sequential(module(p))
 
         def call(x: Tensor, p: float, training: bool) -> Any:
-            if p not in models:
-                models[p] = [nn.Sequential(module(p)), nn.Sequential(module(p))]
-            model, other = models[p]
+            model, other = built(p)
             model.train(not training)
             model.train(training)
             other.train(not training)

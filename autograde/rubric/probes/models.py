@@ -102,8 +102,7 @@ def load_by_use(module: nn.Module, weights: Mapping[str, Tensor], x: Tensor) -> 
     Raises:
         ContractBroken: the module uses a parameter too many, or one too few.
     """
-    some = next(iter(weights.values()))
-    module.to(some.device, some.dtype)
+    module.to(next(iter(weights.values())))
     with torch.no_grad():
         for name, parameter in parameters_by_use(module, weights, x).items():
             parameter.copy_(weights[name].view_as(parameter))

@@ -5,15 +5,14 @@ import linecache
 import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.utils._pytree import tree_iter, tree_map_only
 
 from autograde.rubric.packing import DTYPES, MAX_DIMENSIONS, Plain
 from autograde.rubric.recording import REFUSAL, REFUSED, Outcome
-
-T = TypeVar("T")
 
 MAX_ENTRIES = 1_000_000
 Args = tuple[Any, ...]
@@ -71,46 +70,23 @@ def _plain_tensor(tensor: Tensor) -> Plain:
 
 def map_floats(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
     """Return the value with each float tensor in it changed."""
-    return _map_tensors(value, lambda t: change(t) if t.is_floating_point() else t)
+    return tree_map_only(Tensor, lambda t: change(t) if t.is_floating_point() else t, value)
 
 
 def snapshot(value: Any) -> Any:
-    """Return the value with copies of its tensors, each on its own device; tuples lose names."""
-    return _map_tensors(value, Tensor.clone)
-
-
-def _map_tensors(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
-    match value:
-        case Tensor():
-            return change(value)
-        case list():
-            return [_map_tensors(item, change) for item in value]
-        case tuple():
-            return tuple(_map_tensors(item, change) for item in value)
-        case dict():
-            return {key: _map_tensors(item, change) for key, item in value.items()}
-    return value
+    """Return the value with copies of its tensors, each on its own device."""
+    return tree_map_only(Tensor, Tensor.clone, value)
 
 
 def tensors_in(value: Any) -> Iterator[Tensor]:
     """Yield the tensors in a value, in order."""
-    return _all_in(value, Tensor)
-
-
-def _all_in(value: Any, kind: type[T]) -> Iterator[T]:
-    match value:
-        case list() | tuple():
-            for item in value:
-                yield from _all_in(item, kind)
-        case dict():
-            yield from _all_in(list(value.values()), kind)
-        case _ if isinstance(value, kind):
-            yield value
+    return (each for each in tree_iter(value) if isinstance(each, Tensor))
 
 
 def undo(given: Any) -> Callable[[], None]:
     """Return a function that undoes what a call changes in its arguments: others share them."""
-    parts = [part for module in _all_in(given, nn.Module) for part in module.modules()]
+    modules = [each for each in tree_iter(given) if isinstance(each, nn.Module)]
+    parts = [part for module in modules for part in module.modules()]
     held = [t for part in parts for t in [*part.parameters(False), *part.buffers(False)]]
     with_numbers = [t for t in [*tensors_in(given), *held] if not t.is_meta]
     copies = [(tensor, tensor.detach().clone()) for tensor in with_numbers]

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from autograde.rubric.probes.draws import device
-from autograde.rubric.probes.plain import Args, as_typed
+from autograde.rubric.probes.plain import as_typed, snapshot
 from autograde.rubric.probes.recorder import Recorder
 
 
@@ -24,7 +24,7 @@ class RandomProbes(Recorder):
         start = self.integer(1, 10**6)
 
         def run(*args: Any) -> list[Any]:
-            return [answer(*_copied(args), _generator(start + i)) for i in range(times)]
+            return [answer(*snapshot(args), _generator(start + i)) for i in range(times)]
 
         self.record(line, check, run, [args], answer)
 
@@ -71,7 +71,7 @@ class RandomProbes(Recorder):
         """
 
         def run(*args: Any) -> Tensor:
-            return torch.stack([answer(*_copied(args)) == 0 for _ in range(60)])
+            return torch.stack([answer(*snapshot(args)) == 0 for _ in range(60)])
 
         self.record(line, "coins", run, [args], answer)
 
@@ -104,14 +104,14 @@ class RandomProbes(Recorder):
 
         def result(own: int, generator: torch.Generator | None) -> Any:
             torch.manual_seed(own)
-            return answer(*_copied(args), generator)
+            return answer(*snapshot(args), generator)
 
         def run(*args: Any) -> dict[str, Any]:
             used = _generator(one)
             first, later = result(1, used), result(2, used)
             torch.manual_seed(one)
             state = torch.get_rng_state()
-            answer(*_copied(args), _generator(one))
+            answer(*snapshot(args), _generator(one))
             kept = torch.equal(torch.get_rng_state(), state)
             return {
                 "same state": [first, result(3, _generator(one))],
@@ -126,7 +126,3 @@ class RandomProbes(Recorder):
 
 def _generator(seed: int) -> torch.Generator:
     return torch.Generator(device=device()).manual_seed(seed)
-
-
-def _copied(args: Args) -> Args:
-    return tuple(arg.clone() if isinstance(arg, Tensor) else arg for arg in args)

@@ -6,8 +6,6 @@ from typing import Any, Self
 
 import torch
 from torch import Tensor
-from torch.overrides import TorchFunctionMode
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from autograde.rubric.compare import apart
 from autograde.rubric.kinds import KINDS
@@ -23,6 +21,7 @@ from autograde.rubric.probes.plain import (
     to_plain,
     undo,
 )
+from autograde.rubric.probes.watching import Forbidden
 from autograde.rubric.recording import Case, Line, Outcome
 
 IDEA = 5.0
@@ -39,7 +38,7 @@ class Recorder(Draws):
         self.exercise, self.seed, self.double = exercise, seed, double
         self.lines: list[Line] = []
         self.changes: list[list[str]] = []
-        self.watch = Operations(forbids)
+        self.watch = Forbidden(forbids)
         self._factor = 1.0
 
     @property
@@ -165,26 +164,3 @@ def _check_device(result: Any, given: Any) -> None:
     outputs = {tensor.device.type for tensor in tensors_in(result)}
     if inputs and not outputs <= inputs:
         raise ContractBroken(f"the result is on {outputs.pop()}, the input on {inputs.pop()}")
-
-
-class Operations(TorchFunctionMode):
-    """Note the torch functions called inside it whose name ends with a forbidden one."""
-
-    def __init__(self, names: Sequence[str]) -> None:
-        super().__init__()
-        self.names = tuple(names)
-        self.found: set[str] = set()
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        name = getattr(func, "__name__", "")
-        if name.endswith(self.names):
-            self.found.add(f"torch's {name.strip('_')}")
-        return func(*args, **(kwargs or {}))
-
-
-class Dispatched(TorchDispatchMode):
-    """The base of what looks at every operation that torch runs, with its tensors."""
-
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        return False  # else torch imports its compiler, for which a student waits a second

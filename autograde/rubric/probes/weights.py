@@ -33,8 +33,7 @@ def load(module: nn.Module, weights: Mapping[str, Tensor]) -> nn.Module:
             )
         if weight.dtype == torch.float32 != parameters[name].dtype:
             raise ContractBroken(f"{name} is {parameters[name].dtype}, expected torch.float32")
-    some = next(iter(weights.values()))
-    module.to(some.device, some.dtype)
+    module.to(next(iter(weights.values())))
     with torch.no_grad():
         for name, weight in weights.items():
             module.get_parameter(name).copy_(weight)

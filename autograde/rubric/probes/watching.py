@@ -1,21 +1,46 @@
-"""Watch an answer on a device that holds no numbers, to see which tensors stay behind."""
+"""Watch what torch is asked to do: forbidden functions, operations, devices that do not meet."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map
 
 from autograde.rubric.probes.plain import tensors_in
-from autograde.rubric.probes.recorder import Dispatched
 
 EMPTY = torch.device("meta")
 CROSSES = ("copy_", "index", "index_put_")
 """PyTorch lets these take tensors of two devices: `x[mask]` may have its mask on the CPU."""
 
 
+class Forbidden(TorchFunctionMode):
+    """Note the torch functions called inside it whose name ends with a forbidden one."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        super().__init__()
+        self.names = tuple(names)
+        self.found: set[str] = set()
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        name = getattr(func, "__name__", "")
+        if name.endswith(self.names):
+            self.found.add(f"torch's {name.strip('_')}")
+        return func(*args, **(kwargs or {}))
+
+
+class Dispatched(TorchDispatchMode):
+    """The base of what looks at every operation that torch runs, with its tensors."""
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # else torch imports its compiler, for which a student waits a second
+
+
 class Devices(Dispatched):
-    """Note whether an operation was given tensors of two devices.
+    """Note whether an operation was given tensors of two devices, one of which holds no numbers.
 
     Operations on tensors without numbers are done on zeros, for the shapes of their results.
     PyTorch's own operations on `meta` import its compiler, which takes a second.
