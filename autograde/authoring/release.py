@@ -76,6 +76,6 @@ def release(root: Path, lessons: list[Lesson], target: Path) -> None:
 def _require_untouched(lesson: Lesson) -> None:
     """Raises CourseError when the student version may hold answers: somebody tried it and saved."""
     nb = nbformat.read(lesson.released_notebook, as_version=4)
-    if faults := lint_student(source_notebook(lesson), nb):
+    if faults := [*lint_student(source_notebook(lesson), nb)]:
         said = f"{lesson.released_notebook} is not as built. Run: autograde build {lesson.name}"
         raise CourseError("\n".join([said, *(f"- {fault}" for fault in faults)]))
