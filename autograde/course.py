@@ -1,5 +1,6 @@
 """The course in a folder: its lessons, their exercises and their files."""
 
+import os
 import tomllib
 from copy import deepcopy
 from dataclasses import dataclass
@@ -11,6 +12,10 @@ if TYPE_CHECKING:  # nbformat is slow to import; commands that only look do with
     from nbformat import NotebookNode
 
 CURRICULUM = Path("source", "curriculum.toml")
+DUE = "due.toml"
+"""Written by hand, if at all: when lessons are due, for students."""
+FRESH = ".fresh"
+"""How the name of a file ends that is being written."""
 
 
 class CourseError(Exception):
@@ -201,6 +206,18 @@ def state_folder(root: Path) -> Path:
     folder = root / ".autograde"
     folder.mkdir(exist_ok=True)
     return folder
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file so that it is there whole or not at all; of two writers the last one counts."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = path.with_name(f".{os.urandom(8).hex()}{FRESH}")
+    try:
+        fresh.write_bytes(content)
+        fresh.replace(path)
+    except OSError:
+        fresh.unlink(missing_ok=True)
+        raise
 
 
 def grade_id(cell: "NotebookNode") -> str | None:

@@ -3,10 +3,9 @@
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from autograde.course import CourseError, Exercise, Lesson
+from autograde.course import CourseError, Exercise, Lesson, write_whole
 from autograde.grading import feedback, pipeline
 from autograde.grading.restore import NOTE, parse_file, restore
-from autograde.grading.state import write_whole
 from autograde.grading.submission import Marks
 from autograde.progress import PRACTICE_FILE
 from autograde.rubric.judge import Verdict

@@ -11,7 +11,7 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
-from autograde.course import CourseError, Exercise, Lesson, Written, grade_id
+from autograde.course import DUE, CourseError, Exercise, Lesson, Written, grade_id
 from autograde.progress import PRACTICE_FILE, STATE
 from autograde.versions import other_rubrics, rules
 
@@ -19,7 +19,6 @@ INSTALLED = Path(__file__).resolve().parent.parent / "lessons"
 """The lessons that a wheel brings with it; a checkout has none there."""
 HOME = "attention-notebooks"
 """The folder in the home folder where a student works who has nothing but the wheel."""
-DUE = "due.toml"
 
 
 @dataclass(frozen=True)
