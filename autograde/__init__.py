@@ -11,7 +11,8 @@ report/     the class report
 workspace/  the student's own copy: lab, update, submit, self
 
 course, course_config and versions are the course itself; cli and terminal the command;
-progress is what a student has solved; words escapes text that a student may have written.
+progress is what a student has solved; files writes whole files; words escapes text that a student
+may have written.
 """
 
 __version__ = "0.1.0"

@@ -11,6 +11,8 @@ if TYPE_CHECKING:  # nbformat is slow to import; commands that only look do with
     from nbformat import NotebookNode
 
 CURRICULUM = Path("source", "curriculum.toml")
+DUE = "due.toml"
+"""Written by hand, if at all: when lessons are due, for students."""
 
 
 class CourseError(Exception):
@@ -79,6 +81,11 @@ class Lesson:
         return self.folder / f"{self.notebook}.ipynb"
 
     @property
+    def tolerance_file(self) -> Path:
+        """The measured tolerance of each rubric line; see `autograde check --measure`."""
+        return self.folder / "tolerances.json"
+
+    @property
     def released_notebook(self) -> Path:
         return self.root / "notebooks" / self.name / f"{self.notebook}.ipynb"
 
@@ -92,9 +99,14 @@ class Lesson:
         return self.root / "solutions" / self.name / f"{self.notebook}.ipynb"
 
     @property
+    def worth(self) -> dict[str, float]:
+        """The points of each exercise, then of each question answered in words."""
+        graded: tuple[Exercise | Written, ...] = (*self.exercises, *self.written)
+        return {each.name: each.points for each in graded}
+
+    @property
     def points(self) -> float:
-        by_rubric = sum(exercise.points for exercise in self.exercises)
-        return by_rubric + sum(written.points for written in self.written)
+        return sum(self.worth.values())
 
     def exercise(self, name: str) -> Exercise:
         return next(exercise for exercise in self.exercises if exercise.name == name)

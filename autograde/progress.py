@@ -5,14 +5,13 @@ write the page of lessons. Grading neither writes nor reads any of it.
 """
 
 import json
-import os
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from autograde.files import write_whole
 from autograde.rubric.text import digest, number
 
 STATE = ".lessons"
@@ -139,6 +138,12 @@ def record(working: Path, lesson: str, exercise: str) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
+def note(working: Path, lesson: str, exercise: str, points: float, ran: list[str]) -> None:
+    """Note what a rubric earned, and digests of the cells that had run when it did."""
+    noted = json.dumps({"points": points, "ran": ran})
+    write_whole(record_file(working, lesson, exercise), noted.encode())
+
+
 def digest_of_cell(text: str) -> str:
     """Return a digest of a cell that ran."""
     return digest(text.strip())[:16]
@@ -158,15 +163,6 @@ def _read(path: Path) -> Any:
         return None
 
 
-def put(path: Path, content: str) -> None:
-    """Write a file whole; two kernels may write at once, and the last one counts."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, fresh = tempfile.mkstemp(dir=path.parent, prefix=".")
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        file.write(content)
-    Path(fresh).replace(path)
-
-
 def write_page(working: Path) -> None:
     """Write the page of lessons, which JupyterLab opens first."""
     course = of_course(working)
@@ -179,7 +175,8 @@ def write_page(working: Path) -> None:
         rows.append(f"{row} {lesson.due} |" if dates else row)
     if newer := [lesson.lesson for lesson in course if lesson.newer]:
         rows += ["", f"**There are new versions of {', '.join(newer)}.** To get them, see below."]
-    put(working / PAGE, TEXT.format(now="\n\n".join(_now(course)), rows="\n".join(rows)))
+    page = TEXT.format(now="\n\n".join(_now(course)), rows="\n".join(rows))
+    write_whole(working / PAGE, page.encode())
 
 
 def _now(course: list[Standing]) -> list[str]:

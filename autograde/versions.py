@@ -30,8 +30,6 @@ from autograde.words import named
 if TYPE_CHECKING:  # slow to import
     from nbformat import NotebookNode
 
-TOLERANCES = "tolerances.json"
-
 
 @dataclass(frozen=True)
 class Version:
@@ -73,13 +71,12 @@ def keep(lesson: Lesson, nb: "NotebookNode", practice: bytes) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=state_folder(lesson.root), prefix=".keep-") as folder:
         home = Path(folder, "version")
-        tolerances = lesson.folder / TOLERANCES
         files = {
             lesson.text: lesson.text.read_bytes(),
             lesson.root / CURRICULUM: (lesson.root / CURRICULUM).read_bytes(),
             lesson.released_notebook: nbformat.writes(nb).encode(),
             lesson.practice_file: practice,
-            tolerances: tolerances.read_bytes() if tolerances.is_file() else b"{}",
+            lesson.tolerance_file: _content(lesson.tolerance_file),
         }
         for path, content in files.items():
             copy = home / path.relative_to(lesson.root)
@@ -117,11 +114,11 @@ def _read(lesson: Lesson, *, kept: bool = False) -> Version:
         raise CourseError(f"the lesson {lesson.name} has no text: {lesson.text} is missing")
     places = {
         "text": lesson.text,
-        "tolerances": lesson.folder / TOLERANCES,
+        "tolerances": lesson.tolerance_file,
         "released": lesson.released_notebook,
         "practice": lesson.practice_file,
     }
-    files = {name: path.read_bytes() if path.is_file() else b"" for name, path in places.items()}
+    files = {name: _content(path) for name, path in places.items()}
     facts = {**asdict(lesson), "root": "", "version": __version__}
     digest = sha256(json.dumps(facts, sort_keys=True).encode())
     for content in files.values():
@@ -171,7 +168,7 @@ def version_of(nb: "NotebookNode", among: tuple[Version, ...]) -> Version:
             f"({_kept(now.lesson)} has what was). Hand out the newest version, or "
             f"{_other_way(now.lesson)}"
         )
-    if changed := sorted(_worth(found.lesson).items() ^ _worth(now.lesson).items()):
+    if changed := sorted(found.lesson.worth.items() ^ now.lesson.worth.items()):
         names = ", ".join(dict.fromkeys(name for name, _ in changed))
         raise CourseError(
             f"made from an earlier version of {now.lesson.name}, in which other points were given "
@@ -209,9 +206,8 @@ def _other_way(lesson: Lesson) -> str:
     )
 
 
-def _worth(lesson: Lesson) -> dict[str, float]:
-    by_rubric = {exercise.name: exercise.points for exercise in lesson.exercises}
-    return by_rubric | {written.name: written.points for written in lesson.written}
+def _content(path: Path) -> bytes:
+    return path.read_bytes() if path.is_file() else b""
 
 
 def _number(nb: "NotebookNode") -> str:

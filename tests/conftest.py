@@ -19,7 +19,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from nbgrader import api
 from traitlets.config import Config
 
-from autograde.authoring.build import NOT_COMPARED
+from autograde.authoring.same import NOT_COMPARED
 from autograde.cli import main
 from autograde.course import CURRICULUM, Lesson, lessons
 from autograde.notebook.demonstrations import is_demonstration

@@ -156,7 +156,7 @@ def without(lesson: Lesson, heading: str) -> None:
 
 def test_a_draft_builds_with_few_variants_and_is_not_ready(mine: Lesson) -> None:
     without(mine, "right: sum|mean_of_everything|squeezed|second|float32")
-    assert lint.lint_variants(mine) == []
+    assert list(lint.lint_variants(mine)) == []
     (checked,) = check.check(mine)
     assert checked.faults == (
         "1 right and 3 wrong variants; before it is released it needs 2 and 4",

@@ -17,7 +17,7 @@ from conftest import HERE, run
 from nbformat import NotebookNode
 
 from autograde.authoring import build as building
-from autograde.authoring import lint, marks
+from autograde.authoring import lint, marks, same
 from autograde.authoring.build_steps import UNSTEADY, Identify, RunReference, identify
 from autograde.authoring.expected import practice_keys
 from autograde.authoring.release import ENVIRONMENT, PACKAGE, release
@@ -67,12 +67,12 @@ def test_what_is_committed_is_up_to_date(
     name: str, committed: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Apart from what cells print: nbval runs each solution and compares that."""
-    compared = building._compared
+    compared = same._compared
 
     def as_text(cell: NotebookNode) -> NotebookNode:
         return compared(NotebookNode(cell, outputs=[], execution_count=None))
 
-    monkeypatch.setattr(building, "_compared", as_text)
+    monkeypatch.setattr(same, "_compared", as_text)
     monkeypatch.setattr(RunReference, "preprocess", lambda self, nb, about: (identify(nb), about))
     assert building.out_of_date(lessons(committed)[name]) == []
 
@@ -206,7 +206,7 @@ FAULTS: dict[Callable[[NotebookNode], None], str] = {
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
 def test_linter_refuses_a_source(lesson: Lesson, fault: Callable[[NotebookNode], None]) -> None:
     nb = source_notebook(lesson)
-    assert lint.lint_source(lesson, nb) == []
+    assert list(lint.lint_source(lesson, nb)) == []
     fault(nb)
     assert FAULTS[fault] in "\n".join(lint.lint_source(lesson, nb))
 
@@ -214,7 +214,7 @@ def test_linter_refuses_a_source(lesson: Lesson, fault: Callable[[NotebookNode],
 def test_linter_refuses_a_solution_that_survives(lesson: Lesson) -> None:
     nb = source_notebook(lesson)
     student = nbformat.read(lesson.released_notebook, as_version=4)
-    assert lint.lint_student(nb, student) == []
+    assert list(lint.lint_student(nb, student)) == []
     named_cells(student)["context_vectors"].source += "\n    return weights @ values"
     student.cells[0].source += "\nqueries @ keys.T"
     named_cells(student)["setup"].outputs = [nbformat.v4.new_output("stream", text="1")]
@@ -268,18 +268,18 @@ def test_output_that_differs_from_run_to_run_is_not_kept() -> None:
 def test_what_may_differ_from_machine_to_machine_is_not_compared(tmp_path: Path) -> None:
     nb = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("1", id="a")])
     found = []
-    for tags in ([], [building.NOT_COMPARED]):
+    for tags in ([], [same.NOT_COMPARED]):
         for name, text in (("one", "0.41"), ("other", "0.42")):
             nb.cells[0].outputs = [nbformat.v4.new_output("stream", text=text)]
             nb.cells[0].metadata.tags = tags
             nbformat.write(nb, tmp_path / name)
-        found.append(building._cell_changes(tmp_path / "one", tmp_path / "other"))
+        found.append(list(same._cells(tmp_path / "one", tmp_path / "other")))
     assert found == [["cell a differs"], []]
 
 
 def test_linter_refuses_a_figure_without_text(lesson: Lesson) -> None:
     executed = nbformat.read(lesson.solution_notebook, as_version=4)
-    assert lint.lint_outputs(executed) == []
+    assert list(lint.lint_outputs(executed)) == []
     figure = next(
         output
         for cell in executed.cells
@@ -287,7 +287,7 @@ def test_linter_refuses_a_figure_without_text(lesson: Lesson) -> None:
         if "image/png" in output.get("data", {})
     )
     figure.metadata = {}
-    assert "a figure without a text alternative" in lint.lint_outputs(executed)[0]
+    assert "a figure without a text alternative" in next(lint.lint_outputs(executed))
 
 
 def test_linter_refuses_a_warning(lesson: Lesson) -> None:
@@ -302,7 +302,7 @@ def test_linter_refuses_variants(course: Path) -> None:
     lesson = lessons(course)[LESSON]
     path = lesson.folder / "variants" / "context_vectors.md"
     text = path.read_text()
-    assert lint.lint_variants(lesson) == []
+    assert list(lint.lint_variants(lesson)) == []
     parts = re.split(r"(?=^## )", text, flags=re.M)
     right = [part for part in parts if part.startswith("## right")]
     wrong = [part for part in parts if part.startswith("## wrong")][:2]

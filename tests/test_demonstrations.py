@@ -77,7 +77,7 @@ def in_lesson(cell: NotebookNode) -> list[str]:
     lesson = lessons(HERE)["02_causal_mask"]
     nb = source_notebook(lesson)
     nb.cells.append(cell)
-    return lint.lint_source(lesson, nb)
+    return list(lint.lint_source(lesson, nb))
 
 
 def test_the_linter_refuses_it_where_grading_needs_it() -> None:

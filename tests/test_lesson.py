@@ -9,7 +9,7 @@ from conftest import HERE
 
 from autograde.authoring import check
 from autograde.authoring.expected import read_tolerances
-from autograde.course import Lesson, lessons
+from autograde.course import Exercise, Lesson, lessons
 from autograde.grading.running.reference import load, right_key
 from autograde.rubric.judge import judge
 from autograde.rubric.session import PRACTICE_SEED
@@ -26,10 +26,10 @@ TABLES = [(lesson, name) for lesson in LESSONS for name in NUMBERS.get(lesson, [
 
 @pytest.mark.parametrize(("lesson", "exercise"), EXERCISES)
 def test_every_variant_is_judged_as_it_should_be(
-    lesson: Lesson, exercise: object, monkeypatch: pytest.MonkeyPatch
+    lesson: Lesson, exercise: Exercise, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(check, "CHECKED_SEEDS", (PRACTICE_SEED, 1))  # make check tries more
-    checked = check.check_exercise((lesson, exercise))  # type: ignore[arg-type]
+    checked = check.check_exercise(lesson, exercise)
     assert checked.faults == ()
     assert checked.right >= 2
     assert checked.wrong >= 4

@@ -9,17 +9,17 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).resolve().parent.parent / "autograde"
-BASE = {"course", "course_config", "progress", "versions", "words"}
+BASE = {"course", "course_config", "files", "progress", "versions", "words"}
 MAY_IMPORT = {
     "rubric": {"rubric"},
-    "notebook": {"notebook", "progress", "rubric"},
+    "notebook": {"notebook", "files", "progress", "rubric"},
     "sandbox": {"sandbox", "notebook", "rubric"},  # the template tries what a lesson uses
     "grading": {"grading", "sandbox", "notebook", "rubric", *BASE},
     "authoring": {"authoring", "grading", "sandbox", "notebook", "rubric", *BASE},
     "lms": {"lms", "grading", *BASE},
     "marking": {"marking", "grading", "rubric", *BASE},
     "report": {"report", "lms", "grading", "rubric", *BASE},
-    "workspace": {"workspace", "grading", "sandbox", "rubric", "course", "progress", "versions"},
+    "workspace": {"workspace", "grading", "sandbox", "rubric", *BASE},
 }
 
 

@@ -237,7 +237,7 @@ FAULTS: dict[Callable[[NotebookNode], None], str] = {
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
 def test_linter_refuses(lesson: Lesson, fault: Callable[[NotebookNode], None]) -> None:
     nb = source_notebook(lesson)
-    assert lint.lint_source(lesson, nb) == []
+    assert list(lint.lint_source(lesson, nb)) == []
     fault(nb)
     assert FAULTS[fault] in "\n".join(lint.lint_source(lesson, nb))
 
@@ -245,7 +245,7 @@ def test_linter_refuses(lesson: Lesson, fault: Callable[[NotebookNode], None]) -
 def test_linter_refuses_an_answer_or_a_scheme_that_survives(lesson: Lesson) -> None:
     nb = source_notebook(lesson)
     student = nbformat.read(lesson.released_notebook, as_version=4)
-    assert lint.lint_student(nb, student) == []
+    assert list(lint.lint_student(nb, student)) == []
     student.cells[0].source += "\nBecause nothing else vanishes in a product."
     student.cells[0].source += "\nOne point for naming the multiplication."
     faults = "\n".join(lint.lint_student(nb, student))

@@ -9,16 +9,13 @@ import nbformat
 from nbformat import NotebookNode
 from nbgrader.converters import BaseConverter, GenerateAssignment, GenerateSolution
 
-from autograde.authoring.same import other_practice
+from autograde.authoring.same import other_files
 from autograde.course import Lesson
 from autograde.course_config import convert, course_config
-from autograde.progress import PRACTICE_FILE
 from autograde.versions import keep
 
 STEPS = "autograde.authoring.build_steps"
 KEEP = f"{STEPS}.KeepVersion"
-NOT_COMPARED = "nbval-ignore-output"
-"""nbval's tag of a cell whose output may be another on another machine."""
 SLOW = {KEEP, *(f"{STEPS}.{step}" for step in ("LintSource", "LintStudent", "AddPracticeData"))}
 
 
@@ -60,7 +57,7 @@ def out_of_date(lesson: Lesson) -> list[str]:
         return [
             change
             for new, old in zip(made, _committed(lesson), strict=True)
-            for change in _changes(new, old)
+            for change in other_files(new, old)
         ]
 
 
@@ -88,43 +85,3 @@ def _convert(
     for converter in converters:
         convert(converter, config)
     return folder / "notebooks" / lesson.name, folder / "solutions" / lesson.name
-
-
-def _changes(new: Path, old: Path) -> list[str]:
-    changes = []
-    files = {path.name for folder in (new, old) for path in folder.glob("*") if path.is_file()}
-    for name in sorted(files):
-        made, committed = new / name, old / name
-        if not made.is_file() or not committed.is_file():
-            changes.append(f"{committed}: {'missing' if made.is_file() else 'should not be there'}")
-        elif name == PRACTICE_FILE:
-            changes += [f"{committed}: {change}" for change in other_practice(made, committed)]
-        else:
-            changes += [f"{committed}: {change}" for change in _cell_changes(made, committed)]
-    return changes
-
-
-def _cell_changes(made: Path, committed: Path) -> list[str]:
-    new, old = (nbformat.read(path, as_version=4) for path in (made, committed))
-    if [cell.id for cell in new.cells] != [cell.id for cell in old.cells]:
-        return ["other cells"]
-    if new.metadata != old.metadata:
-        return ["other notebook metadata"]
-    pairs = zip(new.cells, old.cells, strict=True)
-    return [f"cell {a.id} differs" for a, b in pairs if _compared(a) != _compared(b)]
-
-
-def _compared(cell: NotebookNode) -> NotebookNode:
-    """Return what of a cell is the same on every machine.
-
-    Pixels differ by last bits, and where nbval does not look at an output, nothing of it is known
-    to be the same. A picture's metadata says which code drew it.
-    """
-    cell = nbformat.from_dict(cell)
-    if NOT_COMPARED in cell.metadata.get("tags", []):
-        cell.outputs = []
-    for output in cell.get("outputs", []):
-        for kind in output.get("data", {}):
-            if kind.startswith("image/"):
-                output["data"][kind] = "picture"
-    return cell

@@ -1,5 +1,6 @@
 """Steps of nbgrader's own commands, so that Formgrader and `autograde build` do the same."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -30,10 +31,10 @@ def practice_data(lesson: Lesson) -> bytes:
     return pack_keys(practice_keys(lesson))
 
 
-def refuse(lesson: Lesson, faults: list[str]) -> None:
-    """Raises CourseError with every fault, if there is one."""
-    if faults:
-        raise CourseError("\n".join([f"{lesson.name} is refused:", *(f"- {f}" for f in faults)]))
+def refuse(lesson: Lesson, *rules: Iterable[str]) -> None:
+    """Raises CourseError with every fault that breaks a rule, if there is one."""
+    if faults := [f"- {fault}" for faults in rules for fault in faults]:
+        raise CourseError("\n".join([f"{lesson.name} is refused:", *faults]))
 
 
 class Identify(NbGraderPreprocessor):
@@ -49,7 +50,7 @@ class LintSource(NbGraderPreprocessor):
     def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[Any, Any]:
         lesson = lesson_of(resources)
         refuse(lesson, lint.lint_source(lesson, nb))  # what is next needs a source without faults
-        refuse(lesson, lint.lint_variants(lesson) + lint.lint_stubs(lesson, nb))
+        refuse(lesson, lint.lint_variants(lesson), lint.lint_stubs(lesson, nb))
         return nb, resources
 
 

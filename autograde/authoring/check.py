@@ -6,10 +6,12 @@ variant, over many seeds, say how far right answers lie apart.
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from itertools import repeat
 from math import floor, inf, log10
+from typing import TypeVar
 
 import torch
 from torch import Tensor
@@ -26,6 +28,8 @@ from autograde.rubric.packing import Plain
 from autograde.rubric.probes.plain import tensors_in
 from autograde.rubric.recording import Line, Outcome, Recording
 from autograde.rubric.session import PRACTICE_SEED
+
+T = TypeVar("T")
 
 MEASURED_SEEDS = range(1000, 1050)
 CHECKED_SEEDS = (PRACTICE_SEED, 1, 2, 3)
@@ -71,22 +75,25 @@ class Result:
 
 def measure(lesson: Lesson) -> dict[str, Lines]:
     """Measure every line of a lesson and write `tolerances.json` beside it."""
-    with ProcessPoolExecutor(initializer=torch.set_num_threads, initargs=(1,)) as pool:
-        measured = pool.map(_measure, [(lesson, exercise) for exercise in lesson.exercises])
-        tolerances = dict(zip((e.name for e in lesson.exercises), measured, strict=True))
+    measured = _for_each_exercise(_measure, lesson)
+    tolerances = dict(zip((e.name for e in lesson.exercises), measured, strict=True))
     text = json.dumps(tolerances, indent=2, ensure_ascii=False)
-    expected.tolerance_file(lesson).write_text(text + "\n", encoding="utf-8")
+    lesson.tolerance_file.write_text(text + "\n", encoding="utf-8")
     return tolerances
 
 
 def check(lesson: Lesson) -> list[Result]:
     """Judge every variant of a lesson on several seeds."""
+    return _for_each_exercise(check_exercise, lesson)
+
+
+def _for_each_exercise(find: Callable[[Lesson, Exercise], T], lesson: Lesson) -> list[T]:
+    """Return what a function finds of each exercise, in as many processes as there are cores."""
     with ProcessPoolExecutor(initializer=torch.set_num_threads, initargs=(1,)) as pool:
-        return list(pool.map(check_exercise, [(lesson, exercise) for exercise in lesson.exercises]))
+        return list(pool.map(find, repeat(lesson), lesson.exercises))
 
 
-def _measure(job: tuple[Lesson, Exercise]) -> Lines:
-    lesson, exercise = job
+def _measure(lesson: Lesson, exercise: Exercise) -> Lines:
     reference = load(lesson)
     variants = read_variants(lesson, exercise)
     first = reference.record(exercise.name, PRACTICE_SEED)
@@ -171,9 +178,8 @@ def _cast(value: Plain, like: Plain) -> Plain:
     return value
 
 
-def check_exercise(job: tuple[Lesson, Exercise]) -> Result:
+def check_exercise(lesson: Lesson, exercise: Exercise) -> Result:
     """Judge every variant of one exercise on several seeds."""
-    lesson, exercise = job
     reference = load(lesson)
     variants = read_variants(lesson, exercise)
     measured = expected.read_tolerances(lesson).get(exercise.name, {})

@@ -4,7 +4,6 @@ import hashlib
 import json
 from dataclasses import replace
 from functools import lru_cache
-from pathlib import Path
 
 from autograde import __version__
 from autograde.authoring.variants import Variant, read_variants
@@ -16,16 +15,11 @@ from autograde.rubric.recording import Recording
 from autograde.rubric.session import PRACTICE_SEED
 
 
-def tolerance_file(lesson: Lesson) -> Path:
-    return lesson.folder / "tolerances.json"
-
-
 def read_tolerances(lesson: Lesson) -> dict[str, Lines]:
-    """Return what was measured of each line, by exercise and line; see `autograde check`."""
-    path = tolerance_file(lesson)
-    if not path.is_file():
+    """Return what was measured of each line, by exercise and line."""
+    if not lesson.tolerance_file.is_file():
         return {}
-    measured: dict[str, Lines] = json.loads(path.read_text(encoding="utf-8"))
+    measured: dict[str, Lines] = json.loads(lesson.tolerance_file.read_bytes())
     return measured
 
 

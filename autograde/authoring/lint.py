@@ -1,4 +1,4 @@
-"""The rules of a lesson. Each function returns all faults that it finds."""
+"""The rules of a lesson. Each function yields every fault that it finds."""
 
 import ast
 from collections import Counter
@@ -13,6 +13,7 @@ from autograde.authoring.marks import (
     SCHEME_BEGIN,
     STUB,
     WRITTEN_STUB,
+    code_of,
     given_lines,
     solution_lines,
     without_solution,
@@ -37,32 +38,32 @@ from autograde.rubric.session import PRACTICE_SEED
 LONGEST_RUBRIC = 15
 
 
-def lint_source(lesson: Lesson, nb: NotebookNode) -> list[str]:
-    """List faults in the names, points and rubric cells of a lesson's source."""
+def lint_source(lesson: Lesson, nb: NotebookNode) -> Iterator[str]:
+    """Yield faults in the names, points and rubric cells of a lesson's source."""
     names = [name for cell in nb.cells if (name := grade_id(cell))]
-    faults = [f"grade_id {name!r} is used {n} times" for name, n in Counter(names).items() if n > 1]
-    faults += _unnamed(nb)
+    for name, n in Counter(names).items():
+        if n > 1:
+            yield f"grade_id {name!r} is used {n} times"
+    yield from _unnamed(nb)
     cells = named_cells(nb)
     known = {name for e in lesson.exercises for name in (e.name, e.rubric_cell)}
     known |= {written.name for written in lesson.written}
     for name, cell in cells.items():
         kind = cell.metadata["nbgrader"]
         if (kind.get("grade") or kind.get("solution")) and name not in known:
-            faults.append(
+            yield (
                 f"{name!r} is graded or a solution, but not in the curriculum; an exercise stands "
                 f"below [lesson.points] in {CURRICULUM}, its rubric is called test_EXERCISE"
             )
     for exercise in lesson.exercises:
-        faults += _lint_exercise(exercise, cells, names)
+        yield from _lint_exercise(exercise, cells, names)
     for written in lesson.written:
-        faults += _lint_written(lesson, written, cells, names)
+        yield from _lint_written(lesson, written, cells, names)
     questions = {written.question_cell for written in lesson.written}
     for number, cell in enumerate(nb.cells):
         if SCHEME_BEGIN in cell.source and grade_id(cell) not in questions:
-            faults.append(
-                f"cell {number} holds a marking scheme, but no question of the curriculum"
-            )
-    return faults + list(_lint_demonstrations(nb))
+            yield f"cell {number} holds a marking scheme, but no question of the curriculum"
+    yield from _lint_demonstrations(nb)
 
 
 def _lint_demonstrations(nb: NotebookNode) -> Iterator[str]:
@@ -190,29 +191,26 @@ def shown_on_purpose(nb: NotebookNode) -> set[str]:
         if cell.cell_type == "code" and kind.get("locked") and not kind.get("grade"):
             lines += cell.source.splitlines()
         lines += given_lines(cell.source)
-    return {line.split("  #")[0].strip() for line in lines}
+    return {code_of(line) for line in lines}
 
 
-def lint_student(nb: NotebookNode, student: NotebookNode) -> list[str]:
-    """List faults of the student version: every cell is its source minus the solution."""
-    faults = []
+def lint_student(nb: NotebookNode, student: NotebookNode) -> Iterator[str]:
+    """Yield faults of the student version: every cell is its source minus the solution."""
     if len(nb.cells) != len(student.cells):
-        return [f"the student version has {len(student.cells)} cells, the source {len(nb.cells)}"]
+        yield f"the student version has {len(student.cells)} cells, the source {len(nb.cells)}"
+        return
     for cell, released in zip(nb.cells, student.cells, strict=True):
         stub = STUB if cell.cell_type == "code" else WRITTEN_STUB
         if released.source != without_solution(cell.source, stub):
-            faults.append(
-                f"{_place(cell)}: the student's cell is not its source minus the solution"
-            )
+            yield f"{_place(cell)}: the student's cell is not its source minus the solution"
         if released.get("outputs"):
-            faults.append(f"{_place(cell)}: the student's cell holds an output")
+            yield f"{_place(cell)}: the student's cell holds an output"
     secret = {line for cell in nb.cells for line in solution_lines(cell.source) if _tells(line)}
     secret -= shown_on_purpose(nb)
     for cell in student.cells:
         for line in cell.source.splitlines():
-            if line.split("  #")[0].strip() in secret:
-                faults.append(f"{_place(cell)}: a solution line survives: {line.strip()!r}")
-    return faults
+            if code_of(line) in secret:
+                yield f"{_place(cell)}: a solution line survives: {line.strip()!r}"
 
 
 def _tells(line: str) -> bool:
@@ -226,24 +224,18 @@ def _tells(line: str) -> bool:
     return any(isinstance(node, ast.Call | ast.BinOp) for node in ast.walk(tree))
 
 
-def lint_outputs(executed: NotebookNode) -> list[str]:
-    """List faults of the executed reference: errors, warnings, pictures without words."""
-    faults = []
+def lint_outputs(executed: NotebookNode) -> Iterator[str]:
+    """Yield faults of the executed reference: errors, warnings, pictures without words."""
     for cell in executed.cells:
         for output in cell.get("outputs", []):
             if output.output_type == "error":
-                faults.append(
-                    f"{_place(cell)}: the reference raises {output.ename}: {output.evalue}"
-                )
+                yield f"{_place(cell)}: the reference raises {output.ename}: {output.evalue}"
             if output.get("name") == "stderr":  # it differs from machine to machine
-                faults.append(f"{_place(cell)}: the reference warns: {output.text.strip()[:200]}")
+                yield f"{_place(cell)}: the reference warns: {output.text.strip()[:200]}"
             data, metadata = output.get("data", {}), output.get("metadata", {})
             for kind in data:
                 if kind.startswith("image/") and not metadata.get(kind, {}).get("alt"):
-                    faults.append(
-                        f"{_place(cell)}: a figure without a text alternative; use show()"
-                    )
-    return faults
+                    yield f"{_place(cell)}: a figure without a text alternative; use show()"
 
 
 def _place(cell: NotebookNode) -> str:
@@ -255,16 +247,15 @@ def _place(cell: NotebookNode) -> str:
     return f"the cell {(code or cell.source)[:60]!r}"
 
 
-def lint_variants(lesson: Lesson) -> list[str]:
-    """List faults of hints, variants and rubric lines."""
+def lint_variants(lesson: Lesson) -> Iterator[str]:
+    """Yield faults of hints, variants and rubric lines."""
     try:
         keys = practice_keys(lesson)
     except CourseError as error:
-        return str(error).splitlines()
-    faults: list[str] = []
+        yield from str(error).splitlines()
+        return
     for exercise in lesson.exercises:
-        faults += _lint_variants(read_variants(lesson, exercise), keys[exercise.name])
-    return faults
+        yield from _lint_variants(read_variants(lesson, exercise), keys[exercise.name])
 
 
 def _lint_variants(variants: Variants, key: Key) -> Iterator[str]:
@@ -283,13 +274,13 @@ def _lint_variants(variants: Variants, key: Key) -> Iterator[str]:
             yield f"{name}: no wrong variant fails the line “{line.name}”"
 
 
-def lint_stubs(lesson: Lesson, nb: NotebookNode) -> list[str]:
-    """List faults of the stubs: an untouched exercise counts as not attempted.
+def lint_stubs(lesson: Lesson, nb: NotebookNode) -> Iterator[str]:
+    """Yield faults of the stubs: an untouched exercise counts as not attempted.
 
     Code that is given to be mended earns nothing as it is.
     """
     reference, keys = load(lesson), practice_keys(lesson)
-    cells, faults = named_cells(nb), []
+    cells = named_cells(nb)
     for exercise in lesson.exercises:
         cell = cells[exercise.name]
         stub = reference.with_answer(without_solution(cell.source))
@@ -297,7 +288,6 @@ def lint_stubs(lesson: Lesson, nb: NotebookNode) -> list[str]:
         verdict = judge(recording, keys[exercise.name])
         if GIVEN in cell.source:
             if verdict.points:
-                faults.append(f"{exercise.name}: the given code earns {verdict.points:g} points")
+                yield f"{exercise.name}: the given code earns {verdict.points:g} points"
         elif verdict.attempted:
-            faults.append(f"{exercise.name}: the untouched exercise does not say not attempted")
-    return faults
+            yield f"{exercise.name}: the untouched exercise does not say not attempted"

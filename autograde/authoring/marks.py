@@ -18,13 +18,18 @@ def own_answer(source: str) -> str:
     return "\n".join(line for line in lines if line.strip() not in marks) + "\n"
 
 
+def code_of(line: str) -> str:
+    """Return a line without its indent and its comment."""
+    return line.split("  #")[0].strip()
+
+
 def solution_lines(source: str) -> list[str]:
     """Return the stripped code lines between solution or scheme marks."""
     inside, found = False, []
     for line in source.splitlines():
         if END in line or SCHEME_END in line:
             inside = False
-        elif inside and (code := line.split("  #")[0].strip()) and not code.startswith("#"):
+        elif inside and (code := code_of(line)) and not code.startswith("#"):
             found.append(code)
         if BEGIN in line or SCHEME_BEGIN in line:
             inside = True

@@ -7,12 +7,10 @@ import nbformat
 
 from autograde.authoring.lint import lint_student
 from autograde.authoring.sources import source_notebook
-from autograde.course import CourseError, Lesson
+from autograde.course import DUE, CourseError, Lesson
 
 ENVIRONMENT = ("LICENSE", "environment.yml", "pyproject.toml", "requirements.lock", "setup.py")
 PACKAGE = "autograde"
-DUE = "due.toml"
-"""Written by hand, if at all: when lessons are due."""
 
 README = """\
 # Attention, step by step
@@ -59,16 +57,13 @@ def release(root: Path, lessons: list[Lesson], target: Path) -> None:
         _require_untouched(lesson)
     if missing := [name for name in (*ENVIRONMENT, PACKAGE) if not (root / name).exists()]:
         raise CourseError(f"{root} lacks {', '.join(missing)}, which students need")
-    for lesson in lessons:
-        shutil.copytree(
-            lesson.released_notebook.parent,
-            target / "notebooks" / lesson.name,
-            ignore=shutil.ignore_patterns(".ipynb_checkpoints"),
-        )
-    for name in (*ENVIRONMENT, *(name for name in (DUE,) if (root / name).is_file())):
-        shutil.copyfile(root / name, target / name)
+    folders = {lesson.released_notebook.parent: f"notebooks/{lesson.name}" for lesson in lessons}
     unwanted = shutil.ignore_patterns("__pycache__", ".ipynb_checkpoints")
-    shutil.copytree(root / PACKAGE, target / PACKAGE, ignore=unwanted)
+    for folder, name in (folders | {root / PACKAGE: PACKAGE}).items():
+        shutil.copytree(folder, target / name, ignore=unwanted)
+    for name in (*ENVIRONMENT, DUE):
+        if (root / name).is_file():
+            shutil.copyfile(root / name, target / name)
     rows = "\n".join(f"- {lesson.name}: {lesson.title}, {lesson.about}" for lesson in lessons)
     (target / "README.md").write_text(README.format(lessons=rows), encoding="utf-8")
 
@@ -76,6 +71,6 @@ def release(root: Path, lessons: list[Lesson], target: Path) -> None:
 def _require_untouched(lesson: Lesson) -> None:
     """Raises CourseError when the student version may hold answers: somebody tried it and saved."""
     nb = nbformat.read(lesson.released_notebook, as_version=4)
-    if faults := lint_student(source_notebook(lesson), nb):
+    if faults := [*lint_student(source_notebook(lesson), nb)]:
         said = f"{lesson.released_notebook} is not as built. Run: autograde build {lesson.name}"
         raise CourseError("\n".join([said, *(f"- {fault}" for fault in faults)]))

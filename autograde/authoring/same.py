@@ -1,28 +1,78 @@
-"""Practice data made on two machines: the same when they judge and recognise alike.
+"""A lesson built on two machines: the same when it reads, judges and recognises alike.
 
-Processors differ in the last bits of what they compute, so bits are not compared. Each expected
-outcome is compared by its own line's tolerance, each known mistake by being recognised.
+Processors differ in the last bits of what they compute, so neither those bits nor pixels are
+compared. Of the practice data, each expected outcome is compared by its own line's tolerance, each
+known mistake by being recognised.
 """
 
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import nbformat
+from nbformat import NotebookNode
+
+from autograde.progress import PRACTICE_FILE
 from autograde.rubric.compare import apart
 from autograde.rubric.judge import SAME_INPUTS
 from autograde.rubric.key import Key, Mistake, unpack_keys
 from autograde.rubric.kinds import KINDS
 
+NOT_COMPARED = "nbval-ignore-output"
+"""nbval's tag of a cell whose output may be another on another machine."""
 
-def other_practice(made: Path, committed: Path) -> list[str]:
-    """Return in words how the practice data in one file differ from those in another."""
+
+def other_files(made: Path, committed: Path) -> Iterator[str]:
+    """Yield in words how the files in one folder differ from those in another."""
+    files = [path for folder in (made, committed) for path in folder.glob("*") if path.is_file()]
+    for name in sorted({path.name for path in files}):
+        new, old = made / name, committed / name
+        if not old.is_file():
+            yield f"{old}: missing"
+        elif not new.is_file():
+            yield f"{old}: should not be there"
+        else:
+            differing = _practice if name == PRACTICE_FILE else _cells
+            yield from (f"{old}: {change}" for change in differing(new, old))
+
+
+def _cells(made: Path, committed: Path) -> Iterator[str]:
+    new, old = (nbformat.read(path, as_version=4) for path in (made, committed))
+    if [cell.id for cell in new.cells] != [cell.id for cell in old.cells]:
+        yield "other cells"
+    elif new.metadata != old.metadata:
+        yield "other notebook metadata"
+    else:
+        pairs = zip(new.cells, old.cells, strict=True)
+        yield from (f"cell {a.id} differs" for a, b in pairs if _compared(a) != _compared(b))
+
+
+def _compared(cell: NotebookNode) -> NotebookNode:
+    """Return what of a cell is the same on every machine.
+
+    Where nbval does not look at an output, nothing of it is known to be the same. A picture's
+    metadata says which code drew it.
+    """
+    cell = nbformat.from_dict(cell)
+    if NOT_COMPARED in cell.metadata.get("tags", []):
+        cell.outputs = []
+    for output in cell.get("outputs", []):
+        for kind in output.get("data", {}):
+            if kind.startswith("image/"):
+                output["data"][kind] = "picture"
+    return cell
+
+
+def _practice(made: Path, committed: Path) -> Iterator[str]:
     new, old = (unpack_keys(path.read_bytes()) for path in (made, committed))
     if list(new) != list(old):
-        return ["practice data of other exercises"]
-    return [change for name in new for change in _changes(new[name], old[name])]
+        yield "practice data of other exercises"
+        return
+    for name in new:
+        yield from _key(new[name], old[name])
 
 
-def _changes(new: Key, old: Key) -> Iterator[str]:
+def _key(new: Key, old: Key) -> Iterator[str]:
     if _frame(new) != _frame(old):
         yield f"other lines, points, hints or mistakes of {new.exercise}"
         return

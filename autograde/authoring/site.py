@@ -16,6 +16,7 @@ import nbformat
 from nbformat import NotebookNode
 from sphinx.cmd.build import main as sphinx
 
+from autograde.authoring.marks import code_of
 from autograde.course import CourseError, Lesson, find_root, grade_id, lessons
 from autograde.rubric.text import number
 
@@ -147,10 +148,7 @@ def lesson_page(lesson: Lesson) -> NotebookNode:
 
 def _answer(cell: NotebookNode, executed: NotebookNode) -> set[str]:
     """Return the lines of a cell that students do not get."""
-    given, whole = (
-        {line.split("  #")[0].strip() for line in each.source.splitlines()}
-        for each in (cell, executed)
-    )
+    given, whole = (set(map(code_of, each.source.splitlines())) for each in (cell, executed))
     return {line for line in whole - given if len(line) >= FEWEST_LETTERS}
 
 

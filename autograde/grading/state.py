@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from autograde import __version__
 from autograde.course import CourseError, code_cells, state_folder
+from autograde.files import FRESH, write_whole
 from autograde.grading.submission import Place, beside
 
 if TYPE_CHECKING:  # slow to import
@@ -28,23 +29,10 @@ if TYPE_CHECKING:  # slow to import
 LEAST_FREE_BYTES = 50_000_000
 FULL = (errno.ENOSPC, errno.EDQUOT)
 GO_ON = "What was finished is kept: run autograde grade again to go on."
-FRESH = ".fresh"
 
 
 class Stop(CourseError):
     """Nothing more can be graded, whatever the submission; the message says why."""
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file so that it is there whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = path.with_name(f".{os.getpid()}{FRESH}")
-    try:
-        fresh.write_bytes(content)
-        fresh.replace(path)
-    except OSError:
-        fresh.unlink(missing_ok=True)
-        raise
 
 
 @contextmanager

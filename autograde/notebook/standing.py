@@ -1,6 +1,5 @@
 """Progress in the student's kernel: what rubrics earned, and the panel that shows it."""
 
-import json
 import os
 from collections.abc import Mapping
 from contextlib import suppress
@@ -16,9 +15,8 @@ from autograde.progress import (
     Standing,
     digest_of_cell,
     kept_points,
+    note,
     of_course,
-    put,
-    record_file,
     write_page,
 )
 from autograde.rubric.panel import COLOURS, box
@@ -34,8 +32,7 @@ def remember(exercise: str, points: float) -> None:
     if "NBGRADER_EXECUTION" in os.environ or not (folder.parent / STATE / INDEX).is_file():
         return
     with suppress(OSError):  # a full or read-only disk is no reason to fail the rubric
-        noted = json.dumps({"points": points, "ran": _ran(exercise)})
-        put(record_file(folder.parent, folder.name, exercise), noted)
+        note(folder.parent, folder.name, exercise, points, _ran(exercise))
         write_page(folder.parent)
 
 

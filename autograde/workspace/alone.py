@@ -4,9 +4,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from autograde.course import CourseError, Exercise, Lesson
+from autograde.files import write_whole
 from autograde.grading import feedback, pipeline
 from autograde.grading.restore import NOTE, parse_file, restore
-from autograde.grading.state import write_whole
 from autograde.grading.submission import Marks
 from autograde.grading.verdicts import judge_notebook
 from autograde.progress import PRACTICE_FILE

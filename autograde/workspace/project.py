@@ -11,13 +11,12 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
-from autograde.course import CourseError, Exercise, Lesson, Written, grade_id
+from autograde.course import DUE, CourseError, Exercise, Lesson, Written, grade_id
 from autograde.progress import INSTALLED, PRACTICE_FILE, STATE
 from autograde.versions import other_rubrics, rules
 
 HOME = "attention-notebooks"
 """The folder in the home folder where a student works who has nothing but the wheel."""
-DUE = "due.toml"
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from nbformat import NotebookNode
 
 from autograde import progress
 from autograde.course import CourseError, Lesson, named_cells
+from autograde.files import write_whole
 from autograde.grading.restore import Parsed, parse_file, restore
-from autograde.grading.state import write_whole
 from autograde.workspace.project import Project, handed_out_for, read_lesson, same_version
 
 STUB = "raise NotImplementedError()"

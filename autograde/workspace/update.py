@@ -11,8 +11,8 @@ from pathlib import Path
 import nbformat
 
 from autograde.course import CourseError
+from autograde.files import write_whole
 from autograde.grading.restore import parse
-from autograde.grading.state import write_whole
 from autograde.progress import INDEX, write_page
 from autograde.workspace.merge import merge
 from autograde.workspace.project import Project

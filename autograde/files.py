@@ -1,0 +1,19 @@
+"""Files that others read while they are written."""
+
+import os
+from pathlib import Path
+
+FRESH = ".fresh"
+"""How the name of a file ends that is being written."""
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file so that it is there whole or not at all; of two writers the last one counts."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = path.with_name(f".{os.urandom(8).hex()}{FRESH}")
+    try:
+        fresh.write_bytes(content)
+        fresh.replace(path)
+    except OSError:
+        fresh.unlink(missing_ok=True)
+        raise
