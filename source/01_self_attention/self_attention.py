@@ -618,7 +618,7 @@ def _(r):
     r.each("softmax over the keys of scores / sqrt(d_k)", attention_weights, (2 * r.normal(2, 3), 4), (2 * r.normal(5, 8).round(), 3))
     r.call("as many queries as keys", attention_weights, 3 * r.normal(6, 6), 10)
     r.each("one key, one query, a key of one number", attention_weights, (r.normal(3, 1), 4), (r.normal(1, 4), 4), (r.normal(4, 3), 1))
-    r.each("large keys, scores in the thousands", attention_weights, (40 * r.normal(3, 4), 512), (1e4 * r.uniform(8, 7), 5))
+    r.each("large keys, scores in the thousands", attention_weights, (40 * r.normal(3, 4), 512), (1500 * r.normal(8, 7).argsort().float(), 5))
     r.conventions(attention_weights, 2 * r.normal(3, 4), 6)
 
 # %% tags=["raises-exception"]

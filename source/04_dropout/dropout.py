@@ -398,7 +398,8 @@ explore(dropping, alt=about, p=[0.5, 0.1, 0.2, 0.3, 0.7, 0.9])
 # layer(x)                  # x
 # ```
 #
-# There is nothing to learn or save: no parameters, nothing in `state_dict()`.
+# A model that holds the layer switches it with its own `train()` and `eval()`; `torch.no_grad()` does not. There is nothing to learn or save: no
+# parameters, nothing in `state_dict()`.
 
 # %% nbgrader={"grade": false, "grade_id": "Dropout", "locked": false, "schema_version": 3, "solution": true, "task": false}
 class Dropout(nn.Module):

@@ -437,7 +437,7 @@ beside(my_guess, f"{spread**2:.1f}: the spread of the scores is {spread:.2f}")
 # - `num_heads`, kept as an attribute; `mask`, a buffer in `state_dict()`; `dropout`, an `nn.Dropout` for the weights, which each head drops on its
 #   own, with the value that `dropout.p` has when `forward` is called. All as in `CausalAttention`, including that the layer works wherever `.to()`
 #   moves it.
-# - `forward`: `(b, n, d_in)` to `(b, n, d_out)` for n up to `context_length`.
+# - `forward`: `(b, n, d_in)` to `(b, n, d_out)` for n up to `context_length`. Heads are cut as `split_heads` cuts them.
 # - A `ValueError` when `num_heads` does not divide `d_out` (in `__init__`), and for longer input or input that is not 3-D (in `forward`).
 
 # %% nbgrader={"grade": false, "grade_id": "MultiHeadAttention", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -484,7 +484,7 @@ def _(r):
     layer.linear("out_proj", "d_out -> d_out", bias="always")
     layer.outputs("two heads, sentences of any length, a token of zeros among them", r.normal(1, 2, 4), r.normal(2, 8, 4), r.normal(2, 8, 4), r.normal(3, 1, 4), r.normal(3, 7, 4) * (r.uniform(3, 7, 1) > 0))
     layer.outputs("as many heads as sentences, tokens and numbers in a head; with a bias", r.normal(4, 4, 16), d_in=16, d_out=16, num_heads=4, qkv_bias=True)
-    layer.first_token("the first token sees itself alone, however large the scores", 1000 * r.normal(8, 6, 4))
+    layer.first_token("the first token sees itself alone, however large the scores", 1000 * r.normal(20, 6, 4), 1000 * r.normal(20, 6, 4))
     layer.drops_weights("in training each head drops its own weights, in eval() none", p=0.4, num_heads=4)
     layer.rereads_dropout("dropout.p is read at each call", r.normal(3, 7, 4))
     layer.keeps_mask("keeps num_heads, and mask as a buffer that is saved", num_heads=2)
@@ -578,7 +578,7 @@ def _(r):
     layer.outputs("one head, shorter sentences", r.normal(1, 2, 4), r.normal(2, 7, 4), r.normal(2, 7, 4), r.normal(3, 1, 4), num_heads=1)
     layer.weights_before_dropout("two heads: the weights, before dropout", r.normal(2, 8, 4), dropout=0.5)
     layer.idea.outputs("as many heads as sentences, tokens and numbers in a head; with a bias", r.normal(4, 4, 16), d_in=16, d_out=16, num_heads=4, qkv_bias=True)
-    layer.first_token("the first token sees itself alone, however large the scores", 1000 * r.normal(8, 6, 4), num_heads=1)
+    layer.first_token("the first token sees itself alone, however large the scores", 1000 * r.normal(20, 6, 4), 1000 * r.normal(20, 6, 4), num_heads=1)
     layer.drops_weights("in training each head drops its own weights, in eval() none", p=0.4, num_heads=4)
     layer.moves("mask and all that forward uses follow .to(device)", r.normal(2, 5, 4))
     r.refuses("raises ValueError when num_heads does not divide d_out", RepairedMultiHeadAttention, (5, 10, 8, 0.0, 4), (5, 4, 8, 0.0, 8))

@@ -153,7 +153,7 @@ def next_token_pairs(tokens, context_length, stride=1):
 def _(r):
     tokens = r.tokens(999, r.integer(20, 26))
     r.idea.each("targets are one token ahead of inputs, for every whole window", next_token_pairs, (tokens[:6], 3), (tokens, 4), (tokens[:9], 7), (tokens[:6], 5), (tokens[:5], 1))
-    r.idea.each("window i begins at token i * stride", next_token_pairs, (tokens[:9], 2, 3), (tokens[:4], 3, 5), (tokens, 4, 3), (tokens[:12], 3, 5), (tokens, 5, 5))
+    r.idea.each("window i begins at token i * stride", next_token_pairs, (tokens[:9], 2, 3), (tokens[:8], 2, 3), (tokens[:4], 3, 5), (tokens, 4, 3), (tokens[:12], 3, 5), (tokens, 5, 5))
     r.refuses("raises ValueError when the text is too short for one window", next_token_pairs, (tokens[:4], 4), (tokens[:2], 5), (tokens[:0], 3))
     r.unchanged("leaves the text as it was")
 

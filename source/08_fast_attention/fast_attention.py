@@ -205,7 +205,7 @@ beside(my_guess, round((torch.exp(first - 4.2).sum() / torch.exp(first - 3.0).su
 # Keep a running maximum and a running sum. No operation that compares or adds up the numbers within a tensor (a maximum, sum, mean, sort, or a
 # product that sums) may read more than `block` of them at once; the rubric watches every operation. So do not put the running number into the block:
 # join the two with `torch.maximum(a, b)` or `a + b`, which are always allowed. When both are known, you may compute all results in one go. Do not use
-# PyTorch's `softmax`, `log_softmax` or `logsumexp`. The result is right for numbers of ±10,000, in any order.
+# PyTorch's `softmax`, `log_softmax` or `logsumexp`, or a function that contains one. The result is right for numbers of ±10,000, in any order.
 
 # %% nbgrader={"grade": false, "grade_id": "online_softmax", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def online_softmax(x, block):
@@ -629,8 +629,9 @@ show(
 #
 # ### Exercise: `with_sdpa` (2 points)
 #
-# Return the context vectors, computed by PyTorch's function (without a softmax of your own), for a mask as this course has it: bool, **True =
-# hidden**, of two dimensions or more, any shape that broadcasts to `(..., n, n)`. Every row has a visible key.
+# Return the context vectors, computed by PyTorch's function (without a softmax or exponentials of your own), for a mask as this course has it: bool,
+# **True = hidden**, whatever the scores are. It has two dimensions or more, and any shape that broadcasts to `(..., n, n)`. Every row has a visible
+# key.
 
 # %% nbgrader={"grade": false, "grade_id": "with_sdpa", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def with_sdpa(q, k, v, mask):
@@ -645,7 +646,8 @@ def with_sdpa(q, k, v, mask):
 def _(r):
     causal = torch.ones(6, 6, dtype=torch.bool, device=device).triu(diagonal=1)
     one, heads = [2 * r.normal(6, 3) for _ in range(3)], [2 * r.normal(2, 4, 6, 5) for _ in range(3)]
-    r.idea.each("True hides: no token sees the future", with_sdpa, (*one, causal), (*heads, causal), (*[6 * part for part in heads], causal))
+    rising = torch.full((6, 3), 100.0, device=device), 200 * torch.arange(6.0, device=device).repeat(3, 1).T, one[2]  # each score 35,000 above the last
+    r.idea.each("True hides, whatever the scores: no token sees the future", with_sdpa, (*one, causal), (*heads, causal), (*rising, causal))
     r.idea.each("any other mask: one for each sentence, or one that hides nothing", with_sdpa, (*one, r.mask(6, 6)), (*heads, r.mask(2, 1, 6, 6)), (*heads, r.mask(2, 1, 1, 6)), (*heads, torch.zeros_like(causal)))
     r.conventions(with_sdpa, *one, r.mask(6, 6))
     r.forbids("leaves the softmax to PyTorch's function", with_sdpa)
@@ -671,9 +673,9 @@ print("the causal mask, within 0.00001 of the matrix:", (with_sdpa(q, k, v, futu
 #
 # Return an `nn.MultiheadAttention` with `batch_first=True` that gives the output of `mha`: both in `eval()`, `result(x, x, x,
 # attn_mask=future(n))[0]` has to equal `mha(x)` for x `(b, n, d)`, with True = hidden. `mha` is a `MultiHeadAttention` with `d_in` equal to `d_out`,
-# with or without `qkv_bias`. Build the result with `bias=True`, which is the default: where `mha` has no biases, `in_proj_bias` is zeros. The result
-# has the dtype and device of `mha`; its dropout is up to you, and it may share tensors with `mha`. `mha` stays as it was, its mode and
-# `requires_grad` included.
+# `mha.num_heads` heads, with or without `qkv_bias`. Build the result with `bias=True`, which is the default: where `mha` has no biases,
+# `in_proj_bias` is zeros. The result has the dtype and device of `mha`; its dropout is up to you, and it may share tensors with `mha`. `mha` stays as
+# it was, its mode and `requires_grad` included.
 
 # %% nbgrader={"grade": false, "grade_id": "to_torch", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def to_torch(mha):

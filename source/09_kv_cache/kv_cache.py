@@ -351,8 +351,8 @@ explore(
 # Lesson 06's layer, which now takes a cache. You may use `split_heads` and `merge_heads` from the cell with the imports.
 #
 # - The constructor, and `forward(x)` without a cache, are those of `MultiHeadAttention`: `W_query`, `W_key`, `W_value` (with a bias only if
-#   `qkv_bias`), `out_proj` with a bias, `dropout` an `nn.Dropout` on the weights, `mask` a buffer. It raises a `ValueError` when `num_heads` does not
-#   divide `d_out`, for input that is not 3-D, and for more than `context_length` tokens.
+#   `qkv_bias`), `out_proj` with a bias, `dropout` an `nn.Dropout` for the weights, which each head drops on its own, `mask` a buffer. It raises a
+#   `ValueError` when `num_heads` does not divide `d_out`, for input that is not 3-D, and for more than `context_length` tokens.
 # - `forward(x, cache)`: x holds the new tokens only, `(b, n, d_in)`. Their keys and values, split into heads, go into the cache with
 #   `cache.append(k, v)`. The result is the output for the new tokens only, `(b, n, d_out)`.
 # - Without dropout, tokens fed one at a time, in chunks, or all at once give the same outputs. Mind the mask: a chunk sees everything before
@@ -696,7 +696,7 @@ explore(fits, alt="Lines of the caches' size against the length of a text for fi
 #
 # - Queries `(b, h, n, d)`, keys and values `(b, g, n, d)`, where h is a multiple of g. Return the context vectors, `(b, h, n, d)`.
 # - Query head i reads key-value head `i // (h // g)`: with h = 6 and g = 2, the query heads 0, 1, 2 read key-value head 0, and 3, 4, 5 read head 1.
-# - The attention is causal, and scores are divided by the square root of d.
+# - Scores are divided by the square root of d. The attention is causal, however large or low they are.
 # - A `ValueError` when h is not a multiple of g.
 
 # %% nbgrader={"grade": false, "grade_id": "grouped_query_attention", "locked": false, "schema_version": 3, "solution": true, "task": false}

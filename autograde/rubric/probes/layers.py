@@ -88,16 +88,20 @@ class LayerProbe(Probe):
         self.gradients("everything it holds learns", x, **sizes)
         self.r.unchanged("leaves its input as it was")
 
-    def first_token(self, line: str, x: Tensor, **sizes: Any) -> None:
+    def first_token(self, line: str, *inputs: Tensor, **sizes: Any) -> None:
         """Record the output at the first token, which sees itself alone, whatever the scores are.
+
+        Only a score far below 0 shows a future that is hidden by a large negative number, and with
+        some weights no token has one. So each input has other weights.
 
         layer.first_token("hides the future, however large the scores", 100 * r.normal(8, 6, 4))
         """
 
-        def run(layer: nn.Module, x: Tensor) -> Any:
-            return first_of(layer(x))[:, 0]
+        def run(weights: Weights, x: Tensor) -> Any:
+            return first_of(self.loaded(self.build(**sizes), weights, x)(x))[:, 0]
 
-        self._record(line, run, x, sizes, ("(x)[:, 0]",))
+        cases = [(self.drawn(f"{line} {i}", x.dtype, **sizes), x) for i, x in enumerate(inputs)]
+        self.r.record(line, "call", run, cases, f"{self.typed(**sizes)}(x)[:, 0]")
 
     def gradients(self, line: str, x: Tensor, **sizes: Any) -> None:
         """Record the gradients at every weight, and at an input of floats.
@@ -262,20 +266,24 @@ class LayerProbe(Probe):
         Raises:
             ContractBroken: the layer is no nn.Module.
         """
-        known = {**self.sizes, **sizes}
-        layer = self.module(*known.values())
+        arguments = self._arguments(**sizes)
+        layer = self.module(*arguments)
         if self.reused:  # a larger model takes long to build
-            self.module(*(2 * size if type(size) is int else size for size in known.values()))
+            self.module(*(2 * size if type(size) is int else size for size in arguments))
         if not isinstance(layer, nn.Module):
             raise ContractBroken(f"a {type(layer).__name__} was built, expected an nn.Module")
         return layer
 
     def typed(self, **sizes: Any) -> str:
         """Return the text that builds the layer."""
-        values = {**self.sizes, **sizes}
-        while values and values[last := [*values][-1]] is False:
-            del values[last]
-        return f"{self.module.__name__}({', '.join(map(repr, values.values()))})"
+        return f"{self.module.__name__}({', '.join(map(repr, self._arguments(**sizes)))})"
+
+    def _arguments(self, **sizes: Any) -> list[Any]:
+        """Return what the layer is built with; a False at the end is left to its default."""
+        arguments = [*{**self.sizes, **sizes}.values()]
+        while arguments and arguments[-1] is False:
+            del arguments[-1]
+        return arguments
 
     def shapes(self, **sizes: Any) -> dict[str, tuple[int, ...]]:
         """Return the name and shape of every parameter of the contract."""
