@@ -914,8 +914,8 @@ beside(my_guess, tuple(nn.Linear(3, 2).weight.shape))
 # ### Exercise: `match_weights` (2 points)
 #
 # Change the three matrices of `v1`, a `SelfAttention_v1`, so that it gives the same output as `v2`, a `SelfAttention_v2`
-# without bias. They may be new `nn.Parameter` objects. Afterwards the two layers share nothing: changing one later must not
-# change the other. `v2` stays as it was. The return value does not matter.
+# without bias. They may be new `nn.Parameter` objects. Afterwards both layers can learn, and they share nothing: changing one
+# later must not change the other. `v2` stays as it was. The return value does not matter.
 #
 # PyTorch does not let you change a parameter in place while it records gradients. Inside `with torch.no_grad():` it does.
 #

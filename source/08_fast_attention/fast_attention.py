@@ -225,7 +225,7 @@ def online_softmax(x, block):
 # The contract as a checklist; open this cell to read it.
 @rubric("online_softmax", forbids=["softmax", "softmin", "logsumexp", "cross_entropy", "scaled_dot_product_attention"])
 def _(r):
-    rising, steep, far = 3 * r.normal(12).sort().values, 1e4 * r.uniform(9).sort().values, 12 * r.normal(8).argsort().float() - 1e4
+    rising, steep, far = 3 * r.normal(12).sort().values, 1e3 * torch.arange(9.0, device=device) + r.uniform(9), 12 * r.normal(8).argsort().float() - 1e4
     r.idea.sums_in_blocks("in any order and for ±10,000, with no maximum or sum over more than block numbers", online_softmax, (rising.flip(0), 4), (rising, 4), (3 * r.normal(23), 5), (steep, 2), (steep.flip(0), 2), (far, 3))
     r.each("blocks of one number, a short last block, a block longer than x", online_softmax, (2 * r.normal(7), 1), (2 * r.normal(11), 4), (r.normal(3), 8))
     r.forbids("is written from exp, maxima and sums", online_softmax)
