@@ -103,6 +103,11 @@ FAULTS = [
         "tests/test_verdicts.py::test_every_submission_has_a_seed_of_its_own_and_keeps_it",
     ),
     Fault(
+        "a second notebook changes the seed", "autograde/grading/submission.py",
+        "name.removesuffix(EXTRA).endswith", "name.endswith",
+        "tests/test_running.py -k nbgraders_own_commands",
+    ),
+    Fault(
         "a wrong variant may pass", "autograde/authoring/check.py",
         "if margin < least:", "if False:",
         "tests/test_authoring.py -k told_apart",

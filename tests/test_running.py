@@ -42,6 +42,7 @@ from autograde.grading.coordinator import Coordinator
 from autograde.grading.limits import Limits
 from autograde.grading.running import run as execution
 from autograde.grading.running.run import Job, Look, Ran, run_job
+from autograde.grading.state import read_ran
 from autograde.grading.submission import Done, Problem, submissions
 from autograde.sandbox.agreed import KernelLimits
 from autograde.sandbox.provisioner import walled_manager
@@ -57,6 +58,8 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A course whose class was graded by two workers."""
     root = tmp_path_factory.mktemp("class") / "course"
     make_course(root, STUDENTS)
+    own = file(root, "perfect")
+    shutil.copy(own, own.with_name("copy.ipynb"))  # our way renames it, nbgrader's does not
     result = grade(root, "--workers", "2")
     assert result.returncode == 0, result.stdout + result.stderr
     assert result.stderr == ""
@@ -76,6 +79,12 @@ def the_lesson(root: Path) -> Lesson:
 
 def file(root: Path, student: str, kind: str = "submitted") -> Path:
     return file_of(the_lesson(root), student, kind)
+
+
+def ran(root: Path, student: str) -> Ran:
+    found = Ran.from_bytes(read_ran((student, the_lesson(root))))
+    assert found
+    return found
 
 
 def test_every_student_has_a_score_and_a_page(graded: Path) -> None:
@@ -107,6 +116,7 @@ def test_nbgraders_own_commands_give_the_same_gradebook_files_and_pages(
     convert(Autograde, config)
     convert(GenerateFeedback, config)
     assert contents(course) == contents(graded)
+    assert ran(course, "perfect").key == ran(graded, "perfect").key
     for student in STUDENTS:
         for kind in ("autograded", "feedback"):
             ours, theirs = (file(root, student, kind) for root in (graded, course))

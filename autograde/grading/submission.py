@@ -16,6 +16,8 @@ from autograde.words import named
 
 TIMESTAMP = "timestamp.txt"
 """The file in which nbgrader keeps when something was handed in."""
+EXTRA = ".extra"
+"""Ends the new name of a notebook that was handed in beside the one that is graded."""
 
 Place = tuple[str, Lesson]
 """A student and a lesson."""
@@ -209,8 +211,11 @@ def read_submission(student: str, lesson: Lesson, ignore: list[str]) -> Submissi
 
 def beside(files: dict[str, bytes]) -> dict[str, bytes]:
     """Return the files that a submission's code can read, in order: no notebook, no time stamp."""
-    names = (name for name in sorted(files) if not name.endswith(".ipynb") and name != TIMESTAMP)
-    return {name: files[name] for name in names}
+    return {
+        name: files[name]
+        for name in sorted(files)
+        if not name.removesuffix(EXTRA).endswith(".ipynb") and name != TIMESTAMP
+    }
 
 
 def _notebooks_first(file: File) -> tuple[bool, int, str]:
@@ -253,7 +258,7 @@ def _rename(files: dict[str, bytes], right: str) -> list[str]:
         files[right] = files.pop(others[0])
     for name in others:
         if name != right and name in files:
-            files[f"{name}.extra"] = files.pop(name)
+            files[f"{name}{EXTRA}"] = files.pop(name)
     return remarks
 
 
@@ -265,7 +270,7 @@ def _no_notebook(files: dict[str, bytes], left_out: dict[str, int], right: str) 
     """Return the reason that there is no notebook to grade."""
     if large := [size for name, size in left_out.items() if _is_notebook(name)]:
         return too_large(large[-1])
-    there = [name.removesuffix(".extra") for name in files]
+    there = [name.removesuffix(EXTRA) for name in files]
     found = named([name for name in there if _is_notebook(name)]) or "no notebook"
     return Problem(
         "no notebook of that name was handed in", f"{right} was not handed in (found: {found})."
