@@ -12,7 +12,7 @@ if TYPE_CHECKING:  # nbformat is slow to import; commands that only look do with
 
 CURRICULUM = Path("source", "curriculum.toml")
 DUE = "due.toml"
-"""Written by hand, if at all: when lessons are due, for students."""
+"""An optional file that tells students when lessons are due."""
 
 
 class CourseError(Exception):

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 FRESH = ".fresh"
-"""How the name of a file ends that is being written."""
+"""The end of a file's name while it is being written."""
 
 
 def write_whole(path: Path, content: bytes) -> None:

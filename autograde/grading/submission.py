@@ -17,7 +17,7 @@ from autograde.words import named
 TIMESTAMP = "timestamp.txt"
 """The file in which nbgrader keeps when something was handed in."""
 EXTRA = ".extra"
-"""Ends the new name of a notebook that was handed in beside the one that is graded."""
+"""The end of a second notebook's name, once it has been renamed."""
 
 Place = tuple[str, Lesson]
 """A student and a lesson."""

@@ -511,7 +511,7 @@ def _(r):
     layer.outputs("sentences of any length up to the context", r.normal(1, 2, 4), r.normal(2, 8, 4), r.normal(2, 8, 4), r.normal(3, 1, 4))
     layer.outputs("as many sentences as tokens as numbers; with a bias", r.normal(6, 6, 6), d_in=6, qkv_bias=True)
     layer.outputs("a token of zeros is input like any other", r.normal(3, 7, 4) * (r.uniform(3, 7, 1) > 0))
-    layer.first_token("the first token sees itself alone, however large the scores", 1000 * r.normal(20, 6, 4), 1000 * r.normal(20, 6, 4))
+    layer.first_token("the first token sees itself alone, however large the scores", 1000 * r.normal(20, 6, 4))
     layer.drops_weights("in training it drops weights, each by itself, in eval() none", p=0.3)
     layer.rereads_dropout("dropout.p is read at each call", r.normal(3, 7, 4))
     layer.keeps_mask("mask is a buffer: saved, not learned")

@@ -696,7 +696,7 @@ explore(fits, alt="Lines of the caches' size against the length of a text for fi
 #
 # - Queries `(b, h, n, d)`, keys and values `(b, g, n, d)`, where h is a multiple of g. Return the context vectors, `(b, h, n, d)`.
 # - Query head i reads key-value head `i // (h // g)`: with h = 6 and g = 2, the query heads 0, 1, 2 read key-value head 0, and 3, 4, 5 read head 1.
-# - Scores are divided by the square root of d. The attention is causal, however large or low they are.
+# - Scores are divided by the square root of d. The attention is causal, however large or low the scores are.
 # - A `ValueError` when h is not a multiple of g.
 
 # %% nbgrader={"grade": false, "grade_id": "grouped_query_attention", "locked": false, "schema_version": 3, "solution": true, "task": false}

@@ -88,11 +88,11 @@ class LayerProbe(Probe):
         self.gradients("everything it holds learns", x, **sizes)
         self.r.unchanged("leaves its input as it was")
 
-    def first_token(self, line: str, *inputs: Tensor, **sizes: Any) -> None:
+    def first_token(self, line: str, x: Tensor, **sizes: Any) -> None:
         """Record the output at the first token, which sees itself alone, whatever the scores are.
 
-        Only a score far below 0 shows a future that is hidden by a large negative number, and with
-        some weights no token has one. So each input has other weights.
+        A future that is hidden by a large negative number shows only beside a score far below 0.
+        With some weights no token has one, so the layer gets two sets of them.
 
         layer.first_token("hides the future, however large the scores", 100 * r.normal(8, 6, 4))
         """
@@ -100,7 +100,7 @@ class LayerProbe(Probe):
         def run(weights: Weights, x: Tensor) -> Any:
             return first_of(self.loaded(self.build(**sizes), weights, x)(x))[:, 0]
 
-        cases = [(self.drawn(f"{line} {i}", x.dtype, **sizes), x) for i, x in enumerate(inputs)]
+        cases = [(self.drawn(f"{line} {i}", x.dtype, **sizes), x) for i in range(2)]
         self.r.record(line, "call", run, cases, f"{self.typed(**sizes)}(x)[:, 0]")
 
     def gradients(self, line: str, x: Tensor, **sizes: Any) -> None:

@@ -85,10 +85,11 @@ def tensors_in(value: Any) -> Iterator[Tensor]:
 
 def undo(given: Any) -> Callable[[], None]:
     """Return a function that undoes what a call changes in its arguments: others share them."""
-    modules = [each for each in tree_iter(given) if isinstance(each, nn.Module)]
+    leaves = list(tree_iter(given))
+    modules = [each for each in leaves if isinstance(each, nn.Module)]
     parts = [part for module in modules for part in module.modules()]
     held = [t for part in parts for t in [*part.parameters(False), *part.buffers(False)]]
-    with_numbers = [t for t in [*tensors_in(given), *held] if not t.is_meta]
+    with_numbers = [t for t in [*leaves, *held] if isinstance(t, Tensor) and not t.is_meta]
     copies = [(tensor, tensor.detach().clone()) for tensor in with_numbers]
     modes = [(part, part.training) for part in parts]
 
