@@ -13,6 +13,8 @@ from playwright.sync_api import FrameLocator, Locator, Page, Response, expect
 from browser.conftest import JUPYTERLAB, Lab, Watched, lab
 from browser.person import SLOW
 
+FRAME = ".jp-IFrame iframe"
+
 
 def what_make_instructor_runs() -> tuple[str, str]:
     """Its folder of JupyterLab's settings, and the address it opens."""
@@ -38,9 +40,17 @@ def instructors_lab(root: Path, scratch: Path) -> Iterator[Lab]:
 
 
 def open_formgrader(page: Page, server: Lab) -> FrameLocator:
-    """What an instructor sees first, at the address that JupyterLab prints: Formgrader in a tab."""
-    _, address = what_make_instructor_runs()
-    page.goto(f"{server.url}{address}?token={server.token}")
+    """What an instructor sees first, at the address that JupyterLab prints: Formgrader in a tab.
+
+    Where the tab is there already, only Formgrader is loaded anew, not JupyterLab.
+    """
+    if page.url.startswith(f"{server.url}/lab"):
+        frame = page.locator(FRAME).element_handle().content_frame()
+        assert frame
+        frame.goto(f"{server.url}/formgrader")
+    else:
+        _, address = what_make_instructor_runs()
+        page.goto(f"{server.url}{address}?token={server.token}")
     formgrader = inside(page)
     expect(formgrader.locator("#main-table td.name").first).to_be_visible(timeout=SLOW)
     return formgrader
@@ -56,7 +66,7 @@ def opened(seen: Watched, server: Lab) -> Iterator[FrameLocator]:
 
 def inside(page: Page) -> FrameLocator:
     """What stands in Formgrader's tab."""
-    return page.frame_locator(".jp-IFrame iframe")
+    return page.frame_locator(FRAME)
 
 
 def assignment(inside: FrameLocator, lesson: str) -> Locator:
