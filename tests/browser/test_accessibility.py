@@ -149,6 +149,8 @@ def test_panels_in_jupyterlab(panels: Lab, browser: Browser) -> None:
         for theme in ("JupyterLab Light", "JupyterLab Dark"):
             seen.page.evaluate(CHANGE_THEME, theme)
             seen.page.locator(f"body[data-jp-theme-name='{theme}']").wait_for(state="attached")
+            # while it is there, nothing of what it covers counts as shown
+            expect(seen.page.locator("#jupyterlab-splash")).to_have_count(0)
             found = faults(seen.page, ".jp-OutputArea", NO_PICTURES)
             assert found == [], theme
 
