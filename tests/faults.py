@@ -188,6 +188,11 @@ FAULTS = [
     ),
     # pages
     Fault(
+        "a panel is dark on dark", "autograde/rubric/panel.py",
+        'TEXT, PAGE = "var(--jp-content-font-color1, #1b1b1b)"', 'TEXT, PAGE = "#1b1b1b"',
+        "tests/browser/test_accessibility.py::test_panels_in_jupyterlab",
+    ),
+    Fault(
         "a page lets a script through", SANITISE,
         "STUDENTS.clean(html)", "html",
         "tests/test_hostile.py -k found_by_the_page",
