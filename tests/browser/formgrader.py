@@ -13,8 +13,6 @@ from playwright.sync_api import FrameLocator, Locator, Page, Response, expect
 from browser.conftest import JUPYTERLAB, Lab, Watched, lab
 from browser.person import SLOW
 
-FRAME = ".jp-IFrame iframe"
-
 
 def what_make_instructor_runs() -> tuple[str, str]:
     """Its folder of JupyterLab's settings, and the address it opens."""
@@ -45,7 +43,7 @@ def open_formgrader(page: Page, server: Lab) -> FrameLocator:
     Where the tab is there already, only Formgrader is loaded anew, not JupyterLab.
     """
     if page.url.startswith(f"{server.url}/lab"):
-        frame = page.locator(FRAME).element_handle().content_frame()
+        frame = inside(page).owner.element_handle().content_frame()
         assert frame
         frame.goto(f"{server.url}/formgrader")
     else:
@@ -65,8 +63,8 @@ def opened(seen: Watched, server: Lab) -> Iterator[FrameLocator]:
 
 
 def inside(page: Page) -> FrameLocator:
-    """What stands in Formgrader's tab."""
-    return page.frame_locator(FRAME)
+    """Formgrader's page, in its tab."""
+    return page.frame_locator(".jp-IFrame iframe")
 
 
 def assignment(inside: FrameLocator, lesson: str) -> Locator:

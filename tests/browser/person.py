@@ -43,8 +43,8 @@ SHOW = """async place => {
 }"""
 
 
-OPEN = """async path => {
-  await window.jupyterapp.commands.execute("docmanager:open", { path });
+EXECUTE = """async ([name, given]) => {
+  await window.jupyterapp.commands.execute(name, given);
 }"""
 
 
@@ -53,19 +53,16 @@ def wait_until(page: Page, state: str, argument: object = None) -> None:
     page.wait_for_function(state, arg=argument, timeout=SLOW, polling=LOOK)
 
 
-def open_lab(page: Page, lab: Lab, path: str = "") -> None:
-    """JupyterLab, and what is to be opened in it. It is loaded once: its code takes seconds."""
-    if not page.url.startswith(f"{lab.url}/lab"):
-        page.goto(f"{lab.url}/lab{f'/tree/{path}' if path else ''}?reset&token={lab.token}")
-        wait_until(page, STARTED)
-    elif path:
-        page.evaluate(OPEN, path)
+def open_lab(page: Page, lab: Lab) -> None:
+    """JupyterLab with nothing open. To read its code takes seconds, so a visitor loads it once."""
+    page.goto(f"{lab.url}/lab?reset&token={lab.token}")
+    wait_until(page, STARTED)
     expect(page.locator("#jp-main-dock-panel")).to_be_visible(timeout=SLOW)
 
 
-def open_notebook(page: Page, lab: Lab, path: str) -> None:
-    """Open a notebook and wait until its kernel can be asked."""
-    open_lab(page, lab, path)
+def open_notebook(page: Page, path: str) -> None:
+    """Open a notebook in JupyterLab and wait until its kernel can be asked."""
+    command(page, "docmanager:open", path=path)
     expect(page.locator(".jp-NotebookPanel:visible")).to_be_visible(timeout=SLOW)
     kernel_is_idle(page)
 
@@ -77,9 +74,9 @@ def kernel_is_idle(page: Page) -> None:
     expect(status).to_have_attribute("data-status", "idle", timeout=SLOW)
 
 
-def command(page: Page, name: str) -> None:
-    """Choose a command, as from the palette."""
-    page.evaluate("name => { window.jupyterapp.commands.execute(name); }", name)
+def command(page: Page, name: str, **arguments: str) -> None:
+    """Choose a command, as from the palette, and wait until it is done."""
+    page.evaluate(EXECUTE, [name, arguments])
 
 
 def cell(page: Page, wanted: str) -> Locator:
@@ -218,9 +215,8 @@ def open_file(page: Page, name: str) -> FrameLocator:
     return page.frame_locator(".jp-HTMLViewer:visible iframe, .jp-IFrame:visible iframe")
 
 
-def read_feedback(page: Page, lab: Lab, lesson: str, notebook: str) -> FrameLocator:
+def read_feedback(page: Page, lesson: str, notebook: str) -> FrameLocator:
     """Fetch the feedback on a submission from the list of assignments, and open its page."""
-    open_lab(page, lab)
     command(page, "nbgrader:open-assignment-list")
     row = assignment(page, "submitted", lesson)
     row.get_by_role("button", name="Fetch Feedback").click()

@@ -24,6 +24,7 @@ from autograde.rubric.judge import Failure, LineVerdict, Verdict
 from autograde.rubric.layout import Table
 from autograde.rubric.misconceptions import Belief
 from autograde.rubric.panel import advice, box, to_html, to_text
+from browser import person
 from browser.conftest import Lab, lab, watch
 
 MENDED = {"serious", "critical"}
@@ -113,9 +114,6 @@ def hint_of(lesson: Lesson) -> NotebookNode:
     return panel(f"{title}\n{said}", box("idle", title, f"<p>{said}</p>", "note"))
 
 
-CHANGE_THEME = "theme => window.jupyterapp.commands.execute('apputils:change-theme', {theme})"
-
-
 @pytest.fixture(scope="module")
 def panels(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     """JupyterLab on a notebook that shows every panel, a hint, and a lesson's outputs."""
@@ -147,9 +145,9 @@ def test_panels_in_jupyterlab(panels: Lab, browser: Browser) -> None:
         # its body is of no height, and what such a body hides counts as not shown
         seen.page.add_style_tag(content="body { height: 100vh }")
         for theme in ("JupyterLab Light", "JupyterLab Dark"):
-            seen.page.evaluate(CHANGE_THEME, theme)
+            person.command(seen.page, "apputils:change-theme", theme=theme)
             seen.page.locator(f"body[data-jp-theme-name='{theme}']").wait_for(state="attached")
-            # while it is there, nothing of what it covers counts as shown
+            # what the splash covers does not count as shown
             expect(seen.page.locator("#jupyterlab-splash")).to_have_count(0)
             found = faults(seen.page, ".jp-OutputArea", NO_PICTURES)
             assert found == [], theme

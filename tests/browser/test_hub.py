@@ -64,9 +64,6 @@ owners = {{os.stat(f"/proc/{{name}}").st_uid for name in os.listdir("/proc") if 
 said = {{path: read(path) for path in {paths}}}
 print(json.dumps([said, owners == {{os.getuid()}}]))
 """
-NEW_NOTEBOOK = """() => {
-  window.jupyterapp.commands.execute("notebook:create-new", {kernelName: "python3"});
-}"""
 
 
 @pytest.fixture(scope="module")
@@ -144,7 +141,7 @@ def test_the_student_fetches_it(ada: Desk, camera: Camera) -> None:
 
 def test_the_student_answers_one_wrong_and_one_right(ada: Desk, camera: Camera) -> None:
     lesson = lessons(HERE)[LESSON]
-    person.open_notebook(ada.page, ada.lab, f"{LESSON}/{NOTEBOOK}.ipynb")
+    person.open_notebook(ada.page, f"{LESSON}/{NOTEBOOK}.ipynb")
     person.run_cell(ada.page, "setup")
     wrong = wrong_answer(lesson, WRONG, VARIANT)
     expect(person.answer(ada.page, WRONG, wrong.code)).to_contain_text("✗")
@@ -191,7 +188,7 @@ def test_the_instructor_grades_and_returns_feedback(instructor: Desk, camera: Ca
 
 @pytest.mark.usefixtures("wall")
 def test_the_student_reads_the_feedback(ada: Desk, camera: Camera) -> None:
-    page = person.read_feedback(ada.page, ada.lab, LESSON, NOTEBOOK)
+    page = person.read_feedback(ada.page, LESSON, NOTEBOOK)
     expect(page.locator("body")).to_contain_text("2 of 14 points")
     expect(page.locator("body")).to_contain_text(f"{WRONG}: 0 of 2 points")
     expect(page.locator("body")).to_contain_text(f"{RIGHT}: 2 of 2 points")
@@ -219,7 +216,7 @@ def test_what_a_students_server_may_read(bob: Desk, hub: Hub, camera: Camera) ->
     ]
     assert set(FORBIDDEN) <= set(there)
     assert [path for path in HIDDEN if not path.exists()] == []
-    bob.page.evaluate(NEW_NOTEBOOK)
+    person.command(bob.page, "notebook:create-new", kernelName="python3")
     person.kernel_is_idle(bob.page)
     person.type_into(bob.page, "", TRY.format(paths=[*map(str, [*there, *HIDDEN, ALLOWED])]))
     cell = person.run_cell(bob.page, "import json")

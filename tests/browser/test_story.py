@@ -102,7 +102,7 @@ def test_the_student_fetches_it(ada: Desk, camera: Camera) -> None:
 
 
 def test_the_student_predicts(ada: Desk, camera: Camera) -> None:
-    person.open_notebook(ada.page, ada.lab, PATH)
+    person.open_notebook(ada.page, PATH)
     person.run_cell(ada.page, "setup")
     person.type_into(ada.page, "my_guess = None  # a list", "my_guess = [0.3, 0.7, 0]")
     person.run_cell(ada.page, "my_guess = [0.3")
@@ -264,7 +264,7 @@ def test_the_instructor_returns_feedback(instructor: Desk, lesson: Lesson, camer
 
 @needs_the_wall
 def test_the_student_reads_the_feedback(ada: Desk, camera: Camera) -> None:
-    page = person.read_feedback(ada.page, ada.lab, LESSON, NOTEBOOK)
+    page = person.read_feedback(ada.page, LESSON, NOTEBOOK)
     expect(page.locator("body")).to_contain_text("15.5 of 16 points")
     expect(page.locator("body")).to_contain_text("The others show no output here.")
     camera.shoot(ada.page, "feedback")
