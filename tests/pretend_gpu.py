@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import _C, Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
 
@@ -53,12 +53,19 @@ class _Everywhere(TorchDispatchMode):
 
 
 class _Generator(torch.Generator):
-    """A generator that says it is on the pretend GPU."""
+    """A generator on the device that it is made for, though its numbers come from the CPU."""
+
+    device: torch.device = torch.device("cpu")
 
     def __new__(cls, device: Any = "cpu") -> "_Generator":
-        return super().__new__(cls)
+        made = super().__new__(cls)
+        made.device = torch.device(device)
+        _generators[made._cdata] = made  # type: ignore[attr-defined]
+        return made
 
-    device = GPU
+
+_generators: dict[int, _Generator] = {}
+"""Every generator by its address: an operation is given another object for the same one."""
 
 
 @contextmanager
@@ -76,6 +83,7 @@ def pretend_gpu() -> Iterator[None]:
         future.set_overwrite_module_params_on_conversion(before)
         torch._C._set_only_lift_cpu_tensors(False)
         torch.Generator = generator  # type: ignore[misc]
+        _generators.clear()
 
 
 def _run(func: Any, args: Any, kwargs: Any) -> Any:
@@ -92,6 +100,11 @@ def _run(func: Any, args: Any, kwargs: Any) -> Any:
         on_gpu = devices[0].type == GPU.type
     elif name in CROSSES:
         on_gpu = isinstance(tensors[-1 if name == "to" else 0], OnGpu)
+    for value in given:
+        if not isinstance(value, _C.Generator) or value._cdata not in _generators:
+            continue
+        if (_generators[value._cdata].device.type == GPU.type) is not on_gpu:
+            raise RuntimeError(f"{name} was given a generator of another device")
     result = func(*tree_map(_to_cpu, args), **tree_map(_to_cpu, kwargs))
     if func._schema.is_mutable and len(func._schema.returns) == 1:
         return args[0]

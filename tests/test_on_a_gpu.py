@@ -1,4 +1,4 @@
-"""Rubrics and reference solutions on a GPU, which this machine may not have: a pretended one."""
+"""Rubrics and reference solutions on a GPU, which this machine may not have: a pretend one."""
 
 from pathlib import Path
 
@@ -20,6 +20,10 @@ def test_the_pretended_gpu_keeps_its_tensors_apart() -> None:
         assert x.cpu().device == torch.device("cpu")
         with pytest.raises(RuntimeError, match="two devices"):
             _ = x + torch.ones(2, 2)
+        generator = torch.Generator(GPU)
+        assert torch.rand(2, generator=generator, device=GPU).device == generator.device == GPU
+        with pytest.raises(RuntimeError, match="generator of another device"):
+            torch.rand(2, generator=generator)
 
 
 def errors(program: Program, exercise: str) -> list[tuple[str, str | None]]:

@@ -6,25 +6,24 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from autograde.rubric.probes.draws import device
-from autograde.rubric.probes.plain import as_typed, snapshot
+from autograde.rubric.probes.plain import Args, as_typed, snapshot
 from autograde.rubric.probes.recorder import Recorder
 
 
 class RandomProbes(Recorder):
-    """Lines on answers that draw."""
+    """Lines on answers that draw random numbers."""
 
     def sample(
         self, line: str, check: str, answer: Callable[..., Any], *args: Any, times: int
     ) -> None:
-        """Record many results of one call, a fresh generator as its last argument; a check judges.
+        """Record many results of a call, its last argument a fresh generator; a check judges them.
 
         r.sample("measurements scatter", "scatters_about_root", dot_product_std, 8, 50, times=200)
         """
         start = self.integer(1, 10**6)
 
         def run(*args: Any) -> list[Any]:
-            return [answer(*snapshot(args), _generator(start + i)) for i in range(times)]
+            return [answer(*snapshot(args), _generator(start + i, args)) for i in range(times)]
 
         self.record(line, check, run, [args], answer)
 
@@ -46,7 +45,7 @@ class RandomProbes(Recorder):
     def drops_in_training(
         self, line: str, answer: Callable[..., Tensor], x: Tensor, p: float
     ) -> None:
-        """Record x after the answer (x, p, training) in training, also under no_grad(), and in use.
+        """Record results for (x, p, training) in training, with and without no_grad(), and in use.
 
         r.drops_in_training("in training drops and scales, in use gives x",
                             inverted_dropout, r.nonzero(40, 50), 0.3)
@@ -107,15 +106,15 @@ class RandomProbes(Recorder):
             return answer(*snapshot(args), generator)
 
         def run(*args: Any) -> dict[str, Any]:
-            used = _generator(one)
+            used = _generator(one, args)
             first, later = result(1, used), result(2, used)
             torch.manual_seed(one)
             state = torch.get_rng_state()
-            answer(*snapshot(args), _generator(one))
+            answer(*snapshot(args), _generator(one, args))
             kept = torch.equal(torch.get_rng_state(), state)
             return {
-                "same state": [first, result(3, _generator(one))],
-                "other state": [first, later, result(1, _generator(two))],
+                "same state": [first, result(3, _generator(one, args))],
+                "other state": [first, later, result(1, _generator(two, args))],
                 "own, same state": [result(one, None), result(one, None)],
                 "own, other state": [result(one, None), result(two, None)],
                 "leaves torch's own state alone": kept,
@@ -124,5 +123,7 @@ class RandomProbes(Recorder):
         self.record(line, "follows_generator", run, [args], answer)
 
 
-def _generator(seed: int) -> torch.Generator:
-    return torch.Generator(device=device()).manual_seed(seed)
+def _generator(seed: int, args: Args) -> torch.Generator:
+    """Return a generator for the device of the arguments: numbers are drawn where it is."""
+    place = next((arg.device for arg in args if isinstance(arg, Tensor)), "cpu")
+    return torch.Generator(place).manual_seed(seed)
