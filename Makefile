@@ -1,4 +1,4 @@
-# One entry for everything: `make help` lists the targets.
+# One entry point for everything: `make help` lists the targets.
 # The first call that needs it makes .venv from requirements.lock; later calls start at once.
 
 PYTHON ?= python3
@@ -9,9 +9,9 @@ READY := .venv/ready
 HUB := .venv/hub/ready
 # Tests start `nbgrader` and `jupyter` by name, so the environment comes first on the path.
 VENV := PATH="$(CURDIR)/.venv/bin:$$PATH"
-# Another environment may be active. IPython would warn of it, and tests take warnings for errors.
+# Another environment may be active. IPython would warn about it, and tests treat warnings as errors.
 unexport VIRTUAL_ENV
-# In a container one is often root, which JupyterLab wants to be told.
+# In a container you are often root, and JupyterLab runs as root only if told to.
 AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 PIP_INSTALL := -m pip install -qq --disable-pip-version-check
 PIP_WHEEL := -m pip wheel -qq --disable-pip-version-check --no-deps --no-build-isolation
@@ -47,7 +47,7 @@ test-processor: $(READY) ## what is committed, judged as on another processor
 test-browser: $(READY) ## the tests that open pages in Chromium; make test runs them too
 	@$(VENV) python -m pytest --numprocesses=0 tests/browser
 
-pictures: $(READY) ## take docs/pictures anew in Chromium; needs bubblewrap
+pictures: $(READY) ## retake docs/pictures in Chromium; needs bubblewrap
 	@$(VENV) python -m pytest --numprocesses=0 --pictures \
 		tests/browser/test_story.py tests/browser/test_pages.py
 
@@ -69,7 +69,7 @@ hub: as-root $(HUB) ## a JupyterHub with three students, to try; needs root, Nod
 	@exec env $(VENV) python deploy/hub/hub.py $(PORT) $(OPTIONS)
 
 as-root:
-	@test "$$(id -u)" -eq 0 || { echo 'A hub makes users of the system, so it needs root: sudo make hub' >&2; exit 1; }
+	@test "$$(id -u)" -eq 0 || { echo 'A hub adds users to the system, so it needs root: sudo make hub' >&2; exit 1; }
 
 dist: $(READY) ## a wheel with the lessons in dist/, all that a student installs
 	@rm -rf build/release
@@ -86,13 +86,13 @@ check: $(READY) ## run every right and wrong variant against its rubric
 model: $(READY) ## train the models that come with the course; eight minutes
 	@$(VENV) OMP_NUM_THREADS=1 python -m autograde.authoring.train_model
 
-bench: $(READY) ## seconds a submission, beside nbgrader's; needs bubblewrap
+bench: $(READY) ## seconds per submission, next to nbgrader's; needs bubblewrap
 	@$(VENV) python benchmarks/speed.py
 
-# Resolves pyproject.toml from nothing, in an environment of its own. torch stays at its version,
+# Resolves pyproject.toml from scratch, in an environment of its own. torch stays at its version,
 # because stored outputs and tolerances were measured with it; to move it, edit its line first.
 # soupsieve stays too: version 3 needs the `re` of Python 3.11.5, and Debian 12 has 3.11.2.
-# Left out are the part after "+" in a version and the CUDA libraries: they depend on the machine.
+# The part after "+" in a version and the CUDA libraries are left out: they depend on the machine.
 lock: python ## pin the newest versions that fit pyproject.toml; torch stays
 	@rm -rf .venv-lock && $(PYTHON) -m venv .venv-lock
 	@grep -E '^(torch|soupsieve)==' requirements.lock > .venv-lock/stay.txt

@@ -57,7 +57,7 @@ c.GenerateSolution.preprocessors = [
 # Validate answers with one table, in `nbgrader validate` as in students' JupyterLab.
 c.Validator.Execute.on_notebook_start = ask_for_table
 
-# What nbgrader reads in source/ is made from the lesson text, also in a fresh clone.
+# What nbgrader reads in source/ is made from the lesson text, even in a fresh clone.
 sync(root)
 
 c.Autograde.exporter_class = "autograde.grading.nbgrader_steps.SubmissionExporter"
@@ -80,7 +80,7 @@ c.GenerateFeedback.preprocessors = [
 c.GenerateFeedback.exporter_class = "autograde.grading.feedback.FeedbackExporter"
 
 # Lateness costs nothing unless you say so: "none", "zero" (no points left), or "percent" of the
-# score for each day that has begun. Within the hours of grace nothing is taken off.
+# score for each day that has begun. Within the grace period nothing is taken off.
 c.AssignLatePenalties.plugin_class = "autograde.grading.nbgrader_steps.LatePolicy"
 c.LatePolicy.penalty_method = "none"
 c.LatePolicy.percent_per_day = 10.0

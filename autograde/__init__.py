@@ -2,10 +2,10 @@
 
 rubric/     what a rubric can ask, what it records, how that is judged and shown
 notebook/   what else a lesson imports: practice, progress, figures, widgets
-sandbox/    warm kernels behind a wall, for code that nobody trusts
+sandbox/    warm kernels behind a wall, for untrusted code
 grading/    a submission's way from its bytes to the gradebook and its feedback
 authoring/  lesson text to notebooks, and the checks on both
-marking/    answers in words, marked by question on a page of the Jupyter server
+marking/    written answers, marked one question at a time on a page of the Jupyter server
 lms/        submissions from a learning management system, grades back to it
 report/     the class report
 workspace/  the student's own copy: lab, update, submit, self

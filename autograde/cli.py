@@ -19,19 +19,19 @@ if TYPE_CHECKING:
 
 
 class Commands(click.Group):
-    """Ends a command with the reason in words when something cannot be done."""
+    """Ends a command with a readable message when something cannot be done."""
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
         except BrokenPipeError:
-            raise  # click ends quietly when nobody reads on
+            raise  # click ends quietly when the pipe's reader is gone
         except (course.CourseError, OSError) as error:
             raise click.ClickException(reason(error)) from error
 
 
 def reason(error: course.CourseError | OSError) -> str:
-    """Return an error in words for the terminal; some of them may be a student's."""
+    """Return an error as text for the terminal; parts of it may come from a student."""
     said = str(error)
     if isinstance(error, OSError) and error.filename:
         said = f"{error.filename}: {error.strerror}"
@@ -47,7 +47,7 @@ def main() -> None:
 
 @contextmanager
 def usage() -> Iterator[None]:
-    """Make what cannot be found a usage error."""
+    """Turn a CourseError into a usage error: something named was not found."""
     try:
         yield
     except course.CourseError as error:
@@ -87,7 +87,7 @@ def new(lesson: str) -> None:
 @click.option("--check", is_flag=True, help="Change nothing; fail if out of date.")
 def build(lessons: tuple[str, ...], check: bool) -> None:
     """Build notebooks/ and solutions/ from source/."""
-    wanted = chosen(lessons)  # a wrong name is told before anything slow is imported
+    wanted = chosen(lessons)  # report a wrong name before importing anything slow
     from autograde.authoring import build as building
 
     stale = []
@@ -194,13 +194,13 @@ def grade(
 @click.argument("lesson")
 @click.argument("options", nargs=-1, type=click.UNPROCESSED)
 def mark(lesson: str, options: tuple[str, ...]) -> None:
-    """Mark answers in words by question.
+    """Mark written answers, one question at a time.
 
     OPTIONS are passed on to the Jupyter server.
     """
     (wanted,) = chosen((lesson,))
     if not wanted.written:
-        raise click.UsageError(f"{lesson} asks nothing in words")
+        raise click.UsageError(f"{lesson} has no question to answer in words")
     from autograde.marking.page import open_page
 
     open_page(wanted, options)
@@ -208,7 +208,7 @@ def mark(lesson: str, options: tuple[str, ...]) -> None:
 
 @main.command()
 @click.argument("lessons", nargs=-1)
-@click.option("--anonymous", is_flag=True, help="Replace names and ids by numbers.")
+@click.option("--anonymous", is_flag=True, help="Replace names and ids with numbers.")
 @click.option(
     "--csv",
     "folder",
@@ -265,7 +265,7 @@ def lab(options: tuple[str, ...]) -> None:
     if newer:
         print(f"new versions of {', '.join(newer)} are available; run: autograde update")
     if opening.is_root():
-        print("you are root, and so is all code in these notebooks; another user is safer")
+        print("you are root, so all code in these notebooks runs as root; another user is safer")
     opening.open_lab(project, options)
 
 
@@ -320,7 +320,7 @@ def grade_self(notebook: Path, no_open: bool) -> None:
 def submit(lessons: tuple[str, ...], yes: bool, exchange: bool) -> None:
     """Check lessons and pack them for submission.
 
-    Without a name these are the lessons that you have begun.
+    Without names, it takes the lessons that you have begun.
     """
     from autograde.workspace import submit as handing_in
 

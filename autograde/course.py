@@ -121,7 +121,7 @@ def find_root(start: Path) -> Path:
     for folder in (start, *start.parents):
         if (folder / CURRICULUM).is_file():
             return folder
-    raise CourseError(f"{start} is in no course: no {CURRICULUM} here or above. Go to the course.")
+    raise CourseError(f"{start} is not in a course: no {CURRICULUM} here or above. Go to a course.")
 
 
 def lessons(root: Path) -> dict[str, Lesson]:
@@ -163,7 +163,7 @@ def choose(root: Path, names: tuple[str, ...]) -> list[Lesson]:
     """Return the lessons of these names, or all when none is named.
 
     Raises:
-        CourseError: a name is unknown, and the message lists those there are; or there are none.
+        CourseError: a name is unknown, and the message lists the known ones; or there is no lesson.
     """
     known = lessons(root)
     if not known:
@@ -199,7 +199,7 @@ def _parsed(text: str) -> "NotebookNode":
 
 
 def state_folder(root: Path) -> Path:
-    """Return a course's folder for what building and grading keep, made if it is missing."""
+    """Return the course's folder for the state of builds and grading; make it if missing."""
     folder = root / ".autograde"
     folder.mkdir(exist_ok=True)
     return folder
@@ -213,7 +213,7 @@ def grade_id(cell: "NotebookNode") -> str | None:
 
 
 def exercise_of(cell: "NotebookNode") -> str:
-    """Return the name of the exercise whose rubric a cell is; of another cell nothing."""
+    """Return the exercise that a cell is the rubric of; an empty string for any other cell."""
     name = grade_id(cell) or ""
     return name.removeprefix("test_") if name.startswith("test_") else ""
 

@@ -46,8 +46,8 @@ def convert(converter: type[BaseConverter], config: Config) -> None:
     """Run one of nbgrader's converters.
 
     Raises:
-        CourseError: it failed. nbgrader logs an error while it handles it, then raises one of its
-            own: the last that was handled is the reason.
+        CourseError: it failed. nbgrader logs an error while handling it, then raises one of its
+            own. The message gives the last error that it handled.
     """
     root = Path(config.CourseDirectory.root)
     log, text = logging.Logger("autograde", logging.ERROR), io.StringIO()

@@ -8,7 +8,7 @@ FRESH = ".fresh"
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file so that it is there whole or not at all; of two writers the last one counts."""
+    """Write a file so that it is there whole or not at all; the last of two writers wins."""
     path.parent.mkdir(parents=True, exist_ok=True)
     fresh = path.with_name(f".{os.urandom(8).hex()}{FRESH}")
     try:

@@ -150,7 +150,7 @@ def digest_of_cell(text: str) -> str:
 
 
 def ran(working: Path, lesson: str, exercise: str) -> list[str]:
-    """Return what had run when the rubric of an exercise last did; nothing if that is unknown."""
+    """Return the cells that had run when a rubric last ran, as digests; empty if unknown."""
     found = record(working, lesson, exercise).get("ran")
     return found if isinstance(found, list) else []
 

@@ -53,7 +53,7 @@ def grade(found: list[Place], how: How, *, whole: bool) -> int:
     """
     root, lessons = found[0][1].root, list(dict.fromkeys(lesson for _, lesson in found))
     names = [lesson.name for lesson in lessons]
-    course_secret(root)  # one of the inputs, and made in the first run
+    course_secret(root)  # one of the inputs; made now if this is the first run
     before = fingerprint(root, names, INPUTS)
     asked: list[object] = [names, how.wall]
     whole = whole and not how.regrade
@@ -78,7 +78,7 @@ def grade(found: list[Place], how: How, *, whole: bool) -> int:
 
 
 def _run(found: list[Place], how: How) -> tuple[Counter[tuple[str, str]], bool]:
-    """Count the submissions of each lesson by outcome; return also whether Ctrl-C ended the run."""
+    """Grade; return counts by lesson and outcome, and whether Ctrl-C ended the run."""
     counts: Counter[tuple[str, str]] = Counter()
     columns = (
         TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), _Rate(),

@@ -1,9 +1,9 @@
 """Keep and find the versions of a lesson that this course has built.
 
 nbgrader writes a checksum into each rubric cell when a lesson is built. Each build is kept under
-`.autograde/released/LESSON/DIGEST`, by the checksums of its rubric cells, as a small course with
-all that grading needs: curriculum, text, tolerances, built notebook, practice data. Of builds with
-the same rubric the last one is kept.
+`.autograde/released/LESSON/DIGEST`, a digest of those checksums. It is a small course with all that
+grading needs: curriculum, text, tolerances, built notebook, practice data. If two builds have the
+same rubrics, the later one is kept.
 """
 
 import json
@@ -64,7 +64,7 @@ def versions(lesson: Lesson) -> tuple[Version, ...]:
 
 
 def keep(lesson: Lesson, nb: "NotebookNode", practice: bytes) -> None:
-    """Keep a version that was built now: it is there whole or not at all."""
+    """Keep the version that was just built, whole or not at all."""
     import nbformat
 
     target = _kept(lesson) / _number(nb)
@@ -87,11 +87,11 @@ def keep(lesson: Lesson, nb: "NotebookNode", practice: bytes) -> None:
 
 
 def _require_built(now: Version) -> None:
-    """Raises CourseError when a rubric of the lesson's text is another than the one that was built.
+    """Raises CourseError when a rubric of the lesson's text differs from the one that was built.
 
-    Its lines would then be judged by what another rubric recorded.
+    Otherwise its lines would be judged by what another rubric recorded.
     """
-    from nbgrader.utils import compute_checksum  # students do without nbgrader
+    from nbgrader.utils import compute_checksum  # students do not need nbgrader
 
     lesson, built = now.lesson, rules(notebook(now))
     kept = _kept(lesson) / _number(notebook(now)) / lesson.text.relative_to(lesson.root)
@@ -147,7 +147,7 @@ def rules(nb: "NotebookNode") -> dict[str, str]:
 
 
 def other_rubrics(nb: "NotebookNode", released: "NotebookNode") -> list[str]:
-    """Name the exercises whose rubric is another in a notebook than in a released one."""
+    """Name the exercises whose rubric differs between a notebook and a released one."""
     now = rules(released)
     others = {name for name, checksum in rules(nb).items() if now.get(name) != checksum}
     return sorted(name.removeprefix("test_") for name in others)
@@ -157,8 +157,8 @@ def version_of(nb: "NotebookNode", among: tuple[Version, ...]) -> Version:
     """Find the version that a submission was made from, by the checksums in it.
 
     Raises:
-        CourseError: it is none of them, or its exercises had other names or points than those that
-            are in the gradebook.
+        CourseError: there is none, or its exercises have other names or points than the
+            gradebook's.
     """
     now = among[0]
     found = next((each for each in among if not other_rubrics(nb, notebook(each))), None)
@@ -173,16 +173,17 @@ def version_of(nb: "NotebookNode", among: tuple[Version, ...]) -> Version:
         raise CourseError(
             f"made from an earlier version of {now.lesson.name}, in which other points were given "
             f"for {names}. The gradebook has one number of points for each exercise, so the two "
-            "versions cannot stand in it together. Give back the earlier points in "
+            "versions cannot share it. Restore the earlier points in "
             f"{CURRICULUM} and the lesson, or {_other_way(now.lesson)}"
         )
     return found
 
 
 def require_newest(now: Version, submitted: "NotebookNode") -> None:
-    """Refuse to grade work done under one rubric by another one.
+    """Refuse to grade work done under one rubric with another.
 
-    nbgrader's own commands put the newest cells into what they grade, so they can do no other.
+    nbgrader's own commands put the newest cells into what they grade, so they grade no other
+    version.
 
     Raises:
         CourseError: rubric cells were changed after the student got the lesson; it names them.

@@ -31,5 +31,5 @@ def printable(text: object) -> str:
 
 
 def short(text: str, most: int) -> str:
-    """Return a text, cut where it has more than so many characters."""
+    """Return a text, cut if it has more than `most` characters."""
     return text if len(text) <= most else f"{text[: most - 1]}…"

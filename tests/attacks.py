@@ -115,7 +115,7 @@ ATTACKS: dict[str, tuple[str, str]] = {
     "patched_json_and_safetensors": (
         "import json, safetensors.torch, autograde.rubric.packing as p\njson.dumps = lambda *a, **k: '{}'\n"
         "p.save = lambda *a, **k: b'x' * 99",
-        "The kernel sent what cannot be read",
+        "The kernel sent data that cannot be read",
     ),
     "patched_builtins": (
         "import builtins\nbuiltins.isinstance = lambda *a: True\nbuiltins.all = lambda *a: True\nbuiltins.float = lambda *a: 1.0",
@@ -224,7 +224,7 @@ ATTACKS: dict[str, tuple[str, str]] = {
         "    return packed(replace(r, lines=tuple(replace(l, cases=tuple(\n"
         "        replace(c, outcome=Outcome() if 'root' in l.kind else d.outcome) for c, d in zip(l.cases, k.cases)))\n"
         "        for l, k in zip(r.lines, known.lines))))\nforge(swapped)",
-        "counts only beside a right line that computes something",
+        "counts only if a line that computes something is right too",
     ),
     "one_tensor_of_many": (
         FORGE
@@ -254,13 +254,13 @@ ATTACKS: dict[str, tuple[str, str]] = {
         "for _ in range(20_000):\n"
         "    kernel.session.send(kernel.stdin_socket, 'input_request', {'prompt': '', 'password': False}, kernel.get_parent('shell'), ident=who)\n"
         "time.sleep(2)",
-        "The kernel sent what cannot be read",
+        "The kernel sent data that cannot be read",
     ),
     "asks_in_a_way_nobody_can_read": (
         "kernel = get_ipython().kernel\n"
         "who = kernel._get_shell_context_var(kernel._shell_parent_ident)\n"
         "kernel.stdin_socket.send_multipart([*who, b'<IDS|MSG>', b'unsigned', b'{', b'{', b'{', b'{'])",
-        "The kernel sent what cannot be read",
+        "The kernel sent data that cannot be read",
     ),
     # reaching for what is not theirs
     "reads_history": (

@@ -47,7 +47,7 @@ def _submission(lesson: Lesson, student: str, rng: random.Random) -> Submission:
         score=sum(v.points for v in verdicts.values()) + sum(a.score for a in written.values()),
         by_hand=sum(2.0 for answer in written.values() if answer.state == WAITING),
         before=rng.betavariate(5, 2),
-        problem="The file is not JSON, so it is no notebook." if broken else "",
+        problem="The file is not JSON, so it is not a notebook." if broken else "",
         verdicts=verdicts,
         written=written,
     )

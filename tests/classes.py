@@ -81,7 +81,7 @@ def put_file(
 
 
 def hand_in(lesson: Lesson, student: str, *, code: str = "") -> Path:
-    """Hand in the reference's answers, changed as the sample class does for a student so called."""
+    """Hand in the reference's answers, with the changes that the sample class has for a student."""
     if student in FILES:
         return put_file(lesson, student, FILES[student])
     nb = fill(lesson, {} if student.startswith("untouched") else reference_answers(lesson))

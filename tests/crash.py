@@ -64,7 +64,7 @@ def run(root: Path, results: Path) -> None:
 
 
 def in_a_process(root: Path, results: Path, last: int = 0) -> bool:
-    """Grade; whether it came to its end before its change number `last`."""
+    """Grade in a child process; return whether it finished before its change number `last`."""
     child = os.fork()
     if child == 0:
         try:
@@ -112,7 +112,7 @@ def give_by_hand(root: Path) -> None:
 
 
 def files(root: Path) -> dict[str, bytes]:
-    """What else a run leaves: graded notebooks, pages, what it has written down; nothing half."""
+    """What else a run leaves: graded notebooks, pages, its records; nothing is half-written."""
     kinds = ("autograded", "feedback", ".autograde/ran", ".autograde/graded")
     return {f"{kind}/{name}": c for kind in kinds for name, c in files_in(root / kind).items()}
 

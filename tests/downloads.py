@@ -1,4 +1,4 @@
-"""What an LMS hands out of a class, and nbgrader's command that reads it."""
+"""The downloads that an LMS offers for a class, and the nbgrader command that reads them."""
 
 import io
 import zipfile

@@ -24,7 +24,7 @@ FAILED = 1
 
 @dataclass(frozen=True)
 class Fault:
-    """A text of one file is replaced by another, and then this test must fail."""
+    """Replace a text in one file by another, and this test must then fail."""
 
     name: str
     file: str

@@ -11,7 +11,7 @@ def pid() -> int:
 
 
 def die_once(mark: str) -> str:
-    """Die as a process does that the system ends for its memory, but only the first time."""
+    """Die, the first time only, as a process that the system kills for using too much memory."""
     path = Path(mark)
     if not path.exists():
         path.touch()

@@ -1,4 +1,4 @@
-"""A class whose answers in words are graded but not marked: nothing runs, so it is quickly made."""
+"""A class whose written answers are graded but not marked: nothing runs, so it is quickly made."""
 
 from pathlib import Path
 
@@ -28,7 +28,7 @@ def make_marking_class(root: Path, answers: dict[str, str]) -> Lesson:
 
 
 def scores_of(lesson: Lesson, text: str) -> Scores:
-    """No points for any exercise; the answer in words waits if there is one."""
+    """No points for any exercise; the written answer waits if there is one."""
     automatic: dict[str, float | None] = {each.rubric_cell: 0.0 for each in lesson.exercises}
     return Scores(automatic | {QUESTION: None if text else 0.0}, {}, {}, {QUESTION: None})
 

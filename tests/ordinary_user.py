@@ -30,7 +30,7 @@ def closed(place: Path) -> Path | None:
 
 
 def opened(hold: Path) -> str:
-    """A script: in its own view of the files each closed folder holds the places in it alone."""
+    """A script that runs a command where each closed folder shows only the places inside it."""
     inside = {place: folder for place in places() if (folder := closed(place))}
     held = {place: hold / str(number) for number, place in enumerate(inside)}
     lines = [["mount", "--make-rprivate", "/"]]
@@ -44,7 +44,7 @@ def opened(hold: Path) -> str:
 
 
 def _remove(group: Path, until: float) -> None:
-    """Linux wants it empty, and its last processes may be ending."""
+    """Remove a control group once its last processes have ended; Linux refuses before that."""
     while True:
         try:
             group.rmdir()

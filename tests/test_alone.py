@@ -86,7 +86,7 @@ def test_a_notebook_of_no_lesson_is_named(tmp_path: Path) -> None:
     nbformat.write(nbformat.v4.new_notebook(), other)
     result = run(project.work, "self", str(other))
     assert result.exit_code == 1
-    assert f"other.ipynb is a notebook of none of these lessons: {LESSON}" in result.output
+    assert f"other.ipynb belongs to none of these lessons: {LESSON}" in result.output
 
 
 def test_a_notebook_of_another_version_is_named(tmp_path: Path) -> None:

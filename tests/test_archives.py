@@ -1,4 +1,4 @@
-"""Archives that are bad, or hold something bad, and what is said of them."""
+"""Archives that are damaged or dangerous, and what the command says about them."""
 
 import io
 import os
@@ -54,7 +54,7 @@ BAD: dict[str, tuple[Callable[[], bytes], str]] = {
     "no archive": (lambda: b"<html>log in first</html>", "it cannot be read"),
     "cut short": (lambda: zipped({"x": "1" * 999})[:-30], "it cannot be read"),
     "corrupt": (corrupt, "it cannot be read"),
-    "long name": (lambda: zipped({"x" * 300: "1"}), "is no name for a file"),
+    "long name": (lambda: zipped({"x" * 300: "1"}), "is not a valid file name"),
     "bomb": (lambda: zipped({str(i): bytes(40_000_000) for i in range(3)}), "a zip bomb"),
     "too much": (lambda: zipped({str(i): os.urandom(500_000) for i in range(3)}), "1500000 bytes"),
 }

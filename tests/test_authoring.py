@@ -35,12 +35,12 @@ class Slip:
 SLIPS = {
     "no end of a bracket": Slip(
         TEXT, "return x - x.mean(dim=-1, keepdim=True)", "return x - x.mean(",
-        "my_lesson.py: the cell center_rows is no Python: '(' was never closed, in its line 4: "
+        "my_lesson.py: the cell center_rows is not Python: '(' was never closed, in line 4: "
         "return x - x.mean(",
     ),
     "no colon in the rubric": Slip(
         TEXT, "def _(r):", "def _(r)",
-        "test_center_rows is no Python: expected ':', in its line 2: def _(r)",
+        "test_center_rows is not Python: expected ':', in line 2: def _(r)",
     ),
     "an unknown name in the rubric": Slip(
         TEXT, "r.normal(1, 8)", "s.normal(1, 8)",

@@ -1,4 +1,4 @@
-"""The sample class, graded once: scores, words for what is broken, and nbgrader's own commands."""
+"""The sample class, graded once: scores, messages about broken files, nbgrader's own commands."""
 
 import csv
 import html
@@ -42,7 +42,7 @@ WORDS = {
     "process_ended": "The kernel died in the cell that begins 'import os'",
     "out_of_memory": "The kernel died in the cell that begins 'import os, signal'",
     "megabytes_of_output": "[cut off]",
-    "not_json": "The file is not JSON, so it is no notebook",
+    "not_json": "The file is not JSON, so it is not a notebook",
     "not_a_notebook": "The file is JSON, but not a notebook.",
     "empty_file": "The file is empty.",
     "no_notebook": "self_attention.ipynb was not handed in (found: no notebook)",
@@ -250,7 +250,7 @@ def test_unknown_names_are_usage_errors(graded: Path, arguments: list[str], mess
 def test_outside_a_course_is_a_usage_error(tmp_path: Path) -> None:
     result = run(tmp_path, "grade")
     assert result.exit_code == 2
-    assert "is in no course" in result.output
+    assert "is not in a course" in result.output
 
 
 def test_the_class_has_every_kind() -> None:

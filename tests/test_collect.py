@@ -48,7 +48,7 @@ PATHS: dict[str, Found | None] = {
         Found("77", NOTEBOOK_FILE, datetime(2026, 3, 2)),
     f"c/Jane Doe_123_assignsubmission_file_{NOTEBOOK_FILE}": Found("123", NOTEBOOK_FILE),
     "c/Jane Doe_123_assignsubmission_onlinetext/x.ipynb": None,
-    # names that students chose, in the hope to hand in for 999
+    # names that students chose in the hope of handing in as 999
     f"doejane_123_4567_x_999_assignsubmission_file_{NOTEBOOK_FILE}":
         Found("123", f"x_999_assignsubmission_file_{NOTEBOOK_FILE}"),
     f"doejane_123_4567_x_999_1_{NOTEBOOK_FILE}": Found("123", f"x_999_1_{NOTEBOOK_FILE}"),

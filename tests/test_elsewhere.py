@@ -66,7 +66,7 @@ def run(root: Path, **how: Any) -> list[Done]:
 
 @pytest.fixture
 def scheduler(tmp_path: Path) -> Iterator[str]:
-    """The address of a Dask scheduler with two workers, who have no course."""
+    """The address of a Dask scheduler with two workers, which have no course."""
     script = tmp_path / "cluster.py"
     script.write_text(CLUSTER)
     process = subprocess.Popen(

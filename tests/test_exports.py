@@ -87,7 +87,7 @@ def test_moodle_one_lesson_is_the_grading_worksheet(course: Path) -> None:
     assert found["1234"]["Grade"] == ""
     assert found["bob"]["Identifier"] == ""
     assert found["ada"]["Grade"] == found["ada"]["Maximum Grade"] == "14.0"
-    # what Moodle does not find the three in, it refuses; an empty column of comments deletes them
+    # Moodle refuses a file without these three; an empty column of comments would delete them
     assert {"Identifier", "Grade", "Last modified (grade)"} <= set(head)
     assert "Feedback comments" not in head
 

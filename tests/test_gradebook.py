@@ -1,4 +1,4 @@
-"""What is asked of the gradebook, nbgrader's database, for one submission of many."""
+"""The queries that one submission of many makes to the gradebook, nbgrader's database."""
 
 from pathlib import Path
 from typing import Any

@@ -226,17 +226,17 @@ def test_an_odd_notebook_is_read(lesson: Lesson, name: str) -> None:
 
 NO_NOTEBOOKS = {
     b"": ("the file is empty", "The file is empty."),
-    b'{"nbformat": 4}': ("the file is no valid notebook", "no list of cells"),
+    b'{"nbformat": 4}': ("the file is not a valid notebook", "no list of cells"),
     b'{"nbformat": 4, "cells": [[]]}': (
-        "the file is no valid notebook",
+        "the file is not a valid notebook",
         "a cell is of the kind list",
     ),
     b'{"nbformat": 4, "cells": [{"source": {}}]}': (
-        "the file is no valid notebook",
+        "the file is not a valid notebook",
         "a cell's text is of the kind dict",
     ),
     b'{"not handed in": "18 points, says the grader"}': (
-        "the file is no notebook",
+        "the file is not a notebook",
         "The file is JSON, but not a notebook.",
     ),
     b"[" * 100_000: ("the file is not JSON", "not JSON"),
@@ -256,7 +256,7 @@ def test_what_is_no_notebook_has_the_graders_own_words(content: bytes) -> None:
 
 MANY = {
     "cells": (notebook(*[code()] * (LIMITS.cells + 9)), "509 cells; 9 were left out"),
-    "code": (notebook(code("#" * LIMITS.source_chars + "#")), "very much code was not run"),
+    "code": (notebook(code("#" * LIMITS.source_chars + "#")), "too much code was not run"),
     "a text": (notebook(code("a" * (ROOM + 1), cell_type="markdown")), "long text was cut off"),
     "texts": (notebook(*[code("a" * ROOM, cell_type="markdown")] * 9), "long text was cut off"),
 }

@@ -110,7 +110,7 @@ def test_to_repair_the_earlier_exercise_first_is_said_of_what_was_judged(
         executed.metadata[NOTE]["problem"] = "The file is empty."
     verdict = judge_notebook(lesson, executed, keys, {}, PRACTICE_SEED)[later.name]
     assert not verdict.passed
-    assert (f"Mend `{needed}` first" in verdict.note) == ran
+    assert (f"Fix `{needed}` first" in verdict.note) == ran
 
 
 def test_an_earlier_exercise_that_nothing_calls_is_not_blamed(
@@ -125,7 +125,7 @@ def test_an_earlier_exercise_that_nothing_calls_is_not_blamed(
     cells[later.rubric_cell].outputs[0].data = data
     verdict = judge_notebook(lesson, executed, keys, {}, PRACTICE_SEED)[later.name]
     assert not verdict.passed
-    assert "Mend" not in verdict.note
+    assert "Fix" not in verdict.note
 
 
 def test_practice_keys_that_do_not_fit_leave_the_points(lesson: Lesson) -> None:

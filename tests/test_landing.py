@@ -1,4 +1,4 @@
-"""The page of lessons: progress, where to go on, what is due, and how to submit."""
+"""The page of lessons: progress, where to continue, what is due, and how to submit."""
 
 from pathlib import Path
 

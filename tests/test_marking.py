@@ -172,7 +172,7 @@ def test_only_answers_to_this_question_are_marked(lesson: Lesson) -> None:
 def test_a_broken_notebook_is_named(lesson: Lesson) -> None:
     path = file_of(lesson, "ada", "autograded")
     path.write_text("{}")
-    with pytest.raises(CourseError, match=r"ada.* is no notebook"):
+    with pytest.raises(CourseError, match=r"ada.* is not a notebook"):
         question_of(lesson)
 
 
@@ -211,7 +211,10 @@ def test_anything_else_is_refused(sent: object) -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
-    [(["01_self_attention"], "asks nothing in words"), (["01"], "there is no lesson '01'")],
+    [
+        (["01_self_attention"], "has no question to answer in words"),
+        (["01"], "there is no lesson '01'"),
+    ],
 )
 def test_the_command_wants_a_lesson_with_questions(
     lesson: Lesson, arguments: list[str], said: str
@@ -225,7 +228,7 @@ def test_the_first_question_that_waits_comes_first() -> None:
     assert page._first(waiting, None) == ("a", "y")
     assert page._first(waiting, "b") == ("b", "z")
     assert page._first({("a", "x"): 0}, "a") == ("a", "x")
-    with pytest.raises(NoQuestion, match="c asks nothing"):
+    with pytest.raises(NoQuestion, match="c has no question"):
         page._first(waiting, "c")
 
 

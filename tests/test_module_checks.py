@@ -155,7 +155,7 @@ def test_dropping_outputs_is_named() -> None:
     output = attention(weights, x, lambda w: w)
     outputs = [*(F.dropout(output, 0.2) for _ in range(8)), output]
     found = difference(drops_weights(outputs, (weights, x, 0.2, 1)))
-    assert "dropped one by one" in found.note
+    assert "dropout belongs on the weights" in found.note
 
 
 def test_dropping_in_eval_is_named() -> None:
@@ -163,7 +163,7 @@ def test_dropping_in_eval_is_named() -> None:
     torch.manual_seed(0)
     outputs = [attention(weights, x, lambda w: F.dropout(w, 0.2)) for _ in range(9)]
     found = difference(drops_weights(outputs, (weights, x, 0.2, 1)))
-    assert found.note == "In eval() the weights are not all there."
+    assert found.note == "In eval() the weights are not intact."
 
 
 def test_a_mask_that_is_learned_is_named() -> None:

@@ -132,7 +132,7 @@ def test_a_lesson_that_is_there_is_refused(course: Path) -> None:
 def test_it_wants_a_course(tmp_path: Path) -> None:
     result = run(tmp_path, "new", NAME)
     assert result.exit_code == 2
-    assert "is in no course" in result.output
+    assert "is not in a course" in result.output
 
 
 @pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")

@@ -85,7 +85,7 @@ def test_why_is_answered_without_a_name(shown: list[str]) -> None:
     with pytest.raises(practice.RubricFailed):
         cell(lambda x: 3 * x)
     asking.why()
-    assert "none of the mistakes that the course knows" in shown[-1]
+    assert "not one of the mistakes that the course knows" in shown[-1]
     cell(right)
     asking.why()
     assert shown[-1] == "it: why\nIt is right."
@@ -134,7 +134,7 @@ def test_a_misspelt_name_is_answered_with_the_nearest(shown: list[str]) -> None:
     asking.hint("ti")
     assert shown == ["No exercise is called ti\nDid you mean it?"]
     asking.hint("something_else")
-    assert shown[1] == "No exercise is called something_else\nThere are it."
+    assert shown[1] == "No exercise is called something_else\nThe exercises are: it."
 
 
 def test_the_run_that_was_judged_is_named(shown: list[str]) -> None:
@@ -167,7 +167,7 @@ def test_validate_says_all_of_it_in_one_table(
     validated.begin()
     table = "exercise  points  first wrong line\nit        {} of 4  {}"
     said = {
-        "not judged; its rubric cell did not run to its end": lambda: None,
+        "not judged; its rubric cell did not finish": lambda: None,
         "not written yet": lambda: cell(stub),
         "a matrix": lambda: cell(over_columns),
     }

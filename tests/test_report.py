@@ -196,7 +196,7 @@ def test_answers_in_words_have_lines_of_their_own(small_class: Lesson) -> None:
     )
     page = outline_of(render(data))
     assert page.faults() == []
-    assert (2, "Answers in words") in page.headings
+    assert (2, "Written answers") in page.headings
     head, rows = tables(data)["written"]
     assert head == ["question", "points", "scored", "waiting", "no answer", "mean of the scored"]
     assert rows == [["why_zero", 2.0, 2, 1, 1, 1.75]]
@@ -207,7 +207,7 @@ def test_answers_in_words_have_lines_of_their_own(small_class: Lesson) -> None:
 
 
 def test_a_lesson_without_questions_has_no_section_for_them(small_class: Lesson) -> None:
-    assert "Answers in words" not in render(read_class(small_class))
+    assert "Written answers" not in render(read_class(small_class))
 
 
 def hostile(small_class: Lesson) -> ClassData:

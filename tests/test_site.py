@@ -180,7 +180,7 @@ BAD_PAGES = {
 def test_a_bad_page_fails_the_build(tmp_path: Path, page: str) -> None:
     (tmp_path / "pages").mkdir()
     (tmp_path / "pages" / "index.md").write_text(page)
-    with pytest.raises(CourseError, match="Mend what Sphinx names above"):
+    with pytest.raises(CourseError, match="Fix what Sphinx names above"):
         render(tmp_path / "pages", tmp_path / "site", CONFIG)
 
 

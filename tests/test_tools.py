@@ -126,7 +126,7 @@ VALIDATED = """\
     exercise             points     first wrong line
     causal_mask          2 of 2
     apply_mask           0.12 of 2  hidden weights become 0, visible ones stay
-    renormalise          0 of 3     not judged; its rubric cell did not run to its end
+    renormalise          0 of 3     not judged; its rubric cell did not finish
     tril_causal_weights  0 of 2     not judged, its cell ended with SyntaxError: invali...
 """
 
@@ -175,7 +175,7 @@ def test_help_lines_of_commands_are_short() -> None:
 
 
 def test_every_fault_of_the_list_has_its_place() -> None:
-    """Each is put in by its text; one whose text is gone would be tried no more."""
+    """A fault replaces a text in a file; if that text is gone, the fault is never tried."""
     for fault in FAULTS:
         assert (HERE / fault.file).read_text(encoding="utf-8").count(fault.old) == 1, fault.name
         file, _, _ = shlex.split(fault.test)[0].partition("::")

@@ -1,4 +1,4 @@
-"""What can go wrong around a class: each has its words, and nothing is half written."""
+"""What can go wrong around a class: each case has its message, and nothing is half written."""
 
 import errno
 import os
@@ -126,7 +126,7 @@ def no_time(course: Path) -> None:
         (older_rubric, "the rubric of apply_mask was changed", 1),
         (newer_rubric, "the rubric of apply_mask was changed", 0),
         (renamed_exercise, "the rubric of gone was changed", 1),
-        (no_time, "timestamp.txt says 'yesterday, at night', which is no time", 1),
+        (no_time, "timestamp.txt says 'yesterday, at night', which is not a time", 1),
     ],
 )
 def test_a_submission_that_cannot_be_graded_is_named_and_the_others_are_graded(

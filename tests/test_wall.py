@@ -1,7 +1,7 @@
 """The wall: what it stops, what it lets honest work do, and how its kernels live and die.
 
-Everything runs as whoever runs the tests, and, if that is root who may mount, as an ordinary user
-too.
+Everything runs as the user who runs the tests. If that is root and may mount, everything also runs
+as an ordinary user.
 """
 
 import ctypes
@@ -128,7 +128,7 @@ def _own_address() -> str:
 
 @pytest.fixture(scope="module")
 def said(user: list[str], outside: dict[str, str]) -> dict[str, str]:
-    """What every attempt printed, and what came of every life."""
+    """What every attempt printed, and the result of every check in LIVES."""
     cells = {name: TRY + code for name, code in KEPT_OUT.items()}
     cells |= {name: code for name, (code, _) in SAYS.items()}
     for name, code in cells.items():

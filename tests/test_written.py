@@ -224,8 +224,8 @@ def answer_first(nb: NotebookNode) -> None:
 
 FAULTS: dict[Callable[[NotebookNode], None], str] = {
     no_scheme: "why_zero has no marking scheme",
-    scheme_elsewhere: "holds a marking scheme, but no question of the curriculum",
-    no_reference: "why_zero has no answer of the instructor's between solution marks",
+    scheme_elsewhere: "holds a marking scheme, but is not a question of the curriculum",
+    no_reference: "why_zero has no instructor's answer between solution marks",
     other_points: "why_zero has 3 points, the curriculum 2",
     not_graded: "why_zero must be a manually graded answer",
     with_rubric: "why_zero is graded by hand, so it has neither a rubric nor variants",

@@ -198,7 +198,7 @@ async def is_ended_for_its_processor_time() -> bool:
 async def is_interrupted_for_the_processor_time_of_a_cell() -> bool:
     async with kernel(limits=KernelLimits(cell_cpu_seconds=1)) as k:
         half = "import time\nwhile time.process_time() < {}: pass\nprint('through')"
-        for seconds in (0.6, 1.2, 1.8):  # together too much, but each is a cell
+        for seconds in (0.6, 1.2, 1.8):  # too much in total, but each is a cell of its own
             cell_begins(k.manager)
             await asyncio.sleep(0.5)  # the watch has looked
             if "through" not in await k.run(half.format(seconds)):

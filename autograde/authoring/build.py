@@ -22,7 +22,7 @@ SLOW = {KEEP, *(f"{STEPS}.{step}" for step in ("LintSource", "LintStudent", "Add
 def build(lesson: Lesson) -> None:
     """Write notebooks/LESSON and solutions/LESSON, and make the lesson known to the gradebook.
 
-    Both are built aside and put in place together: a failed build changes neither.
+    Both are built elsewhere and moved into place together: a failed build changes neither.
 
     Raises:
         CourseError: the lesson has faults; the message lists them.

@@ -49,13 +49,13 @@ class LintSource(NbGraderPreprocessor):
 
     def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[Any, Any]:
         lesson = lesson_of(resources)
-        refuse(lesson, lint.lint_source(lesson, nb))  # what is next needs a source without faults
+        refuse(lesson, lint.lint_source(lesson, nb))  # the next checks need a faultless source
         refuse(lesson, lint.lint_variants(lesson), lint.lint_stubs(lesson, nb))
         return nb, resources
 
 
 class GiveCode(NbGraderPreprocessor):
-    """After ClearSolutions: code to be mended comes in place of the stub."""
+    """After ClearSolutions: code to be repaired comes in place of the stub."""
 
     def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[Any, Any]:
         for cell in nb.cells:
@@ -90,7 +90,7 @@ class KeepVersion(NbGraderPreprocessor):
 
 
 class RunReference(NbGraderPreprocessor):
-    """Execute the reference in a folder with its practice data; refuse what goes wrong."""
+    """Execute the reference in a folder with its practice data; refuse a lesson with faults."""
 
     def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[Any, Any]:
         lesson = lesson_of(resources)

@@ -1,7 +1,7 @@
 """The grader's own test: every right variant passes, every wrong one fails by a wide margin.
 
 Tolerances are measured, not guessed: the reference in float32 and in float64 and every right
-variant, over many seeds, say how far right answers lie apart.
+variant show, over many seeds, how far apart right answers lie.
 """
 
 import json
@@ -42,7 +42,7 @@ SAFETY = 10
 CHECK_MARGIN = 2
 """The least margin on a line of a check, whose limit is already six standard errors."""
 FEWEST_RIGHT, FEWEST_WRONG = 2, 4
-"""So many variants an exercise needs before it is given to students; a draft builds with fewer."""
+"""The fewest variants that an exercise needs before release. A draft builds with fewer."""
 WIDEST = 1e-3
 """Right answers further apart than this do not agree."""
 MOST_EARNED = 0.5
@@ -53,7 +53,7 @@ MOST_EARNED = 0.5
 class Result:
     """The findings on one exercise; `faults` is empty when all is well.
 
-    `earned` is for each wrong variant the largest share of the points that it got.
+    `earned` maps each wrong variant to the largest share of the points that it got.
     """
 
     exercise: str
@@ -88,7 +88,7 @@ def check(lesson: Lesson) -> list[Result]:
 
 
 def _for_each_exercise(find: Callable[[Lesson, Exercise], T], lesson: Lesson) -> list[T]:
-    """Return what a function finds of each exercise, in as many processes as there are cores."""
+    """Return a function's result for each exercise, computed with one process a core."""
     with ProcessPoolExecutor(initializer=torch.set_num_threads, initargs=(1,)) as pool:
         return list(pool.map(find, repeat(lesson), lesson.exercises))
 
@@ -149,7 +149,7 @@ def _spread(
     seed: int,
     wanted: Recording,
 ) -> dict[str, float]:
-    """Return for each measured line how far right answers are from the reference, at most."""
+    """Return for each measured line the largest distance of a right answer from the reference."""
     others = [reference.record(exercise.name, seed, double=True)]
     others += [expected.record(reference, variant, seed) for variant in variants.right]
     spread: dict[str, float] = {}
@@ -247,7 +247,7 @@ def _failed_right(reference: Program, variant: Variant, seed: int, key: Key) -> 
 def _margin(recording: Recording, key: Key) -> tuple[set[str], float, float]:
     """Return the lines that a wrong variant fails, its margin, and the least margin allowed.
 
-    The margin is by how many tolerances it misses the clearest line.
+    The margin is the distance, in tolerances, on the line that it misses most clearly.
     """
     failed, margin, least = set(), 0.0, float(SAFETY)
     outcomes = outcomes_of(recording, key.expected)

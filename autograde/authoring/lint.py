@@ -62,7 +62,7 @@ def lint_source(lesson: Lesson, nb: NotebookNode) -> Iterator[str]:
     questions = {written.question_cell for written in lesson.written}
     for number, cell in enumerate(nb.cells):
         if SCHEME_BEGIN in cell.source and grade_id(cell) not in questions:
-            yield f"cell {number} holds a marking scheme, but no question of the curriculum"
+            yield f"cell {number} holds a marking scheme, but is not a question of the curriculum"
     yield from _lint_demonstrations(nb)
 
 
@@ -74,13 +74,13 @@ def _lint_demonstrations(nb: NotebookNode) -> Iterator[str]:
         if not is_demonstration(cell.source):
             continue
         if grade_id(cell):
-            yield f"{grade_id(cell)} is a demonstration, but grading needs it; take the name away"
+            yield f"{grade_id(cell)} is a demonstration, but grading needs it; remove its name"
             continue
         made = names_of(cell.source).bound
         for other in named:
             if needed := sorted(made & names_of(other.source).needed):
                 yield (
-                    f"{grade_id(other)} needs {', '.join(needed)} of {_place(cell)}, which is a "
+                    f"{grade_id(other)} needs {', '.join(needed)} from {_place(cell)}, which is a "
                     "demonstration and not run in grading"
                 )
 
@@ -150,7 +150,7 @@ def _lint_written(
     if kind.get("points") != written.points:
         yield f"{written.name} has {kind.get('points')} points, the curriculum {written.points:g}"
     if BEGIN not in answer.source:
-        yield f"{written.name} has no answer of the instructor's between solution marks"
+        yield f"{written.name} has no instructor's answer between solution marks"
 
 
 def _no_python(source: str) -> str:
@@ -175,8 +175,8 @@ def _lint_rubric(exercise: Exercise, source: str) -> Iterator[str]:
     inside = [node for statement in tree.body for node in ast.walk(statement)]
     if sum(isinstance(node, heavy) for node in inside) > len(names):
         yield (
-            f"{exercise.rubric_cell} defines or imports something; what a line needs beside calls "
-            "is a probe of the package"
+            f"{exercise.rubric_cell} defines or imports something; whatever a line needs besides "
+            "calls belongs in a probe of the package"
         )
     code = [line for line in source.splitlines() if line.strip() and line.strip()[0] != "#"]
     if len(code) > LONGEST_RUBRIC:
@@ -184,7 +184,7 @@ def _lint_rubric(exercise: Exercise, source: str) -> Iterator[str]:
 
 
 def shown_on_purpose(nb: NotebookNode) -> set[str]:
-    """Return the stripped lines of given code: of locked cells but rubrics, and GIVEN blocks."""
+    """Return the stripped lines of given code: locked cells except rubrics, and GIVEN blocks."""
     lines: list[str] = []
     for cell in nb.cells:
         kind = cell.metadata.get("nbgrader", {})
@@ -277,7 +277,7 @@ def _lint_variants(variants: Variants, key: Key) -> Iterator[str]:
 def lint_stubs(lesson: Lesson, nb: NotebookNode) -> Iterator[str]:
     """Yield faults of the stubs: an untouched exercise counts as not attempted.
 
-    Code that is given to be mended earns nothing as it is.
+    Code that is given to be repaired earns nothing as it is.
     """
     reference, keys = load(lesson), practice_keys(lesson)
     cells = named_cells(nb)
@@ -290,4 +290,4 @@ def lint_stubs(lesson: Lesson, nb: NotebookNode) -> Iterator[str]:
             if verdict.points:
                 yield f"{exercise.name}: the given code earns {verdict.points:g} points"
         elif verdict.attempted:
-            yield f"{exercise.name}: the untouched exercise does not say not attempted"
+            yield f"{exercise.name}: the untouched exercise counts as attempted"

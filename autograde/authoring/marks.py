@@ -1,6 +1,6 @@
-"""The marks in an author's cells: a solution, a marking scheme, code given to be mended.
+"""The marks in an author's cells: a solution, a marking scheme, code given to be repaired.
 
-Code given to be mended follows a solution as comments. Students get it in place of a stub.
+Code given to be repaired follows a solution as comments. Students get it in place of a stub.
 """
 
 BEGIN, END = "BEGIN SOLUTION", "END SOLUTION"

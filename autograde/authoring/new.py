@@ -20,14 +20,14 @@ def new(root: Path, name: str) -> Lesson:
     When anything goes wrong, the course is as it was.
 
     Raises:
-        CourseError: the name is not one, or there is something of that name already.
+        CourseError: the name is not valid for a lesson, or is already taken.
         OSError: the course cannot be written.
     """
     found = NAME.fullmatch(name)
     if not found:
         raise CourseError(
-            f"{name!r} cannot be a lesson's name. It is two digits and then words of small letters "
-            "and digits, all with an underscore between them, as in 07_my_lesson."
+            f"{name!r} cannot be a lesson's name. A name is two digits and then words of lowercase "
+            "letters and digits, joined by underscores, as in 07_my_lesson."
         )
     notebook = found[1]
     title = notebook.replace("_", " ").capitalize()

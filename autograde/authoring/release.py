@@ -46,8 +46,8 @@ def release(root: Path, lessons: list[Lesson], target: Path) -> None:
     """Write the lessons and what they run with to a new or empty folder, and nothing else.
 
     Raises:
-        CourseError: the folder is not empty, a lesson is not built or somebody wrote in what was
-            built, or the course lacks the files of the environment.
+        CourseError: the folder is not empty, a lesson is not built or was changed after the build,
+            or the course lacks the files of the environment.
     """
     if target.exists() and any(target.iterdir()):
         raise CourseError(f"{target} is not empty; name a new folder")

@@ -1,8 +1,8 @@
 """A lesson built on two machines: the same when it reads, judges and recognises alike.
 
 Processors differ in the last bits of what they compute, so neither those bits nor pixels are
-compared. Of the practice data, each expected outcome is compared by its own line's tolerance, each
-known mistake by being recognised.
+compared. In the practice data, each expected outcome must lie within its line's tolerance, and each
+known mistake must be recognised.
 """
 
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ from autograde.rubric.key import Key, Mistake, unpack_keys
 from autograde.rubric.kinds import KINDS
 
 NOT_COMPARED = "nbval-ignore-output"
-"""nbval's tag of a cell whose output may be another on another machine."""
+"""nbval's tag for a cell whose output may differ from machine to machine."""
 
 
 def other_files(made: Path, committed: Path) -> Iterator[str]:
@@ -48,10 +48,10 @@ def _cells(made: Path, committed: Path) -> Iterator[str]:
 
 
 def _compared(cell: NotebookNode) -> NotebookNode:
-    """Return what of a cell is the same on every machine.
+    """Return the parts of a cell that are the same on every machine.
 
-    Where nbval does not look at an output, nothing of it is known to be the same. A picture's
-    metadata says which code drew it.
+    Outputs that nbval ignores may differ in any part, so they are left out. A picture's metadata
+    says which code drew it.
     """
     cell = nbformat.from_dict(cell)
     if NOT_COMPARED in cell.metadata.get("tags", []):

@@ -22,8 +22,8 @@ from autograde.rubric.text import number
 
 FIGURE = "image/png"
 FEWEST_LETTERS = 10
-"""A shorter line of an answer, such as `return x`, may be found anywhere."""
-LEFT_OUT = "What this prints quotes the answer. It is seen in the lesson itself."
+"""A shorter line of an answer, such as `return x`, may occur anywhere and gives nothing away."""
+LEFT_OUT = "This output quotes the answer. It is shown in the lesson itself."
 TO_READ = """\
 *About {minutes} minutes (an estimate), {points} points. This page is for reading: its exercises are
 empty, and below each you can unfold its rubric and what the rubric says of a right answer. To fill
@@ -54,7 +54,7 @@ GUIDE = Path("docs", "student.md")
 
 
 def build_site(root: Path, target: Path) -> None:
-    """Make the site aside and put it in place whole: a failed build leaves the old one as it was.
+    """Build the site elsewhere, then move it into place: a failed build leaves the old one alone.
 
     Raises:
         CourseError: a lesson is not built or cannot become a page, or Sphinx warned.
@@ -74,14 +74,14 @@ def render(pages: Path, site: Path, config: Path) -> None:
     """Render pages to HTML. Every warning counts, and every reference must lead somewhere.
 
     Raises:
-        CourseError: Sphinx warned; it has said what of on stderr.
+        CourseError: Sphinx warned; its warnings are on stderr.
     """
     strict = ("--quiet", "--fail-on-warning", "--nitpicky")
     with TemporaryDirectory() as cache:
         if sphinx([*strict, "-c", str(config), "-d", cache, str(pages), str(site)]):
-            raise CourseError("The site is not made. Mend what Sphinx names above.")
+            raise CourseError("The site was not built. Fix what Sphinx names above.")
     (site / ".buildinfo").unlink()
-    for page in site.glob("*.html"):  # what scrolls can be reached by the keyboard
+    for page in site.glob("*.html"):  # make scrolling parts reachable by keyboard
         text = page.read_text(encoding="utf-8")
         for kind in ("table-wrapper", "math-wrapper"):
             text = text.replace(f'<div class="{kind}', f'<div tabindex="0" class="{kind}')
@@ -184,7 +184,7 @@ def _folding(cell: NotebookNode) -> tuple[list[str], dict[str, Any]]:
             "the rubric, and what it says of a right answer",
         ),
         (cell.metadata.get("jupyter", {}).get("source_hidden"), "hide-input", "the code"),
-        # who reads may guess first, too
+        # readers may guess first, too
         ("beside(my_guess" in cell.source, "hide-output", "what it is"),
     ):
         if folded:

@@ -72,7 +72,7 @@ def sync(root: Path) -> None:
 
 
 def _origin(path: Path) -> tuple[str, bool]:
-    """Return the digest of the text that a notebook was written from, and if nobody changed it.
+    """Return the digest of the text that a notebook was made from, and whether it is unchanged.
 
     A notebook without such a note has an empty digest, and may have been changed.
     """

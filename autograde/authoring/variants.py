@@ -1,4 +1,4 @@
-"""Variants of an exercise: right answers written another way, wrong ones with the belief behind.
+"""Variants of an exercise: right answers written another way, wrong ones with their belief.
 
 Each exercise has one Markdown file of them; docs/authoring.md shows one.
 """
@@ -32,9 +32,9 @@ REFERENCE = "reference"
 
 @dataclass(frozen=True)
 class Variant:
-    """One answer to an exercise; the two texts are there for wrong ones only.
+    """One answer to an exercise; only a wrong one has a misconception and a hint.
 
-    A near miss is wrong in something beside the idea of the exercise.
+    A near miss is wrong in something other than the idea of the exercise.
     """
 
     exercise: str
@@ -74,7 +74,7 @@ def read_variants(lesson: Lesson, exercise: Exercise) -> Variants:
     """Read `variants/EXERCISE.md`: numbered hints, then variants, each an answer or an edit of one.
 
     Raises:
-        CourseError: the file is missing, a part of it has another form, or an edit does not apply.
+        CourseError: the file is missing, a part of it is malformed, or an edit does not apply.
     """
     path = path_of(lesson, exercise)
     if not path.is_file():
@@ -153,7 +153,7 @@ def _joined(lines: list[str]) -> str:
 
 
 def _reference(lesson: Lesson, exercise: Exercise) -> str:
-    """Return the lesson's own answer without the marks around it and the code given to be mended.
+    """Return the lesson's own answer without the marks around it and the code given to be repaired.
 
     Raises:
         CourseError: the lesson has no cell of this name.
@@ -178,7 +178,7 @@ def apply_edit(answer: str, edit: str) -> str:
     'a = 1\\nb = 3\\n'
 
     Raises:
-        BadEdit: a line has no sign, or a hunk occurs not once, or before an earlier one ends.
+        BadEdit: a line has no sign, or a hunk does not occur once or begins before another ends.
     """
     lines, done, written = _lines(answer), 0, list[str]()
     for hunk in _hunks(edit):

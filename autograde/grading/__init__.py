@@ -1,16 +1,16 @@
-"""Trusted: a submission's way from its bytes to the gradebook and its page.
+"""Trusted code that takes a submission from its bytes to the gradebook and its feedback page.
 
 pipeline          one submission, top to bottom: the steps below, called by a worker
   restore         parses the file, puts back the lesson's own cells
   running/        runs the notebook in a kernel, and the reference on the same seed
   verdicts        judges what the rubric cells recorded
-  sanitise        makes what it shows harmless
+  sanitise        makes the notebook's text and outputs harmless
   feedback        makes the page
 batch             many submissions, from start to end
-  coordinator     decides what is to do, saves, writes; alone in touching the gradebook
+  coordinator     decides what to do, saves, writes; nothing else touches the gradebook
   workers         processes, or a Dask cluster
   preloaded       imports what every worker needs
-submission        reads what was handed in; the plain data that travels between the two
+submission        reads submitted files; the plain data that coordinator and workers exchange
 limits            how much one submission may cost
 gradebook         nbgrader's database
 state             what is kept in .autograde/: lock, secret, results

@@ -11,12 +11,12 @@ from autograde.sandbox.imports import many_imports
 from autograde.sandbox.wall import exposed, missing
 
 AHEAD = 2
-"""Submissions that are with each worker: one at work, the next waiting."""
+"""Submissions with each worker: one in progress, the next waiting."""
 
 
 @dataclass(frozen=True)
 class How:
-    """The options of grading: how many processes or which cluster, a wall, all of it again."""
+    """Options for grading: the number of processes or a cluster, the wall, grading all again."""
 
     workers: int
     wall: bool = True
@@ -32,9 +32,9 @@ def grade_class(
 ) -> Iterator[Done]:
     """Grade submissions of one course; yield each when it is done.
 
-    Killed at any moment, the next call goes on from what is stored. When `stopped()` returns true,
-    running notebooks are ended and finished ones saved. `say` is told the steps before the first
-    submission.
+    If a call is killed at any moment, the next one goes on from what is stored. When `stopped()`
+    returns true, running notebooks are ended and finished ones saved. `say` is called with the
+    steps before the first submission.
 
     Raises:
         Stop: nothing (more) can be graded, whatever the submission.

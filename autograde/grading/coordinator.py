@@ -1,4 +1,4 @@
-"""Each submission's way through a run: decide what is to do, have workers do it, save, write.
+"""Take each submission through a run: decide what to do, have workers do it, save, write.
 
 No other process touches the gradebook.
 """
@@ -55,15 +55,15 @@ LOOK_SECONDS = 0.2
 
 
 Steps = Generator[Future[Any], Any, Done]
-"""The way of one submission: it yields what a worker is at, and is sent it when it is done."""
+"""The steps for one submission: they yield a worker's future and are sent it when it is done."""
 
 
 @dataclass(frozen=True)
 class Opened:
     """A lesson that is being graded.
 
-    `deciding` is a digest of what decides the scores of all its submissions, `versions` is what
-    workers are given, and `marks` are those that the gradebook had before, by student.
+    `deciding` is a digest of what decides the scores of all its submissions. `versions` is passed
+    to workers. `marks` holds the marks that the gradebook had before, by student.
     """
 
     deciding: str
@@ -110,7 +110,7 @@ class Coordinator:
     def grade(
         self, submissions: list[Place], ahead: int, stopped: Callable[[], bool]
     ) -> Iterator[Done]:
-        """Keep so many submissions with the workers until all are done.
+        """Grade submissions, keeping `ahead` of them with the workers until all are done.
 
         Raises:
             Stop: nothing more can be graded, whatever the submission.
@@ -129,14 +129,14 @@ class Coordinator:
             raise KeyboardInterrupt
 
     def _go_on(self, way: Steps, done: Future[Any] | None = None) -> Iterator[Done]:
-        """Go on with a submission until a worker is at it, or it is done."""
+        """Advance a submission until it waits for a worker or is done."""
         try:
             self._working[way.send(done)] = way
         except StopIteration as end:
             yield end.value
 
     def _way(self, place: Place) -> Steps:
-        """Grade one submission; one that fails is named, and the others go on."""
+        """Grade one submission; report it if that fails, so that the others go on."""
         try:
             return (yield from self._steps(place))
         except (Stop, DBAPIError):
@@ -156,7 +156,7 @@ class Coordinator:
         return Done(student, lesson.name, problem, failed=True)
 
     def _steps(self, place: Place) -> Steps:
-        """Decide what is to do for a submission: all of it, its page alone, or nothing; do that.
+        """Do what a submission needs: grade it, make only its page again, or nothing.
 
         Raises:
             CourseError: it cannot be graded.
@@ -202,10 +202,10 @@ class Coordinator:
         return Done(student, lesson.name, problem or submission.remark)
 
     def _open(self, lesson: Lesson) -> Opened | None:
-        """Return what grading a lesson takes; None for one that was found not to be gradable.
+        """Return what grading a lesson takes; None if it was already found not gradable.
 
         Raises:
-            CourseError: it cannot be graded; said once.
+            CourseError: it cannot be graded; raised only the first time.
         """
         if lesson not in self._opened:
             self._opened[lesson] = None
@@ -311,7 +311,7 @@ def _settings(config: Config) -> str:
 
 
 def _when(submission: Submission) -> datetime | None:
-    """Read when it was handed in from the file in which nbgrader keeps that.
+    """Read the time of a submission from nbgrader's file.
 
     Raises:
         CourseError: the file holds no time.
@@ -323,7 +323,7 @@ def _when(submission: Submission) -> datetime | None:
         when: datetime = parse_utc(text)
     except (ValueError, OverflowError) as error:
         raise CourseError(
-            f"{TIMESTAMP} says {text[:60]!r}, which is no time. Put it right, as in "
-            "2026-02-28 23:59:00 UTC"
+            f"{TIMESTAMP} says {text[:60]!r}, which is not a time. Correct it, for "
+            "example to 2026-02-28 23:59:00 UTC"
         ) from error
     return when

@@ -64,7 +64,7 @@ def page(notebook: bytes, name: str, marks: Marks) -> bytes:
 
 
 def get_ready(released: NotebookNode) -> None:
-    """Make the page of a notebook as it was handed out: later ones use its template and colours."""
+    """Make the page of the released notebook: later pages reuse its template and highlighting."""
     about = {"notebook": "", "score": 0.0, "max_score": 0.0, "late_penalty": 0, "student_name": ""}
     _exporter().from_notebook_node(released, {"nbgrader": about})
 
@@ -94,8 +94,8 @@ class FeedbackExporter(HTMLExporter):
     ) -> tuple[str, dict[str, Any]]:
         """Return the page, as the template makes it.
 
-        HTMLExporter would read it all again, to give words to pictures that have none and to mark
-        the cells of its own template. Here every picture has words, and it takes most of the time.
+        HTMLExporter would parse the page again, to add alt text to pictures and to mark the cells
+        of its own template. Here every picture has alt text, and parsing takes most of the time.
         """
         about = nb.metadata.get("language_info", {})
         lexer = about.get("pygments_lexer", about.get("name"))
@@ -115,7 +115,7 @@ class FeedbackExporter(HTMLExporter):
 
 @cache
 def _highlighter(lexer: str | None) -> Callable[[str], str]:
-    """Return what colours code; most cells of a class are the same, so it remembers some."""
+    """Return a highlighter for code; it caches, because most cells of a class are the same."""
     return lru_cache(maxsize=1024)(Highlight2HTML(pygments_lexer=lexer))
 
 
@@ -149,7 +149,7 @@ class Item:
 class Block:
     """One cell. `graded` is what a rubric cell or a written answer was given.
 
-    `folded` says that its code is hidden until one asks for it.
+    `folded` says that its code is hidden until a reader asks for it.
     """
 
     cell: NotebookNode
@@ -231,12 +231,12 @@ def _item(cell: NotebookNode, verdict: Verdict | None, comment: str, part: Part 
 
 
 def _blank(cell: NotebookNode) -> bool:
-    """Return whether a cell is empty, as the one that JupyterLab adds below the last one."""
+    """Return whether a cell is empty, like the one that JupyterLab adds at the end."""
     return not cell.source.strip() and not cell.get("outputs")
 
 
 def _folded(cell: NotebookNode) -> bool:
-    """Return whether JupyterLab hides the code of this cell, as where it draws a figure."""
+    """Return whether JupyterLab hides the code of this cell, for example of a figure."""
     view = cell.metadata.get("jupyter")
     return isinstance(view, dict) and view.get("source_hidden") is True
 
@@ -246,7 +246,7 @@ def _comment(cell: NotebookNode) -> str:
 
 
 def _figure(cell: NotebookNode) -> str:
-    """Return words for a figure that came without any."""
+    """Return alt text for a figure that came without it."""
     line = next((line for line in cell.source.splitlines() if line.strip("# ")), "")
     return f"Your figure, from the cell that begins: {line[:60]}"
 
@@ -255,13 +255,13 @@ def _figure(cell: NotebookNode) -> str:
 def from_markdown(source: str) -> Markup:
     """Return Markdown as HTML without script, style, picture, link to elsewhere, or anchors.
 
-    It remembers some, because most cells of a class are the same.
+    It caches results, because most cells of a class are the same.
     """
     return Markup(offline(PARAGRAPH_MARK.sub("", markdown2html(source))))  # noqa: S704 (sanitised)
 
 
 class _Outline:
-    """The headings of the notebook as headings of the page: below its own, no level left out."""
+    """Makes notebook headings page headings: below the page's own, with no level skipped."""
 
     def __init__(self) -> None:
         self.title = ""

@@ -32,11 +32,11 @@ from autograde.grading.submission import Marks, Place, Scores
 from autograde.rubric.text import digest
 
 COPIES = 5
-"""So many copies of the gradebook are kept."""
+"""The number of gradebook copies that are kept."""
 
 
 def copy_gradebook(root: Path, config: Config) -> None:
-    """Copy an SQLite gradebook and look whether it is sound; other databases have their own ways.
+    """Back up an SQLite gradebook and check it for damage; other databases have their own tools.
 
     Raises:
         Stop: the gradebook is damaged, or cannot be copied.
@@ -53,7 +53,7 @@ def copy_gradebook(root: Path, config: Config) -> None:
     try:
         folder.mkdir(exist_ok=True)
         fresh.unlink(missing_ok=True)
-        # not read-only: what a killed run left half written is rolled back when it is opened
+        # not read-only: opening it rolls back what a killed run left half written
         address = f"{gradebook.resolve().as_uri()}?mode=rw"
         with (
             closing(sqlite3.connect(address, uri=True)) as old,
@@ -84,8 +84,8 @@ def open_gradebook(config: Config) -> Iterator[Gradebook]:
     course = CourseDirectory(config=config)
     try:
         with Gradebook(course.db_url, course.course_id) as gradebook:
-            # each submission gets a session of its own, so that nothing in it is old; else every
-            # row would be read again after each of nbgrader's commits
+            # nbgrader commits often; with expiry, every row would be read again after each commit.
+            # Rows cannot go stale without it: each submission gets its own session
             gradebook.db.remove()
             gradebook.db.configure(expire_on_commit=False)
             yield gradebook
@@ -132,8 +132,8 @@ def save_scores(gradebook: Gradebook, place: Place, scores: Scores) -> None:
 
     nbgrader commits cell by cell. Here a killed run leaves all of a notebook or nothing.
 
-    A score given by hand stays. It wants a second look where the automatic one moved or the answer
-    in words is another by now. Keep that request until a teacher marks it as seen in Formgrader.
+    A score given by hand stays. It is flagged for a second look if the automatic score or the
+    written answer has changed. The flag stays until a teacher marks it as seen in Formgrader.
     """
     notebook = _notebook(gradebook, place)
     grades, comments = (_by_cell(gradebook, notebook, kind) for kind in (Grade, Comment))
@@ -152,9 +152,9 @@ def save_scores(gradebook: Gradebook, place: Place, scores: Scores) -> None:
 
 
 def note_written(place: Place, scores: Scores) -> None:
-    """Note which written answers the gradebook has now.
+    """Record the digests of the written answers that the gradebook now has.
 
-    After the commit: a run that is killed before it asks for the second look again.
+    Call it after the commit: a run killed in between then asks for the second look again.
     """
     for name, answer in scores.written.items():
         path = _written(place, name)
@@ -173,7 +173,7 @@ def _written(place: Place, name: str) -> Path:
 
 
 def penalise(gradebook: Gradebook, place: Place, late: AssignLatePenalties) -> None:
-    """Save what lateness costs the score as it is now, and commit."""
+    """Save the late penalty on the current score, and commit."""
     student, lesson = place
     submission = gradebook.find_submission(lesson.name, student)
     notebook = _notebook(gradebook, place)
@@ -229,7 +229,7 @@ def marks_of_class(
 
 
 def names_of_students(gradebook: Gradebook) -> dict[str, str]:
-    """Return what feedback calls each student: the name that the gradebook has, and the id."""
+    """Return the name that feedback shows for each student: the gradebook's, then the id."""
     rows = gradebook.db.query(Student.id, Student.first_name, Student.last_name)
     return {row.id: full_name(*row) for row in rows}
 
@@ -242,7 +242,7 @@ def full_name(student: str, first_name: str | None, last_name: str | None) -> st
 def rows_of_class(gradebook: Gradebook, lesson: Lesson, kind: Any, *columns: Any) -> Any:
     """Query columns of a lesson's grades or comments, after student, extension and penalty."""
     facts = (Student.id, SubmittedAssignment.extension, SubmittedNotebook.late_submission_penalty)
-    # nbgrader's index begins with the cell: without its cells the rows of the whole course are read
+    # nbgrader's index begins with the cell: without this filter it reads the whole course's rows
     cells = select(BaseCell.id).join(Notebook, Notebook.id == BaseCell.notebook_id)
     return (
         gradebook.db.query(*facts, *columns)
@@ -281,6 +281,6 @@ def digest_of(facts: Any) -> str:
 
 
 def waiting(gradebook: Gradebook, lesson: Lesson, *only: Any) -> int:
-    """Count the answers of a lesson, or only some, that are still to be graded by hand."""
+    """Count a lesson's answers that still need grading by hand; `only` narrows the query."""
     rows = rows_of_class(gradebook, lesson, Grade, Grade.id)
     return int(rows.filter(Grade.needs_manual_grade, *only).count())

@@ -19,48 +19,48 @@ class Limits:
     cell_seconds: int = 30
     """For one cell: an exercise takes under a second, and a class has hundreds of cells."""
     notebook_seconds: int = 300
-    """A worker must come free again, also when every cell takes nearly as long as it may."""
+    """A worker must come free even if every cell takes nearly its full limit."""
 
     file_bytes: int = 30_000_000
     """For the notebook's file. Parsed, 30 MB of brackets take 1 GB of memory."""
     cells: int = 500
     """Every cell costs a round trip to the kernel, and Formgrader a template."""
     source_chars: int = 300_000
-    """Of all cells. Pages colour code: one character can become 23 bytes of HTML."""
+    """For all cells together. Pages highlight code: one character can become 23 bytes of HTML."""
     text_cell_chars: int = 20_000
     """For one text cell: the time that Markdown takes grows with the square of its length."""
     text_chars: int = 100_000
-    """Of all the student's own text cells, for the same reason."""
+    """For all the student's own text cells together, for the same reason."""
 
     message_bytes: int = 16_000_000
     """For one message of a kernel. Parsed, 16 MB of brackets take 0.5 GB of memory."""
     received_bytes: int = 200_000_000
-    """Of all large messages: to parse them takes time after the cell has sent them."""
+    """For all large messages together: parsing them takes time after the cell has sent them."""
     socket_bytes: int = 64_000_000
-    """For one message that is not read: a larger one closes the connection."""
+    """For one message at the socket, read or not: a larger one closes the connection."""
     waiting_messages: int = 8
-    """So many messages may wait to be read; the others wait in the kernel's own memory."""
+    """This many messages may wait to be read; the others wait in the kernel's own memory."""
     comm_messages: int = 2_000
     """Widgets are not shown; what they send is read only to see where outputs belong."""
     comm_bytes: int = 4_000_000
-    """Of all messages of widgets: what they hold stays in memory while the notebook runs."""
+    """For all widget messages together: their contents stay in memory while the notebook runs."""
     recording_bytes: int = 24_000_000
-    """Of all recordings. They are text in a message, parsed, kept, sent and parsed again."""
+    """For all recordings together. They are text in a message, parsed, kept, sent, parsed again."""
     outputs: int = 1_000
     """Pages give every output a block of its own."""
     cell_output_bytes: int = 4_000_000
     """For what one cell prints, so that a flood in one cell leaves room for the next."""
     output_bytes: int = 20_000_000
-    """Of all outputs but recordings; they stay in memory while the notebook runs."""
+    """For all outputs but recordings; they stay in memory while the notebook runs."""
 
     output_chars: int = 20_000
     """For one output on a page: nobody reads more."""
     page_chars: int = 500_000
-    """Of all outputs on a page. Pages colour text: one character can become 10 bytes of HTML."""
+    """For all outputs on a page. Text is highlighted: one character can become 10 bytes of HTML."""
     pictures: int = 100
     """A browser holds every picture of a page in memory, unpacked."""
     picture_bytes: int = 5_000_000
-    """Of all pictures, as the text that stands in the page."""
+    """For all pictures together, as base64 text in the page."""
     picture_pixels: int = 4_000_000
     """For one picture: a PNG file of 1 MB can unpack to gigabytes in the browser."""
 

@@ -29,7 +29,7 @@ DAY = 24 * 60 * 60
 
 
 def lesson_of(resources: dict[str, Any]) -> Lesson:
-    """Return the lesson that nbgrader is at; it runs in the course's folder."""
+    """Return the lesson that nbgrader is working on. nbgrader runs in the course's folder."""
     return lessons(find_root(Path.cwd()))[resources["nbgrader"]["assignment"]]
 
 
@@ -39,7 +39,7 @@ def newest(resources: dict[str, Any]) -> Version:
 
 
 class SubmissionExporter(NotebookExporter):
-    """Reads any file: one that is no notebook becomes an empty one with the problem in words."""
+    """Reads any file: one that is not a notebook becomes an empty notebook and a problem."""
 
     def from_filename(
         self, filename: str, resources: dict[str, Any] | None = None, **options: Any
@@ -100,7 +100,7 @@ class Run(NbGraderPreprocessor):
 
 
 class HandGrades(GetGrades):
-    """Adds scores, comments and the student's name; what nobody has graded yet has no score."""
+    """Adds scores, comments and the student's name; an ungraded answer gets no score, not 0."""
 
     def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[Any, Any]:
         nb, resources = super().preprocess(nb, resources)
@@ -121,17 +121,17 @@ class HandGrades(GetGrades):
 class LatePolicy(LateSubmissionPlugin):
     """Takes nothing off, everything, or a percentage of the score for each day.
 
-    Within the hours of grace nothing is taken off; after them the days count from the due date,
-    and one that has begun is a day. No score falls below 0.
+    Nothing is taken off within the hours of grace. After that, days count from the due date, and
+    a day that has begun counts in full. No score falls below 0.
     """
 
     penalty_method = Enum(
         ("none", "zero", "percent"), default_value="none", help="What lateness costs."
     ).tag(config=True)
     percent_per_day = Float(
-        10.0, help="Percent of the score for each day that has begun, with 'percent'."
+        10.0, help="With 'percent': the percentage taken off for each day that has begun."
     ).tag(config=True)
-    grace_hours = Float(0.0, help="So many hours late is not late yet.").tag(config=True)
+    grace_hours = Float(0.0, help="Hours after the due date without penalty.").tag(config=True)
 
     def late_submission_penalty(
         self, student_id: str, score: float, total_seconds_late: float

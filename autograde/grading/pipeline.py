@@ -33,7 +33,7 @@ def grade(task: Task, versions: tuple[Version, ...]) -> Graded:
     """Grade a submission, made from one of these versions of its lesson.
 
     Raises:
-        CourseError: it was made from no such version, the reference fails, or no kernel can be
+        CourseError: it was made from none of them, the reference fails, or no kernel can be
             started.
     """
     parsed = parse_submission(task.submission)
@@ -76,16 +76,16 @@ def grade_restored(
     Args:
         files: what was handed in beside it.
         secret: the course's, which with the code decides the seed.
-        before: the result of the last run, which is taken if that was a run of the same.
+        before: the result of the last run, reused if that ran the same job.
     """
-    torch.set_num_threads(1)  # as many processes as cores compute already
+    torch.set_num_threads(1)  # there is already one process for each core
     lesson, released = version.lesson, notebook(version)
     nb.metadata[NOTE]["wall"] = wall
     seed = seed_of(secret, lesson.name, nb, files)
     with ThreadPoolExecutor(1) as meanwhile:
         keys = meanwhile.submit(keys_of, version, seed)
         practice = meanwhile.submit(practice_of, version)
-        meanwhile.submit(_get_page_ready, version)  # should it fail, so does the page later
+        meanwhile.submit(_get_page_ready, version)  # if this fails, so does the page later
         look = FirstLook(keys.result)
         ran = run(nb, released, files, seed, look, wall=wall, before=before)
     verdicts = judge_notebook(lesson, nb, keys.result(), practice.result(), seed, look.verdicts)
@@ -105,7 +105,7 @@ def run(
 ) -> Ran | None:
     """Run a restored notebook and put the outputs into it; None if there is nothing to run.
 
-    Cells of the lesson's own that nothing graded or the student's needs are left out.
+    The lesson's own cells that no graded or student's cell needs are left out.
 
     Args:
         released: the notebook that students were given.

@@ -55,10 +55,10 @@ def parse_submission(submission: Submission) -> Parsed:
 
 
 def parse(content: bytes, *, whole: bool = False) -> Parsed:
-    """Parse a notebook file; without a readable notebook there is an empty one and the problem.
+    """Parse a notebook file; an unreadable one gives an empty notebook and the problem.
 
-    Of a cell only its kind and text are read, and which cell of the lesson it was: nothing else of
-    a file takes part in grading, so nothing else in it can do harm.
+    Only a cell's kind, its text, and which cell of the lesson it was are read. Nothing else in a
+    file takes part in grading, so nothing else can do harm.
 
     Args:
         whole: keep all that is in the file, for the student's own copy.
@@ -91,10 +91,10 @@ def _json(data: bytes) -> dict[str, Any]:
     try:
         content = json.loads(data)  # UTF-8, or UTF-16 as PowerShell saves it
     except (ValueError, RecursionError) as error:
-        words = f"The file is not JSON, so it is no notebook: {error}"
+        words = f"The file is not JSON, so it is not a notebook: {error}"
         raise _Unreadable("the file is not JSON", words) from error
     if not isinstance(content, dict) or not isinstance(content.get("nbformat"), int):
-        raise _Unreadable("the file is no notebook", "The file is JSON, but not a notebook.")
+        raise _Unreadable("the file is not a notebook", "The file is JSON, but not a notebook.")
     return content
 
 
@@ -112,7 +112,8 @@ def _valid(content: dict[str, Any]) -> NotebookNode:
 
 
 def _not_valid(why: str) -> _Unreadable:
-    return _Unreadable("the file is no valid notebook", f"The file is no valid notebook: {why}")
+    words = f"The file is not a valid notebook: {why}"
+    return _Unreadable("the file is not a valid notebook", words)
 
 
 def _cells(content: dict[str, Any]) -> list[object]:
@@ -152,7 +153,7 @@ def _cell(cell: object) -> NotebookNode:
 
 
 def _metadata(given: object) -> dict[str, Any]:
-    """Return a cell's name and checksum, and that its code is folded."""
+    """Return a cell's name and checksum, and whether its code is folded."""
     read: dict[str, Any] = {}
     if not isinstance(given, dict):
         return read
@@ -196,7 +197,7 @@ def _within_limits(given: list[object]) -> Parsed:
             text_chars -= len(cell.source)
         elif len(cell.source) > chars:
             cell.source = f"# {len(cell.source)} characters of code are too many; not run"
-            remarks["A cell with very much code was not run."] = True
+            remarks["A cell with too much code was not run."] = True
         chars -= len(cell.source)
     if left := len(given) - len(kept):
         remarks[f"The notebook has {len(given)} cells; {left} were left out."] = True
@@ -239,7 +240,7 @@ def restore(parsed: Parsed, released: NotebookNode) -> NotebookNode:
 
 
 def _recognise(nb: NotebookNode, owned: dict[str, NotebookNode]) -> None:
-    """Name the lesson's own cells by their text again, where another program dropped the names."""
+    """Recognise the lesson's cells by their text, if another program dropped their names."""
     there = named_cells(nb)
     lost = {
         cell.source.strip(): name
@@ -252,7 +253,7 @@ def _recognise(nb: NotebookNode, owned: dict[str, NotebookNode]) -> None:
 
 
 def _part(nb: NotebookNode, owned: dict[str, NotebookNode]) -> None:
-    """Give code that was merged into a locked cell a cell of its own: it may be the next answer."""
+    """Move code that was merged into a locked cell to its own cell: it may be the next answer."""
     parted = []
     for cell in nb.cells:
         original = owned.get(grade_id(cell) or "")
@@ -271,7 +272,7 @@ def _part(nb: NotebookNode, owned: dict[str, NotebookNode]) -> None:
 
 
 def _forget_outputs_and_claims(parsed: Parsed, owned: set[str]) -> None:
-    """Clear outputs, and the names of cells that are not the lesson's or stand twice."""
+    """Clear outputs, and cell names that are not the lesson's or occur twice."""
     for cell in code_cells(parsed.nb):
         cell.outputs, cell.execution_count = [], None
     seen: set[str] = set()

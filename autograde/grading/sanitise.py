@@ -1,8 +1,8 @@
-"""Make what a student wrote and a kernel sent harmless, before any page shows it.
+"""Make a student's text and a kernel's outputs harmless before any page shows them.
 
 Outputs keep text and PNG pictures. Text cells keep the HTML that is needed to read them.
 Formgrader is a page with a grader's rights: a click on an element of a certain class saves a score,
-and a field is found by its id. So no attribute stays by which a page finds or shows an element.
+and a field is found by its id. So attributes by which a page finds or shows an element are removed.
 """
 
 import base64
@@ -184,12 +184,12 @@ def _is_small_picture(text: str) -> bool:
 
 
 def sanitise_text(nb: NotebookNode, released: NotebookNode) -> None:
-    """Replace every text cell that is not the lesson's own by what is harmless in it."""
+    """Replace every text cell that is not the lesson's own with its harmless parts."""
     own = {cell.source.strip() for cell in released.cells if cell.cell_type == "markdown"} | {""}
     for cell in nb.cells:
         if cell.cell_type == "code":
             continue
-        # nbgrader puts locked cells back, a question with the marking scheme that students lack
+        # nbgrader restores locked cells, so a question has its marking scheme and is not in `own`
         locked = cell.metadata.get("nbgrader", {}).get("locked", False)
         if cell.cell_type == "raw":  # pages show a raw cell as it is
             cell.cell_type = "markdown"
@@ -199,7 +199,7 @@ def sanitise_text(nb: NotebookNode, released: NotebookNode) -> None:
 
 
 class _Renderer(IPythonRenderer):
-    """Markdown as HTML in which a picture is a word: no page of ours loads one, or has room."""
+    """Renders Markdown as HTML, with words for pictures: our pages neither load nor fit them."""
 
     def __init__(self) -> None:
         super().__init__(escape=False, exclude_anchor_links=True)
@@ -211,7 +211,7 @@ class _Renderer(IPythonRenderer):
 def _as_block(html: str) -> str:
     """Return harmless HTML as one line of Markdown, so that it is not read as Markdown again.
 
-    It has no script, style or picture. A link opens apart and shows its host.
+    It has no script, style or picture. A link opens in a new tab and shows its host.
     """
     html = MATH_THAT_ACTS.sub(r" \1", LINK.sub(_with_its_host, STUDENTS.clean(html)))
     return f"<div>{html}</div>".replace("\n", "&#10;")
@@ -223,5 +223,5 @@ def _with_its_host(link: re.Match[str]) -> str:
 
 
 def offline(html: str) -> str:
-    """Return HTML for a page without links and pictures; classes stay, which colour code."""
+    """Return HTML for a page without links and pictures; it keeps the classes that colour code."""
     return OFFLINE.clean(html)

@@ -37,7 +37,7 @@ class Stop(CourseError):
 
 @contextmanager
 def one_run(root: Path) -> Iterator[None]:
-    """Hold the course for this run; it is let go when the process ends, however it does.
+    """Lock the course for this run; the lock is released when the process ends, however it does.
 
     Raises:
         Stop: another run holds it, nothing can be written in the course, or this is Windows.
@@ -45,7 +45,7 @@ def one_run(root: Path) -> Iterator[None]:
     try:
         import fcntl
     except ImportError:
-        raise Stop("Grading a class needs Linux. On Windows, WSL is one.") from None
+        raise Stop("Grading a class needs Linux. On Windows, use WSL.") from None
     try:
         path = state_folder(root) / "lock"
         file = open(path, "a+", encoding="utf-8")  # noqa: SIM115 (closed below)
@@ -93,11 +93,11 @@ def course_secret(root: Path) -> bytes:
 
 
 def seed_of(secret: bytes, lesson: str, nb: "NotebookNode", files: dict[str, bytes]) -> int:
-    """Return the seed of a restored submission, by its code and what that can read: a regrade gets
-    the same.
+    """Return a restored submission's seed, which depends on its code and the files beside it.
 
-    Text does not count: nbgrader puts marking schemes into it on the way. Files do: else the same
-    code could read the expected numbers that its first feedback page told.
+    A regrade gets the same seed. Text does not count: nbgrader puts marking schemes into it on the
+    way. Files do: else the same code could read the expected numbers that its first feedback page
+    showed.
     """
     code = "\0".join(cell.source for cell in code_cells(nb))
     read = "".join(f"\0{n}\0{hashlib.sha256(c).hexdigest()}" for n, c in beside(files).items())
@@ -145,7 +145,7 @@ def keep_ran(place: Place, ran: bytes) -> None:
 
 
 def sweep(root: Path) -> None:
-    """Remove what a killed run was writing; only for the process that holds the course."""
+    """Remove what a killed run was writing; only the process that holds the lock may call this."""
     for folder in ("ran", "graded"):
         for left in (state_folder(root) / folder).rglob(f".*{FRESH}"):
             left.unlink()
@@ -169,7 +169,7 @@ OUTPUTS = ("gradebook.db", "autograded/*/{}", "feedback/*/{}", ".autograde/grade
 
 
 def fingerprint(root: Path, lessons: list[str], patterns: tuple[str, ...]) -> str:
-    """Return a digest of names, sizes and times of files: it stays while nobody writes to them."""
+    """Return a digest of names, sizes and times of files: it changes only if one is written."""
     found = set()
     for place in {p for name in lessons for text in patterns for p in root.glob(text.format(name))}:
         for path in [place, *place.rglob("*")]:
@@ -184,7 +184,7 @@ def settled(root: Path, how: list[object], now: list[str]) -> str:
     """Return the last run's summary if nothing has been written since, else nothing.
 
     Args:
-        how: what the run was asked for.
+        how: the options of the run.
         now: fingerprints of inputs and outputs.
     """
     try:

@@ -1,4 +1,4 @@
-"""A submission as plain data: the files handed in, what the gradebook holds of it, what it earned.
+"""A submission as plain data: the files handed in, its marks in the gradebook, its new scores.
 
 This is what travels between the coordinator and a worker.
 """
@@ -15,7 +15,7 @@ from autograde.sandbox.template import File, visible_files
 from autograde.words import named
 
 TIMESTAMP = "timestamp.txt"
-"""The file in which nbgrader keeps when something was handed in."""
+"""nbgrader's file for the time at which something was handed in."""
 EXTRA = ".extra"
 """The end of a second notebook's name, once it has been renamed."""
 
@@ -30,7 +30,7 @@ MAX_TOGETHER = 100_000_000
 class Problem:
     """The reason that a submission was not graded in full.
 
-    The words may hold something of the student's. The kind never does.
+    The words may quote the student. The kind never does.
     """
 
     kind: str
@@ -39,9 +39,10 @@ class Problem:
 
 @dataclass(frozen=True)
 class Submission:
-    """The files of one submission by name, its notebook under the lesson's; a remark about them.
+    """One submission: its files by name, and a remark on them.
 
-    With a `problem` there is no notebook to read, and the problem's words stand in its place.
+    The notebook is stored under the name of the lesson's notebook. If there is a `problem`, there
+    is no notebook to read, and the problem's words stand in its place.
     """
 
     student: str
@@ -59,8 +60,8 @@ class Submission:
 class Scores:
     """The scores of one notebook, by the names of its cells.
 
-    An automatic score is None where a person is to grade. `written` are digests of the answers in
-    words.
+    An automatic score is None where a person has to grade. `written` holds digests of the written
+    answers.
     """
 
     automatic: dict[str, float | None]
@@ -110,8 +111,7 @@ class Marks:
 class Task:
     """One submission to grade.
 
-    `marks` is what the gradebook holds of it already, `ran` what its last run gave, if there was
-    one.
+    `marks` holds its marks in the gradebook, `ran` the result of its last run, if there was one.
     """
 
     submission: Submission
@@ -176,18 +176,18 @@ def submissions(root: Path, lessons: list[Lesson], student: str | None) -> list[
 
 
 def read_submission(student: str, lesson: Lesson, ignore: list[str]) -> Submission:
-    """Read a submission's plain files, and the lesson's own over them, as nbgrader does.
+    """Read a submission's regular files, then lay the lesson's own over them, as nbgrader does.
 
-    Nothing is moved. A wrong file name is put right where only one notebook can be meant.
+    Nothing moves on disk. A misnamed notebook gets the right name if it is the only notebook.
 
     Args:
-        ignore: nbgrader's `CourseDirectory.ignore`: what of the lesson's folder does not travel.
+        ignore: nbgrader's `CourseDirectory.ignore`, patterns for lesson files to leave out.
 
     Raises:
         OSError: a file cannot be read.
     """
     folder = lesson.root / "submitted" / student / lesson.name
-    linked = folder.is_symlink() or folder.parent.is_symlink()  # to what another handed in, say
+    linked = folder.is_symlink() or folder.parent.is_symlink()  # perhaps to another student's work
     own = {
         str(path.relative_to(lesson.folder)): path
         for path in _not_ignored(lesson.folder, [*ignore, "*.ipynb"])
@@ -225,7 +225,7 @@ def _notebooks_first(file: File) -> tuple[bool, int, str]:
 
 
 def _in_the_way(name: str, taken: set[str]) -> bool:
-    """Return whether a file lies in, or is called like, a folder where another file belongs."""
+    """Return whether a file clashes with a taken name: one of them would have to be a folder."""
     parents = {str(parent) for parent in Path(name).parents}
     return bool(parents & taken) or any(other.startswith(f"{name}/") for other in taken)
 
@@ -233,8 +233,8 @@ def _in_the_way(name: str, taken: set[str]) -> bool:
 def read_files(paths: Iterable[File]) -> tuple[dict[str, bytes], dict[str, int]]:
     """Return the contents of files by name, and the sizes of those that were left out.
 
-    A file is left out that is too large, alone or with those read before. Notebooks come first;
-    what comes after as many files as are allowed is not looked at.
+    A file is left out if it is too large, alone or together with those read before. Notebooks come
+    first. Files beyond the allowed number are not looked at.
     """
     files: dict[str, bytes] = {}
     left_out: dict[str, int] = {}
@@ -278,13 +278,13 @@ def _no_notebook(files: dict[str, bytes], left_out: dict[str, int], right: str) 
 
 
 def too_large(size: int) -> Problem:
-    """Return the problem with a notebook of so many bytes."""
+    """Return the problem with a notebook of this many bytes."""
     words = f"The file has {size} bytes, more than the {LIMITS.file_bytes} allowed."
     return Problem("the file is too large", words)
 
 
 def _not_ignored(folder: Path, ignore: list[str]) -> Iterator[Path]:
-    """Yield the files below a folder, as nbgrader finds them: no name or folder is ignored."""
+    """Yield the files below a folder, except those whose path has a part that nbgrader ignores."""
     for path in folder.rglob("*"):
         parts = path.relative_to(folder).parts
         if path.is_file() and not any(fnmatch(p, pattern) for p in parts for pattern in ignore):

@@ -39,7 +39,7 @@ def judge_notebook(
 ) -> dict[str, Verdict]:
     """Return the verdict on every exercise; the notebook's note keeps them.
 
-    A judge that fails on one exercise keeps the points of the others; the note says so.
+    If judging fails on one exercise, the others keep their points, and the note says so.
 
     Args:
         nb: the executed notebook, outputs as they left the kernel.
@@ -47,7 +47,7 @@ def judge_notebook(
         practice: by exercise, for the practice seed; a misconception is recognised with them.
             Without them it is recognised with `keys`, if these know of mistakes.
         seed: the submission's own.
-        seen: verdicts that a `FirstLook` has by now.
+        seen: verdicts that a `FirstLook` has already reached.
     """
     cells, note = named_cells(nb), nb.metadata[NOTE]
     problem, notes = note["problem"], note["notes"]
@@ -100,7 +100,7 @@ def _judge_outputs(name: str, outputs: list[NotebookNode], key: Key, problem: st
 
 
 def _wants_practice(verdict: Verdict) -> bool:
-    """Return whether a recording on the practice seed could tell of a misconception."""
+    """Return whether a recording on the practice seed could reveal a misconception."""
     return verdict.judged and not verdict.passed
 
 
@@ -108,7 +108,7 @@ def _beliefs(outputs: list[NotebookNode], practice: Key) -> tuple[Belief, ...]:
     """Return the misconceptions that the recording on the practice seed shows."""
     try:
         (recording,) = map(_read, _recorded(outputs, PRACTICE_MIME))
-    except ValueError:  # there is none, or the student's code spoilt it: the points do without
+    except ValueError:  # there is none, or the student's code spoilt it: points do not need it
         return ()
     if recording.exercise != practice.exercise:
         return ()
@@ -126,7 +126,7 @@ def _read(data: str) -> Recording:
 class FirstLook:
     """Judges the rubric cells while their kernel waits, to know which ones to record again.
 
-    It never fails: what fails here, keys included, fails again and is told where verdicts are due.
+    It never raises: an error here, even in the keys, recurs and is reported when verdicts are due.
     """
 
     def __init__(self, keys: Callable[[], dict[str, Key]]) -> None:
@@ -163,7 +163,7 @@ def _around(
 
 
 def show_verdicts(lesson: Lesson, nb: NotebookNode, verdicts: dict[str, Verdict]) -> None:
-    """Put the verdict's panel in place of what each rubric cell displayed."""
+    """Replace the outputs of each rubric cell with the panel of its verdict."""
     cells = named_cells(nb)
     for exercise in lesson.exercises:
         verdict = verdicts[exercise.name]
@@ -174,9 +174,9 @@ def show_verdicts(lesson: Lesson, nb: NotebookNode, verdicts: dict[str, Verdict]
 
 
 def graded_note(verdicts: dict[str, Verdict], seed: int) -> Plain:
-    """Return what a graded notebook carries for feedback and report, as JSON.
+    """Return the data that a graded notebook carries for feedback and report, as plain JSON.
 
-    The date is that of today. The seed is named by a short digest, from which it cannot be had.
+    The date is today's. The seed appears as a short digest, from which it cannot be recovered.
     """
     return {
         "verdicts": [asdict(verdict) for verdict in verdicts.values()],

@@ -33,7 +33,7 @@ from autograde.versions import Version
 
 ATTEMPTS = 2
 LONGEST_SECONDS = 600
-"""No job takes longer: a notebook may take 300 s, its kernel's start 120 s. One that does hangs."""
+"""A job that takes longer has hung: a notebook may take 300 s, its kernel's start 120 s."""
 
 CONNECT_SECONDS = 20
 
@@ -41,10 +41,10 @@ SWITCH_SECONDS = 0.0005
 """After this time the thread that makes the keys gives way to the one that a kernel waits for."""
 
 PRELOADED = "autograde.grading.preloaded"
-"""Importing it takes seconds. On one machine one process does so and forks the workers."""
+"""Importing it takes seconds. On a single machine, one process does it and forks the workers."""
 
 Share = Callable[[Any], Any]
-"""Sends what many pieces of work need; returns what is to be passed in its place."""
+"""Sends data that many tasks need to the workers; returns what to pass to tasks instead."""
 
 
 def grade(task: Task, versions: tuple[Version, ...]) -> Graded:
@@ -76,12 +76,12 @@ def page(notebook: bytes, name: str, marks: Marks) -> bytes:
 
 
 def start_template(wall: bool) -> socket.socket | None:
-    """Start the template of the kernels, which takes longest; return the line to it."""
+    """Start the kernels' template, which takes longest; return the connection to it."""
     return template.current().line if wall else None
 
 
 def start_kernel() -> None:
-    """Have the kernel start that this task will take, while its notebook is read."""
+    """Start the kernel for this task while its notebook is read."""
     from autograde.sandbox.provisioner import prepare_kernel
 
     prepare_kernel()
@@ -105,16 +105,16 @@ def on_this_machine(number: int, wall: bool) -> Iterator[tuple[Executor, Share, 
     processes.submit(os.getpid)  # so that the first starts now
     try:
         yield processes, lambda shared: shared, number
-    finally:  # whoever leaves the block has what was asked for, or wants no more
+    finally:  # the caller has every result by now, or wants no more
         processes.shutdown(cancel_futures=True)
 
 
 @contextmanager
 def on_cluster(address: str, wall: bool) -> Iterator[tuple[Executor, Share, int]]:
-    """Connect to a Dask cluster; yield its executor, and how much it does at once.
+    """Connect to a Dask cluster; yield its executor, a `Share`, and how many tasks it runs at once.
 
     Raises:
-        CourseError: `distributed` is not installed, nobody answers there, no worker is connected,
+        CourseError: `distributed` is not installed, nothing answers there, no worker is connected,
             or one of them would grade by other rules.
     """
     try:
@@ -132,7 +132,7 @@ def on_cluster(address: str, wall: bool) -> Iterator[tuple[Executor, Share, int]
         if not threads:
             raise CourseError(f"the scheduler at {address} has no workers")
         client.run(require_same, __version__, wall)
-        # while the coordinator imports nbgrader; one that fails says so in its first task
+        # runs while the coordinator imports nbgrader; a worker that fails says so in its first task
         for each in threads:
             ready = client.submit(get_ready, wall, workers=[each], pure=False)
             cast(Any, distributed).fire_and_forget(ready)
@@ -144,14 +144,14 @@ def on_cluster(address: str, wall: bool) -> Iterator[tuple[Executor, Share, int]
 
 
 class WorkerDied(Exception):
-    """The process that ran a job ended, each time it was tried."""
+    """The process that ran a job died on every attempt."""
 
 
 class Processes(ThreadPoolExecutor):
     """Worker processes, and a thread that waits for each.
 
-    A ProcessPoolExecutor of many is broken whole when one of its processes dies, and nobody knows
-    whose job it was. Here each has one process: what dies is replaced, and its job tried once more.
+    If one process of a ProcessPoolExecutor dies, the whole pool breaks and does not say which job
+    was to blame. Here each pool has one process: a dead one is replaced, its job tried once more.
     """
 
     def __init__(self, number: int, line: socket.socket | None = None) -> None:
@@ -173,7 +173,7 @@ class Processes(ThreadPoolExecutor):
             self._free.append(worker)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """End the workers; with `cancel_futures` at once, whatever they are at."""
+        """End the workers; with `cancel_futures` at once, even in the middle of a job."""
         super().shutdown(wait=False, cancel_futures=cancel_futures)
         for worker in self._workers if cancel_futures else []:
             worker.end()
@@ -237,11 +237,11 @@ class _Worker:
 
 
 def _settle_in(line: socket.socket | None) -> None:
-    """In a new worker: Ctrl-C is for the coordinator alone, and without it there is no work."""
+    """Set up a new worker: Ctrl-C does not reach it, and it ends when the coordinator ends."""
     if line is not None:
         template.share(line)
     os.setpgid(0, 0)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # forgets one that waits
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # discards a pending Ctrl-C
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
     signal.signal(signal.SIGINT, signal.default_int_handler)  # kernels inherit it
     threading.Thread(target=_end_with_the_coordinator, daemon=True).start()

@@ -1,4 +1,4 @@
-"""Archives from outside: looked at before anything is taken out, refused with the reason."""
+"""Archives from outside: checked before anything is unpacked, and refused with a reason."""
 
 import shutil
 import stat
@@ -9,13 +9,13 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from autograde.words import quoted
 
 FILES, BYTES = 50_000, 8_000_000_000
-"""So much may come out of an archive. Folders count as files: a short path can name many."""
+"""The most that may come out of an archive. Folders count as files: a short path can name many."""
 FILE_BYTES, DEPTH = 50_000_000, 20
-"""A larger file is left in, and so is one that lies deeper."""
+"""A larger file is not unpacked, nor is one in deeper folders."""
 RATIO, FLOOR = 100, 100_000_000
-"""An archive may grow so many times; up to so many bytes any ratio is fine."""
+"""An archive may grow by this factor at most; up to FLOOR bytes any factor is fine."""
 INNER_FILES = 1_000
-"""An archive inside an archive may hold so many files, and FLOOR bytes."""
+"""The most files that an archive inside an archive may hold; it may hold FLOOR bytes."""
 
 UNPACKED = ".d"
 
@@ -40,12 +40,12 @@ def place_for(archive: Path) -> Path:
 def unpack(archive: Path, folder: Path, files: int = FILES, size: int = BYTES) -> Unpacked:
     """Take the plain files out of a zip archive; a zip file in it is unpacked in its place, once.
 
-    A file that is too large is left in, and so is an inner archive that is refused: a student's
-    mistake does not keep the class's work away. Nothing is written when the outer one is refused.
+    A file that is too large is not unpacked, nor is an inner archive that is refused: a student's
+    mistake must not block the class's work. Nothing is written if the outer archive is refused.
 
     Raises:
-        BadArchive: it is none, it is encrypted, it holds a path that leads elsewhere, a link, one
-            name twice, or too much.
+        BadArchive: it is not an archive, is encrypted, or holds a path that leads elsewhere, a
+            link, a name twice, or too much.
     """
     done = _unpack(archive, folder, files, size)
     for path in [path for path in done.files if path.suffix.lower() == ".zip"]:
@@ -90,7 +90,7 @@ def _unpack(archive: Path, folder: Path, files: int, size: int) -> Unpacked:
 
 
 def check(members: list[zipfile.ZipInfo], packed: int, files: int, size: int) -> None:
-    """Raises BadArchive when what an archive says of its members forbids to unpack it."""
+    """Raises BadArchive when an archive's list of members shows that it must not be unpacked."""
     if len(members) > files:
         raise BadArchive(f"it holds {len(members)} files, more than the {files} allowed")
     seen: set[str] = set()
@@ -130,7 +130,7 @@ def _fault(info: zipfile.ZipInfo) -> str:
     if info.flag_bits & 0x1:
         return "is encrypted"
     if not parts or "\0" in info.orig_filename or any(len(part.encode()) > 255 for part in parts):
-        return "is no name for a file"
+        return "is not a valid file name"
     return ""
 
 

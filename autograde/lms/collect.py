@@ -36,7 +36,7 @@ CANVAS = re.compile(
 MOODLE = re.compile(r"[^_]*_(?P<student>\d+)_assignsubmission_(?P<kind>[a-z]+)(?:_(?P<file>.*))?")
 GRADESCOPE = re.compile(r"submission_\d+")
 OF_A_CLASS = re.compile(r"submissions( ?\(\d+\))?$")
-"""Canvas ends the name of a whole class's archive so; a course's numbers may stand before it."""
+"""The end of the name that Canvas gives a class's archive; the course's numbers may precede it."""
 
 METADATA = "submission_metadata.yml"
 
@@ -57,9 +57,9 @@ class Found:
 def recognise(
     path: PurePath, metadata: dict[PurePath, Any], times: dict[str, datetime]
 ) -> Found | None:
-    """Find the student of a file of a download by its path; None where nothing says who.
+    """Find by its path who handed in a downloaded file; None if the path does not say.
 
-    The system's own name comes first in a path; what stands after it is the student's, who could
+    The part that the system named comes first in a path. The student chose what follows, and could
     write anything there.
 
     Args:
@@ -114,7 +114,7 @@ def _utc(time: datetime) -> datetime:
 
 
 class _Loader(yaml.SafeLoader):
-    """Plain values alone; what is meant to be an object of some program is left out."""
+    """Loads plain values only; a tagged value, meant for some program's object, becomes None."""
 
 
 _Loader.add_multi_constructor("!", lambda loader, suffix, node: None)
@@ -123,7 +123,7 @@ _Loader.add_multi_constructor("!", lambda loader, suffix, node: None)
 def read_metadata(folder: Path) -> tuple[dict[PurePath, Any], list[PurePath]]:
     """Read the `submission_metadata.yml` of each download: entries by the folder they are about.
 
-    Also returns the files that cannot be read. One that a student handed in is left out.
+    Also returns the files that cannot be read. A file of this name from a student is ignored.
     """
     found: dict[PurePath, Any] = {}
     unread: list[PurePath] = []
@@ -142,7 +142,7 @@ def read_metadata(folder: Path) -> tuple[dict[PurePath, Any], list[PurePath]]:
 def read_worksheet(folder: Path, zone: tzinfo) -> tuple[dict[str, datetime], list[str]]:
     """Read when each participant handed in from a grading worksheet of Moodle in a folder.
 
-    Also returns the times that cannot be read, as those in another language than English.
+    Also returns the times that cannot be read, such as those not in English.
     """
     found, unread = {}, []
     for path in sorted(path for path in folder.glob("*.csv") if path.is_file()):
@@ -160,10 +160,10 @@ def read_worksheet(folder: Path, zone: tzinfo) -> tuple[dict[str, datetime], lis
 
 
 class SafeExtractor(ExtractorPlugin):
-    """Unpacks zip archives after a look at what is in them; refuses the bad ones by name."""
+    """Checks zip archives before it unpacks them, and names those that it refuses."""
 
     def extract(self, archive_path: str, extracted_path: str) -> None:
-        """Unpack every archive into a folder of its name; when one is refused, nothing goes on."""
+        """Unpack every archive into a folder of its name; if any is refused, collect nothing."""
         source, target, refused = Path(archive_path), Path(extracted_path), []
         for path in sorted(source.rglob("*")):
             place = target / path.relative_to(source)
@@ -191,12 +191,12 @@ class SafeExtractor(ExtractorPlugin):
 class LmsCollector(FileNameCollectorPlugin):
     """Finds the student of each file in downloads of Canvas, Moodle and Gradescope.
 
-    A student whose `lms_user_id` in the gradebook is the id found goes by the gradebook's id. What
-    Canvas marks LATE, without a time, counts as handed in a second after the due date.
+    Where the id found is a student's `lms_user_id` in the gradebook, the gradebook's id is used.
+    Canvas marks a file LATE without a time; it counts as handed in one second after the due date.
     """
 
     time_zone = Unicode(
-        "UTC", help="The time zone of the times in Moodle's worksheet, as Europe/Berlin."
+        "UTC", help="The time zone of the times in Moodle's worksheet, such as Europe/Berlin."
     ).tag(config=True)
 
     def __init__(self, **kwargs: Any) -> None:
@@ -215,7 +215,7 @@ class LmsCollector(FileNameCollectorPlugin):
             return None
         student = self._known.get(found.student, found.student)
         if not PLAIN_ID.fullmatch(student):
-            self._left_out(place, f"{student!r} is no id of a student")
+            self._left_out(place, f"{student!r} is not a valid student id")
             return None
         if (student, found.file) in self._seen:
             self._left_out(place, f"{student} handed in {found.file} twice")
@@ -257,8 +257,8 @@ class LmsCollector(FileNameCollectorPlugin):
         times, unread = read_worksheet(self.folder, zone)
         if unread:
             self.log.warning(
-                "%d times in Moodle's worksheet cannot be read, as %r: nobody among these counts "
-                "as late. Download the worksheet with Moodle in English",
+                "%d times in Moodle's worksheet cannot be read, such as %r: these students do not "
+                "count as late. Download the worksheet with Moodle in English",
                 len(unread), unread[0],
             )  # fmt: skip
         return times

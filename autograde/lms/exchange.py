@@ -12,8 +12,8 @@ from autograde.words import printable
 class PlainCollect(ExchangeCollect):
     """Collects submissions that are plain files in folders, and names the others.
 
-    The instructor's process copies, and students can place anything in the exchange. A link to a
-    solution or to another's work would be followed, and feedback would show what it leads to.
+    The instructor's process makes the copy, and students can place anything in the exchange. A link
+    to a solution or to another student's work would be followed, and feedback would show it.
     """
 
     def do_copy(self, src: str, dest: str, log: Any = None) -> None:

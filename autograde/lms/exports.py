@@ -1,7 +1,7 @@
 """Grades for elsewhere, as nbgrader's export plug-ins: CSV, Canvas, Moodle, Gradescope.
 
-The score that counts is less the penalty for lateness, never below 0. In the files for other
-systems a student who handed nothing in has an empty cell, which is not a 0.
+The score that counts is the raw score minus the penalty for lateness, never below 0. In the files
+for other systems a student who handed nothing in has an empty cell, which is not a 0.
 """
 
 import logging
@@ -99,7 +99,7 @@ class GradeExporter(ExportPlugin):
             return None
         if found.needs_manual_grade:
             self.log.warning(
-                "%s of %s waits for points given by hand", lesson.name, printable(student.id)
+                "%s of %s waits to be graded by hand", lesson.name, printable(student.id)
             )
         penalty = found.late_submission_penalty or 0.0
         return Score(found.score, penalty, found.timestamp, found.total_seconds_late)
@@ -119,7 +119,7 @@ def _name(student: Student) -> str:
 
 
 def _number_there(student: Student) -> str:
-    """Return the student's number in the other system, as far as it is known."""
+    """Return the student's number in the other system, or "" if it is not known."""
     return student.lms_user_id or (student.id if student.id.isdigit() else "")
 
 
@@ -153,8 +153,8 @@ class CanvasExporter(GradeExporter):
     row that begins with "Points Possible" comes before the students. It looks a student up by ID,
     then by the SIS ids, then by name (canvas-lms, lib/gradebook_importer.rb).
 
-    ID is the gradebook's `lms_user_id`, or else a student's id of digits alone, which is what
-    `autograde.lms.collect` takes from Canvas's downloads.
+    ID is the gradebook's `lms_user_id`, or else the student's id if it is all digits:
+    `autograde.lms.collect` takes such ids from Canvas's downloads.
     """
 
     file = "grades-canvas.csv"
@@ -225,11 +225,11 @@ class MoodleExporter(GradeExporter):
 class GradescopeExporter(GradeExporter):
     """The layout of Gradescope's own "Download Grades".
 
-    Gradescope takes no grades from a file; this is for keeping them in that layout. First Name,
-    Last Name, SID, Email and Sections name a student, each lesson has four columns: the score,
-    "Max Points", "Submission Time" and "Lateness (H:M:S)", and "Total Lateness (H:M:S)" is the last
-    one (as read by public tools, gradelib and nemogb among them, of which some fail where the last
-    one is missing; Gradescope's help describes the roster's columns, not these).
+    Gradescope does not import grades; this file only keeps them in that layout. First Name, Last
+    Name, SID, Email and Sections name a student. Each lesson has four columns: the score, "Max
+    Points", "Submission Time" and "Lateness (H:M:S)". "Total Lateness (H:M:S)" is the last column.
+    Public tools such as gradelib and nemogb read this layout, and some fail without the last
+    column. Gradescope's help describes the roster's columns, not these.
     """
 
     file = "grades-gradescope.csv"

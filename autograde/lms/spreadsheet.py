@@ -1,4 +1,4 @@
-"""CSV files that a spreadsheet shows as they are, and runs nothing of."""
+"""CSV files that a spreadsheet shows as they are, without running any of their text."""
 
 import csv
 import re
@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 
 STARTS_A_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # noqa: RUF001
-"""A cell that begins so is a formula, in East Asian wide forms too (OWASP, CSV Injection)."""
+"""Text that begins with one of these runs as a formula, wide forms too (OWASP, CSV Injection)."""
 
 NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
 

@@ -1,4 +1,4 @@
-"""Marking answers in words, question by question, on a page of the Jupyter server.
+"""Marking written answers, question by question, on a page of the Jupyter server.
 
 answers   what the gradebook and the graded notebooks hold of a question; saves a mark
 page      the page's handlers, a Jupyter server extension, and the server of `autograde mark`

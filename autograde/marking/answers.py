@@ -1,4 +1,4 @@
-"""A question answered in words: what was answered, what is marked, and a mark saved.
+"""Questions answered in words: read their answers and marks, and save a mark.
 
 nbgrader's gradebook is the only place where marks are kept, so Formgrader, feedback, report and
 exports show the same.
@@ -56,15 +56,15 @@ class Mark:
 
 
 class Changed(CourseError):
-    """The gradebook has another mark than the one that was seen, or the answer is another.
+    """The mark in the gradebook is not the one that was seen, or the answer has changed.
 
-    `mark` is what the gradebook has now; it is None when the answer is another.
+    `mark` is the mark that the gradebook has now; it is None when the answer has changed.
     """
 
     status = HTTPStatus.CONFLICT
 
     def __init__(self, mark: Mark | None) -> None:
-        super().__init__("The gradebook was changed meanwhile.")
+        super().__init__("The gradebook has changed in the meantime.")
         self.mark = mark
 
 
@@ -141,7 +141,7 @@ def all_waiting(root: Path) -> dict[tuple[str, str], int]:
 def read_question(root: Path, lesson_name: str, question: str) -> Question:
     """Read a question and its answers from the gradebook and the graded notebooks.
 
-    The order of the answers says nothing of their authors and differs for each question.
+    The order of the answers reveals nothing about their authors and differs for each question.
 
     Raises:
         NoQuestion: there is no such question.
@@ -182,8 +182,8 @@ def save(root: Path, lesson_name: str, question: str, seen: Seen) -> Mark:
 
     Raises:
         NoQuestion: there is no such question, or no such answer to it.
-        BadMark: the score is none for this question.
-        Changed: the gradebook has another mark by now, or the answer is another.
+        BadMark: the score is not possible for this question.
+        Changed: the gradebook has another mark by now, or the answer has changed.
         CourseError: the gradebook cannot be written.
     """
     lesson, written = find_question(root, lesson_name, question)
@@ -239,7 +239,7 @@ def _config(root: Path) -> Config:
 
 
 def _rows(gradebook: Gradebook, lesson: Lesson, question: str, *only: Any) -> list[Any]:
-    """Query grade and comment of each answer; a comment belongs to a second cell of that name."""
+    """Query each answer's grade and comment; a comment belongs to another cell of that name."""
     columns = (
         Student.id.label("student"), Grade.id.label("grade"),
         SubmittedNotebook.id.label("notebook"), Comment.id.label("comment"), Grade.auto_score,
@@ -277,7 +277,7 @@ def _texts(path: Path, changed: int, size: int, names: tuple[str, ...]) -> dict[
         return {name: "".join(named[name]["source"]) for name in names if name in named}
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise CourseError(
-            f"{path} is no notebook that `autograde grade` wrote ({error!r}). Grade it again."
+            f"{path} is not a notebook that `autograde grade` wrote ({error!r}). Grade it again."
         ) from error
 
 

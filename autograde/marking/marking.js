@@ -51,7 +51,7 @@ function showConflict(article, now) {
   for (const button of buttons) button.hidden = now === null;
   if (now === null) {
     box.querySelector("p").textContent =
-      "The answer was graded again and is another by now. Reload this page to read it.";
+      "The answer was graded again and has changed. Reload this page to read it.";
     return;
   }
   box.querySelector("p").textContent = `Somebody else has marked this: ${describe(now)}.`;
@@ -68,7 +68,7 @@ function showConflict(article, now) {
 
 function save(article) {
   const mark = typed(article);
-  if (Number.isNaN(mark.score)) return tell(article, "unsaved", "not saved: no number");
+  if (Number.isNaN(mark.score)) return tell(article, "unsaved", "not saved: not a number");
   const text = JSON.stringify(mark);
   if (article.sending === text) return; // Enter saves, and so does leaving the field
   article.sending = text;

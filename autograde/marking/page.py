@@ -78,7 +78,7 @@ class MarkingHandler(JupyterHandler):
 
     @web.authenticated
     async def put(self, lesson: str, question: str) -> None:
-        """Save a mark; answer 409 with the gradebook's own mark if its author saw another."""
+        """Save a mark; respond 409 with the gradebook's mark if the grader saw another one."""
         try:
             seen = read_seen(self.request.body)
             mark = await asyncio.to_thread(answers.save, self.root, lesson, question, seen)
@@ -109,15 +109,15 @@ def read_seen(body: bytes) -> Seen:
         mark, before = (_mark(sent[name]) for name in ("mark", "before"))
         return Seen(str(sent["grade"]), mark, before, str(sent["digest"]))
     except (ValueError, KeyError, TypeError) as error:
-        raise BadMark(f"This is no mark: {error}") from error
+        raise BadMark(f"This is not a mark: {error}") from error
 
 
 def _mark(plain: dict[str, Any]) -> Mark:
     score, comment = plain["score"], plain["comment"]
     if score is not None and (isinstance(score, bool) or not math.isfinite(float(score))):
-        raise ValueError(f"{score!r} is no score")
+        raise ValueError(f"{score!r} is not a score")
     if not isinstance(comment, str):
-        raise TypeError("the comment is no text")
+        raise TypeError("the comment is not text")
     return Mark(None if score is None else float(score), comment.strip(), bool(plain["waits"]))
 
 
@@ -125,7 +125,7 @@ def _first(waiting: dict[tuple[str, str], int], lesson: str | None) -> tuple[str
     """Return the first question with waiting answers, else the first of all."""
     names = [name for name in waiting if lesson in (None, name[0])]
     if not names:
-        raise NoQuestion(f"{lesson or 'This course'} asks nothing in words.")
+        raise NoQuestion(f"{lesson or 'This course'} has no question to answer in words.")
     return next((name for name in names if waiting[name]), names[0])
 
 

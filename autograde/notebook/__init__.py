@@ -15,7 +15,7 @@ from autograde.rubric.probes.lines import rubric
 
 
 def prepare_kernel() -> None:
-    """Have this kernel note its runs, explain a lesson's errors, and skip what grading skips."""
+    """Set up this kernel: record runs, explain a lesson's errors, skip cells that grading skips."""
     watch(unsolved)
     skip_demonstrations()
 

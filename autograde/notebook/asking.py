@@ -1,4 +1,4 @@
-"""Questions of a student: a hint, what may be behind a mistake, a failing case, the progress."""
+"""A student's questions: a hint, the belief behind a mistake, a failing case, the progress."""
 
 import difflib
 from collections import Counter
@@ -27,9 +27,9 @@ class FailingCase:
 
 
 def hint(exercise: str = "") -> None:
-    """Show the next hint of an exercise, one at a time; after the last, begin again.
+    """Show the next hint for an exercise; after the last hint, begin again.
 
-    Without a name it is the exercise whose rubric failed last.
+    The default is the exercise whose rubric failed last.
     """
     if name := _exercise(exercise):
         hints = practice.key_of(name).hints
@@ -55,8 +55,8 @@ def why(exercise: str = "") -> None:
         said = advice(verdict, named=True)
         if not verdict.beliefs:
             said.append(
-                "This is none of the mistakes that the course knows. Look at the first wrong line: "
-                "`case()` gives its arguments, its result and what was expected."
+                "This is not one of the mistakes that the course knows. Look at the first wrong "
+                "line: `case()` gives its arguments, its result and what was expected."
             )
     practice.show(f"{name}: why", said)
 
@@ -65,8 +65,8 @@ def case(exercise: str = "", line: int | None = None) -> FailingCase | None:
     """Return a case of a rubric line to play with: the smallest that fails.
 
     Args:
-        exercise: without a name it is the exercise whose rubric failed last.
-        line: which line, counted from 1; without a number it is the first wrong one.
+        exercise: by default, the exercise whose rubric failed last.
+        line: number of the line, counted from 1; by default, the first wrong line.
     """
     name = _exercise(exercise)
     if not name:
@@ -105,7 +105,7 @@ def progress() -> None:
 
 
 def _exercise(name: str) -> str:
-    """Return an exercise's name; "" after saying that there is none of that name."""
+    """Return an exercise's name; if no exercise has that name, say so and return ""."""
     if not name:
         wrong = [n for n, verdict in practice.verdicts.items() if not verdict.passed]
         if known := wrong or list(practice.verdicts):
@@ -116,6 +116,6 @@ def _exercise(name: str) -> str:
     if name in keys:
         return name
     near = difflib.get_close_matches(name, keys, n=1, cutoff=0.4)
-    meant = f"Did you mean `{near[0]}`?" if near else f"There are {', '.join(keys)}."
+    meant = f"Did you mean `{near[0]}`?" if near else f"The exercises are: {', '.join(keys)}."
     practice.show(f"No exercise is called {name}", [meant])
     return ""

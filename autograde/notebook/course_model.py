@@ -1,7 +1,7 @@
-"""The trained model that comes with the course, and what one asks of it.
+"""The trained model that comes with the course, and functions to study it.
 
-The model reads <end> before the first word of a story, so every list of words that it is given
-begins with that. `begin` makes such a list.
+The model reads <end> before the first word of a story, so every list of words given to it begins
+with <end>. `begin` makes such a list.
 """
 
 import json
@@ -53,8 +53,8 @@ def model_card() -> Markdown:
 def without_mask(model: TinyGPT) -> TinyGPT:
     """Let each word of the model see the words after it too, and return the model.
 
-    Trained for 300 steps, about 9 s of a processor core, it copies what comes. The mask is no part
-    of a state_dict: loaded into a model that has one, the same weights show what was learned.
+    After 300 training steps, about 9 s on one core, it copies the next word. The mask is not part
+    of a state_dict: loaded into a model with a mask, the same weights show what was learned.
     """
     for block in model.layers():
         block.attention.mask.zero_()
@@ -122,7 +122,7 @@ def answers(model: Callable[[Tensor], Tensor], told: Sequence[Story]) -> dict[st
 def excess(model: torch.nn.Module, told: Sequence[Story]) -> float:
     """Return how far the model's loss is above the lowest possible, in nats for each word.
 
-    It is exact: the mean over all words of KL(language || model), with no luck of which word came.
+    It is exact: the mean over all words of KL(language || model), whichever word was drawn.
     """
     logs = model(pairs(told)[0]).log_softmax(dim=-1)  # (b, n, v)
     total = 0.0
@@ -141,8 +141,8 @@ def jobs(model: TinyGPT, told: Sequence[Story]) -> dict[str, dict[str, Tensor]]:
     """Measure what each head looks at, over all places where a word depends on another.
 
     For each job: the mean weight on the `own` word and on the `other` person's, both
-    (layers, heads), and `uniform`, the weight of one that looks at everything alike, (). There is
-    no `other` where one person is alone in the story.
+    (layers, heads), and `uniform`, the weight of a head that looks at all words equally, (). There
+    is no `other` where one person is alone in the story.
     """
     maps = model.attention_weights(pairs(told)[0]).transpose(0, 1)  # (b, layers, heads, n, n)
     found: dict[str, list[tuple[int, Link]]] = {}
@@ -168,9 +168,9 @@ def jobs(model: TinyGPT, told: Sequence[Story]) -> dict[str, dict[str, Tensor]]:
 
 @torch.no_grad()
 def without_head(model: TinyGPT, layer: int, head: int) -> TinyGPT:
-    """Return a copy of the model in which what one head hands on is lost.
+    """Return a copy of the model that ignores one head's output.
 
-    out_proj reads the numbers of head h in columns h * size to (h + 1) * size; there it gets zeros.
+    out_proj reads the output of head h by its columns h * size to (h + 1) * size, which become 0.
     """
     copy = deepcopy(model)
     attention = copy.layers()[layer].attention

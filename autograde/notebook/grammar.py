@@ -6,8 +6,8 @@
     Mia is in the shop . she sees a bat fall . is it alive ? no . who is she ? Mia . <end>
 
 `tell` tells a story one word at a time. At each step it yields the words that may come next, with
-their probabilities, and is sent the one that was chosen. It does not know who chooses: chance, when
-a new story is made, or somebody else's text, when one is read. `language` has both.
+their probabilities, and is sent the one that was chosen. It does not know who chooses: a random
+draw when a story is made, a given text when one is read. `language` does both.
 """
 
 from collections.abc import Callable, Generator, Iterable
@@ -19,7 +19,7 @@ Chances = dict[str, float]
 
 
 class Alike(Chances):
-    """Chances of words that play the same part: after each of them, as much is left open."""
+    """Chances of words that play the same part: each of them leaves equally much open."""
 
 
 class Word(str):
@@ -51,7 +51,7 @@ WILD = ("cave", "barn")  # a bat is an animal here
 ROOMS = ("gym", "shop")  # and a piece of wood here
 
 QUESTIONS = {"what": 2.0, "where": 2.0, "who": 1.0, "alive": 2.0}
-"""How often each kind is asked of one person, among those that the story answers."""
+"""The weight of each kind of question about a person, among those that the story answers."""
 
 
 @dataclass(frozen=True)
@@ -171,8 +171,8 @@ def belongings(notes: Notes, first: Person) -> Telling:
 def openings(who: Person) -> dict[str, float]:
     """Return the words that may begin a sentence about what someone does, or where they are.
 
-    A model reads she's as one word, so it knows there whose place comes next. With "she is", it
-    often never learned to look for the right one.
+    A model reads she's as one word, so at that word it knows whose place comes next. With "she is",
+    models often failed to learn to look at the right person.
     """
     return {who["she"]: 0.6, who["she's"]: 0.4}
 

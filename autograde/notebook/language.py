@@ -1,9 +1,9 @@
 """The course's small language: makes stories, reads them, and knows its own entropy.
 
 All of it follows `grammar.tell`, which offers words with their probabilities and is sent one of
-them. Send it words drawn by chance, and it makes a new story. Send it the words of a text, and it
-says how likely each was, or that the text is no story. Follow every choice, and the sum is the
-exact entropy of the language: the loss that no model can pass.
+them. Send it random words, and it makes a new story. Send it the words of a text, and it says how
+likely each was, or that the text is not a story. Follow every choice, and the sum is the exact
+entropy of the language: the loss that no model can beat.
 """
 
 import math
@@ -53,7 +53,7 @@ class Story:
         self.chances = [next(self._telling)]
 
     def add(self, word: str) -> None:
-        """Go on with this word. Raises ValueError if the story cannot."""
+        """Continue the story with this word. Raises ValueError if the word cannot follow."""
         if word not in self.chances[-1]:
             raise ValueError(f"{word!r} cannot follow {' '.join(self.words)!r}")
         self.words.append(word)
@@ -81,7 +81,7 @@ def is_grammatical(words: Iterable[str]) -> bool:
 
 
 def stories(n: int, seed: int) -> list[Story]:
-    """Return n stories drawn by chance. A seed gives the same ones on every machine."""
+    """Return n random stories. A seed gives the same stories on every machine."""
     random = Random(seed).random  # noqa: S311  # Python promises that this stream stays the same
     made = [Story() for _ in range(n)]
     for story in made:

@@ -23,7 +23,7 @@ from autograde.rubric.recording import Recording
 verdicts: dict[str, Verdict] = {}
 """The last verdict on each exercise in this kernel, the newest last."""
 recordings: dict[str, Recording] = {}
-"""What those verdicts are on."""
+"""The recordings that those verdicts judge, by exercise."""
 
 
 class RubricFailed(Exception):
@@ -42,11 +42,11 @@ def keys(path: Path) -> dict[str, Key]:
 def lesson_keys(exercise: str | None = None) -> dict[str, Key]:
     """Return the practice keys of the lesson in the current folder.
 
-    Where the notebook is alone there, as in a hosted service, the installed package has them: of
-    the lesson that has the exercise, or else of the one whose rubric ran last.
+    Where the notebook stands alone, as in a hosted service, the keys come from the installed
+    package: from the lesson with this exercise or, without one, the lesson whose rubric ran last.
 
     Raises:
-        FileNotFoundError: they are nowhere; the message says where they belong.
+        FileNotFoundError: there are no practice keys; the message says where they belong.
     """
     beside = Path(PRACTICE_FILE).resolve()
     if beside.is_file():
@@ -76,11 +76,11 @@ def key_of(exercise: str) -> Key:
 def answer(recording: Recording) -> None:
     """Show the verdict below the rubric cell.
 
-    The first failing run shows the symptoms alone, so that the student can think; a belief is
-    named when it shows again, or by `why`.
+    The first failing run shows only the symptoms, so that the student can think. A belief is
+    named when the next run shows it again, or when the student calls `why`.
 
     Raises:
-        RubricFailed: a line failed, so that nbgrader's Validate sees it.
+        RubricFailed: a line failed; nbgrader's Validate sees the failure by this exception.
     """
     if recording.stopped is not None and recording.stopped.error == "KeyboardInterrupt":
         return
@@ -108,7 +108,7 @@ def _show_failed_run(exercise: str, run: runs.Run) -> None:
     """Show the error that ended the answer cell, and refuse to judge anything older."""
     number = "" if run.number is None else f", run as [{run.number}],"
     said = f"The cell of `{exercise}`{number} ended with an error, so nothing was judged:"
-    then = "Mend the cell, run it, then run this one again."
+    then = "Fix the cell, run it, then run this one again."
     show(f"{exercise}: not judged", [said, f"`{run.error}`", then], "wrong")
     _refuse(exercise, f"not judged, its cell ended with {run.error}")
 
@@ -121,7 +121,7 @@ def show(title: str, said: list[str], kind: str = "idle") -> None:
 
 
 def _of_another_version(recording: Recording, key: Key) -> str:
-    """Return what to do when a notebook and the practice data do not belong together; else ""."""
+    """Return advice if the notebook and the practice data are of different versions, else ""."""
     known = {line.name for line in key.expected.lines}
     others = [line.name for line in recording.lines if line.name not in known]
     if not others:
@@ -146,7 +146,7 @@ def _count(verdict: Verdict) -> str:
 
 
 def _first_wrong(verdict: Verdict) -> str:
-    """Return what keeps an answer from being right, in few words; nothing if it is right."""
+    """Return in a few words why an answer is not right, or "" if it is."""
     if verdict.passed:
         return ""
     if not verdict.attempted:
@@ -168,7 +168,7 @@ def _next_steps(verdict: Verdict, *, named: bool) -> list[str]:
 
 
 def standing_here() -> Standing:
-    """Return the standing in the lesson, what this kernel's rubrics earned included."""
+    """Return the standing in the lesson, including points that this kernel's rubrics earned."""
     worth = {name: key.points for name, key in lesson_keys().items()}
     return standing.of_lesson(worth, {name: each.points for name, each in verdicts.items()})
 
@@ -187,7 +187,7 @@ def _so_far() -> str:
 
 
 def unfinished(exercise: str) -> list[str]:
-    """Return the earlier exercises that its answer or its rubric calls and that are not right."""
+    """Return the earlier exercises not yet right that an exercise's answer or rubric calls."""
     wrong = {name for name, verdict in verdicts.items() if not verdict.passed}
     blamed = wrong & runs.called_by(exercise)
     return [name for name in key_of(exercise).needs if name in blamed]

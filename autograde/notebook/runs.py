@@ -1,7 +1,7 @@
 """The runs of cells in this kernel, and their errors.
 
-So a rubric can say which run of which answer it judged, and a cell that fails because an exercise
-before it is not right can say so in one line.
+They let a rubric say which run of which answer it judged. They also let a cell that fails because
+an earlier exercise is not right say so in one line.
 """
 
 import re
@@ -27,7 +27,7 @@ class Run:
 
 _runs: list[Run] = []
 _waiting: dict[str, str] = {}
-"""Names that have no value yet, and the exercise that the cell which defines them waits for."""
+"""Names without a value yet, each with the exercise that its defining cell waits for."""
 
 _unsolved: Callable[[], set[str]] = set
 
@@ -42,7 +42,7 @@ def watch(unsolved: Callable[[], set[str]]) -> None:
 
 
 def last_run_of(exercise: str) -> Run | None:
-    """Return the last run of a cell that defines the exercise, or would have."""
+    """Return the last run of a cell that defines the exercise, even if the run failed."""
     return next((run for run in reversed(_runs) if _defines(run.source, exercise)), None)
 
 
@@ -84,7 +84,7 @@ def _explain(
     trace: TracebackType,
     tb_offset: int | None = None,
 ) -> None:
-    """Show an error; in one line, when the cell waits for an exercise or lacks what was skipped."""
+    """Show an error, in one line if the cell waits for an exercise or a skipped demonstration."""
     said = missing_because_skipped(getattr(error, "name", None))
     if not said and (exercise := _waits_for(shell.history_manager.input_hist_raw[-1])):
         missing = "written" if isinstance(error, NotImplementedError) else "right"
@@ -95,7 +95,7 @@ def _explain(
 
 
 def _waits_for(source: str) -> str:
-    """Return the exercise that is not right and whose answer, or its result, a cell uses, or ""."""
+    """Return the first unsolved exercise whose answer or result a cell uses, or ""."""
     unsolved = _unsolved()
     if "@rubric(" in source or unsolved & names_of(source).bound:
         return ""

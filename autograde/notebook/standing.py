@@ -25,8 +25,8 @@ from autograde.rubric.panel import COLOURS, box
 def remember(exercise: str, points: float) -> None:
     """Keep the points of a rubric that has just run, for the next kernel.
 
-    They are kept in a working copy alone; elsewhere the notebook stands by itself. What nbgrader
-    runs is not kept.
+    Only a working copy keeps them; elsewhere the notebook stands by itself. Points from a run by
+    nbgrader are not kept.
     """
     folder = Path.cwd()
     if "NBGRADER_EXECUTION" in os.environ or not (folder.parent / STATE / INDEX).is_file():
@@ -44,10 +44,10 @@ def _ran(exercise: str) -> list[str]:
 
 
 def of_lesson(worth: Mapping[str, float], earned: Mapping[str, float]) -> Standing:
-    """Return the standing in the lesson of the current folder; elsewhere its title is not known.
+    """Return the standing in the current folder's lesson, untitled outside a working copy.
 
     Args:
-        earned: points of this kernel's rubrics, which count before those that were kept.
+        earned: points of this kernel's rubrics; they override kept points.
     """
     folder = Path.cwd()
     points = {**kept_points(folder.parent, folder.name, worth), **earned}

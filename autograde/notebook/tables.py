@@ -28,7 +28,7 @@ def in_columns(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def beside(guess: object, answer: object) -> None:
-    """Show a guess beside the answer, folded away while there is no guess. No points."""
+    """Show a guess beside the answer. Without a guess the answer is folded. It earns no points."""
     if guess is None:
         body = f"<details><summary>{NO_GUESS}</summary>It is: {escape(str(answer))}</details>"
         display({"text/plain": NO_GUESS, "text/html": body}, raw=True)

@@ -61,7 +61,7 @@ class MultiHeadAttention(nn.Module):
 
 
 class FeedForward(nn.Module):
-    """Lesson 07: two layers that each token passes alone, (b, n, d) -> (b, n, d)."""
+    """Lesson 07: two layers, applied to each token on its own, (b, n, d) -> (b, n, d)."""
 
     def __init__(self, d_model: int) -> None:
         super().__init__()

@@ -17,10 +17,10 @@ LONGEST = 70
 
 
 def trace(module: nn.Module, x: Tensor, known: Mapping[str, Tensor]) -> None:
-    """Print the lines of `module.forward` that give a tensor, its shape, and which step it is.
+    """Print the lines of `module.forward` that compute a tensor, its shape, and its known step.
 
     Args:
-        known: steps by name; a line is named when its numbers are those of a step.
+        known: steps by name; a line gets the name of the step whose numbers it computes.
     """
     with torch.no_grad(), _Lines(type(module)) as lines:
         module(x)

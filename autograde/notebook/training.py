@@ -10,7 +10,7 @@ from torch.nn.utils.rnn import pad_sequence
 from autograde.notebook.language import END, IDS, Story, encode
 
 PADDING = -100
-"""A target that counts for nothing, as cross_entropy has it."""
+"""The target that cross_entropy ignores."""
 
 
 def pairs(told: Sequence[Story]) -> tuple[Tensor, Tensor]:
@@ -39,9 +39,9 @@ def train(
     batch: int = 32,
     seed: int = 0,
 ) -> Iterator[float]:
-    """Train for some steps of AdamW on batches drawn by chance; yield the loss before each.
+    """Train with AdamW for `steps` steps on random batches; yield the loss before each step.
 
-    The rate warms up for 50 steps, then falls along a cosine to 0.
+    The learning rate warms up for 50 steps, then falls along a cosine to 0.
     """
 
     def rate(step: int) -> float:

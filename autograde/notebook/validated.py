@@ -1,7 +1,8 @@
 """Validate's table: each exercise of a lesson, its points, and the first wrong line.
 
-nbgrader shows a cell's source and its error, so the last cell of the notebook has the table as its
-error, and the rubrics before it raise none. Cells around the lesson's own call `begin` and `say`.
+nbgrader shows a cell's source and its error, so the last cell raises an error whose text is the
+table, and the rubrics before it raise none. Two cells, added before and after the lesson's cells,
+call `begin` and `say`.
 """
 
 import warnings
@@ -12,7 +13,7 @@ from autograde.rubric.text import number, visible
 
 HEADER = ("exercise", "points", "first wrong line")
 LONGEST = 100
-NOT_RUN = "not judged; its rubric cell did not run to its end"
+NOT_RUN = "not judged; its rubric cell did not finish"
 
 _rows: dict[str, tuple[float, str]] | None = None
 """Points and first wrong line of the exercises judged so far; None where nobody asked."""
@@ -28,7 +29,7 @@ class NotRight(Exception):
 def begin() -> None:
     """Collect rows for the table, and silence warnings.
 
-    nbgrader fails a cell that prints a warning, also one below a right answer.
+    nbgrader fails a cell that prints a warning, even if the answer is right.
     """
     global _rows
     _rows = {}
@@ -36,7 +37,7 @@ def begin() -> None:
 
 
 def keep(exercise: str, points: float, wrong: str = "") -> bool:
-    """Keep a row and return True, when there will be a table."""
+    """Keep a row if there will be a table; return whether there will."""
     if _rows is not None:
         _rows[exercise] = points, wrong
     return _rows is not None

@@ -13,7 +13,7 @@ from autograde.rubric.judge import Verdict
 
 MOST_TOPICS = 3
 FALLEN = 0.25
-"""So large a loss, as a share of the points, against the student's own earlier lessons."""
+"""A student this far below their own earlier lessons, as a share of the points, fell behind."""
 
 HEADING = re.compile(r"^##? +(.+)$", re.MULTILINE)
 FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
@@ -44,7 +44,7 @@ class Talk:
 
 
 def teach_again(data: ClassData) -> list[Topic]:
-    """Return the misconceptions and rubric lines that cost the class most, dearest first.
+    """Return the misconceptions and rubric lines that cost the class most, costliest first.
 
     A line that a misconception explains counts for the misconception. An exercise that builds on
     one that is wrong does not count: its own lines may be right.

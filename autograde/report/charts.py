@@ -1,4 +1,4 @@
-"""Pictures of the class report: PNG as data addresses, readable in grey, each with its words."""
+"""Pictures of the class report: PNG data URLs, readable in grey, each with a text alternative."""
 
 import base64
 import io
@@ -19,18 +19,18 @@ from autograde.report.classdata import STATES, WRONG, ClassData, Line, Submissio
 from autograde.words import short
 
 COLOURS = ("#eef3f6", "#7c8994", "#4e180a")
-"""Of the states, in their order: from light to dark, so that they differ in grey as well."""
+"""The colours of the states, in order: from light to dark, so that they differ in grey too."""
 
 MOST_NAMED = 40
-"""Up to so many students stand by name under the heatmap."""
+"""The heatmap shows students' names only up to this number of students."""
 
 LONGEST_NAME = 42
-"""So much of a line's name fits beside the heatmap; the table has it whole."""
+"""The characters of a line's name that fit beside the heatmap; the table has the full name."""
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture as a data address, with the words that stand for it."""
+    """A picture as a data URL, with its text alternative."""
 
     address: str
     words: str

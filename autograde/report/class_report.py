@@ -1,4 +1,4 @@
-"""The class report: one HTML page for a lesson that needs nothing else, and the same as CSV."""
+"""The class report: one self-contained HTML page for a lesson, and the same data as CSV."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -91,9 +91,9 @@ class WrittenRow:
 def write_report(
     lesson: Lesson, *, anonymous: bool = False, csv_folder: Path | None = None
 ) -> Path:
-    """Write report/LESSON.html, or LESSON-anonymous.html, and CSV files if told a folder for them.
+    """Write report/LESSON.html, or LESSON-anonymous.html, and CSV files if `csv_folder` is given.
 
-    Returns the page.
+    Returns the page's path.
 
     Raises:
         CourseError: a graded notebook or the gradebook is broken.
@@ -169,7 +169,7 @@ def written_rows(data: ClassData) -> list[WrittenRow]:
 
 
 def answer_text(submission: Submission, name: str) -> str:
-    """Return a student's written answer as a cell of a table: its score, or what state it is in."""
+    """Return a student's written answer as a cell of a table: its score, or its state."""
     answer = submission.written.get(name)
     if answer is None:
         return ""

@@ -30,18 +30,18 @@ STATES = (RIGHT, BLANK, WRONG)
 
 SCORED, WAITING, EMPTY = "scored", "waiting", "no answer"
 ANSWER_STATES = (SCORED, WAITING, EMPTY)
-"""Of an answer in words: somebody gave a score; somebody is to give one; there is none."""
+"""The states of a written answer: it has a score; it waits for one; nothing was answered."""
 
 
 class NothingGraded(CourseError):
-    """There is nothing yet to tell of a lesson."""
+    """No submission of the lesson has been graded."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer in words: its score, and its state, one of `ANSWER_STATES`.
+    """A written answer: its score, and its state, one of `ANSWER_STATES`.
 
-    One that was scored and is another by now waits again; its score counts until then.
+    An answer that changed after it was scored waits again; its old score counts until then.
     """
 
     state: str
@@ -50,11 +50,11 @@ class Answer:
 
 @dataclass(frozen=True)
 class Submission:
-    """One graded submission. `score` is what counts, lateness taken off.
+    """One graded submission. `score` is the score that counts, less the penalty for lateness.
 
-    The `kind` of a problem holds nothing of the student's, which its words may.
-    `by_hand` are the points that wait for a person, `held` what the score has of them already.
-    `before` is the share of the points in earlier lessons, None where there was none.
+    The words of a problem may quote the student; its `kind` never does.
+    `by_hand` are the points that wait for a person, `held` those of them already in the score.
+    `before` is the share of the points in earlier lessons, None if there were none.
     `earlier`: it was made from an earlier version of the lesson, and graded by that one.
     """
 
@@ -102,7 +102,7 @@ class Submission:
 
 @dataclass(frozen=True)
 class ClassData:
-    """A lesson's graded submissions, and the folders that are there but were not graded.
+    """A lesson's graded submissions, and the students whose submissions were not graded.
 
     `absent` are students whom the gradebook knows and who submitted nothing.
     """
@@ -155,7 +155,7 @@ def misconceptions(data: ClassData) -> list[tuple[str, Belief, int]]:
 
 
 def without_names(data: ClassData) -> ClassData:
-    """Return the class with numbers for students, by score, and kinds in place of problems."""
+    """Return the class with students numbered by score, and each problem replaced by its kind."""
     ranked = sorted(data.submissions, key=lambda each: -each.score)
     numbered = tuple(
         replace(each, student=f"student {number}", problem=each.problem and each.kind)
@@ -266,6 +266,6 @@ def _facts(folder: Path, lesson: Lesson) -> dict[str, Any] | None:
         }
     except (ValueError, KeyError, TypeError) as error:
         raise CourseError(
-            f"{path} is no notebook that `autograde grade` wrote ({error!r}). Grade it again: "
+            f"{path} is not a notebook that `autograde grade` wrote ({error!r}). Grade it again: "
             f"autograde grade {lesson.name} --student {folder.parent.name} --regrade"
         ) from error

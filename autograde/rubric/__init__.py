@@ -1,1 +1,1 @@
-"""What a rubric asks and records, and how that is judged and shown. Needs nothing of the grader."""
+"""What a rubric asks and records, how that is judged and shown. Independent of the grader."""

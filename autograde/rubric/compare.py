@@ -12,16 +12,16 @@ from autograde.rubric.packing import Plain
 from autograde.rubric.recording import Outcome
 
 SEEN = 1e-4
-"""An entry that is off by this much of the largest expected one is shown before smaller ones."""
+"""An entry off by more than this share of the largest expected one is shown before others."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """The distance is relative to the size of what was expected.
+    """A difference from an expected value; `distance` is relative to the size of that value.
 
     `at` and `symptom` complete the call as a sentence: `future_mask(3)`, `[0, 0]`, "is True,
-    expected False". `note` is a sentence of its own. Of two `tensors`, what came back and what was
-    expected, `in_words` finds the words, which takes much longer than the distance.
+    expected False". `note` is a sentence of its own. `tensors` are the result and the expected
+    one; `in_words` describes their difference, which takes much longer than the distance.
     """
 
     distance: float
@@ -194,7 +194,7 @@ def first_difference(got: Tensor, expected: Tensor) -> tuple[int, ...]:
 
 
 def _place(flat: int, of: Tensor) -> tuple[int, ...]:
-    # torch.unravel_index would import sympy, for which a student waits half a second
+    # torch.unravel_index would import sympy, which takes half a second
     return tuple(int(i) for i in np.unravel_index(flat, tuple(of.shape)))
 
 

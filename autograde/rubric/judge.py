@@ -17,10 +17,10 @@ SAME_INPUTS = 1e-6
 """How far recorded arguments may be from the reference's, relative to their size."""
 
 MOST_SAID = 2_000
-"""Characters of a sentence or a note: what an answer raised is part of it, however long."""
+"""The most characters of a sentence or note; exception messages in them may be any length."""
 
-BANNED = "The exercise is to do without what it forbids; with it, no line gives points."
-GUESSED = "counts only beside a right line that computes something"
+BANNED = "The answer uses a function that the exercise forbids, so no line earns points."
+GUESSED = "counts only if a line that computes something is right too"
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def judge(recording: Recording, key: Key, *, trusted: bool = False) -> Verdict:
     Args:
         recording: what the rubric cell recorded; untrusted in grading.
         key: the expected outcomes for the same seed.
-        trusted: nobody would forge it, so claims count by themselves; so it is in practice.
+        trusted: nobody has a reason to forge it (practice), so claims count by themselves.
     """
     recorded = {line.name: line for line in recording.lines}
     if len(recorded) < len(recording.lines):

@@ -26,8 +26,8 @@ class Key:
     """The data that judge one exercise on one seed, made by running the reference.
 
     `needs` names earlier exercises that the lines may call. `tolerances` and `claims` have one
-    entry for each line; a claim counts in grading only beside a right line that is none.
-    `mistakes` are there on the practice seed alone.
+    entry for each line. In grading, a claim counts only if a line that is not a claim is right.
+    `mistakes` is empty except on the practice seed.
     """
 
     exercise: str
@@ -46,7 +46,7 @@ def pack_keys(keys: dict[str, Key]) -> bytes:
 
 
 def unpack_keys(data: bytes) -> dict[str, Key]:
-    """Return the keys that `pack_keys` made bytes of, by exercise; for files of this project alone.
+    """Return the keys that `pack_keys` packed, by exercise; only for this project's own files.
 
     Raises:
         BadData: the bytes were cut short or changed, or are an older version's.

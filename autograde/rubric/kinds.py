@@ -22,7 +22,7 @@ from autograde.rubric.recording import REFUSAL, Case, Line, Outcome, Recording
 FEW = 6
 """Fewer yes-or-no answers, or small whole numbers, than this could be guessed."""
 ALIKE_READINGS = 1e-3
-"""Readings of one mistake agree to this share; last bits of large ones differ by processor."""
+"""The relative tolerance of two readings of one mistake: last bits differ by processor."""
 
 
 class Call:
@@ -30,7 +30,7 @@ class Call:
 
     weight = 2.0
     tolerance: float | None = None
-    """How far a right outcome may be from what is expected; None where that is measured."""
+    """How far a right outcome may be from the expected one; None: measured for each line."""
 
     def claims(self, cases: tuple[Case, ...]) -> bool:
         """Return whether the expected outcomes could be guessed."""
@@ -59,7 +59,7 @@ class Call:
         return apart(got.value, known.value).distance <= max(tolerance, 1e-6)
 
     def telling(self, outcome: Outcome) -> bool:
-        """Return whether an outcome is so particular that two alike have one cause."""
+        """Return whether an outcome is so specific that two alike ones share a cause."""
         return outcome.error is None and _says_much(outcome)
 
 
@@ -106,7 +106,7 @@ class Refuses(Call):
 
 
 class Unchanged(Refuses):
-    """Arguments that must be after every call as they were before it."""
+    """Arguments that no call may change."""
 
     def read(self, got: Outcome, expected: Case) -> Outcome:
         changes = got.value if isinstance(got.value, list) else [got.value]
@@ -125,7 +125,7 @@ class Unchanged(Refuses):
 
 
 class Forbids(Refuses):
-    """Functions that the exercise is to do without."""
+    """Functions that the answer must not use."""
 
     def read(self, got: Outcome, expected: Case) -> Outcome:
         uses = got.value if isinstance(got.value, list) else [got.value]
@@ -140,7 +140,7 @@ class Forbids(Refuses):
 
 
 class Checked(Call):
-    """A result of which more than one is right: a check reads numbers off it and their limits."""
+    """A result that can be right in many ways: a check reads numbers off it, each with a limit."""
 
     tolerance: float | None = 1.0  # a check measures in units of its own limit
 
@@ -221,7 +221,7 @@ KINDS: dict[str, Call] = {
 }
 
 NOT_REACHED = "NotReached"
-"""The error of a line that the rubric did not come to."""
+"""The error of a line that the rubric did not reach."""
 
 
 def outcomes_of(recording: Recording, expected: Recording) -> list[list[Outcome]]:

@@ -9,7 +9,7 @@ from autograde.rubric.compare import first_difference, numeral, wrong_entries
 from autograde.rubric.packing import Plain
 
 LARGEST = 8
-"""A table has at most so many rows and columns; a larger tensor shows a part."""
+"""The most rows and columns of a table; of a larger tensor, only a part is shown."""
 
 
 @dataclass(frozen=True)

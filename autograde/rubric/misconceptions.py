@@ -1,15 +1,15 @@
-"""Recognising a mistake: an answer does in the cases it fails what a known wrong answer does.
+"""Recognises a mistake: the answer fails cases in the same way as a known wrong answer.
 
-A known mistake fits when the answer fails every line that the mistake fails, and most of them in
-the same way, one with the same wrong numbers: those come from one cause, and a second mistake may
-change the rest. So it is with the cases of a line that the mistake gets wrong. Errors, refusals and
-readings of a check are less particular: they count only where all cases are alike and the answer
-fails no other line of that kind. The mistake that is alike on most lines wins; then the lines that
-are left may have a second one.
+A known mistake fits when the answer fails every line that the mistake fails, most of them in the
+same way and at least one with the same wrong numbers. Equal wrong numbers have one cause; a second
+mistake may change the rest. The same holds within a line, for the cases that the mistake gets
+wrong. Errors, refusals and readings of a check are less specific: they count only if all cases are
+alike and the answer fails no other line of that kind. The mistake that is alike on the most lines
+wins. The remaining lines may then have a second one.
 
-Where no mistake fits, two may be at work in the same cases. Then one is named that shows wherever
-it can, and whose wrong numbers the answer gives in some cases, more than those of any other. No
-guess is better than a wrong one.
+Where no mistake fits, two may be at work in the same cases. Then a mistake is named if the answer
+is wrong wherever the mistake is, and gives its wrong numbers in some cases, in more than those of
+any other. To name none is better than to name a wrong one.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from autograde.rubric.kinds import KINDS, NOT_REACHED, difference, outcomes_of, 
 from autograde.rubric.recording import Line, Outcome, Recording
 
 ALIKE = 4.0
-"""Outcomes of one mistake are about equally far off, one at most so many times as far."""
+"""Outcomes of one mistake are about equally far off: one at most this many times the other."""
 MOST = 2
-"""At most so many beliefs are named for one answer."""
+"""The most beliefs that are named for one answer."""
 SHOWN = 2
 """In fewer cases than these, another mistake may give the same numbers by chance."""
 
@@ -44,10 +44,10 @@ class Belief:
 
 @dataclass(frozen=True)
 class Likeness:
-    """How an answer is like a mistake that fails some of the lines that the answer fails.
+    """How an answer resembles a mistake, all of whose failed lines the answer fails too.
 
-    `lines` are failed in the same way, those of `telling` with the same wrong numbers. `results`
-    are the cases of calls with the same wrong numbers. `everywhere` says that the answer is wrong
+    `lines` fail in the same way, those in `telling` with the same wrong numbers. `results` are the
+    cases of calls with the same wrong numbers. `everywhere` says that the answer is wrong
     in every case in which the mistake is.
     """
 
@@ -102,7 +102,7 @@ def _beside_each_other(
 
 
 def _together(everywhere: list[Mistake], alike: dict[str, Likeness]) -> list[Mistake]:
-    """Return mistakes that show in the same cases, each where the other changes nothing."""
+    """Return mistakes at work in the same cases, each seen where the other changes nothing."""
     found: list[Mistake] = []
     seen: set[Place] = set()
     while len(found) < MOST:

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 MAX_CHARS = 20_000
-"""Of a text that is read: for `import a.a.a…` Python needs memory that grows with the square."""
+"""The longest cell that is read: for `import a.a.a…` Python's memory grows quadratically."""
 
 CHANGED = re.compile(r"\b(\w+)\s*(?:\*\*|//|<<|>>|[-+*/%@&|^])=|\bdel\b(.*)")
 
 UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
-"""What `read_names` raises on text that is no program, is too long, or is nested too deeply."""
+"""Raised by `read_names` for text that is not Python, is too long or is nested too deeply."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Names:
 
 
 def names_of(source: str) -> Names:
-    """Return the names of a cell; none when it is no Python, or too long to read."""
+    """Return the names of a cell; none if it is not Python, or too long to read."""
     try:
         return read_names(source)
     except UNREADABLE:
@@ -38,7 +38,7 @@ def names_of(source: str) -> Names:
 
 @lru_cache(maxsize=512)  # most cells of a class are the same
 def read_names(source: str) -> Names:
-    """Return the names of a cell. Raises one of UNREADABLE when they cannot be told."""
+    """Return the names of a cell. Raises one of UNREADABLE if it cannot be read."""
     if len(source) > MAX_CHARS:
         raise ValueError(f"a cell has more than {MAX_CHARS} characters")
     module = symtable.symtable(source, "cell", "exec")
@@ -58,10 +58,10 @@ def read_names(source: str) -> Names:
 
 
 def _changed_names(source: str) -> set[str]:
-    """Return the names that may stand before `+=` or its like, or after `del`.
+    """Return the names that may stand before an operator such as `+=`, or after `del`.
 
-    They have to be there already, which a symbol table does not tell. `ast.parse` would, but in
-    Python 3.11 it fails now and then where threads use it at the same time.
+    These names must exist already, which a symbol table does not show. `ast.parse` would, but in
+    Python 3.11 it sometimes fails when several threads use it at once.
     """
     found = CHANGED.findall(source)
     return {name for before, after in found for name in [before, *re.findall(r"\w+", after)]}

@@ -1,7 +1,7 @@
 """Plain values and tensors to bytes and back: one safetensors blob, with JSON in its header.
 
-What leaves a student's kernel, and what travels as practice data, is made here. Reading never
-runs code (no pickle) and checks sizes before it allocates.
+Recordings that leave a student's kernel, and practice data, are packed here. Reading never runs
+code (no pickle) and checks sizes before it allocates.
 """
 
 import json
@@ -67,7 +67,7 @@ def unpack(data: bytes) -> Plain:
 
 
 def _no_name_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return a part of a header. A repeated name would cost the reader far more than its bytes."""
+    """Return a JSON object as a dict; a repeated name would cost far more than its own bytes."""
     read = dict(pairs)
     if len(read) < len(pairs):
         raise BadData("a header that has a name twice")
@@ -75,10 +75,10 @@ def _no_name_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def from_plain(kind: Any, plain: Plain) -> Any:
-    """Return the value of a type that plain data describe: a dataclass, or a tuple or dict of some.
+    """Return plain data as a value of a type: a dataclass, or a tuple or dict of dataclasses.
 
     Raises:
-        BadData: the data describe none.
+        BadData: the data do not fit the type.
     """
     if is_dataclass(kind):
         return _object(kind, plain)

@@ -36,7 +36,7 @@ def headline(verdict: Verdict) -> str:
 
 
 def advice(verdict: Verdict, *, named: bool) -> list[str]:
-    """Return the paragraphs below the lines: the note, and beliefs where they are to be named."""
+    """Return the paragraphs below the lines: the note and, if `named`, the beliefs."""
     said = [verdict.note] if verdict.note else []
     shown = _first_wrong(verdict)
     for belief in verdict.beliefs if named else ():
@@ -50,9 +50,9 @@ def advice(verdict: Verdict, *, named: bool) -> list[str]:
 
 
 def _share(belief: Belief, verdict: Verdict) -> str:
-    """Return how many of several calls that went wrong a belief explains, as a sentence.
+    """Return a sentence on how many of the wrong lines a belief explains, or "" for a single one.
 
-    Lines that were not reached, or that do not count by themselves, have no call.
+    Lines that were not reached, or that do not count by themselves, have no call and are left out.
     """
     called = {line.name for line in verdict.lines if line.failure and line.failure.call}
     if len(called) < 2:
@@ -64,8 +64,8 @@ def _share(belief: Belief, verdict: Verdict) -> str:
 
 
 def repair_first(earlier: list[str]) -> str:
-    """Return where to look first, when exercises that this one builds on are not right."""
-    return f"Mend `{earlier[0]}` first; this exercise builds on it."
+    """Return a sentence that names the first wrong exercise that this one builds on."""
+    return f"Fix `{earlier[0]}` first; this exercise builds on it."
 
 
 def to_text(verdict: Verdict, said: list[str]) -> str:

@@ -7,7 +7,7 @@ from autograde.rubric.packing import Plain, from_plain, pack, unpack
 MIME = "application/vnd.attention-notebooks.recording+json"
 """The MIME type under which a recording leaves the kernel, base64 of `pack_recording`."""
 PRACTICE_MIME = "application/vnd.attention-notebooks.practice+json"
-"""The MIME type of the same rubric's recording on the practice seed, once it is a notebook's."""
+"""The MIME type under which the grader adds a rubric's practice recording to a notebook."""
 
 REFUSED = (ValueError, AssertionError)
 """The exceptions that count as a refusal of bad arguments."""
@@ -76,7 +76,7 @@ def pack_recording(recording: Recording) -> bytes:
 
 
 def unpack_recording(data: bytes) -> Recording:
-    """Return the recording in bytes that may come from anybody.
+    """Return the recording in untrusted bytes.
 
     Raises:
         BadData: the bytes are not what `pack_recording` writes.

@@ -1,8 +1,8 @@
 """The session in which rubric cells run: practice, grading, or recording the reference.
 
-In practice a rubric is recorded on one seed that everybody has. In grading it is recorded on the
-submission's own seed, for the points. Where that is wrong, the grader asks for a second recording,
-on the practice seed, to recognise a misconception.
+In practice a rubric is recorded on one seed that everybody shares. In grading it is recorded on the
+submission's own seed, for the points. If a line fails there, the grader asks for a second
+recording, on the practice seed, to recognise a misconception.
 """
 
 import base64
@@ -52,8 +52,8 @@ def practise(finish: Callable[[Recording], None]) -> None:
 def current() -> Session:
     """Return the session in force.
 
-    It is practice, unless the grader began another or nbgrader is autograding. Under nbgrader a
-    rubric records and never passes by itself, so a grader without the judge gives no points.
+    It is practice unless the grader began another or nbgrader is autograding. Under nbgrader, a
+    rubric only records and never passes by itself, so a grader without the judge gives no points.
     """
     if _current is not None:
         return _current()
@@ -95,7 +95,7 @@ def _graded() -> Session:
     try:
         seed = int(shell.kernel.raw_input("the seed: "))
     except StdinNotImplementedError:
-        raise RuntimeError("in grading a rubric runs in the lesson's own cell only") from None
+        raise RuntimeError("in grading, a rubric runs only in the lesson's own cell") from None
     shell.kernel._allow_stdin = False  # else an answer's own input() would wait for the grader
     return Session(seed, hand_over)
 

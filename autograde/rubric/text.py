@@ -4,17 +4,17 @@ from hashlib import sha256
 
 
 def well_formed(text: str) -> str:
-    """Return the text without halves of characters, which no file can hold and no page can show."""
+    """Return the text with lone surrogates replaced, which files cannot hold nor pages show."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def visible(text: str) -> str:
-    """Return the text with every character escaped that is not seen, or moves those about it."""
+    """Return the text with characters escaped that are invisible or rearrange their neighbours."""
     return "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in text)
 
 
 def digest(text: str) -> str:
-    """Return the SHA-256 of any text, halves of characters included."""
+    """Return the SHA-256 digest of any text, even with lone surrogates."""
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 

@@ -1,7 +1,7 @@
 """Starts the kernels that notebooks of the course run in.
 
 provisioner     a kernel for jupyter_client, with a wall or without
-template        the warm process behind the wall, and asking it for a kernel
+template        the warm process behind the wall, and requests to it for kernels
 wall            what a kernel may see: the bubblewrap command, and whether it works here
 agreed          names and limits that both sides of the wall know
 control_groups  memory and processes of a kernel, bounded by Linux itself

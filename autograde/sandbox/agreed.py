@@ -5,15 +5,15 @@ from dataclasses import dataclass
 HOME = "/home/student"
 SOCKETS = "/ipc"
 MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
-"""Processors that the filter of system calls knows: its column of numbers, its architecture."""
+"""Processors that the system call filter supports: their column of numbers, their architecture."""
 MEMORY, PROCESSOR, CELL = "memory", "processor time", "processor time of a cell"
 NEXT_CELL = 0
-"""An order beside the numbers of signals: another cell begins."""
+"""An order besides the signal numbers: another cell begins."""
 
 
 @dataclass(frozen=True)
 class KernelLimits:
-    """The limits of one kernel, for all its processes together where nothing else is said.
+    """The limits of one kernel, for all its processes together unless the name says otherwise.
 
     A cell that uses more than `cell_cpu_seconds` of processor time is interrupted.
     """

@@ -1,8 +1,8 @@
 """A control group for each kernel, where Linux lets the grader make one.
 
-In it Linux itself bounds the number of processes and their memory, with what the watch inside
-cannot see: buffers of pipes and sockets, and what comes and goes between two looks. Both versions
-are described in Linux' documentation, admin-guide/cgroup-v2.rst and admin-guide/cgroup-v1/.
+In it Linux itself limits the number of processes and their memory. That includes memory that the
+watch inside cannot see: buffers of pipes and sockets, and whatever lives only between two looks.
+Linux documents both versions in admin-guide/cgroup-v2.rst and admin-guide/cgroup-v1/.
 """
 
 import atexit
@@ -28,15 +28,15 @@ REMOVE_SECONDS = 2
 
 @dataclass(frozen=True)
 class Group:
-    """One group: a folder, in version 1 one for each kind of limit, or none where none may be."""
+    """One group: a folder, or in version 1 one for each kind of limit; none where not allowed."""
 
     folders: tuple[Path, ...]
     maker: int
-    """The process that made it; one forked from that has no business with it."""
+    """The process that made the group; a fork of it must not remove the group."""
 
     @contextmanager
     def doors(self) -> Iterator[list[int]]:
-        """Open files: a process that writes 0 into each is in the group, with all it starts."""
+        """Open its doors: a process that writes 0 into each joins the group, with all it starts."""
         with ExitStack() as opened:
             files = [(folder / DOOR).open("wb", buffering=0) for folder in self.folders]
             yield [opened.enter_context(file).fileno() for file in files]
@@ -49,7 +49,7 @@ class Group:
         return any(line.startswith("oom_kill ") and line != "oom_kill 0" for line in lines)
 
     def remove(self) -> None:
-        """Remove the group, at the latest soon after its last process: Linux wants it empty."""
+        """Remove the group, or do so later if a process is still ending: Linux wants it empty."""
         if self.maker == os.getpid():
             _left.update(self.folders)
             _remove_left()
@@ -72,7 +72,7 @@ def make(limits: KernelLimits) -> Group:
 
 @cache
 def places() -> tuple[Path, ...]:
-    """Return the groups in which groups can be made that a process can be put into."""
+    """Return the groups in which this process can make groups that a kernel can enter."""
     try:
         return _places()
     except OSError:
@@ -82,7 +82,7 @@ def places() -> tuple[Path, ...]:
 def _places() -> tuple[Path, ...]:
     own = own_groups(*(Path("/proc/self", name).read_text() for name in ("mountinfo", "cgroup")))
     whole = divided(own[""]) if "" in own else None
-    # one hierarchy may be for several kinds
+    # one hierarchy may serve several kinds
     found = (whole,) if whole else tuple({own[kind] for kind in KINDS if kind in own})
     for folder in (folder for place in found for folder in place.iterdir()):
         maker = GROUP.fullmatch(folder.name)

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def many_imports() -> Iterator[None]:
-    """Collect no garbage within this block, and look at nothing that is alive at its end again.
+    """Collect no garbage within this block, and never again examine what is alive at its end.
 
     Imports leave no garbage. Looking for it takes a quarter of their time, and as much again when
     the process ends. Processes that are forked later share what is frozen; see `gc.freeze` in

@@ -27,14 +27,14 @@ START_SECONDS = 120
 END_SECONDS = 10
 ATTEMPTS = 3
 PASSED_ON = ("NBGRADER_EXECUTION",)
-"""Of the environment, all that reaches a kernel."""
+"""The only environment variables that reach a kernel."""
 COURSE_FILES = ("gradebook.db", "nbgrader_config.py", "source")
 """A folder with one of these is not copied to a kernel."""
 
 
 def prepare_kernel() -> None:
     """Have a walled kernel start now, for the next notebook of this process."""
-    with suppress(OSError, RuntimeError, NoWall):  # whoever takes it is told why there is none
+    with suppress(OSError, RuntimeError, NoWall):  # `take` reports why there is none
         template.prepare(_environment(), KernelLimits())
 
 
@@ -57,13 +57,13 @@ def open_manager(folder: Path) -> AsyncKernelManager:
 
 
 def cell_begins(manager: object) -> None:
-    """Tell whoever watches a walled kernel that another cell begins."""
+    """Tell the watch of a walled kernel that another cell begins."""
     if provisioner := _walled(manager):
         provisioner.next_cell()
 
 
 async def why_it_was_interrupted(manager: object) -> str:
-    """Return the limit for which the wall interrupted the cell; nothing if it did not."""
+    """Return the limit that made the wall interrupt the cell, or "" if it did not."""
     provisioner = _walled(manager)
     if provisioner is None:
         return ""
@@ -74,7 +74,7 @@ async def why_it_was_interrupted(manager: object) -> str:
 
 
 def why_it_died(manager: object) -> str:
-    """Return the limit for which the wall ended the kernel; nothing if it did not."""
+    """Return the limit that made the wall end the kernel, or "" if it did not."""
     provisioner = _walled(manager)
     if provisioner is None or not provisioner.reason:
         return ""
@@ -132,7 +132,7 @@ class WalledProvisioner(KernelProvisionerBase):
             kernel.line.setblocking(False)
             if await self._ready(kernel.line):
                 break
-            # if the template died before there was a kernel, a new one is asked
+            # if the template died before there was a kernel, ask a new one
             if attempt == ATTEMPTS - 1 or not kernel.template.ended():
                 raise RuntimeError(f"no kernel: {kernel.template.why_it_ended()}")
         address = f"/proc/{os.getpid()}/fd/{self.folder}/k"
@@ -232,7 +232,7 @@ class WalledProvisioner(KernelProvisionerBase):
         await self.send_signal(signal.SIGTERM)
 
     async def cleanup(self, restart: bool = False) -> None:
-        """Let go of the kernel's sockets; hanging up ends it if it still lives."""
+        """Release the kernel's sockets; hanging up ends the kernel if it still lives."""
         self._hang_up()
         if self.folder is not None and not restart:
             os.close(self.folder)

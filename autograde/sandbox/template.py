@@ -1,4 +1,4 @@
-"""The warm template of this process: started on demand, replaced when it died; its kernels."""
+"""The warm template of this process, started on demand and replaced if it dies; its kernels."""
 
 import atexit
 import json
@@ -32,10 +32,10 @@ File = tuple[Path, str]
 
 @dataclass(frozen=True)
 class Template:
-    """The line to a template, which ends when the last process that holds such a line does.
+    """The line to a template, which ends when no process holds such a line any more.
 
-    The process that started it also has the file of its errors, and the thread that keeps it.
-    After a fork it stays the parent's.
+    Only the process that started the template has its error file and the thread that keeps it.
+    After a fork, this belongs to the parent alone.
     """
 
     line: socket.socket
@@ -48,9 +48,9 @@ class Template:
         return self.owner == os.getpid() and not self.ended(within=0)
 
     def ended(self, within: float = 5.0) -> bool:
-        """Return whether it has ended, or does within some seconds: then its end is closed."""
+        """Return whether it has ended, or ends within some seconds: its end of the line closes."""
         poll = select.poll()
-        poll.register(self.line, 0)  # tells of the other end closing, whatever is asked
+        poll.register(self.line, 0)  # reports a closed other end even when no events are asked for
         return bool(poll.poll(within * 1000))
 
     def why_it_ended(self) -> str:
@@ -60,7 +60,7 @@ class Template:
         """Ask for a kernel; return the line to it.
 
         Args:
-            doors: of the kernel's control group.
+            doors: those of the kernel's control group, as descriptors.
 
         Raises:
             OSError: the template has ended.
@@ -72,7 +72,7 @@ class Template:
         return ours
 
     def close(self) -> None:
-        """Let go of the template: with the last line to it, it ends with all of its kernels."""
+        """Close this line; when the last line closes, the template ends with all of its kernels."""
         self.line.close()
         if self.keeper:
             self.keeper.join(10)
@@ -82,7 +82,7 @@ def _start() -> Template:
     line, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     errors = TemporaryFile()  # noqa: SIM115 (open as long as the template)
     started: Future[None] = Future()
-    # It is told to die with the thread that started it, so that thread stays with it.
+    # The template dies with the thread that started it, so that thread must live as long.
     keeper = threading.Thread(target=_keep, args=(theirs, errors, started), daemon=True)
     keeper.start()
     started.result()
@@ -179,7 +179,7 @@ def send_files(line: socket.socket, files: Iterable[File]) -> None:
     with TemporaryFile() as archive:
         pack(files, archive)
         archive.seek(0)
-        with suppress(BrokenPipeError, ConnectionResetError):  # what it says, or nothing, is read
+        with suppress(BrokenPipeError, ConnectionResetError):  # it has ended; the caller reads why
             socket.send_fds(line, [b"+"], [archive.fileno()])
 
 
@@ -193,7 +193,7 @@ def current() -> Template:
 
 
 def share(line: socket.socket) -> None:
-    """Ask for kernels at this line from now on, which leads to a template of another process."""
+    """From now on, ask for kernels through this line to the template of another process."""
     global _template
     _template = Template(line)
 
@@ -211,7 +211,7 @@ def pack(files: Iterable[File], archive: IO[bytes]) -> None:
     """Write the content and names of plain files into an archive, nothing else about them.
 
     Raises:
-        ValueError: they are too large together.
+        ValueError: their total size is too large.
     """
     total = 0
     with tarfile.open(fileobj=archive, mode="w") as tar:

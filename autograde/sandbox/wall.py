@@ -22,7 +22,7 @@ PARTS = (
 """The parts of this package that a kernel needs; it sees a copy of them."""
 INSIDE = "/opt/lesson"
 ENVIRONMENT_INSIDE = Path("/opt/environment")
-"""A kernel sees a virtual environment here, wherever it lies, also in a course or below /tmp."""
+"""Where a kernel sees the virtual environment, even one in a course or below /tmp."""
 
 OF_THE_SYSTEM = (
     "/usr", "/etc/alternatives", "/etc/fonts", "/etc/ld.so.cache", "/etc/localtime",
@@ -48,8 +48,8 @@ ENVIRONMENT = {
 }
 
 INSTALL = (
-    "On Debian and Ubuntu: sudo apt-get install bubblewrap. In a container, start it so that "
-    "it may make user namespaces, or use the project's Containerfile."
+    "On Debian and Ubuntu: sudo apt-get install bubblewrap. In a container, allow user "
+    "namespaces when it starts, or use the project's Containerfile."
 )
 MOVE = "Put the Python environment elsewhere."
 READABLE = "If it names a path: kernels run as another user, who must be able to read that path."
@@ -62,10 +62,10 @@ class NoWall(Exception):
 def start(descriptor: int, *options: str, errors: IO[bytes]) -> "subprocess.Popen[bytes]":
     """Start the template behind the wall; the open descriptor is the line to it.
 
-    The files of its own bubblewrap reads from files without a name: none is left behind.
+    bubblewrap reads the kernel's own files from unnamed temporary files, so none is left behind.
 
     Raises:
-        NoWall: bubblewrap is not installed, or what is private lies where kernels can read.
+        NoWall: bubblewrap is not installed or cannot be started, or a needed path lies in /tmp.
     """
     with ExitStack() as opened:
         numbers, copies = [descriptor], []
@@ -76,7 +76,7 @@ def start(descriptor: int, *options: str, errors: IO[bytes]) -> "subprocess.Pope
             numbers.append(file.fileno())
             copies += [*_parents(place), "--perms", "0644", "--file", str(numbers[-1]), str(place)]
         uid = unprivileged_uid()
-        # root in a container often may not mount, but become another user, who may in a namespace
+        # root in a container often may not mount, but can become a user who may, in a namespace
         other = os.getuid() == 0 and not root_may_mount()
         command = _command(copies, [str(descriptor), str(uid), *options])
         try:
@@ -117,7 +117,7 @@ def _command(copies: list[str], arguments: list[str]) -> list[str]:
     for kind in ("ipc", "pid", "net", "uts", "cgroup-try"):
         options += [f"--unshare-{kind}"]
     if root_may_mount():
-        # no user namespace is needed; the template uses these once, and is root no more
+        # no user namespace is needed; the template uses these once, then stops being root
         for capability in ("SYS_ADMIN", "SETUID", "SETGID"):
             options += ["--cap-add", f"CAP_{capability}"]
         options += ["--dir", "/proc"]
@@ -148,7 +148,7 @@ def _command(copies: list[str], arguments: list[str]) -> list[str]:
 
 
 def _parents(path: Path) -> list[str]:
-    """Make the folders above a path, passable for everyone; else root's would be root's alone."""
+    """Return options that make the folders above a path, open to every user, not only to root."""
     options = []
     for parent in reversed(path.parents[:-1]):
         options += ["--perms", "0755", "--dir", str(parent)]
@@ -181,7 +181,7 @@ def readable() -> dict[Path, Path]:
 
 
 def _traces() -> list[Path]:
-    """Find the files that tell the place of a checkout that was installed in place."""
+    """Find the files that reveal where the checkout of an editable install lies."""
     patterns = ("__editable__*", "*.egg-link", "*.dist-info/direct_url.json")
     paths = readable().values()
     folders = [path for path in paths if path.name.endswith("-packages")]
@@ -200,17 +200,17 @@ def root_may_mount() -> bool:
 
 
 def unprivileged_uid() -> int:
-    """Return a user id that owns nothing, hardly the same for two templates of root's."""
+    """Return a user id that owns nothing; two templates of root's hardly ever share one."""
     return UNUSED_UIDS[os.getpid() % len(UNUSED_UIDS)]
 
 
 @cache
 def missing() -> str:
-    """Return why no kernel can be walled here, and what helps; nothing when all is there."""
+    """Return why no kernel can be walled here and how to fix it, or "" if one can."""
     if sys.platform != "linux":
         return "Walled kernels need Linux. Use a Linux machine, or the project's Containerfile."
     if platform.machine() not in MACHINES:
-        return f"Walled kernels know {' and '.join(MACHINES)}, not {platform.machine()}."
+        return f"Walled kernels support {' and '.join(MACHINES)}, not {platform.machine()}."
     with TemporaryFile() as errors, open(os.devnull) as nothing:
         try:
             trial = start(nothing.fileno(), "try", errors=errors)
@@ -230,9 +230,9 @@ def last_line(errors: IO[bytes]) -> str:
 
 
 def exposed(course: Path) -> str:
-    """Return why every kernel could read a course because of its place; nothing if none can.
+    """Return why every kernel could read a course where it lies, or "" if none can.
 
-    An environment inside the course, as `make` makes it, is no more than its packages.
+    From an environment inside the course, as `make` creates it, kernels see only the packages.
     """
     for path in map(Path.resolve, readable().values()):
         if course.resolve().is_relative_to(path):

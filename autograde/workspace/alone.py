@@ -18,9 +18,7 @@ from autograde.rubric.session import PRACTICE_SEED
 from autograde.sandbox.template import visible_files
 from autograde.workspace.project import Project, handed_out_for, read_lesson, same_version
 
-REMARK = (
-    "Graded on your own machine, with the numbers of practice. Your teacher's grader draws others."
-)
+REMARK = "Graded on your own machine, with the practice inputs. Your teacher's grader draws others."
 
 
 @dataclass(frozen=True)
@@ -41,8 +39,8 @@ def grade_alone(project: Project, path: Path) -> Graded:
     """Grade a notebook as it was saved, with the lesson's own cells restored, in a new kernel.
 
     Raises:
-        CourseError: it cannot be graded: no notebook, of no lesson here, of another version, or
-            no kernel can be started.
+        CourseError: it cannot be graded: it is not a notebook, belongs to no lesson here or to
+            another version, or no kernel can be started.
     """
     parsed = parse_file(path)
     if parsed.problem:

@@ -39,8 +39,8 @@ class Merged:
 def merge(handed_out: NotebookNode, students: NotebookNode, lesson: NotebookNode) -> Merged:
     """Bring a lesson's new version into a student's notebook; no text of theirs is lost.
 
-    The lesson's cells stand in the lesson's order. A cell of the student's own stays behind the
-    lesson's cell it stood behind.
+    The lesson's cells stand in the lesson's order. A cell that the student added stays after the
+    lesson's cell that it followed.
     """
     old, new = ({_key(cell): cell for cell in nb.cells} for nb in (handed_out, lesson))
     rewritten = _rewritten(old, new)
@@ -105,8 +105,8 @@ def _keyed(
 ) -> list[tuple[str, NotebookNode]]:
     """Return the student's cells in order, each with the key of its lesson's cell, or "".
 
-    Some programs drop ids; then it is the cell with that text. Of a cell that stands twice the
-    last one counts, as in grading.
+    Some programs drop ids; such a cell is found by its text. If a cell occurs twice, the last one
+    counts, as in grading.
     """
     by_text = {_text(cell): key for key, cell in old.items() if key.startswith("id ")}
     keyed: list[tuple[str, NotebookNode]] = []

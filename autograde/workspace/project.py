@@ -16,7 +16,7 @@ from autograde.progress import INSTALLED, PRACTICE_FILE, STATE
 from autograde.versions import other_rubrics, rules
 
 HOME = "attention-notebooks"
-"""The folder in the home folder where a student works who has nothing but the wheel."""
+"""The folder, in the home folder, for the work of a student who installed only the wheel."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Project:
 
     @cached_property
     def lessons(self) -> list[tuple[Path, Lesson]]:
-        """The notebook of each lesson, and what it says of itself; read once.
+        """The notebook of each lesson, and the lesson that it describes; read once.
 
         Raises:
             CourseError: a lesson cannot be read.
@@ -82,7 +82,7 @@ class Project:
 def find_project(start: Path) -> Project:
     """Return the project that contains a folder: the nearest one above with lessons in notebooks/.
 
-    Where there is none, it is the lessons that came with the package, with work in the home folder.
+    Without such a folder, the project has the package's lessons, with work in the home folder.
 
     Raises:
         CourseError: there are no lessons.
@@ -152,10 +152,10 @@ def read_lesson(project: Project, path: Path) -> tuple[Lesson, NotebookNode]:
 def handed_out_for(project: Project, path: Path, nb: NotebookNode) -> Path:
     """Return the handed-out notebook that a student's notebook was made from.
 
-    A notebook of the working copy is found by its place, another one by its rubric cells.
+    A notebook in the working copy is recognised by its path, any other by its rubric cells.
 
     Raises:
-        CourseError: it is of no lesson of this project.
+        CourseError: it belongs to no lesson of this project.
     """
     for released in project.released():
         kept = project.handed_out(released.parent.name) / released.name
@@ -165,7 +165,7 @@ def handed_out_for(project: Project, path: Path, nb: NotebookNode) -> Path:
         if rules(nb).keys() & rules(nbformat.read(released, as_version=4)).keys():
             return released
     known = ", ".join(path.parent.name for path in project.released())
-    raise CourseError(f"{path} is a notebook of none of these lessons: {known}")
+    raise CourseError(f"{path} belongs to none of these lessons: {known}")
 
 
 def same_version(lesson: Lesson, nb: NotebookNode, released: NotebookNode) -> None:

@@ -19,7 +19,7 @@ from autograde.workspace.project import Project, handed_out_for, read_lesson, sa
 
 STUB = "raise NotImplementedError()"
 SAVED_LATER_SECONDS = 2
-"""A rubric that ran so much later than the notebook was saved ran on something else."""
+"""A rubric that ran more than this long after the last save ran on unsaved changes."""
 
 
 @dataclass
@@ -128,10 +128,10 @@ def _stale(answer: NotebookNode, rubric: NotebookNode) -> str:
 
 
 def _unsaved(project: Project, lesson: Lesson, nb: NotebookNode, path: Path) -> list[str]:
-    """Return warnings where the file is not what the rubrics ran on, as practice noted it.
+    """Return warnings where the file differs from what the rubrics ran on, as practice noted it.
 
     A rubric that ran after the notebook was saved ran on something that is not in the file. An
-    answer that had not run by then was changed since.
+    answer whose saved text had not run before its rubric did was changed afterwards.
     """
     saved, said = path.stat().st_mtime, []
     texts = {name: cell.source for name, cell in named_cells(nb).items()}
@@ -160,7 +160,7 @@ def pack(project: Project, checked: list[Checked]) -> Path:
 def exchange(project: Project, checked: list[Checked]) -> list[str]:
     """Submit each lesson with nbgrader's own command; return the lessons that it refused.
 
-    Which exchange and which course is nbgrader's configuration.
+    nbgrader's configuration names the exchange and the course.
     """
     refused = []
     for each in checked:

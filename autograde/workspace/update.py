@@ -1,6 +1,6 @@
 """The working copy: put lessons there, and bring them to a new version without losing work.
 
-Killed at any moment, the next update goes on: what was handed out is noted last.
+After an update is killed, the next one finishes the job: the handed-out version is noted last.
 """
 
 import json
@@ -22,7 +22,7 @@ BEFORE = "before_update"
 
 @dataclass(frozen=True)
 class Change:
-    """The outcome for one lesson, in words; a failed one was left as it is."""
+    """The outcome for one lesson, in words; a lesson whose update failed was left as it was."""
 
     lesson: str
     said: str
@@ -60,7 +60,7 @@ def write_index(project: Project, newer: list[str]) -> None:
     """Note which lessons there are and what they are worth, and write the page of lessons.
 
     Args:
-        newer: the lessons of which there is a newer version than in the working copy.
+        newer: the lessons with a newer version than the working copy has.
     """
     due = project.due()
     index = {
@@ -105,15 +105,15 @@ def _hand_out(project: Project, released: Path) -> Change:
 
 
 def _given(path: Path) -> bytes:
-    """Return what a file of a lesson is in the working copy, before the student's first change."""
+    """Return the content of a lesson's file in the working copy, before the student changes it."""
     content = path.read_bytes()
     return named_language(content) if path.suffix == ".ipynb" else content
 
 
 def named_language(content: bytes) -> bytes:
-    """Return a notebook's file with the language as the kernel here describes it.
+    """Return a notebook's bytes with the language metadata of the kernel on this machine.
 
-    JupyterLab writes that into each notebook it opens, and then shows it as changed.
+    JupyterLab writes them into each notebook that it opens, and then shows it as changed.
     """
     from ipykernel.ipkernel import IPythonKernel  # slow, and only a new lesson needs it
 
@@ -135,7 +135,7 @@ def _note(project: Project, released: Path) -> None:
 
 
 def _replace(project: Project, lesson: str, released: Path, content: bytes) -> Path | None:
-    """Write a file of the working copy; return a copy of what the student had changed, if any."""
+    """Write a file of the working copy; return the path of a backup, if the student changed it."""
     place = project.work / lesson / released.name
     mine, copy = _content(place), None
     if mine == content:
@@ -187,8 +187,8 @@ def _bring_back(project: Project, released: Path) -> None:
 
 def _left(mine: Path, why: str) -> str:
     return (
-        f"left as it is: {mine}: {why} Rename the file and run autograde update again; then you "
-        "get the lesson anew and can copy your answers over."
+        f"left as it is: {mine}: {why.rstrip('.')}. Rename the file and run autograde update "
+        "again; then you get a fresh copy of the lesson and can copy your answers over."
     )
 
 

@@ -1,4 +1,4 @@
-"""Validate answers with one table, where nbgrader would list each cell that failed."""
+"""Make Validate show one table, where nbgrader would list each cell that failed."""
 
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
@@ -10,9 +10,9 @@ from autograde.notebook import validated; validated.say()"""
 
 
 def ask_for_table(notebook: NotebookNode) -> None:
-    """Add a cell that has rubrics note what they find, and a last one that fails with the table.
+    """Add a first cell that starts to collect results, and a last one that fails with the table.
 
-    nbgrader calls it when it begins to validate a notebook, of any course. What is added is not
+    nbgrader calls this before it validates a notebook of any course. The added cells are not
     saved.
     """
     if any("autograde.notebook" in cell.source for cell in notebook.cells):

@@ -1,6 +1,6 @@
-"""Tells the gradebook of the course in this folder its lessons and its students.
+"""Adds the lessons and students of the course in this folder to its gradebook.
 
-Each argument is a student's id and name. Prints why this user cannot grade behind a wall, if so.
+Each argument is a student's id and name. If this user cannot grade behind a wall, it prints why.
 """
 
 import sys

@@ -1,8 +1,8 @@
-"""Starts a hub to try: an instructor with the course, three students, and nothing that stays.
+"""Starts a trial hub: an instructor with the course, three students, and nothing that persists.
 
-The hub has a view of this machine of its own. In it, users are added, /home, /srv and /tmp are
-empty, and of this checkout only the programs are left. The view is made of Linux namespaces, so
-all of it ends with the hub, even when the hub is killed.
+The hub has its own view of this machine. In it, users are added; /home, /srv and /tmp are empty;
+and only the programs of this checkout are visible. The view is made of Linux namespaces, so all of
+it ends with the hub, even when the hub is killed.
 """
 
 import grp
@@ -48,12 +48,12 @@ def why_not() -> str:
     if shut := [str(place) for place in programs() if place.stat().st_mode & 0o005 != 0o005]:
         return f"Other users must be able to read {', '.join(shut)}. Run: chmod -R go+rX"
     if taken := [name for name in (INSTRUCTOR, *STUDENTS, *GROUPS) if exists(name)]:
-        return f"The hub adds users and groups that this machine has already: {', '.join(taken)}"
+        return f"The hub adds users and groups that this machine already has: {', '.join(taken)}"
     return ""
 
 
 def exists(name: str) -> bool:
-    """Return whether a user or a group of this machine is called so."""
+    """Return whether this machine has a user or a group of that name."""
     for find in (pwd.getpwnam, grp.getgrnam):
         try:
             find(name)
@@ -70,7 +70,7 @@ def closed(place: Path) -> Path | None:
 
 
 def programs() -> list[Path]:
-    """Return what of this checkout everybody needs, and Python and Node where that is hidden."""
+    """Return the parts of this checkout that all users need, and Python and Node if hidden."""
     system_wide = (Path(sys.base_prefix), Path(str(shutil.which("node"))).resolve().parents[1])
     empty = set(map(Path, EMPTY))
     return [ROOT / name for name in PROGRAMS] + [
@@ -99,7 +99,7 @@ def look_elsewhere() -> int:
 
 
 def add_etc() -> None:
-    """Lay what changes in /etc over the machine's own, which stays as it is."""
+    """Mount an overlay on /etc for changes, so that the machine's own stays as it is."""
     upper, work = Path("/srv/etc/upper"), Path("/srv/etc/work")
     for folder in (upper, work):
         folder.mkdir(parents=True)
@@ -154,7 +154,7 @@ def free_port() -> int:
 
 
 def start(port: int, options: list[str], log: int) -> "subprocess.Popen[bytes]":
-    """Start JupyterHub as the first process of a process namespace: with it, all others end."""
+    """Start JupyterHub as the first process of a process namespace: all others end with it."""
     state = Path("/srv/hub")
     state.mkdir(mode=0o700)
     system.unshare(system.NEW_PIDS)
@@ -183,12 +183,12 @@ def wait_until_it_answers(port: int, hub: "subprocess.Popen[bytes]") -> None:
 
 
 def stop(hub: "subprocess.Popen[bytes]") -> None:
-    """Let the servers end; what does not is killed."""
+    """Let the servers end, and kill those that do not."""
     hub.terminate()
     try:
         hub.wait(STOP_SECONDS)
     except subprocess.TimeoutExpired:
-        print("Some of its servers had to be killed.")
+        print("Some of the hub's servers had to be killed.")
     finally:
         hub.kill()
         hub.wait()

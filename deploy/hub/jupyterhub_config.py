@@ -22,7 +22,7 @@ OF_STUDENTS = (HERE / "students", PACKAGE / "workspace" / "jupyter", HERE / "eve
 
 
 def prepare(spawner):
-    """Give a server the settings of its user's part in the course."""
+    """Give a server the settings for its user's role in the course."""
     user = pwd.getpwnam(spawner.user.name)
     groups = os.getgrouplist(user.pw_name, user.pw_gid)
     teaches = grp.getgrnam("instructors").gr_gid in groups

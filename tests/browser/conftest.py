@@ -169,7 +169,7 @@ def lab(root: Path, scratch: Path, command: tuple[str, ...] = JUPYTERLAB) -> Ite
         try:
             process.wait(30)
         finally:
-            process.kill()  # one that is still there would stay for good
+            process.kill()  # one that is still running would never end
 
 
 def _no_notifications(config: Path) -> None:

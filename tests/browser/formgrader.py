@@ -82,7 +82,7 @@ def submission(inside: FrameLocator, student: str) -> Locator:
 
 
 def press(inside: FrameLocator, row: Locator, button: str, *, well: bool = True) -> str:
-    """Press one of a row's buttons; what Formgrader says at the end, which is to be well or not."""
+    """Press one of a row's buttons; return what Formgrader says, a success only if `well`."""
     row.locator(f"td.{button} a").click()
     dialog = inside.locator("#success-modal, #error-modal")
     dialog.wait_for(timeout=SLOW)
@@ -120,12 +120,12 @@ def comment_on(page: Page, inside: FrameLocator, cell: str, comment: str) -> Non
 
 
 def _is_heard(field: Locator) -> None:
-    """Until a field has a placeholder, what is typed is lost."""
+    """Wait until a field listens: until it has a placeholder, what is typed is lost."""
     expect(field).to_have_attribute("placeholder", re.compile("."), timeout=SLOW)
 
 
 def _type(page: Page, field: Locator, text: str, kind: str) -> None:
-    """Fill a field, and wait until it is saved, which happens when one leaves it."""
+    """Fill a field, leave it, and wait until it is saved."""
 
     def is_saved(answer: Response) -> bool:
         return f"/api/{kind}/" in answer.url and answer.request.method == "PUT" and answer.ok

@@ -54,7 +54,7 @@ def wait_until(page: Page, state: str, argument: object = None) -> None:
 
 
 def open_lab(page: Page, lab: Lab) -> None:
-    """JupyterLab with nothing open. To read its code takes seconds, so a visitor loads it once."""
+    """Open an empty JupyterLab. Loading its code takes seconds, so a visitor loads it once."""
     page.goto(f"{lab.url}/lab?reset&token={lab.token}")
     wait_until(page, STARTED)
     expect(page.locator("#jp-main-dock-panel")).to_be_visible(timeout=SLOW)
@@ -68,7 +68,7 @@ def open_notebook(page: Page, path: str) -> None:
 
 
 def kernel_is_idle(page: Page) -> None:
-    """What is run before a kernel is connected is lost, though it may be called idle."""
+    """Wait until the kernel is connected: what runs before that is lost, even if it says idle."""
     wait_until(page, CONNECTED)
     status = page.locator(".jp-NotebookPanel:visible .jp-Notebook-ExecutionIndicator")
     expect(status).to_have_attribute("data-status", "idle", timeout=SLOW)

@@ -29,7 +29,7 @@ CELLS = f"""
 # exp(0) is 1, so the hidden key would take its share of the sum.
 # <!-- END SOLUTION -->
 """  # noqa: E501
-"""Lesson 03 asks nothing in words, so that one lesson tells the whole story it gets a question."""
+"""A question for lesson 03, which has none, so that one lesson tells the whole story."""
 
 OF_A_COURSE = """
 c.Exchange.root = {exchange!r}

@@ -159,7 +159,7 @@ def test_a_students_text_neither_runs_nor_looks_like_a_field(server: Lab, browse
         seen.page.wait_for_timeout(500)
         assert seen.page.evaluate("window.evil") is None
         assert seen.page.locator(".text").locator("input, button, article, img").count() == 0
-        # nor would a script run that came through all the same
+        # a script that got through all the same would not run, either
         seen.page.evaluate("""() => {
             const script = document.createElement("script");
             script.textContent = "window.evil = 1";

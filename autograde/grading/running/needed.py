@@ -1,7 +1,7 @@
 """Which cells of a submission are run: graded ones, the student's, and what these need.
 
-The rest are the lesson's own experiments and figures, which show a student something. To run them
-again would take more than half of the time that grading takes.
+The rest are the lesson's own experiments and figures, which only show things to students. Running
+them again would take more than half of the grading time.
 """
 
 import re
@@ -20,15 +20,15 @@ BEYOND_PYTHON = re.compile(r"[%!?]|>>>|In \[|\bawait\b|\basync\b|\A\s|^\s*[,;/]"
 
 
 class _Unknown(Exception):
-    """The names of a cell cannot be told from its text."""
+    """The names of a cell cannot be determined from its text."""
 
 
 def not_needed(nb: NotebookNode, released: NotebookNode) -> set[str]:
-    """Return the ids of the lesson's own code cells that nothing graded or the student's needs.
+    """Return the ids of the lesson's own code cells that no graded or student's cell needs.
 
-    Where an answer or a rubric uses what an own cell binds, every cell is needed, so that no score
-    depends on this. A cell that the student added needs those that bind what it uses, and not
-    those that only change it.
+    If an answer or a rubric uses a name that an own cell binds, every cell is needed, so that no
+    score depends on this choice. A cell that the student added needs the cells that bind the names
+    it uses, but not those that only change their values.
 
     Args:
         nb: a restored submission.
@@ -58,7 +58,7 @@ def _names(source: str) -> Names:
     """Return a cell's names; none of a cell that only raises a SyntaxError.
 
     Raises:
-        _Unknown: they cannot be told.
+        _Unknown: they cannot be determined.
     """
     if UNSPELLED.search(source):
         raise _Unknown

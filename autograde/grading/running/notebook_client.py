@@ -28,17 +28,17 @@ UPDATE = "update_display_data"
 OTHERS = ("status", "execute_input", "clear_output")
 MAX_EXECUTION_COUNT = 1_000_000
 LARGE = 100_000
-"""Bytes of a message that is not small. Small ones say when a cell begins and ends."""
+"""A message of more bytes is large. Those that say when a cell begins and ends are small."""
 START_SECONDS = 30
 ANSWER_SECONDS = 5
 ALIVE_SECONDS = 0.1
 
 
 class SizedSession(Session):
-    """Reads messages from a kernel and adds the number of their bytes.
+    """Reads messages from a kernel and adds the size of each in bytes.
 
-    `cut` says that only a message's kind was read: it is too large, or there were many large ones
-    before.
+    `cut` says that only a message's kind was read: the message is too large, or too many large
+    ones came before it.
     """
 
     limits = LIMITS
@@ -61,7 +61,7 @@ class SizedSession(Session):
 
 
 class GradingClient(NotebookClient):
-    """A notebook client that keeps only so much of what is sent to it, and goes on after errors."""
+    """A notebook client that limits what it keeps from the kernel, and goes on after errors."""
 
     def __init__(self, nb: NotebookNode, limits: Limits, **options: Any) -> None:
         super().__init__(
@@ -69,7 +69,7 @@ class GradingClient(NotebookClient):
             interrupt_on_timeout=True,
             error_on_timeout={"ename": TIMED_OUT, "evalue": "", "traceback": []},
             allow_errors=True,
-            coalesce_streams=False,  # in time that grows with the square of a line's length
+            coalesce_streams=False,  # it takes time quadratic in the length of a line
             record_timing=False,
             store_widget_state=False,
             shutdown_kernel="immediate",
@@ -86,15 +86,15 @@ class GradingClient(NotebookClient):
         return cast(AsyncKernelClient, self.kc)
 
     def tell(self, code: str) -> None:
-        """Have the kernel run a line of the grader's own; nothing waits for it."""
+        """Have the kernel run code of the grader's own, without waiting for it."""
         self.kernel.execute(code, silent=True, store_history=False)
 
     @asynccontextmanager
     async def telling(self, secret: str) -> AsyncIterator["asyncio.Task[None]"]:
-        """Tell the kernel a secret when it first asks for input in a cell that may.
+        """Send the kernel a secret when a cell that may ask for input first does.
 
-        Yields the task that does so. What the kernel sends is untrusted: if it cannot be read, the
-        task ends, and so does this block, with the error.
+        Yields the task that does so. What the kernel sends is untrusted. If it cannot be read, the
+        task ends with the error, and so does this block.
         """
         teller = asyncio.create_task(self._tell_when_asked(secret))
         try:
@@ -144,7 +144,7 @@ class GradingClient(NotebookClient):
         size = len(str(content))
         if MIME in content.get("data", {}) and exercise_of(cell):
             return self._add("recordings", size, self._limits.recording_bytes)
-        if kind == UPDATE:  # it stands wherever that display stands
+        if kind == UPDATE:  # it replaces each output with that display id
             places = self._display_id_map.get(content.get("transient", {}).get("display_id"), {})
             size *= max(1, sum(map(len, places.values())))
             if not self._add("updates", 1, self._limits.comm_messages):
@@ -157,7 +157,7 @@ class GradingClient(NotebookClient):
         )
 
     def _add(self, what: str, number: int, most: int) -> bool:
-        """Count so many more of something, unless that is too much."""
+        """Add to a count; return False, and add nothing, if that would pass the limit."""
         if self._all[what] + number > most:
             return False
         self._all[what] += number
@@ -178,7 +178,7 @@ class GradingClient(NotebookClient):
         return out
 
     def join_streams(self) -> None:
-        """Make what each cell printed one text, as a terminal shows it; standard output first."""
+        """Join what each cell printed to a stream, as a terminal shows it; put stdout first."""
         for cell in self.nb.cells:
             outputs = cell.get("outputs", [])
             for output in outputs:
@@ -189,12 +189,12 @@ class GradingClient(NotebookClient):
                     outputs[i : i + 2] = [outputs[i + 1], outputs[i]]
 
     async def async_start_new_kernel_client(self) -> AsyncKernelClient:
-        """Connect, and wait until the kernel answers and its output arrives, but no longer."""
+        """Connect, and wait only until the kernel answers and its output arrives."""
         self.kc = cast(Any, self.km).client()
         session = self.kernel.session
         self.kernel.session = SizedSession(key=session.key, session=session.session)
         self.kernel.session.limits = self._limits
-        # what is larger closes the connection; what does not fit waits in the kernel's own memory
+        # a larger message closes the connection; what the queue cannot hold waits in the kernel
         self.kernel.context.setsockopt(zmq.MAXMSGSIZE, self._limits.socket_bytes)
         self.kernel.context.setsockopt(zmq.RCVHWM, self._limits.waiting_messages)
         # messages on other channels would never be read
@@ -215,7 +215,7 @@ class GradingClient(NotebookClient):
         return True
 
     async def answers(self, within: float = ANSWER_SECONDS) -> bool:
-        """Return whether the kernel answers, so that it is not still in a cell that is over."""
+        """Return whether the kernel answers; if not, it still runs a cell that should be over."""
         request = self.kernel.kernel_info()
         until = time.monotonic() + within
         while (left := until - time.monotonic()) > 0:
@@ -228,7 +228,7 @@ class GradingClient(NotebookClient):
         return False
 
     async def _async_poll_kernel_alive(self) -> None:
-        """Look whether the kernel lives, more often than the parent class does."""
+        """Check that the kernel is alive, more often than the parent class does."""
         while True:
             await asyncio.sleep(ALIVE_SECONDS)
             try:

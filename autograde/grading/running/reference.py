@@ -1,6 +1,6 @@
-"""Run a lesson's own code, the reference or a variant in its place; make an exercise's key of it.
+"""Run a lesson's own code, the reference or a variant, and make an exercise's key from it.
 
-Only for code of the course itself: it runs in this process.
+Only for the course's own code, because it runs in this process.
 """
 
 import linecache
@@ -63,7 +63,7 @@ class Program:
         if exercise not in self.rubrics:
             raise CourseError(f"{self.lesson.text.name} has no cell test_{exercise}")
         with session.recording(seed, double=double) as recordings, warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # wrong variants earn them, and they count for nothing
+            warnings.simplefilter("ignore")  # wrong variants cause warnings, which do not matter
             try:
                 run(self.rubrics[exercise], dict(self.names))
             except Exception:
@@ -80,7 +80,7 @@ def load(lesson: Lesson, text: NotebookNode | None = None) -> Program:
         text: the lesson's text as a notebook; read from the course if it is left out.
 
     Raises:
-        CourseError: one of them fails, or a rubric is no Python; the message says which and why.
+        CourseError: one of them fails, or a rubric is not Python; the message says which and why.
     """
     names: dict[str, Any] = {"__name__": lesson.name}
     rubrics = {}
@@ -140,7 +140,7 @@ def _without_examples(line: Line) -> Line:
 
 def no_python(error: SyntaxError) -> str:
     """Return why the text of a cell cannot be read."""
-    return f"is no Python: {error.msg}, in its line {error.lineno}: {(error.text or '').strip()}"
+    return f"is not Python: {error.msg}, in line {error.lineno}: {(error.text or '').strip()}"
 
 
 def _why(error: Exception) -> str:

@@ -41,7 +41,7 @@ AGAIN_CODE = "__import__('autograde.rubric.session').rubric.session.again({!r})"
 NOT_RUN = "The cells after that were not run."
 
 Look = Callable[[str, list[NotebookNode]], bool]
-"""Says of an exercise and its rubric cell's outputs whether to record it on the practice seed."""
+"""Given an exercise and its rubric cell's outputs: whether to record it on the practice seed."""
 
 
 @dataclass(frozen=True)
@@ -112,10 +112,10 @@ def make_job(
 
 
 def put_outputs(nb: NotebookNode, ran: Ran) -> None:
-    """Put a job's outputs into the notebook that it was made of, its words into the note.
+    """Put a job's outputs into the notebook it was made from, its problem and notes into the note.
 
     Raises:
-        ValueError: the job was made of another notebook.
+        ValueError: the job was made from another notebook.
     """
     cells, note = code_cells(nb), nb.metadata[NOTE]
     for cell, done in zip(cells, ran.cells, strict=True):
@@ -131,11 +131,11 @@ def put_outputs(nb: NotebookNode, ran: Ran) -> None:
 def run_job(job: Job, look: Look = lambda *_: False) -> Ran:
     """Run a job in a kernel and folder of its own.
 
-    The kernel is told the seed only when the first rubric in a rubric cell asks for it. Without a
-    wall the code can do whatever the user can who runs this.
+    The kernel gets the seed only when the first rubric in a rubric cell asks for it. Without a
+    wall, the code can do whatever the user who runs this can.
 
     Args:
-        look: asked of each rubric cell at the end; if left out, no rubric runs again.
+        look: called for each rubric cell at the end; if left out, no rubric runs again.
 
     Raises:
         CourseError: no kernel could be started.
@@ -161,7 +161,7 @@ def run_job(job: Job, look: Look = lambda *_: False) -> Ran:
 
 
 class _Running:
-    """A job at work, and what is known of it so far."""
+    """A running job, and its results so far."""
 
     def __init__(self, job: Job, look: Look) -> None:
         self.job, self.limits, self.look = job, job.limits, look
@@ -186,7 +186,7 @@ class _Running:
             async with client.async_setup_kernel(cleanup_kc=True):
                 started = True
                 if walled:
-                    prepare_kernel()  # of the next notebook
+                    prepare_kernel()  # for the next notebook
                 await self._cells(client)
         except Exception as error:
             if not started:  # no code of the student's has run, so it cannot be their fault
@@ -194,7 +194,7 @@ class _Running:
             # what a kernel sends is untrusted, so anything may be raised while it is read
             self.problem = self.problem or Problem(
                 "what the kernel sent could not be read",
-                f"The kernel sent what cannot be read ({type(error).__name__}). {NOT_RUN}",
+                f"The kernel sent data that cannot be read ({type(error).__name__}). {NOT_RUN}",
             )
         client.join_streams()
         for index in client.flooded:
@@ -223,7 +223,7 @@ class _Running:
     async def _practise(self, client: GradingClient, end: float) -> None:
         """Run the rubrics that `look` asks for once more, on the practice seed.
 
-        All that gives points has run by now: whatever goes wrong here costs a misconception's name.
+        Everything that earns points has run. A failure here only leaves a misconception unnamed.
         """
         for index, cell in enumerate(self.nb.cells[:]):
             exercise = exercise_of(cell)
@@ -245,8 +245,8 @@ class _Running:
     async def _cell(
         self, client: GradingClient, index: int, cell: NotebookNode, **options: Any
     ) -> Problem | None:
-        """Run a cell; return what ends the notebook, if something does."""
-        # a question of the student's own must fail at once, as it does in every other cell
+        """Run a cell; return the problem that ends the run, if there is one."""
+        # a student's own call of input() must fail at once, as in every other cell
         client.kernel.allow_stdin = bool(exercise_of(cell)) and not client.told
         cell_begins(client.km)
         try:
@@ -275,7 +275,7 @@ class _Running:
 
 
 def _cell(name: str, source: str) -> dict[str, Any]:
-    """Make a valid cell without nbformat, which would look at it for a millisecond."""
+    """Make a valid cell without nbformat, which takes a millisecond to validate one."""
     metadata = {"nbgrader": {"grade_id": name}} if name else {}
     return {
         "cell_type": "code",

@@ -21,7 +21,7 @@ class Picture:
         return f"a picture: {type(self).__name__.lower()}"
 
     def _repr_png_(self) -> bytes:
-        """Draw a picture that is the last line of a cell, though without words."""
+        """Draw a picture that is the last line of a cell, though without a text alternative."""
         from autograde.notebook.figures.canvas import png_of
 
         return png_of(self)

@@ -1,6 +1,6 @@
-"""Checks of outcomes of which more than one is right.
+"""Checks of outcomes that can be right in many ways.
 
-Each is a pure function from what was recorded to readings: a number measured, the number wanted,
+Each is a pure function from a recorded outcome to readings: a number measured, the number wanted,
 and the limit of their difference. The same functions serve practice and grading.
 """
 

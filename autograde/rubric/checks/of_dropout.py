@@ -1,4 +1,4 @@
-"""Checks for random zeros: judged by their properties, never against another's draws.
+"""Checks for random zeros, judged by their statistics, never against the reference's draws.
 
 A limit is six standard errors.
 """
@@ -49,7 +49,7 @@ def _share(zeros: Tensor, p: float) -> Reading:
 def share_of_zeros(value: Plain, before: Plain) -> list[Reading]:
     """Check a mask with as many entries as asked for: a share p is 0; before = (shape, p, ...)."""
     mask, wanted = _tensor(value), prod(before[0])
-    if mask.numel() < wanted:  # of one entry, any share is as good as another
+    if mask.numel() < wanted:  # with too few entries, any share would pass
         raise Unreadable(f"the mask has {mask.numel()} entries, expected {wanted}")
     return [_share(mask == 0, before[1])]
 

@@ -1,4 +1,4 @@
-"""Checks for attention modules, of which parts are free or random; see `checks`."""
+"""Checks for attention modules, parts of which are free or random; see `checks`."""
 
 from collections.abc import Iterator
 from math import inf, sqrt
@@ -75,14 +75,14 @@ def drops_weights(value: Plain, before: Plain) -> list[Reading]:
         Reading("a hidden weight", future, 0, 1e-4, "hidden tokens get a weight in training"),
         Reading(
             "the difference", twice, 0, 1e-3,
-            "numbers of context vectors are dropped one by one; it is the weights that drop",
+            "single entries of context vectors are dropped; dropout belongs on the weights",
         ),
         Reading(
             "the error of kept weights", off, 0, 1e-3,
             "in training, kept weights are not the weights divided by 1 - p",
         ),
         share_of("the share of weights dropped", ~kept[seen], p),
-        Reading("the error in eval()", in_eval, 0, 1e-3, "in eval() the weights are not all there"),
+        Reading("the error in eval()", in_eval, 0, 1e-3, "in eval() the weights are not intact"),
     ]  # fmt: skip
     if any(reading.distance > 1 for reading in readings):
         return readings  # how the weights are dropped would only hide it

@@ -1,4 +1,4 @@
-"""Checks of single results of which more than one is right."""
+"""Checks of single results that can be right in many ways."""
 
 from itertools import combinations
 from math import inf, log, sqrt
@@ -71,8 +71,8 @@ def near_root(value: Plain, before: Plain) -> list[Reading]:
 def scatters_about_root(value: Plain, before: Plain) -> list[Reading]:
     """Check many measurements: they scatter about sqrt(d_k), by as much as theory says.
 
-    A limit is six standard errors. That of the mean has room for a standard deviation that is
-    divided by n_samples, not by one less.
+    A limit is six standard errors. The limit of the mean also allows a standard deviation that
+    divides by n_samples, not n_samples - 1.
     """
     d_k, n_samples = before
     ratios = torch.tensor(_floats(value), dtype=torch.float64) / sqrt(d_k)
@@ -106,7 +106,7 @@ def follows_generator(value: Plain, _before: Plain) -> list[Reading]:
     told = (
         ("the same generator state gives another result", not _equal(same)),
         ("another generator state gives the same result", _equal(other[:2]) or _equal(other[::2])),
-        ("without a generator, torch's own same state gives another result", not _equal(own)),
+        ("without a generator, torch.manual_seed does not fix the result", not _equal(own)),
         ("without a generator, torch's own state makes no difference", _equal(own_other)),
         ("PyTorch's own random state changes although a generator is given", kept is not True),
     )
@@ -175,9 +175,9 @@ def changes_the_future(value: Plain, before: Plain) -> list[Reading]:
 
 @check
 def breaks_tril(value: Plain, _before: Plain) -> list[Reading]:
-    """Check finite float32 scores (n, n): softmax, tril, renormalise is off by 0.001 on them.
+    """Check finite float32 scores (n, n) on which softmax, tril, renormalise is off by over 0.001.
 
-    It is where a hidden score lies far above the visible ones of its row.
+    This happens where a hidden score lies far above the visible ones of its row.
     """
     if not isinstance(value, Tensor):
         raise Unreadable(f"the result is a {type(value).__name__}, expected a Tensor")

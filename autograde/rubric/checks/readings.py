@@ -14,7 +14,7 @@ from autograde.rubric.packing import Plain
 class Reading:
     """One number read off an outcome; it is right within `limit` of `wanted`.
 
-    `symptom` says what a student sees when it is not; without it the numbers are named.
+    If it is wrong, a student sees `symptom`, or the two numbers where there is none.
     """
 
     what: str
@@ -45,7 +45,7 @@ CLAIMS: set[Check] = set()
 
 
 def check(function: Check) -> Check:
-    """Decorate a function to make it a check of its name."""
+    """Register a function as a check under its own name."""
     CHECKS[function.__name__] = function
     return function
 

@@ -1,1 +1,1 @@
-"""The probes of a rubric: one call is one line, one sentence of the contract."""
+"""The probes of a rubric: each call adds a line that checks one sentence of the contract."""

@@ -17,7 +17,7 @@ REDUCTIONS = {
 }  # fmt: skip
 PRODUCTS = ("mm", "mv", "dot", "bmm", "attention", "mul")
 MOST_CAUSAL = 0.8
-"""Share of the scores that is left when blocks of the future are skipped: a little over half."""
+"""The largest share of scores allowed when the future is skipped; a little over half suffices."""
 
 Look = Callable[[str, list[Tensor], list[Tensor]], None]
 
@@ -68,7 +68,7 @@ class BlockProbes(Recorder):
         self.record(line, "call", run, cases, answer)
 
     def skips_the_future(self, line: str, answer: Callable[..., Any], *cases: Args) -> None:
-        """Record causal results for (q, k, v, block), for fewer scores than without the mask.
+        """Record causal results for (q, k, v, block), from fewer scores than without the mask.
 
         r.skips_the_future("leaves blocks of the future out", tiled_attention, (q, k, v, 8))
         """
@@ -93,7 +93,7 @@ class BlockProbes(Recorder):
 
 
 def _counted(k: Tensor) -> tuple[int, int, Tensor]:
-    """Return how many sentences or heads there are, their tokens, and all keys at length 1."""
+    """Return the numbers of sentences or heads and of tokens, and all keys, normalised."""
     unit = torch.nn.functional.normalize(k.flatten(0, -2), dim=-1)
     return math.prod(k.shape[:-2]), k.shape[-2], unit
 

@@ -16,7 +16,7 @@ from autograde.rubric.recording import REFUSAL, REFUSED
 
 HEADS, SIZE = 3, 4
 OTHER = "other"
-"""The step of a plan or a cut that goes on with the other of two caches."""
+"""The step of a plan or a cut that switches to the other of two caches."""
 NONE = "none"
 """The step of a cut that gives the layer all tokens, and no cache."""
 IN_WORDS = {OTHER: "(the other cache)", NONE: "(all, no cache)"}
@@ -60,10 +60,10 @@ class CacheProbes(Recorder):
         later: bool = False,
         dtype: torch.dtype = torch.float32,
     ) -> None:
-        """Record for each plan what every step gives, and the length after it.
+        """Record for each plan the result of every step, and the length after it.
 
-        A reset makes the batch larger by one sentence. With `later` it does not, so that a cache
-        may write over its room, and the results are read after the last step.
+        Each reset adds a sentence to the batch. With `later` it does not, so that a cache may
+        reuse its memory, and the results are read only after the last step.
 
             r.appends("raises ValueError, and is then as before", KVCache, 5, "3 3 2", "6 5")
         """
@@ -91,7 +91,7 @@ class CacheProbes(Recorder):
     def append_gradients(
         self, line: str, cache: Callable[[int], Any], max_length: int, plan: str
     ) -> None:
-        """Record the gradients that the last keys and values send to each that was appended.
+        """Record the gradients of the last result at all keys and values that were appended.
 
         r.append_gradients("gradients reach all that was appended", KVCache, 9, "2 1 4")
         """
@@ -166,7 +166,7 @@ class CachedLayerProbe(LayerProbe):
         self.r.record(line, "gradient", run, cases, f"{self.typed(**sizes)}{_in_parts(cut)}")
 
     def overfed(self, line: str, x: Tensor, *cuts: str, **sizes: Any) -> None:
-        """Record a refusal of the part before the last, the cache's length then, and the last part.
+        """Record the refusal of the last part but one, the length after it, and the last result.
 
         layer.overfed("refused, the cache is as before", r.normal(2, 11, 4), "6 3 2")
         """

@@ -71,7 +71,7 @@ class CopyProbe(Probe):
         self._record(line, run, (x,), sizes)
 
     def keeps_source(self, line: str, x: Tensor, **sizes: Any) -> None:
-        """Record whether the source keeps its weights, modes and gradients allowed.
+        """Record whether the source keeps its weights, its modes and requires_grad.
 
         copy.keeps_source("v2 is unchanged", r.normal(6, 3))
         """
@@ -90,7 +90,7 @@ class CopyProbe(Probe):
         self._record(line, run, (x,), sizes)
 
     def learns(self, line: str, x: Tensor, **sizes: Any) -> None:
-        """Record the target's output after it has been given other weights: it is still itself.
+        """Record the target's output and gradients with other weights: it uses weights of its own.
 
         copy.learns("v1 still computes with its own matrices", r.normal(6, 3))
         """

@@ -14,7 +14,7 @@ def device() -> torch.device:
 
 
 def seeded(*parts: object) -> np.random.Generator:
-    """Return a generator of its own for these parts (seed, exercise, line, ...)."""
+    """Return a generator seeded with these parts (seed, exercise, line, ...)."""
     digest = hashlib.sha256(repr(parts).encode()).digest()
     return np.random.default_rng(int.from_bytes(digest[:16], "little"))
 
@@ -49,9 +49,9 @@ class Draws:
         return signs.view(shape)
 
     def mask(self, *shape: int, empty_rows: bool = False) -> Tensor:
-        """Draw a bool mask (..., m), True = hidden: at least two visible and one hidden in a row.
+        """Draw a bool mask (..., m), True = hidden: in each row at least two visible, one hidden.
 
-        With `empty_rows` every third row, from the second on, is hidden altogether.
+        With `empty_rows` every third row, from the second on, is hidden entirely.
         """
         coins = torch.from_numpy(self._numbers.uniform(size=shape) < 0.5)
         order = torch.from_numpy(self._numbers.uniform(size=shape)).argsort(dim=-1)

@@ -1,4 +1,4 @@
-"""Functions and modules that rubrics hand to answers: a student could meet them all."""
+"""Functions and modules that rubrics pass to answers; students might meet any of them."""
 
 from collections.abc import Callable
 from math import inf, sqrt
@@ -58,7 +58,7 @@ class Attention(nn.Module):
 
 
 class TotalMinusRest(nn.Module):
-    """Running sums (b, n, d) as the total minus what comes later: only rounding moves them."""
+    """Running sums (b, n, d) as the total minus later tokens: the future changes only rounding."""
 
     def __init__(self, d: int) -> None:
         super().__init__()
@@ -137,7 +137,7 @@ class OneGlance(nn.Module):
 
 
 class Mixed(nn.Module):
-    """A linear layer that adds the sentence beside, token by token."""
+    """A linear layer that also sees the previous sentence of the batch, token by token."""
 
     def __init__(self, d: int) -> None:
         super().__init__()
@@ -180,7 +180,7 @@ def masked_linear(n: int, m: int) -> nn.Module:
 
 
 def half_frozen(n: int, m: int) -> nn.Module:
-    """Return two linear layers: of the first nothing is learned, of the second the weight."""
+    """Return two linear layers: the first is frozen, the second learns only its weight."""
     layers = nn.Sequential(nn.Linear(n, m), nn.Linear(m, n))
     layers[0].requires_grad_(False)
     layers[1].bias.requires_grad_(False)

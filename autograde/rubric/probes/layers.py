@@ -1,4 +1,4 @@
-"""Probes of layers: built with sizes in order, given drawn weights by name, seen in outputs."""
+"""Probes of layers: built from sizes, loaded with drawn weights, judged by their outputs."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ class LayerProbe(Probe):
 
     float64_line = "float64 in, float64 out, after .double()"
     reused = True
-    """One layer gets the weights of every input of a line, so that one that keeps any is found."""
+    """One layer gets each input's weights in turn, so that one that keeps old weights is found."""
 
     def __init__(self, r: Recorder, module: type[nn.Module], sizes: Mapping[str, Any]) -> None:
         super().__init__(r)
         self.module, self.sizes = module, dict(sizes)
-        self._parts: list[tuple[str, str, str]] = []  # parameter, its shape, the size it hangs on
+        self._parts: list[tuple[str, str, str]] = []  # parameter, its shape, when it exists
         self._linear: list[str] = []
 
     def linear(self, names: str, shape: str, bias: str = "") -> None:
-        """Say which nn.Linear layers there are; `bias` is a size that is True, or "always".
+        """Declare nn.Linear layers; `bias` names the size that switches it on, or is "always".
 
-        A name with a `*` stands for one layer a head.
+        A name with a `*` stands for one layer per head.
 
             layer.linear("W_query W_key W_value", "d_in -> d_out", bias="qkv_bias")
         """
@@ -91,8 +91,8 @@ class LayerProbe(Probe):
     def first_token(self, line: str, x: Tensor, **sizes: Any) -> None:
         """Record the output at the first token, which sees itself alone, whatever the scores are.
 
-        A future that is hidden by a large negative number shows only beside a score far below 0.
-        With some weights no token has one, so the layer gets two sets of them.
+        A large negative number in place of -inf shows only beside a score far below 0. With some
+        weights no token has such a score, so the layer is tried with two sets of weights.
 
         layer.first_token("hides the future, however large the scores", 100 * r.normal(8, 6, 4))
         """
@@ -355,7 +355,7 @@ class LayerProbe(Probe):
     ) -> None:
         """Record what `run` gives for a new layer with drawn weights, x and each case's arguments.
 
-        Before them a case has the text that follows the layer in the call.
+        Each case begins with the text that follows the layer in the call.
         """
 
         def built(weights: Weights, x: Tensor, *rest: str) -> Any:

@@ -1,4 +1,4 @@
-"""The rubric: a public cell that calls an answer on drawn inputs and records what comes of it.
+"""The rubric: a public cell that calls an answer on drawn inputs and records the outcomes.
 
 Each method of `Rubric` is a probe. Its first argument is a sentence of the contract, the rest is
 what to call. docs/authoring.md teaches them; every docstring has an example.
@@ -71,7 +71,7 @@ def _require_own(answer: Any) -> None:
     for part in inspect.getmro(answer) if inspect.isclass(answer) else (answer,):
         module = getattr(part, "__module__", None)
         if isinstance(module, str) and module.startswith("autograde."):
-            raise ContractBroken(f"{part.__name__} is from {module}; the exercise is to write it")
+            raise ContractBroken(f"{part.__name__} is from {module}; write it yourself")
 
 
 class Rubric(RandomProbes, ModelProbes, BlockProbes, CacheProbes):
@@ -101,7 +101,7 @@ class Rubric(RandomProbes, ModelProbes, BlockProbes, CacheProbes):
         self.record(line, "refuses", partial(refusal, answer), cases, answer)
 
     def gradient(self, line: str, answer: Callable[..., Tensor], *args: Any) -> None:
-        """Record the gradients at every float tensor among the arguments but masks of 0 and 1.
+        """Record the gradients at all float tensors among the arguments except masks of 0 and 1.
 
         The scalar that is differentiated is the sum of the output times fixed random numbers.
 
@@ -121,7 +121,7 @@ class Rubric(RandomProbes, ModelProbes, BlockProbes, CacheProbes):
         self.record(line, "gradient", run, [args], answer)
 
     def check(self, line: str, check: str, answer: Callable[..., Any], *cases: Args) -> None:
-        """Record results of which more than one is right; the check of that name judges them.
+        """Record results that can be right in many ways; the check of that name judges them.
 
         r.check("a share p is 0", "share_of_zeros", keep_mask, ((90, 50), 0.2))
         """
@@ -135,7 +135,7 @@ class Rubric(RandomProbes, ModelProbes, BlockProbes, CacheProbes):
         inner: Callable[..., Any],
         *args: Any,
     ) -> None:
-        """Record what the answer passes to the function that is its first argument; a check judges.
+        """Record what the answer passes to the function in its first argument; a check judges it.
 
         r.hears("changes the future alone", "changes_the_future", future_influence,
                 r.examples.renormalised, r.normal(80, 80))
@@ -202,7 +202,7 @@ class Rubric(RandomProbes, ModelProbes, BlockProbes, CacheProbes):
     def switched(self, module: type[nn.Module]) -> Callable[[Tensor, float, bool], Any]:
         """Return a function (x, p, training) that sets the mode of a layer and calls it.
 
-        A layer is built once for each p, inside a model; a second one is in the other mode.
+        A layer is built once for each p, inside a model, beside a second one in the other mode.
 
             r.each("x as it is after eval()", r.switched(Dropout), (r.normal(3, 4), 0.5, False))
         """
@@ -248,7 +248,7 @@ class Rubric(RandomProbes, ModelProbes, BlockProbes, CacheProbes):
         return made.double() if self.double else made
 
     def modules(self, x: Tensor, *names: str) -> list[Args]:
-        """Return a case (module, x) for each name, in a drawn order: nobody knows which is first.
+        """Return a case (module, x) for each name, in random order: an answer cannot rely on it.
 
         r.each("tells them apart", peeks, *r.modules(x, "recurrent", "mask after softmax"))
         """
@@ -258,7 +258,7 @@ class Rubric(RandomProbes, ModelProbes, BlockProbes, CacheProbes):
     def forbids(self, line: str, answer: Callable[..., Any]) -> None:
         """Record which forbidden functions the answer called on the lines before.
 
-        r.forbids("is written from exp and sums", stable_softmax)
+        r.forbids("does without PyTorch's softmax", stable_softmax)
         """
 
         def run(*_names: str) -> list[str]:

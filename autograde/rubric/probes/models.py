@@ -1,7 +1,7 @@
-"""Probes of a model and its parts, and of functions that train a model or let it write.
+"""Probes of a model and its parts, and of functions that train a model or generate with it.
 
-A model may call its layers what it likes. Its parameters are told apart by their shapes and by the
-order in which they are used; those of an attention layer, which has names, by their names.
+A model may name its layers freely. Its parameters are told apart by their shapes and by the order
+in which they are used; those of an attention layer, whose names are fixed, by their names.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from autograde.rubric.probes.weights import Weights
 
 ATTENTION = ("W_query.weight", "W_key.weight", "W_value.weight", "out_proj.weight", "out_proj.bias")
 MAY_LACK = "head.bias"
-"""The one parameter that a model may have or not."""
+"""The one optional parameter of a model."""
 
 
 def shapes_of(kind: str, sizes: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
@@ -60,7 +60,7 @@ class _Uses(TorchFunctionMode):
         self.found: dict[str, None] = {}
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if getattr(func, "__name__", "") != "__get__":  # to ask for a shape or device is no use
+        if getattr(func, "__name__", "") != "__get__":  # reading a shape or device is not a use
             for tensor in tensors_in([*args, *(kwargs or {}).values()]):
                 if id(tensor) in self.names:
                     self.found.setdefault(self.names[id(tensor)])
@@ -73,7 +73,7 @@ def parameters_by_use(
     """Return the module's parameters by the names of `wanted`, which is in order of use.
 
     Raises:
-        ContractBroken: the module uses a parameter too many on x, or one too few.
+        ContractBroken: the module uses an unexpected parameter on x, or lacks one.
     """
     with torch.no_grad(), _Uses(module) as uses:
         module(x.clone())
@@ -92,7 +92,7 @@ def parameters_by_use(
         del left[fits[0]]
     for name, shape in left.items():
         if name != MAY_LACK:
-            raise ContractBroken(f"no parameter has the part of {name}, of shape {shape}")
+            raise ContractBroken(f"no parameter plays the part of {name}, of shape {shape}")
     return found
 
 
@@ -100,7 +100,7 @@ def load_by_use(module: nn.Module, weights: Mapping[str, Tensor], x: Tensor) -> 
     """Copy weights, given in order of use, into a module that is run on x to see that order.
 
     Raises:
-        ContractBroken: the module uses a parameter too many, or one too few.
+        ContractBroken: the module uses an unexpected parameter, or lacks one.
     """
     module.to(next(iter(weights.values())))
     with torch.no_grad():
@@ -172,10 +172,10 @@ class ModelProbe(LayerProbe):
 
 
 class SmallModel(nn.Module):
-    """A model (b, n) -> (b, n, v) that is no GPT: a token's scores are its row of a table.
+    """A model (b, n) -> (b, n, v) that is not a GPT: a token's scores are its row of a table.
 
-    Rows of earlier tokens are added, the fainter the farther. Scores in training are others than
-    in eval(), as with dropout, but not by chance.
+    Rows of earlier tokens are added, the fainter the farther. Scores in training differ from those
+    in eval(), as with dropout, but not at random.
     """
 
     def __init__(self, table: Tensor, context_length: int) -> None:
@@ -264,8 +264,8 @@ class ModelProbes(Recorder):
     ) -> None:
         """Record what a model writes for each (table, context_length, tokens, max_new_tokens).
 
-        It is in eval() before. With `training` its mode before is that one, and is recorded again
-        afterwards.
+        The model starts in eval(), or in the mode that `training` gives; then its mode afterwards
+        is recorded too.
 
             r.writes("crops to the context", generate, (r.normal(9, 9), 4, tokens, 6))
         """

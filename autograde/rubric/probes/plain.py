@@ -1,4 +1,4 @@
-"""Between live values and plain data, and from a call to the text that a person would type."""
+"""Turns live values into plain data, and a call into the text that a person would type."""
 
 import inspect
 import linecache
@@ -49,7 +49,7 @@ def to_plain(value: Any) -> Plain:
 
 
 def _plain_module(module: nn.Module) -> Plain:
-    """Return what a module holds and how it is set, so that a change of it shows."""
+    """Return a module's state and settings, so that any change to it shows."""
     return {
         "module": type(module).__name__,
         "state": to_plain(dict(module.state_dict())),
@@ -84,7 +84,7 @@ def tensors_in(value: Any) -> Iterator[Tensor]:
 
 
 def undo(given: Any) -> Callable[[], None]:
-    """Return a function that undoes what a call changes in its arguments: others share them."""
+    """Return a function that undoes a call's changes to its arguments, which other calls share."""
     leaves = list(tree_iter(given))
     modules = [each for each in leaves if isinstance(each, nn.Module)]
     parts = [part for module in modules for part in module.modules()]

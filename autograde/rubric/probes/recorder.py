@@ -25,7 +25,7 @@ from autograde.rubric.probes.watching import Forbidden
 from autograde.rubric.recording import Case, Line, Outcome
 
 IDEA = 5.0
-"""A line that holds the idea of its exercise weighs so many times what others of its kind do."""
+"""The factor by which a line with the idea of its exercise outweighs others of its kind."""
 
 
 class Recorder(Draws):
@@ -112,7 +112,7 @@ class Recorder(Draws):
         return dict(zip(leaves, found, strict=True))
 
     def widened(self, given: Any) -> Any:
-        """Return the same numbers in float64, when the rounding of float32 is being measured."""
+        """Return the same numbers; in float64 when the rounding of float32 is being measured."""
         return map_floats(given, Tensor.double) if self.double else given
 
     @contextmanager

@@ -1,4 +1,4 @@
-"""Watch what torch is asked to do: forbidden functions, operations, devices that do not meet."""
+"""Watches what torch does: calls of forbidden functions, operations, mismatched devices."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -32,7 +32,7 @@ class Forbidden(TorchFunctionMode):
 
 
 class Dispatched(TorchDispatchMode):
-    """The base of what looks at every operation that torch runs, with its tensors."""
+    """Base class of modes that see every operation that torch runs, with its tensors."""
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -68,7 +68,7 @@ class Devices(Dispatched):
 
 
 def _only_computes(func: Any) -> bool:
-    """Return whether an operation gives tensors, and neither a view nor one turned in place."""
+    """Return whether an operation gives only tensors, and neither a view nor an in-place one."""
     gives_tensors = all("Tensor" in str(given.type) for given in func._schema.returns)
     return gives_tensors and not func.is_view and torch.Tag.inplace_view not in func.tags
 

@@ -1,10 +1,10 @@
-"""The code behind the wall: the warm template and, forked from it, one kernel a request.
+"""The code behind the wall: the warm template and, forked from it, one kernel per request.
 
 template_server  imports everything once, by `warm`, then waits for requests
 enter            namespaces and mounts of one kernel
 first            the first process of a kernel's own namespace: watches it, ends everything with it
 confine          limits, capabilities and system calls of the kernel's process
-landlock         files it may touch, said a second time
+landlock         files it may touch, enforced a second time
 kernel           the kernel itself
 system           system calls that Python does not offer
 """

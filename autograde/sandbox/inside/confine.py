@@ -32,8 +32,8 @@ def _limit(kind: int, value: int) -> None:
     resource.setrlimit(kind, (value, value))
 
 
-# Numbers of system calls: (x86_64, aarch64). They make memory that no limit counts, reach other
-# processes or the kernel's own parts, or make namespaces and mounts.
+# Numbers of system calls: (x86_64, aarch64). They allocate memory that no limit counts, reach
+# other processes or parts of Linux itself, or make namespaces and mounts.
 FORBIDDEN = {
     "memfd_create": (319, 279), "memfd_secret": (447, 447), "shmget": (29, 194),
     "msgget": (68, 186), "semget": (64, 190), "mq_open": (240, 180),
@@ -52,7 +52,7 @@ FORBIDDEN = {
 CLONE, CLONE3, SOCKET, SOCKETPAIR = (56, 220), (435, 435), (41, 198), (53, 199)
 PRLIMIT = (302, 261)
 FAMILIES = (1, 2, 10, 16)
-"""Of sockets: local, IPv4, IPv6 and netlink, all of which the network namespace confines."""
+"""Allowed sockets: local, IPv4, IPv6 and netlink, all confined by the network namespace."""
 NAMESPACES = 0x7E020000
 
 ALLOW, KILL, REFUSE = 0x7FFF0000, 0x80000000, 0x00050000
@@ -75,7 +75,7 @@ def _program(column: int, architecture: int) -> list[bytes]:
     steps += [_step(LOAD, NUMBER), _step(AT_LEAST, 0x40000000, 0, 1), _step(RETURN, KILL)]
     for numbers in FORBIDDEN.values():
         steps += _refused(numbers[column], errno.EPERM)
-    # without clone3, whose flags cannot be seen from here, libraries use clone
+    # a filter cannot see clone3's flags; without it, libraries fall back to clone
     steps += _refused(CLONE3[column], errno.ENOSYS)
     namespaces = [_step(LOAD, FIRST_ARGUMENT), _step(ANY_BIT, NAMESPACES, 0, 1)]
     steps += _when(CLONE[column], [*namespaces, _error(errno.EPERM), _allow()])
@@ -83,7 +83,7 @@ def _program(column: int, architecture: int) -> list[bytes]:
     family_test = [_step(LOAD, FIRST_ARGUMENT), *families, _error(errno.EAFNOSUPPORT), _allow()]
     for call in (SOCKET, SOCKETPAIR):
         steps += _when(call[column], family_test)
-    # limits of this process are its own affair, those of others are not
+    # a process may change its own limits, not those of others
     others = [_step(LOAD, FIRST_ARGUMENT), _step(EQUAL, 0, 1, 0), _error(errno.EPERM), _allow()]
     steps += _when(PRLIMIT[column], others)
     return [*steps, _allow()]

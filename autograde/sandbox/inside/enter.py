@@ -19,7 +19,7 @@ SET_FLAGS, GET_FLAGS, UP = 0x8914, 0x8913, 1
 
 
 def become_nobody(uid: int) -> None:
-    """As root, mount a /proc, so that others like it can be, then become a user without rights."""
+    """As root, mount /proc, so that kernels can mount theirs; then become an unprivileged user."""
     system.mount("proc", "/proc", "proc", QUIET | system.NO_PROGRAMS)
     os.setgroups([])
     os.setresgid(uid, uid, uid)
@@ -43,7 +43,7 @@ def furnish(scratch_bytes: int) -> None:
     """Mount what belongs to this kernel alone; called by the first process of its namespace."""
     system.mount("none", "/", None, system.RECURSIVE | system.PRIVATE)
     system.mount("proc", "/proc", "proc", QUIET | system.NO_PROGRAMS)
-    # no namespaces in this one: none can be made without a user namespace
+    # no namespaces within this one: each would need a user namespace first
     Path("/proc/sys/user/max_user_namespaces").write_text("0")
     scratch = f"size={scratch_bytes},nr_inodes={INODES},mode=755"
     system.mount("scratch", "/scratch", "tmpfs", QUIET, scratch)

@@ -77,7 +77,7 @@ def _say(line: socket.socket, **message: Any) -> None:
 
 
 def _look_after(line: socket.socket, kernel: int, limits: KernelLimits) -> tuple[int, str]:
-    """Wait until the kernel ends or must; return its exit code, and what it used too much of."""
+    """Wait until the kernel ends or must end; return its exit code, and the limit it exceeded."""
     poll, wake = _poll(line)
     watch = Watch(limits)
     while True:
@@ -103,7 +103,7 @@ def _look_after(line: socket.socket, kernel: int, limits: KernelLimits) -> tuple
 
 
 def _poll(line: socket.socket) -> tuple[select.poll, int]:
-    """Return a poll that wakes for an order or a child's end, and the pipe that tells a child's."""
+    """Return a poll that wakes for an order or the end of a child, and the pipe for the latter."""
     wake, woken = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGCHLD, lambda *_: None)
@@ -121,7 +121,7 @@ class Watch:
         self.limits = limits
         self.cell = 0
         self._next_look = 0.0
-        # processor seconds before this cell; before the first cell none is too many
+        # processor seconds used before this cell; before the first cell there is no limit
         self._before: float | None = math.inf
 
     def next_cell(self) -> None:
@@ -130,7 +130,7 @@ class Watch:
         self._before = None
 
     def look(self) -> str:
-        """Return what is used too much of; nothing if all is well or it is not yet time to look."""
+        """Return the limit that is exceeded, or "" if none is or it is not yet time to look."""
         if time.monotonic() < self._next_look:
             return ""
         self._next_look = time.monotonic() + WATCH_MS / 1000
@@ -181,7 +181,7 @@ def _used() -> tuple[float, int, list[Path]]:
 
 
 def _share(process: Path) -> int:
-    """Return the memory of a process, what it shares with others divided among them."""
+    """Return the memory of a process; shared memory is divided among those that share it."""
     try:
         lines = (process / "smaps_rollup").read_text().splitlines()
     except OSError:  # it ended, or hides; then all that it maps counts

@@ -47,7 +47,7 @@ def run(request: dict[str, Any], limits: KernelLimits, ready: Callable[[], None]
 
 
 def _show_figures(shell: Any) -> None:
-    """Do what importing pyplot does in a kernel; the template, which imported it, is none."""
+    """Do what importing pyplot does in a kernel; the template imported it, but is not a kernel."""
     activate_matplotlib(os.environ["MPLBACKEND"])
     configure: Any = configure_inline_support
     configure(shell, os.environ["MPLBACKEND"])

@@ -1,4 +1,4 @@
-"""Keep the kernel's process from files, once more and independently of the mounts.
+"""Keep the kernel's process from files a second time, independently of the mounts.
 
 Landlock is a part of Linux by which a process gives up rights to files for good
 (https://docs.kernel.org/userspace-api/landlock.html). Should something writable ever be mounted
@@ -13,7 +13,7 @@ from autograde.sandbox.inside import system
 
 EXECUTE, WRITE, READ, LIST, REMOVE = 1 << 0, 1 << 1, 1 << 2, 1 << 3, 1 << 5
 MAKE_SOCKET, TRUNCATE, DEVICE_CONTROL = 1 << 9, 1 << 14, 1 << 15
-# Rights that there are since each version; asking an older one for newer rights is an error.
+# The rights that each version added; asking an older one for newer rights is an error.
 RIGHTS = {1: (1 << 13) - 1, 2: 1 << 13, 3: TRUNCATE, 5: DEVICE_CONTROL}
 SCOPES_SINCE = 6
 """From this version on, signals and abstract sockets of processes outside are out of reach."""
@@ -36,7 +36,7 @@ def version() -> int:
 
 
 def restrict() -> None:
-    """Keep this process and what it starts to ALLOWED; does nothing where Linux lacks Landlock."""
+    """Limit this process and its children to ALLOWED; does nothing where Linux lacks Landlock."""
     if not (has := version()):
         return
     handled = sum(rights for since, rights in RIGHTS.items() if since <= has)

@@ -27,7 +27,7 @@ MAX_REQUEST = 65536
 MAX_DESCRIPTORS = 3
 ITSELF = b"0"
 MORE = 4
-"""The number of the first request that only a class makes: two workers ask for two kernels each."""
+"""The index of the first request that only a class makes: two workers ask for two kernels each."""
 
 
 def main() -> None:
@@ -58,7 +58,7 @@ def main() -> None:
 
 
 def _settle() -> None:
-    """Prepare for forks: what is here now is never looked at again, so it stays shared.
+    """Prepare for forks: the garbage collector never touches what is here now, so it stays shared.
 
     Raises:
         SystemExit: there is more than one thread.

@@ -1,6 +1,6 @@
-"""Import and try once what a lesson uses, so that each kernel need not.
+"""Import and try once what a lesson uses, so that kernels need not.
 
-To import this module imports most of it.
+Importing this module imports most of it.
 """
 
 import base64
@@ -41,7 +41,7 @@ def import_late() -> None:
 
 
 def try_lesson() -> None:
-    """Run each thing once that is slow the first time: torch, a recording."""
+    """Run once what is slow the first time: torch, a recording."""
     torch.set_num_threads(1)
     _try_torch()
     _try_rubric()
