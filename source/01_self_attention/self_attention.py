@@ -14,9 +14,9 @@
 # # Self-attention: from dot products to a trainable layer
 #
 # A *bat* in a cave is an animal. It sleeps, it eats. A *bat* in a gym is a piece of wood. It falls, it breaks.
-# The word is the same; it is another word of the sentence that tells you which bat is meant.
+# The word is the same. Another word of the sentence tells you which bat is meant.
 # **Self-attention** is the part of a language model that finds this other word and uses it. In this lesson you build it from dot products,
-# turn it into a PyTorch layer, and at the end compute with your own code what a head of a trained model looks at.
+# turn it into a PyTorch layer, and at the end your own code computes which words a trained model looks at.
 #
 # **You will be able to**
 # - compute attention scores, weights and context vectors, and say what their rows and columns mean;
@@ -45,11 +45,11 @@
 # - In an exercise, replace `raise NotImplementedError()` with your code and run the cell. Then run the **rubric** cell
 #   below it. It calls your code on random inputs and answers line by line.
 # - Stuck? Run `hint("attention_scores")` in a cell of your own, with the name of the exercise. You get one hint at a
-#   time. If an answer is wrong and you cannot see why, `why("attention_scores")` tells you if it is a known mistake, and
+#   time. If an answer is wrong and you cannot see why, `why("attention_scores")` tells you whether it is a known mistake, and
 #   `case("attention_scores")` returns the first wrong call to play with: its arguments, its result, what was expected.
-# - Most rubrics also check three things that well-behaved functions do: float64 in gives float64 out (also for tensors that are not contiguous in
+# - Most rubrics also check three things: float64 in gives float64 out (also for tensors that are not contiguous in
 #   memory, such as a transpose), gradients pass through, and the arguments are left unchanged.
-# - `progress()` shows how far you are.
+# - `progress()` shows how far you have got.
 # - When you are done, choose *Restart Kernel and Run All*, save, and press *Validate*.
 #
 # *Using Colab or another hosted service?* Get the file `attention_notebooks-….whl` from where you got this lesson, put
@@ -153,11 +153,11 @@ for name, changed in versions.items():
     print(f"{name:>11}: " + "   ".join(f"{place} {share:.2f}" for place, share in zip(places, eats_or_sleeps)))
 
 # %% [markdown]
-# The numbers are the share of *eat* and *sleep* in the chance of the four verbs. Without head 1.1 every bat is an animal, in the gym as well. Without
-# any other head nothing changes by more than 0.02. So head 1.1 is what turns the bat into wood. That fits the figure: if a bat is an
+# The numbers are the share of *eat* and *sleep* in the chance of the four verbs. Without head 1.1 every bat is an animal, in the gym as well. With
+# any other head switched off, nothing changes by more than 0.02. So head 1.1 is what turns the bat into wood. That fits the figure: if a bat is an
 # animal unless something says otherwise, the cave need not be looked at. (Nor need the barn, and yet it is.)
 #
-# Four sentences with one name could still be luck. The next cell takes every story with a bat among 2,000 that are drawn at random.
+# Four sentences with one name could still be luck. The next cell draws 2,000 stories at random and takes every one with a bat.
 
 # %%
 # demonstration: what the head looks at, in many stories
@@ -184,9 +184,9 @@ for name in ("all heads", "without 1.1"):
     print(f"{name:>11}: " + "   ".join(f"{place} {animals(versions[name], some):.2f}" for place, some in by_place.items()))
 
 # %% [markdown]
-# This does not depend on *Tom*. (*uniform* is 1/11, what each of eleven words gets if all get the same.) Up to the word *bat* these stories differ
-# only in name, pronoun (*he* or *she*) and place, and in these, too, the *cave* gets little, the three other places get nearly everything, and
-# without head 1.1 nearly every bat is an animal.
+# The result does not depend on *Tom*. (*uniform* is 1/11, what each of eleven words gets if all get the same.) Up to the word *bat* these stories
+# differ only in name, pronoun (*he* or *she*) and place. Here, too, the *cave* gets little and the three other places get nearly everything.
+# Without head 1.1 nearly every bat is an animal.
 #
 # How can a head find the one word that matters? That is the rest of this lesson.
 #
@@ -231,7 +231,7 @@ beside(my_guess, sum(token == winner for token, winner in zip(tokens, winners)))
 
 # %%
 for token, winner in zip(tokens, winners):
-    print(f"{token:>8} has its largest dot product with {winner}, length {inputs[tokens.index(winner)].norm():.2f}")
+    print(f"{token:>8}, length {inputs[tokens.index(token)].norm():.2f}, has its largest dot product with {winner}")
 
 # %% [markdown]
 # Most tokens prefer another token to themselves, and three of those prefer *journey*, the longest vector of the six. So a
@@ -283,8 +283,8 @@ show(
 # %% [markdown]
 # ## 3 From scores to weights
 #
-# A score can be any number. To blend vectors we need shares: none below zero, and all shares of a row adding up to 1.
-# The **softmax** turns scores into shares. It takes `exp` of each score, which is always positive, and divides by the sum:
+# A score can be any number. But a head spreads a weight of 1 over the words. So we need shares: none below zero, and all shares of a row adding
+# up to 1. The **softmax** turns scores into shares. It takes `exp` of each score, so that every number is positive, and divides by the sum:
 #
 # ```
 # weight j  =  exp(score j)  /  (exp(score 0) + exp(score 1) + … )
@@ -320,10 +320,10 @@ print("exp(88) =", torch.tensor(88.0).exp().item(), "   exp(89) =", torch.tensor
 # ### Exercise: `stable_softmax` (3 points)
 #
 # Write the softmax over any one dimension of a tensor with any number of dimensions. `dim` may be negative, counted from the end.
-# Numbers of ±10,000 must not give `inf` or `nan`, even when one row holds numbers near 10,000 and the next row
+# Numbers up to ±10,000 must not give `inf` or `nan`, even when one row holds numbers near 10,000 and the next row
 # numbers near -10,000.
 #
-# Build it from `exp` and sums. PyTorch's own `softmax` and `log_softmax` are forbidden here, and so is what is built on them
+# Build it from basic operations such as `exp` and `sum`. PyTorch's own `softmax` and `log_softmax` are forbidden here, and so is what is built on them
 # (`softmin`, `cross_entropy`, `scaled_dot_product_attention`): an answer that uses them gets no points. `logsumexp` is
 # allowed.
 
@@ -344,7 +344,7 @@ def _(r):
     r.each("over any other dim", stable_softmax, (r.normal(3, 2), 0), (100 + 9 * r.normal(2, 7, 3, 5), 1), (3 * r.normal(4, 6, 5), -2))
     rows = (r.normal(6, 3) + far[:, None],), (r.normal(3, 6) + far, -2), (r.normal(6, 4, 3) + far[:, None, None], 1)
     r.idea.each("no inf or nan for numbers of ±10,000, in one row or from row to row", stable_softmax, (far[:3],), (1e4 * r.uniform(8),), *rows)
-    r.forbids("is written from exp and sums", stable_softmax)
+    r.forbids("does without PyTorch's softmax and what is built on it", stable_softmax)
     r.conventions(stable_softmax, r.normal(4, 6) + 200 * r.signs(6), -2)
 
 # %% [markdown]
@@ -370,7 +370,7 @@ show(
 # ## 4 Why the scores are scaled
 #
 # How far apart the scores lie decides how sharply the softmax chooses. So how far apart are they? That depends on how many numbers a key has. Suppose
-# q and k have `d_k` numbers each, all drawn independently from a normal distribution with mean 0 and standard deviation 1.
+# a query q and a key k have `d_k` numbers each, all drawn independently from a normal distribution with mean 0 and standard deviation 1.
 #
 # **Predict.** When `d_k` grows from 4 to 64, by what factor does the standard deviation of q · k grow? You will measure the
 # answer yourself.
@@ -389,8 +389,9 @@ my_guess = None  # a number
 # ```
 #
 # Take all random numbers from `generator`: `torch.randn(..., generator=generator)`. That makes a measurement repeatable. `generator` may be `None`;
-# `torch.randn` then uses PyTorch's own. A measurement varies from run to run, so do not return a formula. It makes no difference whether you divide
-# by `n_samples` or by one less, whether you subtract the mean of the products, which is close to 0, nor in which order you draw.
+# `torch.randn` then uses PyTorch's own. A measurement varies from run to run, so do not return a formula. `n_samples` is at least 2. It makes no
+# difference whether you divide by `n_samples` or by one less, whether you subtract the mean of the products (it is close to 0), or in which order you
+# draw.
 
 # %% nbgrader={"grade": false, "grade_id": "dot_product_std", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def dot_product_std(d_k, n_samples, generator):
@@ -406,7 +407,7 @@ def dot_product_std(d_k, n_samples, generator):
 def _(r):
     r.sample("is close to sqrt(d_k), and never the same number twice", "near_root", dot_product_std, r.integer(40, 90), r.integer(1900, 2100), times=2)
     r.idea.sample("scatters from run to run as a measurement does", "scatters_about_root", dot_product_std, r.integer(7, 9), 50, times=200)
-    r.sample("scatters more with one number in a vector", "scatters_about_root", dot_product_std, 1, 100, times=250)
+    r.sample("scatters as a measurement does when d_k is 1, too", "scatters_about_root", dot_product_std, 1, 100, times=250)
     r.sample("two samples are enough", "positive_floats", dot_product_std, 1, 2, times=3)
     r.follows_generator("draws from its generator alone, from torch's own for None", dot_product_std, 5, 30)
 
@@ -437,10 +438,10 @@ show(
 )
 
 # %% [markdown]
-# The standard deviation of q · k is the square root of `d_k`. The reason is short: each of the `d_k` products has variance 1,
-# and the variances of independent numbers add up to `d_k`. The standard deviation is the root of that.
+# The standard deviation of q · k is the square root of `d_k`. The reason is short: each of the `d_k` products has mean 0 and variance 1 · 1 = 1,
+# and the variances of independent numbers add up, to `d_k`. The standard deviation is the root of that.
 #
-# So divide the scores by that root, and for such vectors the spread is 1 at every key size. The next figure shows what
+# So divide the scores by that root, and for such vectors the standard deviation is 1 at every key size. The next figure shows what
 # that does to the softmax: six random keys, and the largest of the six weights, averaged over 500 queries.
 
 # %% tags=["raises-exception"]
@@ -477,10 +478,9 @@ show(
 )
 
 # %% [markdown]
-# Without the scale, random vectors of 256 numbers give nearly all of the weight to one token before anything has been learned. And such a choice is hard
-# to change. Where one weight is close to 1, a small change of a score changes almost nothing, so hardly any gradient
-# comes back. Here is the gradient of the largest weight with respect to its q · k, for 500
-# random queries with `d_k = 256`.
+# Without the scale, random vectors of 256 numbers give nearly all of the weight to one token before anything has been learned. And such a choice is
+# hard to change. Where one weight is close to 1, a small change of a score changes almost nothing, so hardly any gradient comes back. Here is the
+# gradient of the largest weight with respect to its q · k, for 500 random queries with `d_k = 256`.
 
 # %% tags=["raises-exception"]
 def gradients_at_scores(d_k, scale):
@@ -517,14 +517,14 @@ show(
 )
 
 # %% [markdown]
-# A weight w changes with its own score by w (1 - w): by 1/4 at most, where w is a half, and by almost nothing where w is near 0 or 1. (With the scale
-# the score is q · k / 16, so the gradient at q · k is w (1 - w) / 16, at most 0.0156.) Compare the medians, not the means. Without the scale the mean
-# is even larger, but only because of a minority of large ones: about a sixth of the queries, whose two best scores happen to lie close together, get
-# more than 0.1. The median query gets next to nothing. With the scale, all get about the same.
+# The derivative of a weight w with respect to its own score is w (1 - w): 1/4 at most, where w is a half, and almost nothing where w is near 0 or 1.
+# (With the scale the score is q · k / 16, so the gradient at q · k is w (1 - w) / 16, at most 0.0156.) Compare the medians, not the means. Without the
+# scale the mean is larger, but only because of a few large gradients: about a sixth of the queries, whose two best scores happen to lie close together,
+# get more than 0.1. The median query gets next to nothing. With the scale, all get about the same.
 #
-# Does that matter for training? The folded cell trains the course's model twice, with one head of 48 numbers in each layer, with the scale and
-# without. (It uses parts that you will write in lessons 02 to 07. Only the curves matter here.) The **loss** says how badly the model predicts the
-# next word: lower is better. The cell takes about 15 seconds.
+# Does that matter for training? The folded cell trains the course's model twice, once with the scale and once without. Each layer has one head of 48
+# numbers. (It uses parts that you will write in lessons 02 to 07. Only the curves matter here.) The **loss** says how badly the model predicts the next
+# word: lower is better. The cell takes about 15 seconds.
 
 # %% jupyter={"source_hidden": true} tags=["nbval-ignore-output"]
 # demonstration: the same model trained with and without the scale
@@ -588,11 +588,12 @@ for name, scaled in (("q · k", False), ("q · k / sqrt(48)", True)):
     print(f"{name:>16}: the largest of eleven weights is on average {layers[0]:.2f} in layer 1, {layers[1]:.2f} in layer 2")
 
 # %% [markdown]
-# At first the model without the scale is slightly ahead. From about step 100 on it is behind. By how much depends on the random start: from seeds 1,
-# 2 and 3 the gap was 0.01, 0.04 and 0.01, so this start shows it most clearly. With four heads of 12 numbers each, the two ended within 0.02 of each
+# At first the model without the scale is slightly ahead. From about step 100 on it is behind. By how much depends on the random start: here the gap is
+# about 0.08, from seeds 1, 2 and 3 it was 0.01, 0.04 and 0.01. With four heads of 12 numbers each, the two ended within 0.02 of each
 # other, sometimes one ahead, sometimes the other. So in this model the scale matters much less than for the random vectors above. Its queries and
-# keys start smaller than those: `nn.Linear` makes numbers of variance about 1/3, not 1, from inputs of variance 1. So without the scale the spread of
-# q · k starts at about sqrt(48) / 3 = 2.3, not 6.9, and the largest of eleven weights at 0.61 on average. (We have not shown that this is the only
+# keys start smaller than those: it makes them from the words' vectors with `nn.Linear` (part 7), which gives numbers of variance about 1/3, not 1, from
+# inputs of variance 1. So without the scale the standard deviation of q · k starts at about sqrt(48) / 3 = 2.3, not 6.9, and the largest of eleven
+# weights at 0.61 on average. (We have not shown that this is the only
 # reason.)
 
 # %% [markdown]
@@ -677,7 +678,7 @@ show(
 #
 # ## 6 Query, key and value
 #
-# Two things are missing.
+# Two problems remain.
 #
 # 1. **Nothing can be learned.** There is no parameter anywhere.
 # 2. **The scores are symmetric.** The score of *one* for *step* equals the score of *step* for *one*. But *bat* needs to look at *gym*, and
@@ -750,12 +751,13 @@ table(attention_v1(inputs), rows=tokens, columns=["0", "1"])
 #
 # ## 7 The same layer with `nn.Linear`
 #
-# In practice nobody writes the three matrices by hand. `nn.Linear(d_in, d_out)` holds one. It starts from small positive and negative numbers, and
-# adds a bias unless you say `bias=False`.
+# In practice nobody keeps the three matrices as bare parameters. `nn.Linear(d_in, d_out)` holds one. It starts from small positive and negative
+# numbers, and adds a bias unless you say `bias=False`.
 #
 # ### Exercise: `SelfAttention_v2` (3 points)
 #
-# The same layer, with `W_query`, `W_key` and `W_value` as `nn.Linear` layers, created in this order (again for the tables). They have a bias only when `qkv_bias=True`.
+# The same layer, with `W_query`, `W_key` and `W_value` as `nn.Linear` layers, created in this order (again for the tables). They have a bias only when
+# `qkv_bias=True`.
 
 # %% nbgrader={"grade": false, "grade_id": "SelfAttention_v2", "locked": false, "schema_version": 3, "solution": true, "task": false}
 class SelfAttention_v2(nn.Module):
@@ -877,7 +879,7 @@ show(
 )
 
 # %% [markdown]
-# The loss of every token is near zero, far below that of an even mixture, which is about where it started. *With* and *one* look at *step*, *step*
+# The loss of every token is now near zero. Before training it was about that of the mean of all inputs. *With* and *one* look at *step*, and *step*
 # looks at *one*. *Your*, *journey* and *starts* divide their weight between *journey* and *starts*. That costs next to nothing: the two vectors are
 # nearly equal, so either one, or any mixture of them, is nearly as good a partner.
 #
@@ -909,7 +911,7 @@ my_guess = None  # a pair of numbers
 beside(my_guess, tuple(nn.Linear(3, 2).weight.shape))
 
 # %% [markdown]
-# `nn.Linear` has one row for each number that comes out: it computes `x @ weight.T + bias`.
+# The weight of `nn.Linear` has one row for each number that comes out: the layer computes `x @ weight.T + bias`.
 #
 # ### Exercise: `match_weights` (2 points)
 #
@@ -954,9 +956,9 @@ print("largest difference from v2 below 0.000001:", difference < 1e-6)
 # %% [markdown]
 # ## 8 Your code in the trained model
 #
-# Your layer has the same form as a head of the trained model. So give it the numbers of head 1.1. The model's layer keeps the query matrices of its four
-# heads in one `nn.Linear` from 48 to 48 numbers, and 12 rows of its weight belong to each head. Keys and values are kept the same way. Then let your functions
-# read the four sentences about the bat.
+# Your layer has the same form as a head of the trained model. So give it the numbers of head 1.1. The model keeps the query matrices of a layer's four
+# heads in one `nn.Linear` from 48 to 48 numbers. 12 rows of its weight belong to each head. Keys and values are kept the same way. Then let your
+# functions read the four sentences about the bat.
 
 # %% tags=["raises-exception"]
 attention = model.layers()[LAYER].attention
@@ -1009,7 +1011,7 @@ table(distances(SelfAttention_v2(d_in=48, d_out=12)), rows=places, columns=place
 # %% [markdown]
 # From one word the trained head has made two. The bats of the cave and the barn lie close together, and so do those of the gym and the shop; between
 # the two groups the distance is about twice as large. The random head tells the sentences apart a little, but by chance, not by meaning: here
-# *cave* is closest to *gym*, with seed 0 to *shop*, with seed 1 to *barn*.
+# *cave* is closest to *gym*. Change the seed, and it may be closest to another place.
 #
 # ## 9 What goes wrong in practice
 #
@@ -1054,9 +1056,9 @@ print("every word keeps its context vector:", moved < 1e-6)
 #
 # - **Scores** are dot products of queries with keys, (n, m). Row i belongs to query i.
 # - **Weights** are the softmax of the scores over the keys, after division by the square root of the key size. Each row adds up to 1. For independent
-#   numbers of variance 1 the division makes the scores' spread 1 at every key size, so that among random keys hardly any query gives nearly
-#   everything to one of them, and hardly any is left without a gradient.
-# - **Context vectors** are sums of the values, weighted by one row each.
+#   numbers of variance 1, the divided scores have a standard deviation of 1 at every key size. So among random keys hardly any query gives nearly
+#   everything to one key, and hardly any is left without a gradient.
+# - **Context vectors** are weighted sums of the values: row i of the weights gives context vector i.
 # - `W_query`, `W_key` and `W_value` are what is learned. `nn.Linear` stores them transposed.
 # - A weight shows where a head looks. Whether the model uses it shows when the head is switched off.
 #

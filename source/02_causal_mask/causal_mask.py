@@ -22,7 +22,7 @@
 # - say why a model that writes must not see the future while it is trained, and show what happens when it does;
 # - build a causal mask and say which weights it hides;
 # - say when masking after the softmax leaks and when it does not, and show both by measuring;
-# - name the case in which it fails, and say why that is not a leak.
+# - name the case in which such a mask fails, and say why that is not a leak.
 #
 # **It builds on** lesson 01: scores, weights, and the softmax.
 #
@@ -41,7 +41,7 @@
 # Run cells, fill in exercises, and ask `hint`, `why` and `progress()` as in lesson 01.
 #
 # From here on, scores may have more than two dimensions: several sentences, several heads. The last two are always queries and keys, so count
-# dimensions from the end. The contracts say `(..., n, n)`. As in lesson 01, float64 gives float64 out, gradients pass, and arguments
+# dimensions from the end. The contracts say `(..., n, n)`. As in lesson 01, float64 in gives float64 out, gradients pass, and arguments
 # stay as they were.
 #
 # *Using Colab or another hosted service?* Get the file `attention_notebooks-….whl` from where you got this lesson, put
@@ -95,7 +95,7 @@ def scores_of(seed):
 #
 # A language model is trained to predict the next word. Its **loss** at a word is minus the logarithm of the chance that it gave to this word: 0 if
 # the model was certain of the word, and larger the more it was surprised. The stories of the course's small language are drawn at random, so nobody
-# can always know the next word. How low the mean loss can get is known exactly, because the chances in the grammar are known:
+# can always know the next word. How low the mean loss can get is known exactly, because we know the chances with which every word is drawn:
 
 # %%
 print(f"lowest loss on new stories of a model that only looks back: {floor():.2f}")
@@ -224,9 +224,9 @@ beside(my_guess, sum(key > query for query in range(6) for key in range(6)))
 #
 # ### Exercise: `causal_mask` (2 points)
 #
-# Return this triangle for n tokens, in float32, with ones on and below the diagonal. For n below 1 raise a `ValueError`. Only
-# its type is judged, and the `AssertionError` of an `assert` counts, too; a helpful message names n and its value. The same holds for every error
-# that this course asks for.
+# Return this triangle for n tokens, in float32, with ones on and below the diagonal. (`torch.tril` keeps the lower triangle of a matrix and puts
+# zeros above it; `torch.triu` keeps the upper one.) For n below 1 raise a `ValueError`; the `AssertionError` of an `assert` counts, too. The message
+# is not judged, but a helpful one names n and its value. The same holds for every error that this course asks for.
 
 # %% nbgrader={"grade": false, "grade_id": "causal_mask", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def causal_mask(n):
@@ -253,7 +253,7 @@ def _(r):
 # weights (..., n, n)      mask (n, n)      result (..., n, n)
 # ```
 #
-# The same mask serves every sentence and every head in front of the last two dimensions.
+# The dimensions before the last two are sentences and heads. The same mask serves all of them.
 
 # %% nbgrader={"grade": false, "grade_id": "apply_mask", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def apply_mask(weights, mask):
@@ -290,8 +290,8 @@ print("sums of the rows:", [round(s, 2) for s in masked.sum(dim=-1).tolist()])
 # weights (..., n, n)      result (..., n, n), each row divided by its sum
 # ```
 #
-# A row of zeros stays a row of zeros, without `nan`. Sums may be as small as 0.000001, and the result has to be right
-# there too: adding a small number to every sum is not good enough.
+# A row of zeros stays a row of zeros, without `nan`. Other sums lie between 0.000001 and 10,000, and the result has to be right
+# everywhere: adding a small number to every sum is not good enough.
 
 # %% nbgrader={"grade": false, "grade_id": "renormalise", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def renormalise(weights):
@@ -371,7 +371,7 @@ show(
 # ## 5 Does it leak?
 #
 # The softmax ran over all keys, hidden ones included. Their scores are part of its denominator. Some teaching material says that the future
-# therefore still influences the weights that remain. Other material renormalises and sees no harm. Who is right?
+# therefore still influences the weights that remain: it **leaks**. Other material renormalises and sees no harm. Who is right?
 #
 # **Predict.** Change the scores above the diagonal. Do the weights on and below it change? Think of two cases: masked but not
 # renormalised, and renormalised.
@@ -401,8 +401,8 @@ def future_influence(weights_fn, scores):
 def _(r):
     scores, e = r.normal(6, 6), r.examples
     past, future = r.normal(6, 6).tril(-1), torch.full_like(scores, 9).triu(diagonal=1)
-    r.check("at most 1e-6 when weights_fn is causal", "no_influence", future_influence, (e.renormalised, r.normal(8, 8)), (e.renormalised, r.normal(4, 4)))
-    r.check("at least 1e-3 when it only multiplies by the mask", "some_influence", future_influence, *(((e.not_renormalised, r.normal(8, 8)),) * 8))
+    r.check("at most 1e-6 when the future has no influence", "no_influence", future_influence, (e.renormalised, r.normal(8, 8)), (e.renormalised, r.normal(4, 4)))
+    r.check("at least 1e-3 when weights_fn masks and does not renormalise", "some_influence", future_influence, *(((e.not_renormalised, r.normal(8, 8)),) * 8))
     changes = past, -past, past + (5 + r.positive(6)).diag(), past + future
     r.idea.each("the largest change on or below the diagonal, up or down", future_influence, *((e.moving_by(c, scores), scores) for c in changes), (e.steep, r.normal(8, 8).double()))
     r.hears("only scores above the diagonal change, to other random numbers", "changes_the_future", future_influence, e.renormalised, 100 * r.normal(40, 40))
@@ -434,8 +434,8 @@ for name, influence in found.items():
     print(f"{name:>13}: {'none above 0.000001' if influence < 1e-6 else f'{influence:.2f}'}")
 
 # %% [markdown]
-# The first two are equal: zeros above the diagonal change nothing on or below it. Each side has a point. **Without renormalising it leaks.
-# Renormalised, it does not**, and four lines of algebra say why. Let e_j be `exp(score j)`, S their sum over all keys, and V their sum over the
+# `softmax_alone` and `masked_only` are equal: zeros above the diagonal change nothing on or below it. Each side has a point. **Without renormalising it
+# leaks. Renormalised, it does not**, and four lines of algebra say why. Let e_j be `exp(score j)`, S their sum over all keys, and V their sum over the
 # visible ones:
 #
 # ```
@@ -446,7 +446,8 @@ for name, influence in found.items():
 # ```
 #
 # And `e_j / V` is what the softmax gives when it runs over the visible keys alone. Lesson 03 does just that, by setting hidden scores to minus
-# infinity. Here is the comparison of the two ways, for the weights and for the gradients that reach the scores.
+# infinity. Here the two are compared, the **tril way** (softmax, mask, renormalise) and the **-inf way**, in the weights and in the gradients that
+# reach the scores.
 
 # %% tags=["raises-exception"]
 def inf_way(scores):
@@ -468,7 +469,7 @@ print("the gradients differ by less than 0.000001:", gradients_apart < 1e-6)
 # ## 6 Where it does fail
 #
 # In algebra the two ways are the same. In floating-point numbers they are not always. The softmax comes first and sees the hidden scores. If a hidden
-# score is far above the visible ones, the visible weights become too small to be held: they **underflow**. Dividing
+# score is far above the visible ones, the visible weights become too small for the number type: they **underflow**. Dividing
 # by their sum does not bring back what is lost.
 #
 # Below, one hidden score lies above three visible ones by a growing gap. The curves are the largest error of a visible weight, compared with
@@ -509,7 +510,8 @@ show(
 )
 
 # %% [markdown]
-# This is not a leak: nothing comes in from the future, but the present goes missing. In pure float16, where the scores come in and the weights go out
+# By the measure of part 5 the hidden score has an influence here: it moves the visible weights. But this is not a leak that a model could learn
+# from: the visible weights are lost, and nothing of the later token takes their place. In pure float16, where the scores come in and the weights go out
 # in that type, a weight is off by more than 0.1 at a gap of 17. bfloat16 has the range of float32 and fails almost as late, but it rounds so coarsely
 # that its weights are off by about 0.0005 even at small gaps (with the division in bfloat16, too, lesson 03 measures up to 0.002). (On a GPU,
 # mixed-precision training keeps the weights that the softmax gives in float32.)
@@ -552,15 +554,16 @@ print("sums of the rows, -inf way:", [round(s, 2) for s in inf_way(broken).sum(d
 
 # %% [markdown]
 # Your `renormalise` leaves rows of zeros as they are. So if a row has lost everything, the failure does not even show as `nan`: the row is silently
-# zero, and so is the token's context vector. A guard that hides a failure does not mend it.
+# zero, and so is the token's context vector. A guard that hides a failure does not fix it.
 #
 # ## 7 Your mask in the trained model
 #
-# Now put your function to work. The next cell copies the trained model and replaces the weights of all eight heads by `tril_causal_weights`, as you
-# wrote it. Another copy masks without renormalising, and a third does not mask at all. Stories end in questions and their answers, such as *is it
-# alive ? no*. An answer is right if each of its words is the model's first choice after the true words before it. Each copy is asked the questions in
-# 100 freshly drawn stories, in one pass over all stories, the shorter ones filled up with `<end>`, and once more word by word, so that a word never
-# has anything after it.
+# Now put your function to work. The next cell copies the trained model and lets your `tril_causal_weights` make the weights of all eight heads. A
+# second copy masks without renormalising, a third has the right weights in rows that are too small, and a fourth does not mask at all. Stories end in
+# questions and their answers, such as *is it alive ? no*. An answer is right if each of its words is the model's first choice after the true words
+# before it. Each copy is asked the questions in
+# 100 freshly drawn stories twice. First it reads all stories in one pass, the shorter ones filled up with `<end>`. Then it reads word by word, so that
+# nothing comes after the last word.
 
 # %% tags=["raises-exception"]
 # demonstration: the trained model with five kinds of weights, on 100 stories
@@ -641,11 +644,11 @@ explore(
 
 # %% [markdown]
 # Move the slider to see the other heads: 1.1 to 1.4 are in the first layer, 2.1 to 2.4 in the second. With your mask the trained model works as it
-# was trained. Without renormalising, or without any mask, the same parameters make a worse model. Without a mask, the words after a row enter it, as
-# they never did in training. Without renormalising, two things go wrong: the rows add up to less than 1, and by how much depends on the words that
-# follow. The line *right but shrunk* tells them apart. There the rows are too small by the average over all stories, and almost nothing of a story's
-# own future enters; most of the rise in the loss is there already (0.25 of 0.32), but less than half of the lost answers (84% are right, against
-# 64%). When a model writes, it reads word by word: nothing comes after the last row, and most answers are right again. What is still lost is lost in
+# was trained. Without renormalising, or without any mask, the same parameters make a worse model. Without a mask, later words enter every row, which
+# never happened in training. Without renormalising, two things go wrong: the rows add up to less than 1, and by how much depends on the words that
+# follow. The line *right but shrunk* tells the two apart. There each row is too small by the average over all stories, so almost nothing of a story's
+# own future enters. That alone gives most of the rise in the loss (0.25 of 0.32), but less than half of the lost answers (16% are wrong, against
+# 36%). When a model writes, it reads word by word: nothing comes after the last row, and most answers are right again. What is still lost is lost in
 # the rows before it.
 #
 # ## 8 What goes wrong in practice

@@ -15,7 +15,7 @@
 #
 # A trained model answers a question correctly when it reads one story. Give it the same story in a batch, beside
 # longer ones, and it says the opposite. Nothing in the model has changed; the mask is wrong. In this lesson you
-# write a mask that hides a score completely, use it for sentences of different lengths, and deal with the row that
+# write a mask that hides a score completely, use it for sentences of different lengths, and deal with a row that
 # has nothing left to look at. At the end your code runs inside the model, and the answer is right again.
 #
 # **You will be able to**
@@ -114,12 +114,12 @@ for each in words:
 
 # %% [markdown]
 # All three are right. Nobody wants to wait for one story at a time, so programs put many into one tensor, a **batch**. All rows of a tensor are
-# equally long. Short stories are filled up with a token that is no part of the story, the **pad** (here `<end>` again, as often as needed). Here the
+# equally long. Short stories are filled up with a token that is not part of the story, the **pad** (here `<end>` again, as often as needed). Here the
 # pads stand in front: the model writes after the last word, and so all last words line up.
 #
 # The folded cell builds the batch and runs the model's two layers step by step, with a mask that you hand it. Real
-# words keep the positions that they have alone. The mask of lesson 02 is all there is: a query does not see the
-# future, but it does see the pads.
+# words keep the positions that they have without pads. The mask is that of lesson 02 and nothing more: a query does not
+# see the future, but it does see the pads.
 
 # %% jupyter={"source_hidden": true}
 # a batch of stories, and the model's layers with a mask of your own
@@ -165,8 +165,8 @@ def say(chances):
 
 
 # %% [markdown]
-# **Predict, then run.** Alone, the model says *yes* with a probability of 0.999. What does it give to *yes* in the
-# batch, where eight pads stand before the story?
+# **Predict, then run.** When the model reads the first story alone, it gives *yes* a probability of 0.999. What does it
+# give to *yes* in the batch, where eight pads stand before the story?
 
 # %%
 my_guess = None  # a number from 0 to 1
@@ -199,9 +199,9 @@ show(
 )
 
 # %% [markdown]
-# It now says *no*, with a probability of 0.91. In the head of the figure, the last question mark spends more than half of its weight on tokens that
-# are no part of the story. It is one of eight heads, and all of them see the pads. The second story has pads too and keeps its answer; the third is
-# the longest and has none. Same model, same question, another answer, only because of the stories beside it.
+# It now says *no*, with a probability of 0.915. In the head of the figure, the last question mark spends more than half of its weight on tokens that
+# are not part of the story. It is one of eight heads, and all of them see the pads. The second story has pads too and keeps its answer; the third is
+# the longest and has none. The model and the question are the same, and the answer is another, only because of the stories beside it.
 #
 # The pads have to be hidden. Lesson 02 put zeros into the weights after the softmax, and you have seen where that
 # fails: a hidden key takes nearly the whole of a row, and what is left for the visible ones underflows. A hidden
@@ -317,6 +317,8 @@ show(
 #
 # ## 3 The mask moves
 #
+# In lesson 02 the mask came after the softmax. Now it comes before, and no row has to be renormalised.
+#
 # ### Exercise: `causal_weights` (3 points)
 #
 # Mask the future, divide by the square root of `d_k`, softmax over the keys.
@@ -326,7 +328,7 @@ show(
 # ```
 #
 # It must be right, up to rounding, where lesson 02's way is not: for scores up to ±10,000 in float32 and float64,
-# also when the hidden ones lie far above the visible ones. Hide as you like. A visible score may be exactly 0.
+# also when the hidden ones lie far above the visible ones. How you hide is up to you. Any score, visible or hidden, may be exactly 0.
 
 # %% nbgrader={"grade": false, "grade_id": "causal_weights", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def causal_weights(scores, d_k):
@@ -346,7 +348,7 @@ def _(r):
     r.each("a batch, a batch of heads", causal_weights, (2 * r.normal(6, 6, 6), 5), (2 * r.normal(2, 3, 5, 5), 12))
     r.each("one token, a key of one number", causal_weights, (r.normal(2, 1, 1), 6), (r.normal(4, 4), 1))
     r.call("many tokens", causal_weights, r.normal(100, 100), 9)
-    r.idea.each("hidden scores exactly 0, 20,000 above the visible, or below", causal_weights, (rounded, 4), (rounded + 2e4 * upper - 1e4, 1), (rounded - 2e4 * upper + 1e4, 4))
+    r.idea.each("scores exactly 0; hidden ones 20,000 above the visible, or below", causal_weights, (rounded, 4), (rounded + 2e4 * upper - 1e4, 1), (rounded - 2e4 * upper + 1e4, 4))
     r.call("scores scattered over ±10,000", causal_weights, 1e4 * r.uniform(3, 7, 7), 64)
     r.conventions(causal_weights, r.normal(2, 6, 6) + 1e3 * upper, 9)
 
@@ -377,9 +379,9 @@ def error_of(weights_of, gap, dtype):
 
 gaps = [0, 10, 17, 18, 90, 100, 104, 10000]
 ways = {
-    "before, pure float16": (tril_causal_weights, torch.float16),
-    "before, pure bfloat16": (tril_causal_weights, torch.bfloat16),
-    "before, float32": (tril_causal_weights, torch.float32),
+    "lesson 02, pure float16": (tril_causal_weights, torch.float16),
+    "lesson 02, pure bfloat16": (tril_causal_weights, torch.bfloat16),
+    "lesson 02, float32": (tril_causal_weights, torch.float32),
     "yours, float32": (causal_weights, torch.float32),
     "yours, pure float16": (causal_weights, torch.float16),
     "yours, pure bfloat16": (causal_weights, torch.bfloat16),
@@ -388,9 +390,8 @@ errors = torch.stack([torch.stack([error_of(way, gap, dtype) for gap in gaps]) f
 table(errors, rows=list(ways), columns=[f"gap {gap}" for gap in gaps])
 
 # %% [markdown]
-# The old way loses the row in each type, only at different gaps. Yours is off by rounding alone, the same at every gap: the stable softmax of lesson 01
-# subtracts the largest score of the row, and that is now the largest *visible* one. What the hidden score was no
-# longer matters.
+# Lesson 02's way loses the row in each type, only at different gaps. Yours is off by rounding alone, the same at every gap: the stable softmax of
+# lesson 01 subtracts the largest score of the row, and that is now the largest *visible* one. What the hidden score was no longer matters.
 #
 # ## 4 Sentences of different lengths
 #
@@ -425,9 +426,9 @@ beside(my_guess, (round(unmasked, 2), round(causal_only[2, :2, 2:].sum(dim=-1).m
 print("what the last pad gives to pads:", round(causal_only[2, 5, 2:].sum().item(), 2))
 
 # %% [markdown]
-# When pads come last, the causal mask happens to protect the real tokens: the pads are in their future. It does not
-# protect them when pads come first, as in part 1, nor in a layer without a causal mask. So the mask says it outright:
-# **no query looks at a pad.** Such a mask is called a **padding mask**.
+# When pads come last, the causal mask happens to protect the real tokens: the pads are in their future. Only the pads look at pads. The causal mask
+# does not protect real tokens when pads come first, as in part 1, nor in a layer without a causal mask. So the mask says it outright: **no query looks
+# at a pad.** Such a mask is called a **padding mask**.
 #
 # ```
 #  sentence of length 2, n = 4          key 0   1   pad  pad
@@ -439,15 +440,15 @@ print("what the last pad gives to pads:", round(causal_only[2, 5, 2:].sum().item
 #
 # ### Exercise: `padding_and_causal` (3 points)
 #
-# Put both masks together for a batch of b sentences with the pads last. In every row, hide all later keys, and
-# all keys from the sentence's length on. For tensors of bool, `|` means *or*.
+# Put both masks together for a batch of b sentences with the pads last. In every row, hide all later keys and all
+# pads: the keys whose index is the sentence's length or more. For tensors of bool, `|` means *or*.
 #
 # ```
 # lengths: list or 1-D tensor (any integer type) of b numbers, n      mask (b, n, n), bool, True = hidden
 # ```
 #
-# The rows of pads follow the same rule; they are not hidden as a whole. The mask is on the device of a tensor
-# `lengths`, on the CPU for a list. A length is from 0 to n; for any other raise a `ValueError`.
+# The rows of pads follow the same rule; they are not hidden as a whole. If `lengths` is a tensor, the mask is
+# on its device; if it is a list, the mask is on the CPU. A length is from 0 to n; for any other raise a `ValueError`.
 
 # %% nbgrader={"grade": false, "grade_id": "padding_and_causal", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def padding_and_causal(lengths, n):
@@ -509,7 +510,7 @@ beside(my_guess, int(ruined[:, -1].isnan().any(dim=-1).sum()))
 say(ruined)
 
 # %% [markdown]
-# A pad in front sees only itself and other pads: every key in its row is hidden. The largest
+# A pad in front has only itself and other pads before it, so every key in its row is hidden. The largest
 # score of such a row is minus infinity, and -inf minus -inf is `nan`. But the real words gave those pads no weight!
 # How does their `nan` get through all the same?
 
@@ -621,10 +622,9 @@ print("the batch of part 1, filled with the lowest number:")
 say(think(ids, places, hidden, lambda scores, hidden: torch.softmax(torch.where(hidden, torch.finfo(scores.dtype).min, scores), dim=-1))[0])
 
 # %% [markdown]
-# If the fill is not far enough below the visible scores, hidden keys still get weight: with -10 the five hidden keys take five sixths. The lowest number
-# hides well wherever something is visible. Where nothing is, the row has no `nan`, but it gives equal shares to
-# every hidden key, the future included, without a warning. Here that does no harm, because nobody reads the rows of the pads. It is still not
-# the answer for such a row.
+# If the fill is not far enough below the visible scores, hidden keys still get weight: with -10 the five hidden keys take five sixths. The lowest
+# number hides well wherever something is visible. Where nothing is, the row has no `nan`, but it gives equal shares to every hidden key, the future
+# included, without a warning. Here that does no harm, because nobody reads the rows of the pads. It is still not the answer for such a row.
 #
 # ## 6 Zeros instead of `nan`
 #
@@ -638,8 +638,8 @@ say(think(ids, places, hidden, lambda scores, hidden: torch.softmax(torch.where(
 # ```
 #
 # The softmax over the visible keys, over the last dimension, without a scale. There are n queries and m keys. A row with every entry hidden gives
-# zeros. The gradient at every hidden score, in any row, is 0, not `nan`. The mask may have any shape that
-# `mask_scores` takes; scores are up to ±10,000, in float32 or float64; hidden ones are finite.
+# zeros. The gradient at every hidden score, in any row, is 0, not `nan`. The mask may have any shape that broadcasts
+# to the scores. Scores are up to ±10,000, in float32 or float64; hidden ones are finite.
 #
 # Where a *visible* score is `nan`, the visible entries of its row are `nan` too; its hidden ones may be 0 or `nan`.
 # A score that is `nan` means that something broke earlier, and a guard must not hide that. So turning every `nan`
@@ -695,8 +695,8 @@ for story, each in enumerate(words):
     print(f"story {story + 1}: every probability within 0.00001 of the one alone: {off < 1e-5}")
 
 # %% [markdown]
-# The model no longer notices that its story is in a batch. Move through the stories and heads. On the left is the
-# batch, where your function hides the hatched cells: the future above the diagonal, and the pads, whose own rows are
+# The model no longer notices that its story is in a batch. Choose a story and a head. On the left is the story in the
+# batch. Your function hides the hatched cells: the future above the diagonal, and the pads, whose own rows are
 # empty. On the right the model reads the same story alone. Both should show the same weights.
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
@@ -837,16 +837,16 @@ print("nn.MultiheadAttention, True at key 0: the weights are       ", [round(w, 
 # - A score of **minus infinity** gets a weight of exactly 0, and the softmax subtracts the largest *visible* score, so a hidden one cannot make the
 #   others underflow.
 # - A **padding mask** hides columns, a causal mask a triangle. Joined with `|` they serve a batch of any lengths.
-#   Without the first, unless the pads come last and the mask is causal, an answer depends on how far its sentence is padded.
+#   Without a padding mask an answer depends on how far its sentence is padded, unless the pads come last and the mask is causal.
 # - A row with **everything hidden** is `nan`. 0 · nan is `nan`, so it spreads to every token in the next layer, and
 #   to every parameter in training, even when the loss leaves that row out.
 # - A **finite fill** must lie far below every visible score, as the lowest number of the type does. It avoids the
 #   `nan`, but a row with everything hidden then attends to everything.
 # - A good guard corrects only the case it is meant for, and leaves every other failure visible.
 #
-# **A loose end.** With the right mask the model reads thousands of stories at once. What if it has only a hundred?
-# It learns them by heart. Lesson 04 shows the two curves that give this away, and drops weights at random
-# against it.
+# **A loose end.** With the right mask the model can be trained on batches of stories, thousands in all. What if it has
+# only fifty? It learns them by heart. Lesson 04 shows the two curves that give this away. Its remedy is to drop weights
+# at random.
 #
 # ## Further reading
 #

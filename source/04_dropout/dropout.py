@@ -38,8 +38,8 @@
 # | 8 What goes wrong in practice, summary | 5 |
 # | total | 85 |
 #
-# *Run cells, solve exercises, and ask `hint`, `why` and `progress()`* as before. Where a tensor goes in, float64 gives
-# float64 out, gradients pass, and arguments stay as they were.
+# *Run cells, solve exercises, and ask `hint`, `why` and `progress()`* as before. Where a tensor goes in, float64 in
+# gives float64 out, gradients pass, and arguments stay as they were.
 #
 # *Using Colab or another hosted service?* Get the file `attention_notebooks-….whl` from where you
 # got the lesson, put it beside the notebook, and run `%pip install attention_notebooks-*.whl` in a new cell above
@@ -163,9 +163,9 @@ show(
 
 # %% [markdown]
 # The lowest loss that is possible on new stories is called the **entropy** of the language: 0.41, the dotted line. On its own stories the model ends
-# below it. No model can predict new stories that well; this one does not predict, it remembers. It answers every question on its own stories, and one
-# in seven on new ones. This is **overfitting**: the model fits its examples and not what they are examples of. A change to the model or to its
-# training that works against overfitting is called **regularisation**.
+# below it. No model can predict new stories that well; this one does not predict, it remembers. It answers every question on its own stories correctly,
+# but only one in seven on new ones. This is **overfitting**: the model fits its examples and not what they are examples of. A change to the model or to
+# its training that works against overfitting is called **regularisation**.
 #
 # One remedy is more data: the course's own model, trained on 20,000 stories, has a loss of 0.417 on 1,500 stories drawn afresh, where 0.414 is the
 # lowest (by chance a quarter of these were also in its training set; `model_card()` shows how that was measured). Another is to stop at the lowest
@@ -188,7 +188,8 @@ show(
 # to 1 raise a `ValueError`; a good message names p and its value.
 #
 # All random numbers come from `generator`, as in lesson 01. `None` means PyTorch's own, and `torch.rand` knows that.
-# The mask is on the generator's device (on a GPU add `device=generator.device`), and with `None` on the CPU.
+# With a generator, the mask is on its device (on a GPU, `torch.rand` needs `device=generator.device`). With `None` the
+# mask is on the CPU.
 
 # %% nbgrader={"grade": false, "grade_id": "keep_mask", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def keep_mask(shape, p, generator=None):
@@ -205,7 +206,7 @@ def keep_mask(shape, p, generator=None):
 @rubric("keep_mask")  # the contract as a checklist; open this cell to read it
 def _(r):
     r.check("float32, nothing but 0 and 1, of the shape asked for", "zeros_and_ones", keep_mask, ((5,), 0.5), ((2, 3, 4), r.probability(0.1, 0.3)))
-    r.check("a share p of the entries is 0", "share_of_zeros", keep_mask, ((90, 50), r.probability(0.1, 0.3)), ((90, 50), r.probability(0.7, 0.9)), ((90, 50), 0.5), ((150, 90), 0.003))
+    r.check("about a share p of the entries is 0", "share_of_zeros", keep_mask, ((90, 50), r.probability(0.1, 0.3)), ((90, 50), r.probability(0.7, 0.9)), ((90, 50), 0.5), ((150, 90), 0.003))
     r.idea.drops_independently("each entry is 0 with probability p, by itself, anew at each call", keep_mask, (4, 3, 6, 4), 0.45)
     zero_comes_up = torch.Generator().manual_seed(9232)  # torch.rand((60, 60)) has a 0 then
     r.each("p = 0 keeps all, p = 1 drops all", keep_mask, ((2, 3), 0), ((60, 60), 0.0, zero_comes_up), ((2, 3), 1), ((20, 30), 1.0))
@@ -278,8 +279,8 @@ show(
 # ```
 #
 # With p = 0.5 what is kept is doubled: hence the 2 above. This is right on average only. A single row may add up to
-# more than 1 or to less, and **nothing divides by the sum afterwards**. Using a trained model is called
-# **inference**. Then nothing is dropped and nothing is scaled.
+# more than 1 or to less, and **nothing divides by the sum afterwards**. In use, that is in **inference**, nothing is
+# dropped and nothing is scaled.
 #
 # | | in training | in use |
 # |---|---|---|
@@ -325,7 +326,7 @@ def inverted_dropout(x, p, training, generator=None):
 @rubric("inverted_dropout")  # the contract as a checklist; open this cell to read it
 def _(r):
     x, p = r.nonzero(3, 4), r.probability(0.1, 0.4)
-    r.idea.drops_in_training("in training a share p is 0, the rest x / (1 - p); else x as it is", inverted_dropout, r.nonzero(40, 50), p)
+    r.idea.drops_in_training("in training each entry drops with probability p, the rest is x / (1 - p); else x as it is", inverted_dropout, r.nonzero(40, 50), p)
     r.drops("float64 in, float64 out, another p", inverted_dropout, r.nonzero(30, 40, dtype=torch.float64).T, 0.9 - p, True)
     r.drops_independently("each entry is dropped by itself, anew at each call", inverted_dropout, r.nonzero(4, 3, 6, 4), 0.45, True)
     r.each("x as it is when not training, or when p = 0; zeros, not nan, when p = 1", inverted_dropout, (x, p, False), (x, 1, False), (x, 0, True), (x, 1, True), (x.double(), 1, True), (torch.ones(20_000), 1.0, True))
@@ -386,7 +387,7 @@ explore(dropping, alt=about, p=[0.5, 0.1, 0.2, 0.3, 0.7, 0.9])
 # ## 4 `train()` and `eval()`
 #
 # Who tells the function that training is over? Every `nn.Module` keeps a switch, `self.training`. It is True at
-# first. `module.eval()` sets it to False, `module.train()` to True, and in all modules inside as well. So
+# first. `module.eval()` sets it to False, `module.train()` to True. Both do so in all modules inside as well. So
 # `model.eval()` reaches every layer of a model. All a layer has to do is look.
 #
 # ### Exercise: `Dropout` (2 points)
@@ -423,7 +424,7 @@ class Dropout(nn.Module):
 @rubric("Dropout")  # the contract as a checklist; open this cell to read it
 def _(r):
     x, p = r.nonzero(3, 4), r.probability(0.1, 0.4)
-    r.idea.drops_in_training("after train() a share p is 0, the rest x / (1 - p), anew at each call; after eval() x", r.switched(Dropout), r.nonzero(40, 50), p)
+    r.idea.drops_in_training("after train() each entry drops with probability p, the rest is x / (1 - p), anew at each call; after eval() x", r.switched(Dropout), r.nonzero(40, 50), p)
     r.drops("float64 in, float64 out, another p", r.switched(Dropout), r.nonzero(30, 40, dtype=torch.float64), 0.9 - p, True)
     r.each("x as it is after eval(), or when p = 0; zeros when p = 1", r.switched(Dropout), (x, p, False), (x, 1, False), (x, 0, True), (x, 1, True), (x.double(), 1, True), (torch.ones(20_000), 1, True))
     r.drops_independently("each entry is dropped by itself", r.switched(Dropout), r.nonzero(4, 3, 6, 4), 0.45, True)
@@ -467,7 +468,7 @@ beside(my_guess, tuple("yes" if (y == 0).any() else "no" for y in (under_no_grad
 # So the mean of the sum is what it was, and its standard deviation is **sqrt( p / (1 - p) · Σ w² v² )**.
 #
 # **Predict, then run.** A query gives 1/n to each of n keys, all values are 1, and p = 0.5. With one key the sum is
-# 0 or 2: it scatters by 1 about its mean. By how much does it scatter with four keys, and with sixteen?
+# 0 or 2, and its standard deviation is 1. What is it with four keys, and with sixteen?
 
 # %%
 my_guess = None  # a pair of numbers
@@ -481,8 +482,8 @@ def scatter(n):
 beside(my_guess, (round(scatter(4), 1), round(scatter(16), 2)))
 
 # %% [markdown]
-# A query that spreads its weight gets little noise, one that relies on a single key gets much. Here p / (1 - p) and
-# all values are 1, so the variance is the sum of the squared weights: 1, 1/4 and 1/16. The standard deviation is its root: 1, 1/2 and 1/4. Now in general:
+# A query that spreads its weight gets little noise, one that relies on a single key gets much. Here p / (1 - p) and all values are 1, so the variance
+# is the sum of the squared weights: 1, 1/4 and 1/16. The standard deviation is its root: 1, 1/2 and 1/4. Now in general:
 #
 # ### Exercise: `spread_after_dropout` (4 points)
 #
@@ -490,8 +491,8 @@ beside(my_guess, (round(scatter(4), 1), round(scatter(16), 2)))
 # weights (n, m), values (m, d), 0 ≤ p < 1      standard deviation of each entry of the context vectors (n, d)
 # ```
 #
-# Return the exact standard deviation of every entry of `weights @ values` when the weights are dropped with
-# probability p, without drawing anything. For p = 0 it is zeros. One product of two matrices does all the sums.
+# Return the exact standard deviation of every entry of `weights @ values` after inverted dropout of the weights with
+# probability p, without drawing anything. For p = 0 return zeros. The weights may be any numbers. One product of two matrices does all the sums.
 
 # %% nbgrader={"grade": false, "grade_id": "spread_after_dropout", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def spread_after_dropout(weights, values, p):
@@ -511,7 +512,8 @@ def _(r):
     r.conventions(spread_after_dropout, r.normal(2, 3), r.normal(3, 4), p)
 
 # %% [markdown]
-# Your formula against draws: the line is yours, each point is measured on 5,000 context vectors made with your `inverted_dropout`. All values are 1 or -1.
+# The figure compares your formula with draws. The lines are the formula. Each point is measured on 5,000 context vectors made with your
+# `inverted_dropout`. All values are 1 or -1.
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # draws the figure
@@ -561,8 +563,8 @@ show(
 # The second term is a **penalty**. It grows with the square of each weight. So, for values of the same size, a large weight costs more than several
 # small ones of the same sum, and the penalty is lowest when the weight is spread evenly. Training has to weigh this against the loss without dropout.
 # If that is all there is to it, the formula must predict what a head learns. Here is a head as small as can be: six scores to learn, and six values
-# that guess a number a. For each sentence a is drawn anew, with mean 0 and standard deviation 1. The value of the word *Your* is a good guess: its
-# error has a standard deviation of 0.1. The errors of the other five have 0.5. All errors are independent of each other and of a.
+# that guess a number *a*. For each sentence *a* is drawn anew, with mean 0 and standard deviation 1. The value of the word *Your* is a good guess: its
+# error has a standard deviation of 0.1. Those of the other five have 0.5. All errors are independent of each other and of a.
 
 # %% nbgrader={"grade": false, "grade_id": "head", "locked": true, "schema_version": 3, "solution": false, "task": false}
 class Head(nn.Module):
@@ -604,8 +606,8 @@ def trained(head):
 
 
 # %% [markdown]
-# The prediction needs no training. Each guess is a plus an error e, and the weights add up to 1, so Σ w (a + e) - a
-# = Σ w e. Without dropout the mean loss is Σ w² s², with s the standard deviation of e. A value is a plus its error, so the mean of v² is 1 + s². Together:
+# The prediction needs no training. Each guess is v = a + e, with an error e. The weights add up to 1, so Σ w (a + e) - a
+# = Σ w e. Without dropout the mean loss is Σ w² s², with s the standard deviation of e. The mean of v² is 1 + s². Together:
 #
 # ```
 # mean loss   =   Σ w² · ( s²  +  p / (1 - p) · (1 + s²) )
@@ -625,7 +627,7 @@ def predicted(p):
 print("no dropout:", [round(w, 3) for w in predicted(0.0).tolist()])
 
 # %% [markdown]
-# **Predict, then run.** Without dropout *Your* should get 0.833. How much does it learn with p = 0.5?
+# **Predict, then run.** Without dropout *Your* should get a weight of 0.833. What weight does it get with p = 0.5?
 
 # %%
 my_guess = None  # a number from 0 to 1
@@ -669,7 +671,8 @@ show(
 # The bars end near where the formula says (the training saw 1000 sentences and random coins, not the mean). So for a
 # squared error, dropout on weights is, on average, a price on w²v² that is paid in training only.
 #
-# Is a head that spreads its weights better? Test the three heads twice: with all words there, and with *Your* hidden before the softmax as in lesson 03.
+# Is a head that spreads its weights better? Test the three heads twice: with all words there, and with *Your* hidden before the softmax as in lesson
+# 03.
 
 # %% tags=["raises-exception"]
 answers_a, guesses_a = guesses(2000, seed=789)
@@ -747,10 +750,10 @@ show(
 # | 1000 | 2000 | 0.1 | 0 | 0.35 | 0.48 at 700 | 0.52 | 84% |
 #
 # Dropout lowers the loss on new stories in every pair of runs. The share of right answers does not follow: here 14% become 16%, there 91% become 84%.
-# With fifty stories none of these p brings the answers above 16%; what does is more stories (and, in the last two rows, more steps as well). With 100 of them
-# and no dropout the loss, too, is lower than with 50 and dropout. Each row is one run, on one processor: do not read a rule into a small difference.
-# On a problem of your own, try several values of p and compare them on examples that were left out of training. The first GPT used 0.1; PaLM, a large
-# model that saw nearly every text once, was trained without dropout.
+# With fifty stories none of these p brings the answers above 16%; what does is more stories (and, in the last two rows, more steps as well). With 100
+# of them and no dropout the loss, too, is lower than with 50 and dropout. Each row is one run, on one processor: do not read a rule into a small
+# difference. On a problem of your own, try several values of p and compare them on examples that were left out of training. The first GPT used 0.1;
+# PaLM, a large model that saw nearly every text once, was trained without dropout.
 #
 # ## 8 What goes wrong in practice
 #
@@ -796,7 +799,7 @@ head.eval()
 print(f"penalty: p / (1 - p) · Σ w² v² = {(w**2 * (1 + errors**2)).sum():.2f} on average")
 
 # %% [markdown]
-# **p is taken for the probability to keep.** In some older libraries it was. Here p = 0.1 drops a tenth.
+# **p is taken for the probability of keeping.** In some older libraries it was. Here p = 0.1 drops a tenth on average.
 #
 # **Masks are compared.** The same seed, p = 0.5, and two ways to toss 36 coins, on the same machine:
 

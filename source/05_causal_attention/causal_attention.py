@@ -228,7 +228,7 @@ kinds = ["attribute", "parameter", "buffer"]
 three = ThreeMasks(6)
 
 # %% [markdown]
-# **Predict, then run.** We move the module with `.to(torch.float64)`. Which of the three tensors follow?
+# **Predict, then run.** We convert the module with `.to(torch.float64)`. Which of the three tensors follow?
 
 # %%
 my_guess = None  # some of: "attribute", "parameter", "buffer"
@@ -240,7 +240,8 @@ beside(my_guess, [kind for kind in kinds if getattr(three, kind).dtype == torch.
 # %% [markdown]
 # A module does not know about its plain attributes. A module is moved to a GPU with the same call, and a tensor left behind does more harm then: an
 # operation on tensors of two devices raises an error. You can try that on any machine with the device `meta`, which keeps shapes but no numbers. The
-# table adds two more questions. `state_dict()` is what gets saved in a file, and `parameters()` is what an optimizer changes.
+# table answers two more questions. Is the tensor saved? `state_dict()` is what goes into a file. Is it trained? `parameters()` is what an optimizer
+# changes.
 
 # %%
 three.to("meta")
@@ -256,9 +257,9 @@ except RuntimeError:
 # %% [markdown]
 # A **buffer** is the third kind: a tensor that belongs to the module, moves with it and is saved with it, but is not trained.
 #
-# What exactly goes wrong when the mask is a parameter? That depends on how the mask is used, and there are three ways. The next cell trains each of
-# them. There are six words and 36 free scores, and the task is to mix the words up to this one so that the result is close to the *next* word. Each
-# mask is trained once and kept fixed once, as the baseline.
+# What exactly goes wrong when the mask is a parameter? That depends on how the mask is used, and there are three ways. The next cell tries each of
+# them. There are six words and 36 free scores. For each word the task is to mix the words up to it so that the result is close to the *next* word. The
+# scores are always trained. Each mask is trained once and kept fixed once, as the baseline.
 
 # %%
 # demonstration: scores trained with three kinds of masks, which are trained too or not
@@ -449,8 +450,8 @@ beside(my_guess, int(torch.zeros(8, 8, device=device).masked_fill(future(1)[:8, 
 
 # %% [markdown]
 # A 1 × 1 mask **broadcasts** to any size, and its one entry hides nothing. No error, and every word sees the future. So a good layer checks first
-# and says what is wrong: a `ValueError` with the length and the limit. It also refuses a sentence without a batch dimension. In a
-# tensor `(6, 3)` it would take the 3 for the number of tokens.
+# and says what is wrong: a `ValueError` with the length and the limit. It also refuses a sentence without a batch dimension: in a
+# tensor `(6, 3)`, `x.shape[1]` is 3, and that is not the number of tokens.
 #
 # ## 5 The class
 #
@@ -462,13 +463,14 @@ beside(my_guess, int(torch.zeros(8, 8, device=device).masked_fill(future(1)[:8, 
 #
 # ### Exercise: `CausalAttention` (8 points)
 #
-# - `W_query`, `W_key`, `W_value` are `nn.Linear` layers, with a bias only if `qkv_bias` is True.
-# - `dropout` is an `nn.Dropout`. In training it drops weights after the softmax, each on its own, with the value that `dropout.p` has when `forward`
+# - `self.W_query`, `self.W_key`, `self.W_value` are `nn.Linear` layers, with a bias only if `qkv_bias` is True.
+# - `self.dropout` is an `nn.Dropout` with the probability `dropout`. In training it drops weights after the softmax, each on its own, with the value that `dropout.p` has when `forward`
 #   is called. In `eval()` nothing is random.
 # - `mask` is a buffer for `context_length` tokens, and `state_dict()` holds it. Wherever `.to()` moves the layer, `forward` works, so it
 #   must not use a tensor that stays behind.
 # - `forward` takes `(b, n, d_in)` with any n from 1 to `context_length` and leaves it unchanged. After `.double()` the layer computes in float64
-#   throughout. A token sees itself and the tokens before it in its own sentence, nothing else. A token of zeros is a token like any other.
+#   throughout. A token sees itself and the tokens before it in its own sentence, nothing else, however large the scores are. A token of
+#   zeros is a token like any other.
 # - Longer input, and input that is not 3-D, is refused with a `ValueError`.
 
 # %% nbgrader={"grade": false, "grade_id": "CausalAttention", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -509,7 +511,7 @@ def _(r):
     layer = r.layer(CausalAttention, d_in=4, d_out=6, context_length=8, dropout=0.0, qkv_bias=False)
     layer.linear("W_query W_key W_value", "d_in -> d_out", bias="qkv_bias")
     layer.outputs("sentences of any length up to the context", r.normal(1, 2, 4), r.normal(2, 8, 4), r.normal(2, 8, 4), r.normal(3, 1, 4))
-    layer.outputs("as many sentences as tokens as numbers; with a bias", r.normal(6, 6, 6), d_in=6, qkv_bias=True)
+    layer.outputs("b, n and d_in all equal; with a bias", r.normal(6, 6, 6), d_in=6, qkv_bias=True)
     layer.outputs("a token of zeros is input like any other", r.normal(3, 7, 4) * (r.uniform(3, 7, 1) > 0))
     layer.first_token("the first token sees itself alone, however large the scores", 1000 * r.normal(20, 6, 4))
     layer.drops_weights("in training it drops weights, each by itself, in eval() none", p=0.3)
@@ -521,8 +523,8 @@ def _(r):
     layer.conventions(r.normal(3, 7, 4), dropout=1e-12)
 
 # %% [markdown]
-# The sentence twice in a batch, with the layers from seed 123. Both copies must agree. If your `__init__` makes `W_query`, `W_key` and `W_value` in
-# this order and draws nothing else, they give the table of part 2. In another order the seed gives other matrices, and that is no mistake.
+# Here is the sentence twice in a batch, with the layers from seed 123. Both copies must agree. If your `__init__` makes `W_query`, `W_key` and
+# `W_value` in this order and draws nothing else, both give the table of part 2. In another order the seed gives other matrices, and that is no mistake.
 
 # %% tags=["raises-exception"]
 torch.manual_seed(123)
@@ -758,13 +760,13 @@ show(
 
 # %% [markdown]
 # On the left there are two triangles, one for each sentence. On the right there is a third one, in the lower left block: the first sentence reaches
-# the second. (It does not reach the second sentence's first word: with a single key the weight is 1, whatever the key.) So no token at a *later*
-# place is seen, and `peeks` has nothing to complain about. Test with sentences that differ.
+# the second. (It does not reach the second sentence's first word: with a single key the weight is 1, whatever the key.) But no token at a
+# *later* place is seen, so `peeks` has nothing to complain about. Test with sentences that differ.
 #
 # ## 7 Your layer inside the model
 #
-# Back to the model of part 1. Each of its two layers of attention is a `CausalAttention` followed by one more linear layer, `out_proj`. Build two layers
-# of **your** class, load the trained matrices into them, and put them in the place of the model's own.
+# Back to the model of part 1. Each of its two layers of attention is a `CausalAttention` followed by one more linear layer, `out_proj`. The next cell
+# builds two layers of **your** class, loads the trained matrices into them, and puts them in the place of the model's own.
 
 # %% tags=["raises-exception"]
 told = stories(100, seed=5)
@@ -784,7 +786,7 @@ for name, one in {"the model as it came": model, "with your layers": yours, "wit
 
 # %% [markdown]
 # The same share of right answers as the model's own, from your code. The last line is the baseline: your class with new random matrices, everything
-# else trained. The file holds no mask, because the model makes its own; yours came from `__init__`.
+# else trained. The model's `state_dict()` holds no mask, because the model makes its own; that of your layer came from `__init__`.
 #
 # What does your layer look at? It returns context vectors, not weights. A trick makes them visible: give every token a value of its own,
 # a 1 in its own place and 0 elsewhere. Then the context vector of a word *is* its row of weights.
@@ -842,7 +844,8 @@ explore(look, alt="Bars of the weights of the last word, in the trained layer an
 # %% [markdown]
 # ## 8 What goes wrong in practice
 #
-# **`F.dropout`, short for `nn.functional.dropout`, without `training`.** The function drops in `eval()` too, unless you pass it the mode. In use, that is after `eval()`, it should not.
+# **`F.dropout`, short for `nn.functional.dropout`, without `training`.** The function drops in `eval()` too, unless you pass it the mode. In use, that
+# is after `eval()`, it should not.
 
 # %%
 ones = torch.ones(1, 1000, device=device)

@@ -37,9 +37,9 @@
 # | 8 What goes wrong in practice, summary | 5 |
 # | total | 100 |
 #
-# *Run the cells from top to bottom, fill in the exercises, and ask for `hint`, `why` and `progress()` when you need them.* After `.double()`
-# everything computes in float64, gradients pass, and arguments stay as they were. `b` is the number of sentences, `n` the number of tokens in each.
-# `d_out` has two meanings, and each exercise says which one it uses.
+# *Run the cells from top to bottom, fill in the exercises, and ask for `hint`, `why` and `progress()` when you need them.* As before, float64 in gives
+# float64 out (a layer computes in float64 after `.double()`), gradients pass, and arguments stay as they were. `b` is the number of sentences, `n` the
+# number of tokens in each. `d_out` has two meanings, and each exercise says which one it uses.
 #
 # *Using Colab or another hosted service?* Get the file `attention_notebooks-….whl` from where you got this lesson, put
 # it beside the notebook, and run `%pip install attention_notebooks-*.whl` in a new cell above the others.
@@ -159,7 +159,8 @@ show(
 
 # %% [markdown]
 # **Predict, then run.** Swap the first two words: *journey Your starts*. *starts* still takes half of each. The values are the inputs themselves.
-# What is the largest change of a number in the context vector of *starts*, with one head? And with two heads, one for each place?
+# One number in the context vector of *starts* changes most. By how much, with one head? And with two heads, one for the word before and one
+# for the word before that?
 
 # %%
 my_guess = None  # two numbers: (one head, two heads)
@@ -173,8 +174,9 @@ beside(my_guess, (round(change["half and half"], 2), round(max(change["before"],
 # %% [markdown]
 # Half and half cannot tell *Your journey* from *journey Your*. Unequal shares can, but they do not pass on both vectors either: many
 # different pairs of vectors have the same mixture. (If only a few vectors can occur, later layers may work out which two were mixed. The head itself
-# passes on one mixture.) And a *wider* head does not help: its values have more numbers, but all of them are mixed
-# with the same row of weights.
+# passes on one mixture.) And a *wider* head does not help: its values are the
+# inputs times a wider matrix, and all of them are mixed with the same row of weights. So mixing the wide values gives no more than widening
+# the mixture.
 
 # %%
 print(f"0.7 and 0.3: the swap moves “starts” by {change['0.7 and 0.3']:.3f}")
@@ -186,13 +188,13 @@ wide = torch.randn(3, 12, generator=torch.Generator().manual_seed(0)).to(device)
 print(f"widen the mixture, or mix the wide values: {(half_half @ (inputs @ wide) - (half_half @ inputs) @ wide).abs().max().item():.4f} apart")
 
 # %% [markdown]
-# One head **cannot pass on both unmixed**. Two rows of weights for each word can, and that is what several heads are for. Part 7 tries it by
-# training.
+# With such values one head **cannot pass on both unmixed**. Two rows of weights for each word can, and that is what several heads are for. Part 7 tries
+# it by training.
 #
 # ## 2 Heads side by side
 #
-# The plain way: several `CausalAttention` layers read the same x, each with three matrices of its own. Their outputs are **concatenated**, that is, put
-# next to each other.
+# The plain way: several `CausalAttention` layers read the same x, each with three matrices of its own. Their outputs are **concatenated**:
+# put next to each other, head 0 first.
 #
 # ```
 #                ┌─ head 0 ─►  (b, n, d_out) ─┐
@@ -202,8 +204,9 @@ print(f"widen the mixture, or mix the wide values: {(half_half @ (inputs @ wide)
 #
 # ### Exercise: `MultiHeadAttentionWrapper` (3 points)
 #
-# Keep the heads in `self.heads`, an `nn.ModuleList` of `CausalAttention`. Each head gets the constructor's arguments except `num_heads`. Here
-# `d_out` is the size of **one head**. Longer input is refused, which the heads do for you.
+# Keep the heads in `self.heads`, an `nn.ModuleList` of `CausalAttention`. Each head gets the constructor's arguments except `num_heads`, so it
+# also drops weights of its own. Here `d_out` is the size of **one head**. `forward` returns the heads' outputs side by side. For more tokens
+# than `context_length` the heads raise a `ValueError`; you need not check.
 
 # %% nbgrader={"grade": false, "grade_id": "MultiHeadAttentionWrapper", "locked": false, "schema_version": 3, "solution": true, "task": false}
 class MultiHeadAttentionWrapper(nn.Module):
@@ -289,9 +292,8 @@ apart = (both_queries[:, 2:] - wrapper.heads[1].W_query(inputs)).abs().max().ite
 beside(my_guess, "yes" if apart < 1e-6 else "no")
 
 # %% [markdown]
-# So one large query matrix *is* several heads, as long as you split its result: scores and softmax have to be computed for each block of
-# features separately. For that, the heads have to become a dimension of their own, next to the batch, where `@` treats each of them as
-# a matrix of its own:
+# So one large query matrix *is* several heads, as long as you split its result: each block of features needs scores and a softmax of its own.
+# For that, the heads become a dimension next to the batch. There `@` multiplies each head's matrix separately:
 #
 # ```
 # (b, n, d)   ──view──►   (b, n, heads, d / heads)   ──transpose 1, 2──►   (b, heads, n, d / heads)
@@ -368,14 +370,13 @@ print("split_heads:", who_notices(lambda x: split_heads(x, 2)))
 print("view alone: ", who_notices(lambda x: x.view(1, 2, 6, 2)))
 
 # %% [markdown]
-# Split correctly, *with* reaches itself and the words after it. With `view` alone, and a correct way back, it reaches every word, including the
-# first. (With `view` both ways nothing leaks, but each head sees only half of the sentence.)
+# Split correctly, *with* reaches itself and the words after it. With `view` alone it reaches every word, including the first.
 #
 # ### Exercise: `merge_heads` (2 points)
 #
 # The way back: `(b, num_heads, n, d_head)` to `(b, n, num_heads * d_head)`, so that `merge_heads(split_heads(x, num_heads))` is x again.
-# `view` can split any dimension, but it cannot join these two: after a transpose a tensor is no longer contiguous, that is, its numbers are not
-# in memory in the order in which you read them. `reshape` and `flatten` copy where they have to.
+# `view` can split any dimension, but it cannot join these two. A transposed tensor is not contiguous: its numbers do not lie in memory in the
+# order in which you read them. `reshape` and `flatten` copy where they have to.
 
 # %% nbgrader={"grade": false, "grade_id": "merge_heads", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def merge_heads(x):
@@ -412,8 +413,8 @@ for num_heads in (1, 2, 3, 4, 6, 12):
 #   output                   out_proj                           (b, n, d_out)
 # ```
 #
-# `out_proj`, a linear layer at the end, is new in your class; in lesson 05 you used the model's own. Without it, the numbers of head 0 would always
-# stay in the first places of the output and those of head 1 in the next. `out_proj` mixes what the heads have found.
+# `out_proj`, a linear layer at the end, is new in your class; in lesson 05 you used the model's own. Without it, the first
+# features of the output would always come from head 0, and the next ones from head 1. `out_proj` mixes what the heads have found.
 #
 # **Predict, then run.** `d_out` is 12, and there are 3 heads. The scores are divided by the square root of a number. Which one?
 
@@ -434,10 +435,11 @@ beside(my_guess, f"{spread**2:.1f}: the spread of the scores is {spread:.2f}")
 # - `W_query`, `W_key`, `W_value`: `nn.Linear` from `d_in` to `d_out`, with a bias only if `qkv_bias`. Here `d_out` is the size of
 #   **all heads together**.
 # - `out_proj`: `nn.Linear` from `d_out` to `d_out`, with a bias.
-# - `num_heads`, kept as an attribute; `mask`, a buffer in `state_dict()`; `dropout`, an `nn.Dropout` for the weights, which each head drops on its
-#   own, with the value that `dropout.p` has when `forward` is called. All as in `CausalAttention`, including that the layer works wherever `.to()`
-#   moves it.
-# - `forward`: `(b, n, d_in)` to `(b, n, d_out)` for n up to `context_length`. Heads are cut as `split_heads` cuts them.
+# - `num_heads` is kept as an attribute. `mask` is a buffer in `state_dict()`, as in `CausalAttention`. The layer works wherever `.to()` moves it.
+# - `dropout` is an `nn.Dropout`. In training each head drops weights of its own, with the value that `dropout.p` has when `forward` is called.
+#   In `eval()` nothing is dropped.
+# - `forward`: `(b, n, d_in)` to `(b, n, d_out)` for n from 1 to `context_length`. A token sees itself and the tokens before it and nothing else,
+#   however large the scores are. A token of zeros is a token like any other. Heads are cut as `split_heads` cuts them.
 # - A `ValueError` when `num_heads` does not divide `d_out` (in `__init__`), and for longer input or input that is not 3-D (in `forward`).
 
 # %% nbgrader={"grade": false, "grade_id": "MultiHeadAttention", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -502,8 +504,8 @@ def _(r):
 # the first third are the queries, then come the keys, then the values. It returns two things: the output, and the weights
 # before dropout, `(b, num_heads, n, n)`; these are to look at, so they may be detached. Otherwise it should do what `MultiHeadAttention` does.
 #
-# It runs, the shapes are right, and it has **five faults**. None of them raises an error. Use the rubric
-# as a doctor would: which lines fail with one head, which only with several, which only for short sentences? Your class is graded by what it
+# It runs, the shapes are right, and it has **five faults**. None of them raises an error. Let the rubric
+# guide you: which lines fail with one head, which only with several, which only for short sentences? Your class is graded by what it
 # does, not by how little you change.
 
 # %% nbgrader={"grade": false, "grade_id": "fix_me", "locked": false, "schema_version": 3, "solution": true, "task": false} tags=["raises-exception"]
@@ -586,8 +588,9 @@ def _(r):
     layer.conventions(r.normal(3, 7, 4))
 
 # %% [markdown]
-# Three of the five faults change the second result, the weights. Two of them break a rule that can be checked without a right answer, as in the next
-# cell. Run these checks on any causal attention weights that you are given, taken before dropout.
+# Three of the five faults change the second result, the weights. Of these three, two break a rule that can be checked without knowing the right
+# weights: every row adds up to 1, and nothing lies above the diagonal. The next cell checks both rules. Run these checks on any causal attention
+# weights that you are given, taken before dropout.
 
 # %% tags=["raises-exception"]
 torch.manual_seed(123)
@@ -612,10 +615,10 @@ print("largest weight above the diagonal:", round(seen.triu(diagonal=1).max().it
 #
 # ### Exercise: `pack_heads` (3 points)
 #
-# Copy the heads of `wrapper` into `mha`, and make `mha.out_proj` change nothing: the identity matrix as weight, zeros as bias. Then
-# both give the same output in `eval()`. Both were built with the same `qkv_bias` and context length, and `mha`'s `d_out` is `num_heads` times the wrapper's.
-# Afterwards they share nothing, and `wrapper` is as it was, including mode, dtype and `requires_grad`. `mha` can still learn; you may
-# replace its parameters. The return value is ignored.
+# Copy the heads of `wrapper` into `mha`, and make `mha.out_proj` change nothing: the identity matrix as weight, zeros as bias. Then both give the same
+# output in `eval()`. Both were built with the same `d_in`, `num_heads`, `qkv_bias` and context length, and both have the same dtype. `mha`'s `d_out` is
+# `num_heads` times the wrapper's. Afterwards the two share nothing, and `wrapper` is as it was, including mode, dtype and `requires_grad`. `mha` can
+# still learn; you may replace its parameters. The return value is ignored.
 #
 # The rubric uses your `MultiHeadAttentionWrapper` and `MultiHeadAttention`, so get those right first.
 
@@ -662,10 +665,11 @@ print("largest difference to the wrapper below 0.000001:", (mha(batch) - wrapper
 #
 # ## 7 What heads are good for
 #
-# First the task of part 1: pass on the word before and the one before that. Your `MultiHeadAttention` is trained on random sentences, with 1, 2 and 6
-# heads. Everything is trained, and all three have equally many numbers to learn. Each word comes with its three numbers and six more that give its
-# position. The error is measured on new sentences. A layer that always answers 0 has an error of 1. The best that one row of *fixed* weights allows
-# is 0.5: it mixes two independent vectors into one, and half of what was in them is lost.
+# First the task of part 1: pass on the word before and the one before that. The next cell trains your `MultiHeadAttention` on random sentences, with
+# 1, 2 and 6 heads. All three layers have equally many numbers to learn. Each word comes with its three numbers and six more that give its position.
+# The error is measured on new sentences. A layer that always answers 0 has an error of 1. The best that one row of *fixed* weights allows is 0.5: it
+# mixes two independent vectors into one, and half of what was in them is lost. A fourth layer has one head whose scores do not see the words, so its
+# weights are fixed.
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # demonstration: trains four layers, about four seconds
@@ -720,8 +724,8 @@ show(
 )
 
 # %% [markdown]
-# One head cannot pass on both. It gives about half of its weight to each. Its error is below 0.5, the best of fixed weights, because its shares
-# change a little with the words: with scores made from places alone the same training ends at the best of fixed weights. Two heads take one word
+# In our run one head does not pass on both. It gives about half of its weight to each. Its error is 0.35, below the 0.5 of fixed weights, because
+# its weights change a little with the words: the layer whose scores do not see the words ends at 0.50. Two heads take one word
 # each. Nothing in the loss says which head takes which. But more heads are not always better: after the same training, six heads of one number each
 # do worse than two of three.
 #
@@ -779,10 +783,11 @@ def looks(story):
 explore(looks, alt="For the last word of a story: what each of the eight heads looks at, trained and untrained.", story=list(stops))
 
 # %% [markdown]
-# That is one story. Over many stories it can be measured, because for words like these it is known which earlier word decides what comes next. *she*
-# is the word in the story, *answer, she* the same word in an answer; *she's* stands for *he's*, too. In the last row the word asking is the question
-# mark of *who is she ?*. *head* is the one that looks most at the word to be found; *right word* is its mean weight there, *other* its mean weight on
-# the matching word of the other person. *alike* is the weight of a head that looks at every word alike.
+# That is one story. It can be measured over many, because the rules of the language say which earlier word decides what comes next. Each row of the
+# table names the word that is read and, after the colon, the word that it has to find. *she* is the word in the story, *answer, she* the same word in
+# an answer. *she* and *she's* stand for *he* and *he's*, too. In the last row the word that is read is the question mark of *who is she ?*. The column
+# *head* names the head that looks most at the word to be found, *right word* is its mean weight there, and *other* its mean weight on the matching word
+# of the other person. *alike* is the mean weight of a head that looks at every word alike.
 
 # %%
 measured = jobs(four_heads, told)
@@ -794,10 +799,12 @@ for job in ("she: own thing", "answer, she: own thing", "she's: own place", "who
     print(f"{job:30} {layer + 1}.{head + 1}  " + "  ".join(f"{float(number):9.2f}" for number in numbers))
 
 # %% [markdown]
-# Which head does which job depends on the random start (`model_card()` has a table for five starts). And where a head looks need not be what it is needed for.
+# Which head does which job depends on the random start (`model_card()` has a table for five starts). And where a head looks need not be what it is
+# needed for.
 #
 # **Predict, then run.** In the first story above (the one that ends with *she's*), 2.3 and 2.4 look most at the place. Over 1,000 stories, 2.4 and
-# 2.1 do. Switch off each of the eight heads in turn. Apart from 2.1 and 2.4, which head is missed most when the question is *where*?
+# 2.1 do. Switch off each of the eight heads in turn. Apart from 2.1 and 2.4, which head costs the most right answers to
+# *where* when it is off?
 
 # %%
 my_guess = None  # a head, such as "1.1"
@@ -820,7 +827,8 @@ for name, right in {**shares, "none": answers(yours, many)}.items():
 # %% [markdown]
 # Without 2.1, or without 2.4, about half of the answers to *where* are wrong. Head 1.3 does not look at the place, and yet without it a quarter of
 # them are wrong: where a head looks does not say how much an answer depends on it. *Who* depends most on another head: without 1.4 only a third of
-# the answers are right. And one head can serve two kinds: 2.1 is the head missed most for *what*, too, with fewer than half of the answers right.
+# the answers are right. And one head can serve two kinds: *what* also depends most
+# on 2.1; without it fewer than half of these answers are right.
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "question_heads_written", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ### In your own words: `heads_written` (2 points, a person reads it)
@@ -854,7 +862,8 @@ for name, right in {**shares, "none": answers(yours, many)}.items():
 # **`view` without a transpose.** The shape is right and the content is scrambled. If one of the two ways is wrong and the other right, the future
 # leaks, as in part 3. If both are wrong, each head sees only a part of the sentence.
 #
-# **The scale is taken from `d_out`.** Each score is a dot product within one head, so the scale is the root of that head's size. Small inputs hide the mistake:
+# **The scale is taken from `d_out`.** Each score is a dot product within one head, so it is divided by the root of that head's size. Small inputs
+# hide the mistake:
 
 # %% tags=["raises-exception"]
 with torch.no_grad():
@@ -871,7 +880,7 @@ with torch.no_grad():
 #
 # **The mask is repeated for every head.** It need not be: `(n, n)` broadcasts to `(b, heads, n, n)`.
 #
-# **Some expect more heads to mean more parameters.** Splitting adds none, as part 1 showed. What changes is how many numbers
+# **More heads are taken for more parameters.** Splitting adds none, as part 1 showed. What changes is how many numbers
 # each head has for comparing words.
 #
 # ## Summary

@@ -38,9 +38,9 @@
 # | 9 What goes wrong in practice, summary | 3 |
 # | total | 100 |
 #
-# *Run cells, fill in exercises, and ask `hint`, `why` and `progress()`* as before. `b` is the batch, `n` the tokens, `v` the number of words that the
-# model knows. What you call the layers inside your classes is up to you. After `.double()` they compute in float64 throughout, gradients pass, and
-# arguments stay as they were.
+# *Run cells, fill in exercises, and ask for `hint`, `why` and `progress()`* as before. `b` is the batch, `n` the tokens, `v` the number of words that
+# the model knows. You may give the layers inside your classes any names. After `.double()` your classes compute in float64 throughout. Gradients pass,
+# and arguments stay as they were.
 #
 # *Using Colab or another hosted service?* Get the file `attention_notebooks-….whl` from where you got this lesson, put
 # it beside the notebook, and run `%pip install attention_notebooks-*.whl` in a new cell above the others.
@@ -68,8 +68,8 @@ device = torch.device(os.environ.get("AUTOGRADE_DEVICE", "cpu"))
 # %% [markdown]
 # ## 1 What is still missing
 #
-# This is the course's model. It reads the beginning of a story and goes on, one word at a time. For comparison, the first line is from the same model as it was
-# before training: the same layers, with random numbers in them.
+# This is the course's model. It reads the beginning of a story and goes on, one word at a time. For comparison, the first line comes from the same
+# model before training, when its layers held random numbers.
 
 # %%
 model = course_model()
@@ -113,7 +113,7 @@ print(f"{'together':>26}: {everything:6}")
 # ```
 #
 # Because of the causal mask, position 0 has seen *Anna* only and has to say *has*; position 1 has seen *Anna has* and has to say *a*. So one window
-# of four tokens is four exercises, all done in one pass. At every position the model is given the *true* words so far, not its
+# of four tokens gives four predictions, all made in one pass. At every position the model is given the *true* words so far, not its
 # own guesses: the **teacher forcing** of lesson 02.
 #
 # The **stride** is the number of tokens from the beginning of one window to the beginning of the next.
@@ -136,7 +136,7 @@ beside(my_guess, len(whole))
 # - Window i begins at token `i * stride`. Its targets begin one token later.
 # - Return every window whose inputs and targets are both whole. What is left over at the end is not used.
 # - A text that is too short for one window is refused with a `ValueError`.
-# - The text stays as it was, and ids stay whole numbers.
+# - The text stays as it was. Both results are tensors with the text's dtype.
 
 # %% nbgrader={"grade": false, "grade_id": "next_token_pairs", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def next_token_pairs(tokens, context_length, stride=1):
@@ -167,16 +167,16 @@ for row, target in zip(windows.tolist(), ahead.tolist()):
     print(f"{' '.join(decode(row)):>20}   ->   {' '.join(decode(target))}")
 
 # %% [markdown]
-# Large models are trained on windows like these, cut from one long text. Many windows then begin in the middle of a story, and what the beginning
-# said cannot be known. Our stories are short: each fits into one window of 48 tokens, with `<end>` in front. So in the whole training (part 7) every
+# Large models are trained on windows like these, cut from one long text. Many windows then begin in the middle of a story, and the model cannot know
+# what came before. Our stories are short: each fits into one window of 48 tokens, with `<end>` in front. So in the whole training (part 7) every
 # story is a window of its own, and no question is asked about something that was cut off.
 #
 # ## 3 The block
 #
 # Attention carries information *between* tokens. After that, each token still has to make something of what it received. That is the job of the
-# **feed-forward** part: two linear layers with a curved function in between (an **activation**), applied to each token alone. Without the curve two
-# linear layers could do no more than one. The simplest activation is the **ReLU**: `x` if `x` is above 0, else 0. GPT takes the **GELU**, `x` times
-# the probability that a standard normal number is below `x`:
+# **feed-forward** part: two linear layers with a curved function, an **activation**, in between. It is applied to each token alone. Without the
+# activation two linear layers could do no more than one. The simplest activation is the **ReLU**: `x` if `x` is above 0, else 0. GPT uses the **GELU**,
+# `x` times the probability that a standard normal number is below `x`:
 
 # %% jupyter={"source_hidden": true}
 # draws the figure
@@ -196,7 +196,7 @@ show(
 )
 
 # %% [markdown]
-# GPT-2's code approximates it with tanh. We take the exact function, which is PyTorch's default.
+# GPT-2's code approximates GELU with tanh. We use the exact GELU, PyTorch's default.
 #
 # ### Exercise: `FeedForward` (1 point)
 #
@@ -230,8 +230,8 @@ def _(r):
 # ### Adding instead of replacing
 #
 # What a layer found can *replace* what came in, or be **added** to it, `x + layer(x)`. That is a **residual** connection. Measure the difference: how
-# much of a change at the input arrives after 1, 2, 4, … untrained feed-forward parts? The middle column has a **LayerNorm** before each part. It
-# brings every token's numbers to mean 0 and variance 1.
+# much of a change at the input arrives after 1, 2, 4, … untrained feed-forward parts? In the middle column a **LayerNorm** stands before each part:
+# it brings every token's numbers to mean 0 and variance 1.
 
 # %% tags=["raises-exception"]
 torch.manual_seed(0)
@@ -256,10 +256,10 @@ for depth in (1, 2, 4, 8, 16):
     print(f"after {depth:2} layers" + "".join(f"{arrived[way][depth - 1]:18.2g}" for way in ways))
 
 # %% [markdown]
-# New layers have small weights, so each one shrinks a change to about a sixth (GELU, whose slope at 0 is 1/2, does its part), and after 16 of them
-# next to nothing is left. A norm makes up for the small weights: what it hands on has the same size in every layer. A sum also passes the change on
-# directly, past the layer, so it does not vanish when the layer's own part is small. (Gradients pass through the same layers on their way down.) With
-# the norm alone a change arrives, but the vector itself is gone after one layer; a sum still holds it. The block has both.
+# New layers have small weights, so each one shrinks a change to about a sixth. (GELU, whose slope at 0 is 1/2, contributes to that.) After 16 of them
+# next to nothing is left. A norm makes up for the small weights: what it hands on has the same size in every layer. A sum passes the change on past the
+# layer, so the change arrives even when the layer adds little. (Gradients take the same way back, so the same is true of them.) With the norm alone a
+# change arrives, but after one layer the vector itself is gone; a sum still holds it. The block has both.
 #
 # Sums grow, though. Here are the vectors in the trained model, which adds in both of its blocks:
 
@@ -271,9 +271,8 @@ with torch.no_grad():
         x = block(x) if block else x
 
 # %% [markdown]
-# If it goes on like this, the parts of a deep model have larger and larger numbers to read. So each part gets a normed copy. (A LayerNorm also has a
-# learned factor and shift for each feature.) What is normed is the part's *input*. The sum itself passes from block to block as it is. This order is
-# called **pre-norm**.
+# If this goes on, the parts of a deep model have to read larger and larger numbers. So each part gets a normed copy of its *input*, and the sum itself
+# passes from block to block unchanged. This order is called **pre-norm**. (A LayerNorm also has a learned factor and shift for each feature.)
 #
 # ```
 #    x ──────────────────────── + ───────────────────────── + ──►
@@ -286,7 +285,8 @@ with torch.no_grad():
 #
 # - first `x + attention(norm(x))`, then, with the result as the new x, `x + feed-forward(norm(x))`;
 # - the two norms are `nn.LayerNorm` layers, one for each place;
-# - attention is **one** `MultiHeadAttention` from the first cell, `d_model` to `d_model`, without `qkv_bias`; its dropout is the block's only one;
+# - attention is **one** `MultiHeadAttention` from the cell with the imports, `d_model` to `d_model`, without `qkv_bias`; `dropout` goes to it, and
+#   nothing else in the block is dropped;
 # - the feed-forward part is your `FeedForward`.
 
 # %% nbgrader={"grade": false, "grade_id": "TransformerBlock", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -336,9 +336,9 @@ def _(r):
 # `(b, n)` ids to `(b, n, vocab_size)` scores, for any n from 1 to `context_length`:
 #
 # - a token embedding, plus a position table with `context_length` rows that is trained; position 0 is the first row;
-# - `num_layers` blocks, each with weights of its own; a final `nn.LayerNorm`; an `nn.Linear` to the scores, with a bias or without; its weights are a matrix of
-#   its own (some models reuse the embedding's);
-# - no dropout outside the blocks, no softmax at the end: scores are what the loss wants;
+# - `num_layers` blocks, each with weights of its own; a final `nn.LayerNorm`; an `nn.Linear` to the scores, with or without a bias, whose weight is
+#   not shared with the embedding (some models share it);
+# - no dropout outside the blocks and no softmax at the end: the loss of part 6 takes scores;
 # - `context_length` is kept as an attribute, and more tokens than that are refused with a `ValueError`.
 
 # %% nbgrader={"grade": false, "grade_id": "TinyGPT", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -381,9 +381,9 @@ def _(r):
     gpt.conventions(r.tokens(13, 12, 6))
 
 # %% [markdown]
-# Now the weights that came with the course go into **your** class. Your layers may have other names, so `copy_weights` runs both models on one
-# sentence and pairs the parameters in the order in which they are used. The baseline is your class as it was made. An answer counts as right if each
-# of its words is the model's first choice after the true words before it.
+# Now the weights that came with the course go into **your** class. Your layers may have other names, so `copy_weights` runs both models on one sentence
+# and pairs the parameters in the order in which they are used. The baseline is your class with its random numbers. An answer counts as right if each of
+# its words is the model's first choice after the true words before it.
 
 # %% tags=["raises-exception"]
 def my_model():
@@ -402,7 +402,8 @@ print(f"your class, the course's weights: {answers(yours, told)['all']:4.0%}")
 # ## 5 Writing
 #
 # The model says how likely each word is to be the next one. To write, take one, put it at the end of the text, and ask again. A model that reads what
-# it wrote itself is called **autoregressive**. Always taking the likeliest word is called **greedy**; drawing at random gives more variety (**sampling**).
+# it wrote itself is called **autoregressive**. Always taking the likeliest word is called **greedy**; drawing at random gives more variety
+# (**sampling**).
 #
 # ### Exercise: `generate` (4 points)
 #
@@ -410,8 +411,7 @@ print(f"your class, the course's weights: {answers(yours, told)['all']:4.0%}")
 #
 # - Each new token is the one with the highest score at the last position; among equal scores, the one with the lowest id.
 # - The model sees at most its last `model.context_length` tokens. The text may grow longer than that.
-# - The model works in `eval()`, and afterwards it is in the mode it had before.
-# - It runs under `no_grad()`.
+# - The model runs in `eval()` and under `torch.no_grad()`. Afterwards it is in the mode it had before.
 # - 0 new tokens return the ids as they are. The given tensor stays as it was.
 
 # %% nbgrader={"grade": false, "grade_id": "generate", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -461,8 +461,9 @@ for text in ["Anna has a ball . Tom has", "Mia is in the cave . she sees a bat",
 # %% [markdown]
 # ## 6 Learning
 #
-# How wrong is a prediction? The usual measure is **cross-entropy**: minus the logarithm of the probability that the model gave to the right word. Certain and
-# right costs 0; a probability of 1/2 costs 0.69; almost no probability costs a lot. With the natural logarithm the unit is the **nat**.
+# How wrong is a prediction? The usual measure is **cross-entropy**: minus the logarithm of the probability that the model gave to the right word. A
+# prediction that is certain and right costs 0; a probability of 1/2 costs 0.69; a probability near 0 costs a lot. With the natural logarithm the unit
+# is the **nat**.
 #
 # **Predict, then run.** A model that knows nothing gives each of its words the same probability. What is its loss?
 
@@ -475,15 +476,15 @@ beside(my_guess, round(-math.log(1 / len(VOCABULARY)), 2))
 
 # %% [markdown]
 # And the best model there is? A story is partly a matter of chance: whether Tom has two books or a hat, nobody can know. A model that knows all the
-# rules still pays for that. What it still pays, on average for each word, is the **entropy** of the language: the floor of the loss. For English
-# nobody knows it. Ours is made by a grammar, so its entropy can be computed exactly, as a sum over all possible stories:
+# rules still pays for that. What it pays, on average for each word, is the **entropy** of the language: the floor of the loss. Nobody knows the
+# entropy of English. Our language is made by a grammar, so its entropy can be computed exactly, as a sum over all possible stories:
 
 # %%
 print(f"the floor: {floor():.4f} nats for each word")
 
 # %% [markdown]
-# On average over new stories, no model that looks only back can have a lower loss. So a loss well *below* the floor on many new stories shows that
-# something leaks: lesson 02's model without a mask got there.
+# On average over freshly drawn stories, no model that only looks back can have a lower loss. So a loss well *below* the floor on many such stories
+# shows that something leaks, as in lesson 02's model without a mask.
 #
 # ### Exercise: `loss_of` (2 points)
 #
@@ -512,8 +513,8 @@ def _(r):
 # ### Exercise: `train` (3 points)
 #
 # Make a new `torch.optim.AdamW` with this `lr`, everything else as PyTorch sets it, and take `steps` steps. Each step uses all of `inputs` and
-# `targets` at once: compute the loss with the model in `train()` mode, its gradients, and update. Return a list of `steps` floats: the loss *before*
-# each update. A model that comes in has no gradients yet.
+# `targets` at once: compute the loss with the model in `train()` mode, compute the gradients, and update. Return a list of `steps` Python floats: the
+# loss *before* each update. The model has no gradients when it comes in.
 
 # %% nbgrader={"grade": false, "grade_id": "train", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def train(model, inputs, targets, steps, lr):
@@ -542,8 +543,8 @@ def _(r):
     r.unchanged("leaves inputs and targets as they were")
 
 # %% [markdown]
-# Before a long training, try a short one that *must* succeed: can the model learn a handful of sentences by heart? If not, something is broken, and
-# no amount of data will mend it. Your pairs, your model, your loss and your training, on 41 words, cut into four windows:
+# Before a long training run, try a short one that *must* succeed: can the model learn a handful of sentences by heart? If not, something is broken, and
+# no amount of data will fix it. Your pairs, your model, your loss and your training, on 41 words, cut into four windows:
 
 # %% tags=["raises-exception"]
 text = [word for story in stories(3, seed=2) for word in story.words][:41]
@@ -556,15 +557,15 @@ print("written: ", " ".join(decode(generate(small, windows[:1, :1], 10)[0].tolis
 print(f"loss: {losses[0]:.2f} before the first step, {losses[-1]:.2f} before the last")
 
 # %% [markdown]
-# The loss is far below the floor. Nothing is wrong with that here: these are four windows that it has seen forty times, and it knows them by heart.
-# The floor holds for *new* stories. This is **overfitting**, on purpose, and it is why a model is measured on stories that it was not trained on.
+# The loss is far below the floor. Nothing is wrong with that here: the model has seen these four windows forty times and knows them by heart. The floor
+# holds for freshly drawn stories. This is **overfitting**, on purpose, and it is why a model is measured on text that it was not trained on.
 #
 # ## 7 The whole training
 #
-# Now from nothing. `train_in_batches` is your loop with four things added. Each step takes 32 stories drawn at random: all 20,000 in every step would
-# be 625 times as many. Stories differ in length, so shorter ones are filled up; that is **padding**, and `F.cross_entropy` does not count positions
-# whose target is -100. The learning rate rises for 50 steps and then falls along a cosine. And a gradient whose norm is above 1 is scaled down to 1.
-# (In its AdamW the second beta is 0.98 instead of 0.999.)
+# Now train from nothing. `train_in_batches` is your loop with four things added. Each step takes 32 stories drawn at random: all 20,000 in every step
+# would be 625 times as many. Stories differ in length, so shorter ones are filled up; that is **padding**, and `F.cross_entropy` does not count
+# positions whose target is -100. The learning rate rises for 50 steps and then falls along a cosine. And a gradient whose norm is above 1 is scaled
+# down to 1. (Its AdamW also averages squared gradients over fewer steps: the second of its `betas` is 0.98 instead of 0.999.)
 #
 # This is the recipe of the course's own weights: 20,000 stories and 2,500 steps, about a minute on a quiet machine. Watch when each kind of question
 # is learned.
@@ -632,12 +633,12 @@ for step in (0, 100, 1000, STEPS):
 
 # %% [markdown]
 # In our run the shape of the sentences comes before the sense. After 100 steps there are sentences and questions, but a verb or a pronoun does not
-# fit its thing, and the answers fit nothing. After 1,000 steps *who* and *what* are answered without a mistake, the loss has little further to fall,
-# and *where* is still wrong more often than right. That comes last. **An average loss near the floor can hide a kind of question that fails.**
+# fit its thing, and the answers fit nothing. After 1,000 steps *who* and *what* are answered without a mistake, and the loss has little further to
+# fall, but *where* is still wrong more often than right. It is learned last. **An average loss near the floor can hide a kind of question that fails.**
 #
-# Does this training always succeed? Say that it does if each kind of question has more than 99% right answers. The recipe was run from five random
-# starts, and each model was asked the questions of 1,500 stories that were drawn with another seed. That was measured when the course's weights were
-# made; `model_card()` shows it all:
+# Does this training always succeed? Call it a success if more than 99% of the answers to each kind of question are right. The recipe was run from five
+# random starts, and each model was asked the questions of 1,500 stories that were drawn with another seed. That was measured when the course's weights
+# were made; `model_card()` shows it all:
 
 # %%
 print("manual_seed   above the floor   all questions   where")
@@ -649,8 +650,9 @@ for seed, run in enumerate(card()["seeds"]["heads_4"]):
 # but *where*, as ours did half-way. If your class draws its random numbers in another order, it starts elsewhere and may get stuck as seed 0 does.
 # That is no mistake in your code: try another seed.
 #
-# Here is your model beside the course's, on the questions in 150 new stories. How sure are such shares? Each comes with a 95% interval. Even if all n
-# answers are right, the next one may be wrong.
+# Here is your model beside the course's, on the questions in 150 stories drawn with another seed. (About a quarter of such stories are in the training
+# set, too; the model card also measures the rest alone.) How sure are such shares? Each comes with a 95% interval. Even if all n answers are right, the
+# next one may be wrong.
 
 # %% tags=["raises-exception", "nbval-ignore-output"]
 # demonstration: your model beside the course's
@@ -671,12 +673,13 @@ for name, one in {"yours": student, "the course's": model}.items():
 # %% [markdown]
 # ## 8 Open it
 #
-# Which head of the course's model does what? (To open your own instead, set `opened = new_model().eval()` and `copy_weights(student, opened)`.) Each
-# story says which earlier word decides what comes next: after *she* it is *her own* thing, after `she's` her own place, after *bat* the place it is
-# in. We call that the deciding word. A row is named after the word that is read and, after the colon, the deciding word; *answer* marks words of an
-# answer. *She*, *her* and *she's* stand for *he*, *his* and *he's*, too. The first map shows the mean weight on the deciding word over 150 stories,
-# for each of the eight heads. The second shows the weight on the *other* person's word. (Both have the rows with two people; the table below has all
-# ten.) The third shows what is left: the share of questions still answered correctly when this one head passes on nothing.
+# Which head of the course's model does what? (To open your own instead, put `opened = new_model().eval()` and `copy_weights(student, opened)` into the
+# next cell, in place of `opened = model`.) For each story the grammar says which earlier word decides what comes next: after *she* it is *her own*
+# thing, after *she's* her own place, after *bat* the place it is in. We call it the deciding word. Each row names the word that is read and, after the
+# colon, the deciding word; *answer* marks words of an answer. *She*, *her* and *she's* stand for *he*, *his* and *he's*, too. The first map shows each
+# head's mean weight on the deciding word over 150 stories. The second shows its mean weight on the matching word of the *other* person. (Both maps have
+# only the rows in which there is another person; the table below has all ten.) The third map shows the share of questions still answered correctly when
+# one head passes on nothing.
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception", "nbval-ignore-output"]
 # demonstration: what each head looks at, and what is lost without it
@@ -714,8 +717,9 @@ named = found["who is she ?: her name"]["own"][0, 3]
 print(f"\nwho is she ?  head 1.4 gives her name {named:.2f} of its weight; without it {lost[3]['who']:.0%} of these questions are answered correctly")
 
 # %% [markdown]
-# Nobody gave the heads jobs; the loss only asked for the next word. The last three columns are from the card (500 stories; the course has start 1;
-# starts 0 and 4 are there too): another random start gives the jobs to other heads. And what is lost without a head says more than where it looks:
+# Nobody gave the heads jobs; the loss only asked for the next word. The last three columns come from the model card, which also has starts 0 and 4.
+# They are measured over 500 stories, and the course's model is start 1. Another random start gives the jobs to other heads. And what is lost without a
+# head says more than where it looks:
 # 1.4 does not look at the name, and yet without it most *who* questions fail. Some jobs have no head with a large weight. This table cannot say
 # whether several heads share them.
 #
@@ -750,8 +754,8 @@ print(told_so_far)
 explore(next_without, alt="Bars of the five likeliest next words in a story with one head switched off, beside those with all heads.", off=["2.4", *(name for name in heads if name != "2.4")], question=list(asks))
 
 # %% [markdown]
-# In this story the model without 2.4 gives Lucy the place of Tom, and without 2.3 it hardly knows a hat from a kite. One story is not the map: 2.1,
-# which matters most for *what* over 150 stories, changes next to nothing at this word.
+# In this story the model without 2.4 puts Lucy in Tom's place, and without 2.3 it can hardly tell a hat from a kite. One story need not agree with the
+# map: without 2.1, which matters most for *what* over 150 stories, next to nothing changes at this word.
 #
 # And the other parts? First take one away from the trained model and ask again.
 
@@ -786,10 +790,10 @@ for name, one in parts.items():
     print(f"{name:>22}" + "".join(f"{shares[kind]:8.0%}" for kind in kinds))
 
 # %% [markdown]
-# This model relies on each of them. But does *every* model need them? One that is trained without a part may find another way. So train again, three
-# times: without the mask, without positions (each one has the vector 0), and with one head in a layer instead of four. To save time, each is trained
-# for 600 steps. So is a fourth model, in which nothing is changed, as the baseline. The random start and the stories are those of part 7; the
-# learning rate falls to 0 within the 600 steps.
+# This model relies on each of them. But does *every* model need them? A model that is trained without a part may find another way. So train three more:
+# one without the mask, one without positions (every position has the vector 0), and one with one head in each layer instead of four. To save time, each
+# is trained for 600 steps. The baseline is a fourth model, trained as long, in which nothing is changed. The random start and the stories are those of
+# part 7; the learning rate falls to 0 within the 600 steps.
 #
 # **Predict, then run.** Which of the three ends with the lowest loss in training? And which of the three writes the fewest stories without a mistake?
 
@@ -839,9 +843,9 @@ for name, make in makes.items():
     print(f"{name}: {SHORT} steps, loss {runs[name][-1]:.3f}", flush=True)
 
 # %% [markdown]
-# The columns, from left to right: the loss in training; on new stories, with the future hidden from all four, the loss, the share of right answers,
-# and the share for *where*; and last, of 100 stories that your `generate` continues from their first five words, how many have no mistake. (There the
-# model without a mask stays without one: what it writes has no future yet.)
+# The first column is the loss in training. The next three are measured on 150 stories drawn with another seed, with the future hidden from all four
+# models: the loss, the share of right answers, and the share for *where*. For the last column your `generate` continues 100 stories from their first
+# five words; it counts those without a mistake. (For that the model without a mask stays without one: what it writes has no future yet.)
 
 # %% tags=["raises-exception", "nbval-ignore-output"]
 # demonstration: what the four models learned
@@ -870,13 +874,14 @@ changed = list(models)[1:]
 beside(my_guess, tuple(min(changed, key=values.get) for values in ({name: means[-1] for name, means in runs.items()}, right_stories)))
 
 # %% [markdown]
-# In our run **no mask** gives a splendid loss in training, far below the floor, and the highest of the four when the future is hidden. Not one of its
+# In our run **no mask** has a splendid loss in training, far below the floor, and the highest loss of the four when the future is hidden. Not one of
+# its
 # 100 stories is right. **One head** ends with a higher loss than the unchanged model, and behind it in answers and in right stories. **No positions**
 # does no harm at all: this model is ahead in both.
 #
 # Do these differences come from the random start, or from the short training? Here is the full training from three random starts, 0 / 1 / 2, measured
-# on 500 new stories with the future hidden. Here the loss is the plain mean over the words of these stories; the true probabilities themselves have
-# 0.417 on them. (`benchmarks/parts.py` in the course's repository makes the table.)
+# on 500 stories drawn with another seed, with the future hidden. The loss is now the plain mean over the words of these stories; on them the true
+# probabilities have a loss of 0.417. (`benchmarks/parts.py` in the course's repository makes the table.)
 #
 # | 20,000 stories, 2,500 steps | loss on new stories | right answers | *where* | right stories of 100 |
 # |---|---|---|---|---|
@@ -886,12 +891,12 @@ beside(my_guess, tuple(min(changed, key=values.get) for values in ({name: means[
 # | one head | 0.451 / 0.437 / 0.421 | 72% / 89% / 100% | 38% / 76% / 99% | 62 / 85 / 100 |
 #
 # Without a mask more training makes it worse: with the future hidden, the loss ends above that of knowing nothing, 4.13. One head ended with a higher
-# loss than four from all three starts, and with fewer right answers from two; most of the wrong ones were to *where*. In right stories it is not
-# behind at start 0 (62 against 61): one run tells little. But this language can be learned **without positions**, from each of these starts. The
-# trained model relies on its positions, as the first table shows, and yet it could have learned without. How can a model know the order of words
-# then? The likely source is the mask: the word at position t sees t + 1 words and no more, so it can tell how many came before. We have not tested
-# that here. Haviv et al. (below) found that larger models learn without positions, too. For other texts positions may be worth more; that was not
-# tried here.
+# loss than four from all three starts, and with fewer right answers from two; most of the wrong ones were to *where*. In right stories it is not behind
+# at start 0 (62 against 61): one run tells little. But this language can be learned **without positions**, from each of these starts. The trained model
+# relies on its positions, as the first table shows, and yet it could have learned without them. How can a model without positions know the order of
+# words? The likely source is the mask: the word at position t sees t + 1 words and no more, so it can tell how many came before. We have not tested
+# that here. Haviv et al. (below) found that larger models learn without positions, too. For other texts positions may be worth more; that was not tried
+# here.
 #
 # ### What is still wrong
 #
@@ -913,9 +918,9 @@ for words in broken[:8]:
     print(f"   {words[first]} {expected[words[first]]:.4f}, first choice {likeliest} {expected[likeliest]:.4f}\n")
 
 # %% [markdown]
-# In six of the seven the model's first choice was right, and the draw took a word to which it had given less than a tenth: a perfect model would have
-# given it 0. These small probabilities add up over some 30 words; always taking the likeliest word avoids them. In the remaining one, the third
-# above, the first choice itself is wrong: Ben has two *hats*, and the model expects *hat* a little more.
+# In our run seven stories break a rule. In six of them the model's first choice could stand there, and the draw took a word with a probability below a
+# tenth. A perfect model would have given that word 0. Such small probabilities add up over some 30 words; always taking the likeliest word avoids them.
+# In the third story above, the first choice itself is wrong: Ben has two *hats*, and the model expects *hat* a little more.
 #
 # ## 9 What goes wrong in practice
 #
@@ -949,7 +954,8 @@ print(f"probabilities: {F.cross_entropy(certain.softmax(dim=-1), right):.2f}")
 # - The **entropy** of the language is the floor of the loss. Near it, still look at each kind of question.
 # - What a trained model relies on, and what a model needs in training, are two questions.
 #
-# **A loose end.** Every new word runs the whole text through the model again, and attention makes n × n numbers each time. Lessons 08 and 09 do away with both.
+# **A loose end.** For every new word the model reads the whole text again, and attention makes n × n numbers each time. Lessons 08 and 09 do away with
+# both.
 #
 # ## Further reading
 #

@@ -92,8 +92,8 @@ def plain_attention(q, k, v, causal=False):
 # %% [markdown]
 # ## 1 What the model makes and throws away
 #
-# The course's trained model reads a story and answers the questions in it. How many attention weights does it compute for that, and how many numbers
-# leave its heads?
+# The course's trained model reads a story and answers the question at its end. How many attention weights does it compute to read the story once, and
+# how many numbers leave its heads?
 
 # %%
 model = course_model()  # trained: two layers of four heads, width 48
@@ -144,8 +144,9 @@ beside(my_guess, 100_000**2 * 4 / 1e9)
 # $$\text{softmax}(x)_i = \frac{e^{x_i - m}}{\sum_j e^{x_j - m}}, \qquad m = \max_j x_j$$
 #
 # It needs the maximum before the sum, and the sum before the first result. Now suppose that the row arrives in blocks, and that you may look at one
-# block at a time. The figure shows twelve numbers in three blocks. Each column is one moment. Above are the numbers, grey where not yet read, with a
-# line at m, the largest number *so far*. Below are the bars $e^{x - m}$ of what has been read.
+# block at a time. The figure shows twelve numbers in three blocks. Each column is one moment. The upper bars are the numbers, grey where not yet read;
+# the line is m, the largest number *so far*. The lower bars are $e^{x - m}$ of what has been read, and the dashed outlines are the same bars one block
+# earlier.
 
 # %% jupyter={"source_hidden": true}
 # draws the figure
@@ -183,8 +184,8 @@ show(
 )
 
 # %% [markdown]
-# Look at the dashed outlines. When the maximum rises from 3.0 to 4.2, every earlier bar shrinks, and all of them by the same factor. Their *sum*
-# shrinks by that factor, too, so you need not go back to them.
+# When the maximum rises from 3.0 to 4.2, every earlier bar shrinks from its dashed outline, and all of them by the same factor. Their *sum* shrinks by
+# that factor, too, so you need not go back to them.
 #
 # **Predict, then run.** By which factor do the first four bars shrink when the maximum rises from 3.0 to 4.2?
 
@@ -199,13 +200,14 @@ beside(my_guess, round((torch.exp(first - 4.2).sum() / torch.exp(first - 3.0).su
 # ### Exercise: `online_softmax` (4 points)
 #
 # ```
-# x (n,)   ──read in blocks of block numbers, the last may be shorter──►   softmax of x (n,)
+# x (n,)   ──read `block` numbers at a time, the last block may be shorter──►   softmax of x (n,)
 # ```
 #
 # Keep a running maximum and a running sum. No operation that compares or adds up the numbers within a tensor (a maximum, sum, mean, sort, or a
-# product that sums) may read more than `block` of them at once; the rubric watches every operation. So do not put the running number into the block:
-# join the two with `torch.maximum(a, b)` or `a + b`, which are always allowed. When both are known, you may compute all results in one go. Do not use
-# PyTorch's `softmax`, `log_softmax` or `logsumexp`, or a function that contains one. The result is right for numbers of ±10,000, in any order.
+# product that sums) may read more than `block` of them at once; the rubric watches every operation. So do not put the running maximum or sum into the
+# block: join the two with `torch.maximum(a, b)` or `a + b`, which are always allowed. Once the maximum and the sum of the whole row are known, you may
+# compute all results in one go. Do not use PyTorch's `softmax`, `log_softmax` or `logsumexp`, or a function that contains one. The result is right for
+# numbers up to ±10,000, in any order.
 
 # %% nbgrader={"grade": false, "grade_id": "online_softmax", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def online_softmax(x, block):
@@ -228,11 +230,11 @@ def _(r):
     rising, steep, far = 3 * r.normal(12).sort().values, 1e3 * torch.arange(9.0, device=device) + r.uniform(9), 12 * r.normal(8).argsort().float() - 1e4
     r.idea.sums_in_blocks("in any order and for ±10,000, with no maximum or sum over more than block numbers", online_softmax, (rising.flip(0), 4), (rising, 4), (3 * r.normal(23), 5), (steep, 2), (steep.flip(0), 2), (far, 3))
     r.each("blocks of one number, a short last block, a block longer than x", online_softmax, (2 * r.normal(7), 1), (2 * r.normal(11), 4), (r.normal(3), 8))
-    r.forbids("is written from exp, maxima and sums", online_softmax)
+    r.forbids("does without PyTorch's softmax, logsumexp and what contains them", online_softmax)
     r.conventions(online_softmax, 2 * r.normal(10), 3)
 
 # %% [markdown]
-# Here is what your function makes of the twelve numbers, in blocks of 1, 4 and 12, and how far it is from PyTorch's softmax.
+# Here is what your function makes of the twelve numbers, in blocks of 1, 4 and 12, and whether it agrees with PyTorch's softmax on a longer row.
 
 # %% tags=["raises-exception"]
 for block in (1, 4, 12):
@@ -265,7 +267,7 @@ show(
 # %% [markdown]
 # ## 3 Attention in tiles
 #
-# A context vector is a sum over keys, too:
+# A context vector is also made of sums over keys:
 #
 # $$\text{context} = \frac{\sum_j e^{s_j - m}\, v_j}{\sum_j e^{s_j - m}}$$
 #
@@ -327,15 +329,15 @@ explore(
 # ### Exercise: `tiled_attention` (6 points)
 #
 # ```
-# q, k, v (..., n, d)   ──►   the context vectors of full attention (..., n, d), scaled by the root of d
+# q, k, v (..., n, d) each   ──►   context vectors (..., n, d); scores are divided by the root of d
 # ```
 #
-# - At most `block` keys take part in any product; the last block may be shorter. A tile may have as many queries as you like.
-# - When `block` is smaller than n, never make a tensor as large as all n × n scores of all heads. The rubric watches the size of every tensor that
-#   your answer makes. A mask of n × n is allowed.
-# - With `causal=True` no token sees a later one. Skip the tiles that lie wholly in the future; about half of the scores are then computed. For that,
-#   cut the queries into blocks, too.
-# - Right for scores of ±10,000.
+# - At most `block` keys take part in any product; the last block may be shorter. A tile may have any number of queries.
+# - When `block` is smaller than n, never make a tensor with as many numbers as the n × n scores of all heads have. (In the rubric n is larger than d, so
+#   the result is smaller than that.) The rubric watches the size of every tensor that your answer makes. A mask of n × n is allowed.
+# - With `causal=True` no token sees a later one. Cut the queries into blocks, too, and skip the tiles that lie wholly in the future: about half of the
+#   scores are then computed.
+# - The result is right for scores up to ±10,000.
 
 # %% nbgrader={"grade": false, "grade_id": "tiled_attention", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def tiled_attention(q, k, v, block, causal=False):
@@ -379,7 +381,7 @@ def _(r):
     r.conventions(tiled_attention, *small, 2, True)
 
 # %% [markdown]
-# The six tokens of the course, with the matrices of lesson 05, in blocks of two keys. It is the table that you know.
+# Here are the six tokens of the course, with the matrices of lesson 05, in blocks of two keys. You know the table from there.
 
 # %% tags=["raises-exception"]
 torch.manual_seed(123)
@@ -419,9 +421,9 @@ for size, factor in (("scores of ±5", 1.0), ("scores of ±10,000", 45.0)):
 #
 # ## 4 What is saved
 #
-# Without a mask no arithmetic is saved: the tiles multiply the same numbers, and add a few corrections. (Causal tiles skip up to half.) What is saved is
-# **memory**, and traffic to it. A processor has little fast memory (cache, or on a GPU shared memory) and much slow memory. Count the numbers that
-# cross between the two in the forward pass, for one head that is not causal:
+# Without a mask no arithmetic is saved: the tiles multiply the same numbers, and a few corrections come on top. (Causal tiles skip up to half.) What is
+# saved is **memory** and the traffic to and from it. A processor has little fast memory (cache, or on a GPU shared memory) and much slow memory. Count
+# the numbers that cross between the two in the forward pass, for one head that is not causal:
 #
 # | | reads and writes | numbers |
 # |---|---|---|
@@ -515,8 +517,8 @@ show(
 
 # %% [markdown]
 # The left chart counts tiles that stay in fast memory. Yours are tensors like all others, and PyTorch writes each one out; compiled code need not.
-# The right chart is the point: from 1,024 to 4,096 tokens the matrix needs sixteen times the memory. Your tiles need about twice as much, for the
-# output; the tile itself stays as large as it was. At 256 tokens you have one tile, which is the whole matrix, so nothing is saved. (On a CPU,
+# The right chart is the point: from 1,024 to 4,096 tokens the memory of the matrix grows sixteenfold. That of your tiles about doubles, because the
+# output grows; the tile itself stays as large as it was. At 256 tokens you have one tile, which is the whole matrix, so nothing is saved. (On a CPU,
 # PyTorch takes larger tiles from 768 tokens on, hence the step in its curve.)
 #
 # This is true of the forward pass without gradients. With gradients autograd keeps every tile for the backward pass, and your tiles grow with n²
@@ -544,9 +546,9 @@ for n in lengths:
     print(f"n = {n:5,}:", ", ".join(f"{name} {1000 * seconds(attend, *qkv):.1f} ms" for name, attend in ways.items()))
 
 # %% [markdown]
-# Each of your tiles costs one round of Python, whatever its size, so smaller tiles would mean more rounds for the same work; PyTorch's loop is compiled.
-# At n = 256 there is one tile, as large as the matrix, so nothing can be gained. On a GPU, moving the matrix to and from slow memory takes most of
-# the time of plain attention (Dao et al., below): run the cell there, with `AUTOGRADE_DEVICE=cuda`.
+# Each of your tiles costs one pass through a Python loop, whatever its size, so smaller tiles would mean more passes for the same work. PyTorch's loop
+# is compiled. At n = 256 there is one tile, as large as the matrix, so nothing can be gained. On a GPU, moving the matrix to and from slow memory takes
+# most of the time of plain attention (Dao et al., below): run the cell there, with `AUTOGRADE_DEVICE=cuda`.
 #
 # **Does the trained model still answer?** Here your tiles are inside it, in place of the matrix. The baseline is a layer in which each block of words
 # attends to itself only.
@@ -588,8 +590,8 @@ print("largest difference of a score below 0.0001:", (scores[0] - scores[1]).abs
 # %% [markdown]
 # ## 5 PyTorch's way
 #
-# `scaled_dot_product_attention(q, k, v)` reads `(..., n, d)`, scales by the root of d, and takes a mask as `attn_mask`. PyTorch has a second API, the
-# layer `nn.MultiheadAttention`, and it takes a boolean `attn_mask`, too. The two read it in opposite ways:
+# `scaled_dot_product_attention(q, k, v)` reads `(..., n, d)`, divides the scores by the root of d, and takes a mask as `attn_mask`. PyTorch has a
+# second API, the layer `nn.MultiheadAttention`, and it takes a boolean `attn_mask`, too. The two read it in opposite ways:
 #
 # | | True in the mask means |
 # |---|---|
@@ -624,14 +626,14 @@ show(
 )
 
 # %% [markdown]
-# No error and no `nan`. Every token sees the future and nothing else, not even itself. The last one has no future, and this version of PyTorch gives
-# it zeros, without a warning (older ones gave nan). A test that looks at shapes does not notice.
+# There is no error and no `nan`. Every token sees the future and nothing else, not even itself. The last token has no future, and this version of
+# PyTorch gives it zeros, without a warning (older versions gave nan). A test of shapes alone would not notice.
 #
 # ### Exercise: `with_sdpa` (2 points)
 #
-# Return the context vectors, computed by PyTorch's function (without a softmax or exponentials of your own), for a mask as this course has it: bool,
-# **True = hidden**, whatever the scores are. It has two dimensions or more, and any shape that broadcasts to `(..., n, n)`. Every row has a visible
-# key.
+# Return the context vectors, computed by PyTorch's function, without a softmax or exponentials of your own. `mask` is bool, and as everywhere in this
+# course **True = hidden**. A hidden key gets no weight, whatever the scores are. The mask has two dimensions or more, in any shape that broadcasts to
+# `(..., n, n)`, and every row has a visible key.
 
 # %% nbgrader={"grade": false, "grade_id": "with_sdpa", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def with_sdpa(q, k, v, mask):
@@ -671,8 +673,8 @@ print("the causal mask, within 0.00001 of the matrix:", (with_sdpa(q, k, v, futu
 #
 # ### Exercise: `to_torch` (3 points)
 #
-# Return an `nn.MultiheadAttention` with `batch_first=True` that gives the output of `mha`: both in `eval()`, `result(x, x, x,
-# attn_mask=future(n))[0]` has to equal `mha(x)` for x `(b, n, d)`, with True = hidden. `mha` is a `MultiHeadAttention` with `d_in` equal to `d_out`,
+# Return an `nn.MultiheadAttention` with `batch_first=True` that gives the output of `mha`. With both in `eval()`,
+# `result(x, x, x, attn_mask=future(n))[0]` has to equal `mha(x)` for x `(b, n, d)`. `mha` is a `MultiHeadAttention` with `d_in` equal to `d_out`,
 # `mha.num_heads` heads, with or without `qkv_bias`. Build the result with `bias=True`, which is the default: where `mha` has no biases,
 # `in_proj_bias` is zeros. The result has the dtype and device of `mha`; its dropout is up to you, and it may share tensors with `mha`. `mha` stays as
 # it was, its mode and `requires_grad` included.
@@ -704,13 +706,13 @@ def _(r):
     torchs = r.converts(to_torch, mha)
     torchs.idea.outputs("gives the output of mha, with the causal mask", r.normal(1, 2, 6), r.normal(2, 7, 6), r.normal(3, 9, 6))
     torchs.outputs("with a bias in queries, keys and values", r.normal(2, 7, 6), qkv_bias=True)
-    torchs.outputs("one head, and trained with dropout", r.normal(3, 6, 6), num_heads=1, dropout=0.5)
+    torchs.outputs("one head, and a layer with dropout", r.normal(3, 6, 6), num_heads=1, dropout=0.5)
     torchs.outputs("float64", r.normal(2, 7, 6, dtype=torch.float64))
     torchs.gives("in_proj_bias is zeros when mha has no biases", r.normal(1, 2, 6), "in_proj_bias")
     torchs.keeps_source("mha is as it was", r.normal(2, 4, 6), qkv_bias=True)
 
 # %% [markdown]
-# Here the trained second layer of the course's model becomes PyTorch's. First with the mask, in both senses.
+# Here the trained second attention layer of the course's model becomes PyTorch's. First it gets the mask in both senses.
 
 # %% tags=["raises-exception"]
 ours = model.layers()[1].attention
@@ -753,18 +755,18 @@ beside(my_guess, found)
 
 # %% [markdown]
 # In training there is an error. In `eval()` under `no_grad()` PyTorch takes a faster path that does not look at `is_causal`: there is no error, and
-# every word sees the future. With gradients `eval()` raises the error, too. So give the layer its mask, always.
+# every word sees the future. So give the layer its mask, always.
 #
 # ## 6 A sliding window
 #
 # Tiles save memory; the work still grows with n². To save work, too, let each token see only the last `window` tokens, itself included. A mask alone
-# saves nothing: the scores are computed, and then hidden. What is saved are the tiles that lie wholly outside the window. They are skipped, as those
-# in the future are.
+# saves nothing: the scores are computed and then hidden. Work is saved where a tile lies wholly outside the window: it is skipped, like the tiles in
+# the future.
 #
 # ### Exercise: `sliding_window_mask` (2 points)
 #
-# Return an `(n, n)` bool mask on `device`, True = hidden: the future, and every key that is `window` or more tokens back. So with a window of 1 each token sees
-# only itself. Raise a `ValueError` for a window below 1.
+# Return an `(n, n)` bool mask, True = hidden, on `device`, the variable from the cell with the imports. It hides the future, and every key that is
+# `window` or more tokens back. So with a window of 1 each token sees only itself. Raise a `ValueError` for a window below 1.
 
 # %% nbgrader={"grade": false, "grade_id": "sliding_window_mask", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def sliding_window_mask(n, window):
@@ -802,7 +804,7 @@ for n in (1024, 2048, 4096):
 #
 # Does a token then know nothing of what is further back? In one layer, nothing. But the second layer reads what the first one has mixed.
 #
-# **Predict, then run.** A window of 4, three layers. From how many tokens back can information reach a token?
+# **Predict, then run.** The window is 4, and there are three layers. How many tokens back is the furthest token from which information can arrive?
 
 # %%
 my_guess = None  # tokens back
@@ -840,10 +842,10 @@ show(
 )
 
 # %% [markdown]
-# Each layer adds `window - 1` tokens. The colour of a square is the share of all ways into the token (its row) that start at this source (its
-# column); above 0.25 it stays the same. From the far edge, as along the diagonal, only a single way leads to the token. (The sum x + attention, which
-# keeps each token's own vector, is left out.) So a message *can* travel far, if the layers have learned to pass it on. The course's model was trained
-# with everything visible, so it never had to. What does a window cost it?
+# Each layer adds `window - 1` tokens. A square's row is the token, its column a source, and its colour the share of all ways into the token that start
+# at that source. (All shares above 0.25 have the same colour.) A single way leads to the token from the far edge, and a single one from the token
+# itself. (The figure leaves out the sum x + attention, which keeps each token's own vector.) So a message *can* travel far, if the layers have learned
+# to pass it on. The course's model was trained with everything visible, so it never had to. What does a window cost it?
 
 # %% tags=["raises-exception"]
 # demonstration: asks eight models
@@ -883,7 +885,7 @@ show(
 
 # %% [markdown]
 # At a window of 16 two layers reach 30 words back, nearly the length of an average story (32 words), and still four answers in ten are wrong. Which
-# ones? Each answer depends on one or more words further up in the story. Sort the answers by where the furthest of them is.
+# ones? Each answer depends on one or more words further up in the story. Sort the answers by how far back the furthest of these words is.
 
 # %% tags=["raises-exception"]
 # demonstration: asks the model with a window of 16 again
@@ -902,13 +904,14 @@ for place, ones in by_place.items():
 # %% [markdown]
 # Where all of these words are inside the window, the answer is nearly always right. Where one of them is outside the window but within two layers'
 # reach, most answers are wrong: the words in between could have passed it on, but mostly it does not arrive in a usable form. (From beyond that reach
-# it cannot arrive at all.) So it is not enough that information *can* get through. This model never had to pass it on in training; we have not
-# trained one with a window. Models that use windows are *trained* with them, and some keep a few layers without one.
+# it cannot arrive at all; an answer there can only be right by luck.) So it is not enough that information *can* get through. This model never had to
+# pass it on in training; we have not trained one with a window. Models that use windows are *trained* with them, and some keep a few layers without
+# one.
 #
 # ## 7 What goes wrong in practice
 #
-# **The fast function gets a shape for which it makes the matrix.** PyTorch chooses between several ways of computing the same thing. On a CPU the
-# tiled one wants four dimensions, `(b, heads, n, d)`. With two it makes the matrix, without a warning.
+# **The fast function makes the matrix after all.** PyTorch chooses between several ways of computing the same thing. On a CPU the tiled way needs four
+# dimensions, `(b, heads, n, d)`. With two, PyTorch makes the matrix, without a warning.
 
 # %% tags=["nbval-ignore-output"]
 # demonstration: measures memory
@@ -933,7 +936,7 @@ for _ in range(4096):
 print(f"the sum in float16: {total:,.0f}")
 
 # %% [markdown]
-# At 2,048 the next number is 2,050, and adding 1 changes nothing any more. Keep the running sum in float32.
+# The next float16 number after 2,048 is 2,050, so adding 1 changes nothing any more. Keep the running sum in float32.
 #
 # ## Summary
 #

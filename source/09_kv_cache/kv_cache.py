@@ -12,8 +12,8 @@
 # %% [markdown]
 # # The KV cache: writing without starting over
 #
-# Your model writes. It reads its text, says one word, puts the word at the end, and reads everything again from the start, for every single
-# word. Nearly all of that work repeats what it did a moment ago. In this lesson you keep what does not change, and each word is read only
+# Your model writes. It reads its text, says one word, puts the word at the end, and then reads everything again from the start. Nearly all of
+# that work repeats what it did a moment ago. In this lesson you keep what does not change, and each word is read only
 # once. Keeping things has a price, too: memory. You will compute how much of it well-known models need, and see the trick
 # that makes them need less.
 #
@@ -37,8 +37,8 @@
 # | 8 What you have built, and where to go on | 5 |
 # | total | 95 |
 #
-# *Run the cells from top to bottom, fill in the exercises, and ask for `hint`, `why` and `progress()` when you need them.* As before, float64
-# gives float64 out, gradients pass, and arguments stay as they were.
+# *Run the cells from top to bottom, fill in the exercises, and ask for `hint`, `why` and `progress()` when you need them.* As before,
+# float64 in gives float64 out, gradients pass, and arguments stay as they were.
 #
 # *Using Colab or another hosted service?* Get the file `attention_notebooks-….whl` from where you got this lesson, put
 # it beside the notebook, and run `%pip install attention_notebooks-*.whl` in a new cell above the others.
@@ -155,9 +155,9 @@ for n in (6, 16, 26, 36, 46):
     print(f"the word after {n:2} words: {1000 * seconds[n - 6]:5.1f} ms")
 
 # %% [markdown]
-# The longer the text, the longer a word takes. What is the model doing? It computes queries, keys and values of *all* words, in each layer, although
-# only the scores after the last word are used. Did the keys and values of the earlier words change since the step before? Let us look at the keys of
-# the first six words while the story grows, with the model as it is, and with the mask taken away as in lesson 05.
+# The longer the text, the longer a word takes. In each layer the model computes queries, keys and values of *all* words, although only the scores after
+# the last word are used. Have the keys and values of the earlier words changed since the step before? The next cell compares the keys of the first six
+# words while the story grows, for the model as it is and for the model without its mask, as in lesson 05.
 
 # %%
 @torch.no_grad()
@@ -209,10 +209,10 @@ show(
 #
 # Write the box that keeps them, one for each layer of the model.
 #
-# - `KVCache(max_length)` is empty and has room for `max_length` tokens. `length` is the number of tokens in it, an attribute or a property.
+# - `KVCache(max_length)` makes an empty cache with room for `max_length` tokens. Two caches share nothing. `length` is the number of tokens in it, an attribute or a property.
 # - `append(k, v)` takes the keys and values of some new tokens, `(b, h, n, d)` each, puts them after those of earlier calls, along the
 #   dimension of the tokens, and returns **all** of them: `(k_all, v_all)`, `(b, h, length, d)` each.
-# - What does not fit is refused with a `ValueError`, and the cache is then as it was before.
+# - Tokens that do not all fit raise a `ValueError`, and the cache is then as it was before.
 # - `reset()` empties it. What comes next may have another batch size.
 # - What an earlier call returned stays as it is, whatever you append afterwards, even after a `reset()`. Gradients pass, the arguments
 #   stay as they were, and float64 stays float64.
@@ -304,8 +304,8 @@ new_queries, all_keys = torch.randn(2, 4), torch.cat([torch.randn(3, 4), torch.r
 beside(my_guess, tuple((new_queries @ all_keys.T).shape))
 
 # %% [markdown]
-# The scores are no longer square, so the mask cannot be either. The left panel shows the whole mask of lesson 03, the right one the part of it that the new
-# words need. Move the sliders. When does that part hide nothing at all?
+# The scores are no longer square, so the mask cannot be either. The left panel shows the whole mask of lesson 03, the right one the part of it that the
+# new words need. Move the sliders. When does that part hide nothing at all?
 
 # %% jupyter={"source_hidden": true}
 # draws the figure
@@ -351,12 +351,14 @@ explore(
 # Lesson 06's layer, which now takes a cache. You may use `split_heads` and `merge_heads` from the cell with the imports.
 #
 # - The constructor, and `forward(x)` without a cache, are those of `MultiHeadAttention`: `W_query`, `W_key`, `W_value` (with a bias only if
-#   `qkv_bias`), `out_proj` with a bias, `dropout` an `nn.Dropout` for the weights, which each head drops on its own, `mask` a buffer. It raises a
-#   `ValueError` when `num_heads` does not divide `d_out`, for input that is not 3-D, and for more than `context_length` tokens.
+#   `qkv_bias`), `out_proj` with a bias, and `mask`, a buffer. `dropout` is an `nn.Dropout`; in training each head drops weights of its own. The layer works
+#   wherever `.to()` moves it. A `ValueError` is raised when `num_heads` does not divide `d_out`, for input that is not 3-D, and for more than
+#   `context_length` tokens.
 # - `forward(x, cache)`: x holds the new tokens only, `(b, n, d_in)`. Their keys and values, split into heads, go into the cache with
 #   `cache.append(k, v)`. The result is the output for the new tokens only, `(b, n, d_out)`.
-# - Without dropout, tokens fed one at a time, in chunks, or all at once give the same outputs. Mind the mask: a chunk sees everything before
-#   it, and not the future within the chunk.
+# - Without dropout, tokens fed one at a time, in chunks, or all at once give the same outputs. Mind the mask: a token in a chunk sees everything before
+#   the chunk and, within the chunk, itself and what is before it.
+# - The layer itself keeps nothing between calls. It may be called with several caches in turn, or without one in between.
 # - When the cached tokens and the new ones are together more than `context_length`, it raises a `ValueError`, **before** the cache changes.
 # - Use nothing of the cache but `append` and `length`: the rubric brings a cache of its own.
 
@@ -407,7 +409,7 @@ def _(r):
     layer.linear("W_query W_key W_value", "d_in -> d_out", bias="qkv_bias")
     layer.linear("out_proj", "d_out -> d_out", bias="always")
     layer.outputs("without a cache it is MultiHeadAttention, for sentences of any length", r.normal(1, 2, 4), r.normal(3, 7, 4), r.normal(2, 8, 4), r.normal(2, 8, 4))
-    layer.idea.fed("one token at a time, or two chunks, give the outputs of all at once", 2 * r.normal(2, 8, 4), "8", "1 1", "1 1 1 1 1 1 1 1", "3 3", "2 other 3 other 1 2", "3 none")
+    layer.idea.fed("one token at a time, in chunks, with two caches in turn: the outputs of all at once", 2 * r.normal(2, 8, 4), "8", "1 1", "1 1 1 1 1 1 1 1", "3 3", "2 other 3 other 1 2", "3 none")
     layer.idea.fed("a chunk of any size sees all before it, but not its own future", 2 * r.normal(4, 16, 8), "2 2", "7 1 3", "4 4 4 4", "1 5 5 2", d_in=8, d_out=8, context_length=16, num_heads=4, qkv_bias=True)
     layer.drops_weights("in training each head drops its own weights, in eval() none", p=0.4, num_heads=4)
     layer.moves("mask is a buffer, so that it works after .to(device)", r.normal(2, 5, 4))
@@ -418,8 +420,8 @@ def _(r):
     layer.conventions(r.normal(3, 7, 4))
 
 # %% [markdown]
-# Here are the six words through your layer, with the weights of seed 123, and an `out_proj` that changes nothing. All at once they must give the
-# table of lesson 06. Fed one at a time, or in chunks, they must give it too.
+# Here your layer reads the six words, with the weights of seed 123 and an `out_proj` that changes nothing. All at once they must give the table of
+# lesson 06, and so they must when fed one at a time or in chunks.
 
 # %% tags=["raises-exception"]
 torch.manual_seed(123)
@@ -481,8 +483,8 @@ print("the same story, to the last word:", again == story)
 print(f"words read: {sum(read)} without a cache, {sum(read_now)} with it")
 
 # %% [markdown]
-# One story could be luck. Compare all hundred stories, each up to its `<end>`, and see how far the scores differ. (Adding numbers in another order rounds them
-# differently.)
+# One story could be luck. Compare all hundred stories, each up to its `<end>`, and see how far the scores differ. (Adding numbers in another order
+# rounds them differently.)
 
 # %% tags=["raises-exception"]
 # demonstration: a hundred stories, without and with the cache
@@ -569,13 +571,14 @@ print(", ".join(f"{name} {milliseconds[-1]:.1f} ms" for name, milliseconds in to
 
 # %% [markdown]
 # Without a cache a step takes longer with every word. With it the line is nearly flat. The count of multiplications rises a little, because the new
-# word still looks at every key in the cache; on the clock that can drown in noise. What is gone is the rest: the linear and feed-forward layers for
-# the old words, and their rows of attention.
+# word still looks at every key in the cache; on the clock that can be lost in the noise. What is gone is the rest: the linear and feed-forward layers
+# for the old words, and their rows of attention.
 #
 # In long texts a second thing counts. `torch.cat` makes a new tensor, so a cache that joins its parts with it copies all of them at every word. Real
-# caches reserve their room beforehand and write each new key into its place. Yours may not: its contract lets earlier results live on after
-# `reset()`, and lets gradients pass, and writing into a shared place breaks both. Nobody asks for either while a model only writes. Here is what one
-# more word takes with your cache. (If it copies, as `torch.cat` does, appending one key takes time that grows with the text.)
+# caches reserve their room beforehand and write each new key into its place. Yours must not: its contract says that earlier results stay
+# as they are even after `reset()`, and that gradients pass. Writing into a shared place breaks both. A model that only writes needs neither. The next
+# cell measures how long one more word takes with your cache. (If your cache copies, as `torch.cat` does, appending one key takes longer the longer the
+# text is.)
 
 # %% tags=["raises-exception", "nbval-ignore-output", "unsteady-output"]
 # demonstration: the time of one more word in a long text
@@ -599,9 +602,9 @@ for n in (1_000, 10_000, 100_000):
 #
 # ### Exercise: `cache_bytes` (1 point)
 #
-# How many bytes do the keys and values of one text take? `layers` is the number of layers, each with `kv_heads` heads that keep keys and
-# values, and `head_dim` numbers in each head's key and as many in its value. The text has `tokens` tokens, and each number takes
-# `bytes_per_number` bytes. Return an `int`.
+# How many bytes do the keys and values of one text take? The model has `layers` layers, each with `kv_heads` heads that keep keys and values. A
+# head's key has `head_dim` numbers, and so has its value. The text has `tokens` tokens, and each number takes `bytes_per_number` bytes. Return an
+# `int`.
 
 # %% nbgrader={"grade": false, "grade_id": "cache_bytes", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def cache_bytes(layers, kv_heads, head_dim, tokens, bytes_per_number):
@@ -644,11 +647,12 @@ for name, (layers, kv_heads, head_dim, longest, billions) in configurations.item
 # %% [markdown]
 # The last column says what memory alone allows, beside the weights, not whether the model has positions for such a text, or understands it. Mistral
 # has the **window** of lesson 08, 4,096 tokens: a layer looks back no further, so its cache never has to hold more. (Later versions of Mistral 7B
-# have no window.) Llama 3.1 8B was made for long texts. The cache of a single one, 17.2 GB, is larger than its weights, 16.1 GB.
+# have no window.) Llama 3.1 8B was made for long texts. The cache of a single text of full length, 17.2 GB, is larger than the
+# model's weights, 16.1 GB.
 #
 # Compare Llama 2 7B and Llama 3 8B. They have the same number of layers, and heads of the same size, yet a token of Llama 2 takes four times the
 # memory. And all of this is for *one* text. A server that answers ten people at once keeps ten caches. Move the sliders. (Llama 3.1 8B is left out,
-# because a token takes as much as in Llama 3 8B. So it does in Mistral 7B: up to its window, its line lies on top of Llama 3 8B's.)
+# because its tokens take as much as Llama 3 8B's. So do Mistral 7B's: up to its window, its line lies on top of Llama 3 8B's.)
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # draws the figure
@@ -696,7 +700,7 @@ explore(fits, alt="Lines of the caches' size against the length of a text for fi
 #
 # - Queries `(b, h, n, d)`, keys and values `(b, g, n, d)`, where h is a multiple of g. Return the context vectors, `(b, h, n, d)`.
 # - Query head i reads key-value head `i // (h // g)`: with h = 6 and g = 2, the query heads 0, 1, 2 read key-value head 0, and 3, 4, 5 read head 1.
-# - Scores are divided by the square root of d. The attention is causal, however large or low the scores are.
+# - Scores are divided by the square root of d. The attention is causal, however high or low the scores are.
 # - A `ValueError` when h is not a multiple of g.
 
 # %% nbgrader={"grade": false, "grade_id": "grouped_query_attention", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -727,8 +731,9 @@ def _(r):
     r.conventions(grouped_query_attention, q, k, v)
 
 # %% [markdown]
-# Who reads whom? The next cell changes the key, then the value, of one key-value head at a time, and sees which of six query heads notice. A solid
-# line is a value that your function reads, a dashed one beside it a key; the broad grey lines behind them are what is asked for.
+# Which query head reads which key-value head? The next cell changes the key, then the value, of one key-value head at a time, and sees which of the six
+# query heads' outputs change. A solid line is a value that your function reads, a dashed line a key. The broad grey lines show what the exercise asks
+# for.
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # draws the figure
@@ -773,7 +778,7 @@ explore(who_reads, alt="Query heads above, key-value heads below, a solid line w
 # What does sharing cost? Take the trained model, with its four heads in each layer. Let two heads share one key matrix, the mean of their two, and
 # one value matrix likewise. Half the cache is gone. Are the answers still right?
 #
-# And if not, does a little more training help? The second cell trains for 250 steps, a tenth of what the model had. The baseline starts the
+# And if not, does a little more training help? The second cell trains the whole model for 250 steps, a tenth of what it had. The baseline starts the
 # shared matrices from random numbers instead of the mean.
 
 # %% tags=["raises-exception"]
@@ -824,10 +829,10 @@ for name, one in {"2, from the mean": shared(2), "2, from random numbers": share
     print(f"{name:>22}: {after[name]['all']:.0%} of the questions, loss {losses[0]:.2f} -> {sum(losses[-20:]) / 20:.2f}")
 
 # %% [markdown]
-# Without training the shared heads answer hardly anything. But a tenth of the training, from the mean, brings two key-value heads back to nearly
-# every answer, at half the cache. From random numbers the same training does not get there. (Ainslie et al. 2023 did this with large models and
-# called it uptraining.) One key-value head for all four saves more and costs more: in this short time it does not get as far as two. (Each of the
-# three is a single run.)
+# Without training the model with shared heads answers hardly anything right. But a tenth of the training, from the mean, brings the model with two
+# key-value heads back to nearly every answer, at half the cache. From random numbers the same training does not get there. (Ainslie et al. 2023 did
+# this with large models and called it uptraining.) One key-value head for all four saves more and costs more: in this short time it does not get as far
+# as two. (Each of the three is a single run.)
 #
 # ## 7 What goes wrong in practice
 #
@@ -856,10 +861,10 @@ write_wrongly(fresh, lambda length: length, steps=20)
 print("cache not emptied: ", write_wrongly(fresh, lambda length: length))
 
 # %% [markdown]
-# - **The position starts again at 0.** A new word comes in alone, and the code that adds the position vectors takes it for the first one.
-# - **The cache of the last text is still there.** No error, but the new story is read as the continuation of the old one. Hence `reset()`.
-# - **The text is longer than the context.** Lesson 07's `generate` drops the oldest words then, and reads the rest from position 0. With a
-#   cache that does not work: each word that stays has moved to another position, so its key is another one.
+# - **The position starts again at 0.** A new word comes in alone, and the code that adds the position vectors takes it for the first word.
+# - **The cache of the last text is still there.** There is no error, but the new story is read as a continuation of the old one. Hence `reset()`.
+# - **The text is longer than the context.** Lesson 07's `generate` then drops the oldest words and reads the rest from position 0. With a
+#   cache that does not work: each word that stays has moved to another position, so its key has changed.
 
 # %%
 whole, cropped = keys_of(model, story)[:, 1:], keys_of(model, story[1:])
@@ -874,8 +879,8 @@ for number, (one, other) in enumerate(zip(whole, cropped), start=1):
 #
 # ## 8 What you have built
 #
-# It began with a dot product. Nearly every box in the figure is something that you wrote (the norms are PyTorch's, the floor is the course's), with
-# the number of its lesson, and the sentence runs through it from bottom to top.
+# It began with a dot product. Nearly every box in the figure is something that you wrote, with the number of its lesson. (The norms are PyTorch's, the
+# floor is the course's.) A sentence runs through the figure from bottom to top.
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # draws the figure
@@ -945,13 +950,13 @@ show(
 )
 
 # %% [markdown]
-# Your layer and your cache computed the prediction at the top. What separates this model from the large ones is mostly size, data, training on tasks and
-# conversations, and a few parts that you can now read about on your own. **Where to go on:**
+# Your layer and your cache computed the prediction at the top. What separates this model from the large ones is mostly size, data, training on tasks
+# and conversations, and a few parts that you can now read about on your own. **Where to go on:**
 #
 # - **Rotary positions** (RoPE): queries and keys are rotated by an angle that grows with their position, so that a score depends on the distance.
 #   Write it as two functions on `(b, h, n, d)`. Where in your cached layer do they go: before `append`, or after?
 # - **Tokens from text**: byte-pair encoding, which builds tokens from letters that often occur together.
-# - **A larger model, other text**: your TinyGPT with six layers, a million parameters, and a book. Compare the loss with a baseline that you can compute,
+# - **A larger model, other text**: your TinyGPT with six layers and a million parameters, trained on a book. Compare the loss with a baseline that you can compute,
 #   such as counting pairs of words.
 # - **A cache for many people at once**: vLLM's PagedAttention keeps it in small pages, as an operating system keeps memory.
 # - **Read real code**: the model of Karpathy's nanoGPT is your lesson 07 in some 300 lines; the attention of Llama in Hugging Face's `transformers`
@@ -960,8 +965,8 @@ show(
 # ## Summary
 #
 # - In a causal model the keys and values of a word are final once it is there, because the mask lets nothing later reach it. So they are kept.
-# - New words bring queries, keys and values of their own. The queries look at all the keys. The mask is a part of the whole mask: the rows of the new
-#   words, and the columns up to the last of them. For one new word it hides nothing.
+# - New words bring queries, keys and values of their own. Their queries meet the cached keys and the new ones. The mask for them is a part of the whole
+#   mask: the rows of the new words, and the columns up to the last of them. For one new word it hides nothing.
 # - The same story comes out, and each word is read once. A step still looks at every key, but computes no key twice.
 # - A cache takes 2 × layers × key-value heads × head size × tokens × bytes of a number. For long texts, or many texts at once, it outgrows the weights.
 # - In grouped-query attention several query heads share one key-value head. That divides the cache by the size of the group. The model has to be
