@@ -85,7 +85,7 @@ def test_the_linter_refuses_it_where_grading_needs_it() -> None:
     (fault,) = in_lesson(code(TRAINING, grade_id="setup_more", grade=False, solution=False))
     assert "setup_more is a demonstration, but grading needs it" in fault
     faults = in_lesson(code("# demonstration\ntorch = None"))
-    assert any("needs torch of the cell 'torch = None'" in fault for fault in faults)
+    assert any("needs torch from the cell 'torch = None'" in fault for fault in faults)
 
 
 def test_names_are_read_of_short_programs_alone() -> None:
