@@ -38,7 +38,7 @@
 # | 8 What goes wrong in practice, summary | 5 |
 # | total | 80 |
 #
-# Run cells, fill in exercises, and ask `hint`, `why` and `progress()` as in lesson 01.
+# Run cells, fill in exercises, and ask for `hint`, `why` and `progress()` as in lesson 01.
 #
 # From here on, scores may have more than two dimensions: several sentences, several heads. The last two are always queries and keys, so count
 # dimensions from the end. The contracts say `(..., n, n)`. As in lesson 01, float64 in gives float64 out, gradients pass, and arguments

@@ -36,7 +36,7 @@
 # | 7 What goes wrong in practice, summary | 10 |
 # | total | 80 |
 #
-# *Run cells, solve exercises, and ask `hint`, `why` and `progress()`* as in lesson 01. A function of scores
+# *Run cells, solve exercises, and ask for `hint`, `why` and `progress()`* as in lesson 01. A function of scores
 # returns float64 for float64, lets gradients through, and leaves its arguments unchanged. Scores are `(..., n, n)`: the last two
 # dimensions are queries and keys.
 #
@@ -201,7 +201,7 @@ show(
 # %% [markdown]
 # It now says *no*, with a probability of 0.915. In the head of the figure, the last question mark spends more than half of its weight on tokens that
 # are not part of the story. It is one of eight heads, and all of them see the pads. The second story has pads too and keeps its answer; the third is
-# the longest and has none. The model and the question are the same, and the answer is another, only because of the stories beside it.
+# the longest and has none. The model and the question are the same, and the answer differs, only because of the stories beside it.
 #
 # The pads have to be hidden. Lesson 02 put zeros into the weights after the softmax, and you have seen where that
 # fails: a hidden key takes nearly the whole of a row, and what is left for the visible ones underflows. A hidden

@@ -38,7 +38,7 @@
 # | 8 What goes wrong in practice, summary | 5 |
 # | total | 85 |
 #
-# *Run cells, solve exercises, and ask `hint`, `why` and `progress()`* as before. Where a tensor goes in, float64 in
+# *Run cells, solve exercises, and ask for `hint`, `why` and `progress()`* as before. Where a tensor goes in, float64 in
 # gives float64 out, gradients pass, and arguments stay as they were.
 #
 # *Using Colab or another hosted service?* Get the file `attention_notebooks-….whl` from where you
