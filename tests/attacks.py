@@ -31,7 +31,7 @@ def outcomes(outcome):
 
 def shaped(value):
     return each(lambda l: replace(l, cases=tuple(
-        replace(c, outcome=Outcome(value=value([len(given) for given in c.before]))) for c in l.cases)))
+        replace(c, outcome=Outcome(value=value((*c.before, torch.ones(1))[0].shape))) for c in l.cases)))
 
 def blob(header, body=b''):
     text = header if isinstance(header, bytes) else json.dumps(header).encode()
@@ -59,16 +59,13 @@ class Equal:
     def __bool__(self): return True
 """
 
-ALL = """
-names = ['attention_scores', 'stable_softmax', 'dot_product_std', 'attention_weights', 'context_vectors',
-         'match_weights', 'SelfAttention_v1', 'SelfAttention_v2']
-def everywhere(answer):
-    '''Put an answer in place of every exercise, again before every cell.'''
-    def put():
-        for name in names:
-            get_ipython().user_ns[name] = answer
+AGAIN = """
+def again(answer):
+    '''Put an answer in place of the exercise, again before every cell.'''
+    def put(*_):
+        get_ipython().user_ns['center_rows'] = answer
     put()
-    get_ipython().events.register('pre_run_cell', lambda *_: put())
+    get_ipython().events.register('pre_run_cell', put)
 """
 
 UNREADABLE = "cannot be read"
@@ -86,11 +83,11 @@ ATTACKS: dict[str, tuple[str, str]] = {
         "sys.meta_path.insert(0, Hook())\nfor m in [m for m in sys.modules if m.startswith('autograde')]: del sys.modules[m]",
         "ImportError",
     ),
-    "always_equal": (EQUAL + ALL + "everywhere(Equal())", "expected"),
+    "always_equal": (EQUAL + AGAIN + "again(Equal())", "cannot pack a Equal"),
     "always_equal_tensor": (
         "import torch\nclass T(torch.Tensor):\n    def __eq__(self, o): return True\n"
-        + ALL
-        + "everywhere(lambda *a, **k: torch.zeros(1).as_subclass(T))",
+        + AGAIN
+        + "again(lambda *a, **k: torch.zeros(1).as_subclass(T))",
         "shape",
     ),
     "patched_torch": (
@@ -142,7 +139,7 @@ ATTACKS: dict[str, tuple[str, str]] = {
     ),
     "two_recordings": (FORGE + "forge(packed, times=2)", "more than one recording"),
     "another_exercise": (
-        FORGE + "forge(lambda r: packed(replace(r, exercise='stable_softmax')))",
+        FORGE + "forge(lambda r: packed(replace(r, exercise='another')))",
         "recording of another exercise",
     ),
     "nan": (
@@ -243,7 +240,7 @@ ATTACKS: dict[str, tuple[str, str]] = {
     "listens_for_the_seed": (
         "heard = []\ndef hear(lines):\n    heard.append(''.join(lines))\n    return lines\n"
         "get_ipython().input_transformers_cleanup.append(hear)\n"
-        "def attention_scores(q, k):\n    from autograde.rubric import session\n"
+        "def center_rows(x):\n    from autograde.rubric import session\n"
         "    seed = session._graded().seed\n"
         "    raise RuntimeError(f'heard {sum(str(seed) in cell for cell in heard)} of {len(heard)}')",
         "RuntimeError: heard 0 of ",
@@ -265,7 +262,7 @@ ATTACKS: dict[str, tuple[str, str]] = {
     # reaching for what is not theirs
     "reads_history": (
         "running = get_ipython().history_manager.input_hist_raw\nimport IPython\n"
-        "def attention_scores(q, k):\n    raise ValueError(str(list(running))[:300] + str(In)[:100])",
+        "def center_rows(x):\n    raise ValueError(str(list(running))[:300] + str(In)[:100])",
         "ValueError",
     ),
     "reads_the_course": (
@@ -377,7 +374,7 @@ ATTACKS: dict[str, tuple[str, str]] = {
         "Not written yet",
     ),
     "script_in_an_error": (
-        "def attention_scores(q, k):\n    raise ValueError('<script>evil()</script>')",
+        "def center_rows(x):\n    raise ValueError('<script>evil()</script>')",
         "&lt;script&gt;",
     ),
     "escapes_in_an_error": (
@@ -385,7 +382,7 @@ ATTACKS: dict[str, tuple[str, str]] = {
         "ValueError: \\x1b]8;;http://evil.example\\x07click\\x1b]8;;\\x07 \\x1b[2J \\u202e 81",
     ),
     "detects_grading": (
-        "import os, torch\ndef attention_scores(q, k):\n    return q @ k.T if os.environ.get('JPY_SESSION_NAME') else torch.zeros(1)",
+        "import os, torch\ndef center_rows(x):\n    return x - x.mean(-1, keepdim=True) if os.environ.get('JPY_SESSION_NAME') else torch.zeros(1)",
         "shape",
     ),
 }

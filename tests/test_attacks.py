@@ -1,6 +1,7 @@
 """Attack submissions, graded as a class: none gains a point, and none changes another's grade."""
 
 import os
+import shutil
 import socket
 import stat
 import sys
@@ -13,16 +14,15 @@ from attacks import ATTACKS
 from classes import (
     file_of,
     fill,
-    make_course,
     put_file,
     reference_answers,
     scores,
     without_demonstrations,
 )
-from conftest import HERE, program
+from conftest import HERE, NEW, program
 from nbformat import NotebookNode
 
-from autograde.course import Lesson, grade_id
+from autograde.course import Lesson, grade_id, lessons
 from autograde.grading.running.reference import load
 from autograde.grading.state import course_secret, seed_of
 from autograde.rubric.recording import pack_recording
@@ -31,8 +31,7 @@ from autograde.sandbox.wall import missing
 
 pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
 
-LESSON, NOTEBOOK = "01_self_attention", "self_attention"
-FIRST = "attention_scores"
+EXERCISE, POINTS = "center_rows", 2
 HONEST = ("aa_honest", "mm_honest", "zz_honest")
 FILES = {
     "a_symlink": "was not handed in",
@@ -56,17 +55,18 @@ class Graded:
 
 
 @pytest.fixture(scope="module")
-def graded(tmp_path_factory: pytest.TempPathFactory) -> Graded:
-    root = tmp_path_factory.mktemp("attacked")
+def graded(new_lesson: Lesson, tmp_path_factory: pytest.TempPathFactory) -> Graded:
+    root = tmp_path_factory.mktemp("attacked") / "course"
     marker = root / "unpickled"
-    lesson = make_course(root, (), LESSON)
+    shutil.copytree(new_lesson.root, root)
+    lesson = lessons(root)[NEW]
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.setblocking(False)
         port = str(server.getsockname()[1])
         places = {"COURSE": str(root), "PORT": port, "MARKER": str(marker)}
         hand_in(lesson, places)
         impatient = str(HERE / "tests" / "impatient.py")
-        result = program(sys.executable, impatient, "grade", LESSON, cwd=root)
+        result = program(sys.executable, impatient, "grade", NEW, cwd=root)
         connections = 0
         try:
             server.accept()
@@ -74,7 +74,7 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> Graded:
         except BlockingIOError:
             pass
     assert result.returncode == 0, result.stdout + result.stderr
-    return Graded(lesson, scores(root, LESSON), marker, connections)
+    return Graded(lesson, scores(root, NEW), marker, connections)
 
 
 def hand_in(lesson: Lesson, places: dict[str, str]) -> None:
@@ -82,7 +82,7 @@ def hand_in(lesson: Lesson, places: dict[str, str]) -> None:
     right = without_demonstrations(fill(lesson, reference_answers(lesson)))
     for student in HONEST:
         put_file(lesson, student, right)
-    honest = seed_of(course_secret(lesson.root), LESSON, right, {})
+    honest = seed_of(course_secret(lesson.root), NEW, right, {})
     places |= {
         "RECORDINGS": _recordings(lesson, PRACTICE_SEED),
         "ANOTHERS": _recordings(lesson, honest),
@@ -105,7 +105,7 @@ def _attack(lesson: Lesson, code: str) -> NotebookNode:
     nb = fill(lesson, {})
     nb.cells = [cell for cell in nb.cells if grade_id(cell)]  # figures take time, and no part
     for cell in nb.cells:
-        if grade_id(cell) == FIRST:
+        if grade_id(cell) == EXERCISE:
             cell.source = f"{code}\n" if code[0] == "%" else f"{cell.source}\n\n{code}\n"
     return nb
 
@@ -149,7 +149,7 @@ def feedback(graded: Graded, student: str) -> str:
 
 @pytest.mark.parametrize("student", HONEST)
 def test_honest_work_beside_attacks_keeps_its_points(graded: Graded, student: str) -> None:
-    assert graded.scores[student] == 18
+    assert graded.scores[student] == POINTS
 
 
 @pytest.mark.parametrize("student", [*ATTACKS, *FILES])

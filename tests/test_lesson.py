@@ -1,17 +1,23 @@
 """Each lesson: its numbers, its rubrics against every variant, and what a student first sees."""
 
 import json
+import math
 import re
+from collections.abc import Callable
+from dataclasses import replace
 
 import nbformat
 import pytest
+import torch
 from conftest import HERE
+from torch.utils._pytree import tree_map
 
 from autograde.authoring import check
 from autograde.authoring.expected import read_tolerances
 from autograde.course import Exercise, Lesson, lessons
 from autograde.grading.running.reference import load, right_key
 from autograde.rubric.judge import judge
+from autograde.rubric.recording import Outcome, Recording
 from autograde.rubric.session import PRACTICE_SEED
 
 LESSONS = lessons(HERE)
@@ -74,6 +80,49 @@ def test_reference_passes_on_other_seeds(lesson: str) -> None:
             measured = read_tolerances(LESSONS[lesson])[exercise.name]
             key = right_key(program, exercise, seed, measured)
             assert judge(program.record(exercise.name, seed), key).passed
+
+
+MADE_UP = (
+    Outcome(error="ValueError", message="refused"),
+    *map(Outcome, (None, True, 0, 0.0, torch.zeros(0), torch.tensor(0.0), torch.tensor(True))),
+)
+
+
+@pytest.mark.parametrize("lesson", LESSONS)
+def test_what_is_copied_or_made_up_earns_nothing(lesson: str) -> None:
+    program, measured = load(LESSONS[lesson]), read_tolerances(LESSONS[lesson])
+    for exercise in LESSONS[lesson].exercises:
+        key, another = (
+            right_key(program, exercise, seed, measured[exercise.name]) for seed in (11, 12)
+        )
+        copied = judge(another.expected, key)
+        assert copied.points == 0 or another.expected == key.expected, exercise.name
+        for outcome in MADE_UP:
+            made_up = changed(key.expected, lambda _, outcome=outcome: outcome)
+            assert judge(made_up, key).points == 0, (exercise.name, outcome)
+        for number in (0.0, 1.0, math.nan, math.inf):
+            made_up = changed(key.expected, lambda known, x=number: filled(known, x))
+            assert judge(made_up, key).points == 0, (exercise.name, number)
+
+
+def changed(right: Recording, change: Callable[[Outcome], Outcome]) -> Recording:
+    """Return a recording with the right inputs and other outcomes."""
+    lines = (
+        replace(line, cases=tuple(replace(c, outcome=change(c.outcome)) for c in line.cases))
+        for line in right.lines
+    )
+    return replace(right, lines=tuple(lines))
+
+
+def filled(known: Outcome, number: float) -> Outcome:
+    """Return an outcome with the right shapes and dtypes, and one number everywhere."""
+
+    def fill(value: object) -> object:
+        if isinstance(value, torch.Tensor):
+            return torch.full(value.shape, number).to(value.dtype)
+        return number
+
+    return replace(known, value=tree_map(fill, known.value))
 
 
 @pytest.mark.parametrize("lesson", LESSONS)

@@ -74,8 +74,11 @@ def scatters_about_root(value: Plain, before: Plain) -> list[Reading]:
     A limit is six standard errors. The limit of the mean also allows a standard deviation that
     divides by n_samples, not n_samples - 1.
     """
+    measured = _floats(value)
+    if len(measured) < 2:
+        raise Unreadable("the record of results cannot be read")
     d_k, n_samples = before
-    ratios = torch.tensor(_floats(value), dtype=torch.float64) / sqrt(d_k)
+    ratios = torch.tensor(measured, dtype=torch.float64) / sqrt(d_k)
     error = _relative_error_of_std(d_k, n_samples)
     spread = float(ratios.std()) / error
     symptom = f"repeated measurements scatter {spread:.2g} times as much as they should"
