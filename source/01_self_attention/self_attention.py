@@ -522,14 +522,13 @@ show(
 # scale the mean is larger, but only because of a few large gradients: about a sixth of the queries, whose two best scores happen to lie close together,
 # get more than 0.1. The median query gets next to nothing. With the scale, all get about the same.
 #
-# Does that matter for training? The folded cell trains the course's model twice, once with the scale and once without. Each layer has one head of 48
-# numbers. (It uses parts that you will write in lessons 02 to 07. Only the curves matter here.) The **loss** says how badly the model predicts the next
-# word: lower is better. The cell takes about 15 seconds.
+# Does that matter for training? The first folded cell makes the course's model with and without the scale, and the second trains both. Each layer has one
+# head of 48 numbers. (They use parts that you will write in lessons 02 to 07. Only the curves matter here.) The **loss** says how badly the model predicts
+# the next word: lower is better. Training takes about 15 seconds.
 
-# %% jupyter={"source_hidden": true} tags=["nbval-ignore-output"]
-# demonstration: the same model trained with and without the scale
+# %% jupyter={"source_hidden": true}
+# demonstration: the same model with and without the scale
 from autograde.notebook.tiny_gpt import MultiHeadAttention
-from autograde.notebook.training import pairs, train
 
 
 class Unscaled(MultiHeadAttention):
@@ -551,6 +550,11 @@ def untrained(scaled):
             attention.load_state_dict(block.attention.state_dict())
             block.attention = attention
     return learner
+
+
+# %% jupyter={"source_hidden": true} tags=["nbval-ignore-output"]
+# demonstration: trains both models
+from autograde.notebook.training import pairs, train
 
 
 def trained_for(steps, scaled):

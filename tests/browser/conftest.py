@@ -212,6 +212,18 @@ class Watched:
         return [e for e in self.errors if not any(re.search(k, e) for k in KNOWN_ERRORS)]
 
 
+@dataclass(frozen=True)
+class Desk:
+    """Somebody at a browser, with a JupyterLab of their own."""
+
+    lab: Lab
+    seen: Watched
+
+    @property
+    def page(self) -> Page:
+        return self.seen.page
+
+
 @contextmanager
 def watch(browser: Browser, token: str = "") -> Iterator[Watched]:
     """A new page of a new visitor, who holds the server's token."""

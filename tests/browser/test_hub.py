@@ -18,10 +18,9 @@ from wall_attempts import TRIES
 from autograde.course import lessons
 from browser import formgrader, person
 from browser import hub as hubs
-from browser.conftest import FAILED, Camera, watch
+from browser.conftest import FAILED, Camera, Desk, watch
 from browser.hub import Hub, log_in
 from browser.places import right_answer
-from browser.test_story import Desk
 
 LESSON, NOTEBOOK = "02_causal_mask", "causal_mask"
 WRONG, VARIANT, RIGHT = "causal_mask", "one_too_many", "apply_mask"

@@ -4,7 +4,6 @@ The tests are its steps, in order. Screenshots of each are in build/screenshots/
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,7 @@ from autograde.authoring.variants import read_variants
 from autograde.course import Lesson
 from autograde.sandbox.wall import missing
 from browser import formgrader, person
-from browser.conftest import FAILED, Camera, Lab, Watched, lab, watch
+from browser.conftest import FAILED, Camera, Desk, lab, watch
 from browser.places import (
     LESSON,
     NOTEBOOK,
@@ -31,18 +30,6 @@ pytestmark = pytest.mark.story
 PATH = f"{LESSON}/{NOTEBOOK}.ipynb"
 COMMENT = "And what happens to the other weights?"
 needs_the_wall = pytest.mark.skipif(bool(missing()), reason=f"no wall here: {missing()}")
-
-
-@dataclass(frozen=True)
-class Desk:
-    """Somebody at a browser, with a JupyterLab of their own."""
-
-    lab: Lab
-    seen: Watched
-
-    @property
-    def page(self) -> Page:
-        return self.seen.page
 
 
 @pytest.fixture(scope="module")
