@@ -82,6 +82,11 @@ FAULTS = [
         "tests/test_judge.py::test_a_changed_argument_costs_its_line_alone",
     ),
     Fault(
+        "an answer may switch gradients off for all", "autograde/rubric/probes/recorder.py",
+        "self._own_random_state(name), torch.enable_grad():", "self._own_random_state(name):",
+        "tests/test_probes.py::test_gradients_that_an_answer_switched_off_are_on_for_the_next_call",
+    ),
+    Fault(
         "a gradient that is missing is right", "autograde/rubric/kinds.py",
         "if value is None and right is not None:",
         "if value is None:\n                continue\n            if False:",

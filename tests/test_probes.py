@@ -291,6 +291,19 @@ def test_an_argument_that_was_turned_is_put_back() -> None:
     assert failing(lines, lambda x: x * 1.0, turning) == ["leaves its arguments as they were"]
 
 
+def test_gradients_that_an_answer_switched_off_are_on_for_the_next_call() -> None:
+    def switching(x: Tensor) -> Tensor:
+        torch.set_grad_enabled(False)
+        return 2 * x
+
+    def lines(r: Any, answer: Any) -> None:
+        r.call("an earlier call", switching, r.normal(3))
+        r.gradient("lets gradients through", answer, r.normal(3))
+
+    assert failing(lines, lambda x: 2 * x, lambda x: x + x) == []
+    assert torch.is_grad_enabled()
+
+
 FOLLOWS: dict[str, Callable[[Tensor], Tensor]] = {
     "a new mask": lambda x: (x @ x.mT).masked_fill_(torch.eye(3, device=x.device).bool(), 0.0),
     "like x": lambda x: (x @ x.mT + x.new_ones(3, 3).tril()).softmax(-1) @ x,

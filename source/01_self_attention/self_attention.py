@@ -343,7 +343,7 @@ def _(r):
     r.each("softmax over the last dimension", stable_softmax, (r.normal(3),), (2 * r.normal(4, 5).round(),), (r.normal(2, 4, 3).mT,))
     r.each("over any other dim", stable_softmax, (r.normal(3, 2), 0), (100 + 9 * r.normal(2, 7, 3, 5), 1), (3 * r.normal(4, 6, 5), -2))
     rows = (r.normal(6, 3) + far[:, None],), (r.normal(3, 6) + far, -2), (r.normal(6, 4, 3) + far[:, None, None], 1)
-    r.idea.each("no inf or nan for numbers of ±10,000, in one row or from row to row", stable_softmax, (far[:3],), (1e4 * r.uniform(8),), *rows)
+    r.idea.each("no inf or nan for numbers of ±10,000, in one row or from row to row", stable_softmax, (far[:3],), (r.normal(4) - 1e4,), (1e4 * r.uniform(8),), *rows)
     r.forbids("does without PyTorch's softmax and what is built on it", stable_softmax)
     r.conventions(stable_softmax, r.normal(4, 6) + 200 * r.signs(6), -2)
 
@@ -623,7 +623,7 @@ def _(r):
     r.each("softmax over the keys of scores / sqrt(d_k)", attention_weights, (2 * r.normal(2, 3), 4), (2 * r.normal(5, 8).round(), 3))
     r.call("as many queries as keys", attention_weights, 3 * r.normal(6, 6), 10)
     r.each("one key, one query, a key of one number", attention_weights, (r.normal(3, 1), 4), (r.normal(1, 4), 4), (r.normal(4, 3), 1))
-    r.each("large keys, scores in the thousands", attention_weights, (40 * r.normal(3, 4), 512), (1500 * r.normal(8, 7).argsort().float(), 5))
+    r.each("large keys, scores in the thousands", attention_weights, (40 * r.normal(3, 4), 512), (1500 * r.normal(56).argsort().view(8, 7).float(), 5))
     r.conventions(attention_weights, 2 * r.normal(3, 4), 6)
 
 # %% tags=["raises-exception"]

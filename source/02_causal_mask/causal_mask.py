@@ -337,7 +337,7 @@ def tril_causal_weights(scores, d_k):
 def _(r):
     r.each("softmax of the scaled scores, tril, renormalised", tril_causal_weights, (2 * r.normal(3, 3), 4), (2 * r.normal(7, 7).round(), 3))
     r.each("a batch, a batch of heads", tril_causal_weights, (2 * r.normal(6, 6, 6), 5), (2 * r.normal(2, 3, 5, 5), 12))
-    r.each("one token, a key of one number", tril_causal_weights, (r.normal(2, 1, 1), 6), (r.normal(4, 4), 1))
+    r.each("one token, a key of one number", tril_causal_weights, (r.normal(1, 1, 1), 6), (r.normal(4, 4), 1))
     r.conventions(tril_causal_weights, 2 * r.normal(2, 5, 5), 4)
 
 # %% tags=["raises-exception"]

@@ -290,7 +290,7 @@ def mask_scores(scores, mask):
 def _(r):
     rounded, x = r.normal(4, 4).round(), r.normal(2, 3, 4, 4)
     r.idea.each("-inf where the mask is True, the score elsewhere", mask_scores, (r.normal(3, 3), r.mask(3, 3)), (rounded, r.mask(4, 4)))
-    r.each("one mask for all sentences and heads, one for each sentence, one for each head", mask_scores, (r.normal(1, 5, 5), r.mask(5, 5)), (x, r.mask(4, 4)), (x, r.mask(2, 1, 4, 4)), (x, r.mask(3, 4, 4)), (r.normal(4, 4, 3, 3), r.mask(4, 1, 3, 3)))
+    r.each("one mask for all sentences and heads, one for each sentence, one for each head", mask_scores, (r.normal(1, 5, 5), r.mask(5, 5)), (x, r.mask(4, 4)), (x, r.mask(2, 1, 4, 4)), (x, r.mask(3, 4, 4)), (r.normal(4, 4, 3, 3), r.mask(4, 1, 3, 3)), (r.normal(3, 3, 4, 4), r.mask(3, 4, 4)))
     r.each("the same keys for every query, the same queries for every key", mask_scores, (r.normal(5, 5), r.mask(1, 5)), (r.normal(5, 5), r.mask(1, 5).mT))
     r.each("nothing hidden, everything hidden", mask_scores, (rounded, torch.zeros_like(rounded) == 1), (rounded, torch.ones_like(rounded) == 1))
     r.conventions(r.visible(mask_scores), r.normal(3, 5, 5, dtype=torch.float64), r.mask(5, 5))
@@ -346,8 +346,8 @@ def _(r):
     upper = torch.ones_like(rounded).triu(diagonal=1)
     r.each("the future masked, scaled by sqrt(d_k), softmax over keys", causal_weights, (2 * r.normal(3, 3), 4), (2 * r.normal(7, 7).round(), 3))
     r.each("a batch, a batch of heads", causal_weights, (2 * r.normal(6, 6, 6), 5), (2 * r.normal(2, 3, 5, 5), 12))
-    r.each("one token, a key of one number", causal_weights, (r.normal(2, 1, 1), 6), (r.normal(4, 4), 1))
-    r.call("many tokens", causal_weights, r.normal(100, 100), 9)
+    r.each("one token, a key of one number", causal_weights, (r.normal(1, 1, 1), 6), (r.normal(4, 4), 1))
+    r.call("many tokens, keys of many numbers", causal_weights, 9 * r.normal(100, 100), 1024)
     r.idea.each("scores exactly 0; hidden ones 20,000 above the visible, or below", causal_weights, (rounded, 4), (rounded + 2e4 * upper - 1e4, 1), (rounded - 2e4 * upper + 1e4, 4))
     r.call("scores scattered over ±10,000", causal_weights, 1e4 * r.uniform(3, 7, 7), 64)
     r.conventions(causal_weights, r.normal(2, 6, 6) + 1e3 * upper, 9)
@@ -454,7 +454,7 @@ print("what the last pad gives to pads:", round(causal_only[2, 5, 2:].sum().item
 def padding_and_causal(lengths, n):
     """True where a key is in the future or a pad: b lengths -> (b, n, n) bool."""
     ### BEGIN SOLUTION
-    lengths = torch.as_tensor(lengths)  # (b,)
+    lengths = torch.as_tensor(lengths).long()  # (b,); a uint8 counts only to 255
     if (lengths < 0).any() or (lengths > n).any():
         raise ValueError(f"lengths must be from 0 to n = {n}, got {lengths.tolist()}")
     pads = torch.arange(n, device=lengths.device) >= lengths[:, None]  # (b, n)
@@ -665,7 +665,7 @@ def _(r):
     spoiled = r.normal(2, 4, 4) + 200 * part
     spoiled[r.integer(0, 1), 3, r.integer(0, 3)] = float("nan")
     r.each("softmax over the visible keys", masked_softmax, (2 * r.normal(3, 3).round(), r.mask(3, 3)), (2 * r.normal(8, 8) + 200 * big, big))
-    r.each("any mask that broadcasts", masked_softmax, (x, r.mask(4, 4)), (x, r.mask(2, 1, 4, 4)), (x, r.mask(3, 4, 4)), (2 * r.normal(3, 3, 4, 4), r.mask(3, 1, 4, 4)), (r.normal(4, 6), r.mask(1, 6)), (r.normal(2, 6, 4), r.mask(1, 6).mT))
+    r.each("any mask that broadcasts", masked_softmax, (x, r.mask(4, 4)), (x, r.mask(2, 1, 4, 4)), (x, r.mask(3, 4, 4)), (2 * r.normal(3, 3, 4, 4), r.mask(3, 1, 4, 4)), (2 * r.normal(3, 3, 4, 4), r.mask(3, 4, 4)), (r.normal(4, 6), r.mask(1, 6)), (r.normal(2, 6, 4), r.mask(1, 6).mT))
     r.idea.each("a row with everything hidden gives zeros, a row with a visible nan does not", masked_softmax, (r.normal(2, 6), torch.ones_like(hidden[:2])), (r.normal(6, 6), hidden), (spoiled, part))
     r.call("where a visible score is nan, the visible weights of its row are nan", r.visible(masked_softmax), spoiled.mT, part.mT)
     r.each("hidden scores 20,000 above the visible, visible ones at ±10,000", masked_softmax, (rounded + torch.where(hidden, 1e4, -1e4), hidden), ((1e4 * r.uniform(3, 5, 5)).round(), r.mask(5, 5)))

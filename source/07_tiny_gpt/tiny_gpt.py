@@ -312,8 +312,8 @@ class TransformerBlock(nn.Module):
 # %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_TransformerBlock", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
 @rubric("TransformerBlock")  # the contract as a checklist; open this cell to read it
 def _(r):
-    block = r.model(TransformerBlock, "block", d_model=8, context_length=7, num_heads=2, dropout=0.0)
-    block.idea.outputs("x + attention(norm(x)), then x + feed-forward(norm(x))", 2 * r.normal(1, 1, 8), 2 * r.normal(2, 5, 8), 5 + r.normal(3, 7, 8))
+    block = r.model(TransformerBlock, "block", d_model=8, context_length=9, num_heads=2, dropout=0.0)
+    block.idea.outputs("x + attention(norm(x)), then x + feed-forward(norm(x))", 2 * r.normal(1, 1, 8), 2 * r.normal(2, 5, 8), 5 + r.normal(3, 9, 8))
     block.outputs("any number of heads", r.normal(2, 6, 8), num_heads=4)
     block.outputs("in training dropout is inside the attention, nowhere else", r.normal(2, 5, 8), dropout=1.0)
     block.outputs("in eval() nothing is dropped", r.normal(2, 5, 8), dropout=0.5, training=False)
@@ -370,14 +370,14 @@ class TinyGPT(nn.Module):
 # %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_TinyGPT", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
 @rubric("TinyGPT")  # the contract as a checklist; open this cell to read it
 def _(r):
-    gpt = r.model(TinyGPT, "gpt", vocab_size=13, d_model=8, context_length=6, num_heads=2, num_layers=2, dropout=0.0)
+    gpt = r.model(TinyGPT, "gpt", vocab_size=13, d_model=8, context_length=9, num_heads=2, num_layers=2, dropout=0.0)
     gpt.idea.outputs("embedding plus position, the blocks, a norm, a linear layer to the scores", r.tokens(13, 1, 1), r.tokens(13, 3, 5))
-    gpt.outputs("a full context", r.tokens(13, 2, 6))
+    gpt.outputs("a full context", r.tokens(13, 2, 9))
     gpt.outputs("any number of layers and heads", r.tokens(13, 2, 4), num_layers=3, num_heads=4)
     gpt.outputs("in training dropout is inside the attention, nowhere else", r.tokens(13, 2, 5), dropout=1.0)
     gpt.outputs("in eval() nothing is dropped", r.tokens(13, 2, 5), dropout=0.5, training=False)
-    gpt.keeps("keeps context_length as an attribute", "context_length", 6, 123)
-    gpt.refuses("raises ValueError for more tokens than context_length", r.tokens(13, 2, 7), r.tokens(13, 1, 12))
+    gpt.keeps("keeps context_length as an attribute", "context_length", 9, 123)
+    gpt.refuses("raises ValueError for more tokens than context_length", r.tokens(13, 2, 10), r.tokens(13, 1, 15))
     gpt.conventions(r.tokens(13, 12, 6))
 
 # %% [markdown]
@@ -435,7 +435,7 @@ def generate(model, tokens, max_new_tokens):
 @rubric("generate")  # the contract as a checklist; open this cell to read it
 def _(r):
     table, start = r.normal(29, 29), r.tokens(29, 4, 3)
-    r.idea.writes("adds the likeliest token, again and again", generate, (table, 20, start[:1], 1), (table, 20, start, 7), (torch.eye(len(VOCABULARY)), 9, torch.tensor([encode([END])]), 3))
+    r.idea.writes("adds the likeliest token, again and again", generate, (table, 20, start[:1], 1), (table, 20, start, 7), (torch.eye(len(VOCABULARY)).roll(1, 1), 9, torch.tensor([encode([END])]) - 1, 3))
     r.idea.writes("the model sees its last context_length tokens, the text may be longer", generate, (table, 4, start, 9), (table, 2, start, 3), (r.normal(29, 29), 3, r.tokens(29, 2, 8), 4))
     r.writes("among equal scores the lowest id", generate, *((r.signs(9, 9), 1, r.tokens(9, 6, 1), 3) for _ in range(3)))
     r.writes("in eval(), and in train() again afterwards", generate, (table, 6, start, 5), (table, 6, start[:1], 2), (table, 6, start, 0), training=True)

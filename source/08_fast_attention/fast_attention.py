@@ -374,11 +374,11 @@ def _(r):
     low = torch.full_like(v, 100), torch.full_like(v, -50), v  # scores of -10,000
     r.each("full attention, for one sentence, for heads, for scores of ±10,000", tiled_attention, (*small, 2), (*pairs, 2), (*whole, 9))
     r.each("causal: every token sees itself and those before it", tiled_attention, (*small, 2, True), (*pairs, 3, True), (*pairs, 4, True), (*low, 8, True))
-    r.each("blocks of one token, one block, a block longer than the sentence", tiled_attention, (*small, 1, True), (*small, 5), (*pairs, 20, True))
+    r.each("blocks of one token, one block, a block longer than the sentence", tiled_attention, (*small, 1, True), (*small, 5), (*small, 5, True), (*pairs, 20, True))
     cases = (*large, 7), (*deep, 8, True), (*whole, 8, True)
     r.idea.attends_in_blocks("at most block keys at a time, and never n x n scores", tiled_attention, *cases)
     r.skips_the_future("causal: blocks wholly in the future are left out", tiled_attention, (*large, 8), (*deep, 8))
-    r.conventions(tiled_attention, *small, 2, True)
+    r.conventions(tiled_attention, *(x[0, 0] for x in pairs), 2, True)
 
 # %% [markdown]
 # Here are the six tokens of the course, with the matrices of lesson 05, in blocks of two keys. You know the table from there.
@@ -647,10 +647,10 @@ def with_sdpa(q, k, v, mask):
 @rubric("with_sdpa", forbids=["softmax", "exp"])  # the contract as a checklist; open this cell to read it
 def _(r):
     causal = torch.ones(6, 6, dtype=torch.bool, device=device).triu(diagonal=1)
-    one, heads = [2 * r.normal(6, 3) for _ in range(3)], [2 * r.normal(2, 4, 6, 5) for _ in range(3)]
+    one, heads = [2 * r.normal(6, 3) for _ in range(3)], [2 * r.normal(4, 4, 6, 5) for _ in range(3)]
     rising = torch.full((6, 3), 100.0, device=device), 200 * torch.arange(6.0, device=device).repeat(3, 1).T, one[2]  # each score 35,000 above the last
     r.idea.each("True hides, whatever the scores: no token sees the future", with_sdpa, (*one, causal), (*heads, causal), (*rising, causal))
-    r.idea.each("any other mask: one for each sentence, or one that hides nothing", with_sdpa, (*one, r.mask(6, 6)), (*heads, r.mask(2, 1, 6, 6)), (*heads, r.mask(2, 1, 1, 6)), (*heads, torch.zeros_like(causal)))
+    r.idea.each("any other mask: one for each sentence, or one that hides nothing", with_sdpa, (*one, r.mask(6, 6)), (*one, causal.triu(2)), (*heads, r.mask(4, 1, 6, 6)), (*heads, r.mask(4, 6, 6)), (*heads, r.mask(4, 1, 1, 6)), (*heads, torch.zeros_like(causal)))
     r.conventions(with_sdpa, *one, r.mask(6, 6))
     r.forbids("leaves the softmax to PyTorch's function", with_sdpa)
 
@@ -709,7 +709,7 @@ def _(r):
     torchs.outputs("one head, and a layer with dropout", r.normal(3, 6, 6), num_heads=1, dropout=0.5)
     torchs.outputs("float64", r.normal(2, 7, 6, dtype=torch.float64))
     torchs.gives("in_proj_bias is zeros when mha has no biases", r.normal(1, 2, 6), "in_proj_bias")
-    torchs.keeps_source("mha is as it was", r.normal(2, 4, 6), qkv_bias=True)
+    torchs.keeps_source("mha is as it was", r.normal(2, 4, 6))
 
 # %% [markdown]
 # Here the trained second attention layer of the course's model becomes PyTorch's. First it gets the mask in both senses.
@@ -787,7 +787,7 @@ def _(r):
     r.idea.each("hides the future, and what is window or more tokens back", sliding_window_mask, (4, 2), (n, 3), (n, r.integer(4, 8)))
     r.each("a window of 1 shows each token itself, a wide one everything before it", sliding_window_mask, (3, 1), (n, 1), (n, n), (n, n + 5))
     r.call("a single token", sliding_window_mask, 1, r.integer(1, 3))
-    r.refuses("raises ValueError when window is below 1", sliding_window_mask, (4, 0), (5, -2))
+    r.refuses("raises ValueError when window is below 1", sliding_window_mask, (4, 0), (5, -2), (1, 0))
 
 # %% [markdown]
 # How much work is that? Your mask tells which tiles hold anything visible. Here are tiles of 256 × 256 and a window of 512.

@@ -71,13 +71,16 @@ class CopyProbe(Probe):
         self._record(line, run, (x,), sizes)
 
     def keeps_source(self, line: str, x: Tensor, **sizes: Any) -> None:
-        """Record whether the source keeps its weights, its modes and requires_grad.
+        """Record whether the source keeps its parameters, their values, modes and requires_grad.
 
         copy.keeps_source("v2 is unchanged", r.normal(6, 3))
         """
 
         def run(weights: Weights, x: Tensor) -> str:
             source, _ = self._copied(weights, sizes)
+            before = dict(self.source.build(**_known(self.source, sizes)).named_parameters())
+            if before.keys() != dict(source.named_parameters()).keys():
+                raise ContractBroken("the source has other parameters than before")
             kept = source.get_parameter
             if not all(torch.equal(kept(name), weight) for name, weight in weights.items()):
                 raise ContractBroken("the weights of the source have changed")

@@ -279,13 +279,17 @@ class ModelProbes(Recorder):
         self.record(line, "call", run, cases, typed)
 
     def writes_without_gradient(self, line: str, answer: Callable[..., Any], *case: Any) -> None:
-        """Record what a model writes, and whether a gradient was kept on the way.
+        """Record what a model writes, and whether gradients were kept on the way or stay off.
 
         r.writes_without_gradient("no gradient", generate, r.normal(9, 9), 4, tokens, 6)
         """
 
         def run(table: Tensor, context_length: int, *rest: Any) -> dict[str, Any]:
             model = SmallModel(table, context_length).eval()
-            return {"tokens": answer(model, *rest), "keeps gradients": model.with_gradient}
+            return {
+                "tokens": answer(model, *rest),
+                "keeps gradients": model.with_gradient,
+                "gradients stay off": not torch.is_grad_enabled(),
+            }
 
         self.record(line, "call", run, [case], f"{answer.__name__}(model, tokens, {case[3]})")

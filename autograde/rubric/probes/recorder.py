@@ -79,7 +79,8 @@ class Recorder(Draws):
             args = self.widened(case)
             before = to_plain(args)
             put_back = undo(args)
-            with self._own_random_state(f"{line} {number}" if number else line):
+            name = f"{line} {number}" if number else line
+            with self._own_random_state(name), torch.enable_grad():  # an answer may leave it off
                 outcome = self._outcome(run, args)
             if change := _change(before, to_plain(args)):
                 self.changes.append([text, change])
