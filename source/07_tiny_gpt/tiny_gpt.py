@@ -281,12 +281,12 @@ with torch.no_grad():
 #
 # ### Exercise: `TransformerBlock` (4 points)
 #
-# `(b, n, d_model)` to `(b, n, d_model)`:
+# `(b, n, d_model)` to `(b, n, d_model)`, for any n from 1 to `context_length`:
 #
 # - first `x + attention(norm(x))`, then, with the result as the new x, `x + feed-forward(norm(x))`;
 # - the two norms are `nn.LayerNorm` layers, one for each place;
-# - attention is **one** `MultiHeadAttention` from the cell with the imports, `d_model` to `d_model`, without `qkv_bias`; `dropout` goes to it, and
-#   nothing else in the block is dropped;
+# - attention is **one** `MultiHeadAttention` from the cell with the imports, `d_model` to `d_model`, without `qkv_bias`; `context_length`,
+#   `num_heads` and `dropout` go to it, and nothing else in the block is dropped;
 # - the feed-forward part is your `FeedForward`.
 
 # %% nbgrader={"grade": false, "grade_id": "TransformerBlock", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -411,7 +411,7 @@ print(f"your class, the course's weights: {answers(yours, told)['all']:4.0%}")
 #
 # - Each new token is the one with the highest score at the last position; among equal scores, the one with the lowest id.
 # - The model sees at most its last `model.context_length` tokens. The text may grow longer than that.
-# - The model runs in `eval()` and under `torch.no_grad()`. Afterwards it is in the mode it had before.
+# - The model runs in `eval()` and under `torch.no_grad()`. Afterwards it is in the mode it had before, and gradients are on again.
 # - 0 new tokens return the ids as they are. The given tensor stays as it was.
 
 # %% nbgrader={"grade": false, "grade_id": "generate", "locked": false, "schema_version": 3, "solution": true, "task": false}
