@@ -1,6 +1,6 @@
 """Attack submissions. Adding one is adding a row: its code, and what the feedback must say.
 
-The code stands in the first answer cell of a notebook in which nothing else is answered, so a
+The code is the answer of the only exercise in the lesson that `autograde new` writes, so a
 single point would be a point gained. The names in capitals are filled in by test_attacks.py.
 """
 # ruff: noqa: E501 (a row is code, and easier to read unbroken)

@@ -56,8 +56,6 @@ def test_a_student_starts_at_the_table_of_lessons(desk: Desk, student: Path) -> 
     assert not page.evaluate("window.jupyterapp.shell.currentWidget.context.model.dirty")
     known = (desk.lab.url, "data:", "blob:", "ws:")
     assert [url for url in desk.seen.addresses if not url.startswith(known)] == []
-    files = [path for path in (student.parent / "jupyter_config_dir").rglob("*") if path.is_file()]
-    assert [file for file in files if "settings" in file.name or "overrides" in file.name] == []
 
 
 def test_validate_says_what_is_not_written(desk: Desk) -> None:
@@ -90,3 +88,8 @@ def test_what_is_submitted_is_graded(desk: Desk, student: Path, tmp_path: Path) 
         points = {grade.name: grade.score for grade in notebook.grades}
     assert points[f"test_{EXERCISE}"] == 1
     assert sum(points.values()) == 1
+
+
+def test_the_students_own_settings_are_left_alone(desk: Desk, student: Path) -> None:
+    files = [path for path in (student.parent / "jupyter_config_dir").rglob("*") if path.is_file()]
+    assert [file for file in files if "settings" in file.name or "overrides" in file.name] == []

@@ -80,7 +80,8 @@ class Recorder(Draws):
             before = to_plain(args)
             put_back = undo(args)
             name = f"{line} {number}" if number else line
-            with self._own_random_state(name), torch.enable_grad():  # an answer may leave it off
+            # An earlier answer may have switched gradients off.
+            with self._own_random_state(name), torch.enable_grad():
                 outcome = self._outcome(run, args)
             if change := _change(before, to_plain(args)):
                 self.changes.append([text, change])
