@@ -923,7 +923,7 @@ beside(my_guess, tuple(nn.Linear(3, 2).weight.shape))
 # without bias. They may be new `nn.Parameter` objects. Afterwards both layers can learn, and they share nothing: changing one
 # later must not change the other. `v2` stays as it was. The return value does not matter.
 #
-# PyTorch does not let you change a parameter in place while it records gradients. Inside `with torch.no_grad():` it does.
+# PyTorch does not let you change a parameter in place while it records gradients. Inside `with torch.no_grad():` you may.
 #
 # The rubric calls your `SelfAttention_v1` and `SelfAttention_v2`, so get those right first.
 

@@ -225,8 +225,10 @@ beside(my_guess, sum(key > query for query in range(6) for key in range(6)))
 # ### Exercise: `causal_mask` (2 points)
 #
 # Return this triangle for n tokens, in float32, with ones on and below the diagonal. (`torch.tril` keeps the lower triangle of a matrix and puts
-# zeros above it; `torch.triu` keeps the upper one.) For n below 1 raise a `ValueError`; the `AssertionError` of an `assert` counts, too. The message
-# is not judged, but a helpful one names n and its value. The same holds for every error that this course asks for.
+# zeros above it; `torch.triu` keeps the upper one.) For n below 1 raise a `ValueError`.
+#
+# Wherever this course asks for a `ValueError`, the `AssertionError` of an `assert` counts, too. The message is not judged, but a helpful one names the
+# argument and its value.
 
 # %% nbgrader={"grade": false, "grade_id": "causal_mask", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def causal_mask(n):
@@ -290,8 +292,8 @@ print("sums of the rows:", [round(s, 2) for s in masked.sum(dim=-1).tolist()])
 # weights (..., n, n)      result (..., n, n), each row divided by its sum
 # ```
 #
-# A row of zeros stays a row of zeros, without `nan`. Other sums lie between 0.000001 and 10,000, and the result has to be right
-# everywhere: adding a small number to every sum is not good enough.
+# A row of zeros stays a row of zeros, without `nan`; its gradient is not judged. Other sums lie between 0.000001 and 10,000, and the result has to be
+# right everywhere. So a number that you add to every sum would have to be far smaller than the smallest of them.
 
 # %% nbgrader={"grade": false, "grade_id": "renormalise", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def renormalise(weights):
@@ -519,8 +521,8 @@ show(
 # ### Exercise: `break_tril` (2 points)
 #
 # Find such a case yourself. Return a finite float32 matrix of scores, `(n, n)` with n from 2 to 16, on which `tril_causal_weights(scores, 1)` is off by
-# more than 0.001 somewhere, while the -inf way is right. A row with one visible weight stays right until that weight is exactly 0; a row
-# with several goes wrong at a smaller gap.
+# more than 0.001 somewhere, while the -inf way is right. How far must the hidden scores lie above the visible ones? A row with one visible weight stays
+# right until that weight is exactly 0. A row with several goes wrong earlier.
 
 # %% nbgrader={"grade": false, "grade_id": "break_tril", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def break_tril():
@@ -553,7 +555,7 @@ print("sums of the rows, tril way:", [round(s, 2) for s in tril_causal_weights(b
 print("sums of the rows, -inf way:", [round(s, 2) for s in inf_way(broken).sum(dim=-1).tolist()])
 
 # %% [markdown]
-# Your `renormalise` leaves rows of zeros as they are. So if a row has lost everything, the failure does not even show as `nan`: the row is silently
+# `renormalise` leaves rows of zeros as they are. So if a row has lost everything, the failure does not even show as `nan`: the row is silently
 # zero, and so is the token's context vector. A guard that hides a failure does not fix it.
 #
 # ## 7 Your mask in the trained model

@@ -240,7 +240,7 @@ print("exp(-inf) =", torch.tensor(float("-inf")).exp().item())
 # ### Exercise: `future_mask` (1 point)
 #
 # Return this mask for n tokens: bool, True strictly above the diagonal, on the CPU. For n below 1 raise a
-# `ValueError`. Only its type is judged; a helpful message names n and its value.
+# `ValueError`.
 
 # %% nbgrader={"grade": false, "grade_id": "future_mask", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def future_mask(n):
@@ -361,7 +361,8 @@ table(causal_weights(scores_of(123), 2), rows=tokens, columns=tokens)
 # %% [markdown]
 # For these scores the numbers are those of lesson 02, to the last digit shown. Now take one row with three visible keys, and let the hidden score
 # rise above them. `tril_causal_weights` sees it, yours does not. *Pure* float16 and bfloat16 mean that scores and weights are stored in that type.
-# (Mixed precision on a GPU keeps the weights in float32.)
+# (Mixed precision on a GPU keeps the weights in float32.) If your answer hides with a number such as -1e9, float16 cannot hold it, and the cell ends
+# with an error; part 5 comes back to that.
 
 # %% tags=["raises-exception"]
 def with_gap(gap):
@@ -444,7 +445,8 @@ print("what the last pad gives to pads:", round(causal_only[2, 5, 2:].sum().item
 # pads: the keys whose index is the sentence's length or more. For tensors of bool, `|` means *or*.
 #
 # ```
-# lengths: list or 1-D tensor (any integer type) of b numbers, n      mask (b, n, n), bool, True = hidden
+# lengths     a list of b numbers, or a 1-D tensor of any integer type that can hold n
+# mask        (b, n, n), bool, True = hidden
 # ```
 #
 # The rows of pads follow the same rule; they are not hidden as a whole. If `lengths` is a tensor, the mask is

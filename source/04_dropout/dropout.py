@@ -38,8 +38,8 @@
 # | 8 What goes wrong in practice, summary | 5 |
 # | total | 85 |
 #
-# *Run cells, solve exercises, and ask for `hint`, `why` and `progress()`* as before. Where a tensor goes in, float64 in
-# gives float64 out, gradients pass, and arguments stay as they were.
+# *Run cells, solve exercises, and ask for `hint`, `why` and `progress()`* as before. A function that takes
+# a tensor gives float64 for float64, lets gradients pass, and leaves its arguments as they were.
 #
 # *Using Colab or another hosted service?* Get the file `attention_notebooks-….whl` from where you
 # got the lesson, put it beside the notebook, and run `%pip install attention_notebooks-*.whl` in a new cell above
@@ -613,7 +613,7 @@ def trained(head):
 # mean loss   =   Σ w² · ( s²  +  p / (1 - p) · (1 + s²) )
 # ```
 #
-# The bracket is the cost of a word. For weights that add up to 1, Σ w² · cost is smallest when each weight is
+# The bracket, with the s of one word, is the cost of that word. For weights that add up to 1, Σ w² · cost is smallest when each weight is
 # proportional to 1 / cost. (Then w · cost is the same for all words, and moving a little weight from one to another gains
 # nothing.)
 
@@ -786,7 +786,8 @@ for layer in (Forgets(), Attends(), Tells()):
 # In `Attends` the remedy is `dropout_p=0.5 if self.training else 0.0`.
 #
 # **`eval()` is forgotten** before a model is tested. Then its answers change from call to call, and its error
-# includes the penalty. Here is the head trained with p = 0.5, in both modes, and what the formula of part 6 adds.
+# includes the penalty. Here is the head trained with p = 0.5, in both modes, and what the formula of part 6 adds
+# (p / (1 - p) is 1 here).
 
 # %% tags=["raises-exception", "nbval-ignore-output"]
 head = heads[0.5]

@@ -464,11 +464,11 @@ beside(my_guess, int(torch.zeros(8, 8, device=device).masked_fill(future(1)[:8, 
 # ### Exercise: `CausalAttention` (8 points)
 #
 # - `self.W_query`, `self.W_key`, `self.W_value` are `nn.Linear` layers, with a bias only if `qkv_bias` is True.
-# - `self.dropout` is an `nn.Dropout` with the probability `dropout`. In training it drops weights after the softmax, each on its own, with the value that `dropout.p` has when `forward`
-#   is called. In `eval()` nothing is random.
-# - `mask` is a buffer for `context_length` tokens, and `state_dict()` holds it. Wherever `.to()` moves the layer, `forward` works, so it
+# - `self.dropout` is an `nn.Dropout` with the probability `dropout`. In training it drops weights after the softmax, each on its own, with the
+#   probability that `dropout.p` holds when `forward` is called. In `eval()` nothing is random.
+# - `mask` is a buffer for `context_length` tokens, in any form that you like, and `state_dict()` holds it. Wherever `.to()` moves the layer, `forward` works, so it
 #   must not use a tensor that stays behind.
-# - `forward` takes `(b, n, d_in)` with any n from 1 to `context_length` and leaves it unchanged. After `.double()` the layer computes in float64
+# - `forward` takes `(b, n, d_in)` with any n from 1 to `context_length` and leaves its input unchanged. After `.double()` the layer computes in float64
 #   throughout. A token sees itself and the tokens before it in its own sentence, nothing else, however large the scores are. A token of
 #   zeros is a token like any other.
 # - Longer input, and input that is not 3-D, is refused with a `ValueError`.
@@ -513,7 +513,7 @@ def _(r):
     layer.outputs("sentences of any length up to the context", r.normal(1, 2, 4), r.normal(2, 8, 4), r.normal(2, 8, 4), r.normal(3, 1, 4))
     layer.outputs("b, n and d_in all equal; with a bias", r.normal(6, 6, 6), d_in=6, qkv_bias=True)
     layer.outputs("a token of zeros is input like any other", r.normal(3, 7, 4) * (r.uniform(3, 7, 1) > 0))
-    layer.first_token("the first token sees itself alone, however large the scores", 1000 * r.normal(20, 6, 4))
+    layer.first_token("the first token sees itself alone, however large the scores", 1e6 * r.normal(20, 6, 4))
     layer.drops_weights("in training it drops weights, each by itself, in eval() none", p=0.3)
     layer.rereads_dropout("dropout.p is read at each call", r.normal(3, 7, 4))
     layer.keeps_mask("mask is a buffer: saved, not learned")
@@ -714,7 +714,7 @@ print(f"largest error: two copies {errors[0]:.2f}, two different sentences {erro
 print("peeks says:", peeks(KeysOfTheFirst(), x))
 
 # %% [markdown]
-# With two copies the wrong keys happen to be the right ones. A test that catches this changes one token of one sentence, and sees which outputs
+# With two copies the wrong keys happen to be the right ones. To catch this, change one token of one sentence and look which outputs
 # move. Below, each row is an output and each column the token that was changed: two sentences, twelve tokens.
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
@@ -785,7 +785,7 @@ for name, one in {"the model as it came": model, "with your layers": yours, "wit
     print(f"{name:>27}: she kicks {chance:.2f}, {answers(one, told)['all']:.0%} of the questions answered correctly")
 
 # %% [markdown]
-# The same share of right answers as the model's own, from your code. The last line is the baseline: your class with new random matrices, everything
+# With your code the model answers as many questions correctly as with its own. The last line is the baseline: your class with new random matrices, everything
 # else trained. The model's `state_dict()` holds no mask, because the model makes its own; that of your layer came from `__init__`.
 #
 # What does your layer look at? It returns context vectors, not weights. A trick makes them visible: give every token a value of its own,

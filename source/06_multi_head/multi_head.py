@@ -375,7 +375,7 @@ print("view alone: ", who_notices(lambda x: x.view(1, 2, 6, 2)))
 # ### Exercise: `merge_heads` (2 points)
 #
 # The way back: `(b, num_heads, n, d_head)` to `(b, n, num_heads * d_head)`, so that `merge_heads(split_heads(x, num_heads))` is x again.
-# `view` can split any dimension, but it cannot join these two. A transposed tensor is not contiguous: its numbers do not lie in memory in the
+# `view` can split any dimension, but after a transpose it cannot join the heads again. A transposed tensor is not contiguous: its numbers do not lie in memory in the
 # order in which you read them. `reshape` and `flatten` copy where they have to.
 
 # %% nbgrader={"grade": false, "grade_id": "merge_heads", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -436,7 +436,7 @@ beside(my_guess, f"{spread**2:.1f}: the spread of the scores is {spread:.2f}")
 #   **all heads together**.
 # - `out_proj`: `nn.Linear` from `d_out` to `d_out`, with a bias.
 # - `num_heads` is kept as an attribute. `mask` is a buffer in `state_dict()`, as in `CausalAttention`. The layer works wherever `.to()` moves it.
-# - `dropout` is an `nn.Dropout`. In training each head drops weights of its own, with the value that `dropout.p` has when `forward` is called.
+# - `dropout` is an `nn.Dropout`. In training each head drops weights of its own, with the probability that `dropout.p` holds when `forward` is called.
 #   In `eval()` nothing is dropped.
 # - `forward`: `(b, n, d_in)` to `(b, n, d_out)` for n from 1 to `context_length`. A token sees itself and the tokens before it and nothing else,
 #   however large the scores are. A token of zeros is a token like any other. Heads are cut as `split_heads` cuts them.
@@ -486,7 +486,7 @@ def _(r):
     layer.linear("out_proj", "d_out -> d_out", bias="always")
     layer.outputs("two heads, sentences of any length, a token of zeros among them", r.normal(1, 2, 4), r.normal(2, 8, 4), r.normal(2, 8, 4), r.normal(3, 1, 4), r.normal(3, 7, 4) * (r.uniform(3, 7, 1) > 0))
     layer.outputs("as many heads as sentences, tokens and numbers in a head; with a bias", r.normal(4, 4, 16), d_in=16, d_out=16, num_heads=4, qkv_bias=True)
-    layer.first_token("the first token sees itself alone, however large the scores", 1000 * r.normal(20, 6, 4), num_heads=1)
+    layer.first_token("the first token sees itself alone, however large the scores", 1e6 * r.normal(20, 6, 4), num_heads=1)
     layer.drops_weights("in training each head drops its own weights, in eval() none", p=0.4, num_heads=4)
     layer.rereads_dropout("dropout.p is read at each call", r.normal(3, 7, 4))
     layer.keeps_mask("keeps num_heads, and mask as a buffer that is saved", num_heads=2)
@@ -502,10 +502,11 @@ def _(r):
 #
 # The class below makes queries, keys and values with **one** layer, `qkv`. Of its `3 * d_out` numbers
 # the first third are the queries, then come the keys, then the values. It returns two things: the output, and the weights
-# before dropout, `(b, num_heads, n, n)`; these are to look at, so they may be detached. Otherwise it should do what `MultiHeadAttention` does.
+# before dropout, `(b, num_heads, n, n)`. They are only to be looked at, so you may detach them. Otherwise it should give
+# what `MultiHeadAttention` gives, and refuse what it refuses.
 #
 # It runs, the shapes are right, and it has **five faults**. None of them raises an error. Let the rubric
-# guide you: which lines fail with one head, which only with several, which only for short sentences? Your class is graded by what it
+# guide you: which of its lines fail with one head, which only with several, which only for short sentences? Your class is graded by what it
 # does, not by how little you change.
 
 # %% nbgrader={"grade": false, "grade_id": "fix_me", "locked": false, "schema_version": 3, "solution": true, "task": false} tags=["raises-exception"]
@@ -580,7 +581,7 @@ def _(r):
     layer.outputs("one head, shorter sentences, a token of zeros among them", r.normal(1, 2, 4), r.normal(2, 7, 4), r.normal(3, 1, 4), r.normal(3, 7, 4) * (r.uniform(3, 7, 1) > 0), num_heads=1)
     layer.weights_before_dropout("two heads: the weights, before dropout", r.normal(2, 8, 4), dropout=0.5)
     layer.idea.outputs("as many heads as sentences, tokens and numbers in a head; with a bias", r.normal(4, 4, 16), d_in=16, d_out=16, num_heads=4, qkv_bias=True)
-    layer.first_token("the first token sees itself alone, however large the scores", 1000 * r.normal(20, 6, 4), num_heads=1)
+    layer.first_token("the first token sees itself alone, however large the scores", 1e6 * r.normal(20, 6, 4), num_heads=1)
     layer.drops_weights("in training each head drops its own weights, in eval() none", p=0.4, num_heads=4)
     layer.moves("mask and all that forward uses follow .to(device)", r.normal(2, 5, 4))
     r.refuses("raises ValueError when num_heads does not divide d_out", RepairedMultiHeadAttention, (5, 10, 8, 0.0, 4), (5, 4, 8, 0.0, 8))

@@ -136,7 +136,7 @@ beside(my_guess, len(whole))
 # - Window i begins at token `i * stride`. Its targets begin one token later.
 # - Return every window whose inputs and targets are both whole. What is left over at the end is not used.
 # - A text that is too short for one window is refused with a `ValueError`.
-# - The text stays as it was. Both results are tensors with the text's dtype.
+# - The text stays as it was. Its ids are int64, and so are those of both results.
 
 # %% nbgrader={"grade": false, "grade_id": "next_token_pairs", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def next_token_pairs(tokens, context_length, stride=1):
@@ -411,7 +411,7 @@ print(f"your class, the course's weights: {answers(yours, told)['all']:4.0%}")
 #
 # - Each new token is the one with the highest score at the last position; among equal scores, the one with the lowest id.
 # - The model sees at most its last `model.context_length` tokens. The text may grow longer than that.
-# - The model runs in `eval()` and under `torch.no_grad()`. Afterwards it is in the mode it had before, and gradients are on again.
+# - The model runs in `eval()` and under `torch.no_grad()`. Afterwards it is in the mode it had before, and gradients are recorded again.
 # - 0 new tokens return the ids as they are. The given tensor stays as it was.
 
 # %% nbgrader={"grade": false, "grade_id": "generate", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -562,8 +562,8 @@ print(f"loss: {losses[0]:.2f} before the first step, {losses[-1]:.2f} before the
 #
 # ## 7 The whole training
 #
-# Now train from nothing. `train_in_batches` is your loop with four things added. Each step takes 32 stories drawn at random: all 20,000 in every step
-# would be 625 times as many. Stories differ in length, so shorter ones are filled up; that is **padding**, and `F.cross_entropy` does not count
+# Now train from nothing. `train_in_batches` is your loop with four things added. Each step takes 32 stories drawn at random; a step with
+# all 20,000 would be 625 times the work. Stories differ in length, so shorter ones are filled up; that is **padding**, and `F.cross_entropy` does not count
 # positions whose target is -100. The learning rate rises for 50 steps and then falls along a cosine. And a gradient whose norm is above 1 is scaled
 # down to 1. (Its AdamW also averages squared gradients over fewer steps: the second of its `betas` is 0.98 instead of 0.999.)
 #
@@ -877,8 +877,8 @@ beside(my_guess, tuple(min(changed, key=values.get) for values in ({name: means[
 
 # %% [markdown]
 # In our run **no mask** has a splendid loss in training, far below the floor, and the highest loss of the four when the future is hidden. Not one of
-# its 100 stories is right. **One head** ends with a higher loss than the unchanged model, and behind it in answers and in right stories. **No
-# positions** does no harm at all: this model is ahead in both.
+# its 100 stories is right. The model with **one head** ends with a higher loss than the unchanged one, and with fewer right answers
+# and right stories. The model with **no positions** comes to no harm: it is ahead in both.
 #
 # Do these differences come from the random start, or from the short training? Here is the full training from three random starts, 0 / 1 / 2, measured
 # on 500 stories drawn with another seed, about a quarter of which are in the training set too, with the future hidden. The loss is now the plain mean

@@ -204,7 +204,7 @@ beside(my_guess, round((torch.exp(first - 4.2).sum() / torch.exp(first - 3.0).su
 # ```
 #
 # Keep a running maximum and a running sum. No operation that compares or adds up the numbers within a tensor (a maximum, sum, mean, sort, or a
-# product that sums) may read more than `block` of them at once; the rubric watches every operation. So do not put the running maximum or sum into the
+# matrix product) may read more than `block` of them at once; the rubric watches every operation. So do not put the running maximum or sum into the
 # block: join the two with `torch.maximum(a, b)` or `a + b`, which are always allowed. Once the maximum and the sum of the whole row are known, you may
 # compute all results in one go. Do not use PyTorch's `softmax`, `log_softmax` or `logsumexp`, or a function that contains one. The result is right for
 # numbers up to ±10,000, in any order.
@@ -648,7 +648,7 @@ def with_sdpa(q, k, v, mask):
 def _(r):
     causal = torch.ones(6, 6, dtype=torch.bool, device=device).triu(diagonal=1)
     one, heads = [2 * r.normal(6, 3) for _ in range(3)], [2 * r.normal(4, 4, 6, 5) for _ in range(3)]
-    rising = torch.full((6, 3), 100.0, device=device), 200 * torch.arange(6.0, device=device).repeat(3, 1).T, one[2]  # each score 35,000 above the last
+    rising = torch.full((6, 3), 1e5, device=device), 2e5 * torch.arange(6.0, device=device).repeat(3, 1).T, one[2]  # each score 35 billion above the last
     r.idea.each("True hides, whatever the scores: no token sees the future", with_sdpa, (*one, causal), (*heads, causal), (*rising, causal))
     r.idea.each("any other mask: for each sentence or head, or hiding nothing", with_sdpa, (*one, r.mask(6, 6)), (*one, causal.triu(2)), (*heads, r.mask(4, 1, 6, 6)), (*heads, r.mask(4, 6, 6)), (*heads, r.mask(4, 1, 1, 6)), (*heads, torch.zeros_like(causal)))
     r.conventions(with_sdpa, *one, r.mask(6, 6))

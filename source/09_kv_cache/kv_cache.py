@@ -351,8 +351,8 @@ explore(
 # Lesson 06's layer, which now takes a cache. You may use `split_heads` and `merge_heads` from the cell with the imports.
 #
 # - The constructor, and `forward(x)` without a cache, are those of `MultiHeadAttention`: `W_query`, `W_key`, `W_value` (with a bias only if
-#   `qkv_bias`), `out_proj` with a bias, and `mask`, a buffer. `dropout` is an `nn.Dropout`; in training each head drops weights of its own. The layer works
-#   wherever `.to()` moves it. A `ValueError` is raised when `num_heads` does not divide `d_out`, for input that is not 3-D, and for more than
+#   `qkv_bias`), `out_proj` with a bias, and `mask`, a buffer in any form. A token sees itself and those before it. `dropout` is an `nn.Dropout`; in training
+#   each head drops weights of its own. The layer works wherever `.to()` moves it. A `ValueError` is raised when `num_heads` does not divide `d_out`, for input that is not 3-D, and for more than
 #   `context_length` tokens.
 # - `forward(x, cache)`: x holds the new tokens only, `(b, n, d_in)`. Their keys and values, split into heads, go into the cache with
 #   `cache.append(k, v)`. The result is the output for the new tokens only, `(b, n, d_out)`.
@@ -443,8 +443,8 @@ table(at_once[0], rows=tokens, columns=["head 0: 0", "head 0: 1", "head 1: 0", "
 # ## 4 Your cache in the model
 #
 # Now put your layer into the trained model, with the trained numbers, and give each of the two layers a cache of its own. The beginning goes in as
-# one chunk (called **prefill**), and then each word goes in alone (called **decode**; the function `decode` in the cell is something else: it turns
-# ids into words). One thing outside attention needs care: a word that comes in alone must still get the vector of its own position in the text.
+# one chunk (called **prefill**), and then each word goes in alone (called **decode**; the function `decode` in the cell only turns ids into
+# words). One thing outside attention needs care: a word that comes in alone must still get the vector of its own position in the text.
 
 # %% tags=["raises-exception"]
 yours = course_model()
@@ -603,7 +603,7 @@ for n in (1_000, 10_000, 100_000):
 # ### Exercise: `cache_bytes` (1 point)
 #
 # How many bytes do the keys and values of one text take? The model has `layers` layers, each with `kv_heads` heads that keep keys and values. A
-# head's key has `head_dim` numbers, and so has its value. The text has `tokens` tokens, and each number takes `bytes_per_number` bytes. Return an
+# key has `head_dim` numbers, and so has a value. The text has `tokens` tokens, and each number takes `bytes_per_number` bytes. Return an
 # `int`.
 
 # %% nbgrader={"grade": false, "grade_id": "cache_bytes", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -691,8 +691,8 @@ explore(fits, alt="Lines of the caches' size against the length of a text for fi
 # %% [markdown]
 # ## 6 Heads that share
 #
-# Which factor of `cache_bytes` could be smaller? Fewer tokens mean a shorter text, fewer bytes in a number mean coarser numbers, and fewer layers or
-# smaller heads mean a smaller model. But must every head have keys and values of its own? Llama 3 8B has 32 query heads and only 8 key-value heads:
+# Which factor of `cache_bytes` could be smaller? Fewer tokens make a shorter text, fewer bytes make each number coarser, and fewer layers or
+# smaller heads make a smaller model. But must every head have keys and values of its own? Llama 3 8B has 32 query heads and only 8 key-value heads:
 # four query heads ask different questions of the same keys. That is **grouped-query attention**. With one key-value head for all of them it is called
 # multi-query attention. With as many as there are query heads it is the attention of lesson 06.
 #
@@ -725,7 +725,7 @@ def _(r):
     q, k, v = 2 * r.normal(2, 6, 5, 3), 2 * r.normal(2, 2, 5, 3), r.normal(2, 2, 5, 3)
     r.idea.each("neighbouring query heads share a key-value head", grouped_query_attention, (2 * r.normal(1, 4, 2, 3), r.normal(1, 2, 2, 3), r.normal(1, 2, 2, 3)), (q, k, v), (q, q[:, :3], k[:, [0, 1, 0]]), (2 * r.normal(4, 4, 4, 4), r.normal(4, 2, 4, 4), r.normal(4, 2, 4, 4)))
     r.each("one key-value head for all, one for each", grouped_query_attention, (q, k[:, :1], v[:, :1]), (q, 2 * r.normal(2, 6, 5, 3), r.normal(2, 6, 5, 3)))
-    low = torch.full_like(q, 100), torch.full_like(k, -100), v  # scores of -17,000
+    low = torch.full_like(q, 1e5), torch.full_like(k, -1e5), v  # scores of -17 billion
     r.each("hides the future, however large or low the scores; one token alone", grouped_query_attention, (q[:, :, :1], k[:, :, :1], v[:, :, :1]), (30 * q, 30 * k, v), low)
     r.refuses("raises ValueError when h is not a multiple of g", grouped_query_attention, (q, r.normal(2, 4, 5, 3), r.normal(2, 4, 5, 3)), (k, q, q))
     r.conventions(grouped_query_attention, q, k, v)

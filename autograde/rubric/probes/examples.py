@@ -81,10 +81,10 @@ class Quiet(Attention):
 
 
 def half_in_training(d: int) -> nn.Module:
-    """Return a recurrent layer in training mode with a part that is in eval()."""
+    """Return a recurrent layer in training mode, inside another, with a part that is in eval()."""
     layer = Recurrent(d, both=False)
     layer.gru.eval()
-    return layer
+    return nn.Sequential(layer)
 
 
 def dropout_in_training(d: int) -> nn.Module:
