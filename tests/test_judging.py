@@ -52,7 +52,7 @@ def executed(lesson: Lesson) -> NotebookNode:
 
 
 def points(lesson: Lesson, nb: NotebookNode, keys: dict[str, Key]) -> dict[str, float]:
-    verdicts = judge_notebook(lesson, nb, keys, {}, PRACTICE_SEED)
+    verdicts = judge_notebook(lesson, nb, keys, {})
     return {name: verdict.points for name, verdict in verdicts.items()}
 
 
@@ -60,7 +60,7 @@ def test_a_judge_that_fails_on_one_exercise_keeps_the_others(
     lesson: Lesson, keys: dict[str, Key], executed: NotebookNode
 ) -> None:
     broken = {**keys, "renormalise": replace(keys["renormalise"], tolerances=())}
-    verdicts = judge_notebook(lesson, executed, broken, {}, PRACTICE_SEED)
+    verdicts = judge_notebook(lesson, executed, broken, {})
     note = executed.metadata[NOTE]
     assert note["problem"] == "The judge failed on renormalise: look at the feedback."
     outputs = named_cells(executed)["test_renormalise"].outputs
@@ -108,7 +108,7 @@ def test_to_repair_the_earlier_exercise_first_is_said_of_what_was_judged(
     if not ran:
         cells[later.rubric_cell].outputs = []
         executed.metadata[NOTE]["problem"] = "The file is empty."
-    verdict = judge_notebook(lesson, executed, keys, {}, PRACTICE_SEED)[later.name]
+    verdict = judge_notebook(lesson, executed, keys, {})[later.name]
     assert not verdict.passed
     assert (f"Fix `{needed}` first" in verdict.note) == ran
 
@@ -123,7 +123,7 @@ def test_an_earlier_exercise_that_nothing_calls_is_not_blamed(
     cells[later.name].source = f"def {later.name}(*_):\n    return 3"
     data = recorded(lesson, later, cells[later.name].source)
     cells[later.rubric_cell].outputs[0].data = data
-    verdict = judge_notebook(lesson, executed, keys, {}, PRACTICE_SEED)[later.name]
+    verdict = judge_notebook(lesson, executed, keys, {})[later.name]
     assert not verdict.passed
     assert "Fix" not in verdict.note
 
@@ -134,8 +134,8 @@ def test_practice_keys_that_do_not_fit_leave_the_points(lesson: Lesson) -> None:
     keys, practice = pipeline.keys_of(now, 7), pipeline.practice_of(now)
     pipeline.run(nb, notebook(now), {}, 7, FirstLook(lambda: keys), wall=False)
     broken = practice | {"renormalise": replace(practice["renormalise"], tolerances=())}
-    fair = judge_notebook(lesson, nb, keys, practice, 7)
-    found = judge_notebook(lesson, nb, keys, broken, 7)
+    fair = judge_notebook(lesson, nb, keys, practice)
+    found = judge_notebook(lesson, nb, keys, broken)
     assert nb.metadata[NOTE]["problem"].startswith("The judge failed on renormalise:")
     assert 0 < found["renormalise"].points == fair["renormalise"].points
 
@@ -155,7 +155,7 @@ def test_the_second_recording_costs_nothing(lesson: Lesson, deed: str) -> None:
     assert ran.problem is None
     assert not ran.notes
     practice = pipeline.practice_of(now)
-    verdicts = judge_notebook(lesson, nb, keys, practice, 7, look.verdicts)
+    verdicts = judge_notebook(lesson, nb, keys, practice, look.verdicts)
     assert 0 < verdicts.pop("renormalise").points < 3
     assert all(verdict.passed for verdict in verdicts.values())
 
@@ -175,7 +175,7 @@ def test_only_what_is_wrong_is_recorded_again_and_its_misconception_named(lesson
     ]
     assert again == ["test_renormalise"]
     practice = pipeline.practice_of(now)
-    found = judge_notebook(lesson, nb, keys, practice, 7, look.verdicts)
-    assert found == judge_notebook(lesson, nb, keys, practice, 7)
+    found = judge_notebook(lesson, nb, keys, practice, look.verdicts)
+    assert found == judge_notebook(lesson, nb, keys, practice)
     assert found["renormalise"].beliefs
     assert not nb.metadata[NOTE]["problem"]

@@ -125,7 +125,7 @@ def verdicts_on(lesson: Lesson, answers: dict[str, str]) -> tuple[dict[str, Verd
     nb = restore(Parsed(fill(lesson, answers)), released)
     keys, practice = pipeline.keys_of(version, 7), pipeline.practice_of(version)
     pipeline.run(nb, released, {}, 7, FirstLook(lambda: keys), wall=False)
-    found = judge_notebook(lesson, nb, keys, practice, 7)
+    found = judge_notebook(lesson, nb, keys, practice)
     return found, len(nb.metadata["autograde"]["left_out"])
 
 

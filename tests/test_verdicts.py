@@ -31,14 +31,8 @@ def test_there_and_back(beliefs: tuple[Belief, ...]) -> None:
         "f": Verdict("f", 1.5, 4.5, LINES, beliefs=beliefs, note="a\nb"),
         "g": Verdict("g", 0.0, 2.0, (), attempted=False),
     }
-    note = json.loads(json.dumps(graded_note(verdicts, seed=7)))
+    note = json.loads(json.dumps(graded_note(verdicts)))
     assert read_verdicts(note) == verdicts
-
-
-def test_the_seed_has_a_name_that_is_not_the_seed() -> None:
-    names = {graded_note({}, seed)["seed"] for seed in range(16)}
-    assert len(names) == 16
-    assert all(len(name) == 6 for name in names)
 
 
 def test_every_submission_has_a_seed_of_its_own_and_keeps_it() -> None:

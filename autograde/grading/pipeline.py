@@ -88,7 +88,7 @@ def grade_restored(
         meanwhile.submit(_get_page_ready, version)  # if this fails, so does the page later
         look = FirstLook(keys.result)
         ran = run(nb, released, files, seed, look, wall=wall, before=before)
-    verdicts = judge_notebook(lesson, nb, keys.result(), practice.result(), seed, look.verdicts)
+    verdicts = judge_notebook(lesson, nb, keys.result(), practice.result(), look.verdicts)
     sanitise(lesson, nb, released, verdicts)
     return ran, scores_of(nb, released, verdicts)
 

@@ -22,7 +22,7 @@ from autograde.rubric.names import names_of
 from autograde.rubric.packing import from_plain
 from autograde.rubric.panel import advice, repair_first, to_display
 from autograde.rubric.recording import MIME, PRACTICE_MIME, Recording, unpack_recording
-from autograde.rubric.text import digest, visible
+from autograde.rubric.text import visible
 
 Plain = dict[str, Any]
 
@@ -34,7 +34,6 @@ def judge_notebook(
     nb: NotebookNode,
     keys: dict[str, Key],
     practice: dict[str, Key],
-    seed: int,
     seen: Mapping[str, Verdict] | None = None,
 ) -> dict[str, Verdict]:
     """Return the verdict on every exercise; the notebook's note keeps them.
@@ -46,7 +45,6 @@ def judge_notebook(
         keys: by exercise, for the submission's own seed; they decide the points.
         practice: by exercise, for the practice seed; a misconception is recognised with them.
             Without them it is recognised with `keys`, if these know of mistakes.
-        seed: the submission's own.
         seen: verdicts that a `FirstLook` has already reached.
     """
     cells, note = named_cells(nb), nb.metadata[NOTE]
@@ -80,7 +78,7 @@ def judge_notebook(
         words = f"The judge failed on {', '.join(unjudged)}: look at the feedback."
         note |= {"problem": words, "kind": "the judge failed"}
         note["fault"] = "".join(unjudged.values())
-    note |= graded_note(verdicts, seed)
+    note |= graded_note(verdicts)
     return verdicts
 
 
@@ -173,16 +171,12 @@ def show_verdicts(lesson: Lesson, nb: NotebookNode, verdicts: dict[str, Verdict]
         ]
 
 
-def graded_note(verdicts: dict[str, Verdict], seed: int) -> Plain:
-    """Return the data that a graded notebook carries for feedback and report, as plain JSON.
-
-    The date is today's. The seed appears as a short digest, from which it cannot be recovered.
-    """
+def graded_note(verdicts: dict[str, Verdict]) -> Plain:
+    """Return the data that a graded notebook carries for feedback and report, as plain JSON."""
     return {
         "verdicts": [asdict(verdict) for verdict in verdicts.values()],
         "version": __version__,
         "date": f"{date.today():%Y-%m-%d}",
-        "seed": digest(str(seed))[:6],
     }
 
 

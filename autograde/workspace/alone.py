@@ -60,7 +60,7 @@ def grade_alone(project: Project, path: Path) -> Graded:
     note["remark"] = f"{REMARK} {note['remark']}".strip()
     files = {name: file.read_bytes() for file, name in visible_files(path.parent)}
     pipeline.run(nb, released, files, PRACTICE_SEED, wall=False)
-    verdicts = judge_notebook(lesson, nb, keys, {}, PRACTICE_SEED)
+    verdicts = judge_notebook(lesson, nb, keys, {})
     pipeline.sanitise(lesson, nb, released, verdicts)
     marks = Marks().graded_again(pipeline.scores_of(nb, released, verdicts))
     page = project.work / "feedback" / lesson.name / f"{lesson.notebook}.html"
