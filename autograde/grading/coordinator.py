@@ -291,7 +291,8 @@ def shown(config: Config, lesson: Lesson, known: dict[str, Marks]) -> bool:
 
 def _page_digest(graded: str, marks: Marks) -> str:
     """Return a digest of all that is on a page."""
-    return digest_of([graded, book.digest_by_hand(marks)])
+    by_hand, comments = sorted(marks.by_hand.items()), sorted(marks.comments_by_hand.items())
+    return digest_of([graded, by_hand, comments, marks.penalty, marks.student])
 
 
 def _without_exporters(config: Config) -> Config:

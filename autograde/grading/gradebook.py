@@ -261,18 +261,7 @@ def rows_of_class(gradebook: Gradebook, lesson: Lesson, kind: Any, *columns: Any
 
 def digest_of_scores(marks: Marks) -> str:
     """Return a digest of the automatic scores."""
-    return digest_of(sorted((name, _number(score)) for name, score in marks.automatic.items()))
-
-
-def digest_by_hand(marks: Marks) -> str:
-    """Return a digest of manual scores and comments, the penalty, and the student's name."""
-    given = {name: tuple(map(_number, by_hand)) for name, by_hand in marks.by_hand.items()}
-    facts = [sorted(given.items()), sorted(marks.comments_by_hand.items()), _number(marks.penalty)]
-    return digest_of([*facts, marks.student])
-
-
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{float(value):.6f}"
+    return digest_of(sorted(marks.automatic.items()))
 
 
 def digest_of(facts: Any) -> str:
