@@ -5,8 +5,6 @@ import logging
 import sys
 import traceback
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from nbgrader.converters import BaseConverter
@@ -20,6 +18,9 @@ from autograde.course import CourseError
 
 CONFIG = "nbgrader_config.py"
 
+# nbgrader 0.9 fills in relations before it adds the object, which SQLAlchemy 2.1 warns of
+warnings.filterwarnings("ignore", "Object of type <Submitted", SAWarning)
+
 
 def course_config(root: Path) -> Config:
     """Return the nbgrader configuration of the course in a folder.
@@ -32,14 +33,6 @@ def course_config(root: Path) -> Config:
     config = PyFileConfigLoader(CONFIG, path=str(root)).load_config()
     config.CourseDirectory.root = str(root)
     return config
-
-
-@contextmanager
-def without_order_warnings() -> Iterator[None]:
-    """Hide SQLAlchemy 2.1's warning about the order in which nbgrader 0.9 adds rows."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SAWarning)
-        yield
 
 
 def convert(converter: type[BaseConverter], config: Config) -> None:
@@ -61,8 +54,7 @@ def convert(converter: type[BaseConverter], config: Config) -> None:
     log.addFilter(note)
     running = converter(coursedir=CourseDirectory(config=config), config=config, log=log)
     try:
-        with without_order_warnings():
-            running.start()
+        running.start()
     except NbGraderException as error:
         reason = next(filter(None, reversed(handled)), None)
         if isinstance(reason, CourseError):

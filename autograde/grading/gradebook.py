@@ -26,7 +26,6 @@ from sqlalchemy.exc import DBAPIError
 from traitlets.config import Config
 
 from autograde.course import Lesson, state_folder
-from autograde.course_config import without_order_warnings
 from autograde.grading.state import Stop
 from autograde.grading.submission import Marks, Place, Scores
 from autograde.rubric.text import digest
@@ -119,8 +118,7 @@ def save(
     student, lesson = place
     when = {} if timestamp is None else {"timestamp": timestamp}
     gradebook.update_or_create_student(student)
-    with without_order_warnings():
-        gradebook.update_or_create_submission(lesson.name, student, **when)
+    gradebook.update_or_create_submission(lesson.name, student, **when)
     save_scores(gradebook, place, scores)
     penalise(gradebook, place, late)
     note_written(place, scores)
