@@ -205,16 +205,19 @@ def marks_of_class(
     found: dict[str, Marks] = {}
     grades = (BaseCell.name, Grade.auto_score, Grade.manual_score, Grade.extra_credit)
     names = (Student.first_name, Student.last_name)
-    rows = rows_of_class(gradebook, lesson, Grade, *grades, Grade.max_score, *names)
+    facts = (Grade.max_score, Grade.needs_manual_grade)
+    rows = rows_of_class(gradebook, lesson, Grade, *grades, *facts, *names)
     wanted = [] if student is None else [Student.id == student]
     for row in rows.filter(*wanted):
-        who, extension, penalty, name, auto, manual, extra, points, *name_of = row
+        who, extension, penalty, name, auto, manual, extra, points, waits, *name_of = row
         about = Marks(penalty=penalty, extension=str(extension), student=full_name(who, *name_of))
         marks = found.setdefault(who, about)
         marks.automatic[name] = auto
         if (manual, extra) != (None, None):
             marks.by_hand[name] = manual, extra
         marks.points[name] = float(points)
+        if waits:
+            marks.waits.append(name)
     comments = (BaseCell.name, Comment.auto_comment, Comment.manual_comment)
     rows = rows_of_class(gradebook, lesson, Comment, *comments)
     for who, _, _, name, comment, by_hand in rows.filter(*wanted):

@@ -75,7 +75,8 @@ class Marks:
     """The gradebook's scores and comments of one submission, by the names of its cells.
 
     `automatic` and `comments` are the grader's own. `by_hand` has the scores and extra credits,
-    `comments_by_hand` the comments that people gave. `student` is the name on the feedback page.
+    `comments_by_hand` the comments that people gave. `waits` are the cells that a person still has
+    to look at. `student` is the name on the feedback page.
     """
 
     automatic: dict[str, float | None] = field(default_factory=dict)
@@ -83,6 +84,7 @@ class Marks:
     points: dict[str, float] = field(default_factory=dict)
     comments: dict[str, str | None] = field(default_factory=dict)
     comments_by_hand: dict[str, str] = field(default_factory=dict)
+    waits: list[str] = field(default_factory=list, compare=False)
     penalty: float | None = None
     extension: str = "None"
     student: str = ""

@@ -10,13 +10,14 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from nbgrader.api import BaseCell, Grade, Gradebook, Student
+from nbgrader.api import Gradebook, Student
 
 from autograde.course import CourseError, Lesson, lessons
 from autograde.course_config import course_config
-from autograde.grading.gradebook import open_gradebook, rows_of_class
+from autograde.grading.gradebook import marks_of_class, open_gradebook
 from autograde.grading.restore import NOTE
 from autograde.grading.state import read_entry
+from autograde.grading.submission import Marks
 from autograde.grading.verdicts import read_verdicts
 from autograde.rubric.judge import LineVerdict, Verdict
 from autograde.rubric.misconceptions import Belief
@@ -188,44 +189,24 @@ def read_class(lesson: Lesson) -> ClassData:
 
 
 def _submissions(lesson: Lesson, gradebook: Gradebook) -> Iterator[Submission]:
-    if lesson.name not in {assignment.name for assignment in gradebook.assignments}:
-        return
-    grades = _grades(lesson, gradebook)
     before = _before(lesson, gradebook)
     names = {written.name for written in lesson.written}
-    for saved in gradebook.assignment_submissions(lesson.name):
-        student = saved.student.id
+    for student, marks in marks_of_class(gradebook, lesson).items():
         facts = _facts(lesson.root / "autograded" / student / lesson.name, lesson)
         if facts is None:
             continue
         entry = read_entry((student, lesson))
-        penalty = saved.late_submission_penalty or 0.0
-        waiting = [grade for grade in grades[student] if grade.needs_manual_grade]
         yield Submission(
             student=student,
-            score=max(0.0, saved.score - penalty),
-            penalty=penalty,
-            by_hand=sum(grade.max_score for grade in waiting),
-            held=sum(grade.score for grade in waiting),
+            score=max(0.0, marks.total()),
+            penalty=marks.penalty or 0.0,
+            by_hand=sum(marks.points[name] for name in marks.waits),
+            held=sum(marks.score(name) or 0.0 for name in marks.waits),
             before=before.get(student),
-            written={
-                grade.name: _answer(grade) for grade in grades[student] if grade.name in names
-            },
+            written={name: _answer(marks, name) for name in marks.points if name in names},
             seconds=entry.seconds if entry else None,
             **facts,
         )
-
-
-def _grades(lesson: Lesson, gradebook: Gradebook) -> dict[str, list[Any]]:
-    """Read the gradebook's grades of a lesson, by student, at once."""
-    found: dict[str, list[Any]] = defaultdict(list)
-    columns = (
-        BaseCell.name, Grade.auto_score, Grade.manual_score, Grade.score, Grade.max_score,
-        Grade.needs_manual_grade,
-    )  # fmt: skip
-    for row in rows_of_class(gradebook, lesson, Grade, *columns):
-        found[row[0]].append(row)
-    return found
 
 
 def _before(lesson: Lesson, gradebook: Gradebook) -> dict[str, float]:
@@ -236,17 +217,17 @@ def _before(lesson: Lesson, gradebook: Gradebook) -> dict[str, float]:
     shares: dict[str, list[float]] = defaultdict(list)
     earlier = takewhile(lambda each: each.name != lesson.name, lessons(lesson.root).values())
     for each in earlier:
-        for student, grades in _grades(each, gradebook).items():
-            marked = [grade for grade in grades if not grade.needs_manual_grade]
-            if earned := sum(grade.score for grade in marked):
-                shares[student].append(earned / sum(grade.max_score for grade in marked))
+        for student, marks in marks_of_class(gradebook, each).items():
+            marked = [name for name in marks.points if name not in marks.waits]
+            if earned := sum(marks.score(name) or 0.0 for name in marked):
+                shares[student].append(earned / sum(marks.points[name] for name in marked))
     return {student: fmean(found) for student, found in shares.items()}
 
 
-def _answer(grade: Any) -> Answer:
-    if grade.needs_manual_grade:
-        return Answer(WAITING, float(grade.score))
-    return Answer(SCORED if grade.manual_score is not None else EMPTY, float(grade.score))
+def _answer(marks: Marks, name: str) -> Answer:
+    by_hand, _ = marks.by_hand.get(name, (None, None))
+    state = WAITING if name in marks.waits else EMPTY if by_hand is None else SCORED
+    return Answer(state, marks.score(name) or 0.0)
 
 
 def _facts(folder: Path, lesson: Lesson) -> dict[str, Any] | None:
