@@ -16,6 +16,7 @@ from autograde.course import CourseError, Lesson, named_cells
 from autograde.files import write_whole
 from autograde.grading.restore import Parsed, parse_file, restore
 from autograde.workspace.project import Project, handed_out_for, read_lesson, same_version
+from autograde.workspace.update import is_newer
 
 STUB = "raise NotImplementedError()"
 SAVED_LATER_SECONDS = 2
@@ -76,14 +77,9 @@ def _check(project: Project, released: Path) -> Checked:
         return checked
     checked.begun, checked.warnings = look(lesson, parsed.nb, original)
     checked.warnings += _unsaved(project, lesson, parsed.nb, path)
-    if _is_old(project, released):
+    if is_newer(project, released):
         checked.warnings.append("there is a newer version of the lesson: run autograde update")
     return checked
-
-
-def _is_old(project: Project, released: Path) -> bool:
-    kept = project.handed_out(released.parent.name) / released.name
-    return kept.is_file() and kept.read_bytes() != released.read_bytes()
 
 
 def look(lesson: Lesson, nb: NotebookNode, original: NotebookNode) -> tuple[bool, list[str]]:

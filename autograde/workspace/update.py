@@ -39,7 +39,7 @@ def prepare(project: Project) -> list[str]:
     for released in project.released():
         if not project.working(released).exists():
             _hand_out(project, released)
-        elif _is_newer(project, released):
+        elif is_newer(project, released):
             newer.append(released.parent.name)
     write_index(project, newer)
     return newer
@@ -78,7 +78,8 @@ def write_index(project: Project, newer: list[str]) -> None:
     write_page(project.work)
 
 
-def _is_newer(project: Project, released: Path) -> bool:
+def is_newer(project: Project, released: Path) -> bool:
+    """Return whether a lesson has another version than the one that its working copy has."""
     handed_out = project.handed_out(released.parent.name)
     return any(_content(handed_out / path.name) != path.read_bytes() for path in _files(released))
 
@@ -158,7 +159,7 @@ def _update(project: Project, released: Path) -> Change | None:
     name, mine = released.parent.name, project.working(released)
     if not mine.exists():
         return _hand_out(project, released)
-    if not _is_newer(project, released):
+    if not is_newer(project, released):
         _bring_back(project, released)
         return None
     old = _content(project.handed_out(name) / released.name)
