@@ -8,7 +8,7 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import repeat
 from math import floor, inf, log10
 from typing import TypeVar
@@ -26,7 +26,7 @@ from autograde.rubric.key import Key
 from autograde.rubric.kinds import KINDS, Checked, outcomes_of, wrong_cases
 from autograde.rubric.packing import Plain
 from autograde.rubric.probes.plain import tensors_in
-from autograde.rubric.recording import Line, Outcome, Recording
+from autograde.rubric.recording import Line, Recording
 from autograde.rubric.session import PRACTICE_SEED
 
 T = TypeVar("T")
@@ -159,13 +159,10 @@ def _spread(
             if kind.tolerance is not None:
                 continue
             for case, mine in zip(line.cases, same.cases, strict=True):
-                found = kind.compare(_as(mine.outcome, case.outcome), case).distance
+                value = _cast(mine.outcome.value, case.outcome.value)
+                found = kind.compare(replace(mine.outcome, value=value), case).distance
                 spread[line.name] = max(spread.get(line.name, 0.0), found)
     return spread
-
-
-def _as(outcome: Outcome, like: Outcome) -> Outcome:
-    return Outcome(_cast(outcome.value, like.value), outcome.error, outcome.message)
 
 
 def _cast(value: Plain, like: Plain) -> Plain:
@@ -185,44 +182,45 @@ def check_exercise(lesson: Lesson, exercise: Exercise) -> Result:
     measured = expected.read_tolerances(lesson).get(exercise.name, {})
     keys = [right_key(reference, exercise, seed, measured) for seed in CHECKED_SEEDS]
     names = [line.name for line in keys[0].expected.lines]
-    faults = [*_too_few(variants)]
+    right, wrong = len(variants.right), len(variants.wrong)
+    faults = []
+    if right < FEWEST_RIGHT or wrong < FEWEST_WRONG:
+        faults.append(
+            f"{right} right and {wrong} wrong variants; before it is released it needs "
+            f"{FEWEST_RIGHT} and {FEWEST_WRONG}"
+        )
     margins: list[float] = [inf]
     caught: set[str] = set()
     earned: dict[str, float] = {}
     for seed, key in zip(CHECKED_SEEDS, keys, strict=True):
         for variant in variants.right:
             faults += _failed_right(reference, variant, seed, key)
-        for wrong in variants.wrong:
-            recording = expected.record(reference, wrong, seed)
+        for variant in variants.wrong:
+            recording = expected.record(reference, variant, seed)
             failed, margin, least = _margin(recording, key)
             caught |= failed
             margins.append(margin)
             share = judge(recording, key, trusted=True).points / exercise.points
-            earned[wrong.name] = max(share, earned.get(wrong.name, 0.0))
+            earned[variant.name] = max(share, earned.get(variant.name, 0.0))
             if margin < least:
-                faults.append(f"wrong variant {wrong.name} {_misses(margin, least)} (seed {seed})")
+                said = _misses(margin, least)
+                faults.append(f"wrong variant {variant.name} {said} (seed {seed})")
     faults += [f"no wrong variant fails the line “{name}”" for name in names if name not in caught]
     faults += _earns_too_much(variants, earned)
+    start = time.perf_counter()
+    reference.record(exercise.name, PRACTICE_SEED)
+    milliseconds = 1000 * (time.perf_counter() - start)
     return Result(
         exercise=exercise.name,
         points=exercise.points,
         lines=len(names),
-        right=len(variants.right),
-        wrong=len(variants.wrong),
+        right=right,
+        wrong=wrong,
         margin=min(margins),
-        milliseconds=_milliseconds(reference, exercise),
+        milliseconds=milliseconds,
         earned=earned,
         faults=tuple(faults),
     )
-
-
-def _too_few(variants: Variants) -> Iterator[str]:
-    right, wrong = len(variants.right), len(variants.wrong)
-    if right < FEWEST_RIGHT or wrong < FEWEST_WRONG:
-        yield (
-            f"{right} right and {wrong} wrong variants; before it is released it needs "
-            f"{FEWEST_RIGHT} and {FEWEST_WRONG}"
-        )
 
 
 def _earns_too_much(variants: Variants, earned: dict[str, float]) -> Iterator[str]:
@@ -270,9 +268,3 @@ def _misses(margin: float, least: float) -> str:
         f"misses by {margin:.1f} tolerances, {least:g} are needed: draw larger or less friendly "
         "inputs"
     )
-
-
-def _milliseconds(reference: Program, exercise: Exercise) -> float:
-    start = time.perf_counter()
-    reference.record(exercise.name, PRACTICE_SEED)
-    return 1000 * (time.perf_counter() - start)

@@ -66,17 +66,13 @@ class Variants:
         return tuple(variant for variant in self.variants if not variant.right)
 
 
-def path_of(lesson: Lesson, exercise: Exercise) -> Path:
-    return lesson.folder / "variants" / f"{exercise.name}.md"
-
-
 def read_variants(lesson: Lesson, exercise: Exercise) -> Variants:
     """Read `variants/EXERCISE.md`: numbered hints, then variants, each an answer or an edit of one.
 
     Raises:
         CourseError: the file is missing, a part of it is malformed, or an edit does not apply.
     """
-    path = path_of(lesson, exercise)
+    path = lesson.folder / "variants" / f"{exercise.name}.md"
     if not path.is_file():
         raise CourseError(
             f"{exercise.name} has no variants: {path} is missing. It holds hints and right and "
