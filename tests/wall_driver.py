@@ -19,12 +19,7 @@ from wall_attempts import NO_GROUP
 
 from autograde.sandbox import control_groups, template
 from autograde.sandbox.agreed import KernelLimits
-from autograde.sandbox.provisioner import (
-    cell_begins,
-    walled_manager,
-    why_it_died,
-    why_it_was_interrupted,
-)
+from autograde.sandbox.provisioner import walled_manager
 
 EMPTY = tempfile.mkdtemp()
 
@@ -186,30 +181,31 @@ async def is_ended_for_its_memory() -> bool:
             "import os, time\nfor _ in range(4):\n    if os.fork() == 0:\n"
             "        x = bytearray(os.urandom(1) * (250 * 2**20)); time.sleep(60)\n"
         )
-        return await k.dead() and "memory" in why_it_died(k.manager)
+        return await k.dead() and "memory" in k.manager.provisioner.why_it_died()
 
 
 async def is_ended_for_its_processor_time() -> bool:
     async with kernel(limits=KernelLimits(cpu_seconds=3)) as k:
         k.client.execute("import os\nos.fork()\nos.fork()\nwhile True: pass")
-        return await k.dead(30) and "processor" in why_it_died(k.manager)
+        return await k.dead(30) and "processor" in k.manager.provisioner.why_it_died()
 
 
 async def is_interrupted_for_the_processor_time_of_a_cell() -> bool:
     async with kernel(limits=KernelLimits(cell_cpu_seconds=1)) as k:
+        wall = k.manager.provisioner
         half = "import time\nwhile time.process_time() < {}: pass\nprint('through')"
         for seconds in (0.6, 1.2, 1.8):  # too much in total, but each is a cell of its own
-            cell_begins(k.manager)
+            wall.next_cell()
             await asyncio.sleep(0.5)  # the watch has looked
             if "through" not in await k.run(half.format(seconds)):
                 return False
-        if await why_it_was_interrupted(k.manager):
+        if await wall.why_it_was_interrupted():
             return False
-        cell_begins(k.manager)
+        wall.next_cell()
         said = await k.run("while True: pass")
-        why = await why_it_was_interrupted(k.manager)
-        cell_begins(k.manager)
-        goes_on = "6" in await k.run("print(6)") and not await why_it_was_interrupted(k.manager)
+        why = await wall.why_it_was_interrupted()
+        wall.next_cell()
+        goes_on = "6" in await k.run("print(6)") and not await wall.why_it_was_interrupted()
         return "KeyboardInterrupt" in said and why.endswith("1 s of processor time") and goes_on
 
 
@@ -257,7 +253,7 @@ async def is_ended_for_what_its_sockets_hold() -> bool | str:
             "    time.sleep(60)\n"
             "time.sleep(60)"
         )
-        return await k.dead() and "memory" in why_it_died(k.manager)
+        return await k.dead() and "memory" in k.manager.provisioner.why_it_died()
 
 
 async def of_a_killed_run_leaves_no_group() -> bool | str:

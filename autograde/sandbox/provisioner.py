@@ -19,7 +19,7 @@ from jupyter_client.manager import AsyncKernelManager, KernelManager
 from jupyter_client.provisioning.provisioner_base import KernelProvisionerBase
 
 from autograde.sandbox import template
-from autograde.sandbox.agreed import MEMORY, NEXT_CELL, KernelLimits
+from autograde.sandbox.agreed import MEMORY, NEXT_CELL, PROCESSOR, KernelLimits
 from autograde.sandbox.wall import NoWall
 
 WALLED, UNWALLED = "walled", "python3"
@@ -56,40 +56,8 @@ def open_manager(folder: Path) -> AsyncKernelManager:
     return AsyncKernelManager(kernel_name=UNWALLED, transport="ipc", ip=str(folder / "k"))
 
 
-def cell_begins(manager: object) -> None:
-    """Tell the watch of a walled kernel that another cell begins."""
-    if provisioner := _walled(manager):
-        provisioner.next_cell()
-
-
-async def why_it_was_interrupted(manager: object) -> str:
-    """Return the limit that made the wall interrupt the cell, or "" if it did not."""
-    provisioner = _walled(manager)
-    if provisioner is None:
-        return ""
-    await provisioner.poll()
-    if provisioner.interrupted != provisioner.cell:
-        return ""
-    return f"used more than {provisioner.limits.cell_cpu_seconds} s of processor time"
-
-
-def why_it_died(manager: object) -> str:
-    """Return the limit that made the wall end the kernel, or "" if it did not."""
-    provisioner = _walled(manager)
-    if provisioner is None or not provisioner.reason:
-        return ""
-    if provisioner.reason == MEMORY:
-        return f"it used more than {provisioner.limits.memory_bytes // 2**20} MB of memory"
-    return f"it used more than {provisioner.limits.cpu_seconds} s of processor time"
-
-
 def _environment() -> dict[str, str]:
     return {name: os.environ[name] for name in PASSED_ON if name in os.environ}
-
-
-def _walled(manager: object) -> "WalledProvisioner | None":
-    provisioner = getattr(manager, "provisioner", None)
-    return provisioner if isinstance(provisioner, WalledProvisioner) else None
 
 
 class WalledProvisioner(KernelProvisionerBase):
@@ -213,6 +181,21 @@ class WalledProvisioner(KernelProvisionerBase):
         """Count processor time for another cell from now on."""
         self.cell += 1
         self._order(NEXT_CELL)
+
+    async def why_it_was_interrupted(self) -> str:
+        """Return the limit that made the wall interrupt the cell, or "" if it did not."""
+        await self.poll()
+        if self.interrupted != self.cell:
+            return ""
+        return f"used more than {self.limits.cell_cpu_seconds} s of processor time"
+
+    def why_it_died(self) -> str:
+        """Return the limit that made the wall end the kernel, or "" if it did not."""
+        if self.reason == MEMORY:
+            return f"it used more than {self.limits.memory_bytes // 2**20} MB of memory"
+        if self.reason == PROCESSOR:
+            return f"it used more than {self.limits.cpu_seconds} s of processor time"
+        return ""
 
     def _order(self, number: int) -> None:
         if self.kernel is not None:

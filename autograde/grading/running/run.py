@@ -24,12 +24,10 @@ from autograde.grading.running.notebook_client import TIMED_OUT, GradingClient
 from autograde.grading.submission import Problem, beside
 from autograde.rubric.recording import MIME, PRACTICE_MIME
 from autograde.sandbox.provisioner import (
-    cell_begins,
+    WalledProvisioner,
     open_manager,
     prepare_kernel,
     walled_manager,
-    why_it_died,
-    why_it_was_interrupted,
 )
 
 BEGIN_CODE = (
@@ -170,13 +168,16 @@ class _Running:
         self.nb: NotebookNode = nbformat.from_dict(nb)
         self.problem: Problem | None = None
         self.notes: dict[int, str] = {}
+        self.wall: WalledProvisioner | None = None
 
     async def run(self, place: Path) -> None:
-        walled = self.job.wall
+        manager = walled_manager() if self.job.wall else open_manager(place.parent)
+        if isinstance(manager.provisioner, WalledProvisioner):
+            self.wall = manager.provisioner
         client = GradingClient(
             self.nb,
             self.limits,
-            km=walled_manager() if walled else open_manager(place.parent),
+            km=manager,
             timeout=self.limits.cell_seconds,
             resources={"metadata": {"path": str(place)}},
             on_cell_executed=self._note_timeout,
@@ -185,7 +186,7 @@ class _Running:
         try:
             async with client.async_setup_kernel(cleanup_kc=True):
                 started = True
-                if walled:
+                if self.wall:
                     prepare_kernel()  # for the next notebook
                 await self._cells(client)
         except Exception as error:
@@ -248,10 +249,11 @@ class _Running:
         """Run a cell; return the problem that ends the run, if there is one."""
         # a student's own call of input() must fail at once, as in every other cell
         client.kernel.allow_stdin = bool(exercise_of(cell)) and not client.told
-        cell_begins(client.km)
+        if self.wall:
+            self.wall.next_cell()
         try:
             await client.async_execute_cell(cell, index, **options)
-            if limit := await why_it_was_interrupted(client.km):
+            if self.wall and (limit := await self.wall.why_it_was_interrupted()):
                 self.notes[index] = f"{limit} and was interrupted"
             if index in self.notes and not await client.answers():
                 return Problem(
@@ -260,7 +262,8 @@ class _Running:
                     f"when it was interrupted. {NOT_RUN}",
                 )
         except DeadKernelError:
-            what = why_it_died(client.km) or "the code ended the process, or it used up the memory"
+            what = self.wall.why_it_died() if self.wall else ""
+            what = what or "the code ended the process, or it used up the memory"
             return Problem(
                 "the kernel died while the notebook ran",
                 f"The kernel died in the cell that begins {_first_line(cell)!r}: {what}. {NOT_RUN}",
