@@ -121,7 +121,7 @@ def _summary(lessons: list[Lesson], counts: Counter[tuple[str, str]]) -> tuple[s
     """
     from autograde.course_config import course_config
     from autograde.grading.coordinator import shown
-    from autograde.grading.gradebook import marks_of_class, open_gradebook, waiting
+    from autograde.grading.gradebook import marks_of_class, open_gradebook
 
     root, said, all_shown = lessons[0].root, "", True
     outputs = fingerprint(root, [lesson.name for lesson in lessons], OUTPUTS)
@@ -134,7 +134,7 @@ def _summary(lessons: list[Lesson], counts: Counter[tuple[str, str]]) -> tuple[s
             if marks:
                 mean = fmean(each.total() for each in marks.values())
                 facts.append(f"mean {mean:.1f} of {lesson.points:g}")
-            if number := waiting(gradebook, lesson):
+            if number := sum(len(each.waits) for each in marks.values()):
                 facts.append(f"{number} to be graded by hand in Formgrader")
             facts.append(f"report: autograde report {lesson.name}")
             said += f"{lesson.name}: {', '.join(facts)}\n"

@@ -207,12 +207,9 @@ class Coordinator:
         Raises:
             CourseError: it cannot be graded; raised only the first time.
         """
-        if lesson not in self._opened:
-            self._opened[lesson] = None
-            self._opened[lesson] = self._read(lesson)
-        return self._opened[lesson]
-
-    def _read(self, lesson: Lesson) -> Opened:
+        if lesson in self._opened:
+            return self._opened[lesson]
+        self._opened[lesson] = None
         found = versions(lesson)
         if lesson.name not in {assignment.name for assignment in self.gradebook.assignments}:
             raise CourseError(
@@ -227,7 +224,8 @@ class Coordinator:
             _settings(self.config),
         ]
         marks = book.marks_of_class(self.gradebook, lesson)
-        return Opened(digest_of(deciding), self.share(found), marks)
+        self._opened[lesson] = Opened(digest_of(deciding), self.share(found), marks)
+        return self._opened[lesson]
 
     def save(self, submission: Submission, graded: Graded) -> None:
         """Save a submission that was graded: its run, its time, its scores."""

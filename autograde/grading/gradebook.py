@@ -139,7 +139,8 @@ def save_scores(gradebook: Gradebook, place: Place, scores: Scores) -> None:
         grade = grades[name]
         changed = grade.auto_score != score
         if name in scores.written:
-            changed = _last_written(place, name) != scores.written[name]
+            last = _written(place, name)
+            changed = not last.is_file() or last.read_text() != scores.written[name]
         grade.auto_score = score
         if grade.manual_score is None:
             grade.needs_manual_grade = score is None
@@ -158,11 +159,6 @@ def note_written(place: Place, scores: Scores) -> None:
         path = _written(place, name)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(answer)
-
-
-def _last_written(place: Place, name: str) -> str:
-    path = _written(place, name)
-    return path.read_text() if path.is_file() else ""
 
 
 def _written(place: Place, name: str) -> Path:
@@ -268,9 +264,3 @@ def digest_of_scores(marks: Marks) -> str:
 def digest_of(facts: Any) -> str:
     """Return a digest of facts that print the same when they are the same."""
     return digest(repr(facts))
-
-
-def waiting(gradebook: Gradebook, lesson: Lesson, *only: Any) -> int:
-    """Count a lesson's answers that still need grading by hand; `only` narrows the query."""
-    rows = rows_of_class(gradebook, lesson, Grade, Grade.id)
-    return int(rows.filter(Grade.needs_manual_grade, *only).count())

@@ -28,7 +28,7 @@ from traitlets.config import Config
 from autograde.course import CourseError, Lesson, Written, lessons
 from autograde.course_config import course_config
 from autograde.grading.feedback import MARK_SCHEME, from_markdown
-from autograde.grading.gradebook import open_gradebook, rows_of_class, waiting
+from autograde.grading.gradebook import open_gradebook, rows_of_class
 from autograde.rubric.text import digest
 
 KEPT_NOTEBOOKS = 4000
@@ -132,7 +132,9 @@ def all_waiting(root: Path) -> dict[tuple[str, str], int]:
     """Count the answers that wait to be marked, by lesson and question, in the course's order."""
     with open_gradebook(_config(root)) as gradebook:
         return {
-            (lesson.name, written.name): waiting(gradebook, lesson, BaseCell.name == written.name)
+            (lesson.name, written.name): rows_of_class(gradebook, lesson, Grade, Grade.id)
+            .filter(Grade.needs_manual_grade, BaseCell.name == written.name)
+            .count()
             for lesson in lessons(root).values()
             for written in lesson.written
         }
