@@ -3,6 +3,7 @@
 import tomllib
 from copy import deepcopy
 from dataclasses import dataclass
+from datetime import date
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -172,6 +173,23 @@ def choose(root: Path, names: tuple[str, ...]) -> list[Lesson]:
         if name not in known:
             raise CourseError(f"there is no lesson {name!r}; there are: {', '.join(known)}")
     return [known[name] for name in names or known]
+
+
+def due_dates(folder: Path) -> dict[str, date]:
+    """Return the dates in a folder's `due.toml`, by lesson; some have a time.
+
+    Raises:
+        CourseError: the file cannot be read.
+    """
+    path = folder / DUE
+    try:
+        dates = tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    except (OSError, ValueError) as error:
+        raise CourseError(f"{path} cannot be read: {error}") from error
+    for lesson, when in dates.items():
+        if not isinstance(when, date):
+            raise CourseError(f"{path}: {lesson} needs a date, such as 2026-03-01 12:00:00")
+    return dates
 
 
 def read_text(lesson: Lesson) -> "NotebookNode":

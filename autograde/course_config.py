@@ -57,11 +57,16 @@ def convert(converter: type[BaseConverter], config: Config) -> None:
         running.start()
     except NbGraderException as error:
         reason = next(filter(None, reversed(handled)), None)
+        if reason and not str(reason):  # it says nothing; the one that it hides may
+            reason = reason.__context__ or reason
         if isinstance(reason, CourseError):
             raise reason from error
+        lesson = config.CourseDirectory.assignment_id
         path = root / ".autograde" / "nbgrader.log"
         path.parent.mkdir(exist_ok=True)
         path.write_text(text.getvalue())
         words = traceback.format_exception_only(reason) if reason else [str(error)]
         last_line = "".join(words).strip().splitlines()[-1]
-        raise CourseError(f"nbgrader failed: {last_line} (all of it: {path})") from error
+        raise CourseError(
+            f"nbgrader failed on {lesson}: {last_line} (all of it: {path})"
+        ) from error

@@ -135,7 +135,7 @@ def _summary(lessons: list[Lesson], counts: Counter[tuple[str, str]]) -> tuple[s
                 mean = fmean(each.total() for each in marks.values())
                 facts.append(f"mean {mean:.1f} of {lesson.points:g}")
             if number := sum(len(each.waits) for each in marks.values()):
-                facts.append(f"{number} to be graded by hand in Formgrader")
+                facts.append(f"{number} to be graded by hand: autograde mark {lesson.name}")
             facts.append(f"report: autograde report {lesson.name}")
             said += f"{lesson.name}: {', '.join(facts)}\n"
             all_shown = all_shown and shown(config, lesson, marks)

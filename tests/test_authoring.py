@@ -44,7 +44,7 @@ SLIPS = {
     ),
     "an unknown name in the rubric": Slip(
         TEXT, "r.normal(1, 8)", "s.normal(1, 8)",
-        "the reference of center_rows fails: NameError: name 's' is not defined",
+        "the rubric of center_rows fails on the reference: NameError: name 's' is not defined",
     ),
     "an unknown name in a cell for all": Slip(
         TEXT, "import os\n", "import os\nfoo()\n",

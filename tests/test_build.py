@@ -112,7 +112,9 @@ def test_the_reason_of_nbgraders_failure_is_told(
     course: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lesson = lessons(course)[LESSON]
-    with pytest.raises(CourseError, match=r"nbgrader failed: No notebooks were .*99_none"):
+    with pytest.raises(
+        CourseError, match=r"nbgrader failed on 99_none: No notebooks were .*99_none"
+    ):
         building.generate(replace(lesson, name="99_none"), tmp_path / "made")
 
     def fail(*_: object) -> None:
@@ -120,7 +122,7 @@ def test_the_reason_of_nbgraders_failure_is_told(
 
     monkeypatch.setattr(Identify, "preprocess", fail)
     with pytest.raises(
-        CourseError, match=r"nbgrader failed: odd thing \(all of it: .*nbgrader.log"
+        CourseError, match=r"nbgrader failed on \w+: odd thing \(all of it: .*nbgrader.log"
     ):
         building.generate(lesson, tmp_path / "made")
     assert "RuntimeError: some" in (course / ".autograde" / "nbgrader.log").read_text()
@@ -185,6 +187,11 @@ def unknown(nb: NotebookNode) -> None:
     named_cells(nb)["context_vectors"].metadata["nbgrader"]["grade_id"] = "contexts"
 
 
+def without_end(nb: NotebookNode) -> None:
+    cell = named_cells(nb)["context_vectors"]
+    cell.source = cell.source.replace("### END SOLUTION", "")
+
+
 def rubric_first(nb: NotebookNode) -> None:
     rubric = named_cells(nb)["test_context_vectors"]
     nb.cells.remove(rubric)
@@ -199,6 +206,7 @@ FAULTS: dict[Callable[[NotebookNode], None], str] = {
     other_rubric: 'does not open rubric("context_vectors")',
     untagged: "needs the tag raises-exception",
     unknown: "'contexts' is graded or a solution, but not in the curriculum",
+    without_end: "needs each answer between ### BEGIN SOLUTION and ### END SOLUTION",
     rubric_first: "test_context_vectors stands before its exercise",
 }
 

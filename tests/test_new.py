@@ -58,13 +58,25 @@ def test_it_has_a_figure_and_says_what_to_replace(made: Lesson) -> None:
 
 
 def test_students_may_have_it(made: Lesson, tmp_path: Path) -> None:
-    result = run(made.root, "release", str(tmp_path / "out"), NAME)
+    said = run(made.root, "release", str(tmp_path / "out"), NAME).output
+    assert f"{NAME} is not finished: it still says REPLACE" in said
+    root = tmp_path / "finished"
+    shutil.copytree(made.root, root)
+    (root / "due.toml").write_text("09_other = 2026-03-01\n")
+    lesson = lessons(root)[NAME]
+    for path in (root / CURRICULUM, lesson.text, lesson.released_notebook):
+        path.write_text(path.read_text().replace("REPLACE", "About"))
+    said = run(root, "release", str(tmp_path / "out"), NAME).output
+    assert "due.toml names 09_other: no such lesson here" in said
+    (root / "due.toml").write_text(f"{NAME} = 2026-03-01\n")
+    result = run(root, "release", str(tmp_path / "out"), NAME)
     assert result.exit_code == 0, result.output
     released = tmp_path / "out" / "notebooks" / NAME
     assert {path.name for path in released.iterdir()} == {
         "my_lesson.ipynb",
         "practice.safetensors.gz",
     }
+    assert "has the number 07 already" in run(root, "new", "07_another").output
 
 
 def test_a_right_and_a_wrong_answer_are_graded(made: Lesson) -> None:
@@ -116,7 +128,7 @@ def test_a_bad_name_is_refused(tmp_path: Path, name: str) -> None:
     result = run(empty_course(tmp_path), "new", name)
     assert result.exit_code == 2
     assert "cannot be a lesson's name" in result.output
-    assert "as in 07_my_lesson" in result.output
+    assert "as in 10_my_lesson" in result.output
     assert (tmp_path / CURRICULUM).read_text() == NO_LESSONS
 
 

@@ -320,6 +320,15 @@ def test_a_judge_that_fails_leaves_its_traceback(
     assert "nobody thought of it" in (course / ".autograde" / "grading.log").read_text()
 
 
+def test_what_lies_behind_a_link_is_not_looked_at(course: Path, tmp_path: Path) -> None:
+    (tmp_path / "large").mkdir()
+    (course / "submitted" / "linked").mkdir()
+    (course / "submitted" / "linked" / LESSON).symlink_to(tmp_path / "large")
+    before = state.fingerprint(course, [LESSON], state.INPUTS)
+    (tmp_path / "large" / "file").write_text("new")
+    assert state.fingerprint(course, [LESSON], state.INPUTS) == before
+
+
 def test_a_folder_that_is_a_link_is_not_followed(course: Path) -> None:
     shutil.rmtree(submitted(course).parent)
     submitted(course).parent.symlink_to(submitted(course, "perfect").parent)

@@ -101,6 +101,12 @@ SLIPS = {
         "always_float32 cannot edit reference: lines that occur 0 times in the answer:\n"
         "        return keys",
     ),
+    "no Python": ("return (keys @ queries.T).T\n```\n\n## wrong", "return (keys @\n```\n\n## wrong",
+        "other_way_round is not Python"),
+    "another function": ("```python\ndef attention_scores(", "```python\ndef scores(",
+        "other_way_round defines no attention_scores"),
+    "one name twice": ("near miss: always_float32", "near miss: not_turned",
+        "two variants are called not_turned"),
 }  # fmt: skip
 
 

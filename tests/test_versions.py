@@ -11,6 +11,7 @@ import classes
 import nbformat
 import pytest
 from classes import LESSON, grade_one
+from conftest import HERE
 from nbgrader.converters import GenerateAssignment
 
 from autograde.course import CURRICULUM, CourseError, Lesson, grade_id, lessons
@@ -116,6 +117,22 @@ def test_what_cannot_be_graded_by_its_own_rubric_is_refused_by_name(
     assert graded.failed
     assert message in graded.problem
     assert classes.scores(lesson.root) == {}
+
+
+def test_a_notebook_whose_cells_lost_their_names_is_graded_by_its_version(lesson: Lesson) -> None:
+    path = classes.hand_in(lesson, "early")
+    nb = nbformat.read(path, as_version=4)
+    for cell in nb.cells:
+        cell.metadata = {}
+    nbformat.write(nb, path)
+    grade_one(without_a_line(lesson), "early")
+    assert classes.scores(lesson.root) == {"early": 14}
+
+
+def test_another_lessons_notebook_is_named_so(lesson: Lesson) -> None:
+    other = nbformat.read(lessons(HERE)["03_inf_mask"].released_notebook, as_version=4)
+    with pytest.raises(CourseError, match=r"not the notebook of 02_causal_mask: .* mask_scores"):
+        version_of(other, versions(lesson))
 
 
 def test_the_newest_of_builds_with_the_same_rubric_counts(lesson: Lesson) -> None:

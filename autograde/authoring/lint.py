@@ -9,6 +9,7 @@ from nbformat import NotebookNode
 from autograde.authoring.expected import practice_keys
 from autograde.authoring.marks import (
     BEGIN,
+    END,
     GIVEN,
     SCHEME_BEGIN,
     STUB,
@@ -102,6 +103,8 @@ def _lint_exercise(
             f"{exercise.name} has no solution cell: no cell of this ID whose type is "
             "Autograded answer"
         )
+    elif not 0 < solution.source.count(BEGIN) == solution.source.count(END):
+        yield f"{exercise.name} needs each answer between ### {BEGIN} and ### {END}"
     if rubric is None or not rubric.metadata["nbgrader"].get("grade"):
         yield (
             f"{exercise.name} has no rubric: no cell of the ID {exercise.rubric_cell} whose type "

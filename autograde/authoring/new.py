@@ -27,7 +27,7 @@ def new(root: Path, name: str) -> Lesson:
     if not found:
         raise CourseError(
             f"{name!r} cannot be a lesson's name. A name is two digits and then words of lowercase "
-            "letters and digits, joined by underscores, as in 07_my_lesson."
+            "letters and digits, joined by underscores, as in 10_my_lesson."
         )
     notebook = found[1]
     title = notebook.replace("_", " ").capitalize()
@@ -41,6 +41,8 @@ def new(root: Path, name: str) -> Lesson:
     curriculum, folder = root / CURRICULUM, root / "source" / name
     if name in lessons(root) or folder.exists():
         raise CourseError(f"there is a lesson {name} already: {folder}. Choose another name.")
+    if taken := [other for other in lessons(root) if other[:2] == name[:2]]:
+        raise CourseError(f"{taken[0]} has the number {name[:2]} already. Choose another.")
     before = curriculum.read_text(encoding="utf-8")
     try:
         (folder / EXERCISE).parent.mkdir(parents=True)

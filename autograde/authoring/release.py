@@ -7,10 +7,13 @@ import nbformat
 
 from autograde.authoring.lint import lint_student
 from autograde.authoring.sources import source_notebook
-from autograde.course import DUE, CourseError, Lesson
+from autograde.course import DUE, CourseError, Lesson, due_dates
+from autograde.course import lessons as lessons_of
 
 ENVIRONMENT = ("LICENSE", "environment.yml", "pyproject.toml", "requirements.lock", "setup.py")
 PACKAGE = "autograde"
+TO_WRITE = "REPLACE"
+"""What `autograde new` writes where the author has to say something."""
 
 README = """\
 # Attention, step by step
@@ -46,17 +49,19 @@ def release(root: Path, lessons: list[Lesson], target: Path) -> None:
     """Write the lessons and what they run with to a new or empty folder, and nothing else.
 
     Raises:
-        CourseError: the folder is not empty, a lesson is not built or was changed after the build,
-            or the course lacks the files of the environment.
+        CourseError: the folder is not empty, a lesson is not built, not finished or was changed
+            after the build, the due dates are wrong, or the course lacks the environment's files.
     """
     if target.exists() and any(target.iterdir()):
         raise CourseError(f"{target} is not empty; name a new folder")
     for lesson in lessons:
         if not lesson.released_notebook.is_file():
             raise CourseError(f"{lesson.name} is not built. Run: autograde build {lesson.name}")
-        _require_untouched(lesson)
+        _require_finished(lesson)
     if missing := [name for name in (*ENVIRONMENT, PACKAGE) if not (root / name).exists()]:
         raise CourseError(f"{root} lacks {', '.join(missing)}, which students need")
+    if unknown := due_dates(root).keys() - lessons_of(root).keys():
+        raise CourseError(f"{root / DUE} names {', '.join(sorted(unknown))}: no such lesson here")
     folders = {lesson.released_notebook.parent: f"notebooks/{lesson.name}" for lesson in lessons}
     unwanted = shutil.ignore_patterns("__pycache__", ".ipynb_checkpoints")
     for folder, name in (folders | {root / PACKAGE: PACKAGE}).items():
@@ -68,9 +73,12 @@ def release(root: Path, lessons: list[Lesson], target: Path) -> None:
     (target / "README.md").write_text(README.format(lessons=rows), encoding="utf-8")
 
 
-def _require_untouched(lesson: Lesson) -> None:
-    """Raises CourseError when the student version may hold answers: somebody tried it and saved."""
+def _require_finished(lesson: Lesson) -> None:
+    """Raises CourseError when text is to be written still, or somebody saved answers in it."""
     nb = nbformat.read(lesson.released_notebook, as_version=4)
+    texts = [lesson.title, lesson.about, *(cell.source for cell in nb.cells)]
+    if any(TO_WRITE in text for text in texts):
+        raise CourseError(f"{lesson.name} is not finished: it still says {TO_WRITE}")
     if faults := [*lint_student(source_notebook(lesson), nb)]:
         said = f"{lesson.released_notebook} is not as built. Run: autograde build {lesson.name}"
         raise CourseError("\n".join([said, *(f"- {fault}" for fault in faults)]))

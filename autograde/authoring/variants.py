@@ -13,6 +13,8 @@ from typing import Literal, cast
 
 from autograde.authoring.marks import own_answer
 from autograde.course import CourseError, Exercise, Lesson, grade_id, lessons, read_text
+from autograde.grading.running.reference import no_python
+from autograde.rubric.names import names_of
 
 Kind = Literal["right", "wrong", "near miss"]
 
@@ -70,7 +72,8 @@ def read_variants(lesson: Lesson, exercise: Exercise) -> Variants:
     """Read `variants/EXERCISE.md`: numbered hints, then variants, each an answer or an edit of one.
 
     Raises:
-        CourseError: the file is missing, a part of it is malformed, or an edit does not apply.
+        CourseError: the file is missing, a part of it is malformed, an edit does not apply, or a
+            variant is no answer to the exercise.
     """
     path = lesson.folder / "variants" / f"{exercise.name}.md"
     if not path.is_file():
@@ -79,12 +82,14 @@ def read_variants(lesson: Lesson, exercise: Exercise) -> Variants:
             "wrong answers; docs/authoring.md shows one."
         )
     about, heading, rest = path.read_text(encoding="utf-8").partition("\n## ")
-    answers: dict[str, str] = {}
-    variants = []
+    answers = {REFERENCE: _reference(lesson, exercise)}
+    wanted = names_of(answers[REFERENCE]).bound
+    variants: list[Variant] = []
     for found in _sections(path, heading.lstrip() + rest):
-        if found["base"] == REFERENCE and REFERENCE not in answers:
-            answers[REFERENCE] = _reference(lesson, exercise)
         variant = _variant(path, exercise, found, answers)
+        if variant.name in {other.name for other in variants}:
+            raise CourseError(f"{path}: two variants are called {variant.name}")
+        _require_answer(path, variant, wanted)
         if variant.right:
             answers[variant.name] = variant.code
         variants.append(variant)
@@ -142,6 +147,16 @@ def _variant(
     belief = [line[1:] for line in words if line.startswith(">")]
     hint = [line for line in words if not line.startswith(">")]
     return Variant(exercise.name, name, kind, code, _joined(belief), _joined(hint))
+
+
+def _require_answer(path: Path, variant: Variant, wanted: frozenset[str]) -> None:
+    """Raises CourseError when a variant is not Python or binds no name that the reference does."""
+    try:
+        compile(variant.code, variant.name, "exec")
+    except SyntaxError as error:
+        raise CourseError(f"{path}: {variant.name} {no_python(error)}") from error
+    if not wanted & names_of(variant.code).bound:
+        raise CourseError(f"{path}: {variant.name} defines no {' or '.join(sorted(wanted))}")
 
 
 def _joined(lines: list[str]) -> str:

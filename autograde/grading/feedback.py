@@ -40,7 +40,7 @@ def page(notebook: bytes, name: str, marks: Marks) -> bytes:
 
     Args:
         notebook: the notebook's file.
-        name: the lesson's notebook, for a page without a heading.
+        name: the lesson's title, for a notebook without one.
         marks: what the gradebook holds of it.
     """
     nb = nbformat.v4.reads(notebook.decode("utf-8", "surrogatepass"))
@@ -272,7 +272,8 @@ class _Outline:
         self._level = min(level + 1, self._level + 1, 6)
         anchor = f"part-{self._count}"
         title = Markup(inner).striptags()  # noqa: S704
-        self.title = self.title or title
+        if level == 1:
+            self.title = self.title or title
         if level <= 2:
             self.part = Part(anchor, title)
         return f'<h{self._level} id="{anchor}">{inner}</h{self._level}>'

@@ -172,7 +172,8 @@ def fingerprint(root: Path, lessons: list[str], patterns: tuple[str, ...]) -> st
     """Return a digest of names, sizes and times of files: it changes only if one is written."""
     found = set()
     for place in {p for name in lessons for text in patterns for p in root.glob(text.format(name))}:
-        for path in [place, *place.rglob("*")]:
+        inside = () if place.is_symlink() else place.rglob("*")
+        for path in [place, *inside]:
             # the notebooks in source/ are made from the text beside them
             if not path.is_dir() and (path.suffix != ".ipynb" or "source" not in path.parts):
                 facts = path.lstat()

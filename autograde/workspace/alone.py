@@ -42,6 +42,8 @@ def grade_alone(project: Project, path: Path) -> Graded:
         CourseError: it cannot be graded: it is not a notebook, belongs to no lesson here or to
             another version, or no kernel can be started.
     """
+    if not path.is_file():
+        raise CourseError(f"there is no file {path}; name a notebook that you have saved")
     parsed = parse_file(path)
     if parsed.problem:
         raise CourseError(f"{path} cannot be graded: {parsed.problem.words}")
@@ -64,5 +66,5 @@ def grade_alone(project: Project, path: Path) -> Graded:
     pipeline.sanitise(lesson, nb, released, verdicts)
     marks = Marks().graded_again(pipeline.scores_of(nb, released, verdicts))
     page = project.work / "feedback" / lesson.name / f"{lesson.notebook}.html"
-    write_whole(page, feedback.page(pipeline.to_file(nb), lesson.notebook, marks))
+    write_whole(page, feedback.page(pipeline.to_file(nb), lesson.numbered_title, marks))
     return Graded(lesson, verdicts, page)

@@ -1,7 +1,6 @@
 """A student's lessons, without the course behind them, and the folder of their work."""
 
 import gzip
-import tomllib
 import zlib
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -11,7 +10,7 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
-from autograde.course import DUE, CourseError, Exercise, Lesson, Written, grade_id
+from autograde.course import CourseError, Exercise, Lesson, Written, due_dates, grade_id
 from autograde.progress import INSTALLED, PRACTICE_FILE, STATE
 from autograde.versions import other_rubrics, rules
 
@@ -68,14 +67,7 @@ class Project:
         Raises:
             CourseError: it cannot be read.
         """
-        path = self.lessons_folder.parent / DUE
-        try:
-            dates = tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-        except (OSError, ValueError) as error:
-            raise CourseError(f"{path} cannot be read: {error}") from error
-        for lesson, when in dates.items():
-            if not isinstance(when, date):
-                raise CourseError(f"{path}: {lesson} needs a date, such as 2026-03-01 12:00:00")
+        dates = due_dates(self.lessons_folder.parent)
         return {lesson: _in_words(when) for lesson, when in dates.items()}
 
 

@@ -58,7 +58,7 @@ class Program:
         """Return what the rubric of an exercise records with this seed.
 
         Raises:
-            CourseError: the lesson has no such rubric.
+            CourseError: the lesson has no such rubric, or it opens another.
         """
         if exercise not in self.rubrics:
             raise CourseError(f"{self.lesson.text.name} has no cell test_{exercise}")
@@ -70,6 +70,8 @@ class Program:
                 # a variant that breaks the rubric cell itself; the recording says what stopped it
                 if exercise not in recordings:
                     raise
+        if exercise not in recordings:
+            raise CourseError(f'test_{exercise} does not open rubric("{exercise}")')
         return recordings[exercise]
 
 
@@ -108,7 +110,7 @@ def right_key(reference: Program, exercise: Exercise, seed: int, measured: Lines
     expected = reference.record(exercise.name, seed)
     if expected.stopped:
         raise CourseError(
-            f"the reference of {exercise.name} fails: {expected.stopped.error}: "
+            f"the rubric of {exercise.name} fails on the reference: {expected.stopped.error}: "
             f"{expected.stopped.message}"
         )
     missing = [line.name for line in expected.lines if line.name not in measured]
