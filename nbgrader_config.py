@@ -95,3 +95,5 @@ c.ZipCollectApp.collector_plugin = "autograde.lms.collect.LmsCollector"
 
 # nbgrader collect follows no links that students place in the exchange.
 c.ExchangeFactory.collect = "autograde.lms.exchange.PlainCollect"
+# nbgrader release_feedback leaves out a submission that does not say whose it is, and goes on.
+c.ExchangeFactory.release_feedback = "autograde.lms.exchange.SteadyReleaseFeedback"

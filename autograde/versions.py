@@ -196,9 +196,13 @@ def require_newest(now: Version, submitted: "NotebookNode") -> None:
 
 
 def _made_from(nb: "NotebookNode", among: tuple[Version, ...]) -> Version | None:
-    if not rules(nb):  # its cells have lost their names, but not their text
+    mine = rules(nb)
+    if not mine:  # its cells have lost their names, but not their text
         return max(among, key=lambda version: _rubrics_by_text(nb, notebook(version)))
-    return next((each for each in among if not other_rubrics(nb, notebook(each))), None)
+    known = {name for version in among for name in rules(notebook(version))}
+    own = {item for item in mine.items() if item[0] in known}
+    fitting = (each for each in among if own and own <= rules(notebook(each)).items())
+    return next(fitting, None)
 
 
 def _rubrics_by_text(nb: "NotebookNode", released: "NotebookNode") -> int:

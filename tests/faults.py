@@ -227,6 +227,21 @@ FAULTS = [
         "value.startswith(STARTS_A_FORMULA)", "value.startswith('=')",
         "tests/test_verdicts.py -k formula",
     ),
+    Fault(
+        "a link without a host is a link", SANITISE,
+        "    if not ELSEWHERE.match(link[2]):\n        return link[3]\n", "",
+        "tests/test_hostile.py -k link",
+    ),
+    Fault(
+        "parts of a message fill the worker", "autograde/grading/running/notebook_client.py",
+        "if _resident_bytes() > self._most:", "if False:",
+        "tests/test_running.py -k many_parts",
+    ),
+    Fault(
+        "feedback without an address stops the others", "autograde/lms/exchange.py",
+        "        self.coursedir.student_id_exclude = ", "        _ = ",
+        "tests/test_exchange.py -k addressed",
+    ),
     # the gradebook
     Fault(
         "a graded submission is graded twice", COORDINATOR,

@@ -98,6 +98,8 @@ def test_no_element_can_be_found_by_the_page(name: str, kind: str) -> None:
 LINKS = {
     "https://example.org/a": ("https://example.org/a", "(example.org)"),
     "https://google.com@evil.org/": ("https://google.com@evil.org/", "(evil.org)"),
+    "http:evil.html": (None, ""),  # a browser looks beside the page
+    "https:/evil.html": (None, ""),
     "//evil.org/a": (None, ""),
     "/formgrader/api": (None, ""),
     "?x": (None, ""),
@@ -115,6 +117,12 @@ def test_a_link_opens_apart_and_shows_its_host(address: str) -> None:
         assert host in source
         assert not href or seen.found["rel"] == "noopener noreferrer"
         assert seen.found.get("target", "_blank") == "_blank"
+
+
+def test_a_link_that_a_browser_reads_otherwise_is_none() -> None:
+    source = shown(r'<a href="http://evil.org\@google.com/">read</a>')
+    assert "href" not in Attributes(source).found
+    assert "read" in source
 
 
 FORMULAS = [
@@ -394,6 +402,7 @@ FOLDERS = {
     "the notebook's name on a folder": (("a.ipynb/x.txt",), "a.ipynb was not handed in"),
     "the page's name on a folder": (("a.ipynb", "a.html/x"), ""),
     "a folder called like the lesson's file": (("a.ipynb", "data.txt/x"), ""),
+    "a folder called as a second notebook will be": (("a.ipynb", "b.ipynb", "b.ipynb.extra/x"), ""),
     "very deep": (("a.ipynb", "d/" * 60 + "x"), ""),
     "escapes in a name": (
         ("\x1b[31mred.ipynb", "\x1b.ipynb"),

@@ -8,6 +8,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from autograde.rubric.checks.of_modules import drops_weights, masks_the_future
+from autograde.rubric.checks.of_results import MOST_MATRICES, starts_uniform
 from autograde.rubric.checks.readings import Unreadable, difference
 
 LOWER = torch.ones(5, 5).tril()
@@ -176,3 +177,8 @@ def test_unreadable_outputs() -> None:
     for value in (None, [], [torch.zeros(2, 3)], [1.0]):
         with pytest.raises((Unreadable, RuntimeError)):
             drops_weights(value, (weights, x, 0.2, 1))
+
+
+def test_a_made_up_record_of_thousands_of_parameters_takes_no_time() -> None:
+    with pytest.raises(Unreadable, match="parameters"):
+        starts_uniform([torch.zeros(1)] * (MOST_MATRICES + 1), ())

@@ -160,6 +160,31 @@ def test_what_ended_a_run_has_a_kind_without_the_students_words() -> None:
     assert Ran.from_bytes(ran.to_bytes()) == ran
 
 
+WIDGET = "import ipywidgets; o = ipywidgets.Output()\nwith o: print(1)\no"
+
+
+def test_widgets_and_exit_do_no_harm() -> None:
+    ran = run_job(job(("", WIDGET), ("", "exit"), ("", "quit()"), *[("", "print(2)")] * 3))
+    assert (ran.problem, ran.notes) == (None, {})
+    assert printed(ran)[3:] == ["2\n"] * 3
+
+
+IN_MANY_PARTS = """
+kernel, part = get_ipython().kernel, bytes(30_000_000)
+to = kernel._get_shell_context_var(kernel._shell_parent_ident)
+head = [b"<IDS|MSG>", b"unsigned", b"{}", b"{}", b"{}", b"{}"]
+kernel.stdin_socket.send_multipart([*to, *head, *[part] * 60], copy=False)
+"""
+
+
+@pytest.mark.skipif(not WALL, reason="no wall here")
+def test_a_message_of_many_parts_does_not_fill_the_worker() -> None:
+    limits = Limits(worker_bytes=200_000_000)
+    ran = run_job(job(("", IN_MANY_PARTS), ("", "import time; time.sleep(9)"), limits=limits))
+    assert ran.problem
+    assert ran.problem.kind == "the kernel died while the notebook ran"
+
+
 ASK_OFTEN = """
 for _ in range(60):
     try:

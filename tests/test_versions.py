@@ -129,6 +129,16 @@ def test_a_notebook_whose_cells_lost_their_names_is_graded_by_its_version(lesson
     assert classes.scores(lesson.root) == {"early": 14}
 
 
+def test_a_cell_that_no_version_has_says_nothing_of_the_version(lesson: Lesson) -> None:
+    path = classes.hand_in(lesson, "early")
+    nb = nbformat.read(path, as_version=4)
+    mark = {"grade_id": "test_x", "grade": True, "solution": False, "checksum": "1" * 32}
+    nb.cells.append(nbformat.v4.new_code_cell("", metadata={"nbgrader": mark}))
+    nbformat.write(nb, path)
+    grade_one(without_a_line(lesson), "early")
+    assert classes.scores(lesson.root) == {"early": 14}
+
+
 def test_another_lessons_notebook_is_named_so(lesson: Lesson) -> None:
     other = nbformat.read(lessons(HERE)["03_inf_mask"].released_notebook, as_version=4)
     with pytest.raises(CourseError, match=r"not the notebook of 02_causal_mask: .* mask_scores"):

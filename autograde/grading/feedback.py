@@ -196,7 +196,7 @@ def page_of(nb: NotebookNode) -> Page:
         folded = not name and (_folded(cell) or cell.get("id") in left_out)
         blocks.append(Block(cell, anchor, text, item, comment, _figure(cell), folded))
     return Page(
-        title=outline.title,
+        title=note.get("title", ""),
         problem=note.get("problem", ""),
         remark=note.get("remark", ""),
         date=note.get("date", ""),
@@ -258,7 +258,6 @@ class _Outline:
     """Makes notebook headings page headings: below the page's own, with no level skipped."""
 
     def __init__(self) -> None:
-        self.title = ""
         self.part: Part | None = None
         self._level = 1
         self._count = 0
@@ -272,8 +271,6 @@ class _Outline:
         self._level = min(level + 1, self._level + 1, 6)
         anchor = f"part-{self._count}"
         title = Markup(inner).striptags()  # noqa: S704
-        if level == 1:
-            self.title = self.title or title
         if level <= 2:
             self.part = Part(anchor, title)
         return f'<h{self._level} id="{anchor}">{inner}</h{self._level}>'

@@ -40,6 +40,8 @@ class Limits:
     """For one message at the socket, read or not: a larger one closes the connection."""
     waiting_messages: int = 8
     """This many messages may wait to be read; the others wait in the kernel's own memory."""
+    worker_bytes: int = 1_000_000_000
+    """A worker's memory may grow by this: parts of a message wait in it until the last comes."""
     comm_messages: int = 2_000
     """Widgets are not shown; what they send is read only to see where outputs belong."""
     comm_bytes: int = 4_000_000

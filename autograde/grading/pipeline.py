@@ -52,7 +52,7 @@ def grade(task: Task, versions: tuple[Version, ...]) -> Graded:
         notebook=file,
         scores=scores,
         marks=marks,
-        page=feedback.page(file, version.lesson.numbered_title, marks),
+        page=feedback.page(file, version.lesson.title, marks),
         ran=ran.to_bytes() if ran else b"",
         problem=note["problem"] or _noticed(note["notes"]),
         fault=note.get("fault", ""),
@@ -168,6 +168,7 @@ def sanitise(
     verdicts: dict[str, Verdict],
 ) -> None:
     """Reduce a judged notebook to what pages may show: verdicts, text, pictures."""
+    nb.metadata[NOTE]["title"] = lesson.title
     sanitise_outputs(nb)
     sanitise_text(nb, released)
     show_verdicts(lesson, nb, verdicts)

@@ -197,6 +197,7 @@ def read_submission(student: str, lesson: Lesson, ignore: list[str]) -> Submissi
     notebook = f"{lesson.notebook}.ipynb"
     taken = {notebook, f"{lesson.notebook}.html", *own}
     found = [] if linked else list(visible_files(folder, LIMITS.folder_depth))
+    taken |= {f"{name}{EXTRA}" for _, name in found if _is_notebook(name)}
     kept = [file for file in found if not _in_the_way(file[1], taken)]
     files, left_out = read_files(kept)
     remarks = _rename(files, notebook)

@@ -1,12 +1,15 @@
-"""Collecting from nbgrader's exchange without following links."""
+"""nbgrader's exchange, where students may place anything: what is odd is left out and named."""
 
 import stat
+from glob import glob
 from pathlib import Path
 from typing import Any
 
-from nbgrader.exchange.default import ExchangeCollect
+from nbgrader.exchange.default import ExchangeCollect, ExchangeReleaseFeedback
 
 from autograde.words import printable
+
+NEEDED = ("timestamp.txt", "submission_secret.txt")
 
 
 class PlainCollect(ExchangeCollect):
@@ -24,6 +27,30 @@ class PlainCollect(ExchangeCollect):
             self.log.error("Not collected, because it is neither a file nor a folder: %s", what)
         else:
             super().do_copy(src, dest, log)
+
+
+class SteadyReleaseFeedback(ExchangeReleaseFeedback):
+    """Releases the feedback of all whose submission says whose it is, and names the others.
+
+    nbgrader reads these files of a submission, and stops when one is missing or empty.
+    """
+
+    def copy_files(self) -> None:
+        """Release the pages."""
+        without = [
+            folder.parent.name
+            for folder in map(Path, sorted(glob(self.src_path)))
+            if not all(_says_something(folder / name) for name in NEEDED)
+        ]
+        for student in without:
+            self.log.error("Not released: %s lacks %s", printable(student), " or ".join(NEEDED))
+        excluded = [*filter(None, [self.coursedir.student_id_exclude]), *without]
+        self.coursedir.student_id_exclude = ",".join(excluded)
+        super().copy_files()
+
+
+def _says_something(path: Path) -> bool:
+    return path.is_file() and path.stat().st_size > 0
 
 
 def _is_plain(path: Path) -> bool:

@@ -182,7 +182,9 @@ def readable() -> dict[Path, Path]:
 
 def _traces() -> list[Path]:
     """Find the files that reveal where the checkout of an editable install lies."""
-    patterns = ("__editable__*", "*.egg-link", "*.dist-info/direct_url.json")
+    patterns = (
+        "__editable__*", "__pycache__/__editable__*", "*.egg-link", "*.dist-info/direct_url.json",
+    )  # fmt: skip
     paths = readable().values()
     folders = [path for path in paths if path.name.endswith("-packages")]
     folders += [path for outer in paths for path in outer.glob("python3*/*-packages")]

@@ -1,10 +1,12 @@
 """A notebook client for untrusted kernels: bounded output, a quick start, no endless waiting."""
 
 import asyncio
+import os
 import time
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 from queue import Empty
 from typing import Any, cast
 
@@ -75,7 +77,10 @@ class GradingClient(NotebookClient):
             shutdown_kernel="immediate",
             **options,
         )
+        # Widgets are not shown. Their handlers would look for the state that is not stored.
+        self.comm_open_handlers = {}
         self._limits = limits
+        self._most = _resident_bytes() + limits.worker_bytes
         self._bytes: Counter[int] = Counter()
         self._all: Counter[str] = Counter()
         self.flooded: set[int] = set()
@@ -231,9 +236,21 @@ class GradingClient(NotebookClient):
         """Check that the kernel is alive, more often than the parent class does."""
         while True:
             await asyncio.sleep(ALIVE_SECONDS)
+            if self.kc is None:  # the notebook is done
+                return
+            if _resident_bytes() > self._most:  # a message that does not end is collected unseen
+                await cast(Any, self.km).provisioner.kill()
             try:
                 await self._async_check_alive()
             except DeadKernelError:
                 await asyncio.sleep(ALIVE_SECONDS)  # what it sent before may still arrive
                 cast(Any, self.task_poll_for_reply).cancel()
                 return
+
+
+def _resident_bytes() -> int:
+    """Return the memory of this process; 0 where the system is not Linux and does not say."""
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return 0

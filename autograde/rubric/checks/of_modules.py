@@ -6,11 +6,11 @@ from math import inf, sqrt
 import torch
 from torch import Tensor
 
-from autograde.rubric.checks.readings import Reading, Unreadable, check, share_of, tensors
+from autograde.rubric.checks.readings import Reading, Unreadable, check, claim, share_of, tensors
 from autograde.rubric.packing import Plain
 
 
-@check
+@claim
 def masks_the_future(value: Plain, before: Plain) -> list[Reading]:
     """Check a mask saved for n tokens: one value for what may be seen, another for the future.
 

@@ -10,6 +10,9 @@ from autograde.rubric.checks.readings import Reading, Unreadable, check, claim, 
 from autograde.rubric.compare import apart
 from autograde.rubric.packing import Plain
 
+MOST_MATRICES = 20
+"""Each is compared with each, and a made-up record may hold thousands."""
+
 
 def _floats(value: Plain) -> list[float]:
     items = value if isinstance(value, list) else [value]
@@ -27,6 +30,8 @@ def starts_uniform(value: Plain, _before: Plain) -> list[Reading]:
     Limits of mean and spread are six standard errors for uniform numbers.
     """
     matrices = [item.double().flatten() for item in tensors(value)]
+    if len(matrices) > MOST_MATRICES:
+        raise Unreadable(f"there are {len(matrices)} parameters")
     readings = []
     for tensor in matrices:
         root = sqrt(tensor.numel())
