@@ -10,6 +10,7 @@ import nbformat
 import pytest
 from classes import files_in
 from conftest import HERE, run
+from nbformat import NotebookNode
 from working_copy import LESSON, answer_all, change, make_project, mine, released
 
 from autograde.course import CourseError, lessons
@@ -139,6 +140,25 @@ def test_an_update_brings_the_new_version_and_keeps_the_answers(
     (copy,) = (project.work / update.BEFORE / LESSON).iterdir()
     assert copy.read_bytes() == before
     assert str(copy) in result.output
+
+
+def test_a_backup_put_back_gets_the_new_rubrics(project: Project) -> None:
+    def new_rubric(cells: dict[str, NotebookNode]) -> None:
+        cells["test_causal_mask"].source = "new = 1"
+        cells["test_causal_mask"].metadata["nbgrader"]["checksum"] = "1" * 32
+
+    answer_all(mine(project))
+    change(released(project), new_rubric)
+    assert run(project.work, "update").exit_code == 0
+    (copy,) = (project.work / update.BEFORE / LESSON).iterdir()
+    mine(project).write_bytes(copy.read_bytes())
+    assert "another version of the lesson" in run(project.work, "submit", LESSON, "--yes").output
+    result = run(project.work, "update")
+    assert "made from another version: new rubrics of causal_mask" in result.output
+    assert "new = 1" in mine(project).read_text()
+    assert STUB not in mine(project).read_text()
+    assert "another version" not in run(project.work, "submit", LESSON, "--yes").output
+    assert run(project.work, "update").output == "nothing new\n"
 
 
 def test_updating_twice_changes_nothing(project: Project, unread: None) -> None:

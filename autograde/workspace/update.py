@@ -4,16 +4,18 @@ After an update is killed, the next one finishes the job: the handed-out version
 """
 
 import json
+from copy import deepcopy
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
 import nbformat
 
-from autograde.course import CourseError
+from autograde.course import CourseError, named_cells
 from autograde.files import write_whole
-from autograde.grading.restore import parse
+from autograde.grading.restore import parse, parse_file
 from autograde.progress import INDEX, write_page
+from autograde.versions import other_rubrics
 from autograde.workspace.merge import merge
 from autograde.workspace.project import Project
 
@@ -161,7 +163,7 @@ def _update(project: Project, released: Path) -> Change | None:
         return _hand_out(project, released)
     if not is_newer(project, released):
         _bring_back(project, released)
-        return None
+        return _with_newest_rubrics(project, released)
     old = _content(project.handed_out(name) / released.name)
     if old is None:
         if mine.read_bytes() == released.read_bytes():
@@ -184,6 +186,22 @@ def _bring_back(project: Project, released: Path) -> None:
     for path in _files(released):
         if not (project.work / released.parent.name / path.name).exists():
             _replace(project, released.parent.name, path, _given(path))
+
+
+def _with_newest_rubrics(project: Project, released: Path) -> Change | None:
+    """Bring the rubrics of a notebook that comes from elsewhere, such as a backup, up to date."""
+    mine, lesson = (parse_file(p, whole=True) for p in (project.working(released), released))
+    if mine.problem or not (names := other_rubrics(mine.nb, lesson.nb)):
+        return None
+    theirs, base = named_cells(mine.nb), deepcopy(lesson.nb)
+    cells = named_cells(base)
+    for rubric in (f"test_{name}" for name in names):
+        if rubric in cells:
+            cells[rubric].source = theirs[rubric].source
+    merged = merge(base, mine.nb, lesson.nb)
+    copy = _replace(project, released.parent.name, released, nbformat.writes(merged.nb).encode())
+    said = f"made from another version: new rubrics of {', '.join(names)}"
+    return Change(released.parent.name, f"{said}; your {released.name} as it was: {copy}")
 
 
 def _left(mine: Path, why: str) -> str:
