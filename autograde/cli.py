@@ -296,17 +296,18 @@ def progress() -> None:
 
 
 @main.command("self")
-@click.argument("notebook", type=click.Path(path_type=Path, dir_okay=False))
+@click.argument("lesson", metavar="LESSON|FILE")
 @click.option("--no-open", is_flag=True, help="Write the page without opening it.")
-def grade_self(notebook: Path, no_open: bool) -> None:
-    """Grade your saved notebook as your teacher will.
+def grade_self(lesson: str, no_open: bool) -> None:
+    """Grade a lesson's saved notebook, or another file, as your teacher will.
 
     It uses the practice inputs. Your teacher's grader draws different ones; a correct answer
     passes both.
     """
     from autograde.workspace.alone import grade_alone
 
-    graded = grade_alone(the_project(), notebook)
+    project = the_project()
+    graded = grade_alone(project, project.saved(lesson))
     print("\n".join(graded.in_words))
     print(f"feedback: {graded.page}")
     if not no_open:

@@ -37,7 +37,7 @@ In a terminal (File, New, Terminal):
 | command | does |
 |---|---|
 | `autograde progress` | says how far you are |
-| `autograde self LESSON/NAME.ipynb` | grades a saved notebook as your teacher's grader would |
+| `autograde self LESSON` | grades the saved notebook as your teacher's grader would |
 | `autograde update` | brings new versions of lessons and keeps what you wrote |
 | `autograde submit LESSON` | checks a lesson and packs it to be handed in |
 """

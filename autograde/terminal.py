@@ -131,10 +131,12 @@ def _summary(lessons: list[Lesson], counts: Counter[tuple[str, str]]) -> tuple[s
             kinds = (GRADED, UNCHANGED, FAILED)
             facts = [f"{n} {kind}" for kind in kinds if (n := counts[lesson.name, kind])]
             marks = marks_of_class(gradebook, lesson)
+            number = sum(len(each.waits) for each in marks.values())
             if marks:
                 mean = fmean(each.total() for each in marks.values())
-                facts.append(f"mean {mean:.1f} of {lesson.points:g}")
-            if number := sum(len(each.waits) for each in marks.values()):
+                so_far = " so far" if number else ""
+                facts.append(f"mean {mean:.1f} of {lesson.points:g}{so_far}")
+            if number:
                 facts.append(f"{number} to be graded by hand: autograde mark {lesson.name}")
             facts.append(f"report: autograde report {lesson.name}")
             said += f"{lesson.name}: {', '.join(facts)}\n"

@@ -28,7 +28,7 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, Result, l
     opened: list[str] = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cli.webbrowser, "open", opened.append)
-        result = run(project.work, "self", str(mine(project)))
+        result = run(project.work, "self", LESSON)
     return project, result, opened
 
 
@@ -99,3 +99,9 @@ def test_a_notebook_of_another_version_is_named(tmp_path: Path) -> None:
     result = run(project.work, "self", str(mine(project)))
     assert result.exit_code == 1
     assert "the rubric of apply_mask has changed. Run: autograde update" in result.output
+
+
+def test_a_misspelt_lesson_is_named(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    said = run(project.work, "self", "02_causal").output
+    assert "02_causal is neither a lesson here nor a saved notebook" in said

@@ -35,7 +35,7 @@ JupyterLab opens on the page of lessons. Your work is kept in work/, apart from 
 got them. When there is a new version, unpack it over this folder: work/ is not in it. Then:
 
     .venv/bin/autograde update                           # new versions; what you wrote is kept
-    .venv/bin/autograde self work/LESSON/NAME.ipynb      # grades a notebook that you have saved
+    .venv/bin/autograde self LESSON                      # grades the notebook that you have saved
     .venv/bin/autograde submit LESSON                    # checks a lesson and packs it
 
 In a hosted service a notebook works alone, once the package is installed there. This makes the

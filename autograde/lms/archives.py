@@ -55,6 +55,8 @@ def unpack(archive: Path, folder: Path, files: int = FILES, size: int = BYTES) -
         except BadArchive as error:
             done.left.append(f"{name}: {error}")
             continue
+        path.unlink()  # what was in it stands in its place
+        done.files.remove(path)
         done.files += inner.files
         done.left += [f"{name}: {left}" for left in inner.left]
     return done

@@ -43,7 +43,7 @@ def grade_alone(project: Project, path: Path) -> Graded:
             another version, or no kernel can be started.
     """
     if not path.is_file():
-        raise CourseError(f"there is no file {path}; name a notebook that you have saved")
+        raise CourseError(f"{path} is neither a lesson here nor a saved notebook")
     parsed = parse_file(path)
     if parsed.problem:
         raise CourseError(f"{path} cannot be graded: {parsed.problem.words}")
