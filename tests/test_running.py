@@ -229,7 +229,9 @@ class Quick:
             return save(*arguments)
 
         monkeypatch.setattr(workers, "Processes", ThreadPoolExecutor)
-        monkeypatch.setattr(workers, "get_ready", lambda wall: None)
+        monkeypatch.setattr(workers, "start_template", lambda wall: None)
+        monkeypatch.setattr(workers, "start_kernel", lambda: None)
+        monkeypatch.setattr(feedback, "get_ready", lambda released: None)
         monkeypatch.setattr(pipeline, "run_job", self.run_job)
         monkeypatch.setattr(Coordinator, "save", counted)
         monkeypatch.setattr(Coordinator, "finish", self.finish_counted(Coordinator.finish))

@@ -7,6 +7,7 @@ from pathlib import Path
 from autograde.course import CourseError
 from autograde.grading import state, workers
 from autograde.grading.submission import Done, Place
+from autograde.sandbox.imports import many_imports
 from autograde.sandbox.wall import exposed, missing
 
 AHEAD = 2
@@ -50,11 +51,10 @@ def grade_class(
             places = workers.on_this_machine(number, how.wall)
         with places as (executor, share, number):
             say("starting workers")
-            # nbgrader takes a second, in which the workers start
-            from autograde.course_config import course_config
-            from autograde.grading import gradebook as book
-            from autograde.grading.coordinator import Coordinator
-
+            with many_imports():  # nbgrader takes a second, in which the workers start
+                from autograde.course_config import course_config
+                from autograde.grading import gradebook as book
+                from autograde.grading.coordinator import Coordinator
             say("reading the gradebook")
             config = course_config(root)
             book.copy_gradebook(root, config)

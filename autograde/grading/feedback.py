@@ -63,6 +63,12 @@ def page(notebook: bytes, name: str, marks: Marks) -> bytes:
     return html.encode("utf-8", "xmlcharrefreplace")
 
 
+def get_ready(released: NotebookNode) -> None:
+    """Make the page of the released notebook: later pages reuse its template and highlighting."""
+    about = {"notebook": "", "score": 0.0, "max_score": 0.0, "late_penalty": 0, "student_name": ""}
+    _exporter().from_notebook_node(released, {"nbgrader": about})
+
+
 @cache
 def _exporter() -> "FeedbackExporter":
     return FeedbackExporter()  # type: ignore[no-untyped-call]

@@ -85,6 +85,7 @@ def grade_restored(
     with ThreadPoolExecutor(1) as meanwhile:
         keys = meanwhile.submit(keys_of, version, seed)
         practice = meanwhile.submit(practice_of, version)
+        meanwhile.submit(_get_page_ready, version)  # if this fails, so does the page later
         look = FirstLook(keys.result)
         ran = run(nb, released, files, seed, look, wall=wall, before=before)
     verdicts = judge_notebook(lesson, nb, keys.result(), practice.result(), look.verdicts)
@@ -159,6 +160,12 @@ def keys_of(version: Version, seed: int) -> dict[str, Key]:
 def practice_of(version: Version) -> dict[str, Key]:
     """Return the keys of the practice seed, with known mistakes; none where they were not kept."""
     return unpack_keys(version.practice) if version.practice else {}
+
+
+@lru_cache(maxsize=8)
+def _get_page_ready(version: Version) -> None:
+    """Make a page of the lesson once in a process, so that its first submission waits less."""
+    feedback.get_ready(notebook(version))
 
 
 def sanitise(

@@ -8,6 +8,7 @@ import importlib
 import os
 import signal
 import socket
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import (
@@ -36,6 +37,9 @@ LONGEST_SECONDS = 600
 
 CONNECT_SECONDS = 20
 
+SWITCH_SECONDS = 0.0005
+"""After this time the thread that makes the keys gives way to the one that a kernel waits for."""
+
 PRELOADED = "autograde.grading.preloaded"
 """Importing it takes seconds. On a single machine, one process does it and forks the workers."""
 
@@ -58,10 +62,9 @@ def grade(task: Task, versions: tuple[Version, ...]) -> Graded:
 
 def get_ready(wall: bool) -> None:
     """Have the next kernel start, and import meanwhile what grading needs."""
+    sys.setswitchinterval(SWITCH_SECONDS)
     if wall:
-        from autograde.sandbox.provisioner import prepare_kernel
-
-        prepare_kernel()
+        start_kernel()
     importlib.import_module(PRELOADED)
 
 
@@ -70,6 +73,18 @@ def page(notebook: bytes, name: str, marks: Marks) -> bytes:
     from autograde.grading import feedback
 
     return feedback.page(notebook, name, marks)
+
+
+def start_template(wall: bool) -> socket.socket | None:
+    """Start the kernels' template, which takes longest; return the connection to it."""
+    return template.current().line if wall else None
+
+
+def start_kernel() -> None:
+    """Start the kernel for this task while its notebook is read."""
+    from autograde.sandbox.provisioner import prepare_kernel
+
+    prepare_kernel()
 
 
 def require_same(package: str, wall: bool) -> None:
@@ -86,7 +101,7 @@ def require_same(package: str, wall: bool) -> None:
 @contextmanager
 def on_this_machine(number: int, wall: bool) -> Iterator[tuple[Executor, Share, int]]:
     """Start processes, which share one template of the kernels; they end with this block."""
-    processes = Processes(number, wall)
+    processes = Processes(number, start_template(wall))
     processes.submit(os.getpid)  # so that the first starts now
     try:
         yield processes, lambda shared: shared, number
@@ -139,9 +154,8 @@ class Processes(ThreadPoolExecutor):
     was to blame. Here each pool has one process: a dead one is replaced, its job tried once more.
     """
 
-    def __init__(self, number: int, wall: bool = False) -> None:
-        """Prepare processes; for walled kernels, start the template first, which takes longest."""
-        line = template.current().line if wall else None
+    def __init__(self, number: int, line: socket.socket | None = None) -> None:
+        """Prepare processes; `line` leads to the template of the kernels, if there is one yet."""
         # workers inherit this, so that Ctrl-C does not reach one before it is ready for it
         block = (signal.SIG_BLOCK, [signal.SIGINT])
         super().__init__(number, initializer=signal.pthread_sigmask, initargs=block)
