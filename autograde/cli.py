@@ -299,9 +299,9 @@ def progress() -> None:
 @click.argument("lesson", metavar="LESSON|FILE")
 @click.option("--no-open", is_flag=True, help="Write the page without opening it.")
 def grade_self(lesson: str, no_open: bool) -> None:
-    """Grade a lesson's saved notebook, or another file, as your teacher will.
+    """Grade a saved notebook as your teacher will.
 
-    It uses the practice inputs. Your teacher's grader draws different ones; a correct answer
+    Name a lesson, or a file. It uses the practice inputs. Your teacher's grader draws different ones; a correct answer
     passes both.
     """
     from autograde.workspace.alone import grade_alone

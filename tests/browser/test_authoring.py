@@ -24,7 +24,7 @@ PARTS = {
     int(number): [tuple(found) for _, *found in BLOCK.findall(text)]
     for number, text in re.findall(r"^## (\d) (.*?)(?=^## [A-Z\d]|\Z)", PAGE, re.M | re.S)
 }
-LESSON, EXERCISE = "07_my_lesson", "row_ranges"
+LESSON, EXERCISE = "10_my_lesson", "row_ranges"
 ADDED = ("question", "answer", "rubric")
 
 
