@@ -301,8 +301,8 @@ def progress() -> None:
 def grade_self(lesson: str, no_open: bool) -> None:
     """Grade a saved notebook as your teacher will.
 
-    Name a lesson, or a file. It uses the practice inputs. Your teacher's grader draws different ones; a correct answer
-    passes both.
+    Name a lesson, or a file. It uses the practice inputs. Your teacher's grader draws different
+    ones; a correct answer passes both.
     """
     from autograde.workspace.alone import grade_alone
 

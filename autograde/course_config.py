@@ -26,11 +26,16 @@ def course_config(root: Path) -> Config:
     """Return the nbgrader configuration of the course in a folder.
 
     Raises:
-        CourseError: the folder has none.
+        CourseError: the folder has none, or it fails.
     """
     if not (root / CONFIG).is_file():
         raise CourseError(f"{root / CONFIG} is missing; a course needs it for nbgrader")
-    config = PyFileConfigLoader(CONFIG, path=str(root)).load_config()
+    try:
+        config = PyFileConfigLoader(CONFIG, path=str(root)).load_config()
+    except CourseError:
+        raise
+    except Exception as error:  # it is a program, so it may fail in any way
+        raise CourseError(f"{root / CONFIG} fails: {type(error).__name__}: {error}") from error
     config.CourseDirectory.root = str(root)
     return config
 

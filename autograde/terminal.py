@@ -21,6 +21,7 @@ from rich.progress import (
 from rich.text import Text
 
 from autograde.course import Lesson
+from autograde.course import lessons as lessons_of
 from autograde.grading.batch import How, grade_class
 from autograde.grading.state import (
     INPUTS,
@@ -141,6 +142,9 @@ def _summary(lessons: list[Lesson], counts: Counter[tuple[str, str]]) -> tuple[s
             facts.append(f"report: autograde report {lesson.name}")
             said += f"{lesson.name}: {', '.join(facts)}\n"
             all_shown = all_shown and shown(config, lesson, marks)
+    there = {path.name for path in (root / "submitted").glob("*/*") if path.is_dir()}
+    if unknown := sorted(there - lessons_of(root).keys()):
+        said += f"no lesson of this course, so not graded: {printable(', '.join(unknown))}\n"
     return said, outputs if all_shown else ""
 
 

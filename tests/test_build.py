@@ -187,6 +187,13 @@ def unknown(nb: NotebookNode) -> None:
     named_cells(nb)["context_vectors"].metadata["nbgrader"]["grade_id"] = "contexts"
 
 
+def other_heading(nb: NotebookNode) -> None:
+    for cell in nb.cells:
+        cell.source = cell.source.replace(
+            "`context_vectors` (1 point)", "`context_vectors` (2 points)"
+        )
+
+
 def without_end(nb: NotebookNode) -> None:
     cell = named_cells(nb)["context_vectors"]
     cell.source = cell.source.replace("### END SOLUTION", "")
@@ -206,6 +213,7 @@ FAULTS: dict[Callable[[NotebookNode], None], str] = {
     other_rubric: 'does not open rubric("context_vectors")',
     untagged: "needs the tag raises-exception",
     unknown: "'contexts' is graded or a solution, but not in the curriculum",
+    other_heading: "the heading of context_vectors says 2 points, the curriculum 1",
     without_end: "needs each answer between ### BEGIN SOLUTION and ### END SOLUTION",
     rubric_first: "test_context_vectors stands before its exercise",
 }

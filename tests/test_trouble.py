@@ -156,6 +156,7 @@ def test_a_lesson_that_is_not_built_is_named_once_and_the_others_are_graded(cour
     said = " ".join(result.output.split())
     assert said.count("03_inf_mask is not built here. Run: autograde build 03_inf_mask") == 1
     assert "02_causal_mask: 2 graded, mean 0.0 of 14" in said
+    assert "no lesson of this course" not in said
     assert "03_inf_mask: 2 not graded" in said
     assert sorted(scores(course)) == sorted(STUDENTS)
 
@@ -178,6 +179,30 @@ def test_a_run_that_would_change_nothing_says_so_at_once(course: Path) -> None:
     (course / "feedback" / "other" / LESSON / "causal_mask.html").unlink()
     assert "1 graded, 1 unchanged" in graded()[1]
     assert "nothing has changed" in graded()[1]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (
+            "c.LatePolicy.penalty_method = 'zzz'",
+            "nbgrader_config.py: The 'penalty_method' trait",
+        ),
+        ("c.LatePolicy.penalty_method =", "nbgrader_config.py fails: SyntaxError: invalid syntax"),
+    ],
+)
+def test_a_slip_in_the_configuration_is_said_once(course: Path, line: str, message: str) -> None:
+    with (course / "nbgrader_config.py").open("a") as config:
+        config.write(f"\n{line}\n")
+    code, said = graded()
+    assert code == 1
+    assert said.count(message) == 1
+    assert "the grader failed" not in said
+
+
+def test_a_folder_of_no_lesson_is_named(course: Path) -> None:
+    (course / "submitted" / "other" / "02_causal").mkdir()
+    assert "no lesson of this course, so not graded: 02_causal" in graded()[1]
 
 
 def test_the_second_of_two_runs_at_once_refuses(course: Path) -> None:

@@ -1,6 +1,7 @@
 """The rules of a lesson. Each function yields every fault that it finds."""
 
 import ast
+import re
 from collections import Counter
 from collections.abc import Iterator
 
@@ -37,6 +38,8 @@ from autograde.rubric.names import names_of
 from autograde.rubric.session import PRACTICE_SEED
 
 LONGEST_RUBRIC = 15
+HEADING = re.compile(r"^#+ .*`(\w+)` \((\d+(?:\.\d+)?) point", re.MULTILINE)
+"""The heading of an exercise or a question, with its name and points."""
 
 
 def lint_source(lesson: Lesson, nb: NotebookNode) -> Iterator[str]:
@@ -60,6 +63,11 @@ def lint_source(lesson: Lesson, nb: NotebookNode) -> Iterator[str]:
         yield from _lint_exercise(exercise, cells, names)
     for written in lesson.written:
         yield from _lint_written(lesson, written, cells, names)
+    text = "\n".join(cell.source for cell in nb.cells if cell.cell_type == "markdown")
+    for name, points in HEADING.findall(text):
+        if float(points) != lesson.worth.get(name, float(points)):
+            wanted = f"{lesson.worth[name]:g}"
+            yield f"the heading of {name} says {points} points, the curriculum {wanted}"
     questions = {written.question_cell for written in lesson.written}
     for number, cell in enumerate(nb.cells):
         if SCHEME_BEGIN in cell.source and grade_id(cell) not in questions:

@@ -23,9 +23,11 @@ from nbgrader.preprocessors import AssignLatePenalties
 from nbgrader.utils import parse_utc
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import DBAPIError
+from traitlets import TraitError
 from traitlets.config import Config
 
 from autograde.course import CourseError, Lesson
+from autograde.course_config import CONFIG
 from autograde.grading import gradebook as book
 from autograde.grading import state, workers
 from autograde.grading.gradebook import digest_of
@@ -106,7 +108,10 @@ class Coordinator:
     def _late(self) -> AssignLatePenalties:
         parent = self._converters["autograded"]
         late = AssignLatePenalties(parent=parent, config=self.config)
-        late.init_plugin()
+        try:
+            late.init_plugin()
+        except TraitError as error:
+            raise Stop(f"{self.root / CONFIG}: {error}") from error
         return late
 
     def grade(
