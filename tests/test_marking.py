@@ -77,6 +77,11 @@ def test_a_question_has_its_scheme_and_every_answer(lesson: Lesson) -> None:
     }
 
 
+def test_an_answer_that_may_stand_elsewhere_is_said_to(lesson: Lesson) -> None:
+    put(lesson, "ada", "")  # as when its cell was deleted and put back: it waits, and is empty
+    assert "Look for an answer in the whole notebook" in answer_of(lesson, "ada").html
+
+
 def test_a_students_text_is_harmless(lesson: Lesson) -> None:
     assert "<strong>moves</strong>" in answer_of(lesson, "ada").html
     html = answer_of(lesson, "bob").html

@@ -83,6 +83,9 @@ class Answer:
     mark: Mark
 
 
+MISSING = Markup("<p><em>The cell was deleted. Look for an answer in the whole notebook.</em></p>")
+
+
 @dataclass(frozen=True)
 class Question:
     """A question with its marking scheme and every answer; `empty` are those without a word."""
@@ -161,7 +164,7 @@ def read_question(root: Path, lesson_name: str, question: str) -> Question:
     for row in rows:
         given = _answer_text(lesson, row.student, question)
         if given is not None and (row.auto_score is None or row.manual_score is not None):
-            html = from_markdown(given)
+            html = from_markdown(given) if given.strip() else MISSING
             answers.append(
                 Answer(row.grade, row.notebook, row.student, html, _digest(given), _mark(row))
             )
