@@ -132,17 +132,20 @@ def _summary(lessons: list[Lesson], counts: Counter[tuple[str, str]]) -> tuple[s
             kinds = (GRADED, UNCHANGED, FAILED)
             facts = [f"{n} {kind}" for kind in kinds if (n := counts[lesson.name, kind])]
             marks = marks_of_class(gradebook, lesson)
-            number = sum(len(each.waits) for each in marks.values())
+            waits = [name for each in marks.values() for name in each.waits]
+            texts = sum(name in {written.name for written in lesson.written} for name in waits)
             if marks:
                 mean = fmean(each.total() for each in marks.values())
-                so_far = " so far" if number else ""
+                so_far = " so far" if waits else ""
                 facts.append(f"mean {mean:.1f} of {lesson.points:g}{so_far}")
-            if number:
-                facts.append(f"{number} to be graded by hand: autograde mark {lesson.name}")
+            if texts:
+                facts.append(f"{texts} to be graded by hand: autograde mark {lesson.name}")
+            if looks := len(waits) - texts:
+                facts.append(f"{looks} to be looked at again in Formgrader")
             facts.append(f"report: autograde report {lesson.name}")
             said += f"{lesson.name}: {', '.join(facts)}\n"
             all_shown = all_shown and shown(config, lesson, marks)
-    there = {path.name for path in (root / "submitted").glob("*/*") if path.is_dir()}
+    there = {path.name for path in (root / "submitted").glob("*/[!.]*") if path.is_dir()}
     if unknown := sorted(there - lessons_of(root).keys()):
         said += f"no lesson of this course, so not graded: {printable(', '.join(unknown))}\n"
     return said, outputs if all_shown else ""

@@ -107,16 +107,18 @@ def test_only_plain_files_are_collected(
 def test_feedback_that_cannot_be_addressed_is_left_out_and_named(
     course: Lesson, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    for student in ("ann", "bea", "cid"):
+    for student in ("ann", "bea", "cid", "dan"):
         folder = course.root / "feedback" / student / LESSON
         folder.mkdir(parents=True)
         (folder / f"{NOTEBOOK}.html").write_text("a page")
         (folder / "timestamp.txt").write_text("2026-03-01 12:00:00 UTC")
-        (folder / "submission_secret.txt").write_text("" if student == "bea" else student)
+        secret = {"bea": b"", "dan": b"\xff\xfe"}.get(student, student.encode())
+        (folder / "submission_secret.txt").write_bytes(secret)
     config = with_exchange(course, tmp_path)
     (tmp_path / "exchange").mkdir(mode=0o777)
     coursedir, login = CourseDirectory(config=config), Authenticator(config=config)
     release = ExchangeFactory(config=config).ReleaseFeedback
     release(coursedir=coursedir, authenticator=login, config=config).start()
     assert len([*(tmp_path / "exchange" / "attention" / "feedback").glob("*.html")]) == 2
-    assert "Not released: bea lacks timestamp.txt or submission_secret.txt" in caplog.text
+    for student in ("bea", "dan"):
+        assert f"Not released: {student} has no readable timestamp.txt or" in caplog.text

@@ -98,6 +98,7 @@ def test_no_element_can_be_found_by_the_page(name: str, kind: str) -> None:
 LINKS = {
     "https://example.org/a": ("https://example.org/a", "(example.org)"),
     "https://google.com@evil.org/": ("https://google.com@evil.org/", "(evil.org)"),
+    "HTTP://example.org/a": ("HTTP://example.org/a", "(example.org)"),
     "http:evil.html": (None, ""),  # a browser looks beside the page
     "https:/evil.html": (None, ""),
     "//evil.org/a": (None, ""),
@@ -119,8 +120,11 @@ def test_a_link_opens_apart_and_shows_its_host(address: str) -> None:
         assert seen.found.get("target", "_blank") == "_blank"
 
 
-def test_a_link_that_a_browser_reads_otherwise_is_none() -> None:
-    source = shown(r'<a href="http://evil.org\@google.com/">read</a>')
+@pytest.mark.parametrize(
+    "address", ["http://evil.org\\@google.com/", "http://a.org\uff03@b.org", "https://u[]@a.org/"]
+)
+def test_a_link_that_can_be_read_in_two_ways_is_none(address: str) -> None:
+    source = shown(f'<a href="{address}">read</a>')
     assert "href" not in Attributes(source).found
     assert "read" in source
 

@@ -142,9 +142,10 @@ def test_an_update_brings_the_new_version_and_keeps_the_answers(
     assert str(copy) in result.output
 
 
-def test_a_backup_put_back_gets_the_new_rubrics(project: Project) -> None:
+@pytest.mark.parametrize("text", ["new = 1", None], ids=["another text", "other points alone"])
+def test_a_backup_put_back_gets_the_new_rubrics(project: Project, text: str | None) -> None:
     def new_rubric(cells: dict[str, NotebookNode]) -> None:
-        cells["test_causal_mask"].source = "new = 1"
+        cells["test_causal_mask"].source = text or cells["test_causal_mask"].source
         cells["test_causal_mask"].metadata["nbgrader"]["checksum"] = "1" * 32
 
     answer_all(mine(project))
@@ -152,13 +153,26 @@ def test_a_backup_put_back_gets_the_new_rubrics(project: Project) -> None:
     assert run(project.work, "update").exit_code == 0
     (copy,) = (project.work / update.BEFORE / LESSON).iterdir()
     mine(project).write_bytes(copy.read_bytes())
+    change(mine(project), lambda cells: cells["test_apply_mask"].update(source="notes = 2"))
     assert "another version of the lesson" in run(project.work, "submit", LESSON, "--yes").output
     result = run(project.work, "update")
-    assert "made from another version: new rubrics of causal_mask" in result.output
-    assert "new = 1" in mine(project).read_text()
-    assert STUB not in mine(project).read_text()
+    assert "made from another version of the lesson: its rubrics" in result.output
+    written = mine(project).read_text()
+    assert STUB not in written
+    assert "notes = 2" in written
+    assert (text or "") in written
     assert "another version" not in run(project.work, "submit", LESSON, "--yes").output
     assert run(project.work, "update").output == "nothing new\n"
+
+
+def test_an_answer_in_a_rubric_cell_of_another_version_is_kept(project: Project) -> None:
+    label = {"checksum": "1" * 32}
+    change(
+        mine(project), lambda cells: cells["test_causal_mask"].metadata["nbgrader"].update(label)
+    )
+    change(mine(project), lambda cells: cells["test_causal_mask"].update(source="answer = 3"))
+    run(project.work, "update")
+    assert "answer = 3" in mine(project).read_text()
 
 
 def test_updating_twice_changes_nothing(project: Project, unread: None) -> None:

@@ -42,7 +42,7 @@ def new(root: Path, name: str) -> Lesson:
     if name in lessons(root) or folder.exists():
         raise CourseError(f"there is a lesson {name} already: {folder}. Choose another name.")
     if taken := [other for other in lessons(root) if other[:2] == name[:2]]:
-        raise CourseError(f"{taken[0]} has the number {name[:2]} already. Choose another.")
+        raise CourseError(f"{taken[0]} has the number {name[:2]} already. Choose another number.")
     before = curriculum.read_text(encoding="utf-8")
     try:
         (folder / EXERCISE).parent.mkdir(parents=True)

@@ -1,5 +1,6 @@
 """Release a course to students: student versions with practice data, and the environment."""
 
+import re
 import shutil
 from pathlib import Path
 
@@ -77,7 +78,7 @@ def _require_finished(lesson: Lesson) -> None:
     """Raises CourseError when text is to be written still, or somebody saved answers in it."""
     nb = nbformat.read(lesson.released_notebook, as_version=4)
     texts = [lesson.title, lesson.about, *(cell.source for cell in nb.cells)]
-    if any(TO_WRITE in text for text in texts):
+    if any(re.search(rf"\b{TO_WRITE}\b", text) for text in texts):
         raise CourseError(f"{lesson.name} is not finished: it still says {TO_WRITE}")
     if faults := [*lint_student(source_notebook(lesson), nb)]:
         said = f"{lesson.released_notebook} is not as built. Run: autograde build {lesson.name}"

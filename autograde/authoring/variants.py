@@ -155,7 +155,7 @@ def _require_answer(path: Path, variant: Variant, wanted: frozenset[str]) -> Non
         compile(variant.code, variant.name, "exec")
     except SyntaxError as error:
         raise CourseError(f"{path}: {variant.name} {no_python(error)}") from error
-    if not wanted & names_of(variant.code).bound:
+    if wanted and not wanted & names_of(variant.code).bound:
         raise CourseError(f"{path}: {variant.name} defines no {' or '.join(sorted(wanted))}")
 
 

@@ -47,7 +47,7 @@ STUDENTS = nh3.Cleaner(
 )
 OFFLINE = nh3.Cleaner(tags=TAGS, attributes={"*": {"class"}, "th": {"scope"}}, link_rel=None)
 LINK = re.compile(r'(<a href="([^"]*)"[^>]*>)(.*?)</a>', re.DOTALL)
-ELSEWHERE = re.compile(r"https?://[^\\/?#]+([/?#]|$)")
+ELSEWHERE = re.compile(r"\s*https?://[^\\/?#]+([/?#]|$)", re.IGNORECASE)
 """An address with a host. A browser would look for `http:page` beside the page that it shows."""
 MATH_THAT_ACTS = re.compile(
     r"\\(href|url|require|class|cssId|style|data|unicode|html\w*|mmlToken|bbox|enclose|"
@@ -222,7 +222,10 @@ def _as_block(html: str) -> str:
 def _with_its_host(link: re.Match[str]) -> str:
     if not ELSEWHERE.match(link[2]):
         return link[3]
-    host = urlsplit(link[2]).hostname or "elsewhere"
+    try:
+        host = urlsplit(link[2]).hostname or "elsewhere"
+    except ValueError:  # Python reads it more strictly than the sanitiser
+        return link[3]
     return f"{link[1]}{link[3]}</a> ({escape(host)})"
 
 

@@ -32,7 +32,7 @@ class PlainCollect(ExchangeCollect):
 class SteadyReleaseFeedback(ExchangeReleaseFeedback):
     """Releases the feedback of all whose submission says whose it is, and names the others.
 
-    nbgrader reads these files of a submission, and stops when one is missing or empty.
+    nbgrader reads these files of a submission, and stops when one is missing, empty or not text.
     """
 
     def copy_files(self) -> None:
@@ -43,14 +43,19 @@ class SteadyReleaseFeedback(ExchangeReleaseFeedback):
             if not all(_says_something(folder / name) for name in NEEDED)
         ]
         for student in without:
-            self.log.error("Not released: %s lacks %s", printable(student), " or ".join(NEEDED))
+            self.log.error(
+                "Not released: %s has no readable %s", printable(student), " or ".join(NEEDED)
+            )
         excluded = [*filter(None, [self.coursedir.student_id_exclude]), *without]
         self.coursedir.student_id_exclude = ",".join(excluded)
         super().copy_files()
 
 
 def _says_something(path: Path) -> bool:
-    return path.is_file() and path.stat().st_size > 0
+    try:
+        return bool(path.read_text())
+    except (OSError, UnicodeError):
+        return False
 
 
 def _is_plain(path: Path) -> bool:

@@ -83,7 +83,7 @@ class Answer:
     mark: Mark
 
 
-MISSING = Markup("<p><em>The cell was deleted. Look for an answer in the whole notebook.</em></p>")
+MISSING = Markup("<p><em>The cell is empty. Look for an answer in the whole notebook.</em></p>")
 
 
 @dataclass(frozen=True)

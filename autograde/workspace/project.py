@@ -64,7 +64,7 @@ class Project:
     def saved(self, name: str) -> Path:
         """Return the notebook that a student means by a lesson's name, or by a path."""
         own = {released.parent.name: self.working(released) for released in self.released()}
-        return own.get(name, Path(name))
+        return own.get(name.rstrip("/\\"), Path(name))
 
     def due(self) -> dict[str, str]:
         """Return the due date of each lesson that `due.toml`, beside the lessons, names.

@@ -77,7 +77,7 @@ def _check(project: Project, released: Path) -> Checked:
         return checked
     checked.begun, checked.warnings = look(lesson, parsed.nb, original)
     checked.warnings += _unsaved(project, lesson, parsed.nb, path)
-    if is_newer(project, released):
+    if project.handed_out(lesson.name).is_dir() and is_newer(project, released):
         checked.warnings.append("there is a newer version of the lesson: run autograde update")
     return checked
 

@@ -10,6 +10,7 @@ from datetime import datetime
 from pathlib import Path
 
 import nbformat
+from nbformat import NotebookNode
 
 from autograde.course import CourseError, named_cells
 from autograde.files import write_whole
@@ -191,17 +192,28 @@ def _bring_back(project: Project, released: Path) -> None:
 def _with_newest_rubrics(project: Project, released: Path) -> Change | None:
     """Bring the rubrics of a notebook that comes from elsewhere, such as a backup, up to date."""
     mine, lesson = (parse_file(p, whole=True) for p in (project.working(released), released))
-    if mine.problem or not (names := other_rubrics(mine.nb, lesson.nb)):
+    if mine.problem:
         return None
     theirs, base = named_cells(mine.nb), deepcopy(lesson.nb)
     cells = named_cells(base)
-    for rubric in (f"test_{name}" for name in names):
-        if rubric in cells:
-            cells[rubric].source = theirs[rubric].source
-    merged = merge(base, mine.nb, lesson.nb)
-    copy = _replace(project, released.parent.name, released, nbformat.writes(merged.nb).encode())
-    said = f"made from another version: new rubrics of {', '.join(names)}"
+    rubrics = [f"test_{name}" for name in other_rubrics(mine.nb, lesson.nb)]
+    rubrics = [name for name in rubrics if name in cells]
+    for name in rubrics:
+        cells[name].metadata = deepcopy(theirs[name].metadata)
+        cells[name].source = theirs[name].source if _as_handed_out(theirs[name]) else ""
+    merged = merge(base, mine.nb, lesson.nb) if rubrics else None
+    content = f"{nbformat.writes(merged.nb)}\n".encode("utf-8", "surrogatepass") if merged else b""
+    if not content or not (copy := _replace(project, released.parent.name, released, content)):
+        return None
+    said = "made from another version of the lesson: its rubrics are the newest now"
     return Change(released.parent.name, f"{said}; your {released.name} as it was: {copy}")
+
+
+def _as_handed_out(cell: NotebookNode) -> bool:
+    """Return whether a rubric cell has the text of which the build noted the checksum."""
+    from nbgrader.utils import compute_checksum  # slow, and seldom needed
+
+    return bool(compute_checksum(cell) == cell.metadata["nbgrader"]["checksum"])
 
 
 def _left(mine: Path, why: str) -> str:

@@ -714,7 +714,7 @@ print(f"largest error: two copies {errors[0]:.2f}, two different sentences {erro
 print("peeks says:", peeks(KeysOfTheFirst(), x))
 
 # %% [markdown]
-# With two copies the wrong keys happen to be the right ones. To catch this, change one token of one sentence and look which outputs
+# With two copies the wrong keys happen to be the right ones. To catch this, change one token of one sentence and see which outputs
 # move. Below, each row is an output and each column the token that was changed: two sentences, twelve tokens.
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]

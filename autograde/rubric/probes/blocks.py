@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.functional import scaled_dot_product_attention
 
 from autograde.rubric.probes.plain import Args, ContractBroken, tensors_in
 from autograde.rubric.probes.recorder import Recorder
@@ -53,6 +54,9 @@ class BlockProbes(Recorder):
         def run(q: Tensor, k: Tensor, v: Tensor, block: int, causal: bool = False) -> Any:
             many, n, unit = _counted(k)
             _, _, values = _counted(v)
+            context = scaled_dot_product_attention(q, k, v, is_causal=causal)
+            # where scores lie far apart, context vectors are values, and may be joined at will
+            sharp = _keys_among(context, values) > many
 
             def look(name: str, given: list[Tensor], made: list[Tensor]) -> None:
                 for tensor in made:
@@ -60,8 +64,9 @@ class BlockProbes(Recorder):
                         shape = tuple(tensor.shape)
                         raise ContractBroken(f"a tensor of shape {shape} is made for {n} tokens")
                 keys = _keys_in_product(name, given, made, unit)
-                if name != "mul":  # a sharp context vector looks like a value, and it may be scaled
-                    keys = max(keys, _keys_in_product(name, given, made, values))
+                seen = 0 if sharp else _keys_in_product(name, given, made, values)
+                if seen > many * (block + 1):  # one more: the first token's context is a value
+                    raise ContractBroken(f"{seen // many} values at a time, block is {block}")
                 if keys > many * block:
                     raise ContractBroken(f"{keys // many} keys at a time, block is {block}")
 
