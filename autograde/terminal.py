@@ -133,7 +133,8 @@ def _summary(lessons: list[Lesson], counts: Counter[tuple[str, str]]) -> tuple[s
             facts = [f"{n} {kind}" for kind in kinds if (n := counts[lesson.name, kind])]
             marks = marks_of_class(gradebook, lesson)
             waits = [name for each in marks.values() for name in each.waits]
-            texts = sum(name in {written.name for written in lesson.written} for name in waits)
+            written = {each.name for each in lesson.written}
+            texts = sum(name in written for name in waits)
             if marks:
                 mean = fmean(each.total() for each in marks.values())
                 so_far = " so far" if waits else ""

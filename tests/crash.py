@@ -51,7 +51,7 @@ def run(root: Path, results: Path) -> None:
     fakes: Any = pipeline
     fakes.run_job = lambda job, look: ran[job.key]
     fakes.keys_of = keys_of
-    feedback.page = lambda notebook, name, marks: b"a page"
+    feedback.page = lambda notebook, marks: b"a page"
     feedback.get_ready = lambda released: None
     fakes = workers
     fakes.start_template = lambda wall: None

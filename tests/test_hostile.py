@@ -233,7 +233,7 @@ def test_an_odd_notebook_is_read(lesson: Lesson, name: str) -> None:
     nbformat.writes(nb).encode()
     sanitise_text(nb, released)
     marks = Marks().graded_again(pipeline.scores_of(nb, released, {}))
-    assert feedback.page(pipeline.to_file(nb), "a", marks)
+    assert feedback.page(pipeline.to_file(nb), marks)
 
 
 NO_NOTEBOOKS = {

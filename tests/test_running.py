@@ -235,7 +235,7 @@ class Quick:
         monkeypatch.setattr(pipeline, "run_job", self.run_job)
         monkeypatch.setattr(Coordinator, "save", counted)
         monkeypatch.setattr(Coordinator, "finish", self.finish_counted(Coordinator.finish))
-        monkeypatch.setattr(feedback, "page", lambda notebook, name, marks: b"a page")
+        monkeypatch.setattr(feedback, "page", lambda notebook, marks: b"a page")
 
     def finish_counted(self, finish: Callable[..., None]) -> Callable[..., None]:
         def counted(*arguments: Any) -> None:

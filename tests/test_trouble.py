@@ -44,7 +44,7 @@ def fakes(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(workers, "start_kernel", lambda: None)
     patch.setattr(feedback, "get_ready", lambda released: None)
     patch.setattr(pipeline, "run_job", run_job)
-    patch.setattr(feedback, "page", lambda notebook, name, marks: b"a page")
+    patch.setattr(feedback, "page", lambda notebook, marks: b"a page")
 
 
 @pytest.fixture(scope="module")

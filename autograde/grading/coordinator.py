@@ -201,7 +201,7 @@ class Coordinator:
             problem, seconds = entry.problem, entry.seconds
         marks = book.marks_of_class(self.gradebook, lesson, student)[student]
         if marks != shown:  # it is late, say
-            making = self.executor.submit(workers.page, notebook, lesson.title, marks)
+            making = self.executor.submit(workers.page, notebook, marks)
             html = (yield making).result()
         scores, on_page = book.digest_of_scores(marks), _page_digest(decided_by, marks)
         entry = Entry(decided_by, scores, on_page, problem, seconds)

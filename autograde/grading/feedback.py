@@ -35,12 +35,11 @@ NO_ANSWER = "No response."
 """nbgrader's own comment on an untouched answer."""
 
 
-def page(notebook: bytes, name: str, marks: Marks) -> bytes:
+def page(notebook: bytes, marks: Marks) -> bytes:
     """Return the page of a graded notebook.
 
     Args:
         notebook: the notebook's file.
-        name: the lesson's title, for a notebook without one.
         marks: what the gradebook holds of it.
     """
     nb = nbformat.v4.reads(notebook.decode("utf-8", "surrogatepass"))
@@ -53,7 +52,6 @@ def page(notebook: bytes, name: str, marks: Marks) -> bytes:
         elif cell.cell_type == "markdown":
             cell.source = MARK_SCHEME.sub("", cell.source)
     total = {
-        "notebook": name,
         "score": marks.total(),
         "max_score": sum(marks.points.values()),
         "late_penalty": marks.penalty or 0,

@@ -52,7 +52,7 @@ def grade(task: Task, versions: tuple[Version, ...]) -> Graded:
         notebook=file,
         scores=scores,
         marks=marks,
-        page=feedback.page(file, version.lesson.title, marks),
+        page=feedback.page(file, marks),
         ran=ran.to_bytes() if ran else b"",
         problem=note["problem"] or _noticed(note["notes"]),
         fault=note.get("fault", ""),

@@ -68,11 +68,11 @@ def get_ready(wall: bool) -> None:
     importlib.import_module(PRELOADED)
 
 
-def page(notebook: bytes, name: str, marks: Marks) -> bytes:
+def page(notebook: bytes, marks: Marks) -> bytes:
     """Make the page of a graded notebook again."""
     from autograde.grading import feedback
 
-    return feedback.page(notebook, name, marks)
+    return feedback.page(notebook, marks)
 
 
 def start_template(wall: bool) -> socket.socket | None:

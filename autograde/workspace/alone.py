@@ -66,5 +66,5 @@ def grade_alone(project: Project, path: Path) -> Graded:
     pipeline.sanitise(lesson, nb, released, verdicts)
     marks = Marks().graded_again(pipeline.scores_of(nb, released, verdicts))
     page = project.work / "feedback" / lesson.name / f"{lesson.notebook}.html"
-    write_whole(page, feedback.page(pipeline.to_file(nb), lesson.title, marks))
+    write_whole(page, feedback.page(pipeline.to_file(nb), marks))
     return Graded(lesson, verdicts, page)

@@ -196,14 +196,15 @@ def _with_newest_rubrics(project: Project, released: Path) -> Change | None:
         return None
     theirs, base = named_cells(mine.nb), deepcopy(lesson.nb)
     cells = named_cells(base)
-    rubrics = [f"test_{name}" for name in other_rubrics(mine.nb, lesson.nb)]
-    rubrics = [name for name in rubrics if name in cells]
-    for name in rubrics:
+    other = [f"test_{exercise}" for exercise in other_rubrics(mine.nb, lesson.nb)]
+    for name in cells.keys() & other:
         cells[name].metadata = deepcopy(theirs[name].metadata)
         cells[name].source = theirs[name].source if _as_handed_out(theirs[name]) else ""
-    merged = merge(base, mine.nb, lesson.nb) if rubrics else None
-    content = f"{nbformat.writes(merged.nb)}\n".encode("utf-8", "surrogatepass") if merged else b""
-    if not content or not (copy := _replace(project, released.parent.name, released, content)):
+    if not cells.keys() & other:
+        return None
+    merged = merge(base, mine.nb, lesson.nb)
+    content = f"{nbformat.writes(merged.nb)}\n".encode("utf-8", "surrogatepass")
+    if (copy := _replace(project, released.parent.name, released, content)) is None:
         return None
     said = "made from another version of the lesson: its rubrics are the newest now"
     return Change(released.parent.name, f"{said}; your {released.name} as it was: {copy}")

@@ -44,9 +44,10 @@ class BlockProbes(Recorder):
         self.record(line, "call", run, cases, answer)
 
     def attends_in_blocks(self, line: str, answer: Callable[..., Any], *cases: Args) -> None:
-        """Record results for (q, k, v, block, causal), where no more than a block of keys is read.
+        """Record results for (q, k, v, block, causal), made from a block of keys at a time.
 
-        No tensor of n by n numbers may be made, masks excepted.
+        No product may read more keys or values than that, and no tensor of n by n numbers may be
+        made, masks excepted.
 
             r.attends_in_blocks("at most block keys at a time", tiled_attention, (q, k, v, 8))
         """
