@@ -176,7 +176,7 @@ def test_root_of_a_container_has_a_wall(tmp_path: Path) -> None:
     ]  # fmt: skip
     kernel = {"who": "print(open('/proc/self/uid_map').read())"}
     said = drive({"lives": lives, "kernels": [kernel]}, user)
-    assert {said[name] for name in lives} == {"yes"}
+    assert [name for name in lives if said[name] != "yes"] == []
     assert int(said["who"].split()[1]) in UNUSED_UIDS
 
 
