@@ -29,10 +29,11 @@ class Kernel:
 
     def __init__(self, manager: Any, client: Any) -> None:
         self.manager, self.client = manager, client
+        self.said: list[str] = []
 
     async def run(self, code: str, seconds: float = 60) -> str:
         """Everything that a cell displays, as text."""
-        said: list[str] = []
+        self.said = said = []
 
         def hear(message: dict[str, Any]) -> None:
             content = message["content"]
@@ -47,6 +48,14 @@ class Kernel:
             code, timeout=seconds, output_hook=hear, allow_stdin=False
         )
         return "".join(said)
+
+    async def says(self, text: str, seconds: float = 20) -> None:
+        """Wait until the running cell has displayed this text."""
+        for _ in range(int(seconds * 20)):
+            if text in "".join(self.said):
+                return
+            await asyncio.sleep(0.05)
+        raise TimeoutError(f"the cell did not say {text!r}")
 
     async def dead(self, seconds: float = 20) -> bool:
         for _ in range(int(seconds * 20)):
@@ -105,8 +114,8 @@ async def leaves_no_file_behind() -> bool:
 
 async def is_interrupted() -> bool:
     async with kernel() as k:
-        cell = asyncio.create_task(k.run("import time\ntime.sleep(60)"))
-        await asyncio.sleep(0.5)
+        cell = asyncio.create_task(k.run("print('begun')\nimport time\ntime.sleep(60)"))
+        await k.says("begun")
         await k.manager.interrupt_kernel()
         return "KeyboardInterrupt" in await cell and "2" in await k.run("print(1 + 1)")
 
@@ -341,6 +350,8 @@ async def finds_a_new_template() -> bool:
         pass
     before = template.current()
     end_template()
+    if not before.ended(within=20):  # until then it may fork a kernel that dies with it
+        return False
     async with kernel() as k:
         return "5" in await k.run("print(5)") and template.current() is not before
 
