@@ -314,8 +314,17 @@ class LayerProbe(Probe):
         return load(layer, weights)
 
     def learned(self, layer: nn.Module, weights: Weights, x: Tensor) -> Weights:
-        """Return the layer's own parameters by the names of the weights put into it."""
-        return {name: layer.get_parameter(name) for name in weights}
+        """Return the layer's own parameters by the names of the weights put into it.
+
+        Raises:
+            ContractBroken: the layer has parameters besides these; outputs do not show them all.
+        """
+        own: Weights = {name: layer.get_parameter(name) for name in weights}
+        known = {id(parameter) for parameter in own.values()}
+        for name, parameter in layer.named_parameters():
+            if parameter.requires_grad and id(parameter) not in known:
+                raise ContractBroken(f"it has a parameter {name}, which it should not have")
+        return own
 
     def _showing(self, n: int, heads: int) -> Weights:
         """Return weights with which head h's outputs are row t of its attention weights, twice."""
