@@ -295,7 +295,7 @@ FAULTS = [
     ),
     Fault(
         "an update overwrites an answer", MERGE,
-        "return [_named_as(new, old, mine), _note(LESSONS, new)]", "return [new]",
+        "[mine] if note.id in there else [mine, note]", "[new]",
         "tests/test_merge.py",
     ),
     Fault(

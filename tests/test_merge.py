@@ -10,7 +10,7 @@ from nbformat import NotebookNode
 
 from autograde.authoring.sources import identify
 from autograde.course import grade_id
-from autograde.workspace.merge import GONE, LESSONS, YOURS, merge
+from autograde.workspace.merge import CHANGED_TOO, merge
 
 Cells = list[NotebookNode]
 
@@ -97,14 +97,9 @@ def move_up(source: str) -> object:
 
 
 def summary(nb: NotebookNode) -> list[str]:
-    """The cells' texts; a note is named by its kind and the text it shows."""
-    kinds = {YOURS: "yours was", LESSONS: "the lesson's is"}
-    found = []
-    for cell in nb.cells:
-        kind = next((word for said, word in kinds.items() if cell.source.startswith(said)), "")
-        shown = re.search(r"\n(`{3,})\w*\n(.*)\n\1$", cell.source, re.DOTALL)
-        found.append(f"{kind}: {shown[2]}" if kind and shown else cell.source)
-    return found
+    """The cells' texts; a note is named by the text that it shows."""
+    note = re.compile(rf"{re.escape(CHANGED_TOO)}\n\n~~~~python\n(.*)\n~~~~", re.DOTALL)
+    return [note.sub(r"the lesson's is: \1", cell.source) for cell in nb.cells]
 
 
 @dataclass(frozen=True)
@@ -115,7 +110,6 @@ class Case:
     steps: tuple[object, ...]
     new: tuple[NotebookNode, ...]
     becomes: list[str]
-    conflicts: tuple[str, ...] = ()
 
 
 A, B, STUB, CHECK = text("# A"), text("B"), answer("stub"), rubric("check")
@@ -139,19 +133,15 @@ CASES = {
     ),
     "an answer and a new stub": Case(
         GIVEN, (edit("stub", "mine"),), (A, answer("stub 2"), CHECK, B),
-        ["# A", "mine", "the lesson's is: stub 2", "check", "B"], ("f",),
+        ["# A", "mine", "the lesson's is: stub 2", "check", "B"],
     ),
     "an answer that is the new stub": Case(
         GIVEN, (edit("stub", "stub 2"),), (A, answer("stub 2"), CHECK, B),
         ["# A", "stub 2", "check", "B"],
     ),
-    "a locked cell that both changed is the lesson's": Case(
-        GIVEN, (edit("check", "cheat"),), (A, STUB, rubric("check 2"), B),
-        ["# A", "stub", "check 2", "yours was: cheat", "B"], ("test_f",),
-    ),
-    "a locked cell that only the student changed": Case(
+    "a locked cell is the lesson's": Case(
         GIVEN, (edit("check", "cheat"),), (text("# A2"), STUB, CHECK, B),
-        ["# A2", "stub", "cheat", "B"],
+        ["# A2", "stub", "check", "B"],
     ),
     "a text that the student annotated": Case(
         GIVEN, (edit("B", "B, I think"),), (text("# A2"), STUB, CHECK, B),
@@ -159,31 +149,24 @@ CASES = {
     ),
     "a text that both changed": Case(
         GIVEN, (edit("B", "B, I think"),), (A, STUB, CHECK, text("B2")),
-        ["# A", "stub", "check", "B, I think", "the lesson's is: B2"], ("“B2”",),
-    ),
-    "a text that the student changed and the lesson replaced by another": Case(
-        GIVEN, (edit("B", "B, I think"),), (A, STUB, CHECK, text("Something else")),
-        ["# A", "stub", "check", "B, I think", GONE, "Something else"], ("“B”",),
+        ["# A", "stub", "check", "B, I think", "B2"],
     ),
     "an own cell behind one that was rewritten": Case(
         GIVEN, (add("my note", "B"), add("mine", "# A")), (text("# A2"), STUB, CHECK, text("B2")),
-        ["# A2", "mine", "stub", "check", "B2", "my note"],
+        ["mine", "# A2", "stub", "check", "my note", "B2"],
     ),
     "a cell that the lesson dropped": Case(
         GIVEN, (), (A, STUB, CHECK), ["# A", "stub", "check"]
     ),
     "an exercise that the lesson dropped and the student had answered": Case(
-        GIVEN, (edit("stub", "mine"),), (A, B), ["# A", "mine", GONE, "B"], ("f",)
+        GIVEN, (edit("stub", "mine"),), (A, B), ["# A", "mine", "B"],
     ),
     "a cell that the lesson added": Case(
         GIVEN, (edit("stub", "mine"),), (A, answer("stub g", "g"), STUB, CHECK, text("C"), B),
         ["# A", "stub g", "mine", "check", "C", "B"],
     ),
-    "a cell that the student deleted": Case(
-        GIVEN, (delete("check"),), (text("# A2"), STUB, CHECK, B), ["# A2", "stub", "B"]
-    ),
-    "a deleted cell that has changed comes back": Case(
-        GIVEN, (delete("check"),), (A, STUB, rubric("check 2"), B), ["# A", "stub", "check 2", "B"]
+    "a deleted cell comes back": Case(
+        GIVEN, (delete("check"),), (text("# A2"), STUB, CHECK, B), ["# A2", "stub", "check", "B"]
     ),
     "cells of the student's own stay where they were": Case(
         GIVEN, (add("first"), add("my note", "stub"), add("my test", "my note"), add("last", "B")),
@@ -195,7 +178,7 @@ CASES = {
     ),
     "a cell that stands twice: the last one is used, as in grading": Case(
         GIVEN, (edit("stub", "first try"), double("first try", "second try")),
-        (text("# A2"), STUB, CHECK, B), ["# A2", "first try", "second try", "check", "B"],
+        (A, STUB, CHECK, text("B2")), ["# A", "first try", "second try", "check", "B2"],
     ),
     "a program that dropped the ids": Case(
         GIVEN, (edit("stub", "mine"), forget_ids()), (A, STUB, CHECK, text("B2")),
@@ -207,11 +190,7 @@ CASES = {
     ),
     "everything at once, in an empty notebook": Case(
         GIVEN, tuple(delete(cell.source) for cell in GIVEN), (A, STUB, rubric("check 2")),
-        ["check 2"],
-    ),
-    "backticks in what is shown": Case(
-        GIVEN, (edit("check", "```\n````"),), (A, STUB, rubric("check 2"), B),
-        ["# A", "stub", "check 2", "yours was: ```\n````", "B"], ("test_f",),
+        ["# A", "stub", "check 2"],
     ),
 }  # fmt: skip
 
@@ -221,52 +200,45 @@ def test_merge(case: Case) -> None:
     old, new = lesson(*case.old), lesson(*case.new)
     mine = students(old, *case.steps)
     merged = merge(old, mine, new)
-    assert summary(merged.nb) == case.becomes
-    assert tuple(merged.conflicts) == case.conflicts
-    nbformat.validate(merged.nb)
+    assert summary(merged) == case.becomes
+    nbformat.validate(merged)
+    ids = [cell.id for cell in merged.cells]
+    assert len(ids) == len(set(ids))
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_nothing_that_a_student_wrote_is_lost(case: Case) -> None:
+def test_nothing_that_a_student_wrote_is_lost_but_changes_of_locked_cells(case: Case) -> None:
     old, new = lesson(*case.old), lesson(*case.new)
     mine = students(old, *case.steps)
     written = {cell.source for cell in mine.cells} - {cell.source for cell in old.cells}
-    everything = "\n".join(cell.source for cell in merge(old, mine, new).nb.cells)
-    assert [source for source in written if source not in everything] == []
+    everything = "\n".join(cell.source for cell in merge(old, mine, new).cells)
+    assert [source for source in written - {"cheat"} if source not in everything] == []
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_merging_again_changes_nothing(case: Case) -> None:
     """Also when the merge was written and what was handed out was not: it was killed between."""
     old, new = lesson(*case.old), lesson(*case.new)
-    once = merge(old, students(old, *case.steps), new).nb
-    assert merge(new, once, new).nb == once
-    assert merge(old, once, new).nb == once
+    once = merge(old, students(old, *case.steps), new)
+    assert merge(new, once, new) == once
+    assert merge(old, once, new) == once
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_a_name_stands_once_and_only_if_the_lesson_has_it(case: Case) -> None:
     """nbgrader goes by names; one that stands twice is an error to it."""
     old, new = lesson(*case.old), lesson(*case.new)
-    merged = merge(old, students(old, *case.steps), new).nb
+    merged = merge(old, students(old, *case.steps), new)
     names = [name for cell in merged.cells if (name := grade_id(cell))]
     assert len(names) == len(set(names))
     assert set(names) <= {grade_id(cell) for cell in new.cells}
-
-
-def test_a_text_rewritten_twice_is_still_the_same_text() -> None:
-    first, second, third = (lesson(text(said)) for said in ("B one", "B two", "B two!"))
-    mine = merge(first, students(first, edit("B one", "B one, I think")), second).nb
-    assert summary(merge(second, mine, third).nb) == [
-        "B one, I think", "the lesson's is: B two!", "the lesson's is: B two",
-    ]  # fmt: skip
 
 
 def test_points_tags_and_checksums_are_the_lessons() -> None:
     old, new = lesson(*GIVEN), lesson(A, STUB, rubric("check", points=3), B)
     mine = students(old, edit("stub", "mine"))
     mine.cells[2].metadata["collapsed"] = True
-    merged = merge(old, mine, new).nb
+    merged = merge(old, mine, new)
     (kept,) = (cell for cell in merged.cells if grade_id(cell) == "test_f")
     assert kept.metadata["nbgrader"]["points"] == 3
     assert kept.metadata["collapsed"]
@@ -278,6 +250,6 @@ def test_outputs_stay_where_the_cell_stays() -> None:
     for cell in mine.cells[1:3]:
         cell.outputs = [nbformat.v4.new_output("stream", text="out")]
         cell.execution_count = 1
-    _, kept, taken, _ = merge(old, mine, new).nb.cells
+    _, kept, taken, _ = merge(old, mine, new).cells
     assert kept.outputs
     assert (taken.outputs, taken.execution_count) == ([], None)

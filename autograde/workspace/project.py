@@ -1,7 +1,5 @@
 """A student's lessons, without the course behind them, and the folder of their work."""
 
-import gzip
-import zlib
 from dataclasses import dataclass
 from datetime import date, datetime
 from functools import cached_property
@@ -99,20 +97,16 @@ def _in_words(when: date) -> str:
     return f"{when:%Y-%m-%d %H:%M}" if isinstance(when, datetime) else f"{when}"
 
 
-def _read_released(path: Path) -> NotebookNode:
-    """Return a lesson's notebook as it was handed out.
+def read_notebook(path: Path) -> NotebookNode:
+    """Return a notebook as it was handed out.
 
     Raises:
-        CourseError: it or its practice data cannot be read; get the lesson again.
+        CourseError: it cannot be read; get the lesson again.
     """
-    practice = path.parent / PRACTICE_FILE
     try:
-        gzip.decompress(practice.read_bytes())
         return NotebookNode(nbformat.read(path, as_version=4))
-    except (OSError, ValueError, EOFError, zlib.error, nbformat.ValidationError) as error:
-        raise CourseError(
-            f"{path} or {practice.name} beside it cannot be read; get the lesson again: {error}"
-        ) from error
+    except (OSError, ValueError, nbformat.ValidationError) as error:
+        raise CourseError(f"{path} cannot be read; get the lesson again: {error}") from error
 
 
 def read_lesson(project: Project, path: Path) -> tuple[Lesson, NotebookNode]:
@@ -121,7 +115,7 @@ def read_lesson(project: Project, path: Path) -> tuple[Lesson, NotebookNode]:
     Raises:
         CourseError: it cannot be read.
     """
-    nb = _read_released(path)
+    nb = read_notebook(path)
     graded = [
         (grade_id(cell) or "", kind)
         for cell in nb.cells
