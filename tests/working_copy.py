@@ -41,13 +41,11 @@ def change(path: Path, how: Callable[[dict[str, NotebookNode]], None]) -> None:
 
 
 def answer_all(path: Path, **others: str) -> None:
-    """Write right answers into a notebook, or others in their place, as run once each."""
+    """Write right answers into a notebook, or others in their place."""
     texts = {**reference_answers(lessons(HERE)[LESSON]), **others}
 
     def write(cells: dict[str, NotebookNode]) -> None:
-        for number, (name, cell) in enumerate(cells.items(), start=1):
+        for name, cell in cells.items():
             cell.source = texts.get(name, cell.source)
-            if cell.cell_type == "code":
-                cell.execution_count = number
 
     change(path, write)

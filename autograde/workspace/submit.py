@@ -75,30 +75,31 @@ def _check(project: Project, released: Path) -> Checked:
     except CourseError as error:
         checked.refused = str(error)
         return checked
-    checked.begun, checked.warnings = look(lesson, parsed.nb, original)
-    checked.warnings += _unsaved(project, lesson, parsed.nb, path)
+    checked.begun, checked.warnings = _look(project, lesson, parsed.nb, original)
     if project.handed_out(lesson.name).is_dir() and is_newer(project, released):
         checked.warnings.append("there is a newer version of the lesson: run autograde update")
     return checked
 
 
-def look(lesson: Lesson, nb: NotebookNode, original: NotebookNode) -> tuple[bool, list[str]]:
+def _look(
+    project: Project, lesson: Lesson, nb: NotebookNode, original: NotebookNode
+) -> tuple[bool, list[str]]:
     """Return whether a notebook was begun, and warnings for its student."""
-    mine = named_cells(nb)
-    given = named_cells(original)
+    mine, given = named_cells(nb), named_cells(original)
+    saved = (project.work / lesson.name / f"{lesson.notebook}.ipynb").stat().st_mtime
     said, begun = [], False
     for exercise in lesson.exercises:
         if exercise.name not in mine:
             continue  # named below
-        answer, rubric = mine[exercise.name], mine.get(exercise.rubric_cell)
-        if answer.source == given[exercise.name].source:
+        answer = mine[exercise.name].source
+        if answer == given[exercise.name].source:
             said.append(f"{exercise.name}: not begun")
             continue
         begun = True
-        if STUB in answer.source:
+        if STUB in answer:
             said.append(f"{exercise.name}: not finished, `{STUB}` is still in it")
-        elif rubric is not None and (stale := _stale(answer, rubric)):
-            said.append(f"{exercise.name}: {stale}")
+        elif warning := _rubric_ran(project, lesson.name, exercise.name, answer, saved):
+            said.append(f"{exercise.name}: {warning}")
     for written in lesson.written:
         text = mine.get(written.name)
         if text is not None and text.source == given[written.name].source:
@@ -112,33 +113,17 @@ def look(lesson: Lesson, nb: NotebookNode, original: NotebookNode) -> tuple[bool
     return begun, said
 
 
-def _stale(answer: NotebookNode, rubric: NotebookNode) -> str:
-    """Return a warning when the execution counts show that the rubric ran on another answer."""
-    if answer.get("execution_count") is None:
-        return "the cell has not been run since it was changed, or its output was cleared"
-    if rubric.get("execution_count") is None:
-        return "its rubric has not been run"
-    if rubric.execution_count < answer.execution_count:
-        return "its rubric ran before the answer did"
+def _rubric_ran(project: Project, lesson: str, exercise: str, answer: str, saved: float) -> str:
+    """Return a warning where practice has not noted that the rubric ran on the answer as saved."""
+    place = project.work, lesson, exercise
+    record, ran = progress.record_file(*place), progress.ran(*place)
+    if not record.is_file():
+        return "its rubric has not been run here"
+    if record.stat().st_mtime > saved + SAVED_LATER_SECONDS:
+        return "not saved since its rubric ran"
+    if ran and progress.digest_of_cell(answer) not in ran:
+        return "changed after its rubric ran"
     return ""
-
-
-def _unsaved(project: Project, lesson: Lesson, nb: NotebookNode, path: Path) -> list[str]:
-    """Return warnings where the file differs from what the rubrics ran on, as practice noted it.
-
-    A rubric that ran after the notebook was saved ran on something that is not in the file. An
-    answer whose saved text had not run before its rubric did was changed afterwards.
-    """
-    saved, said = path.stat().st_mtime, []
-    texts = {name: cell.source for name, cell in named_cells(nb).items()}
-    for exercise in lesson.exercises:
-        place = project.work, lesson.name, exercise.name
-        record, ran = progress.record_file(*place), progress.ran(*place)
-        if record.is_file() and record.stat().st_mtime > saved + SAVED_LATER_SECONDS:
-            said.append(f"{exercise.name}: not saved since its rubric ran")
-        elif ran and progress.digest_of_cell(texts.get(exercise.name, "")) not in ran:
-            said.append(f"{exercise.name}: changed after its rubric ran")
-    return said
 
 
 def pack(project: Project, checked: list[Checked]) -> Path:
