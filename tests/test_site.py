@@ -52,7 +52,7 @@ def secrets_of(lesson: Lesson) -> set[str]:
     for exercise in lesson.exercises:
         known = read_variants(lesson, exercise)
         lines += known.hints
-        for variant in known.variants:
+        for variant in (*known.right, *known.wrong):
             lines += [line.split("  #")[0] for line in variant.code.splitlines()]
             lines += [variant.misconception, variant.hint]
     given = "\n".join(c.source for o in LESSONS for c in read(o.released_notebook).cells)

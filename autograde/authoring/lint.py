@@ -273,9 +273,6 @@ def _lint_variants(variants: Variants, key: Key) -> Iterator[str]:
     name = key.exercise
     if not 2 <= len(variants.hints) <= 3:
         yield f"{name} has {len(variants.hints)} hints, it needs 2 or 3"
-    for variant, n in Counter(variant.name for variant in variants.variants).items():
-        if n > 1:
-            yield f"{name} has {n} variants called {variant}"
     for wrong in variants.wrong:
         if not wrong.misconception or not wrong.hint:
             yield f"{name}: {wrong.name} lacks a misconception or a hint"

@@ -7,16 +7,12 @@ import difflib
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import groupby
 from pathlib import Path
-from typing import Literal, cast
 
 from autograde.authoring.marks import own_answer
-from autograde.course import CourseError, Exercise, Lesson, grade_id, lessons, read_text
+from autograde.course import CourseError, Exercise, Lesson, lessons, named_cells, read_text
 from autograde.grading.running.reference import no_python
 from autograde.rubric.names import names_of
-
-Kind = Literal["right", "wrong", "near miss"]
 
 HINT = re.compile(r"^\d+\.\s+(.+)$", re.MULTILINE)
 VARIANT = re.compile(
@@ -34,38 +30,26 @@ REFERENCE = "reference"
 
 @dataclass(frozen=True)
 class Variant:
-    """One answer to an exercise; only a wrong one has a misconception and a hint.
+    """One answer to an exercise: right, wrong, or a near miss, which is wrong beside the idea.
 
-    A near miss is wrong in something other than the idea of the exercise.
+    A wrong one has a misconception and a hint; the words of a right one say how it is done.
     """
 
     exercise: str
     name: str
-    kind: Kind
+    kind: str
     code: str
-    misconception: str = ""
-    hint: str = ""
-
-    @property
-    def right(self) -> bool:
-        return self.kind == "right"
+    misconception: str
+    hint: str
 
 
 @dataclass(frozen=True)
 class Variants:
-    """The hints of an exercise and its variants."""
+    """The hints of an exercise and its variants; near misses are among the wrong ones."""
 
     hints: tuple[str, ...]
-    variants: tuple[Variant, ...]
-
-    @property
-    def right(self) -> tuple[Variant, ...]:
-        return tuple(variant for variant in self.variants if variant.right)
-
-    @property
-    def wrong(self) -> tuple[Variant, ...]:
-        """The wrong variants, near misses among them."""
-        return tuple(variant for variant in self.variants if not variant.right)
+    right: tuple[Variant, ...]
+    wrong: tuple[Variant, ...]
 
 
 def read_variants(lesson: Lesson, exercise: Exercise) -> Variants:
@@ -84,17 +68,19 @@ def read_variants(lesson: Lesson, exercise: Exercise) -> Variants:
     about, heading, rest = path.read_text(encoding="utf-8").partition("\n## ")
     answers = {REFERENCE: _reference(lesson, exercise)}
     wanted = names_of(answers[REFERENCE]).bound
-    variants: list[Variant] = []
+    variants: dict[str, Variant] = {}
     for found in _sections(path, heading.lstrip() + rest):
         variant = _variant(path, exercise, found, answers)
-        if variant.name in {other.name for other in variants}:
+        if variant.name in variants:
             raise CourseError(f"{path}: two variants are called {variant.name}")
         _require_answer(path, variant, wanted)
-        if variant.right:
+        variants[variant.name] = variant
+        if variant.kind == "right":
             answers[variant.name] = variant.code
-        variants.append(variant)
     hints = HINT.findall(re.sub(r"\n(?!\n|\d+\.)\s*", " ", about.strip()))
-    return Variants(hints=tuple(hints), variants=tuple(variants))
+    right = tuple(each for each in variants.values() if each.kind == "right")
+    wrong = tuple(each for each in variants.values() if each.kind != "right")
+    return Variants(tuple(hints), right, wrong)
 
 
 def find_variant(root: Path, exercise: str, name: str) -> Variant:
@@ -106,7 +92,8 @@ def find_variant(root: Path, exercise: str, name: str) -> Variant:
     places = {e.name: (lesson, e) for lesson in lessons(root).values() for e in lesson.exercises}
     if exercise not in places:
         raise CourseError(f"there is no exercise {exercise}; {_nearest(exercise, places)}")
-    known = {variant.name: variant for variant in read_variants(*places[exercise]).variants}
+    variants = read_variants(*places[exercise])
+    known = {variant.name: variant for variant in (*variants.right, *variants.wrong)}
     if name not in known:
         raise CourseError(f"{exercise} has no variant {name}; {_nearest(name, known)}")
     return known[name]
@@ -138,15 +125,12 @@ def _variant(
             raise CourseError(f"{path}: {name} edits {base}, which is no right answer above it")
         try:
             code = apply_edit(answers[base], code)
-        except BadEdit as error:
+        except ValueError as error:
             raise CourseError(f"{path}: {name} cannot edit {base}: {error}") from error
-    kind = cast(Kind, found["kind"])
-    if kind == "right":
-        return Variant(exercise.name, name, kind, code)
     words = found["words"].splitlines()
     belief = [line[1:] for line in words if line.startswith(">")]
     hint = [line for line in words if not line.startswith(">")]
-    return Variant(exercise.name, name, kind, code, _joined(belief), _joined(hint))
+    return Variant(exercise.name, name, found["kind"], code, _joined(belief), _joined(hint))
 
 
 def _require_answer(path: Path, variant: Variant, wanted: frozenset[str]) -> None:
@@ -169,14 +153,10 @@ def _reference(lesson: Lesson, exercise: Exercise) -> str:
     Raises:
         CourseError: the lesson has no cell of this name.
     """
-    for cell in read_text(lesson).cells:
-        if grade_id(cell) == exercise.name:
-            return own_answer(cell.source)
-    raise CourseError(f"{lesson.text.name} has no cell {exercise.name}")
-
-
-class BadEdit(Exception):
-    """An edit does not fit the answer; the message says why and quotes the lines."""
+    cell = named_cells(read_text(lesson)).get(exercise.name)
+    if cell is None:
+        raise CourseError(f"{lesson.text.name} has no cell {exercise.name}")
+    return own_answer(cell.source)
 
 
 def apply_edit(answer: str, edit: str) -> str:
@@ -189,42 +169,18 @@ def apply_edit(answer: str, edit: str) -> str:
     'a = 1\\nb = 3\\n'
 
     Raises:
-        BadEdit: a line has no sign, or a hunk does not occur once or begins before another ends.
+        ValueError: what a hunk keeps and removes does not occur once.
     """
-    lines, done, written = _lines(answer), 0, list[str]()
-    for hunk in _hunks(edit):
-        before = [line for sign, line in hunk if sign != "+"]
-        start = _place(before, lines)
-        if start < done:
-            raise BadEdit(f"the hunks are not in the order of the answer:\n{_quoted(before)}")
-        written += lines[done:start] + [line for sign, line in hunk if sign != "-"]
-        done = start + len(before)
-    return "\n".join(written + lines[done:]) + "\n"
-
-
-def _lines(text: str) -> list[str]:
-    return [line.rstrip() for line in text.removesuffix("\n").split("\n")]
-
-
-def _hunks(edit: str) -> list[list[tuple[str, str]]]:
-    """Return the hunks, each line split into its sign and its text; an empty line is kept."""
-    signed = [(line[:1] or " ", line[1:]) for line in _lines(edit)]
-    if bad := [sign + line for sign, line in signed if sign not in " +-@"]:
-        raise BadEdit(f"a line of a diff begins with a space, - or +:\n{_quoted(bad)}")
-    parts = groupby(signed, key=lambda part: part[0] == "@")
-    return [list(hunk) for separates, hunk in parts if not separates]
-
-
-def _place(wanted: list[str], lines: list[str]) -> int:
-    """Return the number of the line at which these lines begin."""
-    ends = range(len(lines) - len(wanted) + 1)
-    found = [start for start in ends if lines[start : start + len(wanted)] == wanted]
-    if not wanted:
-        raise BadEdit("a hunk that only adds lines needs a line beside them, to say where")
-    if len(found) != 1:
-        raise BadEdit(f"lines that occur {len(found)} times in the answer:\n{_quoted(wanted)}")
-    return found[0]
-
-
-def _quoted(lines: list[str]) -> str:
-    return "\n".join(f"    {line}" for line in lines)
+    answer, found = f"\n{answer}", []
+    for hunk in filter(None, re.split("^@@.*\n", edit, flags=re.MULTILINE)):
+        lines = [line.rstrip() for line in hunk.splitlines()]
+        before, after = (
+            "".join(f"\n{line[1:]}" for line in lines if line[:1] != sign) for sign in "+-"
+        )
+        places = [match.start() for match in re.finditer(f"(?={re.escape(before)}\n)", answer)]
+        if len(places) != 1:
+            raise ValueError(f"lines that occur {len(places)} times in the answer:{before}")
+        found.append((places[0], before, after))
+    for place, before, after in sorted(found, reverse=True):
+        answer = answer[:place] + after + answer[place + len(before) :]
+    return answer.removeprefix("\n")
