@@ -56,16 +56,17 @@ SLIPS = {
     ),
     "another ID": Slip(
         TEXT, '"grade_id": "center_rows"', '"grade_id": "centre_rows"',
-        "'centre_rows' is graded or a solution, but not in the curriculum; an exercise stands",
+        "the cell centre_rows is code, Autograded answer; the curriculum wants none",
     ),
     "another type": Slip(
         TEXT, '"grade_id": "center_rows", "locked": false, "schema_version": 3, "solution": true',
         '"grade_id": "center_rows", "locked": true, "schema_version": 3, "solution": false',
-        "center_rows has no solution cell: no cell of this ID whose type is Autograded answer",
+        "the cell center_rows is code, Read-only; the curriculum wants code, Autograded",
     ),
     "other points": Slip(
         TEXT, '"points": 2', '"points": 3',
-        "test_center_rows has 3 points, the curriculum 2; give both the same",
+        "test_center_rows is code, Autograded tests, 3 points; the curriculum wants code, "
+        "Autograded tests, 2 points",
     ),
     "no tag": Slip(
         TEXT, '"solution": false, "task": false} tags=["raises-exception"]', '"solution": false}',
@@ -73,7 +74,7 @@ SLIPS = {
     ),
     "a helper in the rubric": Slip(
         TEXT, "    r.conventions(", "    twice = lambda x: 2 * x\n    r.conventions(",
-        "test_center_rows defines or imports something",
+        "test_center_rows holds more than its lines",
     ),
     "code outside the rubric's function": Slip(
         TEXT, "@rubric(\"center_rows\")", "n = 5\n\n\n@rubric(\"center_rows\")",
@@ -103,7 +104,7 @@ SLIPS = {
     ),
     "an exercise without cells": Slip(
         "../curriculum.toml", "center_rows = 2", "center_rows = 2\nrow_ranges = 2",
-        "row_ranges has no rubric: no cell of the ID test_row_ranges whose type is Autograded",
+        "the cell test_row_ranges is missing; the curriculum wants code, Autograded tests",
     ),
     "a curriculum that is no TOML": Slip(
         "../curriculum.toml", "center_rows = 2", "center_rows == 2",

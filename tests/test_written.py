@@ -210,10 +210,6 @@ def not_graded(nb: NotebookNode) -> None:
     named_cells(nb)["why_zero"].metadata["nbgrader"]["grade"] = False
 
 
-def with_rubric(nb: NotebookNode) -> None:
-    named_cells(nb)["setup"].metadata["nbgrader"]["grade_id"] = "test_why_zero"
-
-
 def unlocked(nb: NotebookNode) -> None:
     named_cells(nb)["question_why_zero"].metadata["nbgrader"]["locked"] = False
 
@@ -223,14 +219,13 @@ def answer_first(nb: NotebookNode) -> None:
 
 
 FAULTS: dict[Callable[[NotebookNode], None], str] = {
-    no_scheme: "why_zero has no marking scheme",
-    scheme_elsewhere: "holds a marking scheme, but is not a question of the curriculum",
-    no_reference: "why_zero has no instructor's answer between solution marks",
-    other_points: "why_zero has 3 points, the curriculum 2",
-    not_graded: "why_zero must be a manually graded answer",
-    with_rubric: "why_zero is graded by hand, so it has neither a rubric nor variants",
-    unlocked: "question_why_zero must be a locked Markdown cell",
-    answer_first: "question_why_zero stands after its answer",
+    no_scheme: "question_why_zero: a marking scheme belongs in each question's cell",
+    scheme_elsewhere: "setup: a marking scheme belongs in each question's cell, and in no other",
+    no_reference: "why_zero needs each answer between",
+    other_points: "why_zero is markdown, Manually graded answer, 3 points; the",
+    not_graded: "why_zero is markdown, Autograded answer; the",
+    unlocked: "question_why_zero is markdown, -; the",
+    answer_first: "why_zero stands before question_why_zero",
 }
 
 

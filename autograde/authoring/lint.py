@@ -22,11 +22,9 @@ from autograde.authoring.marks import (
 )
 from autograde.authoring.variants import Variants, read_variants
 from autograde.course import (
-    CURRICULUM,
     CourseError,
     Exercise,
     Lesson,
-    Written,
     grade_id,
     named_cells,
 )
@@ -40,39 +38,68 @@ from autograde.rubric.session import PRACTICE_SEED
 LONGEST_RUBRIC = 15
 HEADING = re.compile(r"^#+ .*`(\w+)` \((\d+(?:\.\d+)?) point", re.MULTILINE)
 """The heading of an exercise or a question, with its name and points."""
+TYPES = {
+    (False, True): "Autograded answer",
+    (True, False): "Autograded tests",
+    (True, True): "Manually graded answer",
+}
+"""What nbgrader's panel calls a cell, by whether it is graded and whether it is a solution."""
 
 
 def lint_source(lesson: Lesson, nb: NotebookNode) -> Iterator[str]:
-    """Yield faults in the names, points and rubric cells of a lesson's source."""
+    """Yield faults in the names, types, points and rubric cells of a lesson's source."""
     names = [name for cell in nb.cells if (name := grade_id(cell))]
     for name, n in Counter(names).items():
         if n > 1:
             yield f"grade_id {name!r} is used {n} times"
     yield from _unnamed(nb)
-    cells = named_cells(nb)
-    known = {name for e in lesson.exercises for name in (e.name, e.rubric_cell)}
-    known |= {written.name for written in lesson.written}
-    for name, cell in cells.items():
-        kind = cell.metadata["nbgrader"]
-        if (kind.get("grade") or kind.get("solution")) and name not in known:
-            yield (
-                f"{name!r} is graded or a solution, but not in the curriculum; an exercise stands "
-                f"below [lesson.points] in {CURRICULUM}, its rubric is called test_EXERCISE"
-            )
+    cells, wanted = named_cells(nb), _wanted(lesson)
+    found = {name: _type(cell) for name, cell in cells.items()}
+    for name in {**wanted, **found}:
+        has, wants = found.get(name, "missing"), wanted.get(name, "none")
+        if has != wants and (name in wanted or not has.endswith(("Read-only", "-"))):
+            yield f"the cell {name} is {has}; the curriculum wants {wants}"
     for exercise in lesson.exercises:
-        yield from _lint_exercise(exercise, cells, names)
-    for written in lesson.written:
-        yield from _lint_written(lesson, written, cells, names)
+        if rubric := cells.get(exercise.rubric_cell):
+            yield from _lint_rubric(exercise, rubric)
+    pairs = [(exercise.name, exercise.rubric_cell) for exercise in lesson.exercises]
+    pairs += [(written.question_cell, written.name) for written in lesson.written]
+    for first, second in pairs:
+        if {first, second} <= cells.keys() and names.index(second) < names.index(first):
+            yield f"{second} stands before {first}"
+    for name in lesson.worth.keys() & cells.keys():
+        if not 0 < cells[name].source.count(BEGIN) == cells[name].source.count(END):
+            yield f"{name} needs each answer between {BEGIN} and {END}"
     text = "\n".join(cell.source for cell in nb.cells if cell.cell_type == "markdown")
     for name, points in HEADING.findall(text):
         if float(points) != lesson.worth.get(name, float(points)):
-            wanted = f"{lesson.worth[name]:g}"
-            yield f"the heading of {name} says {points} points, the curriculum {wanted}"
+            wants = f"{lesson.worth[name]:g}"
+            yield f"the heading of {name} says {points} points, the curriculum {wants}"
     questions = {written.question_cell for written in lesson.written}
-    for number, cell in enumerate(nb.cells):
-        if SCHEME_BEGIN in cell.source and grade_id(cell) not in questions:
-            yield f"cell {number} holds a marking scheme, but is not a question of the curriculum"
+    schemes = {grade_id(c) or _place(c) for c in nb.cells if SCHEME_BEGIN in c.source}
+    for name in questions ^ schemes:
+        yield f"{name}: a marking scheme belongs in each question's cell, and in no other"
     yield from _lint_demonstrations(nb)
+
+
+def _wanted(lesson: Lesson) -> dict[str, str]:
+    """Return the cells that a lesson needs by the curriculum: the type of each, by its ID."""
+    cells = {}
+    for each in lesson.exercises:
+        cells[each.name] = "code, Autograded answer"
+        cells[each.rubric_cell] = f"code, Autograded tests, {each.points:g} points"
+    for question in lesson.written:
+        cells[question.question_cell] = "markdown, Read-only"
+        cells[question.name] = f"markdown, Manually graded answer, {question.points:g} points"
+    return cells
+
+
+def _type(cell: NotebookNode) -> str:
+    """Return the kind of a named cell, and its type as nbgrader's panel calls it."""
+    about = cell.metadata["nbgrader"]
+    grade, solution = bool(about.get("grade")), bool(about.get("solution"))
+    kind = TYPES.get((grade, solution), "Read-only" if about.get("locked") else "-")
+    return f"{cell.cell_type}, {kind}" + (f", {about.get('points', 0):g} points" if grade else "")
 
 
 def _lint_demonstrations(nb: NotebookNode) -> Iterator[str]:
@@ -102,68 +129,6 @@ def _unnamed(nb: NotebookNode) -> Iterator[str]:
             yield f"cell {number} needs a grade_id: {cell.source[:40]!r}"
 
 
-def _lint_exercise(
-    exercise: Exercise, cells: dict[str, NotebookNode], names: list[str]
-) -> Iterator[str]:
-    solution, rubric = cells.get(exercise.name), cells.get(exercise.rubric_cell)
-    if solution is None or not solution.metadata["nbgrader"].get("solution"):
-        yield (
-            f"{exercise.name} has no solution cell: no cell of this ID whose type is "
-            "Autograded answer"
-        )
-    elif not 0 < solution.source.count(BEGIN) == solution.source.count(END):
-        yield f"{exercise.name} needs each answer between ### {BEGIN} and ### {END}"
-    if rubric is None or not rubric.metadata["nbgrader"].get("grade"):
-        yield (
-            f"{exercise.name} has no rubric: no cell of the ID {exercise.rubric_cell} whose type "
-            "is Autograded tests"
-        )
-        return
-    points = rubric.metadata["nbgrader"].get("points")
-    if points != exercise.points:
-        yield (
-            f"{exercise.rubric_cell} has {points} points, the curriculum {exercise.points:g}; "
-            "give both the same"
-        )
-    if f'rubric("{exercise.name}"' not in rubric.source:
-        yield f'{exercise.rubric_cell} does not open rubric("{exercise.name}")'
-    if problem := _no_python(rubric.source):
-        yield f"{exercise.rubric_cell} {problem}"
-    else:
-        yield from _lint_rubric(exercise, rubric.source)
-    if "raises-exception" not in rubric.metadata.get("tags", []):
-        yield f"{exercise.rubric_cell} needs the tag raises-exception, so that Run All goes on"
-    if solution is not None and names.index(exercise.rubric_cell) < names.index(exercise.name):
-        yield f"{exercise.rubric_cell} stands before its exercise"
-
-
-def _lint_written(
-    lesson: Lesson, written: Written, cells: dict[str, NotebookNode], names: list[str]
-) -> Iterator[str]:
-    answer, question = cells.get(written.name), cells.get(written.question_cell)
-    if question is None or SCHEME_BEGIN not in question.source:
-        yield f"{written.name} has no marking scheme: no such part in {written.question_cell!r}"
-    elif question.cell_type != "markdown" or not question.metadata["nbgrader"].get("locked"):
-        yield f"{written.question_cell} must be a locked Markdown cell"
-    elif answer is not None and names.index(written.name) < names.index(written.question_cell):
-        yield f"{written.question_cell} stands after its answer"
-    if (
-        f"test_{written.name}" in cells
-        or (lesson.folder / "variants" / f"{written.name}.md").exists()
-    ):
-        yield f"{written.name} is graded by hand, so it has neither a rubric nor variants"
-    if answer is None or answer.cell_type != "markdown":
-        yield f"{written.name} has no Markdown cell for the answer"
-        return
-    kind = answer.metadata["nbgrader"]
-    if not kind.get("grade") or not kind.get("solution") or kind.get("locked"):
-        yield f"{written.name} must be a manually graded answer: grade, solution, not locked"
-    if kind.get("points") != written.points:
-        yield f"{written.name} has {kind.get('points')} points, the curriculum {written.points:g}"
-    if BEGIN not in answer.source:
-        yield f"{written.name} has no instructor's answer between solution marks"
-
-
 def _no_python(source: str) -> str:
     """Return why the text of a cell cannot be read, or ""."""
     try:
@@ -173,25 +138,23 @@ def _no_python(source: str) -> str:
     return ""
 
 
-def _lint_rubric(exercise: Exercise, source: str) -> Iterator[str]:
+def _lint_rubric(exercise: Exercise, cell: NotebookNode) -> Iterator[str]:
     """Yield faults of a rubric that is more than a list of calls; students read it."""
-    tree = ast.parse(source)
-    names = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
-    if len(tree.body) != 1 or names != ["_"]:
-        yield (
-            f"{exercise.rubric_cell} holds more than its lines; put them into one function: "
-            f'@rubric("{exercise.name}") def _(r): …'
-        )
+    name = exercise.rubric_cell
+    if "raises-exception" not in cell.metadata.get("tags", []):
+        yield f"{name} needs the tag raises-exception, so that Run All goes on"
+    if _no_python(cell.source):
+        return  # named when the reference runs
     heavy = (ast.Lambda, ast.ClassDef, ast.Import, ast.ImportFrom, ast.FunctionDef)
-    inside = [node for statement in tree.body for node in ast.walk(statement)]
-    if sum(isinstance(node, heavy) for node in inside) > len(names):
+    body = ast.parse(cell.source).body
+    if len(body) != 1 or sum(isinstance(node, heavy) for node in ast.walk(body[0])) > 1:
         yield (
-            f"{exercise.rubric_cell} defines or imports something; whatever a line needs besides "
-            "calls belongs in a probe of the package"
+            f"{name} holds more than its lines: one function of calls, without helpers or imports. "
+            "Whatever else a line needs belongs in a probe of the package"
         )
-    code = [line for line in source.splitlines() if line.strip() and line.strip()[0] != "#"]
+    code = [line for line in cell.source.splitlines() if code_of(line) and line.strip()[0] != "#"]
     if len(code) > LONGEST_RUBRIC:
-        yield f"{exercise.rubric_cell} has {len(code)} lines of code, at most {LONGEST_RUBRIC}"
+        yield f"{name} has {len(code)} lines of code, at most {LONGEST_RUBRIC}"
 
 
 def shown_on_purpose(nb: NotebookNode) -> set[str]:
