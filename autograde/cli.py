@@ -3,8 +3,6 @@
 import os
 import sys
 import webbrowser
-from collections.abc import Iterator
-from contextlib import contextmanager
 from math import isinf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -45,27 +43,16 @@ def main() -> None:
     os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
 
 
-@contextmanager
-def usage() -> Iterator[None]:
-    """Turn a CourseError into a usage error: something named was not found."""
-    try:
-        yield
-    except course.CourseError as error:
-        raise click.UsageError(reason(error)) from error
-
-
 def chosen(names: tuple[str, ...]) -> list[course.Lesson]:
-    """Return the named lessons of this folder's course; a wrong name is a usage error."""
-    with usage():
-        return course.choose(course.find_root(Path.cwd()), names)
+    """Return the named lessons of this folder's course, or all."""
+    return course.choose(course.find_root(Path.cwd()), names)
 
 
 def the_project() -> "Project":
-    """Return the project that this folder belongs to; without one it is a usage error."""
+    """Return the project that this folder belongs to."""
     from autograde.workspace.project import find_project
 
-    with usage():
-        return find_project(Path.cwd())
+    return find_project(Path.cwd())
 
 
 @main.command()
@@ -74,9 +61,8 @@ def new(lesson: str) -> None:
     """Create a lesson that builds and grades as it is."""
     from autograde.authoring import new as making
 
-    with usage():
-        root = course.find_root(Path.cwd())
-        folder = making.new(root, lesson).folder.relative_to(root)
+    root = course.find_root(Path.cwd())
+    folder = making.new(root, lesson).folder.relative_to(root)
     print(f"{folder}/ holds the lesson; {course.CURRICULUM} ends with its entry.")
     print(f"Next: autograde build {lesson}; then write over what says REPLACE.")
     print("How to add an exercise: docs/authoring.md")
@@ -143,8 +129,7 @@ def variant(exercise: str, name: str) -> None:
     """Print one variant of an exercise in full."""
     from autograde.authoring.variants import find_variant
 
-    with usage():
-        print(find_variant(course.find_root(Path.cwd()), exercise, name).code, end="")
+    print(find_variant(course.find_root(Path.cwd()), exercise, name).code, end="")
 
 
 @main.command()
@@ -181,8 +166,7 @@ def grade(
 
     wanted = chosen(lessons)
     root = wanted[0].root
-    with usage():
-        found = submissions(root, wanted, student)
+    found = submissions(root, wanted, student)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     how = How(workers or cores or 1, not no_wall, regrade, scheduler)
     if how.wall and not scheduler:
@@ -200,7 +184,7 @@ def mark(lesson: str, options: tuple[str, ...]) -> None:
     """
     (wanted,) = chosen((lesson,))
     if not wanted.written:
-        raise click.UsageError(f"{lesson} has no question to answer in words")
+        raise course.CourseError(f"{lesson} has no question to answer in words")
     from autograde.marking.page import open_page
 
     open_page(wanted, options)
@@ -220,7 +204,7 @@ def report(lessons: tuple[str, ...], anonymous: bool, folder: Path | None) -> No
     from autograde.report.class_report import write_report
     from autograde.report.classdata import NothingGraded
 
-    written = empty = failed = 0
+    written = failed = 0
     for lesson in chosen(lessons):
         try:
             page = write_report(lesson, anonymous=anonymous, csv_folder=folder)
@@ -228,10 +212,9 @@ def report(lessons: tuple[str, ...], anonymous: bool, folder: Path | None) -> No
             print(f"{lesson.name}: {page}")
         except course.CourseError as error:
             print(printable(f"{lesson.name}: {error}"))
-            empty += isinstance(error, NothingGraded)
-            failed += not isinstance(error, NothingGraded)
-    # of all lessons, some may not have been taught yet
-    sys.exit(1 if failed or not written or (empty and lessons) else 0)
+            # of all lessons, some may not have been taught yet
+            failed += bool(lessons) or not isinstance(error, NothingGraded)
+    sys.exit(1 if failed or not written else 0)
 
 
 FORMATS = ["csv", "canvas", "moodle", "gradescope"]
@@ -245,8 +228,7 @@ def export(lessons: tuple[str, ...], kind: str, file: Path | None) -> None:
     """Export grades for another system."""
     from autograde.lms.exports import export_grades
 
-    chosen(lessons)  # a wrong name is a usage error
-    print(export_grades(course.find_root(Path.cwd()), kind, lessons, file))
+    print(export_grades(chosen(lessons)[0].root, kind, lessons, file))
 
 
 @main.command(context_settings={"ignore_unknown_options": True})
@@ -326,8 +308,7 @@ def submit(lessons: tuple[str, ...], yes: bool, exchange: bool) -> None:
     from autograde.workspace import submit as handing_in
 
     project = the_project()
-    with usage():
-        checked = handing_in.choose(project, lessons)
+    checked = handing_in.choose(project, lessons)
     for each in checked:
         print("\n".join(each.in_words))
     if refused := [each.lesson for each in checked if each.refused]:

@@ -241,15 +241,15 @@ def test_manual_score_survives_and_wants_no_second_look(graded: Path) -> None:
         (["check", "nothing"], "there is no lesson 'nothing'"),
     ],
 )
-def test_unknown_names_are_usage_errors(graded: Path, arguments: list[str], message: str) -> None:
+def test_unknown_names_are_errors(graded: Path, arguments: list[str], message: str) -> None:
     result = run(graded, *arguments)
-    assert result.exit_code == 2
+    assert result.exit_code == 1
     assert message in result.output
 
 
-def test_outside_a_course_is_a_usage_error(tmp_path: Path) -> None:
+def test_outside_a_course_is_an_error(tmp_path: Path) -> None:
     result = run(tmp_path, "grade")
-    assert result.exit_code == 2
+    assert result.exit_code == 1
     assert "is not in a course" in result.output
 
 

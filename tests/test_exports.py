@@ -140,7 +140,7 @@ def test_nbgraders_command_finds_the_exporter(course: Path) -> None:
         (["--format", "canvas"], 0, "grades-canvas.csv"),
         (["--format", "csv", LESSON, "--to", "own.csv"], 0, "own.csv"),
         (["--format", "excel"], 2, "'excel' is not one of"),
-        (["--format", "csv", "03"], 2, "there is no lesson '03'"),
+        (["--format", "csv", "03"], 1, "there is no lesson '03'"),
         (["--format", "csv", "--to", "no/such/folder.csv"], 1, "No such file or directory"),
     ],
 )

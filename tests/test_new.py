@@ -126,7 +126,7 @@ NAMES = [
 @pytest.mark.parametrize("name", NAMES)
 def test_a_bad_name_is_refused(tmp_path: Path, name: str) -> None:
     result = run(empty_course(tmp_path), "new", name)
-    assert result.exit_code == 2
+    assert result.exit_code == 1
     assert "cannot be a lesson's name" in result.output
     assert "as in 10_my_lesson" in result.output
     assert (tmp_path / CURRICULUM).read_text() == NO_LESSONS
@@ -134,16 +134,16 @@ def test_a_bad_name_is_refused(tmp_path: Path, name: str) -> None:
 
 def test_a_lesson_that_is_there_is_refused(course: Path) -> None:
     result = run(course, "new", "02_causal_mask")
-    assert result.exit_code == 2
+    assert result.exit_code == 1
     assert "there is a lesson 02_causal_mask already" in result.output
     (course / "source" / "08_draft").mkdir()
-    assert run(course, "new", "08_draft").exit_code == 2
+    assert run(course, "new", "08_draft").exit_code == 1
     assert (course / CURRICULUM).read_bytes() == (HERE / CURRICULUM).read_bytes()
 
 
 def test_it_wants_a_course(tmp_path: Path) -> None:
     result = run(tmp_path, "new", NAME)
-    assert result.exit_code == 2
+    assert result.exit_code == 1
     assert "is not in a course" in result.output
 
 
@@ -175,5 +175,5 @@ def test_nothing_is_left_when_it_cannot_be_finished(
 
 def test_a_course_without_lessons_says_what_to_do(tmp_path: Path) -> None:
     result = run(empty_course(tmp_path), "build")
-    assert result.exit_code == 2
+    assert result.exit_code == 1
     assert "Run: autograde new 01_my_lesson" in result.output

@@ -172,15 +172,15 @@ def test_what_could_not_be_graded_is_refused(kind: str, project: Project) -> Non
     assert not (project.work / "hand_in").exists()
 
 
-def test_an_unknown_lesson_is_a_usage_error(project: Project) -> None:
+def test_an_unknown_lesson_is_an_error(project: Project) -> None:
     result = submit(project, "07_nothing")
-    assert result.exit_code == 2
+    assert result.exit_code == 1
     assert f"there are: {LESSON}, 03_inf_mask" in result.output
 
 
-def test_nothing_begun_is_a_usage_error(tmp_path: Path) -> None:
+def test_nothing_begun_is_an_error(tmp_path: Path) -> None:
     result = submit(make_project(tmp_path))
-    assert result.exit_code == 2
+    assert result.exit_code == 1
     assert "nothing to hand in" in result.output
 
 
