@@ -93,33 +93,19 @@ class Standing:
 
 
 def of_course(working: Path) -> list[Standing]:
-    """Return the standing in each lesson of a working copy."""
-    found = _read(working / STATE / INDEX)
-    if not isinstance(found, dict):
+    """Return the standing in each lesson of a working copy; the index may be old or damaged."""
+    try:
+        index = _read(working / STATE / INDEX)
+        return [_standing(working, name, entry) for name, entry in index.items()]
+    except (AttributeError, KeyError, TypeError):
         return []
-    return [of_entry(working, name, entry) for name, entry in found.items() if _sound(entry)]
 
 
-def of_entry(working: Path, name: str, entry: Mapping[str, Any]) -> Standing:
-    """Return the standing in one lesson, from its entry in the index."""
+def _standing(working: Path, name: str, entry: Mapping[str, Any]) -> Standing:
     files = [record_file(working, name, exercise) for exercise in entry["worth"]]
     times = [file.stat().st_mtime for file in files if file.is_file()]
     points = kept_points(working, name, entry["worth"])
     return Standing(name, points=points, tried=max(times, default=0), **entry)
-
-
-def _sound(entry: object) -> bool:
-    """Tell whether an entry is as `autograde lab` writes it; the file may be old or damaged."""
-    if not isinstance(entry, dict) or set(entry) != FIELDS:
-        return False
-    of_numbers = (entry["worth"], entry["written"])
-    return all(
-        isinstance(each, dict) and all(isinstance(p, int | float) for p in each.values())
-        for each in of_numbers
-    ) and all(isinstance(entry[name], str) for name in ("title", "notebook", "due"))
-
-
-FIELDS = {"worth", "written", "title", "notebook", "due", "newer"}
 
 
 def kept_points(working: Path, lesson: str, worth: Mapping[str, float]) -> dict[str, float]:
