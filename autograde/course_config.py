@@ -3,7 +3,6 @@
 import io
 import logging
 import sys
-import traceback
 import warnings
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from traitlets.config import Config
 from traitlets.config.loader import PyFileConfigLoader
 
 from autograde.course import CourseError
+from autograde.files import write_whole
 
 CONFIG = "nbgrader_config.py"
 
@@ -47,10 +47,9 @@ def convert(converter: type[BaseConverter], config: Config) -> None:
         CourseError: it failed. nbgrader logs an error while handling it, then raises one of its
             own. The message gives the last error that it handled.
     """
-    root = Path(config.CourseDirectory.root)
     log, text = logging.Logger("autograde", logging.ERROR), io.StringIO()
-    handled: list[BaseException | None] = []
     log.addHandler(logging.StreamHandler(text))
+    handled: list[BaseException | None] = []
 
     def note(record: logging.LogRecord) -> bool:
         handled.append(sys.exception())
@@ -61,17 +60,12 @@ def convert(converter: type[BaseConverter], config: Config) -> None:
     try:
         running.start()
     except NbGraderException as error:
-        reason = next(filter(None, reversed(handled)), None)
-        if reason and not str(reason):  # it says nothing; the one that it hides may
-            reason = reason.__context__ or reason
+        reason = next(filter(None, reversed(handled)), error)
         if isinstance(reason, CourseError):
             raise reason from error
-        lesson = config.CourseDirectory.assignment_id
-        path = root / ".autograde" / "nbgrader.log"
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(text.getvalue())
-        words = traceback.format_exception_only(reason) if reason else [str(error)]
-        last_line = "".join(words).strip().splitlines()[-1]
+        path = Path(config.CourseDirectory.root, ".autograde", "nbgrader.log")
+        write_whole(path, text.getvalue().encode())
         raise CourseError(
-            f"nbgrader failed on {lesson}: {last_line} (all of it: {path})"
+            f"nbgrader failed on {config.CourseDirectory.assignment_id}: "
+            f"{type(reason).__name__}: {reason} (all of it: {path})"
         ) from error

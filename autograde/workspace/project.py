@@ -1,14 +1,13 @@
 """A student's lessons, without the course behind them, and the folder of their work."""
 
 from dataclasses import dataclass
-from datetime import date, datetime
 from functools import cached_property
 from pathlib import Path
 
 import nbformat
 from nbformat import NotebookNode
 
-from autograde.course import CourseError, Exercise, Lesson, Written, due_dates, grade_id
+from autograde.course import CourseError, Exercise, Lesson, Written, due_dates, named_cells
 from autograde.progress import INSTALLED, PRACTICE_FILE, STATE
 from autograde.versions import other_rubrics, rules
 
@@ -71,7 +70,7 @@ class Project:
             CourseError: it cannot be read.
         """
         dates = due_dates(self.lessons_folder.parent)
-        return {lesson: _in_words(when) for lesson, when in dates.items()}
+        return {lesson: f"{when}"[: len("2026-03-01 12:00")] for lesson, when in dates.items()}
 
 
 def find_project(start: Path) -> Project:
@@ -93,10 +92,6 @@ def find_project(start: Path) -> Project:
     )
 
 
-def _in_words(when: date) -> str:
-    return f"{when:%Y-%m-%d %H:%M}" if isinstance(when, datetime) else f"{when}"
-
-
 def read_notebook(path: Path) -> NotebookNode:
     """Return a notebook as it was handed out.
 
@@ -116,11 +111,9 @@ def read_lesson(project: Project, path: Path) -> tuple[Lesson, NotebookNode]:
         CourseError: it cannot be read.
     """
     nb = read_notebook(path)
-    graded = [
-        (grade_id(cell) or "", kind)
-        for cell in nb.cells
-        if (kind := cell.metadata.get("nbgrader", {})).get("grade")
-    ]
+    kinds = {name: cell.metadata["nbgrader"] for name, cell in named_cells(nb).items()}
+    points = {name: float(kind["points"]) for name, kind in kinds.items() if kind["grade"]}
+    written = [name for name in points if kinds[name]["solution"]]
     lesson = Lesson(
         root=project.root,
         name=path.parent.name,
@@ -129,13 +122,11 @@ def read_lesson(project: Project, path: Path) -> tuple[Lesson, NotebookNode]:
         about="",
         minutes=0,
         exercises=tuple(
-            Exercise(name.removeprefix("test_"), float(kind["points"]))
-            for name, kind in graded
-            if not kind["solution"]
+            Exercise(name.removeprefix("test_"), points[name])
+            for name in points
+            if name not in written
         ),
-        written=tuple(
-            Written(name, float(kind["points"])) for name, kind in graded if kind["solution"]
-        ),
+        written=tuple(Written(name, points[name]) for name in written),
     )
     return lesson, nb
 
