@@ -30,6 +30,8 @@ from autograde.words import named
 if TYPE_CHECKING:  # slow to import
     from nbformat import NotebookNode
 
+ELSEWHERE = "Grade it in a course that has that version; docs/grading.md says how."
+
 
 @dataclass(frozen=True)
 class Version:
@@ -110,8 +112,6 @@ def _require_built(now: Version) -> None:
 def _read(lesson: Lesson, *, kept: bool = False) -> Version:
     if not lesson.released_notebook.is_file():
         raise CourseError(f"{lesson.name} is not built here. Run: autograde build {lesson.name}")
-    if not lesson.text.is_file():
-        raise CourseError(f"the lesson {lesson.name} has no text: {lesson.text} is missing")
     places = {
         "text": lesson.text,
         "tolerances": lesson.tolerance_file,
@@ -141,9 +141,9 @@ def rules(nb: "NotebookNode") -> dict[str, str]:
     It is the digest of the cell's text, its name and its points, and stays when a student edits
     the cell.
     """
-    rubrics = ((n, c) for n, c in named_cells(nb).items() if n.startswith("test_"))
-    kinds = {name: cell.metadata["nbgrader"] for name, cell in rubrics}
-    return {name: str(kind["checksum"]) for name, kind in kinds.items() if kind.get("checksum")}
+    kinds = {name: cell.metadata["nbgrader"] for name, cell in named_cells(nb).items()}
+    sums = {name: kind.get("checksum") for name, kind in kinds.items() if name.startswith("test_")}
+    return {name: str(checksum) for name, checksum in sums.items() if checksum}
 
 
 def other_rubrics(nb: "NotebookNode", released: "NotebookNode") -> list[str]:
@@ -166,17 +166,13 @@ def version_of(nb: "NotebookNode", among: tuple[Version, ...]) -> Version:
         raise CourseError(f"not the notebook of {now.lesson.name}: its exercises are {exercises}")
     if found is None:
         raise CourseError(
-            f"{_changed(now, nb)}, and that version was not built in this course "
-            f"({_kept(now.lesson)} has what was). Hand out the newest version, or "
-            f"{_other_way(now.lesson)}"
+            f"{_changed(now, nb)}, and that version was not built in this course. {ELSEWHERE}"
         )
     if changed := sorted(found.lesson.worth.items() ^ now.lesson.worth.items()):
         names = ", ".join(dict.fromkeys(name for name, _ in changed))
         raise CourseError(
             f"made from an earlier version of {now.lesson.name}, in which other points were given "
-            f"for {names}. The gradebook has one number of points for each exercise, so the two "
-            "versions cannot share it. Restore the earlier points in "
-            f"{CURRICULUM} and the lesson, or {_other_way(now.lesson)}"
+            f"for {names}. {ELSEWHERE}"
         )
     return found
 
@@ -216,13 +212,6 @@ def _changed(now: Version, nb: "NotebookNode") -> str:
     return (
         f"made from another version of {now.lesson.name}: since it was handed out, the rubric of "
         f"{named(other_rubrics(nb, notebook(now)))} was changed"
-    )
-
-
-def _other_way(lesson: Lesson) -> str:
-    return (
-        "check out the version that students got into a course of its own, run autograde build "
-        f"{lesson.name} there, and grade their work there."
     )
 
 

@@ -105,7 +105,10 @@ def forgotten(lesson: Lesson) -> Lesson:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (other_points, "other points were given for apply_mask. The gradebook has one number"),
+        (
+            other_points,
+            "in which other points were given for apply_mask. Grade it in a course that",
+        ),
         (forgotten, "rubric of apply_mask was changed, and that version was not built in this"),
     ],
 )
