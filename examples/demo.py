@@ -22,7 +22,7 @@ def demo() -> None:
     """Make the scratch course anew, and grade a class in it."""
     shutil.rmtree(SCRATCH, ignore_errors=True)
     SCRATCH.mkdir()
-    for folder in ("source", "notebooks", "solutions", PACKAGE):
+    for folder in ("source", "notebooks", "solutions", "docs", PACKAGE):
         shutil.copytree(HERE / folder, SCRATCH / folder)
     for name in (*ENVIRONMENT, CONFIG):
         shutil.copy(HERE / name, SCRATCH)

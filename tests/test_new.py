@@ -13,7 +13,7 @@ from classes import NO_WALL, file_of, fill, put_file, reference_answers
 from conftest import HERE, run
 
 from autograde.authoring import new as making
-from autograde.authoring.release import ENVIRONMENT, PACKAGE
+from autograde.authoring.release import ENVIRONMENT, GUIDE, PACKAGE
 from autograde.authoring.variants import read_variants
 from autograde.course import CURRICULUM, CourseError, Lesson, lessons
 from autograde.grading.verdicts import read_verdicts
@@ -27,7 +27,8 @@ def empty_course(root: Path) -> Path:
     (root / "source").mkdir()
     (root / CURRICULUM).write_text(NO_LESSONS)
     shutil.copy(HERE / "nbgrader_config.py", root)
-    for name in (*ENVIRONMENT, PACKAGE):
+    (root / "docs").mkdir()
+    for name in (*ENVIRONMENT, GUIDE, PACKAGE):
         (root / name).symlink_to(HERE / name)
     return root
 
@@ -37,7 +38,8 @@ def made(new_lesson: Lesson, tmp_path_factory: pytest.TempPathFactory) -> Lesson
     """A copy of the new lesson, in a course that has what a release needs."""
     root = tmp_path_factory.mktemp("made") / "course"
     shutil.copytree(new_lesson.root, root)
-    for name in (*ENVIRONMENT, PACKAGE):
+    (root / "docs").mkdir()
+    for name in (*ENVIRONMENT, GUIDE, PACKAGE):
         (root / name).symlink_to(HERE / name)
     return lessons(root)[NAME]
 

@@ -16,34 +16,8 @@ PACKAGE = "autograde"
 TO_WRITE = "REPLACE"
 """What `autograde new` writes where the author has to say something."""
 
-README = """\
-# Attention, step by step
-
-{lessons}
-
-Set up once, with Python 3.11 or newer, in this folder:
-
-    python3 -m venv .venv
-    .venv/bin/pip install -r requirements.lock
-    .venv/bin/pip install --no-deps .
-
-Then, each time:
-
-    .venv/bin/autograde lab
-
-(On Windows: py instead of python3, and .venv\\Scripts instead of .venv/bin.)
-JupyterLab opens on the page of lessons. Your work is kept in work/, apart from the lessons as you
-got them. When there is a new version, unpack it over this folder: work/ is not in it. Then:
-
-    .venv/bin/autograde update                           # new versions; what you wrote is kept
-    .venv/bin/autograde self LESSON                      # grades the notebook that you have saved
-    .venv/bin/autograde submit LESSON                    # checks a lesson and packs it
-
-In a hosted service a notebook works alone, once the package is installed there. This makes the
-package's file, to be uploaded beside the notebook:
-
-    .venv/bin/pip wheel --no-deps .
-"""
+GUIDE = "docs/student.md"
+"""How students set up and work; the README of what is released."""
 
 
 def release(root: Path, lessons: list[Lesson], target: Path) -> None:
@@ -59,7 +33,7 @@ def release(root: Path, lessons: list[Lesson], target: Path) -> None:
         if not lesson.released_notebook.is_file():
             raise CourseError(f"{lesson.name} is not built. Run: autograde build {lesson.name}")
         _require_finished(lesson)
-    if missing := [name for name in (*ENVIRONMENT, PACKAGE) if not (root / name).exists()]:
+    if missing := [name for name in (*ENVIRONMENT, GUIDE, PACKAGE) if not (root / name).exists()]:
         raise CourseError(f"{root} lacks {', '.join(missing)}, which students need")
     if unknown := due_dates(root).keys() - lessons_of(root).keys():
         raise CourseError(f"{root / DUE} names {', '.join(sorted(unknown))}: no such lesson here")
@@ -70,8 +44,7 @@ def release(root: Path, lessons: list[Lesson], target: Path) -> None:
     for name in (*ENVIRONMENT, DUE):
         if (root / name).is_file():
             shutil.copyfile(root / name, target / name)
-    rows = "\n".join(f"- {lesson.name}: {lesson.title}, {lesson.about}" for lesson in lessons)
-    (target / "README.md").write_text(README.format(lessons=rows), encoding="utf-8")
+    shutil.copyfile(root / GUIDE, target / "README.md")
 
 
 def _require_finished(lesson: Lesson) -> None:

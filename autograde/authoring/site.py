@@ -17,6 +17,7 @@ from nbformat import NotebookNode
 from sphinx.cmd.build import main as sphinx
 
 from autograde.authoring.marks import code_of
+from autograde.authoring.release import GUIDE
 from autograde.course import CourseError, Lesson, find_root, grade_id, lessons
 from autograde.rubric.text import number
 
@@ -50,7 +51,6 @@ The minutes are estimates. No reader has been timed.
 guide
 ```
 """
-GUIDE = Path("docs", "student.md")
 
 
 def build_site(root: Path, target: Path) -> None:
