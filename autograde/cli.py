@@ -105,12 +105,11 @@ def check(lessons: tuple[str, ...], measure: bool) -> None:
         if measure:
             checking.measure(lesson)
         results = checking.check(lesson)
-        heads = ["exercise", "points", "lines", "right", "wrong", "margin", "ms", "faults"]
+        heads = ["exercise", "points", "lines", "right", "wrong", "margin", "faults"]
         table = Table(*heads, title=lesson.name)
         for r in results:
-            numbers = [f"{r.points:g}", r.lines, r.right, r.wrong]
-            numbers += ["all" if isinf(r.margin) else f"{r.margin:.0f}"]
-            numbers += [f"{r.milliseconds:.0f}", len(r.faults)]
+            margin = "all" if isinf(r.margin) else f"{r.margin:.0f}"
+            numbers = [f"{r.points:g}", r.lines, r.right, r.wrong, margin, len(r.faults)]
             table.add_row(r.exercise, *map(str, numbers))
         Console().print(table)
         for result in results:
@@ -289,11 +288,11 @@ def grade_self(lesson: str, no_open: bool) -> None:
     from autograde.workspace.alone import grade_alone
 
     project = the_project()
-    graded = grade_alone(project, project.saved(lesson))
-    print("\n".join(graded.in_words))
-    print(f"feedback: {graded.page}")
+    said, page = grade_alone(project, project.saved(lesson))
+    print("\n".join(said))
+    print(f"feedback: {page}")
     if not no_open:
-        webbrowser.open(graded.page.as_uri())
+        webbrowser.open(page.as_uri())
 
 
 @main.command()

@@ -1,42 +1,29 @@
 """Grade a saved notebook on the student's own machine, from the practice data alone."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
-from autograde.course import CourseError, Exercise, Lesson
+from autograde.course import CourseError, Exercise
 from autograde.files import write_whole
 from autograde.grading import feedback, pipeline
 from autograde.grading.restore import NOTE, parse_file, restore
 from autograde.grading.submission import Marks
 from autograde.grading.verdicts import judge_notebook
 from autograde.progress import PRACTICE_FILE
-from autograde.rubric.judge import Verdict
 from autograde.rubric.key import unpack_keys
 from autograde.rubric.packing import BadData
 from autograde.rubric.panel import headline
 from autograde.rubric.session import PRACTICE_SEED
 from autograde.sandbox.template import visible_files
-from autograde.workspace.project import Project, handed_out_for, read_lesson, same_version
+from autograde.workspace.project import Project, made_from
 
 REMARK = "Graded on your own machine, with the practice inputs. Your teacher's grader draws others."
 
 
-@dataclass(frozen=True)
-class Graded:
-    """The verdicts on a notebook, and the page that shows them."""
-
-    lesson: Lesson
-    verdicts: dict[str, Verdict]
-    page: Path
-
-    @property
-    def in_words(self) -> list[str]:
-        lines = [headline(verdict) for verdict in self.verdicts.values()]
-        return lines + [f"{w.name}: answered in words, graded by hand" for w in self.lesson.written]
-
-
-def grade_alone(project: Project, path: Path) -> Graded:
+def grade_alone(project: Project, path: Path) -> tuple[list[str], Path]:
     """Grade a notebook as it was saved, with the lesson's own cells restored, in a new kernel.
+
+    Return a line for each exercise and each question, and the feedback page.
 
     Raises:
         CourseError: it cannot be graded: it is not a notebook, belongs to no lesson here or to
@@ -47,9 +34,7 @@ def grade_alone(project: Project, path: Path) -> Graded:
     parsed = parse_file(path)
     if parsed.problem:
         raise CourseError(f"{path} cannot be graded: {parsed.problem.words}")
-    original = handed_out_for(project, path, parsed.nb)
-    lesson, released = read_lesson(project, original)
-    same_version(lesson, parsed.nb, released)
+    original, lesson, released = made_from(project, path, parsed.nb)
     practice = original.parent / PRACTICE_FILE
     try:
         keys = unpack_keys(practice.read_bytes())
@@ -67,4 +52,6 @@ def grade_alone(project: Project, path: Path) -> Graded:
     marks = Marks().graded_again(pipeline.scores_of(nb, released, verdicts))
     page = project.work / "feedback" / lesson.name / f"{lesson.notebook}.html"
     write_whole(page, feedback.page(pipeline.to_file(nb), marks))
-    return Graded(lesson, verdicts, page)
+    said = [headline(verdict) for verdict in verdicts.values()]
+    said += [f"{each.name}: answered in words, graded by hand" for each in lesson.written]
+    return said, page

@@ -131,32 +131,33 @@ def read_lesson(project: Project, path: Path) -> tuple[Lesson, NotebookNode]:
     return lesson, nb
 
 
-def handed_out_for(project: Project, path: Path, nb: NotebookNode) -> Path:
-    """Return the handed-out notebook that a student's notebook was made from.
+def made_from(project: Project, path: Path, nb: NotebookNode) -> tuple[Path, Lesson, NotebookNode]:
+    """Return what a student's notebook was made from: the file, its lesson, and its notebook.
 
     A notebook in the working copy is recognised by its path, any other by its rubric cells.
 
     Raises:
-        CourseError: it belongs to no lesson of this project.
+        CourseError: it belongs to no lesson of this project, or to another version of one.
     """
-    for released in project.released():
-        kept = project.handed_out(released.parent.name) / released.name
-        if path.resolve() == project.working(released).resolve() and kept.is_file():
-            return kept
-    for released in project.released():
-        if rules(nb).keys() & rules(nbformat.read(released, as_version=4)).keys():
-            return released
-    known = ", ".join(path.parent.name for path in project.released())
-    raise CourseError(f"{path} belongs to none of these lessons: {known}")
-
-
-def same_version(lesson: Lesson, nb: NotebookNode, released: NotebookNode) -> None:
-    """Raises CourseError when a notebook was made from another version of the lesson's rubric."""
-    if others := other_rubrics(nb, released):
+    released = project.released()
+    own = [
+        project.handed_out(each.parent.name) / each.name
+        for each in released
+        if path.resolve() == project.working(each).resolve()
+    ]
+    names = rules(nb).keys()
+    alike = (each for each in released if names & rules(read_notebook(each)).keys())
+    found = next((each for each in own if each.is_file()), None) or next(alike, None)
+    if found is None:
+        known = ", ".join(each.parent.name for each in released)
+        raise CourseError(f"{path} belongs to none of these lessons: {known}")
+    lesson, original = read_lesson(project, found)
+    if others := other_rubrics(nb, original):
         raise CourseError(
             f"your {lesson.name} was made from another version of the lesson: the rubric of "
             f"{', '.join(others)} has changed. Run: autograde update"
         )
+    return found, lesson, original
 
 
 def title_of(nb: NotebookNode) -> str:

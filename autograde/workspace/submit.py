@@ -15,7 +15,7 @@ from autograde import progress
 from autograde.course import CourseError, Lesson, named_cells
 from autograde.files import write_whole
 from autograde.grading.restore import Parsed, parse_file, restore
-from autograde.workspace.project import Project, handed_out_for, read_lesson, same_version
+from autograde.workspace.project import Project, made_from
 from autograde.workspace.update import is_newer
 
 STUB = "raise NotImplementedError()"
@@ -23,7 +23,7 @@ SAVED_LATER_SECONDS = 2
 """A rubric that ran more than this long after the last save ran on unsaved changes."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class Checked:
     """A lesson about to be handed in. `refused` says why it cannot be graded at all."""
 
@@ -63,22 +63,18 @@ def choose(project: Project, names: tuple[str, ...]) -> list[Checked]:
 
 
 def _check(project: Project, released: Path) -> Checked:
-    path = project.working(released)
-    checked = Checked(released.parent.name, path)
+    name, path = released.parent.name, project.working(released)
     parsed = parse_file(path, whole=True)
-    if parsed.problem:
-        checked.refused, checked.begun = parsed.problem.words, path.exists()
-        return checked
     try:
-        lesson, original = read_lesson(project, handed_out_for(project, path, parsed.nb))
-        same_version(lesson, parsed.nb, original)
+        if parsed.problem:
+            raise CourseError(parsed.problem.words)
+        _, lesson, original = made_from(project, path, parsed.nb)
     except CourseError as error:
-        checked.refused = str(error)
-        return checked
-    checked.begun, checked.warnings = _look(project, lesson, parsed.nb, original)
-    if project.handed_out(lesson.name).is_dir() and is_newer(project, released):
-        checked.warnings.append("there is a newer version of the lesson: run autograde update")
-    return checked
+        return Checked(name, path, refused=str(error), begun=path.exists())
+    begun, warnings = _look(project, lesson, parsed.nb, original)
+    if project.handed_out(name).is_dir() and is_newer(project, released):
+        warnings.append("there is a newer version of the lesson: run autograde update")
+    return Checked(name, path, begun=begun, warnings=warnings)
 
 
 def _look(
