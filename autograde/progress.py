@@ -152,13 +152,11 @@ def _read(path: Path) -> Any:
 def write_page(working: Path) -> None:
     """Write the page of lessons, which JupyterLab opens first."""
     course = of_course(working)
-    dates = any(lesson.due for lesson in course)
     rows = ["| lesson | exercises right | points |", "|---|---|---|"]
-    if dates:
-        rows = [f"{row} {cell} |" for row, cell in zip(rows, ("due", "---"), strict=True)]
     for lesson in course:
-        row = f"| {lesson.link} | {lesson.of_exercises} | {lesson.of_points}{lesson.by_hand} |"
-        rows.append(f"{row} {lesson.due} |" if dates else row)
+        due = f", due {lesson.due}" if lesson.due else ""
+        points = f"{lesson.of_points}{lesson.by_hand}"
+        rows.append(f"| {lesson.link}{due} | {lesson.of_exercises} | {points} |")
     if newer := [lesson.lesson for lesson in course if lesson.newer]:
         rows += ["", f"**There are new versions of {', '.join(newer)}.** To get them, see below."]
     page = TEXT.format(now="\n\n".join(_now(course)), rows="\n".join(rows))
