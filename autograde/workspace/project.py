@@ -1,13 +1,12 @@
 """A student's lessons, without the course behind them, and the folder of their work."""
 
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
 import nbformat
 from nbformat import NotebookNode
 
-from autograde.course import CourseError, Exercise, Lesson, Written, due_dates, named_cells
+from autograde.course import CourseError, Exercise, Lesson, Written, named_cells
 from autograde.progress import INSTALLED, PRACTICE_FILE, STATE
 from autograde.versions import other_rubrics, rules
 
@@ -45,15 +44,6 @@ class Project:
         """Return the notebook of each lesson, in order."""
         return sorted(self.lessons_folder.glob("[!.]*/[!.]*.ipynb"))
 
-    @cached_property
-    def lessons(self) -> list[tuple[Path, Lesson]]:
-        """The notebook of each lesson, and the lesson that it describes; read once.
-
-        Raises:
-            CourseError: a lesson cannot be read.
-        """
-        return [(path, read_lesson(self, path)[0]) for path in self.released()]
-
     def working(self, released: Path) -> Path:
         """Return the notebook that the student works in."""
         return self.work / released.parent.name / released.name
@@ -62,15 +52,6 @@ class Project:
         """Return the notebook that a student means by a lesson's name, or by a path."""
         own = {released.parent.name: self.working(released) for released in self.released()}
         return own.get(name.rstrip("/\\"), Path(name))
-
-    def due(self) -> dict[str, str]:
-        """Return the due date of each lesson that `due.toml`, beside the lessons, names.
-
-        Raises:
-            CourseError: it cannot be read.
-        """
-        dates = due_dates(self.lessons_folder.parent)
-        return {lesson: f"{when}"[: len("2026-03-01 12:00")] for lesson, when in dates.items()}
 
 
 def find_project(start: Path) -> Project:

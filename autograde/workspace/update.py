@@ -11,12 +11,13 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
+from autograde.course import due_dates
 from autograde.files import write_whole
 from autograde.grading.restore import parse_file
 from autograde.progress import INDEX, write_page
 from autograde.versions import other_rubrics
 from autograde.workspace.merge import merge
-from autograde.workspace.project import Project, read_notebook
+from autograde.workspace.project import Project, read_lesson, read_notebook
 
 BEFORE = "before_update"
 
@@ -62,19 +63,21 @@ def write_index(project: Project, newer: list[str]) -> None:
 
     Args:
         newer: the lessons with a newer version than the working copy has.
+
+    Raises:
+        CourseError: a lesson, or `due.toml` beside the lessons, cannot be read.
     """
-    due = project.due()
-    index = {
-        lesson.name: {
+    dates, index = due_dates(project.lessons_folder.parent), {}
+    for path in project.released():
+        lesson, _ = read_lesson(project, path)
+        index[lesson.name] = {
             "worth": {exercise.name: exercise.points for exercise in lesson.exercises},
             "written": {written.name: written.points for written in lesson.written},
             "title": lesson.numbered_title,
             "notebook": path.name,
-            "due": due.get(lesson.name, ""),
+            "due": f"{dates.get(lesson.name, '')}"[: len("2026-03-01 12:00")],
             "newer": lesson.name in newer,
         }
-        for path, lesson in project.lessons
-    }
     write_whole(project.state / INDEX, json.dumps(index, indent=1).encode())
     write_page(project.work)
 
