@@ -12,7 +12,7 @@ from nbformat import NotebookNode
 from autograde.course import CourseError, Lesson, grade_id, lessons, read_text
 
 MADE_FROM = "made_from"
-"""In the metadata of a notebook written here: digests of the lesson's text and of its own cells."""
+"""In the metadata of a notebook written here: digests of the lesson's text and of what it says."""
 
 KERNELSPEC = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 
@@ -39,14 +39,6 @@ def source_notebook(lesson: Lesson) -> NotebookNode:
     return identify(read_text(lesson))
 
 
-def _written(nb: NotebookNode) -> list[tuple[object, ...]]:
-    """Return what an author writes in a notebook: kinds, texts, names, points and tags."""
-    return [
-        (cell.cell_type, cell.source, cell.metadata.get("nbgrader"), cell.metadata.get("tags"))
-        for cell in nb.cells
-    ]
-
-
 def sync(root: Path) -> None:
     """Write each lesson's text as the notebook that nbgrader reads, where it is out of date.
 
@@ -55,37 +47,42 @@ def sync(root: Path) -> None:
     """
     for lesson in lessons(root).values():
         path, text = lesson.source_notebook, lesson.text.read_bytes()
-        made_from, untouched = _origin(path)
-        if untouched and made_from == _digest(text):
+        made_from, there = _read(path)
+        if made_from == [_digest(text), there]:
             continue  # seen without parsing the text, which takes a second for a course
         nb = source_notebook(lesson)
-        if path.is_file() and not untouched:
-            if _written(nbformat.read(path, as_version=4)) == _written(nb):
-                continue
-            if path.stat().st_mtime > lesson.text.stat().st_mtime:
-                raise CourseError(
-                    f"{path} has changes that {lesson.text.name} lacks. Open the .py file as a "
-                    "notebook and make them there, then delete the .ipynb file."
-                )
-        nb.metadata[MADE_FROM] = [_digest(text), _of_cells(json.loads(nbformat.writes(nb)))]
+        written = _written(nb)
+        changed = there not in ("", written, *made_from)
+        if changed and path.stat().st_mtime > lesson.text.stat().st_mtime:
+            raise CourseError(
+                f"{path} has changes that {lesson.text.name} lacks. Open the .py file as a "
+                "notebook and make them there, then delete the .ipynb file."
+            )
+        nb.metadata[MADE_FROM] = [_digest(text), written]
         path.write_text(nbformat.writes(nb) + "\n", encoding="utf-8")
 
 
-def _origin(path: Path) -> tuple[str, bool]:
-    """Return the digest of the text that a notebook was made from, and whether it is unchanged.
-
-    A notebook without such a note has an empty digest, and may have been changed.
-    """
+def _read(path: Path) -> tuple[list[str], str]:
+    """Return what a notebook was made from, and a digest of what is written in it, or nothing."""
     try:
         plain = json.loads(path.read_bytes())
-        text, cells = plain["metadata"][MADE_FROM]
-        return text, cells == _of_cells(plain)
+        return plain["metadata"].get(MADE_FROM, []), _written(plain)
     except (FileNotFoundError, ValueError, KeyError, TypeError):
-        return "", False
+        return [], ""
 
 
-def _of_cells(plain: Any) -> str:
-    return _digest(json.dumps(plain["cells"], sort_keys=True).encode())
+def _written(nb: Any) -> str:
+    """Return a digest of what an author writes in cells: kinds, texts, names, points and tags."""
+    cells = [
+        (
+            cell["cell_type"],
+            "".join(cell["source"]),
+            cell["metadata"].get("nbgrader"),
+            cell["metadata"].get("tags"),
+        )
+        for cell in nb["cells"]
+    ]
+    return _digest(json.dumps(cells, sort_keys=True).encode())
 
 
 def _digest(content: bytes) -> str:
