@@ -1,15 +1,18 @@
 """The course in a folder: its lessons, their exercises and their files."""
 
 import tomllib
+from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:  # nbformat is slow to import; commands that only look do without
     from nbformat import NotebookNode
+
+T = TypeVar("T")
 
 CURRICULUM = Path("source", "curriculum.toml")
 DUE = "due.toml"
@@ -169,10 +172,18 @@ def choose(root: Path, names: tuple[str, ...]) -> list[Lesson]:
     known = lessons(root)
     if not known:
         raise CourseError(f"{CURRICULUM} names no lesson yet. Run: autograde new 01_my_lesson")
-    for name in names:
-        if name not in known:
-            raise CourseError(f"there is no lesson {name!r}; there are: {', '.join(known)}")
-    return [known[name] for name in names or known]
+    return [pick("lesson", name, known) for name in names or known]
+
+
+def pick(kind: str, name: str, known: Mapping[str, T]) -> T:
+    """Return what somebody named.
+
+    Raises:
+        CourseError: there is nothing of this name; the message lists what there is.
+    """
+    if name not in known:
+        raise CourseError(f"there is no {kind} {name!r}; there are: {', '.join(known)}")
+    return known[name]
 
 
 def due_dates(folder: Path) -> dict[str, date]:

@@ -3,14 +3,13 @@
 Each exercise has one Markdown file of them; docs/authoring.md shows one.
 """
 
-import difflib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from autograde.authoring.marks import own_answer
-from autograde.course import CourseError, Exercise, Lesson, lessons, named_cells, read_text
+from autograde.course import CourseError, Exercise, Lesson, lessons, named_cells, pick, read_text
 from autograde.grading.running.reference import no_python
 from autograde.rubric.names import names_of
 
@@ -87,22 +86,12 @@ def find_variant(root: Path, exercise: str, name: str) -> Variant:
     """Return the variant of this name.
 
     Raises:
-        CourseError: there is no such exercise or variant; the message names the nearest.
+        CourseError: there is no such exercise or variant.
     """
     places = {e.name: (lesson, e) for lesson in lessons(root).values() for e in lesson.exercises}
-    if exercise not in places:
-        raise CourseError(f"there is no exercise {exercise}; {_nearest(exercise, places)}")
-    variants = read_variants(*places[exercise])
+    variants = read_variants(*pick("exercise", exercise, places))
     known = {variant.name: variant for variant in (*variants.right, *variants.wrong)}
-    if name not in known:
-        raise CourseError(f"{exercise} has no variant {name}; {_nearest(name, known)}")
-    return known[name]
-
-
-def _nearest(name: str, known: Iterable[str]) -> str:
-    if near := difflib.get_close_matches(name, list(known), n=1):
-        return f"did you mean {near[0]}?"
-    return f"there are: {', '.join(known)}"
+    return pick("variant", name, known)
 
 
 def _sections(path: Path, text: str) -> Iterator[re.Match[str]]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from nbformat import NotebookNode
 
 from autograde import progress
-from autograde.course import CourseError, Lesson, named_cells
+from autograde.course import CourseError, Lesson, named_cells, pick
 from autograde.files import write_whole
 from autograde.grading.restore import Parsed, parse_file, restore
 from autograde.workspace.project import Project, made_from
@@ -51,10 +51,7 @@ def choose(project: Project, names: tuple[str, ...]) -> list[Checked]:
         CourseError: a name is unknown, or nothing was begun.
     """
     known = {path.parent.name: path for path in project.released()}
-    for name in names:
-        if name not in known:
-            raise CourseError(f"there is no lesson {name!r}; there are: {', '.join(known)}")
-    checked = [_check(project, known[name]) for name in names or known]
+    checked = [_check(project, pick("lesson", name, known)) for name in names or known]
     if not names:
         checked = [each for each in checked if each.begun]
     if not checked:
