@@ -18,7 +18,7 @@ from sphinx.cmd.build import main as sphinx
 
 from autograde.authoring.marks import code_of
 from autograde.authoring.release import GUIDE
-from autograde.course import CourseError, Lesson, find_root, grade_id, lessons
+from autograde.course import CourseError, Lesson, exercise_of, find_root, lessons
 from autograde.rubric.text import number
 
 FIGURE = "image/png"
@@ -176,20 +176,15 @@ def _shown(cell: NotebookNode) -> NotebookNode:
 
 def _folding(cell: NotebookNode) -> tuple[list[str], dict[str, Any]]:
     """Return the tags of what is folded in a cell, and the words to click on."""
-    for folded, tag, what in (
-        # open, a right answer's panel would stand below an empty answer
-        (
-            (grade_id(cell) or "").startswith("test_"),
-            "hide-cell",
-            "the rubric, and what it says of a right answer",
-        ),
-        (cell.metadata.get("jupyter", {}).get("source_hidden"), "hide-input", "the code"),
-        # readers may guess first, too
-        ("beside(my_guess" in cell.source, "hide-output", "what it is"),
-    ):
-        if folded:
-            return [tag], {"code_prompt_show": f"Show {what}", "code_prompt_hide": f"Hide {what}"}
-    return [], {}
+    if exercise_of(cell):  # open, a right answer's panel would stand below an empty answer
+        tag, what = "hide-cell", "the rubric, and what it says of a right answer"
+    elif cell.metadata.get("jupyter", {}).get("source_hidden"):
+        tag, what = "hide-input", "the code"
+    elif "beside(my_guess" in cell.source:  # readers may guess first, too
+        tag, what = "hide-output", "what it is"
+    else:
+        return [], {}
+    return [tag], {"code_prompt_show": f"Show {what}", "code_prompt_hide": f"Hide {what}"}
 
 
 def main() -> int:
