@@ -3,16 +3,17 @@
 import numpy as np
 import pytest
 
-from autograde.report.itemstats import FEWEST, discriminations, point_biserial
+from autograde.report.itemstats import FEWEST, discriminations
 
 RIGHT = [True] * 6 + [False] * 4
-REST = [9.0, 8.0, 8.0, 7.0, 6.0, 4.0, 5.0, 3.0, 2.0, 2.0]
+OTHERS = [True, True, True, False, True, False, False, True, False, False]
 
 
 def test_by_hand() -> None:
-    # M1 = 42/6 = 7, M0 = 12/4 = 3; the mean is 5.4, the squares sum to 352, s² = 35.2 - 29.16
-    expected = (7 - 3) / 6.04**0.5 * (0.6 * 0.4) ** 0.5
-    assert point_biserial(RIGHT, REST) == (pytest.approx(expected), "")
+    # M1 = 4/6, M0 = 1/4; the mean is 5/10, and so is s
+    expected = (4 / 6 - 1 / 4) / 0.5 * (0.6 * 0.4) ** 0.5
+    found = discriminations(list(zip(RIGHT, OTHERS, strict=True)), [2.0, 1.0])
+    assert found[0] == pytest.approx(expected)
 
 
 def test_it_is_the_correlation_of_a_line_with_the_points_on_all_others() -> None:
@@ -24,23 +25,27 @@ def test_it_is_the_correlation_of_a_line_with_the_points_on_all_others() -> None
     for item, discrimination in enumerate(found):
         others = [j for j in range(5) if j != item]
         rest = right[:, others] @ worth[others]
-        assert discrimination == (pytest.approx(np.corrcoef(right[:, item], rest)[0, 1]), "")
+        assert discrimination == pytest.approx(np.corrcoef(right[:, item], rest)[0, 1])
 
 
 @pytest.mark.parametrize(
-    ("right", "rest", "why"),
+    ("right", "others"),
     [
-        ([True] * FEWEST, REST, "all right"),
-        ([False] * FEWEST, REST, "none right"),
-        (RIGHT, [3.0] * FEWEST, "all alike on the other lines"),
-        (RIGHT[1:], REST[1:], f"fewer than {FEWEST} students"),
-        ([], [], f"fewer than {FEWEST} students"),
+        ([True] * FEWEST, OTHERS),
+        ([False] * FEWEST, OTHERS),
+        (RIGHT, [True] * FEWEST),
+        (RIGHT[1:], OTHERS[1:]),
+        ([], []),
     ],
 )
-def test_what_is_undefined_says_why(right: list[bool], rest: list[float], why: str) -> None:
-    assert point_biserial(right, rest) == (None, why)
+def test_what_is_not_defined_is_none(right: list[bool], others: list[bool]) -> None:
+    assert discriminations(list(zip(right, others, strict=True)), [2.0, 1.0])[0] is None
+
+
+def test_equal_points_are_equal_however_they_are_added_up() -> None:
+    rows = [(ok, True, True, False) if ok else (ok, False, False, True) for ok in RIGHT]
+    assert discriminations(rows, [1.0, 0.1, 0.2, 0.3])[0] is None
 
 
 def test_a_line_alone_has_nothing_to_be_compared_with() -> None:
-    found = discriminations([[ok] for ok in RIGHT], [2.0])
-    assert found == [(None, "all alike on the other lines")]
+    assert discriminations([[ok] for ok in RIGHT], [2.0]) == [None]

@@ -72,7 +72,7 @@ def test_the_page_says_what_the_class_shows(small_class: Lesson) -> None:
     assert page.headings[0] == (1, "Class report: The causal mask")
     for text in (
         "The file is not JSON", "Handed in, not graded.", "Handed in untouched: 1.",
-        "undefined: fewer than 10 students", "Psychometrika", __version__,
+        "there is none: fewer than 10 students", "Psychometrika", __version__,
         "inputs drawn for it alone",
     ):  # fmt: skip
         assert text in page.text

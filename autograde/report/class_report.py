@@ -40,14 +40,13 @@ LETTERS = {RIGHT: "R", BLANK: "–", WRONG: "W"}  # noqa: RUF001
 
 @dataclass(frozen=True)
 class LineRow:
-    """A rubric line as the report shows it. `undefined` says why there is no discrimination."""
+    """A rubric line as the report shows it."""
 
     number: int
     exercise: str
     name: str
     counts: Counter[str]
     discrimination: float | None
-    undefined: str
 
     @property
     def difficulty(self) -> float | None:
@@ -120,7 +119,7 @@ def line_rows(data: ClassData) -> list[LineRow]:
     right = [[state == RIGHT for state in row] for row in states]
     found = discriminations(right, list(lines.values()))
     return [
-        LineRow(i + 1, exercise, name, Counter(row[i] for row in states), *found[i])
+        LineRow(i + 1, exercise, name, Counter(row[i] for row in states), found[i])
         for i, (exercise, name) in enumerate(lines)
     ]
 
@@ -266,12 +265,11 @@ def tables(data: ClassData) -> dict[str, tuple[list[str], list[list[Any]]]]:
     questions = [question.name for question in data.lesson.written]
     return {
         "lines": (
-            ["number", "exercise", "line", *STATES, "students", "difficulty", "discrimination",
-             "discrimination is undefined because"],
+            ["number", "exercise", "line", *STATES, "students", "difficulty", "discrimination"],
             [
                 [row.number, row.exercise, row.name, *(row.counts.get(s, 0) for s in STATES),
                  row.counts.total(), _rounded(row.difficulty),
-                 _rounded(row.discrimination), row.undefined]
+                 _rounded(row.discrimination)]
                 for row in line_rows(data)
             ],
         ),

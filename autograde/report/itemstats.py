@@ -6,39 +6,26 @@ Correction of item-total correlations in item analysis, Psychometrika 28, 1963, 
 """
 
 from collections.abc import Sequence
-from statistics import correlation
+from contextlib import suppress
+from statistics import StatisticsError, correlation
 
 FEWEST = 10
 """With fewer students a correlation says next to nothing, and none is given."""
 
 
-def discriminations(
-    right: Sequence[Sequence[bool]], worth: Sequence[float]
-) -> list[tuple[float | None, str]]:
-    """Return the discrimination of every line, or None and why not.
+def discriminations(right: Sequence[Sequence[bool]], worth: Sequence[float]) -> list[float | None]:
+    """Return the discrimination of every line; None where it is not defined, or students too few.
+
+    It is not defined where all or none were right, or all have as many points on the other lines.
 
     Args:
         right: for each student, whether each line was right.
         worth: the points of each line.
     """
-    found = []
-    for item in range(len(worth)):
-        column = [row[item] for row in right]
-        rest = [
-            sum(points for j, points in enumerate(worth) if row[j] and j != item) for row in right
-        ]
-        found.append(point_biserial(column, rest))
+    found: list[float | None] = [None] * len(worth)
+    for item in range(len(worth)) if len(right) >= FEWEST else ():
+        others = [j for j in range(len(worth)) if j != item]
+        rest = [round(sum(worth[j] for j in others if row[j]), 9) for row in right]
+        with suppress(StatisticsError):
+            found[item] = correlation([row[item] for row in right], rest)
     return found
-
-
-def point_biserial(right: Sequence[bool], rest: Sequence[float]) -> tuple[float | None, str]:
-    """Return the correlation of a line with the points on the others, or None and why not."""
-    if len(right) < FEWEST:
-        return None, f"fewer than {FEWEST} students"
-    if all(right):
-        return None, "all right"
-    if not any(right):
-        return None, "none right"
-    if max(rest) - min(rest) < 1e-9:
-        return None, "all alike on the other lines"
-    return correlation(right, rest), ""
