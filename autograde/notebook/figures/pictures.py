@@ -2,12 +2,10 @@
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
 from matplotlib.figure import Figure
 
 
@@ -27,27 +25,12 @@ class Picture:
         return png_of(self)
 
 
-@dataclass(frozen=True, repr=False)
-class Chart(Picture):
-    """A picture that a function of the lesson's draws from values."""
+def chart(draw: Callable[..., Figure], *values: Any) -> Figure:
+    """Return the figure that a function of your own makes of values, in the course's look."""
+    from autograde.notebook.figures.canvas import style
 
-    draw: Callable[..., Figure]
-    values: tuple[Any, ...]
-
-    def figure(self) -> Figure:
-        with mpl.rc_context({"text.parse_math": True}):
-            figure = self.draw(*self.values)
-        if not isinstance(figure, Figure):
-            raise TypeError(
-                f"{self.draw.__name__} returned a {type(figure).__name__}; a chart's function "
-                "must return the figure that it drew"
-            )
-        return figure
-
-
-def chart(draw: Callable[..., Figure], *values: Any) -> Chart:
-    """Return a picture of your own: `draw(*values)` makes a figure when it is shown."""
-    return Chart(draw, values)
+    with style():
+        return draw(*values)
 
 
 @cache
