@@ -126,8 +126,8 @@ VALIDATED = """\
     exercise             points     first wrong line
     causal_mask          2 of 2
     apply_mask           0.12 of 2  hidden weights become 0, visible ones stay
-    renormalise          0 of 3     not judged; its rubric cell did not finish
-    tril_causal_weights  0 of 2     not judged, its cell ended with SyntaxError: invali...
+    renormalise          0 of 3     not judged; its answer or rubric failed, or is gone
+    tril_causal_weights  0 of 2     not judged; its answer or rubric failed, or is gone
 """
 
 

@@ -87,21 +87,20 @@ def answer(recording: Recording) -> None:
     key = key_of(recording.exercise)
     run = runs.last_run_of(recording.exercise)
     if other := _of_another_version(recording, key):
-        return _refuse(recording.exercise, other)
+        return _fail(recording.exercise, other)
     if run is not None and run.error:
         return _show_failed_run(recording.exercise, run)
     verdict = judge(recording, key, trusted=True)
     before = verdicts.pop(recording.exercise, None)
     verdicts[recording.exercise], recordings[recording.exercise] = verdict, recording
     named = before is not None and bool(verdict.beliefs) and before.beliefs == verdict.beliefs
-    validating = validated.keep(verdict.exercise, verdict.points, _first_wrong(verdict))
     standing.remember(verdict.exercise, verdict.points)
     said = advice(verdict, named=named) + _next_steps(verdict, named=named)
     if not verdict.passed and run is not None and run.number is not None:
         said.append(f"Judged: your cell as run in [{run.number}].")
     display(to_display(verdict, said), raw=True)
-    if not verdict.passed and not validating:
-        raise RubricFailed(f"{recording.exercise}: {_count(verdict)}")
+    if not verdict.passed:
+        _fail(recording.exercise, _count(verdict))
 
 
 def _show_failed_run(exercise: str, run: runs.Run) -> None:
@@ -110,7 +109,7 @@ def _show_failed_run(exercise: str, run: runs.Run) -> None:
     said = f"The cell of `{exercise}`{number} ended with an error, so nothing was judged:"
     then = "Fix the cell, run it, then run this one again."
     show(f"{exercise}: not judged", [said, f"`{run.error}`", then], "wrong")
-    _refuse(exercise, f"not judged, its cell ended with {run.error}")
+    _fail(exercise, f"not judged, its cell ended with {run.error}")
 
 
 def show(title: str, said: list[str], kind: str = "idle") -> None:
@@ -132,9 +131,9 @@ def _of_another_version(recording: Recording, key: Key) -> str:
     )
 
 
-def _refuse(exercise: str, why: str) -> None:
+def _fail(exercise: str, why: str) -> None:
     """Raises RubricFailed with the reason, unless Validate's table will say it."""
-    if not validated.keep(exercise, 0.0, why):
+    if not validated.asked:
         raise RubricFailed(f"{exercise}: {why}")
 
 
@@ -143,15 +142,6 @@ def _count(verdict: Verdict) -> str:
         return "not written yet"
     wrong = sum(not line.passed for line in verdict.lines)
     return f"{wrong} of {len(verdict.lines)} lines wrong; the rubric cell shows which"
-
-
-def _first_wrong(verdict: Verdict) -> str:
-    """Return in a few words why an answer is not right, or "" if it is."""
-    if verdict.passed:
-        return ""
-    if not verdict.attempted:
-        return "not written yet"
-    return plain(verdict.note) or next(line.name for line in verdict.lines if not line.passed)
 
 
 def _next_steps(verdict: Verdict, *, named: bool) -> list[str]:

@@ -6,17 +6,18 @@ call `begin` and `say`.
 """
 
 import warnings
-from collections.abc import Mapping
 
 from autograde.notebook.tables import in_columns
+from autograde.rubric.judge import Verdict
+from autograde.rubric.panel import plain
 from autograde.rubric.text import number, visible
 
 HEADER = ("exercise", "points", "first wrong line")
 LONGEST = 100
-NOT_RUN = "not judged; its rubric cell did not finish"
+NOT_JUDGED = "not judged; its answer or rubric failed, or is gone"
 
-_rows: dict[str, tuple[float, str]] | None = None
-"""Points and first wrong line of the exercises judged so far; None where nobody asked."""
+asked = False
+"""Whether there will be a table."""
 
 
 class NotRight(Exception):
@@ -27,36 +28,36 @@ class NotRight(Exception):
 
 
 def begin() -> None:
-    """Collect rows for the table, and silence warnings.
+    """Ask for the table, and silence warnings.
 
     nbgrader fails a cell that prints a warning, even if the answer is right.
     """
-    global _rows
-    _rows = {}
+    global asked
+    asked = True
     warnings.simplefilter("ignore")
-
-
-def keep(exercise: str, points: float, wrong: str = "") -> bool:
-    """Keep a row if there will be a table; return whether there will."""
-    if _rows is not None:
-        _rows[exercise] = points, wrong
-    return _rows is not None
 
 
 def say() -> None:
     """Raises NotRight with the table, unless all exercises of the lesson are right."""
-    from autograde.notebook.practice import lesson_keys
+    from autograde.notebook.practice import lesson_keys, verdicts
 
-    judged = next(iter(_rows or {}), None)
-    worth = {name: key.points for name, key in lesson_keys(judged).items()}
-    rows = {name: (_rows or {}).get(name, (0.0, NOT_RUN)) for name in worth}
-    if any(wrong for _, wrong in rows.values()):
-        raise NotRight(_table(rows, worth))
+    worth = {name: key.points for name, key in lesson_keys().items()}
+    judged = {name: verdicts.get(name) for name in worth}
+    if not all(verdict and verdict.passed for verdict in judged.values()):
+        table = [HEADER]
+        for name, verdict in judged.items():
+            points = number(verdict.points if verdict else 0)
+            table.append((name, f"{points} of {number(worth[name])}", _first_wrong(verdict)))
+        raise NotRight("\n".join(in_columns(table)))
 
 
-def _table(rows: Mapping[str, tuple[float, str]], worth: Mapping[str, float]) -> str:
-    texts = [HEADER]
-    for name, (points, wrong) in rows.items():
-        one_line = visible(" ".join(wrong.split()))[:LONGEST]
-        texts.append((name, f"{number(points)} of {number(worth[name])}", one_line))
-    return "\n".join(in_columns(texts))
+def _first_wrong(verdict: Verdict | None) -> str:
+    """Return in one line why an answer is not right, or "" if it is."""
+    if verdict is None:
+        return NOT_JUDGED
+    if verdict.passed:
+        return ""
+    if not verdict.attempted:
+        return "not written yet"
+    said = verdict.note or next(line.name for line in verdict.lines if not line.passed)
+    return visible(" ".join(plain(said).split()))[:LONGEST]
