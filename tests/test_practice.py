@@ -44,8 +44,7 @@ def shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]
         key = make_key(cell, right, {"over_columns": over_columns})
         (tmp_path / practice.PRACTICE_FILE).write_bytes(pack_keys({"it": key}))
         patch.chdir(tmp_path)
-        for module in (practice, asking):
-            patch.setattr(module, "display", lambda data, raw: panels.append(data["text/plain"]))
+        patch.setattr(practice, "display", lambda data, raw: panels.append(data["text/plain"]))
         patch.setattr(practice, "verdicts", {})
         patch.setattr(practice, "recordings", {})
         patch.setattr(asking, "_hints_shown", Counter())
@@ -210,7 +209,7 @@ def test_a_notebook_alone_finds_its_practice_data_in_the_package(
     cell(right)
     asking.progress()
     assert shown[0].startswith("it: 4 of 4 points")
-    assert shown[1] == ("This lesson: 1 of 1 exercises right, 4 of 4 points\n  right      it")
+    assert shown[1] == "This lesson: 1 of 1 exercises right, 4 of 4 points\nRight: it"
     asking.hint("that")
     assert shown[2].startswith("No exercise is called that")
 

@@ -5,8 +5,6 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from IPython.display import display
-
 from autograde.notebook import practice, standing
 from autograde.progress import of_course
 from autograde.rubric.kinds import outcomes_of, wrong_cases
@@ -97,11 +95,8 @@ def progress() -> None:
         return
     here = practice.standing_here()
     others = [lesson for lesson in of_course(Path.cwd().parent) if lesson.lesson != here.lesson]
-    panel = {
-        "text/plain": standing.to_text(here, others),
-        "text/html": standing.to_html(here, others),
-    }
-    display(panel, raw=True)
+    title, kind = f"This lesson: {here.in_words()}", "idle" if here.next else "right"
+    practice.show(title, standing.in_paragraphs(here, others), kind)
 
 
 def _exercise(name: str) -> str:

@@ -1,10 +1,9 @@
-"""Progress in the student's kernel: what rubrics earned, and the panel that shows it."""
+"""Progress in the student's kernel: what rubrics earned, and what a panel says of it."""
 
 import os
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
-from html import escape
 from pathlib import Path
 
 from IPython.core.getipython import get_ipython
@@ -19,7 +18,6 @@ from autograde.progress import (
     of_course,
     write_page,
 )
-from autograde.rubric.panel import COLOURS, box
 
 
 def remember(exercise: str, points: float) -> None:
@@ -57,43 +55,15 @@ def of_lesson(worth: Mapping[str, float], earned: Mapping[str, float]) -> Standi
     return Standing(folder.name, worth, points)
 
 
-def to_text(here: Standing, course: list[Standing]) -> str:
-    """Return the panel as text, for terminals and screen readers."""
-    lines = [f"This lesson: {here.in_words()}"]
-    lines += [f"  {_state(here, name):9}  {name}" for name in here.worth]
-    lines += [f"Next: {here.next}"] if here.next else []
-    lines += ["Other lessons:"] if course else []
-    lines += [f"  {lesson.lesson}: {lesson.in_words()}" for lesson in course]
-    return "\n".join(lines)
-
-
-def _state(lesson: Standing, name: str) -> str:
-    if name in lesson.solved:
-        return "right"
-    return "not right" if name in lesson.points else "not tried"
-
-
-MARKS = {"right": ("✓", "right"), "not right": ("✗", "wrong"), "not tried": ("·", "idle")}
-PLAIN = "list-style:none;margin:.4em 0 0;padding:0"
-
-
-def to_html(here: Standing, course: list[Standing]) -> str:
-    """Return the panel as HTML: no script, no address, every text escaped."""
-    rows = "".join(_row(here, name) for name in here.worth)
-    others = "".join(f"<li>{escape(lesson.lesson)}: {lesson.in_words()}</li>" for lesson in course)
-    body = f'<ul style="{PLAIN}">{rows}</ul>'
-    if course:
-        body += f'<strong>Other lessons</strong><ul style="{PLAIN}">{others}</ul>'
-    kind = "idle" if here.next else "right"
-    return box(kind, f"This lesson: {here.in_words()}", body, "progress")
-
-
-def _row(lesson: Standing, name: str) -> str:
-    state = _state(lesson, name)
-    mark, kind = MARKS[state]
-    following = " <strong>(next)</strong>" if name == lesson.next else ""
-    return (
-        '<li style="margin:.15em 0"><span style="display:inline-block;width:6.5em;'
-        f'color:{COLOURS[kind]};font-weight:bold">{mark} {state}</span>'
-        f"{escape(name)}{following}</li>"
-    )
+def in_paragraphs(here: Standing, others: list[Standing]) -> list[str]:
+    """Return what the panel of a lesson says below its title: its exercises, then other lessons."""
+    wrong = [name for name in here.worth if name in here.points and name not in here.solved]
+    new = [name for name in here.worth if name not in here.points]
+    states = {"Right": here.solved, "Not right": wrong, "Not tried": new}
+    said = [
+        f"{state}: {', '.join(f'`{name}`' for name in names)}"
+        for state, names in states.items()
+        if names
+    ]
+    said += [f"Next: `{here.next}`"] if here.next else []
+    return said + [f"{lesson.lesson}: {lesson.in_words()}" for lesson in others]

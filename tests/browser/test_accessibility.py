@@ -17,13 +17,13 @@ from nbformat import NotebookNode
 from playwright.sync_api import Browser, Page, expect
 
 from autograde.course import Lesson, lessons
-from autograde.notebook import standing
+from autograde.notebook.standing import in_paragraphs
 from autograde.progress import Standing
 from autograde.report.class_report import write_report
 from autograde.rubric.judge import Failure, LineVerdict, Verdict
 from autograde.rubric.layout import Table
 from autograde.rubric.misconceptions import Belief
-from autograde.rubric.panel import advice, box, to_html, to_text
+from autograde.rubric.panel import advice, box, paragraphs, to_html, to_text
 from browser import person
 from browser.conftest import Lab, lab, watch
 
@@ -95,23 +95,16 @@ VERDICTS = {
 
 BEGUN = Standing("02", {"a": 1.0, "b": 2.0, "c": 2.0}, {"a": 1.0, "b": 0.5})
 DONE = Standing("01", {"d": 3.0}, {"d": 3.0})
-STANDINGS: dict[str, tuple[Standing, list[Standing]]] = {
-    "a lesson begun": (BEGUN, [DONE]),
-    "a lesson done": (DONE, [BEGUN]),
-    "a lesson alone": (BEGUN, []),
+NOTES = {
+    "hint 1 of 2": ["Which dimension is that of the keys?"],
+    "a lesson begun": in_paragraphs(BEGUN, [DONE]),
+    "a lesson done": in_paragraphs(DONE, [BEGUN]),
 }
-"""What `progress()` may show. Adding a case is adding a row."""
+"""What `hint()` and `progress()` may show. Adding a case is adding a row."""
 
 
 def panel(plain: str, html: str) -> NotebookNode:
     return nbformat.v4.new_output("display_data", {"text/plain": plain, "text/html": html})
-
-
-def hint_of(lesson: Lesson) -> NotebookNode:
-    """Return what `hint` shows."""
-    name = lesson.exercises[0].name
-    title, said = f"{name}: hint 1 of 2", "Which dimension is that of the keys?"
-    return panel(f"{title}\n{said}", box("idle", title, f"<p>{said}</p>", "note"))
 
 
 @pytest.fixture(scope="module")
@@ -122,9 +115,11 @@ def panels(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     for verdict in VERDICTS.values():
         said = advice(verdict, named=True)
         outputs.append(panel(to_text(verdict, said), to_html(verdict, said)))
-    outputs += [panel(standing.to_text(*s), standing.to_html(*s)) for s in STANDINGS.values()]
+    outputs += [
+        panel("\n".join([title, *said]), box("idle", title, paragraphs(said), "note"))
+        for title, said in NOTES.items()
+    ]
     lesson = lessons(HERE)["02_causal_mask"]
-    outputs.append(hint_of(lesson))
     solution = nbformat.read(lesson.solution_notebook, as_version=4)
     for cell in solution.cells:
         outputs += [o for o in cell.get("outputs", []) if "text/html" not in o.get("data", {})]
@@ -139,8 +134,8 @@ def panels(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 def test_panels_in_jupyterlab(panels: Lab, browser: Browser) -> None:
     with watch(browser, panels.token) as seen:
         seen.page.goto(f"{panels.url}/lab/tree/panels.ipynb?reset&token={panels.token}")
-        shown = seen.page.locator(".jp-OutputArea").locator(".rubric, .progress")
-        expect(shown).to_have_count(len(VERDICTS) + len(STANDINGS))
+        shown = seen.page.locator(".jp-OutputArea").locator(".rubric, .note")
+        expect(shown).to_have_count(len(VERDICTS) + len(NOTES))
         expect(seen.page.locator(".jp-OutputArea").get_by_text("Hint 1 of")).to_be_visible()
         # its body is of no height, and what such a body hides counts as not shown
         seen.page.add_style_tag(content="body { height: 100vh }")
