@@ -1,22 +1,19 @@
 """A class report's advice to the teacher: topics to teach again, and students to talk to."""
 
-import re
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import nbformat
 
-from autograde.course import Lesson, grade_id
+from autograde.course import Lesson
+from autograde.grading.feedback import page_of
 from autograde.report.classdata import WRONG, ClassData, Submission, line_state
 from autograde.rubric.judge import Verdict
 
 MOST_TOPICS = 3
 FALLEN = 0.25
 """A student this far below their own earlier lessons, as a share of the points, fell behind."""
-
-HEADING = re.compile(r"^##? +(.+)$", re.MULTILINE)
-FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -32,15 +29,6 @@ class Topic:
     students: int
     points: float
     part: str
-
-
-@dataclass(frozen=True)
-class Talk:
-    """Students to talk to, each with a reason where there is more to say."""
-
-    absent: tuple[tuple[str, str], ...]
-    broken: tuple[tuple[str, str], ...]
-    behind: tuple[tuple[str, str], ...]
 
 
 def teach_again(data: ClassData) -> list[Topic]:
@@ -81,21 +69,19 @@ def _costs(verdict: Verdict) -> Iterator[tuple[str, str, float]]:
 
 def parts_of(lesson: Lesson) -> dict[str, str]:
     """Return the heading above each exercise in the notebook that students have."""
-    found, part = {}, ""
-    for cell in nbformat.read(lesson.released_notebook, as_version=4).cells:
-        if cell.cell_type == "markdown":
-            part = [part, *HEADING.findall(FENCED.sub("", cell.source))][-1]
-        elif name := grade_id(cell):
-            found[name] = part
-    return found
+    page = page_of(nbformat.read(lesson.released_notebook, as_version=4))
+    return {item.name: item.part.title for item in page.graded if item.part}
 
 
-def talk_to(data: ClassData) -> Talk:
-    """Return the students who submitted nothing, whose file was broken, or who fell behind."""
+def talk_to(data: ClassData) -> dict[str, list[tuple[str, str]]]:
+    """Return what students did, and who did it, each with a reason where there is more to say."""
     broken = [(each.student, each.problem) for each in data.submissions if each.broken]
     found = [(each, _behind(data, each)) for each in data.submissions if not each.broken]
-    behind = [(each.student, reason) for each, reason in found if reason]
-    return Talk(tuple((student, "") for student in data.absent), tuple(broken), tuple(behind))
+    return {
+        "submitted nothing": [(student, "") for student in data.absent],
+        "submitted a broken file": broken,
+        "fell behind": [(each.student, reason) for each, reason in found if reason],
+    }
 
 
 def _behind(data: ClassData, submission: Submission) -> str:
