@@ -3,7 +3,7 @@
 import random
 
 from autograde.course import Lesson
-from autograde.report.classdata import SCORED, WAITING, Answer, ClassData, Submission
+from autograde.report.classdata import WAITING, ClassData, Submission
 from autograde.rubric.judge import Failure, LineVerdict, Verdict
 from autograde.rubric.misconceptions import Belief
 
@@ -39,13 +39,14 @@ def _submission(lesson: Lesson, student: str, rng: random.Random) -> Submission:
             exercise.name, points, exercise.points, lines, beliefs, attempted=tried
         )
     written = {
-        each.name: Answer(WAITING, 0) if rng.random() < 0.3 else Answer(SCORED, rng.randint(0, 2))
+        each.name: WAITING if rng.random() < 0.3 else float(rng.randint(0, 2))
         for each in lesson.written
     }
     return Submission(
         student,
-        score=sum(v.points for v in verdicts.values()) + sum(a.score for a in written.values()),
-        by_hand=sum(2.0 for answer in written.values() if answer.state == WAITING),
+        score=sum(v.points for v in verdicts.values())
+        + sum(score for score in written.values() if isinstance(score, float)),
+        by_hand=sum(2.0 for answer in written.values() if answer == WAITING),
         before=rng.betavariate(5, 2),
         problem="The file is not JSON, so it is not a notebook." if broken else "",
         verdicts=verdicts,

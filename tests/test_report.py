@@ -22,9 +22,7 @@ from autograde.report.actions import parts_of, talk_to, teach_again
 from autograde.report.class_report import exercise_rows, line_rows, render, tables, write_report
 from autograde.report.classdata import (
     EMPTY,
-    SCORED,
     WAITING,
-    Answer,
     ClassData,
     Submission,
     _before,
@@ -181,12 +179,7 @@ def test_every_state_of_a_line_is_counted(small_class: Lesson) -> None:
 
 
 def test_answers_in_words_have_lines_of_their_own(small_class: Lesson) -> None:
-    answers = {
-        "a": Answer(SCORED, 2.0),
-        "b": Answer(SCORED, 1.5),
-        "c": Answer(WAITING, 0.0),
-        "d": Answer(EMPTY, 0.0),
-    }
+    answers = {"a": 2.0, "b": 1.5, "c": WAITING, "d": EMPTY}
     data = ClassData(
         replace(small_class, written=(Written("why_zero", 2.0),)),
         tuple(

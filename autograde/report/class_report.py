@@ -154,25 +154,21 @@ def written_rows(data: ClassData) -> list[WrittenRow]:
     """Return every question answered in words, over all submissions."""
     rows = []
     for question in data.lesson.written:
-        found = [each.written.get(question.name) for each in data.submissions]
-        answers = [answer for answer in found if answer is not None]
-        rows.append(
-            WrittenRow(
-                question.name,
-                question.points,
-                Counter(answer.state for answer in answers),
-                tuple(answer.score for answer in answers if answer.state == SCORED),
-            )
-        )
+        found = [
+            each.written[question.name]
+            for each in data.submissions
+            if question.name in each.written
+        ]
+        states = Counter(each if isinstance(each, str) else SCORED for each in found)
+        scores = tuple(each for each in found if not isinstance(each, str))
+        rows.append(WrittenRow(question.name, question.points, states, scores))
     return rows
 
 
 def answer_text(submission: Submission, name: str) -> str:
     """Return a student's written answer as a cell of a table: its score, or its state."""
-    answer = submission.written.get(name)
-    if answer is None:
-        return ""
-    return number(answer.score) if answer.state == SCORED else answer.state
+    answer = submission.written.get(name, "")
+    return answer if isinstance(answer, str) else number(answer)
 
 
 def render(data: ClassData, *, anonymous: bool = False) -> str:

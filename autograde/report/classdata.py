@@ -31,22 +31,14 @@ STATES = (RIGHT, BLANK, WRONG)
 
 SCORED, WAITING, EMPTY = "scored", "waiting", "no answer"
 ANSWER_STATES = (SCORED, WAITING, EMPTY)
-"""The states of a written answer: it has a score; it waits for one; nothing was answered."""
+"""The states of a written answer: it has a score; it waits for one; nothing was answered.
+
+An answer that changed after it was scored waits again; its old score counts until then.
+"""
 
 
 class NothingGraded(CourseError):
     """No submission of the lesson has been graded."""
-
-
-@dataclass(frozen=True)
-class Answer:
-    """A written answer: its score, and its state, one of `ANSWER_STATES`.
-
-    An answer that changed after it was scored waits again; its old score counts until then.
-    """
-
-    state: str
-    score: float
 
 
 @dataclass(frozen=True)
@@ -56,6 +48,7 @@ class Submission:
     The words of a problem may quote the student; its `kind` never does.
     `by_hand` are the points that wait for a person, `held` those of them already in the score.
     `before` is the share of the points in earlier lessons, None if there were none.
+    `written` has the score of each written answer, or the state of one that has none.
     `earlier`: it was made from an earlier version of the lesson, and graded by that one.
     """
 
@@ -68,7 +61,7 @@ class Submission:
     problem: str = ""
     kind: str = ""
     verdicts: dict[str, Verdict] = field(default_factory=dict)
-    written: dict[str, Answer] = field(default_factory=dict)
+    written: dict[str, float | str] = field(default_factory=dict)
     version: str = "unknown"
     walled: bool = True
     earlier: bool = False
@@ -224,10 +217,11 @@ def _before(lesson: Lesson, gradebook: Gradebook) -> dict[str, float]:
     return {student: fmean(found) for student, found in shares.items()}
 
 
-def _answer(marks: Marks, name: str) -> Answer:
+def _answer(marks: Marks, name: str) -> float | str:
+    if name in marks.waits:
+        return WAITING
     by_hand, _ = marks.by_hand.get(name, (None, None))
-    state = WAITING if name in marks.waits else EMPTY if by_hand is None else SCORED
-    return Answer(state, marks.score(name) or 0.0)
+    return EMPTY if by_hand is None else marks.score(name) or 0.0
 
 
 def _facts(folder: Path, lesson: Lesson) -> dict[str, Any] | None:
