@@ -5,11 +5,10 @@ for other systems a student who handed nothing in has an empty cell, which is no
 """
 
 import logging
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from nbgrader.api import Assignment, Gradebook, MissingEntry, Student
+from nbgrader.api import Assignment, Gradebook, MissingEntry, Student, SubmittedAssignment
 from nbgrader.plugins import ExportPlugin
 from traitlets import Dict
 
@@ -22,22 +21,8 @@ from autograde.words import printable
 Table = tuple[list[str], list[list[Cell]]]
 
 
-@dataclass(frozen=True)
-class Score:
-    """A student's score for one lesson."""
-
-    raw: float
-    penalty: float
-    handed_in: datetime | None
-    late: float
-
-    @property
-    def counts(self) -> float:
-        return round(max(0.0, self.raw - self.penalty), 4)
-
-
-Class = list[tuple[Student, list[Score | None]]]
-"""Every student, with a score for each lesson, or None where nothing was handed in."""
+Class = list[tuple[Student, list[SubmittedAssignment | None]]]
+"""Every student, with a submission of each lesson, or None where nothing was handed in."""
 
 
 class GradeExporter(ExportPlugin):
@@ -59,15 +44,15 @@ class GradeExporter(ExportPlugin):
         for student in students:
             if safe(student.id) != student.id:
                 self.log.warning("%r reads like a formula: it is written with a '", student.id)
-        scores: Class = [
-            (student, [self.score(gradebook, lesson, student) for lesson in lessons])
+        submissions: Class = [
+            (student, [self.submission(gradebook, lesson, student) for lesson in lessons])
             for student in students
         ]
-        head, rows = self.table(lessons, scores)
+        head, rows = self.table(lessons, submissions)
         write_table(Path(self.to or self.file), head, rows)
         self.log.info("Exported %d rows to %s", len(rows), self.to or self.file)
 
-    def table(self, lessons: list[Assignment], scores: Class) -> Table:
+    def table(self, lessons: list[Assignment], submissions: Class) -> Table:
         raise NotImplementedError
 
     def lessons(self, gradebook: Gradebook) -> list[Assignment]:
@@ -91,8 +76,10 @@ class GradeExporter(ExportPlugin):
     def title(self, lesson: Assignment) -> str:
         return str(self.titles.get(lesson.name, lesson.name))
 
-    def score(self, gradebook: Gradebook, lesson: Assignment, student: Student) -> Score | None:
-        """Return the student's score for the lesson, or None where nothing was handed in."""
+    def submission(
+        self, gradebook: Gradebook, lesson: Assignment, student: Student
+    ) -> SubmittedAssignment | None:
+        """Return what the student handed in for the lesson, if anything."""
         try:
             found = gradebook.find_submission(lesson.name, student.id)
         except MissingEntry:
@@ -101,16 +88,19 @@ class GradeExporter(ExportPlugin):
             self.log.warning(
                 "%s of %s waits to be graded by hand", lesson.name, printable(student.id)
             )
-        penalty = found.late_submission_penalty or 0.0
-        return Score(found.score, penalty, found.timestamp, found.total_seconds_late)
+        return found
 
 
-def _counts(score: Score | None) -> float | None:
-    return score.counts if score else None
+def _counts(found: SubmittedAssignment | None) -> float | None:
+    """Return the score that counts; None where nothing was handed in."""
+    if found is None:
+        return None
+    counts: float = max(0.0, found.score - (found.late_submission_penalty or 0.0))
+    return round(counts, 4)
 
 
-def _when(score: Score | None) -> datetime | None:
-    return score.handed_in if score else None
+def _when(found: SubmittedAssignment | None) -> datetime | None:
+    return found.timestamp if found else None
 
 
 def _name(student: Student) -> str:
@@ -129,19 +119,19 @@ class CsvExporter(GradeExporter):
     As there, a student who handed nothing in has 0.
     """
 
-    def table(self, lessons: list[Assignment], scores: Class) -> Table:
+    def table(self, lessons: list[Assignment], submissions: Class) -> Table:
         head = [
             "assignment", "duedate", "timestamp", "student_id", "last_name", "first_name", "email",
             "raw_score", "late_submission_penalty", "score", "max_score",
         ]  # fmt: skip
-        nothing = Score(0.0, 0.0, None, 0.0)
         return head, [
-            [lesson.name, lesson.duedate, _when(score), student.id,
+            [lesson.name, lesson.duedate, _when(found), student.id,
              student.last_name, student.first_name, student.email,
-             score.raw, score.penalty, score.counts, lesson.max_score]
+             found.score if found else 0.0, (found and found.late_submission_penalty) or 0.0,
+             _counts(found) or 0.0, lesson.max_score]
             for number, lesson in enumerate(lessons)
-            for student, found in scores
-            for score in [found[number] or nothing]
+            for student, all_found in submissions
+            for found in [all_found[number]]
         ]  # fmt: skip
 
 
@@ -159,14 +149,14 @@ class CanvasExporter(GradeExporter):
 
     file = "grades-canvas.csv"
 
-    def table(self, lessons: list[Assignment], scores: Class) -> Table:
+    def table(self, lessons: list[Assignment], submissions: Class) -> Table:
         head = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section"]
         points: list[Cell] = ["    Points Possible", "", "", "", ""]
         return [*head, *map(self.title, lessons)], [
             [*points, *(lesson.max_score for lesson in lessons)],
             *(
                 [_name(student), _number_there(student), "", student.id, "", *map(_counts, found)]
-                for student, found in scores
+                for student, found in submissions
             ),
         ]
 
@@ -188,10 +178,10 @@ class MoodleExporter(GradeExporter):
 
     file = "grades-moodle.csv"
 
-    def table(self, lessons: list[Assignment], scores: Class) -> Table:
+    def table(self, lessons: list[Assignment], submissions: Class) -> Table:
         if len(lessons) == 1:
-            return self._worksheet(lessons[0], scores)
-        if without := [student.id for student, _ in scores if not student.email]:
+            return self._worksheet(lessons[0], submissions)
+        if without := [student.id for student, _ in submissions if not student.email]:
             self.log.warning(
                 "No email address for %s: in Moodle, map Username and not Email address, or "
                 "their grades go to the student of the row before",
@@ -201,23 +191,23 @@ class MoodleExporter(GradeExporter):
         return head, [
             [student.first_name, student.last_name, student.id, student.email,
              *map(_counts, found)]
-            for student, found in scores
+            for student, found in submissions
         ]  # fmt: skip
 
-    def _worksheet(self, lesson: Assignment, scores: Class) -> Table:
+    def _worksheet(self, lesson: Assignment, submissions: Class) -> Table:
         head = [
             "Identifier", "Full name", "ID number", "Email address", "Status", "Grade",
             "Maximum Grade", "Grade can be changed", "Last modified (submission)",
             "Last modified (grade)",
         ]  # fmt: skip
         rows: list[list[Cell]] = []
-        for student, (score,) in scores:
+        for student, (found,) in submissions:
             full = " ".join(filter(None, (student.first_name, student.last_name))) or student.id
             own = _number_there(student)
             rows.append([
                 own and f"Participant {own}", full, student.id, student.email,
-                "Graded" if score else "No submission",
-                _counts(score), lesson.max_score, "Yes", _when(score), "",
+                "Graded" if found else "No submission",
+                _counts(found), lesson.max_score, "Yes", _when(found), "",
             ])  # fmt: skip
         return head, rows
 
@@ -234,19 +224,19 @@ class GradescopeExporter(GradeExporter):
 
     file = "grades-gradescope.csv"
 
-    def table(self, lessons: list[Assignment], scores: Class) -> Table:
+    def table(self, lessons: list[Assignment], submissions: Class) -> Table:
         head = ["First Name", "Last Name", "SID", "Email", "Sections"]
         for title in map(self.title, lessons):
             more = ("Max Points", "Submission Time", "Lateness (H:M:S)")
             head += [title, *(f"{title} - {each}" for each in more)]
         head.append("Total Lateness (H:M:S)")
         rows: list[list[Cell]] = []
-        for student, found in scores:
+        for student, found in submissions:
             row: list[Cell] = [student.first_name, student.last_name, student.id, student.email, ""]
-            for lesson, score in zip(lessons, found, strict=True):
-                late = _hours(score.late) if score else ""
-                row += [_counts(score), lesson.max_score, _when(score), late]
-            rows.append([*row, _hours(sum(score.late for score in found if score))])
+            for lesson, each in zip(lessons, found, strict=True):
+                late = _hours(each.total_seconds_late) if each else ""
+                row += [_counts(each), lesson.max_score, _when(each), late]
+            rows.append([*row, _hours(sum(each.total_seconds_late for each in found if each))])
         return head, rows
 
 
