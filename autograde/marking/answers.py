@@ -34,16 +34,12 @@ from autograde.rubric.text import digest
 KEPT_NOTEBOOKS = 4000
 
 
-class NoQuestion(CourseError):
-    """The course has no such question, or the question no such answer."""
+class Refused(CourseError):
+    """What the page asks for is refused, with an HTTP status."""
 
-    status = HTTPStatus.NOT_FOUND
-
-
-class BadMark(CourseError):
-    """The mark that was sent is not one for this question."""
-
-    status = HTTPStatus.BAD_REQUEST
+    def __init__(self, status: HTTPStatus, message: str) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 @dataclass(frozen=True)
@@ -55,34 +51,23 @@ class Mark:
     waits: bool
 
 
-class Changed(CourseError):
-    """The mark in the gradebook is not the one that was seen, or the answer has changed.
-
-    `mark` is the mark that the gradebook has now; it is None when the answer has changed.
-    """
-
-    status = HTTPStatus.CONFLICT
-
-    def __init__(self, mark: Mark | None) -> None:
-        super().__init__("The gradebook has changed in the meantime.")
-        self.mark = mark
-
-
 @dataclass(frozen=True)
 class Answer:
     """A student's answer. `grade` and `notebook` are the gradebook's ids of its row and notebook.
 
-    `digest` is that of the text, so that nobody marks a text that has been replaced.
+    `seen` is a digest of text and mark: nobody marks a text that has been replaced, or overwrites
+    a mark without having seen it.
     """
 
     grade: str
     notebook: str
     student: str
     html: Markup
-    digest: str
     mark: Mark
+    seen: str
 
 
+CHANGED = "somebody has marked this, or it was graded again. Reload this page."
 MISSING = Markup("<p><em>The cell is empty. Look for an answer in the whole notebook.</em></p>")
 
 
@@ -109,26 +94,26 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Seen:
-    """A mark for an answer, and what its author saw: the mark before it, and the text's digest."""
+class Sent:
+    """A mark as the page sends it: for which row of the gradebook, and what its author saw."""
 
     grade: str
-    mark: Mark
-    before: Mark
-    digest: str
+    seen: str
+    score: float | None
+    comment: str
 
 
 def find_question(root: Path, lesson: str, question: str) -> tuple[Lesson, Written]:
     """Find a question by name.
 
     Raises:
-        NoQuestion: there is none of that name.
+        Refused: there is none of that name.
     """
     for found in lessons(root).values():
         for written in found.written:
             if (found.name, written.name) == (lesson, question):
                 return found, written
-    raise NoQuestion(f"{lesson} has no question {question!r} to be answered in words")
+    raise Refused(HTTPStatus.NOT_FOUND, f"{lesson} has no question {question!r} to answer in words")
 
 
 def all_waiting(root: Path) -> dict[tuple[str, str], int]:
@@ -149,7 +134,7 @@ def read_question(root: Path, lesson_name: str, question: str) -> Question:
     The order of the answers reveals nothing about their authors and differs for each question.
 
     Raises:
-        NoQuestion: there is no such question.
+        Refused: there is no such question.
         CourseError: the gradebook or a graded notebook cannot be read.
     """
     lesson, written = find_question(root, lesson_name, question)
@@ -165,9 +150,8 @@ def read_question(root: Path, lesson_name: str, question: str) -> Question:
         given = _answer_text(lesson, row.student, question)
         if given is not None and (row.auto_score is None or row.manual_score is not None):
             html = from_markdown(given) if given.strip() else MISSING
-            answers.append(
-                Answer(row.grade, row.notebook, row.student, html, _digest(given), _mark(row))
-            )
+            seen = _seen(row, given)
+            answers.append(Answer(row.grade, row.notebook, row.student, html, _mark(row), seen))
     answers.sort(key=lambda answer: _digest(f"{question} {answer.student}"))
     scheme = "".join(
         "\n".join(found[0].strip().splitlines()[1:-1]) for found in MARK_SCHEME.finditer(text)
@@ -182,59 +166,30 @@ def read_question(root: Path, lesson_name: str, question: str) -> Question:
     )
 
 
-def save(root: Path, lesson_name: str, question: str, seen: Seen) -> Mark:
-    """Save a mark if the gradebook still has the one that was seen; return the mark it then has.
+def save(root: Path, lesson_name: str, question: str, sent: Sent) -> tuple[Mark, str]:
+    """Save a mark for an answer as it was seen; return the mark and what is to be seen now.
 
     Raises:
-        NoQuestion: there is no such question, or no such answer to it.
-        BadMark: the score is not possible for this question.
-        Changed: the gradebook has another mark by now, or the answer has changed.
+        Refused: there is no such question, the score is not possible for it, or the answer or its
+            mark has changed.
         CourseError: the gradebook cannot be written.
     """
     lesson, written = find_question(root, lesson_name, question)
-    score = seen.mark.score
-    if score is not None and not 0 <= score <= written.points:
-        raise BadMark(f"Between 0 and {written.points:g} points, please.")
+    if sent.score is not None and not 0 <= sent.score <= written.points:
+        raise Refused(HTTPStatus.BAD_REQUEST, f"Between 0 and {written.points:g} points, please.")
     with open_gradebook(_config(root)) as gradebook:
-        rows = _rows(gradebook, lesson, question, Grade.id == seen.grade)
-        if not rows:
-            raise NoQuestion("There is no such answer any more.")
+        rows = _rows(gradebook, lesson, question, Grade.id == sent.grade)
+        if [_seen(row, _answer_text(lesson, row.student, question)) for row in rows] != [sent.seen]:
+            raise Refused(HTTPStatus.CONFLICT, CHANGED)
         (row,) = rows
-        if _digest(_answer_text(lesson, row.student, question) or "") != seen.digest:
-            raise Changed(None)
-        # the database itself compares, so that no other process comes in between
-        graded = gradebook.db.execute(
-            update(Grade)
-            .where(
-                Grade.id == row.grade,
-                Grade.manual_score.is_not_distinct_from(seen.before.score),
-                Grade.needs_manual_grade == seen.before.waits,
-            )
-            .values(
-                manual_score=score,
-                needs_manual_grade=Grade.auto_score.is_(None) if score is None else False,
-            )
-            .execution_options(synchronize_session=False)
-        )
-        commented = gradebook.db.execute(
-            update(Comment)
-            .where(
-                Comment.id == row.comment,
-                Comment.manual_comment.is_not_distinct_from(seen.before.comment or None),
-            )
-            .values(manual_comment=seen.mark.comment or None)
-            .execution_options(synchronize_session=False)
-        )
-        agreed = graded.rowcount == commented.rowcount == 1
-        if agreed:
-            gradebook.db.commit()
-        else:
-            gradebook.db.rollback()
-        (row,) = _rows(gradebook, lesson, question, Grade.id == seen.grade)
-        now = _mark(row)
-    if not agreed:
-        raise Changed(now)
-    return now
+        waits = sent.score is None and row.auto_score is None
+        marked = update(Grade).where(Grade.id == row.grade)
+        gradebook.db.execute(marked.values(manual_score=sent.score, needs_manual_grade=waits))
+        commented = update(Comment).where(Comment.id == row.comment)
+        gradebook.db.execute(commented.values(manual_comment=sent.comment or None))
+        gradebook.db.commit()
+        (row,) = _rows(gradebook, lesson, question, Grade.id == sent.grade)
+        return _mark(row), _seen(row, _answer_text(lesson, row.student, question))
 
 
 @lru_cache
@@ -258,6 +213,10 @@ def _rows(gradebook: Gradebook, lesson: Lesson, question: str, *only: Any) -> li
 
 def _mark(row: Any) -> Mark:
     return Mark(row.manual_score, row.manual_comment or "", row.needs_manual_grade)
+
+
+def _seen(row: Any, text: str | None) -> str:
+    return _digest(repr((text, _mark(row))))
 
 
 def _answer_text(lesson: Lesson, student: str, question: str) -> str | None:

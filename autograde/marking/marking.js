@@ -15,7 +15,6 @@ function typed(article) {
   return {
     score: text === "" ? null : Number(text),
     comment: field(article, "comment").value.trim(),
-    waits: article.before.waits,
   };
 }
 
@@ -33,37 +32,10 @@ function tell(article, state, text) {
   unsaved.textContent = left ? `${left} not saved` : "";
 }
 
-function describe(mark) {
-  const points = mark.score === null ? "no points" : `${mark.score} of ${main.dataset.points} points`;
-  return mark.comment ? `${points}, “${mark.comment}”` : points;
-}
-
-function accept(article, mark) {
+function accept(article, mark, seen) {
   article.before = mark;
-  article.querySelector(".conflict").hidden = true;
+  article.dataset.seen = seen;
   tell(article, mark.waits ? "waits" : "marked", mark.waits ? "waits" : "saved");
-}
-
-function showConflict(article, now) {
-  const box = article.querySelector(".conflict");
-  const buttons = box.querySelectorAll("button");
-  box.hidden = false;
-  for (const button of buttons) button.hidden = now === null;
-  if (now === null) {
-    box.querySelector("p").textContent =
-      "The answer was graded again and has changed. Reload this page to read it.";
-    return;
-  }
-  box.querySelector("p").textContent = `Somebody else has marked this: ${describe(now)}.`;
-  buttons[0].onclick = () => {
-    field(article, "score").value = now.score === null ? "" : now.score;
-    field(article, "comment").value = now.comment;
-    accept(article, now);
-  };
-  buttons[1].onclick = () => {
-    article.before = now;
-    save(article);
-  };
 }
 
 function save(article) {
@@ -73,23 +45,21 @@ function save(article) {
   if (article.sending === text) return; // Enter saves, and so does leaving the field
   article.sending = text;
   tell(article, "unsaved", "saving");
-  const sent = { grade: article.dataset.grade, digest: article.dataset.digest };
   // one at a time for each answer: the next one has to say what this one saves
   article.queue = (article.queue || Promise.resolve()).then(async () => {
     try {
       const answer = await fetch(main.dataset.address, {
         method: "PUT",
         headers: { "Content-Type": "application/json", "X-XSRFToken": main.dataset.xsrf },
-        body: JSON.stringify({ ...sent, mark, before: article.before }),
+        body: JSON.stringify({ grade: article.dataset.grade, seen: article.dataset.seen, ...mark }),
       });
       const told = await answer.json();
       if (answer.ok) {
-        accept(article, told.now);
+        accept(article, told.now, told.seen);
         for (const count of counts) count.textContent = told.waiting;
         addComment(told.now.comment);
       } else {
         tell(article, "unsaved", `not saved: ${told.message}`);
-        if (answer.status === 409) showConflict(article, told.now);
       }
     } catch (error) {
       tell(article, "unsaved", `not saved: ${error.message}`);

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import math
 import os
 import secrets
 from http import HTTPStatus
@@ -26,7 +25,7 @@ from traitlets.config import Config
 
 from autograde.course import CourseError, Lesson, find_root
 from autograde.marking import answers
-from autograde.marking.answers import BadMark, Changed, Mark, NoQuestion, Seen
+from autograde.marking.answers import Refused, Sent
 from autograde.rubric.text import number
 
 HERE = Path(__file__).parent
@@ -78,16 +77,15 @@ class MarkingHandler(JupyterHandler):
 
     @web.authenticated
     async def put(self, lesson: str, question: str) -> None:
-        """Save a mark; respond 409 with the gradebook's mark if the grader saw another one."""
+        """Save a mark, or respond with the reason that it is refused."""
         try:
-            seen = read_seen(self.request.body)
-            mark = await asyncio.to_thread(answers.save, self.root, lesson, question, seen)
+            sent = read_sent(self.request.body)
+            mark, seen = await asyncio.to_thread(answers.save, self.root, lesson, question, sent)
         except CourseError as error:
-            now = error.mark if isinstance(error, Changed) else None
-            self._say(_status(error), message=str(error), now=now and vars(now))
+            self._say(_status(error), message=str(error))
         else:
             waiting = await asyncio.to_thread(answers.all_waiting, self.root)
-            self._say(200, now=vars(mark), waiting=waiting[lesson, question])
+            self._say(200, now=vars(mark), seen=seen, waiting=waiting[lesson, question])
 
     def _say(self, status: int, **said: Any) -> None:
         self.set_status(status)
@@ -98,34 +96,26 @@ def _status(error: CourseError) -> int:
     return getattr(error, "status", HTTPStatus.INTERNAL_SERVER_ERROR)
 
 
-def read_seen(body: bytes) -> Seen:
+def read_sent(body: bytes) -> Sent:
     """Parse a mark as the page sends it.
 
     Raises:
-        BadMark: the body is something else.
+        Refused: the body is something else.
     """
     try:
         sent = json.loads(body)
-        mark, before = (_mark(sent[name]) for name in ("mark", "before"))
-        return Seen(str(sent["grade"]), mark, before, str(sent["digest"]))
-    except (ValueError, KeyError, TypeError) as error:
-        raise BadMark(f"This is not a mark: {error}") from error
-
-
-def _mark(plain: dict[str, Any]) -> Mark:
-    score, comment = plain["score"], plain["comment"]
-    if score is not None and (isinstance(score, bool) or not math.isfinite(float(score))):
-        raise ValueError(f"{score!r} is not a score")
-    if not isinstance(comment, str):
-        raise TypeError("the comment is not text")
-    return Mark(None if score is None else float(score), comment.strip(), bool(plain["waits"]))
+        score = None if sent["score"] is None else float(sent["score"])
+        return Sent(str(sent["grade"]), str(sent["seen"]), score, sent["comment"].strip())
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise Refused(HTTPStatus.BAD_REQUEST, f"This is not a mark: {error}") from error
 
 
 def _first(waiting: dict[tuple[str, str], int], lesson: str | None) -> tuple[str, str]:
     """Return the first question with waiting answers, else the first of all."""
     names = [name for name in waiting if lesson in (None, name[0])]
     if not names:
-        raise NoQuestion(f"{lesson or 'This course'} has no question to answer in words.")
+        what = lesson or "This course"
+        raise Refused(HTTPStatus.NOT_FOUND, f"{what} has no question to answer in words.")
     return next((name for name in names if waiting[name]), names[0])
 
 
