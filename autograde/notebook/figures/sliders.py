@@ -1,6 +1,5 @@
 """A figure with sliders that redraw it, and its first state where no widgets run."""
 
-import textwrap
 from collections.abc import Callable, Sequence
 from html import escape
 from typing import Any
@@ -11,8 +10,6 @@ from autograde.notebook.figures.canvas import display_png, png_of, require, scre
 from autograde.notebook.figures.pictures import Picture
 
 Draw = Callable[..., tuple[Picture | Figure, str]]
-LONGEST_LABEL = 18
-"""Characters; JupyterLab cuts off what is longer."""
 
 
 def explore(draw: Draw, /, *, alt: str, **choices: Sequence[str | float]) -> None:
@@ -22,7 +19,8 @@ def explore(draw: Draw, /, *, alt: str, **choices: Sequence[str | float]) -> Non
         draw: called with one option of every choice by name; gives a picture and its description.
         alt: what the figure is about, for those who cannot see it.
         choices: the options of each slider, at least one; the first is where it starts. Numbers
-            stand on it in their order, other options in the order given.
+            stand on it in their order, other options in the order given. JupyterLab cuts off what
+            is longer than 18 characters.
 
     Raises:
         ValueError: alt says nothing, or there is nothing to choose.
@@ -73,7 +71,7 @@ def _slider(name: str, options: Sequence[str | float]) -> Any:
 
     placed = _in_order(options)
     return widgets.SelectionSlider(
-        options=list(zip(_labels(placed), placed, strict=True)),
+        options=[(f"{o:g}" if isinstance(o, float) else str(o), o) for o in placed],
         value=options[0],
         description=name,
         style={"description_width": "initial"},
@@ -86,18 +84,6 @@ def _in_order(options: Sequence[str | float]) -> list[str | float]:
         return sorted(options, key=float)
     except ValueError:
         return list(options)
-
-
-def _labels(options: Sequence[str | float]) -> list[str]:
-    """Return the texts beside a slider; words that do not fit are left out, if all still differ."""
-    full = [f"{o:g}" if isinstance(o, float) else str(o) for o in options]
-    short = [
-        text
-        if len(text) <= LONGEST_LABEL
-        else textwrap.shorten(text, LONGEST_LABEL, placeholder=" …")
-        for text in full
-    ]
-    return short if len(set(short)) == len(set(full)) else full
 
 
 def _caption(text: str) -> str:
