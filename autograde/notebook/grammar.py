@@ -10,7 +10,7 @@ their probabilities, and is sent the one that was chosen. It does not know who c
 draw when a story is made, a given text when one is read. `language` does both.
 """
 
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -218,37 +218,24 @@ def sighting(notes: Notes, who: Person) -> Telling:
 # The questions. Each answer is certain.
 
 
-@dataclass(frozen=True)
-class Question:
-    """A question about a person, and the part of the grammar that answers it."""
-
-    kind: str
-    text: str
-    who: Person
-    answer: Callable[[Notes, Person, Word], Phrase]
-
-
 def questions(notes: Notes) -> Telling:
     """Ask two different questions that the story answers, and answer them."""
-    open_ones = {ask.text: ask for who in notes.people for ask in questions_about(who)}
+    asked = {text: (who, kind) for who in notes.people for text, kind in questions_about(who)}
     for _ in range(2):
-        said = yield from say({text: QUESTIONS[ask.kind] for text, ask in open_ones.items()})
-        ask = open_ones.pop(" ".join(said))
-        last = yield from ask.answer(notes, ask.who, said[-1])
-        notes.answers.append(Answer(ask.kind, said[-1].at + 1, last[-1].at + 1))
+        said = yield from say({text: QUESTIONS[kind] for text, (_, kind) in asked.items()})
+        who, kind = asked.pop(" ".join(said))
+        last = yield from ANSWERS[kind](notes, who, said[-1])
+        notes.answers.append(Answer(kind, said[-1].at + 1, last[-1].at + 1))
 
 
-def questions_about(who: Person) -> list[Question]:
-    """Return the questions about this person that the story answers."""
-    found = [
-        Question("who", f"who is {who['she']} ?", who, say_who),
-        Question("where", f"where is {who['name']} ?", who, say_where),
-    ]
+def questions_about(who: Person) -> Iterator[tuple[str, str]]:
+    """Yield the questions about this person that the story answers, and their kinds."""
+    yield f"who is {who['she']} ?", "who"
+    yield f"where is {who['name']} ?", "where"
     if "act" in who:
-        found.append(Question("what", f"what does {who['name']} do ?", who, say_what))
+        yield f"what does {who['name']} do ?", "what"
     if "alive" in who:
-        found.append(Question("alive", "is it alive ?", who, say_alive))
-    return found
+        yield "is it alive ?", "alive"
 
 
 def say_who(notes: Notes, who: Person, mark: Word) -> Phrase:
@@ -281,3 +268,7 @@ def say_alive(notes: Notes, who: Person, mark: Word) -> Phrase:
     if who["seen"] == "bat":
         notes.link("is it alive ?: the bat's place", mark, who, "place")
     return (yield from say(f"{who['alive']} ."))
+
+
+ANSWERS = {"what": say_what, "where": say_where, "who": say_who, "alive": say_alive}
+"""The part of the grammar that answers each kind of question."""
