@@ -31,8 +31,6 @@ from autograde.grading.feedback import MARK_SCHEME, from_markdown
 from autograde.grading.gradebook import open_gradebook, rows_of_class
 from autograde.rubric.text import digest
 
-KEPT_NOTEBOOKS = 4000
-
 
 class Refused(CourseError):
     """What the page asks for is refused, with an HTTP status."""
@@ -228,17 +226,10 @@ def _answer_text(lesson: Lesson, student: str, question: str) -> str | None:
     path = lesson.root / "autograded" / student / lesson.name / f"{lesson.notebook}.ipynb"
     if not path.is_file():
         return None
-    facts = path.stat()
-    names = tuple(written.name for written in lesson.written)
-    return _texts(path, facts.st_mtime_ns, facts.st_size, names).get(question)
-
-
-@lru_cache(KEPT_NOTEBOOKS)
-def _texts(path: Path, changed: int, size: int, names: tuple[str, ...]) -> dict[str, str]:
     try:
         cells = json.loads(path.read_text(encoding="utf-8", errors="replace"))["cells"]
         named = {cell["metadata"].get("nbgrader", {}).get("grade_id"): cell for cell in cells}
-        return {name: "".join(named[name]["source"]) for name in names if name in named}
+        return "".join(named[question]["source"]) if question in named else None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise CourseError(
             f"{path} is not a notebook that `autograde grade` wrote ({error!r}). Grade it again."

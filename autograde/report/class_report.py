@@ -197,7 +197,6 @@ def render(data: ClassData, *, anonymous: bool = False) -> str:
         heatmap=heatmap(data, judged) if judged else None,
         exercises=exercise_rows(data, lines),
         outcomes=OUTCOMES,
-        lines=lines,
         written=written_rows(data),
         answer_states=ANSWER_STATES,
         answer_text=answer_text,
