@@ -20,7 +20,9 @@ def merge(handed_out: NotebookNode, students: NotebookNode, lesson: NotebookNode
     """Return a lesson's new version with what a student wrote into the one that was handed out."""
     nb, own = (NotebookNode(nbformat.from_dict(each)) for each in (lesson, students))
     old = {_key(cell): cell.source for cell in handed_out.cells}
-    given = {_text(cell) for each in (handed_out, lesson) for cell in each.cells}
+    given = {_text(cell): cell.id for each in (handed_out, lesson) for cell in each.cells}
+    for cell in own.cells:
+        cell.setdefault("id", given.get(_text(cell), uuid4().hex))  # some programs drop ids
     last = {_key(cell): cell for cell in own.cells}  # of a cell that stands twice, as in grading
     places = {"": [], **{_key(cell): [cell] for cell in nb.cells}}
     place = ""
