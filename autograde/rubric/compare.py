@@ -21,7 +21,8 @@ class Difference:
 
     `at` and `symptom` complete the call as a sentence: `future_mask(3)`, `[0, 0]`, "is True,
     expected False". `note` is a sentence of its own. `tensors` are the result and the expected
-    one; `in_words` describes their difference, which takes much longer than the distance.
+    one where both are tensors; `in_words` describes a difference of their numbers, which takes
+    much longer than the distance.
     """
 
     distance: float
@@ -32,26 +33,27 @@ class Difference:
 
     def in_words(self) -> "Difference":
         """Return the same difference with all its words."""
-        if self.tensors is None:
+        if self.tensors is None or self.symptom:
             return self
         got, expected = self.tensors
         place = first_difference(got, expected)
-        between = " at " if place and self.at[-1:].isalnum() else ""
         one, other = numerals(got[place].item(), expected[place].item())
-        return Difference(
-            self.distance,
-            f"is {one}, expected {other}",
-            self.at + (f"{between}{list(place)}" if place else ""),
-            pattern(got, expected),
+        return replace(
+            self,
+            symptom=f"is {one}, expected {other}",
+            at=_joined(self.at, str(list(place)) if place else ""),
+            note=pattern(got, expected),
         )
 
 
 SAME = Difference(0.0)
 
 
-def differs(symptom: str, note: str = "") -> Difference:
+def differs(
+    symptom: str, note: str = "", tensors: tuple[Tensor, Tensor] | None = None
+) -> Difference:
     """Return the difference of values that cannot be compared by number."""
-    return Difference(inf, symptom, note=note)
+    return Difference(inf, symptom, note=note, tensors=tensors)
 
 
 def describe_error(got: Outcome) -> str:
@@ -93,17 +95,17 @@ def apart(got: Plain, expected: Plain) -> Difference:
         case dict():
             if not isinstance(got, dict) or list(got) != list(expected):
                 return _other(got, expected)
-            return _worst(_named(key, apart(got[key], expected[key])) for key in expected)
+            return _worst(_inside(f", {key}", apart(got[key], expected[key])) for key in expected)
     raise TypeError(f"cannot compare with a {type(expected).__name__}")
 
 
 def _inside(at: str, found: Difference) -> Difference:
-    return replace(found, at=at + found.at) if found.distance else found
+    return replace(found, at=_joined(at, found.at)) if found.distance else found
 
 
-def _named(key: str, found: Difference) -> Difference:
-    between = " at " if found.at and key[-1:].isalnum() else ""
-    return replace(found, at=f", {key}{between}{found.at}") if found.distance else found
+def _joined(at: str, inner: str) -> str:
+    """Return a place within another in words: `, losses at [2]`."""
+    return f"{at} at {inner}" if inner and at[-1:].isalnum() else at + inner
 
 
 def _worst(differences: Iterable[Difference]) -> Difference:
@@ -150,10 +152,11 @@ def _tensors(got: Plain, expected: Tensor) -> Difference:
     if got.shape != expected.shape:
         shapes = tuple(got.shape), tuple(expected.shape)
         note = "The numbers are right." if _same_numbers(got, expected) else ""
-        return differs(f"has the shape {shapes[0]}, expected {shapes[1]}", note)
+        said = f"has the shape {shapes[0]}, expected {shapes[1]}"
+        return differs(said, note, (got, expected))
     if got.dtype != expected.dtype:
         names = (str(t.dtype).removeprefix("torch.") for t in (got, expected))
-        return differs("has the dtype {}, expected {}".format(*names))
+        return differs("has the dtype {}, expected {}".format(*names), tensors=(got, expected))
     distance = tensor_distance(got, expected)
     return Difference(distance, tensors=(got, expected)) if distance else SAME
 

@@ -132,17 +132,15 @@ def _judge_line(line: Line, outcomes: list[Outcome], tolerance: float) -> Failur
 def _failure(case: Case, outcome: Outcome, found: Difference) -> Failure:
     if outcome.error == NOT_REACHED:
         return Failure("")
-    found = found.in_words()
+    where, found = found.at, found.in_words()
     shapes = _shapes(case.before) if outcome.error is not None else ""
     if found.symptom:
         sentence = f"`{case.call}`{found.at} {found.symptom.removesuffix('.')}."
     else:
         sentence = f"`{case.call}`:" if case.call else ""
     sentence = " ".join(text for text in (sentence, found.note, shapes) if text)
-    got = expected = None
-    if outcome.error is None and case.outcome.error is None and found.symptom:
-        got, expected = side_by_side(outcome.value, case.outcome.value)
-    return Failure(_readable(sentence), case.call, got, expected)
+    tables = side_by_side(*found.tensors, where) if found.tensors else (None, None)
+    return Failure(_readable(sentence), case.call, *tables)
 
 
 def _shapes(before: Plain) -> str:

@@ -6,7 +6,6 @@ import torch
 from torch import Tensor
 
 from autograde.rubric.compare import first_difference, numeral, wrong_entries
-from autograde.rubric.packing import Plain
 
 LARGEST = 8
 """The most rows and columns of a table; of a larger tensor, only a part is shown."""
@@ -21,35 +20,20 @@ class Table:
     wrong: tuple[tuple[int, int], ...] = ()
 
 
-def side_by_side(got: Plain, expected: Plain) -> tuple[Table | None, Table | None]:
-    """Return tables of the first tensors that differ; None where there is nothing to lay out."""
-    pair = _first_pair(got, expected, "")
-    if pair is None:
+def side_by_side(got: Tensor, expected: Tensor, at: str) -> tuple[Table | None, Table | None]:
+    """Return tables of two tensors that differ; None where there is nothing to lay out.
+
+    `at` is their place in the result, as in `Difference`.
+    """
+    where = at.strip(", ")
+    if expected.numel() == 0 or (got.numel() <= 1 and expected.numel() <= 1):
         return None, None
-    mine, right, where = pair
-    if mine.shape != right.shape:
-        return _table(mine, (0,) * mine.ndim, where), _table(right, (0,) * right.ndim, where)
-    place, wrong = first_difference(mine, right), wrong_entries(mine, right)
-    return _table(mine, place, where, wrong), _table(right, place, where)
-
-
-def _first_pair(got: Plain, expected: Plain, where: str) -> tuple[Tensor, Tensor, str] | None:
-    if isinstance(got, Tensor) and isinstance(expected, Tensor):
-        one_number = got.numel() <= 1 and expected.numel() <= 1
-        same = got.shape == expected.shape and not wrong_entries(got, expected).any()
-        return None if one_number or same or expected.numel() == 0 else (got, expected, where)
-    if isinstance(expected, list | tuple) and isinstance(got, list | tuple):
-        pairs = [
-            (f"{where}[{i}]", g, e) for i, (g, e) in enumerate(zip(got, expected, strict=False))
-        ]
-    elif isinstance(expected, dict) and isinstance(got, dict):
-        pairs = [(f"{where} {name}", got.get(name), value) for name, value in expected.items()]
-    else:
-        return None
-    for place, g, e in pairs:
-        if found := _first_pair(g, e, place):
-            return found
-    return None
+    if got.shape != expected.shape:
+        return _table(got, (0,) * got.ndim, where), _table(expected, (0,) * expected.ndim, where)
+    place, wrong = first_difference(got, expected), wrong_entries(got, expected)
+    if not wrong.any():
+        return None, None
+    return _table(got, place, where, wrong), _table(expected, place, where)
 
 
 def _table(
@@ -62,7 +46,7 @@ def _table(
     matrix, marked = (torch.atleast_2d(each[place[:-2]]) for each in (tensor, marks))
     row, column = (0, 0, *place)[-2:]
     rows, columns = _around(row, matrix.shape[0]), _around(column, matrix.shape[1])
-    caption = [f"shape {tuple(tensor.shape)}", where.strip()]
+    caption = [f"shape {tuple(tensor.shape)}", where]
     if tensor.ndim > 2:
         caption.append(f"at {list(place[:-2])}")
     if max(matrix.shape) > LARGEST:
