@@ -262,10 +262,10 @@ class Rubric(RandomProbes, ModelProbes, BlockProbes, CacheProbes):
         """
 
         def run(*_names: str) -> list[str]:
-            return sorted(self.watch.found)
+            return sorted(self.used)
 
         typed = getattr(answer, "__name__", self.exercise)
-        self.record(line, "forbids", run, [self.watch.names], typed)
+        self.record(line, "forbids", run, [self.forbidden], typed)
 
 
 def _leaf(tensor: Tensor) -> Tensor:

@@ -12,11 +12,11 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.overrides import TorchFunctionMode
 
 from autograde.rubric.probes.layers import LayerProbe
 from autograde.rubric.probes.plain import Args, ContractBroken, tensors_in
 from autograde.rubric.probes.recorder import Recorder
+from autograde.rubric.probes.watching import Functions
 from autograde.rubric.probes.weights import Weights
 
 ATTENTION = ("W_query.weight", "W_key.weight", "W_value.weight", "out_proj.weight", "out_proj.bias")
@@ -51,22 +51,6 @@ def shapes_of(kind: str, sizes: Mapping[str, Any]) -> dict[str, tuple[int, ...]]
     }  # fmt: skip
 
 
-class _Uses(TorchFunctionMode):
-    """Note the names of a module's parameters in the order in which they are used."""
-
-    def __init__(self, module: nn.Module) -> None:
-        super().__init__()
-        self.names = {id(parameter): name for name, parameter in module.named_parameters()}
-        self.found: dict[str, None] = {}
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if getattr(func, "__name__", "") != "__get__":  # reading a shape or device is not a use
-            for tensor in tensors_in([*args, *(kwargs or {}).values()]):
-                if id(tensor) in self.names:
-                    self.found.setdefault(self.names[id(tensor)])
-        return func(*args, **(kwargs or {}))
-
-
 def parameters_by_use(
     module: nn.Module, wanted: Mapping[str, Tensor], x: Tensor
 ) -> dict[str, nn.Parameter]:
@@ -75,10 +59,17 @@ def parameters_by_use(
     Raises:
         ContractBroken: the module uses an unexpected parameter on x, or lacks one.
     """
-    with torch.no_grad(), _Uses(module) as uses:
+    names = {id(parameter): name for name, parameter in module.named_parameters()}
+    uses: list[str] = []
+
+    def look(name: str, given: list[Any]) -> None:
+        if name != "__get__":  # reading a shape or device is not a use
+            uses.extend(names[id(t)] for t in tensors_in(given) if id(t) in names)
+
+    with torch.no_grad(), Functions(look):
         module(x.clone())
     left, found = {name: _shape(weight) for name, weight in wanted.items()}, {}
-    for own in uses.found:
+    for own in dict.fromkeys(uses):
         parameter, role = module.get_parameter(own), _role_in_attention(module, own)
         fits = [
             name

@@ -21,7 +21,7 @@ from autograde.rubric.probes.plain import (
     to_plain,
     undo,
 )
-from autograde.rubric.probes.watching import Forbidden
+from autograde.rubric.probes.watching import Functions
 from autograde.rubric.recording import Case, Line, Outcome
 
 IDEA = 5.0
@@ -38,7 +38,7 @@ class Recorder(Draws):
         self.exercise, self.seed, self.double = exercise, seed, double
         self.lines: list[Line] = []
         self.changes: list[list[str]] = []
-        self.watch = Forbidden(forbids)
+        self.forbidden, self.used = tuple(forbids), set[str]()
         self._factor = 1.0
 
     @property
@@ -92,12 +92,16 @@ class Recorder(Draws):
 
     def _outcome(self, run: Callable[..., Any], args: Args) -> Outcome:
         try:
-            with self.watch if self.watch.names else nullcontext():  # it slows every call
+            with Functions(self._note) if self.forbidden else nullcontext():  # it slows every call
                 result = run(*args)
             _check_device(result, args)
             return Outcome(value=to_plain(result))
         except Exception as error:  # whatever an answer raises is its outcome
             return raised(error)
+
+    def _note(self, name: str, _given: list[Any]) -> None:
+        if name.endswith(self.forbidden):
+            self.used.add(f"torch's {name.strip('_')}")
 
     def gradients(
         self, line: str, output: Any, leaves: Mapping[str, Tensor]

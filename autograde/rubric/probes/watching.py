@@ -1,6 +1,6 @@
-"""Watches what torch does: calls of forbidden functions, operations, mismatched devices."""
+"""Watches what torch does: functions that are called, operations, mismatched devices."""
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -16,19 +16,17 @@ CROSSES = ("copy_", "index", "index_put_")
 """PyTorch lets these take tensors of two devices: `x[mask]` may have its mask on the CPU."""
 
 
-class Forbidden(TorchFunctionMode):
-    """Note the torch functions called inside it whose name ends with a forbidden one."""
+class Functions(TorchFunctionMode):
+    """Show every torch function that is called, by name, and what it is given."""
 
-    def __init__(self, names: Sequence[str]) -> None:
+    def __init__(self, look: Callable[[str, list[Any]], None]) -> None:
         super().__init__()
-        self.names = tuple(names)
-        self.found: set[str] = set()
+        self.look = look
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        name = getattr(func, "__name__", "")
-        if name.endswith(self.names):
-            self.found.add(f"torch's {name.strip('_')}")
-        return func(*args, **(kwargs or {}))
+        kwargs = kwargs or {}
+        self.look(getattr(func, "__name__", ""), [*args, *kwargs.values()])
+        return func(*args, **kwargs)
 
 
 class Dispatched(TorchDispatchMode):
