@@ -12,8 +12,12 @@ from autograde.rubric.probes.draws import Draws, device
 from autograde.rubric.probes.plain import ContractBroken, refusal
 from autograde.rubric.probes.recorder import Probe, Recorder
 from autograde.rubric.probes.watching import EMPTY, Devices
-from autograde.rubric.probes.weights import Weights, each_head, load, size_of
 from autograde.rubric.recording import REFUSAL
+
+Weights = dict[str, Tensor]
+
+UNASKED = 0.5
+"""The value of a bias that the contract does not have: not zero, so that outputs show it."""
 
 
 class LayerProbe(Probe):
@@ -131,9 +135,9 @@ class LayerProbe(Probe):
         own = {"d_in": n + 3, "d_out": 2 * n * (1 if shared else heads), "context_length": n + 2}
         eye = torch.eye(n, device=device())
         x = torch.cat([eye.expand(4, n, n), self.r.normal(4, n, 3)], dim=-1)  # (4, n, n + 3)
-        seen = self._showing(n, heads)
-        weights = self._arranged(seen, heads)
         sizes = {**sizes, **own, "dropout": p}
+        seen = self._showing(n, heads)
+        weights = self._arranged(seen, heads, **sizes)
 
         def run(_seen: Weights, x: Tensor, _p: float, _heads: int) -> list[Tensor]:
             layer = load(self.build(**sizes), weights)
@@ -289,10 +293,10 @@ class LayerProbe(Probe):
         """Return the name and shape of every parameter of the contract."""
         known = {**self.sizes, **sizes}
         return {
-            own: tuple(size_of(word, known) for word in shape.split())
+            own: tuple(_size_of(word, known) for word in shape.split())
             for name, shape, when in self._parts
             if when == "always" or known[when]
-            for own in each_head(name, known)
+            for own in _each_head(name, known)
         }
 
     def drawn(self, line: str, dtype: torch.dtype = torch.float32, **sizes: Any) -> Weights:
@@ -336,7 +340,7 @@ class LayerProbe(Probe):
         weights["W_value.weight"] = nn.functional.pad(eye.repeat(2 * heads, 1), (0, 3))
         return weights
 
-    def _arranged(self, weights: Weights, heads: int) -> Weights:
+    def _arranged(self, weights: Weights, heads: int, **sizes: Any) -> Weights:
         """Return the same weights under this layer's names, with an out_proj that does nothing."""
         size = len(weights["W_value.weight"])
         known = {
@@ -345,14 +349,9 @@ class LayerProbe(Probe):
             "out_proj.weight": torch.eye(size, device=device()),
             "out_proj.bias": torch.zeros(size, device=device()),
         }
-        found: Weights = {}
-        for name in (name for name, _, when in self._parts if when == "always"):
-            if "*" in name:
-                parts = known[name.replace("heads.*.", "")].chunk(heads)
-                found |= {name.replace("*", str(h)): part for h, part in enumerate(parts)}
-            else:
-                found[name] = known[name]
-        return found
+        for name, weight in weights.items():
+            known |= {f"heads.{h}.{name}": part for h, part in enumerate(weight.chunk(heads))}
+        return {name: known[name] for name in self.shapes(**sizes)}
 
     def _record(
         self,
@@ -378,3 +377,46 @@ class LayerProbe(Probe):
 def first_of(output: Any) -> Any:
     """Return the output itself, or the first of a pair (output, weights)."""
     return output[0] if isinstance(output, tuple | list) else output
+
+
+def load(module: nn.Module, weights: Mapping[str, Tensor]) -> nn.Module:
+    """Copy weights into a module's parameters by name; buffers are left alone.
+
+    A bias that stands beside one of these weights, but not among them, is filled with UNASKED.
+
+    Raises:
+        ContractBroken: a parameter is missing, has another shape, or is not float32 as it should.
+    """
+    parameters = dict(module.named_parameters(remove_duplicate=False))
+    for name, weight in weights.items():
+        if name not in parameters:
+            raise ContractBroken(f"there is no parameter called {name}")
+        if parameters[name].shape != weight.shape:
+            raise ContractBroken(
+                f"{name} has the shape {tuple(parameters[name].shape)}, "
+                f"expected {tuple(weight.shape)}"
+            )
+        if weight.dtype == torch.float32 != parameters[name].dtype:
+            raise ContractBroken(f"{name} is {parameters[name].dtype}, expected torch.float32")
+    module.to(next(iter(weights.values())))
+    with torch.no_grad():
+        for name, weight in weights.items():
+            module.get_parameter(name).copy_(weight)
+        for name in weights:
+            bias = name.removesuffix("weight") + "bias"
+            if bias in parameters and bias not in weights:
+                module.get_parameter(bias).fill_(UNASKED)
+    return module
+
+
+def _size_of(word: str, known: Mapping[str, Any]) -> int:
+    """Return a size written as `d_out`, or as `3*d_out`."""
+    times, _, name = word.rpartition("*")
+    return int(times or 1) * int(known[name])
+
+
+def _each_head(name: str, known: Mapping[str, Any]) -> list[str]:
+    """Return the name, or for one with a `*` the name of each head's part."""
+    if "*" not in name:
+        return [name]
+    return [name.replace("*", str(h)) for h in range(known["num_heads"])]
