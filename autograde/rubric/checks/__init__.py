@@ -4,7 +4,7 @@ Each is a pure function from a recorded outcome to readings: a number measured, 
 and the limit of their difference. The same functions serve practice and grading.
 """
 
-from autograde.rubric.checks import of_dropout, of_modules, of_results
+from autograde.rubric.checks import of_dropout, of_results
 from autograde.rubric.checks.readings import CHECKS
 
-__all__ = ["CHECKS", "of_dropout", "of_modules", "of_results"]
+__all__ = ["CHECKS", "of_dropout", "of_results"]

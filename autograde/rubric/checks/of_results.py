@@ -52,6 +52,36 @@ def starts_uniform(value: Plain, _before: Plain) -> list[Reading]:
     return readings
 
 
+@claim
+def masks_the_future(value: Plain, before: Plain) -> list[Reading]:
+    """Check a mask saved for n tokens: one value for what may be seen, another for the future.
+
+    Its dtype, which value stands for what, whether queries are rows or columns, and leading
+    dimensions of size 1 are free.
+    """
+    (n,) = before
+    if not isinstance(value, dict) or set(value) != {"mask", "learned"}:
+        raise Unreadable("the record of the mask cannot be read")
+    if value["learned"]:
+        raise Unreadable("mask is in parameters(), so training would change it")
+    value = value["mask"]
+    if not isinstance(value, Tensor):
+        held = "nothing" if value is None else f"a {type(value).__name__}, not a tensor,"
+        raise Unreadable(f"state_dict() holds {held} under the name mask")
+    if tuple(value.shape[-2:]) != (n, n) or value.numel() != n * n:
+        raise Unreadable(f"the mask has the shape {tuple(value.shape)}, expected ({n}, {n})")
+    mask = value.double().reshape(n, n)
+    found = _two_valued(mask) or _two_valued(mask.T)
+    symptom = "the mask does not have one value for the future and another for the rest"
+    return [Reading("the fault", float(not found), 0, 0.1, symptom)]
+
+
+def _two_valued(mask: Tensor) -> bool:
+    future = torch.ones_like(mask).triu(diagonal=1) == 1
+    hidden, seen = mask[future].unique(), mask[~future].unique()
+    return len(hidden) == len(seen) == 1 and bool(hidden != seen)
+
+
 def _relative_error_of_std(d_k: int, n_samples: int) -> float:
     """Return the relative standard error of the standard deviation of products q·k.
 
