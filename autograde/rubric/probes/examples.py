@@ -57,15 +57,23 @@ class Attention(nn.Module):
         return context
 
 
-class TotalMinusRest(nn.Module):
-    """Running sums (b, n, d) as the total minus later tokens: the future changes only rounding."""
+class OneLinear(nn.Module):
+    """A linear layer (b, n, d) -> (b, n, d), token by token; others let its tokens see more."""
 
     def __init__(self, d: int) -> None:
         super().__init__()
         self.linear = nn.Linear(d, d)
 
     def forward(self, x: Tensor) -> Tensor:
-        x = self.linear(x)
+        output: Tensor = self.linear(x)
+        return output
+
+
+class TotalMinusRest(OneLinear):
+    """Running sums (b, n, d) as the total minus later tokens: the future changes only rounding."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = super().forward(x)
         later: Tensor = x.flip(1).cumsum(dim=1).flip(1) - x
         return x.sum(dim=1, keepdim=True) - later
 
@@ -120,32 +128,25 @@ class Recurrent(nn.Module):
         return output
 
 
-class OneGlance(nn.Module):
+class OneGlance(OneLinear):
     """A linear layer whose token `at` also sees a little of token `to`."""
 
     def __init__(self, d: int, at: int, to: int) -> None:
-        super().__init__()
-        self.linear = nn.Linear(d, d)
+        super().__init__(d)
         self.at, self.to_ = at, to
         self.called = f"token {at} looks at token {to}"
 
     def forward(self, x: Tensor) -> Tensor:
         glance = torch.zeros_like(x)
         glance[:, self.at] = x[:, self.to_] / 2
-        output: Tensor = self.linear(x + glance)
-        return output
+        return super().forward(x + glance)
 
 
-class Mixed(nn.Module):
+class Mixed(OneLinear):
     """A linear layer that also sees the previous sentence of the batch, token by token."""
 
-    def __init__(self, d: int) -> None:
-        super().__init__()
-        self.linear = nn.Linear(d, d)
-
     def forward(self, x: Tensor) -> Tensor:
-        output: Tensor = self.linear(x + x.roll(1, dims=0))
-        return output
+        return super().forward(x + x.roll(1, dims=0))
 
 
 class RunTogether(Attention):
@@ -158,17 +159,16 @@ class RunTogether(Attention):
         return super().forward(x.reshape(1, -1, x.shape[-1])).view(x.shape)
 
 
-class TrainingOnly(nn.Module):
+class TrainingOnly(OneLinear):
     """A linear layer with dropout that sees the next token in training only, or in eval() only."""
 
     def __init__(self, d: int, training: bool) -> None:
-        super().__init__()
-        self.linear, self.dropout, self.mode = nn.Linear(d, d), nn.Dropout(0.5), training
+        super().__init__(d)
+        self.dropout, self.mode = nn.Dropout(0.5), training
 
     def forward(self, x: Tensor) -> Tensor:
         after = x.roll(-1, dims=1) if self.training is self.mode else 0
-        output: Tensor = self.linear(self.dropout(x) + after)
-        return output
+        return super().forward(self.dropout(x) + after)
 
 
 def masked_linear(n: int, m: int) -> nn.Module:
@@ -203,16 +203,11 @@ def odd_shapes(n: int, m: int) -> nn.Module:
     return layer
 
 
-class NextSign(nn.Module):
+class NextSign(OneLinear):
     """Looks one token ahead, with a gradient of 0 there."""
 
-    def __init__(self, d: int) -> None:
-        super().__init__()
-        self.linear = nn.Linear(d, d)
-
     def forward(self, x: Tensor) -> Tensor:
-        output: Tensor = self.linear(x) + x.sign().roll(-1, dims=-2)
-        return output
+        return super().forward(x) + x.sign().roll(-1, dims=-2)
 
 
 MODULES: dict[str, Callable[..., nn.Module]] = {
