@@ -77,11 +77,8 @@ def apart(got: Plain, expected: Plain) -> Difference:
     match expected:
         case Tensor():
             return _tensors(got, expected)
-        case bool() | str() | None:
+        case bool() | int() | str() | None:
             same = type(got) is type(expected) and got == expected
-            return SAME if same else _other(got, expected)
-        case int():
-            same = isinstance(got, int) and not isinstance(got, bool) and got == expected
             return SAME if same else _other(got, expected)
         case float():
             return _floats(got, expected)
