@@ -79,7 +79,7 @@ def test_share_of_zeros() -> None:
     assert read("share_of_zeros", mask, (90, 50), 0.2)[0]
     right, told = read("share_of_zeros", ~mask, (90, 50), 0.2)
     assert not right
-    assert "of the entries are 0, p is 0.2" in told
+    assert "share of entries that are 0 is 0.792, expected 0.2." in told
     assert not read("share_of_zeros", None, (90, 50), 0.2)[0]
     assert not read("share_of_zeros", torch.zeros(1), (90, 50), 0.2)[0]
 
@@ -114,7 +114,7 @@ def four(x: Tensor, keep: Callable[[Tensor], Tensor] = lambda u: u >= P) -> list
         ([y * (1 / (1 - P)) for y in four(X)], ""),
         (four(X), "Kept entries are 1 times x, expected 1.82."),
         ([y / P for y in four(X)], "Kept entries are 2.22 times x"),
-        ([X / (1 - P)] * 4, "0.000 of the entries are 0, p is 0.45."),
+        ([X / (1 - P)] * 4, "The share of entries that are 0 is 0, expected 0.45."),
         ([y / P for y in four(X, lambda u: u >= 1 - P)], "expected 1.82"),
         ([torch.where(y == 0, 1e-3, y / (1 - P)) for y in four(X)], "neither 0 nor x / (1 - p)"),
         ([0 * X], "every entry is 0"),
@@ -175,7 +175,7 @@ def test_coins_fall_by_themselves_and_with_the_right_share() -> None:
     assert read("coins", zeros, SHAPE, P)[0]
     right, told = read("coins", zeros, SHAPE, 1 - P)
     assert not right
-    assert "p is 0.55" in told
+    assert "expected 0.55" in told
     assert not read("coins", exact_count(even(CALLS, *SHAPE)), SHAPE, P)[0]
     assert not read("coins", zeros.flatten(1), SHAPE, P)[0]
 

@@ -147,9 +147,7 @@ def lines_html(verdict: Verdict) -> str:
     others = [_row(line) for line in verdict.lines if not line.passed and line is not shown]
     listed = [_row(shown)] if shown else []
     if others:
-        more = (
-            "and 1 more wrong line" if len(others) == 1 else f"and {len(others)} more wrong lines"
-        )
+        more = f"and {len(others)} more wrong line{'s' * (len(others) > 1)}"
         listed.append(_folded(more, others) if shown else "".join(others))
     listed += [_folded(f"{len(right)} right", right)] if listed and right else right
     return f'<ul style="list-style:none;margin:.4em 0 0;padding:0">{"".join(listed)}</ul>'

@@ -18,6 +18,8 @@ ROUNDING = 4e-6
 EXACT = 1e-12
 """The same in float64."""
 
+ZEROS = "the share of entries that are 0"
+
 NONE = 1e-6
 """A variance below this, where 1 is wanted, is rounding."""
 
@@ -41,18 +43,13 @@ def _like(value: Plain, x: Tensor) -> Tensor:
     return y
 
 
-def _share(zeros: Tensor, p: float) -> Reading:
-    symptom = f"{float(zeros.double().mean()):.3f} of the entries are 0, p is {p:g}"
-    return share_of("the share of zeros", zeros, p, symptom)
-
-
 @check
 def share_of_zeros(value: Plain, before: Plain) -> list[Reading]:
     """Check a mask with as many entries as asked for: a share p is 0; before = (shape, p, ...)."""
     mask, wanted = _tensor(value), prod(before[0])
     if mask.numel() < wanted:  # with too few entries, any share would pass
         raise Unreadable(f"the mask has {mask.numel()} entries, expected {wanted}")
-    return [_share(mask == 0, before[1])]
+    return [share_of(ZEROS, mask == 0, before[1])]
 
 
 @check
@@ -83,7 +80,7 @@ def coins(value: Plain, before: Plain) -> list[Reading]:
     same = 1 - len(torch.unique(draws, dim=0)) / len(draws)
     repeats = Reading("the share of equal draws", same, 0, 1e-3, "calls give the same zeros again")
     z = (zeros - share) / sqrt(share * (1 - share))
-    return [repeats, *_independent(z), _share(zeros, before[1])]
+    return [repeats, *_independent(z), share_of(ZEROS, zeros, before[1])]
 
 
 def _independent(z: Tensor) -> list[Reading]:
@@ -146,7 +143,7 @@ def dropped_copies(value: Plain, before: Plain) -> list[Reading]:
         told = "some entries are neither 0 nor x / (1 - p)"
     limit = ROUNDING if x.dtype == torch.float32 else EXACT
     zeros = torch.stack([copy == 0 for copy in copies])
-    return [Reading("the error of a kept entry", error, 0, limit, told), _share(zeros, p)]
+    return [Reading("the error of a kept entry", error, 0, limit, told), share_of(ZEROS, zeros, p)]
 
 
 @check

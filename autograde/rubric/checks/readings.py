@@ -65,10 +65,10 @@ def tensors(value: Plain) -> list[Tensor]:
     return value
 
 
-def share_of(what: str, hits: Tensor, wanted: float, symptom: str = "") -> Reading:
+def share_of(what: str, hits: Tensor, wanted: float) -> Reading:
     """Return the share of True among independent entries; its limit is six standard errors."""
     limit = 6 * sqrt(wanted * (1 - wanted) / hits.numel())
-    return Reading(what, float(hits.double().mean()), wanted, limit, symptom)
+    return Reading(what, float(hits.double().mean()), wanted, limit)
 
 
 def difference(readings: list[Reading]) -> Difference:
