@@ -175,6 +175,20 @@ def test_the_smallest_failing_case_is_shown() -> None:
     assert large.got.caption == "shape (5, 7)"
 
 
+def test_tables_show_what_the_sentence_speaks_of() -> None:
+    def two(answer: Callable[..., Any]) -> None:
+        @rubric("it")
+        def _(r: Any) -> None:
+            r.call("two matrices", answer, r.normal(2, 3), r.normal(4, 3))
+
+    key = make_key(two, lambda x, y: (x, y))
+    failure = judge(record(two, lambda x, y: (1.1 * x, 3 * y)), key).lines[0].failure
+    assert failure is not None
+    assert failure.got is not None
+    assert "[1][0, 0] is" in failure.sentence
+    assert failure.got.caption == "shape (4, 3), [1]"
+
+
 def test_the_student_s_own_line_is_shown() -> None:
     names: dict[str, Any] = {}
     code = "def it(x):\n    y = x + 1\n    return y @ y\n"
