@@ -94,21 +94,20 @@ class CacheProbes(Recorder):
 
         r.append_gradients("gradients reach all that was appended", KVCache, 9, "2 1 4")
         """
-        _, *drawn = self.widened(self._drawn(plan, torch.float32))
-        leaves = {
-            f"{name} of append {i}": part.requires_grad_()
-            for i, pair in enumerate(drawn, start=1)
-            for name, part in zip("kv", pair, strict=True)
-        }
 
         def run(*pairs: tuple[Tensor, Tensor]) -> dict[str, Tensor | None]:
+            leaves = {
+                f"{name} of append {i}": part.requires_grad_()
+                for i, pair in enumerate(pairs, start=1)
+                for name, part in zip("kv", pair, strict=True)
+            }
             made, result = cache(max_length), ()
             for pair in pairs:
                 result = made.append(*pair)
             return self.gradients(line, torch.cat(result, dim=-1), leaves)
 
-        typed = _typed(cache, max_length, plan)
-        self.record(line, "gradient", run, [tuple(drawn)], typed)
+        _, *drawn = self._drawn(plan, torch.float32)
+        self.record(line, "gradient", run, [tuple(drawn)], _typed(cache, max_length, plan))
 
     def _drawn(self, plan: str, dtype: torch.dtype, *, larger: bool = True) -> Args:
         batch, pairs = 2, []

@@ -107,18 +107,13 @@ class Rubric(RandomProbes, ModelProbes, BlockProbes, CacheProbes):
 
             r.gradient("lets gradients through", attention_scores, r.normal(2, 3), r.normal(4, 3))
         """
-        args = map_floats(self.widened(args), _leaf)
-        named = zip(parameter_names(answer, len(args)), args, strict=True)
-        leaves = {
-            name: value
-            for name, value in named
-            if isinstance(value, Tensor) and value.requires_grad
-        }
 
         def run(*args: Any) -> dict[str, Tensor | None]:
+            named = zip(parameter_names(answer, len(args)), args, strict=True)
+            leaves = {name: x for name, x in named if isinstance(x, Tensor) and x.requires_grad}
             return self.gradients(line, answer(*args), leaves)
 
-        self.record(line, "gradient", run, [args], answer)
+        self.record(line, "gradient", run, [map_floats(self.widened(args), _leaf)], answer)
 
     def check(self, line: str, check: str, answer: Callable[..., Any], *cases: Args) -> None:
         """Record results that can be right in many ways; the check of that name judges them.

@@ -4,6 +4,8 @@ import inspect
 import linecache
 import traceback
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -83,24 +85,14 @@ def tensors_in(value: Any) -> Iterator[Tensor]:
     return (each for each in tree_iter(value) if isinstance(each, Tensor))
 
 
-def undo(given: Any) -> Callable[[], None]:
-    """Return a function that undoes a call's changes to its arguments, which other calls share."""
-    leaves = list(tree_iter(given))
-    modules = [each for each in leaves if isinstance(each, nn.Module)]
-    parts = [part for module in modules for part in module.modules()]
-    held = [t for part in parts for t in [*part.parameters(False), *part.buffers(False)]]
-    with_numbers = [t for t in [*leaves, *held] if isinstance(t, Tensor) and not t.is_meta]
-    copies = [(tensor, tensor.detach().clone()) for tensor in with_numbers]
-    modes = [(part, part.training) for part in parts]
-
-    def put_back() -> None:
-        for tensor, copy in copies:
-            if not torch.equal(tensor, copy):
-                tensor.data = copy  # of its own shape again, even after t_()
-        for part, training in modes:
-            part.training = training
-
-    return put_back
+@contextmanager
+def lent(args: Args) -> Iterator[Args]:
+    """Give a call copies of tensors, which other calls share, and undo its changes to modules."""
+    modules = [each for each in tree_iter(args) if isinstance(each, nn.Module)]
+    before = deepcopy([vars(module) for module in modules])
+    yield tree_map_only(Tensor, deepcopy, args)
+    for module, state in zip(modules, before, strict=True):
+        module.__dict__ = state
 
 
 def as_typed(answer: Callable[..., Any], args: Args) -> str:

@@ -15,11 +15,11 @@ from autograde.rubric.probes.plain import (
     Args,
     ContractBroken,
     as_typed,
+    lent,
     map_floats,
     raised,
     tensors_in,
     to_plain,
-    undo,
 )
 from autograde.rubric.probes.watching import Functions
 from autograde.rubric.recording import Case, Line, Outcome
@@ -76,16 +76,14 @@ class Recorder(Draws):
         texts = _texts(run if typed is None else typed, cases)
         recorded = []
         for number, (text, case) in enumerate(zip(texts, cases, strict=True)):
-            args = self.widened(case)
-            before = to_plain(args)
-            put_back = undo(args)
             name = f"{line} {number}" if number else line
-            # An earlier answer may have switched gradients off.
-            with self._own_random_state(name), torch.enable_grad():
-                outcome = self._outcome(run, args)
-            if change := _change(before, to_plain(args)):
-                self.changes.append([text, change])
-            put_back()
+            with lent(self.widened(case)) as args:
+                before = to_plain(args)
+                # An earlier answer may have switched gradients off.
+                with self._own_random_state(name), torch.enable_grad():
+                    outcome = self._outcome(run, args)
+                if change := _change(before, to_plain(args)):
+                    self.changes.append([text, change])
             recorded.append(Case(text, before, outcome))
         self.lines.append(Line(line, kind, tuple(recorded), KINDS[kind].weight * self._factor))
         self._factor = 1.0
