@@ -228,11 +228,11 @@ def test_linter_refuses_a_solution_that_survives(lesson: Lesson) -> None:
     student = nbformat.read(lesson.released_notebook, as_version=4)
     assert list(lint.lint_student(nb, student)) == []
     named_cells(student)["context_vectors"].source += "\n    return weights @ values"
-    student.cells[0].source += "\nqueries @ keys.T"
+    student.cells[0].source += "\nreturn queries @ keys.T"
     named_cells(student)["setup"].outputs = [nbformat.v4.new_output("stream", text="1")]
     faults = "\n".join(lint.lint_student(nb, student))
     assert "context_vectors: the student's cell is not its source minus the solution" in faults
-    assert "a solution line survives: 'return weights @ values'" in faults
+    assert "a solution line survives: 'return queries @ keys.T'" in faults
     assert "setup: the student's cell holds an output" in faults
 
 

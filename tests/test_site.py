@@ -12,7 +12,7 @@ from conftest import HERE
 from nbformat import NotebookNode
 from pages import Outline, outline_of
 
-from autograde.authoring.marks import solution_lines
+from autograde.authoring.marks import kept_back
 from autograde.authoring.site import LEFT_OUT, build_site, lesson_page, render
 from autograde.authoring.sources import source_notebook
 from autograde.authoring.variants import read_variants
@@ -45,10 +45,16 @@ def everything(site: Path) -> str:
     return one_space("\n".join([*texts, *map(html.unescape, texts), *shown]))
 
 
+def solution_of(lesson: Lesson, *kinds: str) -> set[str]:
+    cells = zip(source_notebook(lesson).cells, read(lesson.released_notebook).cells, strict=True)
+    of_kinds = ((cell, given) for cell, given in cells if cell.cell_type in kinds)
+    return {line for cell, given in of_kinds for line in kept_back(cell.source, given.source)}
+
+
 def secrets_of(lesson: Lesson) -> set[str]:
     """Each line of solutions, marking schemes and variants, each belief and hint, that no student
     version has. A later lesson gives what an earlier one asks for."""
-    lines = [line for cell in source_notebook(lesson).cells for line in solution_lines(cell.source)]
+    lines = list(solution_of(lesson, "code", "markdown"))
     for exercise in lesson.exercises:
         known = read_variants(lesson, exercise)
         lines += known.hints
@@ -84,8 +90,7 @@ def test_an_answer_would_be_found(tmp_path: Path) -> None:
     nbformat.write(read(lesson.solution_notebook), tmp_path / "pages" / "index.ipynb")
     render(tmp_path / "pages", tmp_path / "site", CONFIG)
     text = everything(tmp_path / "site")
-    code = [c.source for c in source_notebook(lesson).cells if c.cell_type == "code"]
-    solved = {one_space(line) for source in code for line in solution_lines(source)}
+    solved = {one_space(line) for line in solution_of(lesson, "code")}
     wanted = solved & secrets_of(lesson)
     assert len(wanted) > 10
     assert [line for line in wanted if line not in text] == []

@@ -17,7 +17,7 @@ from autograde.authoring.marks import (
     WRITTEN_STUB,
     code_of,
     given_lines,
-    solution_lines,
+    kept_back,
     without_solution,
 )
 from autograde.authoring.variants import Variants, read_variants
@@ -179,8 +179,9 @@ def lint_student(nb: NotebookNode, student: NotebookNode) -> Iterator[str]:
             yield f"{_place(cell)}: the student's cell is not its source minus the solution"
         if released.get("outputs"):
             yield f"{_place(cell)}: the student's cell holds an output"
-    secret = {line for cell in nb.cells for line in solution_lines(cell.source) if _tells(line)}
-    secret -= shown_on_purpose(nb)
+    pairs = zip(nb.cells, student.cells, strict=True)
+    hidden = {line for cell, released in pairs for line in kept_back(cell.source, released.source)}
+    secret = set(filter(_tells, hidden)) - shown_on_purpose(nb)
     for cell in student.cells:
         for line in cell.source.splitlines():
             if code_of(line) in secret:

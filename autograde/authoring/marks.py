@@ -23,17 +23,10 @@ def code_of(line: str) -> str:
     return line.split("  #")[0].strip()
 
 
-def solution_lines(source: str) -> list[str]:
-    """Return the stripped code lines between solution or scheme marks."""
-    inside, found = False, []
-    for line in source.splitlines():
-        if END in line or SCHEME_END in line:
-            inside = False
-        elif inside and (code := code_of(line)) and not code.startswith("#"):
-            found.append(code)
-        if BEGIN in line or SCHEME_BEGIN in line:
-            inside = True
-    return found
+def kept_back(source: str, students: str) -> set[str]:
+    """Return the code of an author's cell that is not in the student's version of it."""
+    author, student = (set(map(code_of, text.splitlines())) for text in (source, students))
+    return author - student
 
 
 def without_solution(source: str, stub: tuple[str, ...] = STUB) -> str:

@@ -16,7 +16,7 @@ import nbformat
 from nbformat import NotebookNode
 from sphinx.cmd.build import main as sphinx
 
-from autograde.authoring.marks import code_of
+from autograde.authoring.marks import kept_back
 from autograde.authoring.release import GUIDE
 from autograde.course import CourseError, Lesson, exercise_of, find_root, lessons
 from autograde.rubric.text import number
@@ -129,7 +129,8 @@ def lesson_page(lesson: Lesson) -> NotebookNode:
             f"Run: autograde build {lesson.name}"
         )
     pairs = list(zip(student.cells, reference.cells, strict=True))
-    secret = {line for cell, executed in pairs for line in _answer(cell, executed)}
+    answers = [kept_back(executed.source, cell.source) for cell, executed in pairs]
+    secret = {line for lines in answers for line in lines if len(line) >= FEWEST_LETTERS}
     for cell, executed in pairs:
         if cell.cell_type == "code":
             answer = cell.source != executed.source
@@ -144,12 +145,6 @@ def lesson_page(lesson: Lesson) -> NotebookNode:
     )
     student.cells[0].source = f"{heading}\n\n{note}\n{rest}"
     return student
-
-
-def _answer(cell: NotebookNode, executed: NotebookNode) -> set[str]:
-    """Return the lines of a cell that students do not get."""
-    given, whole = (set(map(code_of, each.source.splitlines())) for each in (cell, executed))
-    return {line for line in whole - given if len(line) >= FEWEST_LETTERS}
 
 
 def _without(secret: set[str], output: NotebookNode) -> NotebookNode:
