@@ -20,6 +20,7 @@ from autograde.course import (
     CURRICULUM,
     CourseError,
     Lesson,
+    exercise_of,
     lessons,
     named_cells,
     parse_text,
@@ -194,18 +195,13 @@ def require_newest(now: Version, submitted: "NotebookNode") -> None:
 def _made_from(nb: "NotebookNode", among: tuple[Version, ...]) -> Version | None:
     mine = rules(nb)
     if not mine:  # its cells have lost their names, but not their text
-        return max(among, key=lambda version: _rubrics_by_text(nb, notebook(version)))
+        texts = {cell.source for cell in nb.cells}
+        rubrics = {each: filter(exercise_of, notebook(each).cells) for each in among}
+        return max(among, key=lambda each: sum(cell.source in texts for cell in rubrics[each]))
     known = {name for version in among for name in rules(notebook(version))}
     own = {item for item in mine.items() if item[0] in known}
     fitting = (each for each in among if own and own <= rules(notebook(each)).items())
     return next(fitting, None)
-
-
-def _rubrics_by_text(nb: "NotebookNode", released: "NotebookNode") -> int:
-    """Count the rubric cells of a released notebook whose text a notebook holds."""
-    texts = {cell.source for cell in nb.cells}
-    rubrics = (cell for name, cell in named_cells(released).items() if name.startswith("test_"))
-    return sum(cell.source in texts for cell in rubrics)
 
 
 def _changed(now: Version, nb: "NotebookNode") -> str:
