@@ -113,8 +113,8 @@ def check(lessons: tuple[str, ...], measure: bool) -> None:
             table.add_row(r.exercise, *map(str, numbers))
         Console().print(table)
         for result in results:
-            if earned := result.earned_in_words:
-                print(f"{result.exercise}: wrong variants still earn {earned}")
+            if result.earned:
+                print(f"{result.exercise}: wrong variants still earn {result.earned}")
             for fault in result.faults:
                 print(f"{result.exercise}: {fault}")
                 faults += 1

@@ -52,7 +52,7 @@ MOST_EARNED = 0.5
 class Result:
     """The findings on one exercise; `faults` is empty when all is well.
 
-    `earned` maps each wrong variant to the largest share of the points that it got.
+    `earned` says which wrong variants earn something, the most first.
     """
 
     exercise: str
@@ -61,14 +61,8 @@ class Result:
     right: int
     wrong: int
     margin: float
-    earned: dict[str, float]
+    earned: str
     faults: tuple[str, ...]
-
-    @property
-    def earned_in_words(self) -> str:
-        """Return the wrong variants that earn something, the most first."""
-        ranked = sorted(self.earned.items(), key=lambda item: -item[1])
-        return ", ".join(f"{share:.0%} {name}" for name, share in ranked if share > 0)
 
 
 def measure(lesson: Lesson) -> dict[str, Lines]:
@@ -204,6 +198,7 @@ def check_exercise(lesson: Lesson, exercise: Exercise) -> Result:
         for variant in variants.wrong
         if variant.kind == "wrong" and earned[variant.name] > MOST_EARNED
     ]
+    shares = sorted(earned.items(), key=lambda item: -item[1])
     return Result(
         exercise=exercise.name,
         points=exercise.points,
@@ -211,7 +206,7 @@ def check_exercise(lesson: Lesson, exercise: Exercise) -> Result:
         right=right,
         wrong=wrong,
         margin=min(margins),
-        earned=earned,
+        earned=", ".join(f"{share:.0%} {name}" for name, share in shares if share > 0),
         faults=tuple(faults),
     )
 
