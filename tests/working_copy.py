@@ -20,7 +20,7 @@ def make_project(root: Path, names: tuple[str, ...] = (LESSON,)) -> Project:
     """A folder with these lessons and a working copy of them."""
     for name in names:
         shutil.copytree(HERE / "notebooks" / name, root / "notebooks" / name)
-    project = Project(root)
+    project = Project(root, root / "notebooks")
     prepare(project)
     return project
 

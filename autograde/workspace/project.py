@@ -22,11 +22,7 @@ class Project:
     """
 
     root: Path
-    installed: bool = False
-
-    @property
-    def lessons_folder(self) -> Path:
-        return INSTALLED if self.installed else self.root / "notebooks"
+    lessons_folder: Path
 
     @property
     def work(self) -> Path:
@@ -64,9 +60,9 @@ def find_project(start: Path) -> Project:
     """
     for folder in (start, *start.parents):
         if any(folder.glob(f"notebooks/[!.]*/{PRACTICE_FILE}")):
-            return Project(folder)
+            return Project(folder, folder / "notebooks")
     if INSTALLED.is_dir():
-        return Project(Path.home() / HOME, installed=True)
+        return Project(Path.home() / HOME, INSTALLED)
     raise CourseError(
         f"{start} is in no folder with lessons: no notebooks/LESSON/NAME.ipynb here or above. "
         "Go to the folder that holds notebooks/."
