@@ -9,7 +9,16 @@ from types import FrameType
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import MofNCompleteColumn, Progress
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TextColumn,
+    TimeRemainingColumn,
+)
+from rich.text import Text
 
 from autograde.course import Lesson
 from autograde.course import lessons as lessons_of
@@ -28,6 +37,13 @@ from autograde.words import printable
 INTERRUPTED = 130
 GRADED, UNCHANGED, FAILED = "graded", "unchanged", "not graded"
 NO_WALL = "NO WALL: students' code ran as you and could reach what you can\n"
+
+
+class _Rate(ProgressColumn):
+    """Submissions a minute."""
+
+    def render(self, task: Task) -> Text:
+        return Text(f"{task.speed * 60:.0f}/min" if task.speed else "")
 
 
 def grade(found: list[Place], how: How, *, whole: bool) -> int:
@@ -65,7 +81,10 @@ def grade(found: list[Place], how: How, *, whole: bool) -> int:
 def _run(found: list[Place], how: How) -> tuple[Counter[tuple[str, str]], bool]:
     """Grade; return counts by lesson and outcome, and whether Ctrl-C ended the run."""
     counts: Counter[tuple[str, str]] = Counter()
-    columns = (*Progress.get_default_columns(), MofNCompleteColumn())
+    columns = (
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), _Rate(),
+        TimeRemainingColumn(), TextColumn("left"),
+    )  # fmt: skip
     with _ctrl_c() as stopped, Progress(*columns, console=Console()) as progress:
         bar = progress.add_task("starting", total=len(found))
 
