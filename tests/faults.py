@@ -163,8 +163,8 @@ FAULTS = [
     ),
     Fault(
         "a kernel without a control group", "autograde/sandbox/control_groups.py",
-        "return _make(places(), limits)", "return Group((), 0)",
-        "tests/test_wall.py -k test_a_kernel",
+        "if (around := place()) is None:", "if True:",
+        "tests/test_wall.py -k 'test_a_group or test_a_kernel'",
     ),
     Fault(
         "a wall without its network namespace", WALL,  # each kernel has one of its own besides

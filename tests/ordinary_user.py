@@ -1,12 +1,9 @@
 """What starts a process as an ordinary user, who can read the interpreter wherever it lies."""
 
-import os
 import shlex
 import stat
 import sys
-import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
 from conftest import HERE
@@ -43,39 +40,6 @@ def opened(hold: Path) -> str:
     return " && ".join([*script, 'exec "$@"'])
 
 
-def _remove(group: Path, until: float) -> None:
-    """Remove a control group once its last processes have ended; Linux refuses before that."""
-    while True:
-        try:
-            group.rmdir()
-            return
-        except OSError:
-            if time.monotonic() > until:
-                raise
-            time.sleep(0.05)
-
-
-@contextmanager
-def handed_over() -> Iterator[list[Path]]:
-    """Control groups that the ordinary user may divide, where version 1 lets root make them."""
-    groups = []
-    for line in Path("/proc/self/cgroup").read_text().splitlines():
-        _, kind, own = line.split(":", 2)
-        group = Path("/sys/fs/cgroup", kind, own[1:], f"tests-{os.getpid()}")
-        if kind in ("memory", "pids") and os.access(group.parent, os.W_OK):
-            group.mkdir()
-            for place in (group, group / "cgroup.procs"):
-                os.chown(place, UID, UID)
-            groups.append(group)
-    yield groups
-    until = time.monotonic() + 10
-    for group in groups:
-        for folder in (*group.glob("*/"), group):  # a killed run left one, as the last run here
-            _remove(folder, until)
-
-
-def command(hold: Path, switch: Sequence[str] = SWITCH, groups: Sequence[Path] = ()) -> list[str]:
+def command(hold: Path, switch: Sequence[str] = SWITCH) -> list[str]:
     """What to write before a command, so that an ordinary user runs it. Only root can."""
-    enter = [f"echo $$ > {shlex.quote(str(group / 'cgroup.procs'))}" for group in groups]
-    script = " && ".join([*enter, opened(hold)])
-    return ["unshare", "--mount", "sh", "-c", script, "sh", *switch]
+    return ["unshare", "--mount", "sh", "-c", opened(hold), "sh", *switch]

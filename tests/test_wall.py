@@ -25,7 +25,7 @@ from wall_attempts import KEPT_OUT, KERNELS, LANDLOCK, NO_GROUP, SAYS, TRIES, TR
 
 from autograde.sandbox import control_groups
 from autograde.sandbox.agreed import MACHINES, KernelLimits
-from autograde.sandbox.control_groups import Group, divided, own_groups
+from autograde.sandbox.control_groups import divided
 from autograde.sandbox.wall import UNUSED_UIDS, missing, root_may_mount
 
 possible = platform.machine() in MACHINES and not any(
@@ -41,15 +41,11 @@ ABSENT = (errno.ENOSYS, errno.EOPNOTSUPP)
 
 
 @pytest.fixture(scope="module", params=USERS)
-def user(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[list[str]]:
+def user(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """What to write before a command, so that this user runs it."""
     if request.param == "myself":
-        yield []
-        return
-    with ordinary_user.handed_over() as groups:
-        yield ordinary_user.command(tmp_path_factory.mktemp("hold"), groups=groups)
+        return []
+    return ordinary_user.command(tmp_path_factory.mktemp("hold"))
 
 
 LIVES = [
@@ -181,46 +177,17 @@ def test_root_of_a_container_has_a_wall(tmp_path: Path) -> None:
 
 
 TRY_GROUPS = """
-new() { mkdir "$1/test-$$" && rmdir "$1/test-$$"; }
-own() { grep "$1" /proc/self/cgroup | cut -d: -f3; }
-new "/sys/fs/cgroup/memory$(own :memory:)" && new "/sys/fs/cgroup/pids$(own :pids:)" && exit
-place=/sys/fs/cgroup$(own ^0::)
+place=/sys/fs/cgroup$(grep ^0:: /proc/self/cgroup | cut -d: -f3)
 until grep -w memory "$place/cgroup.subtree_control"; do
   place=$(dirname "$place"); [ -e "$place/cgroup.subtree_control" ] || exit 1
 done
-new "$place"
+mkdir "$place/test-$$" && rmdir "$place/test-$$"
 """
 """Asked without the code that is tested."""
 
 
 def may_make_groups(user: list[str]) -> bool:
     return not subprocess.run([*user, "sh", "-c", TRY_GROUPS], capture_output=True).returncode
-
-
-V1 = """\
-32 31 0:29 / /sys/fs/cgroup/cpu,cpuacct rw,relatime - cgroup cgroup rw,cpu,cpuacct
-35 31 0:32 / /sys/fs/cgroup/memory rw,relatime shared:7 - cgroup cgroup rw,memory
-41 31 0:38 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw
-"""
-V2 = "30 24 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n"
-IN_A_CONTAINER = "90 80 0:26 /docker/ab12 /sys/fs/cgroup ro master:4 - cgroup2 cgroup rw\n"
-
-
-@pytest.mark.parametrize(
-    ("mounts", "groups", "expected"),
-    [
-        (V1, "4:memory:/batch/1\n2:cpu,cpuacct:/\n1:name=systemd:/\n0::/x\n", {
-            "memory": "/sys/fs/cgroup/memory/batch/1", "cpu": "/sys/fs/cgroup/cpu,cpuacct",
-            "cpuacct": "/sys/fs/cgroup/cpu,cpuacct", "": "/sys/fs/cgroup/unified/x",
-        }),
-        (V2, "0::/user.slice/run-1.scope\n", {"": "/sys/fs/cgroup/user.slice/run-1.scope"}),
-        (IN_A_CONTAINER, "0::/docker/ab12/init\n", {"": "/sys/fs/cgroup/init"}),
-        (IN_A_CONTAINER, "0::/user.slice\n", {}),
-        ("", "0::/\n", {}),
-    ],
-)  # fmt: skip
-def test_its_control_groups_are_found(mounts: str, groups: str, expected: dict[str, str]) -> None:
-    assert {kind: str(place) for kind, place in own_groups(mounts, groups).items()} == expected
 
 
 def test_groups_are_made_where_they_can_be_limited(tmp_path: Path) -> None:
@@ -238,26 +205,40 @@ def test_groups_are_made_where_they_can_be_limited(tmp_path: Path) -> None:
 def test_a_group_that_cannot_be_made_is_no_trouble(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(control_groups, "own_groups", lambda *_: {"memory": tmp_path / "gone"})
-    monkeypatch.setattr(control_groups, "places", control_groups.places.__wrapped__)
-    assert not control_groups.make(KernelLimits()).folders
-    monkeypatch.setattr(control_groups, "places", lambda: (tmp_path / "gone",))
-    assert not control_groups.make(KernelLimits()).folders
+    monkeypatch.setattr(control_groups, "place", lambda: tmp_path / "gone")
+    assert control_groups.make(KernelLimits()) is None
     assert not control_groups._left  # at the end of the process it is waited for
+    monkeypatch.setattr(control_groups, "place", lambda: None)
+    assert control_groups.make(KernelLimits()) is None
+
+
+def test_a_group_has_its_limits_and_is_left_when_it_cannot_be_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(control_groups, "place", lambda: tmp_path)
+    monkeypatch.setattr(Path, "exists", lambda path: path.name in ("memory.max", "pids.max"))
+    group = control_groups.make(KernelLimits(memory_bytes=7, scratch_bytes=2, processes=5))
+    assert group
+    assert {path.name: path.read_text() for path in group.iterdir()} == {
+        "memory.max": "9", "pids.max": "5",
+    }  # fmt: skip
+    (group / "cgroup.procs").touch()
+    with control_groups.door(group) as door:
+        os.write(*door, b"0")
+    assert (group / "cgroup.procs").read_text() == "0"
+    control_groups.remove(group)
+    assert group.is_dir()
+    for path in group.iterdir():  # as Linux does once its last process has ended
+        path.unlink()
+    control_groups._remove_left()
+    assert not group.is_dir()
+    assert not control_groups._left
 
 
 @pytest.mark.parametrize(
-    ("file", "text", "expected"),
-    [
-        ("memory.events", "low 0\noom 3\noom_kill 0\n", False),
-        ("memory.events", "low 0\noom 3\noom_kill 12\n", True),
-        ("memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 0\n", False),
-        ("memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 1\n", True),
-        ("pids.max", "128\n", False),
-    ],
+    ("text", "expected"),
+    [("low 0\noom 3\noom_kill 0\n", False), ("low 0\noom 3\noom_kill 12\n", True)],
 )
-def test_a_group_says_when_its_memory_ran_out(
-    tmp_path: Path, file: str, text: str, expected: bool
-) -> None:
-    (tmp_path / file).write_text(text)
-    assert Group((tmp_path,), os.getpid()).ran_out_of_memory() is expected
+def test_a_group_says_when_its_memory_ran_out(tmp_path: Path, text: str, expected: bool) -> None:
+    (tmp_path / "memory.events").write_text(text)
+    assert control_groups.ran_out_of_memory(tmp_path) is expected

@@ -229,25 +229,23 @@ async def has_a_control_group() -> bool | str:
     limits = KernelLimits(processes=77)
     async with kernel(limits=limits) as k:
         group = k.manager.provisioner.kernel.group
-        if not group.folders:
+        if not group:
             return NO_GROUP
-        inside = [(folder / "cgroup.procs").read_text().split() for folder in group.folders]
-        files = (folder / "pids.max" for folder in group.folders)
-        most = [file.read_text().strip() for file in files if file.exists()]
+        inside = (group / "cgroup.procs").read_text().split()
+        most = (group / "pids.max").read_text().strip()
     for _ in range(100):
-        if not any(folder.exists() for folder in group.folders):
+        if not group.exists():
             break
         await asyncio.sleep(0.02)
-        control_groups.make(limits).remove()
-    gone = not any(folder.exists() for folder in group.folders)
-    return gone and most == ["77"] and all(len(processes) == 2 for processes in inside)
+        control_groups._remove_left()
+    return not group.exists() and most == "77" and len(inside) == 2
 
 
 async def is_ended_for_what_its_sockets_hold() -> bool | str:
     """They are no process's memory, so the watch inside does not see them."""
     limits = KernelLimits(memory_bytes=1000 * 2**20, scratch_bytes=10 * 2**20)
     async with kernel(limits=limits) as k:
-        if not k.manager.provisioner.kernel.group.folders:
+        if not k.manager.provisioner.kernel.group:
             return NO_GROUP
         k.client.execute(
             "import os, socket, time\n"
@@ -270,8 +268,7 @@ async def of_a_killed_run_leaves_no_group() -> bool | str:
         "from autograde.sandbox import control_groups as c\n"
         "from autograde.sandbox.agreed import KernelLimits\n"
         "import os, signal\n"
-        "group = c.make(KernelLimits())\n"
-        "print(*group.folders, flush=True)\n"
+        "print(c.make(KernelLimits()) or '', flush=True)\n"
     )
     killed = run_python(code + "os.kill(os.getpid(), signal.SIGKILL)").stdout.split()
     if not killed:

@@ -18,7 +18,7 @@ from jupyter_client.kernelspec import KernelSpec
 from jupyter_client.manager import AsyncKernelManager, KernelManager
 from jupyter_client.provisioning.provisioner_base import KernelProvisionerBase
 
-from autograde.sandbox import template
+from autograde.sandbox import control_groups, template
 from autograde.sandbox.agreed import MEMORY, NEXT_CELL, PROCESSOR, KernelLimits
 from autograde.sandbox.wall import NoWall
 
@@ -157,7 +157,8 @@ class WalledProvisioner(KernelProvisionerBase):
                 if self.code is None:
                     self.code = -signal.SIGKILL
                 killed = self.code == -signal.SIGKILL and not self.reason
-                if killed and self.kernel.group.ran_out_of_memory():
+                group = self.kernel.group
+                if killed and group and control_groups.ran_out_of_memory(group):
                     self.reason = MEMORY
                 return self.code
             said = json.loads(message)

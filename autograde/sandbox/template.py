@@ -18,7 +18,6 @@ from typing import IO, Any
 
 from autograde.sandbox import control_groups, wall
 from autograde.sandbox.agreed import SOCKETS, KernelLimits
-from autograde.sandbox.control_groups import Group
 
 CONNECTION = {
     "transport": "ipc", "signature_scheme": "hmac-sha256",
@@ -56,19 +55,16 @@ class Template:
     def why_it_ended(self) -> str:
         return wall.last_line(self.errors) if self.errors else "another process started it"
 
-    def ask(self, request: dict[str, Any], doors: list[int]) -> socket.socket:
-        """Ask for a kernel; return the line to it.
-
-        Args:
-            doors: those of the kernel's control group, as descriptors.
+    def ask(self, request: dict[str, Any], group: Path | None) -> socket.socket:
+        """Ask for a kernel, in a control group if there is one; return the line to it.
 
         Raises:
             OSError: the template has ended.
         """
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs:
+        with theirs, control_groups.door(group) as door:
             message = json.dumps(request).encode()
-            socket.send_fds(self.line, [message], [theirs.fileno(), *doors])
+            socket.send_fds(self.line, [message], [theirs.fileno(), *door])
         return ours
 
     def close(self) -> None:
@@ -115,12 +111,13 @@ class Kernel:
     environment: dict[str, str]
     limits: KernelLimits
     template: Template
-    group: Group
+    group: Path | None
 
     def close(self) -> None:
         """Hang up; the kernel ends if it still lives."""
         self.line.close()
-        self.group.remove()
+        if self.group:
+            control_groups.remove(self.group)
 
 
 def ask(key: str, environment: dict[str, str], limits: KernelLimits) -> Kernel:
@@ -133,16 +130,16 @@ def ask(key: str, environment: dict[str, str], limits: KernelLimits) -> Kernel:
     asked = current()
     group = control_groups.make(limits)
     try:
-        with group.doors() as doors:
-            try:
-                line = asked.ask(request, doors)
-            except OSError:  # it has died; a new one is asked once
-                if not asked.ended():
-                    raise
-                asked = current()
-                line = asked.ask(request, doors)
+        try:
+            line = asked.ask(request, group)
+        except OSError:  # it has died; a new one is asked once
+            if not asked.ended():
+                raise
+            asked = current()
+            line = asked.ask(request, group)
     except BaseException:
-        group.remove()
+        if group:
+            control_groups.remove(group)
         raise
     return Kernel(line, key, environment, limits, asked, group)
 
