@@ -42,10 +42,6 @@ class Limits:
     """This many messages may wait to be read; the others wait in the kernel's own memory."""
     worker_bytes: int = 1_000_000_000
     """A worker's memory may grow by this: parts of a message wait in it until the last comes."""
-    comm_messages: int = 2_000
-    """Widgets are not shown; what they send is read only to see where outputs belong."""
-    comm_bytes: int = 4_000_000
-    """For all widget messages together: their contents stay in memory while the notebook runs."""
     recording_bytes: int = 24_000_000
     """For all recordings together. They are text in a message, parsed, kept, sent, parsed again."""
     outputs: int = 1_000

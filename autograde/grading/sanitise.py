@@ -77,10 +77,8 @@ def plain_content(kind: str, content: dict[str, Any]) -> dict[str, Any]:
         kept["text/plain"] = _cut(kept["text/plain"], LIMITS.output_chars)
     picture = _details(_dict(about.get(PNG)))
     read: dict[str, Any] = {"data": kept, "metadata": {PNG: picture} if picture else {}}
-    if isinstance(transient := content.get("transient"), dict):
-        read["transient"] = {"display_id": str(transient.get("display_id") or "")[:ERROR_CHARS]}
     if kind == "execute_result":
-        read["execution_count"] = content.get("execution_count")
+        read["execution_count"] = None
     return read
 
 

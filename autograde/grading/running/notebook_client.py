@@ -25,10 +25,9 @@ from autograde.rubric.recording import MIME
 NO_MORE_INPUT = "\x04"
 MAX_QUESTIONS = 50
 TIMED_OUT = "CellTimeoutError"
-OUTPUTS = ("stream", "display_data", "execute_result", "update_display_data", "error")
-UPDATE = "update_display_data"
-OTHERS = ("status", "execute_input", "clear_output")
-MAX_EXECUTION_COUNT = 1_000_000
+OUTPUTS = ("stream", "display_data", "execute_result", "error")
+OTHERS = {"status": "execution_state", "clear_output": "wait"}
+"""The other kinds of messages that are read, and what is read of each."""
 LARGE = 100_000
 """A message of more bytes is large. Those that say when a cell begins and ends are small."""
 START_SECONDS = 30
@@ -37,10 +36,9 @@ ALIVE_SECONDS = 0.1
 
 
 class SizedSession(Session):
-    """Reads messages from a kernel and adds the size of each in bytes.
+    """Reads messages from a kernel and adds to each whether it was `cut`.
 
-    `cut` says that only a message's kind was read: the message is too large, or too many large
-    ones came before it.
+    Then only its kind was read: it is too large, or too many large ones came before it.
     """
 
     limits = LIMITS
@@ -52,14 +50,15 @@ class SizedSession(Session):
         size = sum(map(len, msg_list))
         if size > LARGE:
             self.received += size
-        cut = max(size - self.limits.message_bytes, self.received - self.limits.received_bytes) > 0
-        if cut and size > LARGE:
+        over = max(size - self.limits.message_bytes, self.received - self.limits.received_bytes) > 0
+        cut = over and size > LARGE
+        if cut:
             _, *about = msg_list[:4]
             if sum(map(len, about)) > LARGE:
                 raise ValueError(f"a head of {sum(map(len, about))} bytes")
             msg_list = [self.sign([*about, b"{}"]), *about, b"{}"]
         read = super().deserialize(msg_list, content, copy)
-        return {**read, "size": size, "cut": cut and size > LARGE}
+        return {**read, "cut": cut}
 
 
 class GradingClient(NotebookClient):
@@ -77,8 +76,6 @@ class GradingClient(NotebookClient):
             shutdown_kernel="immediate",
             **options,
         )
-        # Widgets are not shown. Their handlers would look for the state that is not stored.
-        self.comm_open_handlers = {}
         self._limits = limits
         self._most = _resident_bytes() + limits.worker_bytes
         self._bytes: Counter[int] = Counter()
@@ -122,20 +119,14 @@ class GradingClient(NotebookClient):
         self, msg: dict[str, Any], cell: NotebookNode, cell_index: int
     ) -> NotebookNode | None:
         kind, content = msg["msg_type"], msg["content"]
-        count = content.get("execution_count")
-        if type(count) is not int or not 0 < count < MAX_EXECUTION_COUNT:
-            content.pop("execution_count", None)
         if kind in OUTPUTS:
             content = plain_content(kind, content)
             if msg["cut"] or not self._has_room(kind, content, cell, cell_index):
                 self.flooded.add(cell_index)
                 return None
-        elif kind.startswith("comm"):
-            if not self._add("comm", msg["size"], self._limits.comm_bytes):
-                return None
-            if not self._add("comms", 1, self._limits.comm_messages):
-                return None
-        elif kind not in OTHERS:
+        elif kind in OTHERS:
+            content = {OTHERS[kind]: content.get(OTHERS[kind])}
+        else:  # of widgets, for example, which are not shown
             return None
         return super().process_message({**msg, "content": content}, cell, cell_index)
 
@@ -149,12 +140,7 @@ class GradingClient(NotebookClient):
         size = len(str(content))
         if MIME in content.get("data", {}) and exercise_of(cell):
             return self._add("recordings", size, self._limits.recording_bytes)
-        if kind == UPDATE:  # it replaces each output with that display id
-            places = self._display_id_map.get(content.get("transient", {}).get("display_id"), {})
-            size *= max(1, sum(map(len, places.values())))
-            if not self._add("updates", 1, self._limits.comm_messages):
-                return False
-        elif kind != "stream" and not self._add("outputs", 1, self._limits.outputs):
+        if kind != "stream" and not self._add("outputs", 1, self._limits.outputs):
             return False
         self._bytes[cell_index] += size
         return self._bytes[cell_index] <= self._limits.cell_output_bytes and self._add(

@@ -253,7 +253,8 @@ class _Running:
         if self.wall:
             self.wall.next_cell()
         try:
-            await client.async_execute_cell(cell, index, **options)
+            count = client.code_cells_executed + 1
+            await client.async_execute_cell(cell, index, count, **options)
             if self.wall and (limit := await self.wall.why_it_was_interrupted()):
                 self.notes[index] = f"{limit} and was interrupted"
             if index in self.notes and not await client.answers():
