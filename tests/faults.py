@@ -109,7 +109,7 @@ FAULTS = [
     ),
     Fault(
         "a second notebook changes the seed", "autograde/grading/submission.py",
-        "name.removesuffix(EXTRA).endswith", "name.endswith",
+        'if not name.endswith(".ipynb") and name', 'if name',
         "tests/test_running.py -k nbgraders_own_commands",
     ),
     Fault(

@@ -373,7 +373,7 @@ SIZES = {
         "The file was called 'my own.ipynb'; it was graded as causal_mask.ipynb. "
         "Too large, so left out: 'data.bin'.",
     ),
-    ("huge.ipynb",): ("The file has 1001 bytes, more than the 30000000 allowed.", ""),
+    ("huge.ipynb",): ("The file has 2101 bytes, more than the 30000000 allowed.", ""),
     ("a.txt", "b.txt", "c.txt", "causal_mask.ipynb"): ("", "Too large, so left out: 'c.txt'."),
 }
 
@@ -382,13 +382,12 @@ SIZES = {
 def test_what_is_too_large_is_named(
     course: Path, monkeypatch: pytest.MonkeyPatch, names: tuple[str, ...]
 ) -> None:
-    monkeypatch.setattr(submission, "MAX_FILE", 1000)
     monkeypatch.setattr(submission, "MAX_TOGETHER", 2100)
     folder = submitted(course).parent
     submitted(course).unlink()
     for name in names:
         large = name in ("data.bin", "huge.ipynb")
-        content = b"x" * (1001 if large else 900) if "causal" not in name else b"{}"
+        content = b"x" * (2101 if large else 900) if "causal" not in name else b"{}"
         (folder / name).write_bytes(b"{}" if name == "my own.ipynb" else content)
     read = submission.read_submission("other", lessons(course)[LESSON], ["variants", "*.json"])
     problem, remark = SIZES[names]

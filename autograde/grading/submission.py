@@ -16,13 +16,10 @@ from autograde.words import named
 
 TIMESTAMP = "timestamp.txt"
 """nbgrader's file for the time at which something was handed in."""
-EXTRA = ".extra"
-"""The end of a second notebook's name, once it has been renamed."""
 
 Place = tuple[str, Lesson]
 """A student and a lesson."""
 
-MAX_FILE = 50_000_000
 MAX_TOGETHER = 100_000_000
 
 
@@ -180,7 +177,8 @@ def submissions(root: Path, lessons: list[Lesson], student: str | None) -> list[
 def read_submission(student: str, lesson: Lesson, ignore: list[str]) -> Submission:
     """Read a submission's regular files, then lay the lesson's own over them, as nbgrader does.
 
-    Nothing moves on disk. A misnamed notebook gets the right name if it is the only notebook.
+    Nothing moves on disk. A misnamed notebook gets the right name if it is the only notebook. Other
+    notebooks beside it are left out.
 
     Args:
         ignore: nbgrader's `CourseDirectory.ignore`, patterns for lesson files to leave out.
@@ -194,20 +192,24 @@ def read_submission(student: str, lesson: Lesson, ignore: list[str]) -> Submissi
         str(path.relative_to(lesson.folder)): path
         for path in _not_ignored(lesson.folder, [*ignore, "*.ipynb"])
     }
-    notebook = f"{lesson.notebook}.ipynb"
-    taken = {notebook, f"{lesson.notebook}.html", *own}
+    right = f"{lesson.notebook}.ipynb"
     found = [] if linked else list(visible_files(folder, LIMITS.folder_depth))
-    taken |= {f"{name}{EXTRA}" for _, name in found if _is_notebook(name)}
-    kept = [file for file in found if not _in_the_way(file[1], taken)]
-    files, left_out = read_files(kept)
-    remarks = _rename(files, notebook)
-    problem = None if notebook in files else _no_notebook(files, left_out, notebook)
-    if problem:
-        files[notebook] = problem.words.encode()
+    files, left_out = read_files(found)
+    notebooks = [name for name in files if _is_notebook(name)]
+    problem, remarks = None, []
+    if right not in files and len(notebooks) == 1:
+        remarks.append(f"The file was called {named(notebooks)}; it was graded as {right}.")
+        files[right] = files[notebooks[0]]
+    if right not in files:
+        problem = _no_notebook(notebooks, left_out, right)
+        files[right] = problem.words.encode()
     elif left_out:
         remarks.append(f"Too large, so left out: {named(left_out)}.")
-    if more := len(found) - min(len(kept), LIMITS.files):
+    if (more := len(found) - LIMITS.files) > 0:
         remarks.append(f"{len(found)} files were handed in; {more} were left out.")
+    for name in notebooks:
+        if name != right:
+            del files[name]
     files |= {name: path.read_bytes() for name, path in own.items()}
     return Submission(student, lesson, files, " ".join(remarks), problem)
 
@@ -217,7 +219,7 @@ def beside(files: dict[str, bytes]) -> dict[str, bytes]:
     return {
         name: files[name]
         for name in sorted(files)
-        if not name.removesuffix(EXTRA).endswith(".ipynb") and name != TIMESTAMP
+        if not name.endswith(".ipynb") and name != TIMESTAMP
     }
 
 
@@ -227,24 +229,18 @@ def _notebooks_first(file: File) -> tuple[bool, int, str]:
     return not name.endswith(".ipynb"), name.count("/"), name
 
 
-def _in_the_way(name: str, taken: set[str]) -> bool:
-    """Return whether a file clashes with a taken name: one of them would have to be a folder."""
-    parents = {str(parent) for parent in Path(name).parents}
-    return bool(parents & taken) or any(other.startswith(f"{name}/") for other in taken)
-
-
 def read_files(paths: Iterable[File]) -> tuple[dict[str, bytes], dict[str, int]]:
     """Return the contents of files by name, and the sizes of those that were left out.
 
-    A file is left out if it is too large, alone or together with those read before. Notebooks come
-    first. Files beyond the allowed number are not looked at.
+    A file is left out if it is too large together with those read before. Notebooks come first.
+    Files beyond the allowed number are not looked at.
     """
     files: dict[str, bytes] = {}
     left_out: dict[str, int] = {}
     room = MAX_TOGETHER
     for path, name in sorted(paths, key=_notebooks_first)[: LIMITS.files]:
         size = path.stat().st_size
-        if size > min(MAX_FILE, room):
+        if size > room:
             left_out[name] = size
         else:
             files[name] = path.read_bytes()
@@ -252,29 +248,15 @@ def read_files(paths: Iterable[File]) -> tuple[dict[str, bytes], dict[str, int]]
     return files, left_out
 
 
-def _rename(files: dict[str, bytes], right: str) -> list[str]:
-    """Give the notebook that is graded its right name and others another; return remarks on it."""
-    remarks = []
-    others = [name for name in files if _is_notebook(name)]
-    if right not in files and len(others) == 1:
-        remarks.append(f"The file was called {named(others)}; it was graded as {right}.")
-        files[right] = files.pop(others[0])
-    for name in others:
-        if name != right and name in files:
-            files[f"{name}{EXTRA}"] = files.pop(name)
-    return remarks
-
-
 def _is_notebook(name: str) -> bool:
     return name.endswith(".ipynb") and "/" not in name
 
 
-def _no_notebook(files: dict[str, bytes], left_out: dict[str, int], right: str) -> Problem:
+def _no_notebook(notebooks: list[str], left_out: dict[str, int], right: str) -> Problem:
     """Return the reason that there is no notebook to grade."""
     if large := [size for name, size in left_out.items() if _is_notebook(name)]:
         return too_large(large[-1])
-    there = [name.removesuffix(EXTRA) for name in files]
-    found = named([name for name in there if _is_notebook(name)]) or "no notebook"
+    found = named(notebooks) or "no notebook"
     return Problem(
         "no notebook of that name was handed in", f"{right} was not handed in (found: {found})."
     )
