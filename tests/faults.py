@@ -204,12 +204,12 @@ FAULTS = [
     ),
     Fault(
         "a student's text keeps its classes", SANITISE,
-        'attributes={"*": set(), "a"', 'attributes={"*": {"class"}, "a"',
+        'attributes={"*": set(), ', 'attributes={"*": {"class"}, ',
         "tests/test_hostile.py -k found_by_the_page",
     ),
     Fault(
         "formulas make links", SANITISE,
-        'MATH_THAT_ACTS.sub(r" \\1", LINK.sub', 'str(LINK.sub',
+        'MATH_THAT_ACTS.sub(r" \\1", ', 'str(',
         "tests/test_hostile.py -k formulas",
     ),
     Fault(
@@ -228,8 +228,8 @@ FAULTS = [
         "tests/test_verdicts.py -k formula",
     ),
     Fault(
-        "a link without a host is a link", SANITISE,
-        "    if not ELSEWHERE.match(link[2]):\n        return link[3]\n", "",
+        "a link is a link", SANITISE,
+        "    def link(self", "    def no_link(self",
         "tests/test_hostile.py -k link",
     ),
     Fault(
