@@ -166,23 +166,10 @@ def code(source: str, **metadata: object) -> NotebookNode:
     return cell
 
 
-FOLDED = {
-    "as lessons do": (code("1", jupyter={"source_hidden": True}), True),
-    "not hidden": (code("1", jupyter={"source_hidden": False}), False),
-    "an answer": (
-        code("1", jupyter={"source_hidden": True}, nbgrader={"grade_id": "f", "grade": False}),
-        False,
-    ),
-    "no such thing": (code("1", jupyter="source_hidden"), False),
-}
-
-
-@pytest.mark.parametrize(("cell", "folded"), FOLDED.values(), ids=FOLDED)
-def test_code_is_folded_where_the_lesson_folds_it(cell: NotebookNode, folded: bool) -> None:
-    nb = notebook()
-    nb.cells = [cell]
-    (block,) = page_of(nb).blocks
-    assert block.folded == folded
+def test_code_that_was_not_run_is_folded() -> None:
+    nb = notebook(code("1"), code("2"))
+    nb.metadata["autograde"]["left_out"] = [nb.cells[1].id]
+    assert [block.folded for block in page_of(nb).blocks] == [False, True]
 
 
 def test_empty_cells_are_left_out_but_not_empty_answers() -> None:

@@ -147,7 +147,7 @@ class Item:
 class Block:
     """One cell. `graded` is what a rubric cell or a written answer was given.
 
-    `folded` says that its code is hidden until a reader asks for it.
+    `folded` says that its code, which was not run, is hidden until a reader asks for it.
     """
 
     cell: NotebookNode
@@ -197,7 +197,7 @@ def page_of(nb: NotebookNode) -> Page:
         judged = name in verdicts  # then the comment stands with the verdict
         comment = "" if judged else comments.get(name, "")
         anchor = f"cell-{name}" if name else f"cell-{place}"
-        folded = not name and (_folded(cell) or cell.get("id") in left_out)
+        folded = cell.get("id") in left_out
         blocks.append(Block(cell, anchor, text, item, comment, _figure(cell), folded))
     return Page(
         title=note.get("title", ""),
@@ -231,12 +231,6 @@ def _item(cell: NotebookNode, verdict: Verdict | None, comment: str, part: Part 
 def _blank(cell: NotebookNode) -> bool:
     """Return whether a cell is empty, like the one that JupyterLab adds at the end."""
     return not cell.source.strip() and not cell.get("outputs")
-
-
-def _folded(cell: NotebookNode) -> bool:
-    """Return whether JupyterLab hides the code of this cell, for example of a figure."""
-    view = cell.metadata.get("jupyter")
-    return isinstance(view, dict) and view.get("source_hidden") is True
 
 
 def _comment(cell: NotebookNode) -> str:

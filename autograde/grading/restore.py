@@ -153,18 +153,12 @@ def _cell(cell: object) -> NotebookNode:
 
 
 def _metadata(given: object) -> dict[str, Any]:
-    """Return a cell's name and checksum, and whether its code is folded."""
-    read: dict[str, Any] = {}
-    if not isinstance(given, dict):
-        return read
-    about, view = given.get("nbgrader"), given.get("jupyter")
-    if isinstance(about, dict) and isinstance(about.get("grade_id"), str):
-        read["nbgrader"] = {
-            key: well_formed(about[key]) for key in NBGRADER if isinstance(about.get(key), str)
-        }
-    if isinstance(view, dict) and view.get("source_hidden") is True:
-        read["jupyter"] = {"source_hidden": True}
-    return read
+    """Return a cell's name and checksum."""
+    about = given.get("nbgrader") if isinstance(given, dict) else None
+    if not isinstance(about, dict) or not isinstance(about.get("grade_id"), str):
+        return {}
+    read = {key: well_formed(about[key]) for key in NBGRADER if isinstance(about.get(key), str)}
+    return {"nbgrader": read}
 
 
 def _name(cell: object) -> str:
