@@ -8,7 +8,7 @@ from classes import gradebook_of, make_course, put_file
 from autograde.course import Lesson, named_cells
 from autograde.grading.gradebook import save_scores
 from autograde.grading.sanitise import sanitise_text
-from autograde.grading.submission import Scores
+from autograde.grading.submission import Marks
 
 LESSON, QUESTION = "05_causal_attention", "why_buffer"
 POINTS = 2.0
@@ -22,15 +22,16 @@ def make_marking_class(root: Path, answers: dict[str, str]) -> Lesson:
             gradebook.update_or_create_student(student)
             gradebook.update_or_create_submission(lesson.name, student)
             put(lesson, student, text)
-            save_scores(gradebook, (student, lesson), scores_of(lesson, text))
+            save_scores(gradebook, (student, lesson), marks_of(lesson, text))
             gradebook.db.commit()
     return lesson
 
 
-def scores_of(lesson: Lesson, text: str) -> Scores:
+def marks_of(lesson: Lesson, text: str) -> Marks:
     """No points for any exercise; the written answer waits if there is one."""
     automatic: dict[str, float | None] = {each.rubric_cell: 0.0 for each in lesson.exercises}
-    return Scores(automatic | {QUESTION: None if text else 0.0}, {}, {}, {QUESTION: None})
+    automatic[QUESTION] = None if text else 0.0
+    return Marks(automatic, comments={QUESTION: None})
 
 
 def put(lesson: Lesson, student: str, text: str) -> None:

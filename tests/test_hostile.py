@@ -25,7 +25,7 @@ from autograde.grading.sanitise import (
     sanitise_outputs,
     sanitise_text,
 )
-from autograde.grading.submission import Marks, Submission, read_submission
+from autograde.grading.submission import Submission, read_submission
 from autograde.lms.archives import BadArchive, unpack
 from autograde.words import named, printable, quoted
 
@@ -213,7 +213,7 @@ def test_an_odd_notebook_is_read(lesson: Lesson, name: str) -> None:
     nbformat.validate(nb)
     nbformat.writes(nb).encode()
     sanitise_text(nb, released)
-    marks = Marks().graded_again(pipeline.scores_of(nb, released, {}))
+    marks = pipeline.marks_of(nb, released, {})
     assert feedback.page(pipeline.to_file(nb), marks)
 
 

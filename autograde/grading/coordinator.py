@@ -241,7 +241,7 @@ class Coordinator:
             self._log(graded.fault)
         if graded.ran:
             keep_ran(place, graded.ran)
-        book.save(self.gradebook, place, when, graded.scores, self._late)
+        book.save(self.gradebook, place, when, graded.marks, self._late)
 
     def finish(self, submission: Submission, notebook: bytes, html: bytes, entry: Entry) -> None:
         """Write the graded notebook and its page, then note that the submission is done."""

@@ -27,7 +27,7 @@ from traitlets.config import Config
 
 from autograde.course import Lesson, state_folder
 from autograde.grading.state import Stop
-from autograde.grading.submission import Marks, Place, Scores
+from autograde.grading.submission import Marks, Place
 from autograde.rubric.text import digest
 
 COPIES = 5
@@ -106,7 +106,7 @@ def save(
     gradebook: Gradebook,
     place: Place,
     timestamp: datetime | None,
-    scores: Scores,
+    marks: Marks,
     late: AssignLatePenalties,
 ) -> None:
     """Save one submission, as nbgrader's autograde does: student, time, scores, lateness.
@@ -119,13 +119,13 @@ def save(
     when = {} if timestamp is None else {"timestamp": timestamp}
     gradebook.update_or_create_student(student)
     gradebook.update_or_create_submission(lesson.name, student, **when)
-    save_scores(gradebook, place, scores)
+    save_scores(gradebook, place, marks)
     penalise(gradebook, place, late)
-    note_written(place, scores)
+    note_written(place, marks)
     gradebook.db.remove()  # else the session would keep the whole class in memory
 
 
-def save_scores(gradebook: Gradebook, place: Place, scores: Scores) -> None:
+def save_scores(gradebook: Gradebook, place: Place, marks: Marks) -> None:
     """Write the scores and automatic comments of one notebook; the caller commits.
 
     nbgrader commits cell by cell. Here a killed run leaves all of a notebook or nothing.
@@ -135,27 +135,27 @@ def save_scores(gradebook: Gradebook, place: Place, scores: Scores) -> None:
     """
     notebook = _notebook(gradebook, place)
     grades, comments = (_by_cell(gradebook, notebook, kind) for kind in (Grade, Comment))
-    for name, score in scores.automatic.items():
+    for name, score in marks.automatic.items():
         grade = grades[name]
         changed = grade.auto_score != score
-        if name in scores.written:
+        if name in marks.written:
             last = _written(place, name)
-            changed = not last.is_file() or last.read_text() != scores.written[name]
+            changed = not last.is_file() or last.read_text() != marks.written[name]
         grade.auto_score = score
         if grade.manual_score is None:
             grade.needs_manual_grade = score is None
         else:
             grade.needs_manual_grade = bool(changed or grade.needs_manual_grade)
-    for name, comment in scores.comments.items():
+    for name, comment in marks.comments.items():
         comments[name].auto_comment = comment
 
 
-def note_written(place: Place, scores: Scores) -> None:
+def note_written(place: Place, marks: Marks) -> None:
     """Record the digests of the written answers that the gradebook now has.
 
     Call it after the commit: a run killed in between then asks for the second look again.
     """
-    for name, answer in scores.written.items():
+    for name, answer in marks.written.items():
         path = _written(place, name)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(answer)

@@ -87,15 +87,15 @@ class Run(NbGraderPreprocessor):
         if left_out:
             self.log.warning("Too large, so left out: %s", named(left_out))
         secret = course_secret(lesson.root)
-        ran, scores = pipeline.grade_restored(
+        ran, marks = pipeline.grade_restored(
             nb, version, files, secret, wall=wall, before=read_ran(place)
         )
         if ran:
             keep_ran(place, ran.to_bytes())
         with one_run(lesson.root), Gradebook(about["db_url"]) as gradebook:
-            save_scores(gradebook, place, scores)
+            save_scores(gradebook, place, marks)
             gradebook.db.commit()
-        note_written(place, scores)
+        note_written(place, marks)
         return nb, resources
 
 

@@ -21,7 +21,7 @@ from autograde.grading.running.reference import Program, load, right_key
 from autograde.grading.running.run import Look, Ran, make_job, put_outputs, run_job
 from autograde.grading.sanitise import sanitise_outputs, sanitise_text
 from autograde.grading.state import seed_of
-from autograde.grading.submission import Graded, Scores, Task
+from autograde.grading.submission import Graded, Marks, Task
 from autograde.grading.verdicts import FirstLook, judge_notebook, show_verdicts
 from autograde.rubric.judge import Verdict
 from autograde.rubric.key import Key, unpack_keys
@@ -42,15 +42,14 @@ def grade(task: Task, versions: tuple[Version, ...]) -> Graded:
     note = nb.metadata[NOTE]
     if version.kept:
         note["earlier"] = True
-    ran, scores = grade_restored(
+    ran, new = grade_restored(
         nb, version, task.submission.files, task.secret, wall=task.wall, before=task.ran
     )
-    marks = task.marks.graded_again(scores)
+    marks = task.marks.graded_again(new)
     put_schemes(nb, version)
     file = to_file(nb)
     return Graded(
         notebook=file,
-        scores=scores,
         marks=marks,
         page=feedback.page(file, marks),
         ran=ran.to_bytes() if ran else b"",
@@ -68,8 +67,8 @@ def grade_restored(
     *,
     wall: bool,
     before: bytes,
-) -> tuple[Ran | None, Scores]:
-    """Run a restored notebook, judge it and make it harmless; return its run and its scores.
+) -> tuple[Ran | None, Marks]:
+    """Run a restored notebook, judge it and make it harmless; return its run and its marks.
 
     The reference runs while the notebook does.
 
@@ -90,7 +89,7 @@ def grade_restored(
         ran = run(nb, released, files, seed, look, wall=wall, before=before)
     verdicts = judge_notebook(lesson, nb, keys.result(), practice.result(), look.verdicts)
     sanitise(lesson, nb, released, verdicts)
-    return ran, scores_of(nb, released, verdicts)
+    return ran, marks_of(nb, released, verdicts)
 
 
 def run(
@@ -181,7 +180,7 @@ def sanitise(
     show_verdicts(lesson, nb, verdicts)
 
 
-def scores_of(nb: NotebookNode, released: NotebookNode, verdicts: dict[str, Verdict]) -> Scores:
+def marks_of(nb: NotebookNode, released: NotebookNode, verdicts: dict[str, Verdict]) -> Marks:
     """Return the scores and comments of a judged notebook.
 
     A written answer waits for a person, unless it was left as it was handed out or emptied.
@@ -204,7 +203,7 @@ def scores_of(nb: NotebookNode, released: NotebookNode, verdicts: dict[str, Verd
                 automatic[name] = verdict.points
         if kind.get("solution"):
             comments[name] = feedback.NO_ANSWER if untouched else None
-    return Scores(automatic, points, written, comments)
+    return Marks(automatic=automatic, points=points, written=written, comments=comments)
 
 
 def put_schemes(nb: NotebookNode, version: Version) -> None:

@@ -1,4 +1,4 @@
-"""A submission as plain data: the files handed in, its marks in the gradebook, its new scores.
+"""A submission as plain data: the files handed in, its marks.
 
 This is what travels between the coordinator and a worker.
 """
@@ -54,26 +54,13 @@ class Submission:
 
 
 @dataclass(frozen=True)
-class Scores:
-    """The scores of one notebook, by the names of its cells.
-
-    An automatic score is None where a person has to grade. `written` holds digests of the written
-    answers.
-    """
-
-    automatic: dict[str, float | None]
-    points: dict[str, float]
-    written: dict[str, str]
-    comments: dict[str, str | None]
-
-
-@dataclass(frozen=True)
 class Marks:
-    """The gradebook's scores and comments of one submission, by the names of its cells.
+    """The scores and comments of one submission, by the names of its cells.
 
-    `automatic` and `comments` are the grader's own. `by_hand` has the scores and extra credits,
-    `comments_by_hand` the comments that people gave. `waits` are the cells that a person still has
-    to look at. `student` is the name on the feedback page.
+    `automatic` and `comments` are the grader's own; a score is None where a person has to grade.
+    `written` has digests of the written answers, from the grader alone. `by_hand` has the scores
+    and extra credits, `comments_by_hand` the comments that people gave, from the gradebook alone.
+    `waits` are the cells that a person still has to look at. `student` is the name on the page.
     """
 
     automatic: dict[str, float | None] = field(default_factory=dict)
@@ -81,6 +68,7 @@ class Marks:
     points: dict[str, float] = field(default_factory=dict)
     comments: dict[str, str | None] = field(default_factory=dict)
     comments_by_hand: dict[str, str] = field(default_factory=dict)
+    written: dict[str, str] = field(default_factory=dict, compare=False)
     waits: list[str] = field(default_factory=list, compare=False)
     penalty: float | None = None
     extension: str = "None"
@@ -99,10 +87,14 @@ class Marks:
     def comment(self, name: str) -> str | None:
         return self.comments_by_hand.get(name, self.comments[name])
 
-    def graded_again(self, scores: Scores) -> "Marks":
-        """Return these marks with new automatic scores and comments."""
+    def graded_again(self, new: "Marks") -> "Marks":
+        """Return these marks with what the grader has given anew."""
         return replace(
-            self, automatic=scores.automatic, points=scores.points, comments=scores.comments
+            self,
+            automatic=new.automatic,
+            points=new.points,
+            comments=new.comments,
+            written=new.written,
         )
 
 
@@ -123,13 +115,12 @@ class Task:
 
 @dataclass(frozen=True)
 class Graded:
-    """One submission graded: its notebook, its scores, and its page, which shows these `marks`.
+    """One submission graded: its notebook, its new `marks`, and its page, which shows them.
 
     `ran` is empty where nothing could be run. `fault` is the traceback of a judge that failed.
     """
 
     notebook: bytes
-    scores: Scores
     marks: Marks
     page: bytes
     ran: bytes

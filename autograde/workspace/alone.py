@@ -7,7 +7,6 @@ from autograde.course import CourseError, Exercise
 from autograde.files import write_whole
 from autograde.grading import feedback, pipeline
 from autograde.grading.restore import NOTE, parse_file, restore
-from autograde.grading.submission import Marks
 from autograde.grading.verdicts import judge_notebook
 from autograde.progress import PRACTICE_FILE
 from autograde.rubric.key import unpack_keys
@@ -49,7 +48,7 @@ def grade_alone(project: Project, path: Path) -> tuple[list[str], Path]:
     pipeline.run(nb, released, files, PRACTICE_SEED, wall=False)
     verdicts = judge_notebook(lesson, nb, keys, {})
     pipeline.sanitise(lesson, nb, released, verdicts)
-    marks = Marks().graded_again(pipeline.scores_of(nb, released, verdicts))
+    marks = pipeline.marks_of(nb, released, verdicts)
     page = project.work / "feedback" / lesson.name / f"{lesson.notebook}.html"
     write_whole(page, feedback.page(pipeline.to_file(nb), marks))
     said = [headline(verdict) for verdict in verdicts.values()]
