@@ -40,8 +40,11 @@ class Parsed:
         self.notes.setdefault(cell, []).append(text)
 
 
-class _Unreadable(Exception):
-    """The file cannot be read; the arguments are those of the problem."""
+NO_NOTEBOOK = Problem("the file is not a notebook", "The file is JSON, but not a notebook.")
+
+
+class _NoNotebook(Exception):
+    """The file is JSON, but no notebook."""
 
 
 def parse_submission(submission: Submission) -> Parsed:
@@ -65,11 +68,18 @@ def parse(content: bytes, *, whole: bool = False) -> Parsed:
     """
     if len(content) > LIMITS.file_bytes:
         return Parsed(problem=too_large(len(content)))
+    if not content:
+        return Parsed(problem=Problem("the file is empty", "The file is empty."))
     try:
-        plain = _json(content)
-        return Parsed(_valid(plain)) if whole else _within_limits(_cells(plain))
-    except _Unreadable as error:
-        return Parsed(problem=Problem(*error.args))
+        plain = json.loads(content)  # UTF-8, or UTF-16 as PowerShell saves it
+    except (ValueError, RecursionError) as error:
+        words = f"The file is not JSON, so it is not a notebook: {error}"
+        return Parsed(problem=Problem("the file is not JSON", words))
+    try:
+        cells = _cells(plain)
+        return Parsed(_valid(plain)) if whole else _within_limits(cells)
+    except _NoNotebook:
+        return Parsed(problem=NO_NOTEBOOK)
 
 
 def parse_file(path: Path, *, whole: bool = False) -> Parsed:
@@ -85,20 +95,7 @@ def parse_file(path: Path, *, whole: bool = False) -> Parsed:
         return Parsed(problem=Problem("the file cannot be read", str(error)))
 
 
-def _json(data: bytes) -> dict[str, Any]:
-    if not data:
-        raise _Unreadable("the file is empty", "The file is empty.")
-    try:
-        content = json.loads(data)  # UTF-8, or UTF-16 as PowerShell saves it
-    except (ValueError, RecursionError) as error:
-        words = f"The file is not JSON, so it is not a notebook: {error}"
-        raise _Unreadable("the file is not JSON", words) from error
-    if not isinstance(content, dict) or not isinstance(content.get("nbformat"), int):
-        raise _Unreadable("the file is not a notebook", "The file is JSON, but not a notebook.")
-    return content
-
-
-def _valid(content: dict[str, Any]) -> NotebookNode:
+def _valid(content: object) -> NotebookNode:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # nbformat warns of what it repairs
@@ -106,41 +103,34 @@ def _valid(content: dict[str, Any]) -> NotebookNode:
             _, nb = nbformat.validator.normalize(nb, relax_add_props=True)
             nbformat.validate(nb, relax_add_props=True)
     except Exception as error:  # nbformat raises many kinds, also KeyError and AttributeError
-        first = (str(error).splitlines() or [type(error).__name__])[0][:200]
-        raise _not_valid(first) from error
+        raise _NoNotebook from error
     return NotebookNode(nb)
 
 
-def _not_valid(why: str) -> _Unreadable:
-    words = f"The file is not a valid notebook: {why}"
-    return _Unreadable("the file is not a valid notebook", words)
-
-
-def _cells(content: dict[str, Any]) -> list[object]:
+def _cells(content: object) -> list[object]:
     """Return the cells of a notebook of any version; before version 4 they lie on worksheets."""
-    sheets = content.get("worksheets") if content["nbformat"] < 4 else [content]
-    return [
-        cell
-        for sheet in _list(sheets)
-        for cell in _list(sheet.get("cells") if isinstance(sheet, dict) else None)
-    ]
+    if not isinstance(content, dict) or not isinstance(content.get("nbformat"), int):
+        raise _NoNotebook
+    sheets = _list(content, "worksheets") if content["nbformat"] < 4 else [content]
+    return [cell for sheet in sheets for cell in _list(sheet, "cells")]
 
 
-def _list(value: object) -> list[Any]:
-    if not isinstance(value, list):
-        raise _not_valid("it has no list of cells.")
-    return value
+def _list(given: object, name: str) -> list[object]:
+    found = given.get(name) if isinstance(given, dict) else None
+    if not isinstance(found, list):
+        raise _NoNotebook
+    return found
 
 
 def _cell(cell: object) -> NotebookNode:
     """Return a cell with only its kind, its text, and which of the lesson's cells it was."""
     if not isinstance(cell, dict):
-        raise _not_valid(f"a cell is of the kind {type(cell).__name__}.")
+        raise _NoNotebook
     source = cell.get("source", cell.get("input", ""))
     if isinstance(source, list) and all(isinstance(line, str) for line in source):
         source = "".join(source)
     if not isinstance(source, str):
-        raise _not_valid(f"a cell's text is of the kind {type(source).__name__}.")
+        raise _NoNotebook
     kind = cell.get("cell_type")
     read = {
         "cell_type": kind if kind in ("code", "raw") else "markdown",
