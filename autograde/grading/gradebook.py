@@ -63,12 +63,11 @@ def copy_gradebook(root: Path, config: Config) -> None:
         if verdict != "ok":
             raise sqlite3.DatabaseError(verdict)
         fresh.replace(target)
-    except sqlite3.OperationalError as error:
+    except sqlite3.Error as error:
         fresh.unlink(missing_ok=True)
-        raise Stop(f"{gradebook} cannot be copied to {folder}: {error}") from error
-    except sqlite3.DatabaseError as error:
-        fresh.unlink(missing_ok=True)
-        raise Stop(f"the gradebook {gradebook} is damaged: {error}. {last_copy(root)}") from error
+        raise Stop(
+            f"{gradebook} cannot be copied to {folder}: {error}. {last_copy(root)}"
+        ) from error
     for old_copy in copies[: -(COPIES - 1)]:
         old_copy.unlink()
 
