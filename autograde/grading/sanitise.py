@@ -9,6 +9,7 @@ import base64
 import binascii
 import re
 import struct
+from collections import Counter
 from html import escape
 from typing import Any
 
@@ -95,51 +96,31 @@ def _cut(text: str, most: int) -> str:
 
 
 def as_on_a_terminal(text: str) -> str:
-    """Apply carriage returns and backspaces, in time that grows with the length of the text."""
-    return "\n".join(map(_line, text.split("\n")))
-
-
-def _line(line: str) -> str:
-    line = line.rstrip("\r").rpartition("\r")[2]
-    if "\b" not in line:
-        return line
-    shown: list[str] = []
-    for character in line:
-        if character != "\b":
-            shown.append(character)
-        elif shown:
-            shown.pop()
-    return "".join(shown)
+    """Keep of each line what follows its last carriage return, as a progress bar wants it."""
+    return "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n"))
 
 
 def sanitise_outputs(nb: NotebookNode) -> None:
-    """Keep text and PNG pictures with their words and width, as far as there is room."""
-    room = _Room()
+    """Keep text and PNG pictures with their words and width, as far as a page has room."""
+    taken: Counter[str] = Counter()
     for cell in code_cells(nb):
         found = [output for output in map(_reduced, cell.outputs) if output is not None]
-        cell.outputs = [output for output in found if room.takes(output)]
+        cell.outputs = []
+        for output in found:
+            more = taken + _sizes(output)
+            if all(size <= getattr(LIMITS, limit) for limit, size in more.items()):
+                taken = more
+                cell.outputs.append(output)
         if len(cell.outputs) < len(found):
             cell.outputs.append(NotebookNode(output_type="stream", name="stdout", text=CUT_OFF))
 
 
-class _Room:
-    """The room that is left on a notebook's page."""
-
-    def __init__(self) -> None:
-        self.chars, self.pictures = LIMITS.page_chars, LIMITS.pictures
-        self.picture_bytes = LIMITS.picture_bytes
-
-    def takes(self, output: NotebookNode) -> bool:
-        """Take an output's room, if there is enough."""
-        data = output.get("data", {})
-        text = [output.get("text", ""), *output.get("traceback", []), data.get("text/plain", "")]
-        chars, picture = sum(map(len, text)), len(data.get(PNG, ""))
-        if chars > self.chars or picture > self.picture_bytes or (picture and not self.pictures):
-            return False
-        self.chars -= chars
-        self.picture_bytes -= picture
-        self.pictures -= bool(picture)
-        return True
+def _sizes(output: NotebookNode) -> Counter[str]:
+    """Return how much of each limit on a page an output takes."""
+    data = output.get("data", {})
+    text = [output.get("text", ""), *output.get("traceback", []), data.get("text/plain", "")]
+    picture = len(data.get(PNG, ""))
+    return Counter(page_chars=sum(map(len, text)), pictures=bool(picture), picture_bytes=picture)
 
 
 def _reduced(output: NotebookNode) -> NotebookNode | None:
