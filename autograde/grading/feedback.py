@@ -161,14 +161,9 @@ class Block:
 
 @dataclass(frozen=True)
 class Page:
-    """The whole page."""
+    """The whole page; `note` is what grading noted in the notebook."""
 
-    title: str
-    problem: str
-    remark: str
-    date: str
-    walled: bool
-    in_part: bool
+    note: dict[str, Any]
     graded: list[Item]
     blocks: list[Block]
 
@@ -199,16 +194,7 @@ def page_of(nb: NotebookNode) -> Page:
         anchor = f"cell-{name}" if name else f"cell-{place}"
         folded = cell.get("id") in left_out
         blocks.append(Block(cell, anchor, text, item, comment, _figure(cell), folded))
-    return Page(
-        title=note.get("title", ""),
-        problem=note.get("problem", ""),
-        remark=note.get("remark", ""),
-        date=note.get("date", ""),
-        walled=note.get("wall", True),
-        in_part=bool(left_out),
-        graded=items,
-        blocks=blocks,
-    )
+    return Page(note, items, blocks)
 
 
 def _item(cell: NotebookNode, verdict: Verdict | None, comment: str, part: Part | None) -> Item:
