@@ -159,81 +159,66 @@ class Processes(ThreadPoolExecutor):
         # workers inherit this, so that Ctrl-C does not reach one before it is ready for it
         block = (signal.SIG_BLOCK, [signal.SIGINT])
         super().__init__(number, initializer=signal.pthread_sigmask, initargs=block)
-        self._workers = [_Worker(line) for _ in range(number)]
-        self._free = self._workers.copy()
+        self._line = line
+        self._ended = False
+        self._processes: dict[ProcessPoolExecutor, int] = {}
+        self._free: list[ProcessPoolExecutor | None] = [None] * number  # None: not started yet
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         return super().submit(self._run, partial(fn, *args, **kwargs))
 
     def _run(self, call: Callable[[], Any]) -> Any:
-        worker = self._free.pop()  # there are as many as threads
-        try:
-            return worker.run(call)
-        finally:
-            self._free.append(worker)
-
-    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """End the workers; with `cancel_futures` at once, even in the middle of a job."""
-        super().shutdown(wait=False, cancel_futures=cancel_futures)
-        for worker in self._workers if cancel_futures else []:
-            worker.end()
-        super().shutdown(wait)
-        for worker in self._workers if wait else []:
-            worker.close()
-
-
-class _Worker:
-    """One process, started when it has something to do, and replaced when it has died."""
-
-    def __init__(self, line: socket.socket | None) -> None:
-        self._line = line
-        self._pool: ProcessPoolExecutor | None = None
-        self._pid: int | None = None
-        self._ended = False
-
-    def run(self, call: Callable[[], Any]) -> Any:
-        """Run a job in the process.
+        """Run a job in a process that has nothing to do.
 
         Raises:
             WorkerDied: the process died, or did not end, each time.
         """
-        for _ in range(ATTEMPTS):
-            try:
-                return self._started().submit(call).result(LONGEST_SECONDS)
-            except (BrokenExecutor, TooLong):
-                self._kill()
-                if self._ended:
-                    break
-        raise WorkerDied(
-            f"the process that ran it died {ATTEMPTS} times without saying why; "
-            "is there enough memory?"
-        )
+        pool = self._free.pop()  # there are as many as threads
+        try:
+            for _ in range(ATTEMPTS):
+                try:
+                    pool = pool or self._start()
+                    return pool.submit(call).result(LONGEST_SECONDS)
+                except (BrokenExecutor, TooLong):
+                    self._kill(pool)
+                    pool = None
+                    if self._ended:
+                        break
+            raise WorkerDied(
+                f"the process that ran it died {ATTEMPTS} times without saying why; "
+                "is there enough memory?"
+            )
+        finally:
+            self._free.append(pool)
 
-    def _started(self) -> ProcessPoolExecutor:
-        if self._pool is None and not self._ended:
-            context = get_context("forkserver")
-            context.set_forkserver_preload([PRELOADED])
-            pool = ProcessPoolExecutor(1, context, _settle_in, (self._line,))
-            self._pid = pool.submit(os.getpid).result(LONGEST_SECONDS)
-            self._pool = pool
-        if self._pool is None or self._ended:
+    def _start(self) -> ProcessPoolExecutor:
+        if self._ended:
             raise BrokenExecutor
-        return self._pool
+        context = get_context("forkserver")
+        context.set_forkserver_preload([PRELOADED])
+        pool = ProcessPoolExecutor(1, context, _settle_in, (self._line,))
+        self._processes[pool] = pool.submit(os.getpid).result(LONGEST_SECONDS)
+        if self._ended:
+            self._kill(pool)
+        return pool
 
-    def _kill(self) -> None:
-        pid, self._pid, self._pool = self._pid, None, None
-        if pid is not None:
+    def _kill(self, pool: ProcessPoolExecutor | None) -> None:
+        process = self._processes.pop(pool, None) if pool else None
+        if process is not None:
             with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+                os.kill(process, signal.SIGKILL)
 
-    def end(self) -> None:
-        """End the process at once; it is not replaced."""
-        self._ended = True
-        self._kill()
-
-    def close(self) -> None:
-        if self._pool is not None:
-            self._pool.shutdown()
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """End the processes; with `cancel_futures` at once, even in the middle of a job."""
+        super().shutdown(wait=False, cancel_futures=cancel_futures)
+        if cancel_futures:
+            self._ended = True
+            for pool in list(self._processes):
+                self._kill(pool)
+        super().shutdown(wait)
+        if wait:
+            for pool in self._processes:
+                pool.shutdown()
 
 
 def _settle_in(line: socket.socket | None) -> None:
