@@ -75,7 +75,7 @@ def start(descriptor: int, *options: str, errors: IO[bytes]) -> "subprocess.Pope
             file.seek(0)
             numbers.append(file.fileno())
             copies += [*_parents(place), "--perms", "0644", "--file", str(numbers[-1]), str(place)]
-        uid = unprivileged_uid()
+        uid = UNUSED_UIDS[os.getpid() % len(UNUSED_UIDS)]  # two templates hardly ever share one
         # root in a container often may not mount, but can become a user who may, in a namespace
         other = os.getuid() == 0 and not root_may_mount()
         command = _command(copies, [str(descriptor), str(uid), *options])
@@ -199,11 +199,6 @@ def root_may_mount() -> bool:
     status = Path("/proc/self/status").read_text()
     (effective,) = (line for line in status.splitlines() if line.startswith("CapEff:"))
     return bool(int(effective.split()[1], 16) >> SYS_ADMIN & 1)
-
-
-def unprivileged_uid() -> int:
-    """Return a user id that owns nothing; two templates of root's hardly ever share one."""
-    return UNUSED_UIDS[os.getpid() % len(UNUSED_UIDS)]
 
 
 @cache
