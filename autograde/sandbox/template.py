@@ -97,8 +97,7 @@ def _keep(theirs: socket.socket, errors: IO[bytes], started: "Future[None]") -> 
     process.wait()
 
 
-_lock = threading.Lock()
-_spare_lock = threading.RLock()
+_lock = threading.RLock()
 _template: Template | None = None
 
 
@@ -150,14 +149,14 @@ _spare: Kernel | None = None
 def prepare(environment: dict[str, str], limits: KernelLimits) -> None:
     """Start the kernel that `take` returns next. It knows nothing but its key."""
     global _spare
-    with _spare_lock:
+    with _lock:
         _spare = take(environment, limits)
 
 
 def take(environment: dict[str, str], limits: KernelLimits) -> Kernel:
     """Return the kernel prepared before, if it fits, else a new one."""
     global _spare
-    with _spare_lock:
+    with _lock:
         spare, _spare = _spare, None
     if spare is not None:
         if _fits(spare, environment, limits):

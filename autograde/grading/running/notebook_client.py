@@ -4,8 +4,6 @@ import asyncio
 import os
 import time
 from collections import Counter
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from queue import Empty
 from typing import Any, cast
@@ -91,22 +89,11 @@ class GradingClient(NotebookClient):
         """Have the kernel run code of the grader's own, without waiting for it."""
         self.kernel.execute(code, silent=True, store_history=False)
 
-    @asynccontextmanager
-    async def telling(self, secret: str) -> AsyncIterator["asyncio.Task[None]"]:
+    async def tell_when_asked(self, secret: str) -> None:
         """Send the kernel a secret when a cell that may ask for input first does.
 
-        Yields the task that does so. What the kernel sends is untrusted. If it cannot be read, the
-        task ends with the error, and so does this block.
+        What the kernel sends is untrusted: if it cannot be read, this ends with the error.
         """
-        teller = asyncio.create_task(self._tell_when_asked(secret))
-        try:
-            yield teller
-        finally:
-            teller.cancel()
-            with suppress(asyncio.CancelledError):
-                await teller
-
-    async def _tell_when_asked(self, secret: str) -> None:
         for _ in range(MAX_QUESTIONS):  # answers that nobody reads would fill the socket, and block
             await self.kernel.get_stdin_msg()
             tell = self.kernel.allow_stdin and not self.told

@@ -1,11 +1,13 @@
 """Run a submitted notebook: cells in order, within limits, whatever the code in them does."""
 
+import asyncio
 import gzip
 import hashlib
 import json
 import time
 import zlib
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -205,7 +207,8 @@ class _Running:
     async def _cells(self, client: GradingClient) -> None:
         end = time.monotonic() + self.limits.notebook_seconds
         client.tell(BEGIN_CODE)
-        async with client.telling(str(self.job.seed)) as teller:
+        teller = asyncio.create_task(client.tell_when_asked(str(self.job.seed)))
+        try:
             for index, cell in enumerate(self.nb.cells):
                 if not cell.source.strip():
                     continue
@@ -221,6 +224,10 @@ class _Running:
                 if self.problem:
                     return
             await self._practise(client, end)
+        finally:
+            teller.cancel()
+            with suppress(asyncio.CancelledError):
+                await teller
 
     async def _practise(self, client: GradingClient, end: float) -> None:
         """Run the rubrics that `look` asks for once more, on the practice seed.
