@@ -369,7 +369,17 @@ def submitted(tmp_path: Path, *names: str) -> Submission:
     return read_submission("eve", lesson, [])  # type: ignore[arg-type]  # no whole lesson
 
 
+def can_be_written(read: Submission, folder: Path) -> None:
+    for name, content in (read.files | {"a.html": b""}).items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+
+
 FOLDERS = {
+    "the notebook's name on a folder": (("a.ipynb/x.txt",), "a.ipynb was not handed in"),
+    "the page's name on a folder": (("a.ipynb", "a.html/x"), ""),
+    "a folder called like the lesson's file": (("a.ipynb", "data.txt/x"), ""),
     "a second notebook": (("a.ipynb", "b.ipynb"), ""),
     "very deep": (("a.ipynb", "d/" * 60 + "x"), ""),
     "escapes in a name": (
@@ -390,6 +400,7 @@ def test_odd_folders_are_read(tmp_path: Path, name: str) -> None:
     assert parse_submission(read).problem == read.problem
     f"{words} {read.remark}".encode()
     assert [file for file in read.files if file.endswith(".ipynb")] == ["a.ipynb"]
+    can_be_written(read, tmp_path / "autograded")
 
 
 def test_many_files_are_left_out_and_said(tmp_path: Path) -> None:

@@ -184,8 +184,9 @@ def read_submission(student: str, lesson: Lesson, ignore: list[str]) -> Submissi
         for path in _not_ignored(lesson.folder, [*ignore, "*.ipynb"])
     }
     right = f"{lesson.notebook}.ipynb"
+    taken = [Path(name) for name in (right, f"{lesson.notebook}.html", *own)]
     found = [] if linked else list(visible_files(folder, LIMITS.folder_depth))
-    files, left_out = read_files(found)
+    files, left_out = read_files(file for file in found if not _in_the_way(file[1], taken))
     notebooks = [name for name in files if _is_notebook(name)]
     problem, remarks = None, []
     if right not in files and len(notebooks) == 1:
@@ -212,6 +213,12 @@ def beside(files: dict[str, bytes]) -> dict[str, bytes]:
         for name in sorted(files)
         if not name.endswith(".ipynb") and name != TIMESTAMP
     }
+
+
+def _in_the_way(name: str, taken: list[Path]) -> bool:
+    """Return whether a file clashes with a taken name: one of them would have to be a folder."""
+    path = Path(name)
+    return any(path in other.parents or other in path.parents for other in taken)
 
 
 def _notebooks_first(file: File) -> tuple[bool, int, str]:
