@@ -65,8 +65,8 @@ SLIPS = {
     ),
     "other points": Slip(
         TEXT, '"points": 2', '"points": 3',
-        "test_center_rows is code, Autograded tests, 3 points; the curriculum wants code, "
-        "Autograded tests, 2 points",
+        "test_center_rows is code, Autograded tests, Points: 3; the curriculum wants code, "
+        "Autograded tests, Points: 2",
     ),
     "no tag": Slip(
         TEXT, '"solution": false, "task": false} tags=["raises-exception"]', '"solution": false}',

@@ -102,7 +102,7 @@ def test_a_failed_build_changes_nothing(course: Path) -> None:
     lesson = lessons(course)[LESSON]
     before = files_in(course / "notebooks")
     lesson.text.write_text(lesson.text.read_text().replace('"points": 3', '"points": 4', 1))
-    with pytest.raises(CourseError, match=r"4 points; the curriculum wants .* 3 points"):
+    with pytest.raises(CourseError, match=r"Points: 4; the curriculum wants .* Points: 3"):
         building.build(lesson)
     assert files_in(course / "notebooks") == before
     assert not list(course.glob(".build-*"))
@@ -206,7 +206,7 @@ FAULTS: dict[Callable[[NotebookNode], None], str] = {
     doubled: "grade_id 'attention_weights' is used 2 times",
     unnamed: "needs a grade_id",
     no_rubric: "the cell test_context_vectors is missing",
-    other_points: "5 points; the curriculum wants code, Autograded tests, 1 points",
+    other_points: "Points: 5; the curriculum wants code, Autograded tests, Points: 1",
     untagged: "needs the tag raises-exception",
     unknown: "the cell contexts is code, Autograded answer; the curriculum wants none",
     other_heading: "the heading of context_vectors says 2 points, the curriculum 1",

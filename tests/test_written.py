@@ -222,7 +222,7 @@ FAULTS: dict[Callable[[NotebookNode], None], str] = {
     no_scheme: "question_why_zero: a marking scheme belongs in each question's cell",
     scheme_elsewhere: "setup: a marking scheme belongs in each question's cell, and in no other",
     no_reference: "why_zero needs each answer between",
-    other_points: "why_zero is markdown, Manually graded answer, 3 points; the",
+    other_points: "why_zero is markdown, Manually graded answer, Points: 3; the",
     not_graded: "why_zero is markdown, Autograded answer; the",
     unlocked: "question_why_zero is markdown, -; the",
     answer_first: "why_zero stands before question_why_zero",

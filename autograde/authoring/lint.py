@@ -87,10 +87,10 @@ def _wanted(lesson: Lesson) -> dict[str, str]:
     cells = {}
     for each in lesson.exercises:
         cells[each.name] = "code, Autograded answer"
-        cells[each.rubric_cell] = f"code, Autograded tests, {each.points:g} points"
+        cells[each.rubric_cell] = f"code, Autograded tests, Points: {each.points:g}"
     for question in lesson.written:
         cells[question.question_cell] = "markdown, Read-only"
-        cells[question.name] = f"markdown, Manually graded answer, {question.points:g} points"
+        cells[question.name] = f"markdown, Manually graded answer, Points: {question.points:g}"
     return cells
 
 
@@ -99,7 +99,7 @@ def _type(cell: NotebookNode) -> str:
     about = cell.metadata["nbgrader"]
     grade, solution = bool(about.get("grade")), bool(about.get("solution"))
     kind = TYPES.get((grade, solution), "Read-only" if about.get("locked") else "-")
-    return f"{cell.cell_type}, {kind}" + (f", {about.get('points', 0):g} points" if grade else "")
+    return f"{cell.cell_type}, {kind}" + (f", Points: {about.get('points', 0):g}" if grade else "")
 
 
 def _lint_demonstrations(nb: NotebookNode) -> Iterator[str]:

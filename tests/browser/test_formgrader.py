@@ -155,7 +155,7 @@ def test_a_lesson_with_faults_is_refused_with_our_words(
     try:
         with opened(seen, server) as inside:
             said = press(inside, assignment(inside, LESSON), "assign", well=False)
-            assert "test_center_rows has 4 points, the curriculum 2" in said
+            assert "Autograded tests, Points: 4; the curriculum wants" in said
             lesson.text.write_text(text)
             press(inside, assignment(inside, LESSON), "assign")
     finally:
