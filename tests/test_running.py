@@ -34,7 +34,7 @@ from conftest import run
 from nbgrader.converters import Autograde, GenerateFeedback
 
 from autograde import versions
-from autograde.course import Lesson, lessons
+from autograde.course import CourseError, Lesson, lessons
 from autograde.course_config import convert, course_config
 from autograde.grading import feedback, pipeline, workers
 from autograde.grading.batch import How, grade_class
@@ -45,7 +45,7 @@ from autograde.grading.running.run import Job, Look, Ran, run_job
 from autograde.grading.state import read_ran
 from autograde.grading.submission import Done, Problem, submissions
 from autograde.sandbox.agreed import KernelLimits
-from autograde.sandbox.provisioner import walled_manager
+from autograde.sandbox.provisioner import WalledProvisioner, walled_manager
 from autograde.sandbox.wall import missing
 
 STUDENTS = ("perfect", "process_ended", "not_json", "untouched")
@@ -161,6 +161,15 @@ def test_what_ended_a_run_has_a_kind_without_the_students_words() -> None:
 
 
 WIDGET = "import ipywidgets; o = ipywidgets.Output()\nwith o: print(1)\no"
+
+
+@pytest.mark.skipif(not WALL, reason="no wall here")
+def test_no_score_for_who_lost_the_kernel_with_its_template(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(WalledProvisioner, "lost", lambda self: True)
+    with pytest.raises(CourseError, match="grade it again"):
+        run_job(job(("", "import os; os._exit(0)")))
 
 
 def test_widgets_and_exit_do_no_harm() -> None:

@@ -141,7 +141,8 @@ async def shuts_down_when_asked() -> bool:
 async def dies_by(code: str, exit_code: int) -> bool:
     async with kernel() as k:
         k.client.execute(code)
-        return await k.dead() and await k.manager.provisioner.poll() == exit_code
+        wall = k.manager.provisioner
+        return await k.dead() and await wall.poll() == exit_code and not wall.lost()
 
 
 async def leaves_no_process_behind() -> bool:
@@ -364,7 +365,7 @@ async def replaces_a_shared_template_that_ended() -> bool:
 async def dies_with_the_template() -> bool:
     async with kernel() as k:
         end_template()
-        return await k.dead()
+        return await k.dead() and k.manager.provisioner.lost()
 
 
 def end_template() -> None:

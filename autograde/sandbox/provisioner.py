@@ -190,6 +190,10 @@ class WalledProvisioner(KernelProvisionerBase):
             return ""
         return f"used more than {self.limits.cell_cpu_seconds} s of processor time"
 
+    def lost(self) -> bool:
+        """Return whether the kernel ended because the template did, which no cell can cause."""
+        return self.kernel is not None and self.kernel.template.ended(within=0.5)
+
     def why_it_died(self) -> str:
         """Return the limit that made the wall end the kernel, or "" if it did not."""
         if self.reason == MEMORY:

@@ -139,7 +139,7 @@ def run_job(job: Job, look: Look = lambda *_: False) -> Ran:
         look: called for each rubric cell at the end; if left out, no rubric runs again.
 
     Raises:
-        CourseError: no kernel could be started.
+        CourseError: no kernel could be started, or what it was forked from has ended.
     """
     began, running = time.monotonic(), _Running(job, look)
     with TemporaryDirectory(prefix="job-") as folder:
@@ -192,6 +192,8 @@ class _Running:
                 if self.wall:
                     prepare_kernel()  # for the next notebook
                 await self._cells(client)
+        except CourseError:
+            raise
         except Exception as error:
             if not started:  # no code of the student's has run, so it cannot be their fault
                 raise CourseError(f"no kernel could be started: {error}") from error
@@ -271,6 +273,11 @@ class _Running:
                     f"when it was interrupted. {NOT_RUN}",
                 )
         except DeadKernelError:
+            if self.wall and self.wall.lost():
+                raise CourseError(
+                    "the process from which kernels are forked was killed, so this notebook was "
+                    "cut short; grade it again"
+                ) from None
             what = self.wall.why_it_died() if self.wall else ""
             what = what or "the code ended the process, or it used up the memory"
             return Problem(
