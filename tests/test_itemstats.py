@@ -45,6 +45,9 @@ def test_what_is_not_defined_is_none(right: list[bool], others: list[bool]) -> N
 def test_equal_points_are_equal_however_they_are_added_up() -> None:
     rows = [(ok, True, True, False) if ok else (ok, False, False, True) for ok in RIGHT]
     assert discriminations(rows, [1.0, 0.1, 0.2, 0.3])[0] is None
+    # the mean of 37 times 0.9 is not 0.9
+    rows = [(n % 2 == 0, True, True, False) for n in range(37)]
+    assert discriminations(rows, [1.0, 0.7, 0.2, 0.3])[0] is None
 
 
 def test_a_line_alone_has_nothing_to_be_compared_with() -> None:

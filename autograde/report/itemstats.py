@@ -6,8 +6,7 @@ Correction of item-total correlations in item analysis, Psychometrika 28, 1963, 
 """
 
 from collections.abc import Sequence
-from contextlib import suppress
-from statistics import StatisticsError, correlation
+from statistics import correlation
 
 FEWEST = 10
 """With fewer students a correlation says next to nothing, and none is given."""
@@ -26,6 +25,7 @@ def discriminations(right: Sequence[Sequence[bool]], worth: Sequence[float]) -> 
     for item in range(len(worth)) if len(right) >= FEWEST else ():
         others = [j for j in range(len(worth)) if j != item]
         rest = [round(sum(worth[j] for j in others if row[j]), 9) for row in right]
-        with suppress(StatisticsError):
-            found[item] = correlation([row[item] for row in right], rest)
+        column = [row[item] for row in right]
+        if min(len(set(column)), len(set(rest))) > 1:
+            found[item] = correlation(column, rest)
     return found
