@@ -119,7 +119,7 @@ def test_a_slip_is_named(right: str, wrong: str, said: str, lesson: Lesson, tmp_
     assert said in str(caught.value)
 
 
-ANSWER = "a\nb\n\n  c\nb\n  d\n"
+ANSWER = "a  \nb\n    \n  c\nb\n  d\n"  # spaces at the end of a line do not count
 EDITS = {
     "a line is changed": ("-a\n+x", "x\nb\n\n  c\nb\n  d\n"),
     "a line is added after another": (" a\n+x", "a\nx\nb\n\n  c\nb\n  d\n"),

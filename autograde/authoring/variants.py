@@ -160,7 +160,7 @@ def apply_edit(answer: str, edit: str) -> str:
     Raises:
         ValueError: what a hunk keeps and removes does not occur once.
     """
-    answer, found = f"\n{answer}", []
+    answer, found = re.sub(r"[ \t]+$", "", f"\n{answer}", flags=re.MULTILINE), []
     for hunk in filter(None, re.split("^@@.*\n", edit, flags=re.MULTILINE)):
         lines = [line.rstrip() for line in hunk.splitlines()]
         before, after = (
