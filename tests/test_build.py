@@ -176,6 +176,10 @@ def other_points(nb: NotebookNode) -> None:
     named_cells(nb)["test_context_vectors"].metadata["nbgrader"]["points"] = 5
 
 
+def points_in_words(nb: NotebookNode) -> None:
+    named_cells(nb)["test_context_vectors"].metadata["nbgrader"]["points"] = "1"
+
+
 def untagged(nb: NotebookNode) -> None:
     del named_cells(nb)["test_context_vectors"].metadata["tags"]
 
@@ -207,6 +211,7 @@ FAULTS: dict[Callable[[NotebookNode], None], str] = {
     unnamed: "needs a grade_id",
     no_rubric: "the cell test_context_vectors is missing",
     other_points: "Points: 5; the curriculum wants code, Autograded tests, Points: 1",
+    points_in_words: "Points: '1'; the curriculum wants code, Autograded tests, Points: 1",
     untagged: "needs the tag raises-exception",
     unknown: "the cell contexts is code, Autograded answer; the curriculum wants none",
     other_heading: "the heading of context_vectors says 2 points, the curriculum 1",

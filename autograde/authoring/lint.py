@@ -99,7 +99,9 @@ def _type(cell: NotebookNode) -> str:
     about = cell.metadata["nbgrader"]
     grade, solution = bool(about.get("grade")), bool(about.get("solution"))
     kind = TYPES.get((grade, solution), "Read-only" if about.get("locked") else "-")
-    return f"{cell.cell_type}, {kind}" + (f", Points: {about.get('points', 0):g}" if grade else "")
+    points = about.get("points", 0)
+    points = f"{points:g}" if isinstance(points, int | float) else repr(points)
+    return f"{cell.cell_type}, {kind}" + (f", Points: {points}" if grade else "")
 
 
 def _lint_demonstrations(nb: NotebookNode) -> Iterator[str]:
