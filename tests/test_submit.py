@@ -145,6 +145,15 @@ def test_what_was_not_begun_is_said_when_it_is_asked_for(project: Project) -> No
     assert "  future_mask: not begun" in result.output.splitlines()
 
 
+def test_work_that_was_never_saved_is_named(project: Project) -> None:
+    path = mine(project)
+    path.write_bytes((project.handed_out(LESSON) / path.name).read_bytes())
+    ran_later(path)
+    said = submit(project, LESSON, input="n\n").output
+    assert "apply_mask: not begun" in said
+    assert "apply_mask: not saved since its rubric ran" in said
+
+
 def other_rubric(cells: Cells) -> None:
     cells["test_apply_mask"].metadata["nbgrader"]["checksum"] = "another"
 

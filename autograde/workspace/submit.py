@@ -19,6 +19,7 @@ from autograde.workspace.project import Project, made_from
 from autograde.workspace.update import is_newer
 
 STUB = "raise NotImplementedError()"
+NOT_SAVED = "not saved since its rubric ran"
 SAVED_LATER_SECONDS = 2
 """A rubric that ran more than this long after the last save ran on unsaved changes."""
 
@@ -85,14 +86,16 @@ def _look(
         if exercise.name not in mine:
             continue  # named below
         answer = mine[exercise.name].source
+        ran = _rubric_ran(project, lesson.name, exercise.name, answer, saved)
+        state = ""
         if answer == given[exercise.name].source:
-            said.append(f"{exercise.name}: not begun")
-            continue
-        begun = True
-        if STUB in answer:
-            said.append(f"{exercise.name}: not finished, `{STUB}` is still in it")
-        elif warning := _rubric_ran(project, lesson.name, exercise.name, answer, saved):
-            said.append(f"{exercise.name}: {warning}")
+            state = "not begun"
+        else:
+            begun = True
+            if STUB in answer:
+                state = f"not finished, `{STUB}` is still in it"
+        both = [state, ran if ran == NOT_SAVED or not state else ""]
+        said += [f"{exercise.name}: {each}" for each in both if each]
     for written in lesson.written:
         text = mine.get(written.name)
         if text is not None and text.source == given[written.name].source:
@@ -113,7 +116,7 @@ def _rubric_ran(project: Project, lesson: str, exercise: str, answer: str, saved
     if not record.is_file():
         return "its rubric has not been run here"
     if record.stat().st_mtime > saved + SAVED_LATER_SECONDS:
-        return "not saved since its rubric ran"
+        return NOT_SAVED
     if ran and progress.digest_of_cell(answer) not in ran:
         return "changed after its rubric ran"
     return ""
