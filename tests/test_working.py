@@ -222,6 +222,14 @@ def test_deleted_practice_data_come_back(project: Project) -> None:
     assert files_in(project.work / LESSON) == before
 
 
+def test_damaged_practice_data_are_the_lessons_again(project: Project) -> None:
+    data = project.work / LESSON / PRACTICE_FILE
+    before = data.read_bytes()
+    data.write_bytes(b"damaged")
+    assert f"{LESSON}: your {PRACTICE_FILE} as it was: " in run(project.work, "update").output
+    assert data.read_bytes() == before
+
+
 def test_own_files_beside_a_lesson_are_not_touched(project: Project) -> None:
     own = mine(project).with_name("notes.txt")
     own.write_text("mine")

@@ -123,23 +123,23 @@ def _update(project: Project, released: Path) -> Change | None:
     """
     name, place = released.parent.name, project.working(released)
     if not place.exists():
-        content, said = given(released), "new"
+        content, said = given(released), ["new"]
     else:
         students, lesson = parse_file(place, whole=True), read_notebook(released)
         if students.problem:
             return Change(name, _left(place, students.problem.words), failed=True)
         outdated = is_newer(project, released) or other_rubrics(students.nb, lesson)
-        said = "new version" if outdated else ""
+        said = ["new version"] if outdated else []
         content = _merged(project, released, students.nb) if outdated else place.read_bytes()
     for path in _files(released):
         new = content if path == released else path.read_bytes()
         if copy := _replace(project, path, new):
-            said += f"; your {path.name} as it was: {copy}"
+            said.append(f"your {path.name} as it was: {copy}")
     if not said:
         return None
     for path in _files(released):
         write_whole(project.handed_out(name) / path.name, path.read_bytes())
-    return Change(name, said)
+    return Change(name, "; ".join(said))
 
 
 def _left(mine: Path, why: str) -> str:
