@@ -37,7 +37,7 @@ def grade_alone(project: Project, path: Path) -> tuple[list[str], Path]:
     practice = original.parent / PRACTICE_FILE
     try:
         keys = unpack_keys(practice.read_bytes())
-    except BadData as error:
+    except (OSError, BadData) as error:
         raise CourseError(f"{practice} cannot be read; get the lesson again: {error}") from error
     needed = (Exercise(key.exercise, key.points, key.needs) for key in keys.values())
     lesson = replace(lesson, exercises=tuple(needed))
