@@ -69,19 +69,18 @@ def _check(project: Project, released: Path) -> Checked:
         _, lesson, original = made_from(project, path, parsed.nb)
     except CourseError as error:
         return Checked(name, path, refused=str(error), begun=path.exists())
-    begun, warnings = _look(project, lesson, parsed.nb, original)
+    begun, warnings = _look(project, path, lesson, parsed.nb, original)
     if project.handed_out(name).is_dir() and is_newer(project, released):
         warnings.append("there is a newer version of the lesson: run autograde update")
     return Checked(name, path, begun=begun, warnings=warnings)
 
 
 def _look(
-    project: Project, lesson: Lesson, nb: NotebookNode, original: NotebookNode
+    project: Project, path: Path, lesson: Lesson, nb: NotebookNode, original: NotebookNode
 ) -> tuple[bool, list[str]]:
     """Return whether a notebook was begun, and warnings for its student."""
     mine, given = named_cells(nb), named_cells(original)
-    saved = (project.work / lesson.name / f"{lesson.notebook}.ipynb").stat().st_mtime
-    said, begun = [], False
+    said, begun, saved = [], False, path.stat().st_mtime
     for exercise in lesson.exercises:
         if exercise.name not in mine:
             continue  # named below
