@@ -138,6 +138,7 @@ def test_a_misspelt_name_is_answered_with_the_nearest(shown: list[str]) -> None:
 
 def test_the_run_that_was_judged_is_named(shown: list[str]) -> None:
     runs._runs += [Run(4, "def it(x): ...", ""), Run(7, "it = 3", ""), Run(9, "print(it)", "")]
+    runs._runs.append(Run(10, "'''\ndef it(x): an earlier answer\n'''\nit(1, 2)", "TypeError: no"))
     with pytest.raises(practice.RubricFailed):
         cell(over_columns)
     assert shown[0].endswith("Judged: your cell as run in [7].")

@@ -13,7 +13,7 @@ from typing import Any
 from IPython.core.getipython import get_ipython
 
 from autograde.notebook.demonstrations import missing_because_skipped
-from autograde.rubric.names import names_of
+from autograde.rubric.names import UNREADABLE, names_of, read_names
 
 
 @dataclass(frozen=True)
@@ -69,9 +69,11 @@ def _note(result: Any) -> None:
 
 
 def _defines(source: str, name: str) -> bool:
-    """Return whether a cell defines a name; a cell that is not Python may as well."""
-    found = re.search(rf"^(def|class)\s+{name}\b", source, re.MULTILINE)
-    return found is not None or name in names_of(source).bound
+    """Return whether a cell defines a name; of one that is not Python the lines are searched."""
+    try:
+        return name in read_names(source).bound
+    except UNREADABLE:
+        return re.search(rf"^(def|class)\s+{name}\b", source, re.MULTILINE) is not None
 
 
 def _explain(
