@@ -67,7 +67,7 @@ def lint_source(lesson: Lesson, nb: NotebookNode) -> Iterator[str]:
     for first, second in pairs:
         if {first, second} <= cells.keys() and names.index(second) < names.index(first):
             yield f"{second} stands before {first}"
-    for name in lesson.worth.keys() & cells.keys():
+    for name in filter(cells.__contains__, lesson.worth):
         if not 0 < cells[name].source.count(BEGIN) == cells[name].source.count(END):
             yield f"{name} needs each answer between {BEGIN} and {END}"
     text = "\n".join(cell.source for cell in nb.cells if cell.cell_type == "markdown")
@@ -77,7 +77,7 @@ def lint_source(lesson: Lesson, nb: NotebookNode) -> Iterator[str]:
             yield f"the heading of {name} says {points} points, the curriculum {wants}"
     questions = {written.question_cell for written in lesson.written}
     schemes = {grade_id(c) or _place(c) for c in nb.cells if SCHEME_BEGIN in c.source}
-    for name in questions ^ schemes:
+    for name in sorted(questions ^ schemes):
         yield f"{name}: a marking scheme belongs in each question's cell, and in no other"
     yield from _lint_demonstrations(nb)
 
