@@ -307,12 +307,25 @@ def test_a_disk_that_fills_up_stops_the_run_and_the_next_one_goes_on(
 
 
 @pytest.mark.skipif(bool(missing()), reason="bubblewrap makes a folder read-only even for root")
-def test_a_read_only_course_is_refused(clean: Path) -> None:
-    command = ["bwrap", "--dev-bind", "/", "/", "--ro-bind", str(clean), str(clean), "--chdir",
-               str(clean), sys.executable, "-m", "autograde.cli", "grade", LESSON]  # fmt: skip
+@pytest.mark.parametrize(
+    ("read_only", "writable", "message"),
+    [
+        (".", (), "Read-only"),
+        (".", (".autograde",), "cannot write to {course}: grading changes it"),
+        ("gradebook.db", (), "cannot write to {course}/gradebook.db: grading changes it"),
+    ],
+)
+def test_a_read_only_course_is_refused(
+    course: Path, read_only: str, writable: tuple[str, ...], message: str
+) -> None:
+    options = ["--ro-bind", str(course / read_only), str(course / read_only)]
+    for name in writable:
+        options += ["--bind", str(course / name), str(course / name)]
+    command = ["bwrap", "--dev-bind", "/", "/", *options, "--chdir", str(course),
+               sys.executable, "-m", "autograde.cli", "grade", "--no-wall", LESSON]  # fmt: skip
     result = subprocess.run(command, capture_output=True, text=True)
     assert result.returncode == 1
-    assert "ead-only" in result.stderr
+    assert message.format(course=course) in result.stderr
     assert "Traceback" not in result.stderr
 
 

@@ -67,13 +67,16 @@ def one_run(root: Path) -> Iterator[None]:
 
 
 def require_room(root: Path) -> None:
-    """Raises Stop when the disk is (nearly) full."""
+    """Raises Stop when the disk is (nearly) full, or the course or gradebook may not be written."""
     free = shutil.disk_usage(root).free
     if free < LEAST_FREE_BYTES:
         raise Stop(
             f"{free / 1e6:.0f} MB are free on the disk of {root}; grading needs "
             f"{LEAST_FREE_BYTES / 1e6:.0f} MB at least. Make room first. {GO_ON}"
         )
+    for path in (root, root / "gradebook.db"):  # nbgrader names neither when it cannot write
+        if path.exists() and not os.access(path, os.W_OK):
+            raise Stop(f"cannot write to {path}: grading changes it")
 
 
 def course_secret(root: Path) -> bytes:
