@@ -403,6 +403,11 @@ def test_odd_folders_are_read(tmp_path: Path, name: str) -> None:
     can_be_written(read, tmp_path / "autograded")
 
 
+def test_a_file_in_the_way_is_left_out_and_said(tmp_path: Path) -> None:
+    read = submitted(tmp_path, "a.ipynb", "a.html/x")
+    assert read.remark == "2 files were handed in; 1 were left out."
+
+
 def test_many_files_are_left_out_and_said(tmp_path: Path) -> None:
     read = submitted(tmp_path, "a.ipynb", *(f"{n}.txt" for n in range(LIMITS.files + 5)))
     assert f"{LIMITS.files + 6} files were handed in; 6 were left out." in read.remark

@@ -187,6 +187,7 @@ def read_submission(student: str, lesson: Lesson, ignore: list[str]) -> Submissi
     taken = [Path(name) for name in (right, f"{lesson.notebook}.html", *own)]
     found = [] if linked else list(visible_files(folder, LIMITS.folder_depth))
     files, left_out = read_files(file for file in found if not _in_the_way(file[1], taken))
+    more = len(found) - len(files) - len(left_out)
     notebooks = [name for name in files if _is_notebook(name)]
     problem, remarks = None, []
     if right not in files and len(notebooks) == 1:
@@ -197,7 +198,7 @@ def read_submission(student: str, lesson: Lesson, ignore: list[str]) -> Submissi
         files[right] = problem.words.encode()
     elif left_out:
         remarks.append(f"Too large, so left out: {named(left_out)}.")
-    if (more := len(found) - LIMITS.files) > 0:
+    if more:
         remarks.append(f"{len(found)} files were handed in; {more} were left out.")
     for name in notebooks:
         if name != right:
