@@ -202,6 +202,10 @@ def test_groups_are_made_where_they_can_be_limited(tmp_path: Path) -> None:
     assert divided(tmp_path / "a/b/c") is None
 
 
+def refused(*_: object) -> None:
+    raise OSError(errno.EROFS, "Read-only file system")
+
+
 def test_a_group_that_cannot_be_made_is_no_trouble(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -210,6 +214,11 @@ def test_a_group_that_cannot_be_made_is_no_trouble(
     assert not control_groups._left  # at the end of the process it is waited for
     monkeypatch.setattr(control_groups, "place", lambda: None)
     assert control_groups.make(KernelLimits()) is None
+    monkeypatch.setattr(control_groups, "place", lambda: tmp_path)
+    monkeypatch.setattr(os, "mkdir", refused)
+    monkeypatch.setattr(os, "rmdir", refused)  # so Linux answers where all is read-only
+    assert control_groups.make(KernelLimits()) is None
+    assert not control_groups._left
 
 
 def test_a_group_has_its_limits_and_is_left_when_it_cannot_be_removed(

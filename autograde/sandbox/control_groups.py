@@ -45,7 +45,8 @@ def make(limits: KernelLimits) -> Path | None:
             if (group / file).exists():  # Linux without swap has no limit for it
                 (group / file).write_text(str(value))
     except OSError:
-        remove(group)
+        if group.is_dir():  # removing it where all is read-only would be tried again and again
+            remove(group)
         return None
     return group
 
