@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -9,6 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import nbformat
 import pytest
 from classes import file_of, gradebook_of
 from conftest import run
@@ -19,6 +21,7 @@ from traitlets.config import Config
 
 from autograde.course import CourseError, Lesson
 from autograde.grading.gradebook import marks_of_class
+from autograde.grading.restore import NOTE
 from autograde.marking import page
 from autograde.marking.answers import (
     Answer,
@@ -200,7 +203,7 @@ def test_the_first_question_that_waits_comes_first() -> None:
         page._first(waiting, "c")
 
 
-async def _started(environment: Environment) -> None:
+async def _started(environment: Environment) -> Any:
     settings = {
         "nbgrader_jinja2_env": environment,
         "nbgrader_formgrader": SimpleNamespace(
@@ -210,6 +213,18 @@ async def _started(environment: Environment) -> None:
     }
     app: Any = SimpleNamespace(web_app=SimpleNamespace(settings=settings))
     await page._start_jupyter_server_extension(app)
+    return settings["nbgrader_exporter"]
+
+
+def test_formgraders_page_folds_rubrics_and_code_that_was_not_run() -> None:
+    with ThreadPoolExecutor(1) as thread:
+        exporter = thread.submit(asyncio.run, _started(Environment())).result()  # noqa: S701
+    cells = [nbformat.v4.new_code_cell(text) for text in ("answer", "left_out", "rubric")]
+    cells[2].metadata.nbgrader = {"grade": True, "solution": False, "grade_id": "f", "points": 1}
+    nb = nbformat.v4.new_notebook(cells=cells, metadata={NOTE: {"left_out": [cells[1].id]}})
+    html, _ = exporter.from_notebook_node(nb, resources={"index": 0, "total": 1})
+    folded = dict(re.findall(r"<summary>(.*?)</summary>.*?<span></span><.*?>(.*?)<", html, re.S))
+    assert folded == {"The code of this cell": "left_out", "The rubric": "rubric"}
 
 
 def test_formgrader_gets_a_link() -> None:
