@@ -22,6 +22,7 @@ from autograde.authoring.variants import read_variants
 from autograde.cli import main
 from autograde.course import Lesson, grade_id, lessons
 from autograde.workspace.lab import SETTINGS
+from autograde.workspace.validate import ask_for_table
 
 
 def locked() -> dict[str, str]:
@@ -157,6 +158,15 @@ def test_validate_says_all_of_it_in_one_table(tmp_path: Path) -> None:
     assert "VALIDATION FAILED ON 1 CELL(S)" in said.stdout
     assert VALIDATED in said.stdout
     assert saved.read_bytes() == before
+
+
+def test_validate_still_names_a_rubric_that_was_changed() -> None:
+    nb = nbformat.read(lessons(HERE)["02_causal_mask"].released_notebook, as_version=4)
+    cells = {cell.id: cell for cell in nb.cells}
+    cells["test_apply_mask"].source += "\n1"
+    ask_for_table(nb)
+    graded = [cell.id for cell in nb.cells if cell.metadata.get("nbgrader", {}).get("grade")]
+    assert graded == ["test_apply_mask", nb.cells[-1].id]
 
 
 PAGES = ["README.md", "CONTRIBUTING.md", *(f"docs/{page.name}" for page in HERE.glob("docs/*.md"))]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from IPython.display import display
 
-from autograde.notebook import runs, standing, validated
+from autograde.notebook import runs, standing
 from autograde.progress import (
     INSTALLED,
     PRACTICE_FILE,
@@ -87,9 +87,10 @@ def answer(recording: Recording) -> None:
     key = key_of(recording.exercise)
     run = runs.last_run_of(recording.exercise)
     if other := _of_another_version(recording, key):
-        return _fail(recording.exercise, other)
+        raise RubricFailed(f"{recording.exercise}: {other}")
     if run is not None and run.error:
-        return _show_failed_run(recording.exercise, run)
+        _show_failed_run(recording.exercise, run)
+        raise RubricFailed(f"{recording.exercise}: not judged, its cell ended with {run.error}")
     verdict = judge(recording, key, trusted=True)
     before = verdicts.pop(recording.exercise, None)
     verdicts[recording.exercise], recordings[recording.exercise] = verdict, recording
@@ -100,16 +101,15 @@ def answer(recording: Recording) -> None:
         said.append(f"Judged: your cell as run in [{run.number}].")
     display(to_display(verdict, said), raw=True)
     if not verdict.passed:
-        _fail(recording.exercise, _count(verdict))
+        raise RubricFailed(f"{recording.exercise}: {_count(verdict)}")
 
 
 def _show_failed_run(exercise: str, run: runs.Run) -> None:
-    """Show the error that ended the answer cell, and refuse to judge anything older."""
+    """Show the error that ended the answer cell; nothing older is judged."""
     number = "" if run.number is None else f", run as [{run.number}],"
     said = f"The cell of `{exercise}`{number} ended with an error, so nothing was judged:"
     then = "Fix the cell, run it, then run this one again."
     show(f"{exercise}: not judged", [said, f"`{run.error}`", then], "wrong")
-    _fail(exercise, f"not judged, its cell ended with {run.error}")
 
 
 def show(title: str, said: list[str], kind: str = "idle") -> None:
@@ -129,12 +129,6 @@ def _of_another_version(recording: Recording, key: Key) -> str:
         f"the practice data has no line “{others[0]}”. The notebook and the practice data are of "
         "different versions. Fetch both again."
     )
-
-
-def _fail(exercise: str, why: str) -> None:
-    """Raises RubricFailed with the reason, unless Validate's table will say it."""
-    if not validated.asked:
-        raise RubricFailed(f"{exercise}: {why}")
 
 
 def _count(verdict: Verdict) -> str:

@@ -1,12 +1,10 @@
 """Validate's table: each exercise of a lesson, its points, and the first wrong line.
 
-nbgrader shows a cell's source and its error, so the last cell raises an error whose text is the
-table, and the rubrics before it raise none. Two cells, added before and after the lesson's cells,
-call `begin` and `say`.
+nbgrader shows a cell's source and its error, so a cell after the lesson's own calls `say`, which
+raises an error whose text is the table.
 """
 
-import warnings
-
+from autograde.notebook.practice import lesson_keys, verdicts
 from autograde.notebook.tables import in_columns
 from autograde.rubric.judge import Verdict
 from autograde.rubric.panel import plain
@@ -16,9 +14,6 @@ HEADER = ("exercise", "points", "first wrong line")
 LONGEST = 100
 NOT_JUDGED = "not judged; its answer or rubric failed, or is gone"
 
-asked = False
-"""Whether there will be a table."""
-
 
 class NotRight(Exception):
     """Some exercises are not right; the message is the table."""
@@ -27,20 +22,8 @@ class NotRight(Exception):
         return [str(self)]
 
 
-def begin() -> None:
-    """Ask for the table, and silence warnings.
-
-    nbgrader fails a cell that prints a warning, even if the answer is right.
-    """
-    global asked
-    asked = True
-    warnings.simplefilter("ignore")
-
-
 def say() -> None:
     """Raises NotRight with the table, unless all exercises of the lesson are right."""
-    from autograde.notebook.practice import lesson_keys, verdicts
-
     worth = {name: key.points for name, key in lesson_keys().items()}
     judged = {name: verdicts.get(name) for name in worth}
     if not all(verdict and verdict.passed for verdict in judged.values()):

@@ -3,19 +3,23 @@
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
 
-FIRST = "from autograde.notebook import validated; validated.begin()"
-LAST = """\
+TABLE = """\
 # Every exercise of this lesson, on its practice inputs
 from autograde.notebook import validated; validated.say()"""
 
 
 def ask_for_table(notebook: NotebookNode) -> None:
-    """Add a first cell that starts to collect results, and a last one that fails with the table.
+    """Add a last cell that fails with the table; of the lesson's own, let only changed ones count.
 
-    nbgrader calls this before it validates a notebook of any course. The added cells are not
-    saved.
+    nbgrader calls this before it validates a notebook of any course. Nothing of it is saved.
     """
-    if any("autograde.notebook" in cell.source for cell in notebook.cells):
-        about = {"grade": True, "solution": False, "locked": False, "points": 1, "grade_id": "all"}
-        last = new_code_cell(LAST, metadata={"nbgrader": about})
-        notebook.cells = [new_code_cell(FIRST), *notebook.cells, last]
+    from nbgrader.utils import compute_checksum  # only nbgrader's own process needs it
+
+    if not any("autograde.notebook" in cell.source for cell in notebook.cells):
+        return
+    for cell in notebook.cells:
+        kind = cell.metadata.get("nbgrader", {})
+        if kind.get("grade") and kind.get("checksum") == compute_checksum(cell):
+            del cell.metadata["nbgrader"]
+    about = {"grade": True, "solution": False, "locked": False, "points": 1, "grade_id": "all"}
+    notebook.cells.append(new_code_cell(TABLE, metadata={"nbgrader": about}))
