@@ -42,6 +42,9 @@ In a terminal (File, New, Terminal):
 | `autograde submit LESSON` | checks a lesson and packs it to be handed in |
 """
 
+DAMAGED = (OSError, ValueError, RecursionError, AttributeError, KeyError, TypeError)
+"""Raised where a file of the working copy is missing, or is not what was written there."""
+
 
 @dataclass(frozen=True)
 class Standing:
@@ -92,61 +95,59 @@ class Standing:
         return f"[{title}]({quote(f'{self.lesson}/{self.notebook}')})"
 
 
+@dataclass(frozen=True)
+class Record:
+    """What was noted when the rubric of an exercise last ran.
+
+    `answer` is the digest of the cell that it judged, or "" if that is not known.
+    """
+
+    points: float
+    answer: str
+    when: float
+
+
 def of_course(working: Path) -> list[Standing]:
     """Return the standing in each lesson of a working copy; the index may be old or damaged."""
     try:
-        index = _read(working / STATE / INDEX)
+        index = json.loads((working / STATE / INDEX).read_text(encoding="utf-8"))
         return [_standing(working, name, entry) for name, entry in index.items()]
-    except (AttributeError, KeyError, TypeError):
+    except DAMAGED:
         return []
 
 
 def _standing(working: Path, name: str, entry: Mapping[str, Any]) -> Standing:
-    files = [record_file(working, name, exercise) for exercise in entry["worth"]]
-    times = [file.stat().st_mtime for file in files if file.is_file()]
-    points = kept_points(working, name, entry["worth"])
-    return Standing(name, points=points, tried=max(times, default=0), **entry)
+    found = {exercise: record(working, name, exercise) for exercise in entry["worth"]}
+    tried = {exercise: each for exercise, each in found.items() if each}
+    points = {exercise: each.points for exercise, each in tried.items()}
+    last = max((each.when for each in tried.values()), default=0)
+    return Standing(name, points=points, tried=last, **entry)
 
 
-def kept_points(working: Path, lesson: str, worth: Mapping[str, float]) -> dict[str, float]:
-    """Return the points of a lesson's exercises that were tried."""
-    found = {name: record(working, lesson, name).get("points") for name in worth}
-    return {name: float(p) for name, p in found.items() if isinstance(p, int | float)}
-
-
-def record_file(working: Path, lesson: str, exercise: str) -> Path:
+def _record_file(working: Path, lesson: str, exercise: str) -> Path:
     return working / STATE / "progress" / lesson / f"{exercise}.json"
 
 
-def record(working: Path, lesson: str, exercise: str) -> dict[str, Any]:
-    """Return what was noted when the rubric of an exercise last ran; empty if it never did."""
-    found = _read(record_file(working, lesson, exercise))
-    return found if isinstance(found, dict) else {}
+def record(working: Path, lesson: str, exercise: str) -> Record | None:
+    """Return the record of an exercise; None if its rubric never ran or the file is damaged."""
+    path = _record_file(working, lesson, exercise)
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        answer = str(found.get("answer", ""))
+        return Record(float(found["points"]), answer, path.stat().st_mtime)
+    except DAMAGED:
+        return None
 
 
-def note(working: Path, lesson: str, exercise: str, points: float, ran: list[str]) -> None:
-    """Note what a rubric earned, and digests of the cells that had run when it did."""
-    noted = json.dumps({"points": points, "ran": ran})
-    write_whole(record_file(working, lesson, exercise), noted.encode())
+def note(working: Path, lesson: str, exercise: str, points: float, answer: str) -> None:
+    """Note what a rubric earned, and the cell that it judged, "" if that is not known."""
+    noted = {"points": points, "answer": answer and digest_of_cell(answer)}
+    write_whole(_record_file(working, lesson, exercise), json.dumps(noted).encode())
 
 
 def digest_of_cell(text: str) -> str:
     """Return a digest of a cell that ran."""
     return digest(text.strip())[:16]
-
-
-def ran(working: Path, lesson: str, exercise: str) -> list[str]:
-    """Return the cells that had run when a rubric last ran, as digests; empty if unknown."""
-    found = record(working, lesson, exercise).get("ran")
-    return found if isinstance(found, list) else []
-
-
-def _read(path: Path) -> Any:
-    """Return the JSON in a file; None when the file is missing or damaged."""
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return None
 
 
 def write_page(working: Path) -> None:

@@ -7,9 +7,8 @@ from conftest import HERE, run
 from working_copy import LESSON, make_project
 
 from autograde.course import CourseError, lessons
-from autograde.notebook import standing
 from autograde.notebook.practice import _so_far
-from autograde.progress import PAGE, following, of_course
+from autograde.progress import PAGE, following, note, of_course, write_page
 from autograde.workspace.project import Project
 from autograde.workspace.update import prepare
 
@@ -30,7 +29,8 @@ def page(project: Project) -> str:
 
 def solve(project: Project) -> None:
     for exercise in lessons(HERE)[LESSON].exercises:
-        standing.remember(exercise.name, exercise.points)
+        note(project.work, LESSON, exercise.name, exercise.points, "")
+    write_page(project.work)
 
 
 def test_a_new_student_begins_with_the_first_lesson(project: Project) -> None:
@@ -40,7 +40,8 @@ def test_a_new_student_begins_with_the_first_lesson(project: Project) -> None:
 
 def test_it_counts_what_was_solved_and_says_where_to_go_on(project: Project) -> None:
     first, second, *_ = lessons(HERE)[LESSON].exercises
-    standing.remember(first.name, first.points)
+    note(project.work, LESSON, first.name, first.points, "")
+    write_page(project.work)
     assert f"/causal_mask.ipynb) | 1 of 6 | {first.points:g} of 14 |" in page(project)
     assert f"/causal_mask.ipynb), exercise `{second.name}`." in page(project)
 

@@ -1,7 +1,6 @@
 """Progress: for the student alone, kept beside the working copy, without a say in grading."""
 
 import json
-import re
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -13,12 +12,14 @@ from classes import files_in
 from conftest import HERE
 
 from autograde import progress
-from autograde.notebook import rubric, standing
-from autograde.notebook.standing import in_paragraphs, of_lesson, remember
+from autograde.notebook import practice, rubric
+from autograde.notebook.asking import in_paragraphs
 from autograde.progress import Standing, of_course
 from autograde.rubric import session
+from autograde.rubric.judge import Verdict
 
 WORTH = {"f": 2.0, "g": 3.0}
+LESSON = {name: SimpleNamespace(points=points) for name, points in WORTH.items()}
 ENTRY = {
     "worth": WORTH, "written": {}, "title": "01 It", "notebook": "it.ipynb", "due": "",
     "newer": False,
@@ -26,7 +27,7 @@ ENTRY = {
 BROKEN = [
     b"",
     b"[" * 100_000,
-    b'{"points": "many", "ran": 1}',
+    b'{"points": "many", "answer": 1}',
     b"{",
     b"\xff\xfe",
     b"[]",
@@ -48,6 +49,20 @@ def working(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def remember(exercise: str, points: float, judged: str = "") -> None:
+    practice._remember(Verdict(exercise, points, WORTH.get(exercise, points), ()), judged)
+
+
+def of_lesson(earned: dict[str, float]) -> Standing:
+    """The standing in a kernel whose rubrics earned these points."""
+    verdicts = {name: Verdict(name, points, WORTH[name], ()) for name, points in earned.items()}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(practice, "verdicts", verdicts)
+        patch.setattr(practice, "lesson_keys", lambda: LESSON)
+        here, _ = practice.standing_here()
+    return here
+
+
 def files(working: Path) -> list[str]:
     folder = working / progress.STATE / "progress"
     return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.*"))
@@ -56,27 +71,24 @@ def files(working: Path) -> list[str]:
 def test_it_outlives_the_kernel_and_the_last_run_counts(working: Path) -> None:
     remember("f", 2.0)
     remember("g", 1.5)
-    assert of_lesson(WORTH, {}).in_words() == "1 of 2 exercises right, 3.5 of 5 points"
-    assert of_lesson(WORTH, {}).next == "g"
+    assert of_lesson({}).in_words() == "1 of 2 exercises right, 3.5 of 5 points"
+    assert of_lesson({}).next == "g"
     remember("g", 3.0)
     remember("f", 0.0)  # the cell was changed and is wrong now
-    assert of_lesson(WORTH, {}).solved == ["g"]
-    assert of_lesson(WORTH, {"f": 2.0, "g": 0.0}).solved == ["f"]
+    assert of_lesson({}).solved == ["g"]
+    assert of_lesson({"f": 2.0, "g": 0.0}).solved == ["f"]
     assert [lesson.in_words() for lesson in of_course(working)] == [
         "1 of 2 exercises right, 3 of 5 points"
     ]
     assert files(working) == ["01_it/f.json", "01_it/g.json"]
 
 
-def test_it_notes_which_cells_had_run(working: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    inputs = ["", "def scores(x):\n    return x\n", "def weights(x): ..."]
-    history = SimpleNamespace(input_hist_raw=inputs)
-    shell = SimpleNamespace(history_manager=history)
-    monkeypatch.setattr(standing, "get_ipython", lambda: shell)
-    remember("scores", 2.0)
-    noted = [progress.digest_of_cell("def scores(x):\n    return x")]
-    assert progress.ran(working, "01_it", "scores") == noted
-    assert progress.ran(working, "01_it", "weights") == []
+def test_it_notes_which_cell_was_judged(working: Path) -> None:
+    remember("f", 2.0, "def f(x):\n    return x\n")
+    noted = progress.record(working, "01_it", "f")
+    assert noted is not None
+    assert noted.answer == progress.digest_of_cell("def f(x):\n    return x")
+    assert progress.record(working, "01_it", "g") is None
 
 
 def test_outside_a_working_copy_only_the_kernel_remembers(
@@ -84,7 +96,7 @@ def test_outside_a_working_copy_only_the_kernel_remembers(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     remember("f", 2.0)
-    assert of_lesson(WORTH, {"f": 2.0}).solved == ["f"]
+    assert of_lesson({"f": 2.0}).solved == ["f"]
     assert list(tmp_path.rglob("*")) == []
 
 
@@ -99,18 +111,18 @@ def test_a_damaged_file_is_no_error(working: Path, content: bytes) -> None:
     remember("f", 2.0)
     remember("g", 3.0)
     (working / progress.STATE / "progress" / "01_it" / "f.json").write_bytes(content)
-    assert of_lesson(WORTH, {}).solved == ["g"]
-    assert progress.ran(working, "01_it", "f") == []
+    assert of_lesson({}).solved == ["g"]
+    assert progress.record(working, "01_it", "f") is None
     (working / progress.STATE / progress.INDEX).write_bytes(content)
     assert of_course(working) == []
     remember("f", 2.0)
-    assert of_lesson(WORTH, {}).solved == ["f", "g"]
+    assert of_lesson({"f": 2.0}).solved == ["f"]
 
 
 def test_a_folder_that_cannot_be_written_is_no_error(working: Path) -> None:
     (working / progress.STATE / "progress").write_text("not a folder")
     remember("f", 2.0)
-    assert of_lesson(WORTH, {"f": 2.0}).solved == ["f"]
+    assert of_lesson({"f": 2.0}).solved == ["f"]
 
 
 def test_two_kernels_at_once_leave_a_whole_file(
@@ -150,8 +162,8 @@ def test_grading_neither_writes_nor_reads_it(
     """In grading a rubric cell only hands over what it recorded."""
     remember("it", 99.0)
     before = files_in(working)
-    monkeypatch.setattr(standing, "remember", lambda *_: pytest.fail("written in grading"))
-    monkeypatch.setattr(standing, "of_lesson", lambda *_: pytest.fail("read in grading"))
+    monkeypatch.setattr(practice, "note", lambda *_: pytest.fail("written in grading"))
+    monkeypatch.setattr(practice, "of_course", lambda *_: pytest.fail("read in grading"))
     monkeypatch.setattr(session, "display", lambda data, raw: None)
     monkeypatch.setattr(session, "_current", lambda: session.Session(7, session.hand_over))
     with pytest.raises(session.RecordedNotJudged):
@@ -166,9 +178,8 @@ def test_grading_neither_writes_nor_reads_it(
 def test_nothing_that_judges_knows_of_it() -> None:
     package = HERE / "autograde"
     readers = [
-        path.relative_to(package).as_posix()
+        path.relative_to(package).parts[0]
         for path in package.rglob("*.py")
-        if re.search(r"import [\w, ]*standing|notebook\.standing", path.read_text(encoding="utf-8"))
+        if "progress import" in path.read_text(encoding="utf-8")
     ]
-    rooms = {name.split("/")[0] for name in readers}
-    assert rooms == {"notebook"}
+    assert not {"grading", "rubric", "sandbox"} & set(readers)

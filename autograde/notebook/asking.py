@@ -3,10 +3,9 @@
 import difflib
 from collections import Counter
 from dataclasses import dataclass
-from pathlib import Path
 
-from autograde.notebook import practice, standing
-from autograde.progress import of_course
+from autograde.notebook import practice
+from autograde.progress import Standing
 from autograde.rubric.kinds import outcomes_of, wrong_cases
 from autograde.rubric.packing import Plain
 from autograde.rubric.panel import advice, repair_first
@@ -93,10 +92,24 @@ def progress() -> None:
     if not practice.lesson_is_known():
         practice.show("Progress", ["Run a rubric cell first."])
         return
-    here = practice.standing_here()
-    others = [lesson for lesson in of_course(Path.cwd().parent) if lesson.lesson != here.lesson]
+    here, course = practice.standing_here()
     title, kind = f"This lesson: {here.in_words()}", "idle" if here.next else "right"
-    practice.show(title, standing.in_paragraphs(here, others), kind)
+    practice.show(title, in_paragraphs(here, course), kind)
+
+
+def in_paragraphs(here: Standing, course: list[Standing]) -> list[str]:
+    """Return what the panel of a lesson says below its title: its exercises, then other lessons."""
+    wrong = [name for name in here.worth if name in here.points and name not in here.solved]
+    new = [name for name in here.worth if name not in here.points]
+    states = {"Right": here.solved, "Not right": wrong, "Not tried": new}
+    said = [
+        f"{state}: {', '.join(f'`{name}`' for name in names)}"
+        for state, names in states.items()
+        if names
+    ]
+    said += [f"Next: `{here.next}`"] if here.next else []
+    others = (lesson for lesson in course if lesson.lesson != here.lesson)
+    return said + [f"{lesson.lesson}: {lesson.in_words()}" for lesson in others]
 
 
 def _exercise(name: str) -> str:

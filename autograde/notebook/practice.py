@@ -1,18 +1,25 @@
 """Practice: a rubric cell is judged at once, by the practice data that came with the lesson."""
 
+import os
+from contextlib import suppress
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 from IPython.display import display
 
-from autograde.notebook import runs, standing
+from autograde.notebook import runs
 from autograde.progress import (
+    INDEX,
     INSTALLED,
     PRACTICE_FILE,
+    STATE,
     Standing,
     following,
     how_to_submit,
+    note,
     of_course,
+    write_page,
 )
 from autograde.rubric import session
 from autograde.rubric.judge import Verdict, judge
@@ -95,7 +102,7 @@ def answer(recording: Recording) -> None:
     before = verdicts.pop(recording.exercise, None)
     verdicts[recording.exercise], recordings[recording.exercise] = verdict, recording
     named = before is not None and bool(verdict.beliefs) and before.beliefs == verdict.beliefs
-    standing.remember(verdict.exercise, verdict.points)
+    _remember(verdict, run.source if run else "")
     said = advice(verdict, named=named) + _next_steps(verdict, named=named)
     if not verdict.passed and run is not None and run.number is not None:
         said.append(f"Judged: your cell as run in [{run.number}].")
@@ -151,20 +158,41 @@ def _next_steps(verdict: Verdict, *, named: bool) -> list[str]:
     return said
 
 
-def standing_here() -> Standing:
-    """Return the standing in the lesson, including points that this kernel's rubrics earned."""
+def _remember(verdict: Verdict, judged: str) -> None:
+    """Keep the points of a rubric that has just run, for the next kernel.
+
+    Only a working copy keeps them; elsewhere the notebook stands by itself. Points from a run by
+    nbgrader are not kept.
+    """
+    working, lesson = Path.cwd().parent, Path.cwd().name
+    if "NBGRADER_EXECUTION" in os.environ or not (working / STATE / INDEX).is_file():
+        return
+    with suppress(OSError):  # a full or read-only disk is no reason to fail the rubric
+        note(working, lesson, verdict.exercise, verdict.points, judged)
+        write_page(working)
+
+
+def standing_here() -> tuple[Standing, list[Standing]]:
+    """Return the standing in this lesson, with what this kernel's rubrics earned, and the course's.
+
+    Outside a working copy the lesson has no title, and the course no lessons.
+    """
+    folder = Path.cwd()
+    course = of_course(folder.parent)
+    unknown = Standing(folder.name, {}, {})
+    here = next((lesson for lesson in course if lesson.lesson == folder.name), unknown)
     worth = {name: key.points for name, key in lesson_keys().items()}
-    return standing.of_lesson(worth, {name: each.points for name, each in verdicts.items()})
+    points = {**here.points, **{name: each.points for name, each in verdicts.items()}}
+    return replace(here, worth=worth, points=points), course
 
 
 def _so_far() -> str:
     """Return the lesson's progress in a sentence."""
-    here = standing_here()
+    here, course = standing_here()
     if here.next:
         return f"This lesson: {here.in_words()}. Next: `{here.next}`."
     said = [f"This lesson: {here.in_words()}. Save the notebook and press Validate."]
-    course = of_course(Path.cwd().parent)
-    if any(lesson.lesson == here.lesson for lesson in course):
+    if here.title:
         said.append(how_to_submit(here.lesson))
         said += [f"Then go on with {lesson.title}." for lesson in following(course, here.lesson)]
     return " ".join(said)

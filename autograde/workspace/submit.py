@@ -110,13 +110,12 @@ def _look(
 
 def _rubric_ran(project: Project, lesson: str, exercise: str, answer: str, saved: float) -> str:
     """Return a warning where practice has not noted that the rubric ran on the answer as saved."""
-    place = project.work, lesson, exercise
-    record, ran = progress.record_file(*place), progress.ran(*place)
-    if not record.is_file():
+    record = progress.record(project.work, lesson, exercise)
+    if record is None:
         return "its rubric has not been run here"
-    if record.stat().st_mtime > saved + SAVED_LATER_SECONDS:
+    if record.when > saved + SAVED_LATER_SECONDS:
         return NOT_SAVED
-    if ran and progress.digest_of_cell(answer) not in ran:
+    if record.answer not in ("", progress.digest_of_cell(answer)):
         return "changed after its rubric ran"
     return ""
 

@@ -17,7 +17,7 @@ from nbformat import NotebookNode
 from playwright.sync_api import Browser, Page, expect
 
 from autograde.course import Lesson, lessons
-from autograde.notebook.standing import in_paragraphs
+from autograde.notebook.asking import in_paragraphs
 from autograde.progress import Standing
 from autograde.report.class_report import write_report
 from autograde.rubric.judge import Failure, LineVerdict, Verdict
