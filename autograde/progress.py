@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import quote
 
 from autograde.files import write_whole
-from autograde.rubric.text import digest, number
+from autograde.rubric.text import digest, number, of_points
 
 STATE = ".lessons"
 """The folder in a working copy that holds what `autograde update` and practice remember."""
@@ -72,22 +72,12 @@ class Standing:
         """The first exercise that is not solved, or ""."""
         return next((name for name in self.worth if name not in self.solved), "")
 
-    @property
-    def of_exercises(self) -> str:
-        return f"{len(self.solved)} of {len(self.worth)}"
-
-    @property
-    def of_points(self) -> str:
-        have = sum(self.points.get(name, 0) for name in self.worth)
-        return f"{number(have)} of {number(sum(self.worth.values()) + sum(self.written.values()))}"
-
-    @property
-    def by_hand(self) -> str:
-        points = sum(self.written.values())
-        return f" (your teacher marks {number(points)} of them)" if points else ""
-
     def in_words(self) -> str:
-        return f"{self.of_exercises} exercises right, {self.of_points} points{self.by_hand}"
+        have = sum(self.points.get(name, 0) for name in self.worth)
+        written = sum(self.written.values())
+        points = of_points(have, sum(self.worth.values()) + written)
+        marked = f" (your teacher marks {number(written)} of them)" if written else ""
+        return f"{len(self.solved)} of {len(self.worth)} exercises right, {points}{marked}"
 
     @property
     def link(self) -> str:
@@ -153,11 +143,10 @@ def digest_of_cell(text: str) -> str:
 def write_page(working: Path) -> None:
     """Write the page of lessons, which JupyterLab opens first."""
     course = of_course(working)
-    rows = ["| lesson | exercises right | points |", "|---|---|---|"]
+    rows = ["| lesson | so far |", "|---|---|"]
     for lesson in course:
         due = f", due {lesson.due}" if lesson.due else ""
-        points = f"{lesson.of_points}{lesson.by_hand}"
-        rows.append(f"| {lesson.link}{due} | {lesson.of_exercises} | {points} |")
+        rows.append(f"| {lesson.link}{due} | {lesson.in_words()} |")
     if newer := [lesson.lesson for lesson in course if lesson.newer]:
         rows += ["", f"**There are new versions of {', '.join(newer)}.** To get them, see below."]
     page = TEXT.format(now="\n\n".join(_now(course)), rows="\n".join(rows))

@@ -42,7 +42,9 @@ def test_it_counts_what_was_solved_and_says_where_to_go_on(project: Project) -> 
     first, second, *_ = lessons(HERE)[LESSON].exercises
     note(project.work, LESSON, first.name, first.points, "")
     write_page(project.work)
-    assert f"/causal_mask.ipynb) | 1 of 6 | {first.points:g} of 14 |" in page(project)
+    assert f"/causal_mask.ipynb) | 1 of 6 exercises right, {first.points:g} of 14 points |" in page(
+        project
+    )
     assert f"/causal_mask.ipynb), exercise `{second.name}`." in page(project)
 
 
@@ -50,7 +52,8 @@ def test_points_for_words_are_counted_and_said_to_wait(project: Project) -> None
     lesson = lessons(HERE)[WRITTEN]
     by_hand = sum(each.points for each in lesson.written)
     row = (
-        f"| 0 of {len(lesson.exercises)} | 0 of {lesson.points:g} (your teacher marks {by_hand:g} "
+        f"| 0 of {len(lesson.exercises)} exercises right, 0 of {lesson.points:g} points "
+        f"(your teacher marks {by_hand:g} of them) |"
     )
     assert by_hand
     assert row in page(project)
@@ -75,7 +78,10 @@ def test_an_earlier_lesson_that_is_open_comes_after_the_later_ones(project: Proj
 def test_what_is_due_is_shown(project: Project) -> None:
     (project.root / "due.toml").write_text(f"{LESSON} = 2026-12-01T23:59:00\n")
     prepare(project)
-    assert "causal_mask.ipynb), due 2026-12-01 23:59 | 0 of 6 | 0 of 14 |" in page(project)
+    assert (
+        "causal_mask.ipynb), due 2026-12-01 23:59 | 0 of 6 exercises right, 0 of 14 points |"
+        in page(project)
+    )
 
 
 @pytest.mark.parametrize("text", ["not toml", "02_causal_mask = 'soon'"])

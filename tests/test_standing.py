@@ -146,7 +146,7 @@ def test_the_panel_names_exercises_by_their_state() -> None:
         "Right: `f`",
         "Not right: `g`",
         "Next: `g`",
-        "02_<b>: 0 of 1 exercises right, 0 of 1 points",
+        "02_<b>: 0 of 1 exercises right, 0 of 1 point",
     ]
 
 
