@@ -14,7 +14,7 @@ from autograde.rubric.checks import CHECKS
 from autograde.rubric.compare import apart
 from autograde.rubric.judge import Verdict, judge
 from autograde.rubric.kinds import KINDS
-from autograde.rubric.panel import advice, to_html, to_text
+from autograde.rubric.panel import advice, to_display
 from autograde.rubric.recording import Case, Outcome, Stop
 
 
@@ -45,7 +45,7 @@ def verdict_on(answer: Callable[..., Any], **known: Callable[..., Any]) -> Verdi
 
 
 def said_of(verdict: Verdict) -> str:
-    return to_text(verdict, advice(verdict, named=True))
+    return to_display(verdict, advice(verdict, named=True))["text/plain"]
 
 
 def refusing(x: Tensor) -> Tensor:
@@ -209,7 +209,7 @@ def raising(name: str, message: str) -> Callable[[Tensor], Tensor]:
 def test_what_an_answer_raises_is_told_short_and_seen() -> None:
     answers = raising("<b>" * 10_000, ""), raising("E", "\x1b[2J\u202e" + "x" * 300_000)
     for answer in (*answers, lambda x: x.new_zeros([1] * 40)):
-        page = to_html(verdict_on(answer), [])
+        page = to_display(verdict_on(answer), [])["text/html"]
         assert len(page) < 40_000
         assert "\x1b" not in page
         assert "\u202e" not in page
@@ -345,7 +345,7 @@ def test_panel_escapes_what_the_student_wrote() -> None:
         raise RuntimeError("<script>alert(1)</script>")
 
     verdict = verdict_on(hostile)
-    html = to_html(verdict, ["<img src=x>"])
+    html = to_display(verdict, ["<img src=x>"])["text/html"]
     assert "<script>" not in html
     assert "<img" not in html
     assert "&lt;script&gt;" in html
@@ -353,7 +353,8 @@ def test_panel_escapes_what_the_student_wrote() -> None:
 
 def test_panel_shows_the_first_wrong_line_and_folds_the_others() -> None:
     key = make_key(softmax_rubric, right)
-    html = to_html(judge(record(softmax_rubric, over_columns), key, trusted=True), [])
+    verdict = judge(record(softmax_rubric, over_columns), key, trusted=True)
+    html = to_display(verdict, [])["text/html"]
     assert html.count("<details>") == 2
     assert "and 2 more wrong lines" in html
     assert "1 right" in html

@@ -10,7 +10,7 @@ from autograde.authoring.expected import read_tolerances
 from autograde.course import lessons
 from autograde.grading.running.reference import load, right_key
 from autograde.rubric.judge import judge
-from autograde.rubric.panel import advice, to_text
+from autograde.rubric.panel import advice, to_display
 from autograde.rubric.session import PRACTICE_SEED
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -45,4 +45,4 @@ def test_the_solutions_pass_their_rubrics_on_a_gpu(
         if exercise == "count_parameters":  # the pretend GPU parts a shared weight in two
             assert not recording.stopped
         else:
-            assert verdict.passed, to_text(verdict, advice(verdict, named=False))
+            assert verdict.passed, to_display(verdict, advice(verdict, named=False))["text/plain"]

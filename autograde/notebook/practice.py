@@ -24,7 +24,7 @@ from autograde.progress import (
 from autograde.rubric import session
 from autograde.rubric.judge import Verdict, judge
 from autograde.rubric.key import Key, unpack_keys
-from autograde.rubric.panel import advice, box, paragraphs, plain, repair_first, to_display
+from autograde.rubric.panel import advice, panel, repair_first, to_display
 from autograde.rubric.recording import Recording
 
 verdicts: dict[str, Verdict] = {}
@@ -121,9 +121,7 @@ def _show_failed_run(exercise: str, run: runs.Run) -> None:
 
 def show(title: str, said: list[str], kind: str = "idle") -> None:
     """Display a panel of paragraphs below a title."""
-    text = "\n".join([title, *map(plain, said)])
-    html = box(kind, title, paragraphs(said), "note")
-    display({"text/plain": text, "text/html": html}, raw=True)
+    display(panel(kind, title, said), raw=True)
 
 
 def _of_another_version(recording: Recording, key: Key) -> str:

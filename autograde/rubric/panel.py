@@ -5,6 +5,7 @@ JupyterLab the light fallbacks hold.
 """
 
 import re
+from collections.abc import Sequence
 from html import escape
 
 from autograde.rubric.judge import Failure, LineVerdict, Verdict
@@ -68,15 +69,14 @@ def repair_first(earlier: list[str]) -> str:
     return f"Fix `{earlier[0]}` first; this exercise builds on it."
 
 
-def to_text(verdict: Verdict, said: list[str]) -> str:
-    """Return the panel as text; `said` are the paragraphs below the lines."""
-    lines = [headline(verdict)]
+def _lines_text(verdict: Verdict) -> list[str]:
+    lines = []
     shown = _first_wrong(verdict)
-    for line in verdict.lines if verdict.judged else ():
+    for line in verdict.lines:
         lines.append(f"  {'right' if line.passed else 'WRONG'}  {line.name}")
         if line is shown and line.failure:
             lines += [f"         {text}" for text in _failure_text(line.failure)]
-    return "\n".join([*lines, *(plain(text) for text in said)])
+    return lines
 
 
 def _failure_text(failure: Failure) -> list[str]:
@@ -113,31 +113,35 @@ def _first_wrong(verdict: Verdict) -> LineVerdict | None:
 
 
 def to_display(verdict: Verdict, said: list[str]) -> dict[str, str]:
-    """Return the panel as what a notebook displays, by MIME type."""
-    return {"text/plain": to_text(verdict, said), "text/html": to_html(verdict, said)}
+    """Return a verdict as a panel; `said` are the paragraphs below the lines."""
+    kind = "right" if verdict.passed else "wrong" if verdict.attempted else "idle"
+    text, html = (_lines_text(verdict), lines_html(verdict)) if verdict.judged else ([], "")
+    return panel(kind, headline(verdict), said, "rubric", text, html)
 
 
-def to_html(verdict: Verdict, said: list[str]) -> str:
-    """Return the panel as HTML: no script, no address, every text escaped."""
-    return box(
-        "right" if verdict.passed else "wrong" if verdict.attempted else "idle",
-        headline(verdict),
-        (lines_html(verdict) if verdict.judged else "") + paragraphs(said),
-        "rubric",
-    )
+def panel(
+    kind: str,
+    title: str,
+    said: list[str],
+    name: str = "note",
+    text: Sequence[str] = (),
+    html: str = "",
+) -> dict[str, str]:
+    """Return a panel as what a notebook displays, by MIME type.
 
+    The HTML has no script and no address, an edge in the colour of its kind, and `name` as class.
 
-def paragraphs(said: list[str]) -> str:
-    """Return texts as HTML paragraphs."""
-    return "".join(f'<p style="margin:.5em 0 0">{inline(text)}</p>' for text in said)
-
-
-def box(kind: str, title: str, body: str, name: str) -> str:
-    """Return a panel: a title above a body of HTML, an edge in the colour of its kind."""
-    return (
-        f'<div class="{name} tex2jax_ignore" style="{BOX};border-left-color:{COLOURS[kind]}">'
-        f"<strong>{escape(title)}</strong>{body}</div>"
-    )
+    Args:
+        said: paragraphs, in which code stands between backticks.
+        text: lines between the title and the paragraphs; `html` is the same as HTML.
+    """
+    paragraphs = "".join(f'<p style="margin:.5em 0 0">{inline(each)}</p>' for each in said)
+    look = f"{BOX};border-left-color:{COLOURS[kind]}"
+    head = f'<div class="{name} tex2jax_ignore" style="{look}"><strong>{escape(title)}</strong>'
+    return {
+        "text/plain": "\n".join([title, *text, *map(plain, said)]),
+        "text/html": f"{head}{html}{paragraphs}</div>",
+    }
 
 
 def lines_html(verdict: Verdict) -> str:

@@ -23,7 +23,7 @@ from autograde.report.class_report import write_report
 from autograde.rubric.judge import Failure, LineVerdict, Verdict
 from autograde.rubric.layout import Table
 from autograde.rubric.misconceptions import Belief
-from autograde.rubric.panel import advice, box, paragraphs, to_html, to_text
+from autograde.rubric.panel import advice, panel, to_display
 from browser import person
 from browser.conftest import Lab, lab, watch
 
@@ -103,8 +103,8 @@ NOTES = {
 """What `hint()` and `progress()` may show. Adding a case is adding a row."""
 
 
-def panel(plain: str, html: str) -> NotebookNode:
-    return nbformat.v4.new_output("display_data", {"text/plain": plain, "text/html": html})
+def shown(data: dict[str, str]) -> NotebookNode:
+    return nbformat.v4.new_output("display_data", data)
 
 
 @pytest.fixture(scope="module")
@@ -114,11 +114,8 @@ def panels(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     outputs = []
     for verdict in VERDICTS.values():
         said = advice(verdict, named=True)
-        outputs.append(panel(to_text(verdict, said), to_html(verdict, said)))
-    outputs += [
-        panel("\n".join([title, *said]), box("idle", title, paragraphs(said), "note"))
-        for title, said in NOTES.items()
-    ]
+        outputs.append(shown(to_display(verdict, said)))
+    outputs += [shown(panel("idle", title, said)) for title, said in NOTES.items()]
     lesson = lessons(HERE)["02_causal_mask"]
     solution = nbformat.read(lesson.solution_notebook, as_version=4)
     for cell in solution.cells:
