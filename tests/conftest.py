@@ -22,7 +22,7 @@ from traitlets.config import Config
 from autograde.authoring.same import NOT_COMPARED
 from autograde.cli import main
 from autograde.course import CURRICULUM, Lesson, lessons
-from autograde.notebook.demonstrations import is_demonstration
+from autograde.notebook.runs import is_demonstration
 from autograde.rubric import session
 from autograde.rubric.key import Key, Mistake
 from autograde.rubric.kinds import KINDS

@@ -12,7 +12,7 @@ from autograde.authoring import lint
 from autograde.authoring.sources import source_notebook
 from autograde.course import lessons
 from autograde.grading.running.run import Job, run_job
-from autograde.notebook.demonstrations import SKIPPED, is_demonstration
+from autograde.notebook.runs import SKIPPED, is_demonstration
 from autograde.rubric.names import MAX_CHARS, Names, names_of
 from autograde.sandbox.wall import missing
 

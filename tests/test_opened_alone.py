@@ -13,7 +13,7 @@ from conftest import HERE
 from nbformat import NotebookNode
 
 from autograde.course import Lesson, grade_id, lessons, named_cells
-from autograde.notebook.demonstrations import is_demonstration
+from autograde.notebook.runs import is_demonstration
 from autograde.rubric.text import of_points
 
 PARTS = ("autograde", "notebooks")

@@ -29,7 +29,7 @@ from autograde.course import (
     named_cells,
 )
 from autograde.grading.running.reference import load, no_python
-from autograde.notebook.demonstrations import is_demonstration
+from autograde.notebook.runs import is_demonstration
 from autograde.rubric.judge import judge
 from autograde.rubric.key import Key
 from autograde.rubric.names import names_of

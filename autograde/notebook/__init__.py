@@ -1,7 +1,6 @@
 """The names that a lesson imports. They run in the student's kernel, without the grader."""
 
 from autograde.notebook.asking import case, hint, progress, why
-from autograde.notebook.demonstrations import skip_demonstrations
 from autograde.notebook.figures.canvas import show, show_live
 from autograde.notebook.figures.heatmaps import heatmap, panels
 from autograde.notebook.figures.pictures import chart
@@ -17,7 +16,6 @@ from autograde.rubric.probes.lines import rubric
 def prepare_kernel() -> None:
     """Set up this kernel: record runs, explain a lesson's errors, skip cells that grading skips."""
     watch(unsolved)
-    skip_demonstrations()
 
 
 prepare_kernel()

@@ -1,9 +1,14 @@
-"""The runs of cells in this kernel, and their errors.
+"""The runs of cells in this kernel, their errors, and demonstrations.
 
-They let a rubric say which run of which answer it judged. They also let a cell that fails because
+Runs let a rubric say which run of which answer it judged. They also let a cell that fails because
 an earlier exercise is not right say so in one line.
+
+Demonstrations are cells that students run and that are skipped in grading and by Validate. Their
+first line is `# demonstration`, with or without words after a colon. A kernel sees a cell's text
+and not its tags, so the text has to say it.
 """
 
+import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,8 +17,10 @@ from typing import Any
 
 from IPython.core.getipython import get_ipython
 
-from autograde.notebook.demonstrations import missing_because_skipped
 from autograde.rubric.names import UNREADABLE, names_of, read_names
+
+DEMONSTRATION = re.compile(r"# demonstration(:.*)?$")
+SKIPPED = "A demonstration: it is not run in grading."
 
 
 @dataclass(frozen=True)
@@ -29,16 +36,34 @@ _runs: list[Run] = []
 _waiting: dict[str, str] = {}
 """Names without a value yet, each with the exercise that its defining cell waits for."""
 
+_skipped: set[str] = set()
+"""Names that skipped demonstrations would have bound."""
+
 _unsolved: Callable[[], set[str]] = set
 
 
 def watch(unsolved: Callable[[], set[str]]) -> None:
-    """Begin to note a notebook's runs, and explain errors that an unsolved exercise causes."""
+    """Begin to note a notebook's runs, explain a lesson's errors, skip what grading skips."""
     global _unsolved
     _unsolved = unsolved
-    if (shell := get_ipython()) is not None:
-        shell.events.register("post_run_cell", _note)
-        shell.set_custom_exc((Exception,), _explain)
+    shell: Any = get_ipython()
+    if shell is None:
+        return
+    shell.events.register("post_run_cell", _note)
+    shell.set_custom_exc((Exception,), _explain)
+    if os.environ.get("NBGRADER_EXECUTION"):
+        shell.input_transformers_cleanup.append(_without_demonstration)
+
+
+def is_demonstration(source: str) -> bool:
+    return bool(DEMONSTRATION.match(source.partition("\n")[0].rstrip()))
+
+
+def _without_demonstration(lines: list[str]) -> list[str]:
+    if not lines or not is_demonstration(lines[0]):
+        return lines
+    _skipped.update(names_of("".join(lines)).bound)
+    return [f"print({SKIPPED!r})\n"]
 
 
 def last_run_of(exercise: str) -> Run | None:
@@ -84,8 +109,10 @@ def _explain(
     tb_offset: int | None = None,
 ) -> None:
     """Show an error, in one line if the cell waits for an exercise or a skipped demonstration."""
-    said = missing_because_skipped(getattr(error, "name", None))
-    if not said and (exercise := _waits_for(shell.history_manager.input_hist_raw[-1])):
+    said, name = "", getattr(error, "name", None)
+    if name in _skipped:
+        said = f"{name} comes from a demonstration, and demonstrations are not run in grading."
+    elif exercise := _waits_for(shell.history_manager.input_hist_raw[-1]):
         missing = "written" if isinstance(error, NotImplementedError) else "right"
         said = f"This cell waits for the exercise {exercise}, which is not {missing} yet."
     if said:
