@@ -24,8 +24,12 @@ from autograde.progress import (
 from autograde.rubric import session
 from autograde.rubric.judge import Verdict, judge
 from autograde.rubric.key import Key, unpack_keys
-from autograde.rubric.panel import advice, panel, repair_first, to_display
+from autograde.rubric.panel import advice, panel, plain, repair_first, to_display
 from autograde.rubric.recording import Recording
+from autograde.rubric.text import visible
+
+LONGEST = 100
+"""The most characters of the line that says why an answer is not right."""
 
 verdicts: dict[str, Verdict] = {}
 """The last verdict on each exercise in this kernel, the newest last."""
@@ -33,11 +37,8 @@ recordings: dict[str, Recording] = {}
 """The recordings that those verdicts judge, by exercise."""
 
 
-class RubricFailed(Exception):
+class RubricFailed(session.CellEnded):
     """A rubric line failed; the panel above has said which."""
-
-    def _render_traceback_(self) -> list[str]:
-        return [f"{type(self).__name__}: {self}"]
 
 
 @cache
@@ -108,7 +109,7 @@ def answer(recording: Recording) -> None:
         said.append(f"Judged: your cell as run in [{run.number}].")
     display(to_display(verdict, said), raw=True)
     if not verdict.passed:
-        raise RubricFailed(f"{recording.exercise}: {_count(verdict)}")
+        raise RubricFailed(f"{recording.exercise} is not right: {first_wrong(verdict)}")
 
 
 def _show_failed_run(exercise: str, run: runs.Run) -> None:
@@ -136,11 +137,13 @@ def _of_another_version(recording: Recording, key: Key) -> str:
     )
 
 
-def _count(verdict: Verdict) -> str:
+def first_wrong(verdict: Verdict) -> str:
+    """Return in one line why an answer is not right, or "" if it is."""
     if not verdict.attempted:
         return "not written yet"
-    wrong = sum(not line.passed for line in verdict.lines)
-    return f"{wrong} of {len(verdict.lines)} lines wrong; the rubric cell shows which"
+    wrong = (line.name for line in verdict.lines if not line.passed)
+    said = verdict.note or next(wrong, "")
+    return visible(" ".join(plain(said).split()))[:LONGEST]
 
 
 def _next_steps(verdict: Verdict, *, named: bool) -> list[str]:

@@ -22,11 +22,15 @@ from autograde.rubric.recording import MIME, Recording, pack_recording
 PRACTICE_SEED = 20170612  # the day "Attention Is All You Need" appeared
 
 
-class RecordedNotJudged(Exception):
-    """Ends every rubric cell in grading, so that a grader without the judge gives no points."""
+class CellEnded(Exception):
+    """Ends a cell; a notebook shows the message alone, without a traceback."""
 
     def _render_traceback_(self) -> list[str]:
-        return [f"{type(self).__name__}: {self}"]
+        return [str(self)]
+
+
+class RecordedNotJudged(CellEnded):
+    """Ends every rubric cell in grading, so that a grader without the judge gives no points."""
 
 
 @dataclass(frozen=True)
