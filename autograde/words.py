@@ -5,7 +5,7 @@ A terminal obeys escape sequences, and a reader believes a sentence that seems t
 
 from collections.abc import Iterable
 
-from autograde.rubric.text import visible
+from autograde.rubric.text import short, visible
 
 LONGEST = 60
 LONGEST_LINE = 1_000
@@ -28,8 +28,3 @@ def named(names: Iterable[object]) -> str:
 def printable(text: object) -> str:
     """Return a short line for the terminal, with every character escaped that is not printable."""
     return visible(short(str(text), LONGEST_LINE)).replace("\n", "\\n")
-
-
-def short(text: str, most: int) -> str:
-    """Return a text, cut if it has more than `most` characters."""
-    return text if len(text) <= most else f"{text[: most - 1]}…"

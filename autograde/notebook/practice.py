@@ -22,6 +22,7 @@ from autograde.progress import (
     write_page,
 )
 from autograde.rubric import session
+from autograde.rubric.compare import shorten
 from autograde.rubric.judge import Verdict, judge
 from autograde.rubric.key import Key, unpack_keys
 from autograde.rubric.panel import advice, panel, plain, repair_first, to_display
@@ -143,7 +144,7 @@ def first_wrong(verdict: Verdict) -> str:
         return "not written yet"
     wrong = (line.name for line in verdict.lines if not line.passed)
     said = verdict.note or next(wrong, "")
-    return visible(" ".join(plain(said).split()))[:LONGEST]
+    return visible(shorten(plain(said), LONGEST))
 
 
 def _next_steps(verdict: Verdict, *, named: bool) -> list[str]:

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from autograde.notebook.tables import in_columns
+from autograde.rubric.text import short
 
 LONGEST = 70
 
@@ -27,8 +28,7 @@ def trace(module: nn.Module, x: Tensor, known: Mapping[str, Tensor]) -> None:
     rows = [("your line", "shape", "")]
     for (file, number), result in sorted(lines.found.items()):
         text = linecache.getline(file, number).split("  #")[0].strip()
-        text = text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
-        rows.append((text, str(tuple(result.shape)), _name(result, known)))
+        rows.append((short(text, LONGEST), str(tuple(result.shape)), _name(result, known)))
     print("\n".join(in_columns(rows)))
 
 

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from autograde.rubric.packing import Plain
 from autograde.rubric.recording import Outcome
+from autograde.rubric.text import short
 
 SEEN = 1e-4
 """An entry off by more than this share of the largest expected one is shown before others."""
@@ -68,8 +69,7 @@ def describe_error(got: Outcome) -> str:
 
 def shorten(text: str, limit: int = 160) -> str:
     """Return the text on one line, cut off at the limit."""
-    text = " ".join(text.split())
-    return text if len(text) <= limit else text[: limit - 1] + "…"
+    return short(" ".join(text.split()), limit)
 
 
 def apart(got: Plain, expected: Plain) -> Difference:

@@ -11,7 +11,7 @@ from autograde.rubric.layout import Table, side_by_side
 from autograde.rubric.misconceptions import Belief, beliefs
 from autograde.rubric.packing import Plain
 from autograde.rubric.recording import Case, Line, Outcome, Recording, Stop
-from autograde.rubric.text import visible
+from autograde.rubric.text import short, visible
 
 SAME_INPUTS = 1e-6
 """How far recorded arguments may be from the reference's, relative to their size."""
@@ -160,7 +160,7 @@ def failed(key: Key, note: str) -> Verdict:
 
 
 def _readable(text: str) -> str:
-    return visible(text if len(text) <= MOST_SAID else f"{text[: MOST_SAID - 1]}…")
+    return visible(short(text, MOST_SAID))
 
 
 def _not_attempted(key: Key, outcomes: list[list[Outcome]]) -> bool:

@@ -1,4 +1,4 @@
-"""Text that files can hold, digests of text, and numbers as people write them."""
+"""Text that files and pages can hold, digests of text, and numbers as people write them."""
 
 from hashlib import sha256
 
@@ -11,6 +11,11 @@ def well_formed(text: str) -> str:
 def visible(text: str) -> str:
     """Return the text with characters escaped that are invisible or rearrange their neighbours."""
     return "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in text)
+
+
+def short(text: str, most: int) -> str:
+    """Return a text, cut if it has more than `most` characters."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def digest(text: str) -> str:
