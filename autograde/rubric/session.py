@@ -69,17 +69,12 @@ def current() -> Session:
 @contextmanager
 def recording(seed: int, *, double: bool = False) -> Iterator[dict[str, Recording]]:
     """Within this block rubric cells only record; the recordings arrive in the dict."""
-    recordings: dict[str, Recording] = {}
-    with _for_now(Session(seed, lambda r: recordings.update({r.exercise: r}), double)):
-        yield recordings
-
-
-@contextmanager
-def _for_now(session: Session) -> Iterator[None]:
     global _current
+    recordings: dict[str, Recording] = {}
+    session = Session(seed, lambda r: recordings.update({r.exercise: r}), double)
     before, _current = _current, lambda: session
     try:
-        yield
+        yield recordings
     finally:
         _current = before
 
@@ -111,8 +106,9 @@ def remember(exercise: str, rubric: Callable[[], None]) -> None:
 
 def again(exercise: str) -> None:
     """Run a rubric once more, on the practice seed, and hand over what it records."""
-    with _for_now(Session(PRACTICE_SEED, hand_over)):
+    with recording(PRACTICE_SEED) as recordings:
         _rubrics[exercise]()
+    hand_over(recordings[exercise])
 
 
 def hand_over(recording: Recording) -> None:
