@@ -81,7 +81,8 @@ def beliefs(
     found = found or _together([m for m in possible if alike[m.name].everywhere], alike)
     names = [line.name for line in key.expected.lines]
     return tuple(
-        Belief(m.name, m.belief, m.hint, tuple(names[i] for i in sorted(m.failed))) for m in found
+        Belief(m.name, m.belief, m.hint, tuple(names[i] for i in sorted(m.failed)))
+        for m in found[:MOST]
     )
 
 
@@ -89,31 +90,23 @@ def _beside_each_other(
     possible: list[Mistake], alike: dict[str, Likeness], wrong: set[int], key: Key
 ) -> list[Mistake]:
     """Return mistakes that fit, each on lines of its own."""
-    found: list[Mistake] = []
-    left = set(wrong)
-    while len(found) < MOST:
-        fitting = [m for m in possible if _fits(m, alike[m.name], left, key)]
-        if not fitting:
-            break
-        best = max(fitting, key=lambda m: (len(alike[m.name].lines), len(alike[m.name].results)))
-        found.append(best)
-        left -= set(best.failed)
-    return found
+    fitting = [m for m in possible if _fits(m, alike[m.name], wrong, key)]
+    if not fitting:
+        return []
+    best = max(fitting, key=lambda m: (len(alike[m.name].lines), len(alike[m.name].results)))
+    return [best, *_beside_each_other(possible, alike, wrong - set(best.failed), key)]
 
 
-def _together(everywhere: list[Mistake], alike: dict[str, Likeness]) -> list[Mistake]:
-    """Return mistakes at work in the same cases, each seen where the other changes nothing."""
-    found: list[Mistake] = []
-    seen: set[Place] = set()
-    while len(found) < MOST:
-        new = {m.name: len(alike[m.name].results - seen) for m in everywhere}
-        most = max(new.values(), default=0)
-        best = [m for m in everywhere if new[m.name] == most]
-        if most < SHOWN or len(best) > 1:
-            break
-        found += best
-        seen |= alike[best[0].name].results
-    return found
+def _together(
+    everywhere: list[Mistake], alike: dict[str, Likeness], seen: frozenset[Place] = frozenset()
+) -> list[Mistake]:
+    """Return mistakes at work in the same cases, each seen where the others change nothing."""
+    new = {m.name: len(alike[m.name].results - seen) for m in everywhere}
+    most = max(new.values(), default=0)
+    best = [m for m in everywhere if new[m.name] == most]
+    if most < SHOWN or len(best) > 1:
+        return []
+    return [*best, *_together(everywhere, alike, seen | alike[best[0].name].results)]
 
 
 def _fits(mistake: Mistake, alike: Likeness, wrong: set[int], key: Key) -> bool:
