@@ -29,7 +29,7 @@ def hint(exercise: str = "") -> None:
     The default is the exercise whose rubric failed last.
     """
     if name := _exercise(exercise):
-        hints = practice.key_of(name).hints
+        hints = practice.lesson_keys(name)[name].hints
         place = _hints_shown[name] % len(hints)
         _hints_shown[name] += 1
         practice.show(f"{name}: hint {place + 1} of {len(hints)}", [hints[place]])
@@ -72,7 +72,7 @@ def case(exercise: str = "", line: int | None = None) -> FailingCase | None:
     if recording is None:
         practice.show(f"{name}: case", ["Run its rubric cell first."])
         return None
-    key = practice.key_of(name)
+    key = practice.lesson_keys(name)[name]
     found = outcomes_of(recording, key.expected)
     verdict = practice.verdicts[name]
     wrong = [i for i, each in enumerate(verdict.lines) if not each.passed]

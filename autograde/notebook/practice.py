@@ -62,24 +62,13 @@ def lesson_keys(exercise: str | None = None) -> dict[str, Key]:
         return keys(beside)
     wanted = exercise or next(reversed(verdicts), None)
     found = [keys(path) for path in sorted(INSTALLED.glob(f"*/{PRACTICE_FILE}"))]
-    for lesson in found:
-        if wanted in lesson:
-            return lesson
     if found:
-        return {name: key for lesson in found for name, key in lesson.items()}
+        every = {name: key for lesson in found for name, key in lesson.items()}
+        return next((lesson for lesson in found if wanted in lesson), every)
     raise FileNotFoundError(
         f"{beside} is missing. It comes with the lesson and belongs in the notebook's folder. "
         "Fetch the lesson again, or install the package that your teacher gives you."
     )
-
-
-def key_of(exercise: str) -> Key:
-    """Return the practice key of an exercise of the lesson in the current folder.
-
-    Raises:
-        KeyError: the lesson has no such exercise.
-    """
-    return lesson_keys(exercise)[exercise]
 
 
 def answer(recording: Recording) -> None:
@@ -93,7 +82,7 @@ def answer(recording: Recording) -> None:
     """
     if recording.stopped is not None and recording.stopped.error == "KeyboardInterrupt":
         return
-    key = key_of(recording.exercise)
+    key = lesson_keys(recording.exercise)[recording.exercise]
     run = runs.last_run_of(recording.exercise)
     if other := _of_another_version(recording, key):
         raise RubricFailed(f"{recording.exercise}: {other}")
@@ -106,7 +95,7 @@ def answer(recording: Recording) -> None:
     named = before is not None and bool(verdict.beliefs) and before.beliefs == verdict.beliefs
     _remember(verdict, run.source if run else "")
     said = advice(verdict, named=named) + _next_steps(verdict, named=named)
-    if not verdict.passed and run is not None and run.number is not None:
+    if not verdict.passed and run is not None:
         said.append(f"Judged: your cell as run in [{run.number}].")
     display(to_display(verdict, said), raw=True)
     if not verdict.passed:
@@ -115,8 +104,9 @@ def answer(recording: Recording) -> None:
 
 def _show_failed_run(exercise: str, run: runs.Run) -> None:
     """Show the error that ended the answer cell; nothing older is judged."""
-    number = "" if run.number is None else f", run as [{run.number}],"
-    said = f"The cell of `{exercise}`{number} ended with an error, so nothing was judged:"
+    said = (
+        f"The cell of `{exercise}`, run as [{run.number}], ended with an error; nothing is judged:"
+    )
     then = "Fix the cell, run it, then run this one again."
     show(f"{exercise}: not judged", [said, f"`{run.error}`", then], "wrong")
 
@@ -204,7 +194,7 @@ def unfinished(exercise: str) -> list[str]:
     """Return the earlier exercises not yet right that an exercise's answer or rubric calls."""
     wrong = {name for name, verdict in verdicts.items() if not verdict.passed}
     blamed = wrong & runs.called_by(exercise)
-    return [name for name in key_of(exercise).needs if name in blamed]
+    return [name for name in lesson_keys(exercise)[exercise].needs if name in blamed]
 
 
 def lesson_is_known() -> bool:

@@ -27,7 +27,7 @@ SKIPPED = "A demonstration: it is not run in grading."
 class Run:
     """One run of a cell: its number in brackets, its text, and the error that ended it, or ""."""
 
-    number: int | None
+    number: int
     source: str
     error: str
 
