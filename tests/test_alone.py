@@ -77,7 +77,7 @@ def test_a_file_that_is_no_notebook_is_named(tmp_path: Path) -> None:
     mine(project).write_bytes(b"no notebook")
     result = run(project.work, "self", str(mine(project)))
     assert result.exit_code == 1
-    assert "cannot be graded: The file is not JSON" in result.output
+    assert f"{mine(project)}: The file is not JSON" in result.output
 
 
 def test_a_notebook_of_no_lesson_is_named(tmp_path: Path) -> None:

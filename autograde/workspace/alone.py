@@ -6,7 +6,7 @@ from pathlib import Path
 from autograde.course import CourseError, Exercise
 from autograde.files import write_whole
 from autograde.grading import feedback, pipeline
-from autograde.grading.restore import NOTE, parse_file, restore
+from autograde.grading.restore import NOTE
 from autograde.grading.verdicts import judge_notebook
 from autograde.progress import PRACTICE_FILE
 from autograde.rubric.key import unpack_keys
@@ -14,7 +14,7 @@ from autograde.rubric.packing import BadData
 from autograde.rubric.panel import headline
 from autograde.rubric.session import PRACTICE_SEED
 from autograde.sandbox.template import visible_files
-from autograde.workspace.project import Project, made_from
+from autograde.workspace.project import Project, read_saved
 
 REMARK = "Graded on your own machine, with the practice inputs. Your teacher's grader draws others."
 
@@ -30,10 +30,7 @@ def grade_alone(project: Project, path: Path) -> tuple[list[str], Path]:
     """
     if not path.is_file():
         raise CourseError(f"{path} is neither a lesson here nor a saved notebook")
-    parsed = parse_file(path)
-    if parsed.problem:
-        raise CourseError(f"{path} cannot be graded: {parsed.problem.words}")
-    original, lesson, released = made_from(project, path, parsed.nb)
+    parsed, original, lesson, released = read_saved(project, path)
     practice = original.parent / PRACTICE_FILE
     try:
         keys = unpack_keys(practice.read_bytes())
@@ -41,7 +38,7 @@ def grade_alone(project: Project, path: Path) -> tuple[list[str], Path]:
         raise CourseError(f"{practice} cannot be read; get the lesson again: {error}") from error
     needed = (Exercise(key.exercise, key.points, key.needs) for key in keys.values())
     lesson = replace(lesson, exercises=tuple(needed))
-    nb = restore(parsed, released)
+    nb = parsed.nb
     note = nb.metadata[NOTE]
     note["remark"] = f"{REMARK} {note['remark']}".strip()
     files = {name: file.read_bytes() for file, name in visible_files(path.parent)}

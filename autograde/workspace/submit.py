@@ -1,6 +1,5 @@
 """Submit: check the working copy, then pack it for an LMS or give it to nbgrader."""
 
-import copy
 import subprocess
 import sys
 import zipfile
@@ -14,8 +13,8 @@ from nbformat import NotebookNode
 from autograde import progress
 from autograde.course import CourseError, Lesson, named_cells, pick
 from autograde.files import write_whole
-from autograde.grading.restore import Parsed, parse_file, restore
-from autograde.workspace.project import Project, made_from
+from autograde.grading.restore import Parsed
+from autograde.workspace.project import Project, read_saved
 from autograde.workspace.update import is_newer
 
 STUB = "raise NotImplementedError()"
@@ -62,48 +61,38 @@ def choose(project: Project, names: tuple[str, ...]) -> list[Checked]:
 
 def _check(project: Project, released: Path) -> Checked:
     name, path = released.parent.name, project.working(released)
-    parsed = parse_file(path, whole=True)
     try:
-        if parsed.problem:
-            raise CourseError(parsed.problem.words)
-        _, lesson, original = made_from(project, path, parsed.nb)
+        parsed, _, lesson, original = read_saved(project, path)
     except CourseError as error:
         return Checked(name, path, refused=str(error), begun=path.exists())
-    begun, warnings = _look(project, path, lesson, parsed.nb, original)
+    begun, warnings = _look(project, path, lesson, parsed, original)
     if project.handed_out(name).is_dir() and is_newer(project, released):
         warnings.append("there is a newer version of the lesson: run autograde update")
     return Checked(name, path, begun=begun, warnings=warnings)
 
 
 def _look(
-    project: Project, path: Path, lesson: Lesson, nb: NotebookNode, original: NotebookNode
+    project: Project, path: Path, lesson: Lesson, parsed: Parsed, original: NotebookNode
 ) -> tuple[bool, list[str]]:
     """Return whether a notebook was begun, and warnings for its student."""
-    mine, given = named_cells(nb), named_cells(original)
-    said, begun, saved = [], False, path.stat().st_mtime
+    mine, given = named_cells(parsed.nb), named_cells(original)
+    saved = path.stat().st_mtime
+    said, begun = [], False
     for exercise in lesson.exercises:
-        if exercise.name not in mine:
-            continue  # named below
         answer = mine[exercise.name].source
         ran = _rubric_ran(project, lesson.name, exercise.name, answer, saved)
-        state = ""
-        if answer == given[exercise.name].source:
-            state = "not begun"
-        else:
+        state = "not begun"
+        if answer != given[exercise.name].source:
             begun = True
-            if STUB in answer:
-                state = f"not finished, `{STUB}` is still in it"
-        both = [state, ran if ran == NOT_SAVED or not state else ""]
+            state = f"not finished, `{STUB}` is still in it" if STUB in answer else ran
+        both = dict.fromkeys((state, ran if ran == NOT_SAVED else ""))
         said += [f"{exercise.name}: {each}" for each in both if each]
     for written in lesson.written:
-        text = mine.get(written.name)
-        if text is not None and text.source == given[written.name].source:
+        if mine[written.name].source == given[written.name].source:
             said.append(f"{written.name}: the question is not answered")
         else:
             begun = True
-    restored = Parsed(copy.deepcopy(nb))
-    restore(restored, original)
-    for name, notes in restored.notes.items():
+    for name, notes in parsed.notes.items():
         said += [f"{name}: {text}" for text in notes]
     return begun, said
 
