@@ -2,25 +2,14 @@
 
 import difflib
 from collections import Counter
-from dataclasses import dataclass
+from types import SimpleNamespace
 
 from autograde.notebook import practice
 from autograde.progress import Standing
 from autograde.rubric.kinds import outcomes_of, wrong_cases
-from autograde.rubric.packing import Plain
 from autograde.rubric.panel import advice, repair_first
 
 _hints_shown: Counter[str] = Counter()
-
-
-@dataclass(frozen=True)
-class FailingCase:
-    """One call of a rubric line: its arguments, what came back, and what was expected."""
-
-    call: str
-    arguments: Plain
-    result: Plain
-    expected: Plain
 
 
 def hint(exercise: str = "") -> None:
@@ -58,8 +47,10 @@ def why(exercise: str = "") -> None:
     practice.show(f"{name}: why", said)
 
 
-def case(exercise: str = "", line: int | None = None) -> FailingCase | None:
+def case(exercise: str = "", line: int | None = None) -> SimpleNamespace | None:
     """Return a case of a rubric line to play with: the smallest that fails.
+
+    It has a `call` as text, its `arguments`, its `result`, and what was `expected`.
 
     Args:
         exercise: by default, the exercise whose rubric failed last.
@@ -84,7 +75,9 @@ def case(exercise: str = "", line: int | None = None) -> FailingCase | None:
     first = expected.cases[0], found[place][0], None
     known, outcome, _ = next(wrong_cases(expected, found[place], key.tolerances[place]), first)
     result = outcome.value if outcome.error is None else f"{outcome.error}: {outcome.message}"
-    return FailingCase(known.call, known.before, result, known.outcome.value)
+    return SimpleNamespace(
+        call=known.call, arguments=known.before, result=result, expected=known.outcome.value
+    )
 
 
 def progress() -> None:

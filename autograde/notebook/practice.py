@@ -29,9 +29,6 @@ from autograde.rubric.panel import advice, panel, plain, repair_first, to_displa
 from autograde.rubric.recording import Recording
 from autograde.rubric.text import visible
 
-LONGEST = 100
-"""The most characters of the line that says why an answer is not right."""
-
 verdicts: dict[str, Verdict] = {}
 """The last verdict on each exercise in this kernel, the newest last."""
 recordings: dict[str, Recording] = {}
@@ -134,7 +131,7 @@ def first_wrong(verdict: Verdict) -> str:
         return "not written yet"
     wrong = (line.name for line in verdict.lines if not line.passed)
     said = verdict.note or next(wrong, "")
-    return visible(shorten(plain(said), LONGEST))
+    return visible(shorten(plain(said)))
 
 
 def _next_steps(verdict: Verdict, *, named: bool) -> list[str]:
