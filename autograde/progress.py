@@ -101,26 +101,30 @@ def of_course(working: Path) -> list[Standing]:
     """Return the standing in each lesson of a working copy; the index may be old or damaged."""
     try:
         index = json.loads((working / STATE / INDEX).read_text(encoding="utf-8"))
-        return [_standing(working, name, entry) for name, entry in index.items()]
+        return [_standing(working / name, entry) for name, entry in index.items()]
     except DAMAGED:
         return []
 
 
-def _standing(working: Path, name: str, entry: Mapping[str, Any]) -> Standing:
-    found = {exercise: record(working, name, exercise) for exercise in entry["worth"]}
+def _standing(folder: Path, entry: Mapping[str, Any]) -> Standing:
+    found = {exercise: record(folder, exercise) for exercise in entry["worth"]}
     tried = {exercise: each for exercise, each in found.items() if each}
     points = {exercise: each.points for exercise, each in tried.items()}
     last = max((each.when for each in tried.values()), default=0)
-    return Standing(name, points=points, tried=last, **entry)
+    return Standing(folder.name, points=points, tried=last, **entry)
 
 
-def _record_file(working: Path, lesson: str, exercise: str) -> Path:
-    return working / STATE / "progress" / lesson / f"{exercise}.json"
+def _record_file(lesson: Path, exercise: str) -> Path:
+    return lesson.parent / STATE / "progress" / lesson.name / f"{exercise}.json"
 
 
-def record(working: Path, lesson: str, exercise: str) -> Record | None:
-    """Return the record of an exercise; None if its rubric never ran or the file is damaged."""
-    path = _record_file(working, lesson, exercise)
+def record(lesson: Path, exercise: str) -> Record | None:
+    """Return the record of an exercise; None if its rubric never ran or the file is damaged.
+
+    Args:
+        lesson: the lesson's folder in the working copy.
+    """
+    path = _record_file(lesson, exercise)
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
         answer = str(found.get("answer", ""))
@@ -129,10 +133,10 @@ def record(working: Path, lesson: str, exercise: str) -> Record | None:
         return None
 
 
-def note(working: Path, lesson: str, exercise: str, points: float, answer: str) -> None:
+def note(lesson: Path, exercise: str, points: float, answer: str) -> None:
     """Note what a rubric earned, and the cell that it judged, "" if that is not known."""
     noted = {"points": points, "answer": answer and digest_of_cell(answer)}
-    write_whole(_record_file(working, lesson, exercise), json.dumps(noted).encode())
+    write_whole(_record_file(lesson, exercise), json.dumps(noted).encode())
 
 
 def digest_of_cell(text: str) -> str:

@@ -29,7 +29,7 @@ def page(project: Project) -> str:
 
 def solve(project: Project) -> None:
     for exercise in lessons(HERE)[LESSON].exercises:
-        note(project.work, LESSON, exercise.name, exercise.points, "")
+        note(project.work / LESSON, exercise.name, exercise.points, "")
     write_page(project.work)
 
 
@@ -40,7 +40,7 @@ def test_a_new_student_begins_with_the_first_lesson(project: Project) -> None:
 
 def test_it_counts_what_was_solved_and_says_where_to_go_on(project: Project) -> None:
     first, second, *_ = lessons(HERE)[LESSON].exercises
-    note(project.work, LESSON, first.name, first.points, "")
+    note(project.work / LESSON, first.name, first.points, "")
     write_page(project.work)
     assert f"/causal_mask.ipynb) | 1 of 6 exercises right, {first.points:g} of 14 points |" in page(
         project

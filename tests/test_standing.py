@@ -85,10 +85,10 @@ def test_it_outlives_the_kernel_and_the_last_run_counts(working: Path) -> None:
 
 def test_it_notes_which_cell_was_judged(working: Path) -> None:
     remember("f", 2.0, "def f(x):\n    return x\n")
-    noted = progress.record(working, "01_it", "f")
+    noted = progress.record(working / "01_it", "f")
     assert noted is not None
     assert noted.answer == progress.digest_of_cell("def f(x):\n    return x")
-    assert progress.record(working, "01_it", "g") is None
+    assert progress.record(working / "01_it", "g") is None
 
 
 def test_outside_a_working_copy_only_the_kernel_remembers(
@@ -112,7 +112,7 @@ def test_a_damaged_file_is_no_error(working: Path, content: bytes) -> None:
     remember("g", 3.0)
     (working / progress.STATE / "progress" / "01_it" / "f.json").write_bytes(content)
     assert of_lesson({}).solved == ["g"]
-    assert progress.record(working, "01_it", "f") is None
+    assert progress.record(working / "01_it", "f") is None
     (working / progress.STATE / progress.INDEX).write_bytes(content)
     assert of_course(working) == []
     remember("f", 2.0)

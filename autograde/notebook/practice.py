@@ -153,12 +153,12 @@ def _remember(verdict: Verdict, judged: str) -> None:
     Only a working copy keeps them; elsewhere the notebook stands by itself. Points from a run by
     nbgrader are not kept.
     """
-    working, lesson = Path.cwd().parent, Path.cwd().name
-    if "NBGRADER_EXECUTION" in os.environ or not (working / STATE / INDEX).is_file():
+    lesson = Path.cwd()
+    if "NBGRADER_EXECUTION" in os.environ or not (lesson.parent / STATE / INDEX).is_file():
         return
     with suppress(OSError):  # a full or read-only disk is no reason to fail the rubric
-        note(working, lesson, verdict.exercise, verdict.points, judged)
-        write_page(working)
+        note(lesson, verdict.exercise, verdict.points, judged)
+        write_page(lesson.parent)
 
 
 def standing_here() -> tuple[Standing, list[Standing]]:

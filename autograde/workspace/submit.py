@@ -3,22 +3,19 @@
 import subprocess
 import sys
 import zipfile
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from io import BytesIO
 from pathlib import Path
 
-from nbformat import NotebookNode
-
 from autograde import progress
-from autograde.course import CourseError, Lesson, named_cells, pick
+from autograde.course import CourseError, named_cells, pick
 from autograde.files import write_whole
-from autograde.grading.restore import Parsed
 from autograde.workspace.project import Project, read_saved
 from autograde.workspace.update import is_newer
 
 STUB = "raise NotImplementedError()"
-NOT_SAVED = "not saved since its rubric ran"
 SAVED_LATER_SECONDS = 2
 """A rubric that ran more than this long after the last save ran on unsaved changes."""
 
@@ -65,48 +62,34 @@ def _check(project: Project, released: Path) -> Checked:
         parsed, _, lesson, original = read_saved(project, path)
     except CourseError as error:
         return Checked(name, path, refused=str(error), begun=path.exists())
-    begun, warnings = _look(project, path, lesson, parsed, original)
+    mine, given = named_cells(parsed.nb), named_cells(original)
+    changed = {each for each in lesson.worth if mine[each].source != given[each].source}
+    warnings = []
+    for exercise in lesson.exercises:
+        each = exercise.name
+        missing = _missing(path, each, mine[each].source, each in changed)
+        warnings += [f"{each}: {warning}" for warning in missing]
+    warnings += [f"{each.name}: not begun" for each in lesson.written if each.name not in changed]
+    warnings += [f"{cell}: {text}" for cell, notes in parsed.notes.items() for text in notes]
     if project.handed_out(name).is_dir() and is_newer(project, released):
         warnings.append("there is a newer version of the lesson: run autograde update")
-    return Checked(name, path, begun=begun, warnings=warnings)
+    return Checked(name, path, begun=bool(changed), warnings=warnings)
 
 
-def _look(
-    project: Project, path: Path, lesson: Lesson, parsed: Parsed, original: NotebookNode
-) -> tuple[bool, list[str]]:
-    """Return whether a notebook was begun, and warnings for its student."""
-    mine, given = named_cells(parsed.nb), named_cells(original)
-    saved = path.stat().st_mtime
-    said, begun = [], False
-    for exercise in lesson.exercises:
-        answer = mine[exercise.name].source
-        ran = _rubric_ran(project, lesson.name, exercise.name, answer, saved)
-        state = "not begun"
-        if answer != given[exercise.name].source:
-            begun = True
-            state = f"not finished, `{STUB}` is still in it" if STUB in answer else ran
-        both = dict.fromkeys((state, ran if ran == NOT_SAVED else ""))
-        said += [f"{exercise.name}: {each}" for each in both if each]
-    for written in lesson.written:
-        if mine[written.name].source == given[written.name].source:
-            said.append(f"{written.name}: the question is not answered")
-        else:
-            begun = True
-    for name, notes in parsed.notes.items():
-        said += [f"{name}: {text}" for text in notes]
-    return begun, said
-
-
-def _rubric_ran(project: Project, lesson: str, exercise: str, answer: str, saved: float) -> str:
-    """Return a warning where practice has not noted that the rubric ran on the answer as saved."""
-    record = progress.record(project.work, lesson, exercise)
-    if record is None:
-        return "its rubric has not been run here"
-    if record.when > saved + SAVED_LATER_SECONDS:
-        return NOT_SAVED
-    if record.answer not in ("", progress.digest_of_cell(answer)):
-        return "changed after its rubric ran"
-    return ""
+def _missing(path: Path, exercise: str, answer: str, begun: bool) -> Iterator[str]:
+    """Yield warnings where an answer is a stub, or is not what practice judged."""
+    record = progress.record(path.parent, exercise)
+    unsaved = record is not None and record.when > path.stat().st_mtime + SAVED_LATER_SECONDS
+    if not begun:
+        yield "not begun"
+    elif STUB in answer:
+        yield f"not finished, `{STUB}` is still in it"
+    elif record is None:
+        yield "its rubric has not been run here"
+    elif not unsaved and record.answer not in ("", progress.digest_of_cell(answer)):
+        yield "changed after its rubric ran"
+    if unsaved:
+        yield "not saved since its rubric ran"
 
 
 def pack(project: Project, checked: list[Checked]) -> Path:
