@@ -37,14 +37,10 @@ def prepare(project: Project) -> list[str]:
     Raises:
         CourseError: a lesson of notebooks/ cannot be read.
     """
-    newer = []
     for released in project.released():
         if not project.working(released).exists():
             _update(project, released)
-        elif is_newer(project, released):
-            newer.append(released.parent.name)
-    write_index(project, newer)
-    return newer
+    return write_index(project)
 
 
 def update(project: Project) -> list[Change]:
@@ -54,15 +50,14 @@ def update(project: Project) -> list[Change]:
         CourseError: a lesson of notebooks/ cannot be read.
     """
     changes = [change for path in project.released() if (change := _update(project, path))]
-    write_index(project, [change.lesson for change in changes if change.failed])
+    write_index(project)
     return changes
 
 
-def write_index(project: Project, newer: list[str]) -> None:
+def write_index(project: Project) -> list[str]:
     """Note which lessons there are and what they are worth, and write the page of lessons.
 
-    Args:
-        newer: the lessons with a newer version than the working copy has.
+    Return the names of those with a newer version than the working copy has.
 
     Raises:
         CourseError: a lesson, or `due.toml` beside the lessons, cannot be read.
@@ -76,10 +71,11 @@ def write_index(project: Project, newer: list[str]) -> None:
             "title": lesson.numbered_title,
             "notebook": path.name,
             "due": f"{dates.get(lesson.name, '')}"[: len("2026-03-01 12:00")],
-            "newer": lesson.name in newer,
+            "newer": is_newer(project, path),
         }
     write_whole(project.state / INDEX, json.dumps(index, indent=1).encode())
     write_page(project.work)
+    return [name for name, entry in index.items() if entry["newer"]]
 
 
 def is_newer(project: Project, released: Path) -> bool:
