@@ -12,13 +12,7 @@ from autograde.notebook.tables import beside, table
 from autograde.notebook.traces import trace
 from autograde.rubric.probes.lines import rubric
 
-
-def prepare_kernel() -> None:
-    """Set up this kernel: record runs, explain a lesson's errors, skip cells that grading skips."""
-    watch(unsolved)
-
-
-prepare_kernel()
+watch(unsolved)
 
 __all__ = [
     "attention_picture",

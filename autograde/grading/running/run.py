@@ -34,7 +34,7 @@ from autograde.sandbox.provisioner import (
 
 BEGIN_CODE = (
     "import os, torch; os.environ['NBGRADER_EXECUTION'] = 'autograde'; torch.set_num_threads(1)\n"
-    "from autograde.notebook import prepare_kernel; prepare_kernel()\n"
+    "from autograde.notebook import unsolved, watch; watch(unsolved)\n"
     "from autograde.rubric.session import begin_grading; begin_grading()\n"
     "get_ipython().ask_exit = lambda: None"  # `exit` would end the kernel some cells later
 )
