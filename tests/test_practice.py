@@ -11,7 +11,7 @@ import pytest
 from conftest import make_key
 from torch import Tensor
 
-from autograde.notebook import asking, practice, rubric, runs, validated
+from autograde.notebook import asking, practice, rubric, runs
 from autograde.notebook.runs import Run
 from autograde.rubric import session
 from autograde.rubric.key import pack_keys, unpack_keys
@@ -161,10 +161,7 @@ def test_missing_practice_data_says_what_to_do(
         asking.hint("it")
 
 
-def test_validate_says_all_of_it_in_one_table(
-    shown: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(validated, "verdicts", practice.verdicts)
+def test_validate_says_all_of_it_in_one_table(shown: list[str]) -> None:
     table = "exercise  points  first wrong line\nit        {} of 4  {}"
     said = {
         "not judged; its answer or rubric failed, or is gone": lambda: None,
@@ -175,10 +172,10 @@ def test_validate_says_all_of_it_in_one_table(
         with suppress(practice.RubricFailed):
             run()
         with pytest.raises(session.CellEnded) as found:
-            validated.say()
+            practice.say_all()
         assert str(found.value) == table.format(0, wrong)
     cell(right)
-    validated.say()
+    practice.say_all()
 
 
 def test_a_notebook_of_another_version_is_named(shown: list[str]) -> None:

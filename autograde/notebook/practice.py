@@ -9,6 +9,7 @@ from pathlib import Path
 from IPython.display import display
 
 from autograde.notebook import runs
+from autograde.notebook.tables import in_columns
 from autograde.progress import (
     INDEX,
     INSTALLED,
@@ -27,7 +28,10 @@ from autograde.rubric.judge import Verdict, judge
 from autograde.rubric.key import Key, unpack_keys
 from autograde.rubric.panel import advice, panel, plain, repair_first, to_display
 from autograde.rubric.recording import Recording
-from autograde.rubric.text import visible
+from autograde.rubric.text import number, visible
+
+HEADER = ("exercise", "points", "first wrong line")
+NOT_JUDGED = "not judged; its answer or rubric failed, or is gone"
 
 verdicts: dict[str, Verdict] = {}
 """The last verdict on each exercise in this kernel, the newest last."""
@@ -132,6 +136,20 @@ def first_wrong(verdict: Verdict) -> str:
     wrong = (line.name for line in verdict.lines if not line.passed)
     said = verdict.note or next(wrong, "")
     return visible(shorten(plain(said)))
+
+
+def say_all() -> None:
+    """Raises CellEnded with Validate's table, unless all exercises of the lesson are right.
+
+    nbgrader shows a cell's error, so the table is the text of one.
+    """
+    table = [HEADER]
+    for name, key in lesson_keys().items():
+        verdict = verdicts.get(name)
+        points = f"{number(verdict.points if verdict else 0)} of {number(key.points)}"
+        table.append((name, points, first_wrong(verdict) if verdict else NOT_JUDGED))
+    if any(wrong for _, _, wrong in table[1:]):
+        raise session.CellEnded("\n".join(in_columns(table)))
 
 
 def _next_steps(verdict: Verdict, *, named: bool) -> list[str]:

@@ -5,7 +5,7 @@ from nbformat.v4 import new_code_cell
 
 TABLE = """\
 # Every exercise of this lesson, on its practice inputs
-from autograde.notebook import validated; validated.say()"""
+from autograde.notebook import practice; practice.say_all()"""
 
 
 def ask_for_table(notebook: NotebookNode) -> None:
