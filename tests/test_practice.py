@@ -179,7 +179,7 @@ def test_validate_says_all_of_it_in_one_table(shown: list[str]) -> None:
 
 
 def test_a_notebook_of_another_version_is_named(shown: list[str]) -> None:
-    with pytest.raises(practice.RubricFailed, match="has no line “a line of tomorrow”"):
+    with pytest.raises(practice.RubricFailed, match="fetch both again"):
 
         @rubric("it")
         def _(r: Any) -> None:

@@ -85,8 +85,6 @@ def answer(recording: Recording) -> None:
         return
     key = lesson_keys(recording.exercise)[recording.exercise]
     run = runs.last_run_of(recording.exercise)
-    if other := _of_another_version(recording, key):
-        raise RubricFailed(f"{recording.exercise}: {other}")
     if run is not None and run.error:
         _show_failed_run(recording.exercise, run)
         raise RubricFailed(f"{recording.exercise}: not judged, its cell ended with {run.error}")
@@ -115,18 +113,6 @@ def _show_failed_run(exercise: str, run: runs.Run) -> None:
 def show(title: str, said: list[str], kind: str = "idle") -> None:
     """Display a panel of paragraphs below a title."""
     display(panel(kind, title, said), raw=True)
-
-
-def _of_another_version(recording: Recording, key: Key) -> str:
-    """Return advice if the notebook and the practice data are of different versions, else ""."""
-    known = {line.name for line in key.expected.lines}
-    others = [line.name for line in recording.lines if line.name not in known]
-    if not others:
-        return ""
-    return (
-        f"the practice data has no line “{others[0]}”. The notebook and the practice data are of "
-        "different versions. Fetch both again."
-    )
 
 
 def first_wrong(verdict: Verdict) -> str:

@@ -20,6 +20,10 @@ MOST_SAID = 2_000
 """The most characters of a sentence or note; exception messages in them may be any length."""
 
 BANNED = "The answer uses a function that the exercise forbids, so no line earns points."
+INCOMPLETE = (
+    "The rubric did not record every line. If the notebook and its practice data are of different "
+    "versions, fetch both again."
+)
 GUESSED = "counts only if a line that computes something is right too"
 
 
@@ -174,7 +178,7 @@ def _not_attempted(key: Key, outcomes: list[list[Outcome]]) -> bool:
 
 def _incomplete(outcomes: list[list[Outcome]]) -> str:
     missing = any(outcome.error == NOT_REACHED for found in outcomes for outcome in found)
-    return "The rubric did not record every line." if missing else ""
+    return INCOMPLETE if missing else ""
 
 
 def stop_in_words(stopped: Stop | None) -> str:
