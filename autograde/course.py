@@ -9,6 +9,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from autograde.progress import PRACTICE_FILE
+
 if TYPE_CHECKING:  # nbformat is slow to import; commands that only look do without
     from nbformat import NotebookNode
 
@@ -96,7 +98,7 @@ class Lesson:
     @property
     def practice_file(self) -> Path:
         """The practice data, beside the notebook that students get."""
-        return self.released_notebook.parent / "practice.safetensors.gz"
+        return self.released_notebook.parent / PRACTICE_FILE
 
     @property
     def solution_notebook(self) -> Path:
