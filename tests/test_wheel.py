@@ -93,7 +93,7 @@ def test_a_student_with_nothing_but_the_wheel_solves_an_exercise(laptop: Path) -
     assert where.startswith(str(laptop / "env"))
     on(laptop, "autograde", "lab", "--version")  # makes the working copy and starts no server
     work = laptop / "home" / "attention-notebooks" / "work"
-    row = f"]({LESSON}/{NOTEBOOK}.ipynb) | 0 of 6 | 0 of 14 |"
+    row = f"]({LESSON}/{NOTEBOOK}.ipynb) | 0 of 6 exercises right, 0 of 14 points |"
     assert row in (work / PAGE).read_text()
     notebook = work / LESSON / f"{NOTEBOOK}.ipynb"
     nb = nbformat.read(notebook, as_version=4)
