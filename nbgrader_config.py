@@ -74,7 +74,6 @@ c.Autograde.autograde_preprocessors = [
 ]
 c.GenerateFeedback.preprocessors = [
     "autograde.grading.nbgrader_steps.HandGrades",
-    "nbgrader.preprocessors.ClearMarkScheme",
     "nbconvert.preprocessors.CSSHTMLHeaderPreprocessor",
 ]
 c.GenerateFeedback.exporter_class = "autograde.grading.feedback.FeedbackExporter"

@@ -16,7 +16,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from nbgrader.api import Gradebook
+from nbgrader.api import Gradebook, Student
 from nbgrader.converters import Autograde, BaseConverter, GenerateFeedback
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.preprocessors import AssignLatePenalties
@@ -94,7 +94,8 @@ class Coordinator:
         self.wall, self.regrade = wall, regrade
         self._course = CourseDirectory(config=config)
         self._secret = course_secret(root)
-        self._names = book.names_of_students(gradebook)
+        names = gradebook.db.query(Student.id, Student.first_name, Student.last_name)
+        self._names = {row.id: book.full_name(*row) for row in names}
         self._opened: dict[Lesson, Opened | None] = {}
         self._working: dict[Future[Any], Steps] = {}
 

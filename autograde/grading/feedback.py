@@ -43,6 +43,15 @@ def page(notebook: bytes, marks: Marks) -> bytes:
         marks: what the gradebook holds of it.
     """
     nb = nbformat.v4.reads(notebook.decode("utf-8", "surrogatepass"))
+    html, _ = _exporter().from_notebook_node(nb, {"nbgrader": put_marks(nb, marks)})
+    return html.encode("utf-8", "xmlcharrefreplace")
+
+
+def put_marks(nb: NotebookNode, marks: Marks) -> dict[str, Any]:
+    """Put scores and comments where nbgrader puts them, and take marking schemes out.
+
+    Returns the facts on the whole notebook, by nbgrader's names.
+    """
     for cell in nb.cells:
         kind, cell_name = cell.metadata.get("nbgrader", {}), grade_id(cell) or ""
         if kind.get("solution"):
@@ -51,14 +60,12 @@ def page(notebook: bytes, marks: Marks) -> bytes:
             kind["score"], kind["points"] = marks.score(cell_name), marks.points[cell_name]
         elif cell.cell_type == "markdown":
             cell.source = MARK_SCHEME.sub("", cell.source)
-    total = {
+    return {
         "score": marks.total(),
         "max_score": sum(marks.points.values()),
         "late_penalty": marks.penalty or 0,
         "student_name": marks.student,
     }
-    html, _ = _exporter().from_notebook_node(nb, {"nbgrader": total})
-    return html.encode("utf-8", "xmlcharrefreplace")
 
 
 def get_ready(released: NotebookNode) -> None:

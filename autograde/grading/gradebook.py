@@ -224,13 +224,8 @@ def marks_of_class(
     return found
 
 
-def names_of_students(gradebook: Gradebook) -> dict[str, str]:
-    """Return the name that feedback shows for each student: the gradebook's, then the id."""
-    rows = gradebook.db.query(Student.id, Student.first_name, Student.last_name)
-    return {row.id: full_name(*row) for row in rows}
-
-
 def full_name(student: str, first_name: str | None, last_name: str | None) -> str:
+    """Return the name that feedback shows for a student: the gradebook's, then the id."""
     name = " ".join(part for part in (first_name, last_name) if part)
     return f"{name} ({student})" if name else student
 

@@ -11,12 +11,12 @@ from nbconvert.exporters import NotebookExporter
 from nbformat import NotebookNode
 from nbgrader.api import Gradebook
 from nbgrader.plugins import LateSubmissionPlugin
-from nbgrader.preprocessors import GetGrades, NbGraderPreprocessor
+from nbgrader.preprocessors import NbGraderPreprocessor
 from traitlets import Bool, Enum, Float
 
-from autograde.course import Lesson, find_root, grade_id, lessons
+from autograde.course import Lesson, find_root, lessons
 from autograde.grading.batch import require_wall
-from autograde.grading.gradebook import names_of_students, note_written, save_scores
+from autograde.grading.gradebook import marks_of_class, note_written, save_scores
 from autograde.grading.limits import LIMITS
 from autograde.grading.restore import Parsed, parse_file, restore
 from autograde.grading.state import course_secret, keep_ran, one_run, read_ran
@@ -99,23 +99,17 @@ class Run(NbGraderPreprocessor):
         return nb, resources
 
 
-class HandGrades(GetGrades):
-    """Adds scores, comments and the student's name; an ungraded answer gets no score, not 0."""
+class HandGrades(NbGraderPreprocessor):
+    """Adds scores, comments and the student's name, as `autograde grade` does."""
 
     def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[Any, Any]:
-        nb, resources = super().preprocess(nb, resources)
-        place = resources["nbgrader"]
-        with Gradebook(place["db_url"]) as gradebook:
-            place["student_name"] = names_of_students(gradebook)[place["student"]]
-        return nb, resources
+        from autograde.grading.feedback import put_marks
 
-    def _get_score(self, cell: NotebookNode, resources: dict[str, Any]) -> None:
-        super()._get_score(cell, resources)
-        grade = self.gradebook.find_grade(
-            grade_id(cell), self.notebook_id, self.assignment_id, self.student_id
-        )
-        if grade.manual_score is None and grade.auto_score is None:
-            cell.metadata.nbgrader["score"] = None  # the gradebook counts it as 0
+        about = resources["nbgrader"]
+        lesson, student = lesson_of(resources), about["student"]
+        with Gradebook(about["db_url"]) as gradebook:
+            about |= put_marks(nb, marks_of_class(gradebook, lesson, student)[student])
+        return nb, resources
 
 
 class LatePolicy(LateSubmissionPlugin):
