@@ -23,7 +23,6 @@ def make_marking_class(root: Path, answers: dict[str, str]) -> Lesson:
             gradebook.update_or_create_submission(lesson.name, student)
             put(lesson, student, text)
             save_scores(gradebook, (student, lesson), marks_of(lesson, text))
-            gradebook.db.commit()
     return lesson
 
 

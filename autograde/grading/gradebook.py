@@ -120,14 +120,14 @@ def save(
     gradebook.update_or_create_submission(lesson.name, student, **when)
     save_scores(gradebook, place, marks)
     penalise(gradebook, place, late)
-    note_written(place, marks)
     gradebook.db.remove()  # else the session would keep the whole class in memory
 
 
 def save_scores(gradebook: Gradebook, place: Place, marks: Marks) -> None:
-    """Write the scores and automatic comments of one notebook; the caller commits.
+    """Save the scores and automatic comments of one notebook.
 
-    nbgrader commits cell by cell. Here a killed run leaves all of a notebook or nothing.
+    nbgrader commits cell by cell. Here a killed run leaves all of a notebook or nothing. The
+    digests of written answers follow: without them the next run asks for the second look again.
 
     A score given by hand stays. It is flagged for a second look if the automatic score or the
     written answer has changed. The flag stays until a teacher marks it as seen in Formgrader.
@@ -147,13 +147,7 @@ def save_scores(gradebook: Gradebook, place: Place, marks: Marks) -> None:
             grade.needs_manual_grade = bool(changed or grade.needs_manual_grade)
     for name, comment in marks.comments.items():
         comments[name].auto_comment = comment
-
-
-def note_written(place: Place, marks: Marks) -> None:
-    """Record the digests of the written answers that the gradebook now has.
-
-    Call it after the commit: a run killed in between then asks for the second look again.
-    """
+    gradebook.db.commit()
     for name, answer in marks.written.items():
         path = _written(place, name)
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -16,7 +16,7 @@ from traitlets import Bool, Enum, Float
 
 from autograde.course import Lesson, find_root, lessons
 from autograde.grading.batch import require_wall
-from autograde.grading.gradebook import marks_of_class, note_written, save_scores
+from autograde.grading.gradebook import marks_of_class, save_scores
 from autograde.grading.limits import LIMITS
 from autograde.grading.restore import Parsed, parse_file, restore
 from autograde.grading.state import course_secret, keep_ran, one_run, read_ran
@@ -94,8 +94,6 @@ class Run(NbGraderPreprocessor):
             keep_ran(place, ran.to_bytes())
         with one_run(lesson.root), Gradebook(about["db_url"]) as gradebook:
             save_scores(gradebook, place, marks)
-            gradebook.db.commit()
-        note_written(place, marks)
         return nb, resources
 
 
