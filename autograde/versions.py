@@ -31,7 +31,10 @@ from autograde.words import named
 if TYPE_CHECKING:  # slow to import
     from nbformat import NotebookNode
 
-ELSEWHERE = "Grade it in a course that has that version; docs/grading.md says how."
+ELSEWHERE = (
+    "Grade it with `autograde grade`, in a course that has built that version; docs/grading.md "
+    "says how."
+)
 
 
 @dataclass(frozen=True)
@@ -167,7 +170,8 @@ def version_of(nb: "NotebookNode", among: tuple[Version, ...]) -> Version:
         raise CourseError(f"not the notebook of {now.lesson.name}: its exercises are {exercises}")
     if found is None:
         raise CourseError(
-            f"{_changed(now, nb)}, and that version was not built in this course. {ELSEWHERE}"
+            f"made from another version of {now.lesson.name}: since it was handed out, the rubric "
+            f"of {named(other_rubrics(nb, notebook(now)))} was changed. {ELSEWHERE}"
         )
     if changed := sorted(found.lesson.worth.items() ^ now.lesson.worth.items()):
         names = ", ".join(dict.fromkeys(name for name, _ in changed))
@@ -176,20 +180,6 @@ def version_of(nb: "NotebookNode", among: tuple[Version, ...]) -> Version:
             f"for {names}. {ELSEWHERE}"
         )
     return found
-
-
-def require_newest(now: Version, submitted: "NotebookNode") -> None:
-    """Refuse to grade work done under one rubric with another.
-
-    nbgrader's own commands put the newest cells into what they grade, so they grade no other
-    version.
-
-    Raises:
-        CourseError: rubric cells were changed after the student got the lesson; it names them.
-    """
-    if other_rubrics(submitted, notebook(now)):
-        grade = f"autograde grade {now.lesson.name}"
-        raise CourseError(f"{_changed(now, submitted)}. Grade it with: {grade}")
 
 
 def _made_from(nb: "NotebookNode", among: tuple[Version, ...]) -> Version | None:
@@ -202,13 +192,6 @@ def _made_from(nb: "NotebookNode", among: tuple[Version, ...]) -> Version | None
     own = {item for item in mine.items() if item[0] in known}
     fitting = (each for each in among if own and own <= rules(notebook(each)).items())
     return next(fitting, None)
-
-
-def _changed(now: Version, nb: "NotebookNode") -> str:
-    return (
-        f"made from another version of {now.lesson.name}: since it was handed out, the rubric of "
-        f"{named(other_rubrics(nb, notebook(now)))} was changed"
-    )
 
 
 def _content(path: Path) -> bytes:

@@ -22,7 +22,7 @@ from autograde.grading.restore import Parsed, parse_file, restore
 from autograde.grading.state import course_secret, keep_ran, one_run, read_ran
 from autograde.grading.submission import read_files
 from autograde.sandbox.template import visible_files
-from autograde.versions import Version, notebook, require_newest, versions
+from autograde.versions import Version, notebook, version_of, versions
 from autograde.words import named
 
 DAY = 24 * 60 * 60
@@ -58,11 +58,13 @@ class SubmissionExporter(NotebookExporter):
 
 
 class Restore(NbGraderPreprocessor):
-    """Put back the cells that are the lesson's own, from the version that was released."""
+    """Put back the cells that are the lesson's own, from the version that was released.
+
+    nbgrader puts the newest cells into what it grades, so an earlier version is refused.
+    """
 
     def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[Any, Any]:
-        version = newest(resources)
-        require_newest(version, nb)
+        version = version_of(nb, (newest(resources),))
         return restore(Parsed(nb, resources["problem"]), notebook(version)), resources
 
 
