@@ -197,9 +197,6 @@ ODD = {
     "deep metadata": notebook(metadata=json.loads("[" * 400 + "]" * 400)),
     "a byte order mark": b"\xef\xbb\xbf" + notebook(code()),
     "UTF-16": notebook(code()).decode().encode("utf-16"),
-    "version 3": json.dumps(
-        {"nbformat": 3, "worksheets": [{"cells": [{"cell_type": "code", "input": "1"}]}]}
-    ).encode(),
     "a kind of its own": notebook(code(cell_type="<script>")),
 }
 
@@ -221,7 +218,7 @@ NOT_ONE = ("the file is not a notebook", "The file is JSON, but not a notebook."
 NO_NOTEBOOKS = {
     b"": ("the file is empty", "The file is empty."),
     b'{"nbformat": 4}': NOT_ONE,
-    b'{"nbformat": 3, "worksheets": [[]]}': NOT_ONE,
+    b'{"nbformat": 3, "worksheets": [{"cells": []}]}': NOT_ONE,
     b'{"nbformat": 4, "cells": [[]]}': NOT_ONE,
     b'{"nbformat": 4, "cells": [{"source": {}}]}': NOT_ONE,
     b'{"not handed in": "18 points, says the grader"}': NOT_ONE,

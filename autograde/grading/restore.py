@@ -108,25 +108,18 @@ def _valid(content: object) -> NotebookNode:
 
 
 def _cells(content: object) -> list[object]:
-    """Return the cells of a notebook of any version; before version 4 they lie on worksheets."""
-    if not isinstance(content, dict) or not isinstance(content.get("nbformat"), int):
+    """Return the cells of a notebook; programs have written version 4 since 2015."""
+    cells = content.get("cells") if isinstance(content, dict) else None
+    if not isinstance(cells, list):
         raise _NoNotebook
-    sheets = _list(content, "worksheets") if content["nbformat"] < 4 else [content]
-    return [cell for sheet in sheets for cell in _list(sheet, "cells")]
-
-
-def _list(given: object, name: str) -> list[object]:
-    found = given.get(name) if isinstance(given, dict) else None
-    if not isinstance(found, list):
-        raise _NoNotebook
-    return found
+    return cells
 
 
 def _cell(cell: object) -> NotebookNode:
     """Return a cell with only its kind, its text, and which of the lesson's cells it was."""
     if not isinstance(cell, dict):
         raise _NoNotebook
-    source = cell.get("source", cell.get("input", ""))
+    source = cell.get("source", "")
     if isinstance(source, list) and all(isinstance(line, str) for line in source):
         source = "".join(source)
     if not isinstance(source, str):
