@@ -3,10 +3,13 @@
 This is what travels between the coordinator and a worker.
 """
 
+import json
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatch
 from pathlib import Path
+from typing import Any
 
 from autograde import __version__
 from autograde.course import CourseError, Lesson
@@ -205,6 +208,24 @@ def read_submission(student: str, lesson: Lesson, ignore: list[str]) -> Submissi
             del files[name]
     files |= {name: path.read_bytes() for name, path in own.items()}
     return Submission(student, lesson, files, " ".join(remarks), problem)
+
+
+@contextmanager
+def graded_notebook(place: Place) -> Iterator[Any]:
+    """Read a graded notebook as plain data; None where there is none.
+
+    Raises:
+        CourseError: it lacks what the block looks for, so grading has not written it.
+    """
+    student, lesson = place
+    path = lesson.root / "autograded" / student / lesson.name / f"{lesson.notebook}.ipynb"
+    try:
+        yield json.loads(path.read_bytes()) if path.is_file() else None
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise CourseError(
+            f"{path} is not a notebook that `autograde grade` wrote ({error!r}). Grade it again: "
+            f"autograde grade {lesson.name} --student {student} --regrade"
+        ) from error
 
 
 def beside(files: dict[str, bytes]) -> dict[str, bytes]:

@@ -4,7 +4,6 @@ nbgrader's gradebook is the only place where marks are kept, so Formgrader, feed
 exports show the same.
 """
 
-import json
 from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
@@ -18,17 +17,17 @@ from nbgrader.api import (
     Comment,
     Grade,
     Gradebook,
-    SourceCell,
     Student,
     SubmittedNotebook,
 )
 from sqlalchemy import and_, select, update
 from traitlets.config import Config
 
-from autograde.course import CourseError, Lesson, Written, lessons
+from autograde.course import CourseError, Lesson, Written, lessons, named_cells, read_text
 from autograde.course_config import course_config
 from autograde.grading.feedback import MARK_SCHEME, from_markdown
 from autograde.grading.gradebook import open_gradebook, rows_of_class
+from autograde.grading.submission import graded_notebook
 from autograde.rubric.text import digest
 
 
@@ -136,12 +135,8 @@ def read_question(root: Path, lesson_name: str, question: str) -> Question:
         CourseError: the gradebook or a graded notebook cannot be read.
     """
     lesson, written = find_question(root, lesson_name, question)
+    text = named_cells(read_text(lesson))[written.question_cell].source
     with open_gradebook(_config(root)) as gradebook:
-        source = gradebook.db.query(SourceCell.source).filter(
-            SourceCell.name == written.question_cell,
-            SourceCell.notebook.has(name=lesson.notebook),
-        )
-        (text,) = source.one_or_none() or ("",)
         rows = _rows(gradebook, lesson, question)
     answers = []
     for row in rows:
@@ -223,17 +218,10 @@ def _answer_text(lesson: Lesson, student: str, question: str) -> str | None:
     Raises:
         CourseError: the notebook cannot be read.
     """
-    path = lesson.root / "autograded" / student / lesson.name / f"{lesson.notebook}.ipynb"
-    if not path.is_file():
-        return None
-    try:
-        cells = json.loads(path.read_text(encoding="utf-8", errors="replace"))["cells"]
+    with graded_notebook((student, lesson)) as notebook:
+        cells = [] if notebook is None else notebook["cells"]
         named = {cell["metadata"].get("nbgrader", {}).get("grade_id"): cell for cell in cells}
         return "".join(named[question]["source"]) if question in named else None
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise CourseError(
-            f"{path} is not a notebook that `autograde grade` wrote ({error!r}). Grade it again."
-        ) from error
 
 
 def _digest(text: str) -> str:

@@ -1,14 +1,11 @@
 """Read a graded class: every submission's verdicts, scores and problems."""
 
-import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import takewhile
-from pathlib import Path
 from statistics import fmean
-from typing import Any
 
 from nbgrader.api import Gradebook, Student
 
@@ -17,7 +14,7 @@ from autograde.course_config import course_config
 from autograde.grading.gradebook import marks_of_class, open_gradebook
 from autograde.grading.restore import NOTE
 from autograde.grading.state import read_entry
-from autograde.grading.submission import Marks
+from autograde.grading.submission import Marks, graded_notebook
 from autograde.grading.verdicts import read_verdicts
 from autograde.rubric.judge import LineVerdict, Verdict
 from autograde.rubric.misconceptions import Belief
@@ -185,21 +182,28 @@ def _submissions(lesson: Lesson, gradebook: Gradebook) -> Iterator[Submission]:
     before = _before(lesson, gradebook)
     names = {written.name for written in lesson.written}
     for student, marks in marks_of_class(gradebook, lesson).items():
-        facts = _facts(lesson.root / "autograded" / student / lesson.name, lesson)
-        if facts is None:
-            continue
-        entry = read_entry((student, lesson))
-        yield Submission(
-            student=student,
-            score=max(0.0, marks.total()),
-            penalty=marks.penalty or 0.0,
-            by_hand=sum(marks.points[name] for name in marks.waits),
-            held=sum(marks.score(name) or 0.0 for name in marks.waits),
-            before=before.get(student),
-            written={name: _answer(marks, name) for name in marks.points if name in names},
-            seconds=entry.seconds if entry else None,
-            **facts,
-        )
+        place = student, lesson
+        entry = read_entry(place)
+        with graded_notebook(place) as notebook:
+            if notebook is None:
+                continue
+            note = notebook["metadata"][NOTE]
+            yield Submission(
+                student=student,
+                score=max(0.0, marks.total()),
+                penalty=marks.penalty or 0.0,
+                by_hand=sum(marks.points[name] for name in marks.waits),
+                held=sum(marks.score(name) or 0.0 for name in marks.waits),
+                before=before.get(student),
+                problem=note["problem"],
+                kind=note["kind"],
+                verdicts=read_verdicts(note),
+                written={name: _answer(marks, name) for name in marks.points if name in names},
+                version=note["version"],
+                walled=note["wall"],
+                earlier=note.get("earlier", False),
+                seconds=entry.seconds if entry else None,
+            )
 
 
 def _before(lesson: Lesson, gradebook: Gradebook) -> dict[str, float]:
@@ -222,25 +226,3 @@ def _answer(marks: Marks, name: str) -> float | str:
         return WAITING
     by_hand, _ = marks.by_hand.get(name, (None, None))
     return EMPTY if by_hand is None else marks.score(name) or 0.0
-
-
-def _facts(folder: Path, lesson: Lesson) -> dict[str, Any] | None:
-    """Return what grading noted in a graded notebook, or None where there is none."""
-    path = folder / f"{lesson.notebook}.ipynb"
-    if not path.is_file():
-        return None
-    try:
-        note = json.loads(path.read_bytes())["metadata"][NOTE]
-        return {
-            "problem": note["problem"],
-            "kind": note["kind"],
-            "verdicts": read_verdicts(note),
-            "version": note["version"],
-            "walled": note["wall"],
-            "earlier": note.get("earlier", False),
-        }
-    except (ValueError, KeyError, TypeError) as error:
-        raise CourseError(
-            f"{path} is not a notebook that `autograde grade` wrote ({error!r}). Grade it again: "
-            f"autograde grade {lesson.name} --student {folder.parent.name} --regrade"
-        ) from error
