@@ -17,7 +17,7 @@ from autograde.authoring.build import adopt
 from autograde.authoring.variants import Variant, read_variants
 from autograde.course import Lesson, grade_id, lessons
 from autograde.grading.batch import How, grade_class
-from autograde.grading.submission import Done
+from autograde.grading.submission import Done, Place
 from autograde.sandbox.wall import missing
 
 HERE = Path(__file__).resolve().parent.parent
@@ -127,7 +127,7 @@ def grade(root: Path, *options: str, **more: Any) -> subprocess.CompletedProcess
 
 def grade_one(lesson: Lesson, student: str) -> Done:
     """Grade one submission in this process's way, walled where that is possible."""
-    (done,) = grade_class([(student, lesson)], How(1, wall=not missing()))
+    (done,) = grade_class([Place(student, lesson)], How(1, wall=not missing()))
     return done
 
 

@@ -8,7 +8,7 @@ from classes import gradebook_of, make_course, put_file
 from autograde.course import Lesson, named_cells
 from autograde.grading.gradebook import save_scores
 from autograde.grading.sanitise import sanitise_text
-from autograde.grading.submission import Marks
+from autograde.grading.submission import Marks, Place
 
 LESSON, QUESTION = "05_causal_attention", "why_buffer"
 POINTS = 2.0
@@ -22,7 +22,7 @@ def make_marking_class(root: Path, answers: dict[str, str]) -> Lesson:
             gradebook.update_or_create_student(student)
             gradebook.update_or_create_submission(lesson.name, student)
             put(lesson, student, text)
-            save_scores(gradebook, (student, lesson), marks_of(lesson, text))
+            save_scores(gradebook, Place(student, lesson), marks_of(lesson, text))
     return lesson
 
 

@@ -8,6 +8,7 @@ from marking_class import make_marking_class, marks_of
 from sqlalchemy import event
 
 from autograde.grading.gradebook import marks_of_class, save_scores
+from autograde.grading.submission import Place
 
 
 def test_a_submission_does_not_read_the_rows_of_the_whole_course(tmp_path: Path) -> None:
@@ -16,7 +17,7 @@ def test_a_submission_does_not_read_the_rows_of_the_whole_course(tmp_path: Path)
     with gradebook_of(tmp_path) as gradebook:
         engine = gradebook.db.get_bind()
         event.listen(engine, "before_cursor_execute", lambda *a: asked.append(a[2:4]))
-        save_scores(gradebook, ("ada", lesson), marks_of(lesson, ""))
+        save_scores(gradebook, Place("ada", lesson), marks_of(lesson, ""))
         marks = marks_of_class(gradebook, lesson, "ada")
         with engine.connect() as connection:
             plans = [

@@ -25,7 +25,7 @@ from autograde.grading.sanitise import (
     sanitise_outputs,
     sanitise_text,
 )
-from autograde.grading.submission import Submission, read_submission
+from autograde.grading.submission import Place, Submission, read_submission
 from autograde.lms.archives import BadArchive, unpack
 from autograde.words import named, printable, quoted
 
@@ -363,7 +363,7 @@ def submitted(tmp_path: Path, *names: str) -> Submission:
         path = tmp_path / "submitted" / "eve" / "01_a" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(notebook(code()))
-    return read_submission("eve", lesson, [])  # type: ignore[arg-type]  # no whole lesson
+    return read_submission(Place("eve", lesson), [])  # type: ignore[arg-type]  # no whole lesson
 
 
 def can_be_written(read: Submission, folder: Path) -> None:

@@ -43,7 +43,7 @@ from autograde.grading.limits import Limits
 from autograde.grading.running import run as execution
 from autograde.grading.running.run import Job, Look, Ran, run_job
 from autograde.grading.state import read_ran
-from autograde.grading.submission import Done, Problem, submissions
+from autograde.grading.submission import Done, Place, Problem, submissions
 from autograde.sandbox.agreed import KernelLimits
 from autograde.sandbox.provisioner import WalledProvisioner, walled_manager
 from autograde.sandbox.wall import missing
@@ -82,7 +82,7 @@ def file(root: Path, student: str, kind: str = "submitted") -> Path:
 
 
 def ran(root: Path, student: str) -> Ran:
-    found = Ran.from_bytes(read_ran((student, the_lesson(root))))
+    found = Ran.from_bytes(read_ran(Place(student, the_lesson(root))))
     assert found
     return found
 

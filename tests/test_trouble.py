@@ -373,7 +373,9 @@ def test_a_folder_that_is_a_link_is_not_followed(course: Path) -> None:
     shutil.rmtree(submitted(course).parent)
     submitted(course).parent.symlink_to(submitted(course, "perfect").parent)
     lesson = lessons(course)[LESSON]
-    read = submission.read_submission("other", lesson, ["causal_mask.py", "variants", "*.json"])
+    read = submission.read_submission(
+        submission.Place("other", lesson), ["causal_mask.py", "variants", "*.json"]
+    )
     assert list(read.files) == ["causal_mask.ipynb"]
     assert read.problem
     assert "was not handed in" in read.problem.words
@@ -402,7 +404,9 @@ def test_what_is_too_large_is_named(
         large = name in ("data.bin", "huge.ipynb")
         content = b"x" * (2101 if large else 900) if "causal" not in name else b"{}"
         (folder / name).write_bytes(b"{}" if name == "my own.ipynb" else content)
-    read = submission.read_submission("other", lessons(course)[LESSON], ["variants", "*.json"])
+    read = submission.read_submission(
+        submission.Place("other", lessons(course)[LESSON]), ["variants", "*.json"]
+    )
     problem, remark = SIZES[names]
     assert read.remark == remark
     found = restore.parse_submission(read).problem

@@ -160,8 +160,7 @@ class Coordinator:
             log = self._log("".join(traceback.format_exception(error)))
             self.gradebook.db.rollback()
             problem = f"the grader failed: {type(error).__name__}: {error} (all of it: {log})"
-        student, lesson = place
-        return Done(student, lesson.name, problem, failed=True)
+        return Done(place.student, place.lesson.name, problem, failed=True)
 
     def _steps(self, place: Place) -> Steps:
         """Do what a submission needs: grade it, make only its page again, or nothing.
@@ -174,7 +173,7 @@ class Coordinator:
         opened = self._open(lesson)
         if opened is None:
             return Done(student, lesson.name, failed=True)
-        submission = read_submission(student, lesson, self._course.ignore)
+        submission = read_submission(place, self._course.ignore)
         marks, entry = opened.marks.get(student), read_entry(place)
         contents = sorted((name, sha256(c).hexdigest()) for name, c in submission.files.items())
         decided_by = digest_of([opened.deciding, marks.extension if marks else "None", contents])
@@ -246,11 +245,11 @@ class Coordinator:
 
     def finish(self, submission: Submission, notebook: bytes, html: bytes, entry: Entry) -> None:
         """Write the graded notebook and its page, then note that the submission is done."""
-        name, files = submission.lesson.notebook, submission.files
+        name, files = submission.place.lesson.notebook, submission.files
         graded = {**files, f"{name}.ipynb": notebook}
-        self._write("autograded", submission, graded)
+        self._write("autograded", submission.place, graded)
         others = {n: content for n, content in files.items() if not n.endswith(".ipynb")}
-        self._write("feedback", submission, {**others, f"{name}.html": html})
+        self._write("feedback", submission.place, {**others, f"{name}.html": html})
         keep_entry(submission.place, entry)
 
     def _log(self, fault: str) -> Path:
@@ -261,13 +260,12 @@ class Coordinator:
         return log
 
     def _folder(self, kind: str, place: Place) -> Path:
-        student, lesson = place
         folder = getattr(self._course, f"{kind}_directory")
-        return Path(self._course.format_path(folder, student, lesson.name))
+        return Path(self._course.format_path(folder, place.student, place.lesson.name))
 
-    def _write(self, kind: str, submission: Submission, files: dict[str, bytes]) -> None:
+    def _write(self, kind: str, place: Place, files: dict[str, bytes]) -> None:
         """Put a folder in place whole, with the permissions that nbgrader gives it."""
-        target = self._folder(kind, submission.place)
+        target = self._folder(kind, place)
         fresh = target.with_name(f".{target.name}.fresh")
         shutil.rmtree(fresh, ignore_errors=True)
         try:
@@ -281,7 +279,7 @@ class Coordinator:
         except OSError:
             shutil.rmtree(fresh, ignore_errors=True)
             raise
-        self._converters[kind].set_permissions(submission.lesson.name, submission.student)
+        self._converters[kind].set_permissions(place.lesson.name, place.student)
 
 
 def shown(config: Config, lesson: Lesson, known: dict[str, Marks]) -> bool:

@@ -155,14 +155,12 @@ def save_scores(gradebook: Gradebook, place: Place, marks: Marks) -> None:
 
 
 def _written(place: Place, name: str) -> Path:
-    student, lesson = place
-    return state_folder(lesson.root) / "written" / student / lesson.name / name
+    return state_folder(place.lesson.root) / "written" / place.student / place.lesson.name / name
 
 
 def penalise(gradebook: Gradebook, place: Place, late: AssignLatePenalties) -> None:
     """Save the late penalty on the current score, and commit."""
-    student, lesson = place
-    submission = gradebook.find_submission(lesson.name, student)
+    submission = gradebook.find_submission(place.lesson.name, place.student)
     notebook = _notebook(gradebook, place)
     notebook.late_submission_penalty = None
     if submission.total_seconds_late > 0:

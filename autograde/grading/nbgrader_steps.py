@@ -20,7 +20,7 @@ from autograde.grading.gradebook import marks_of_class, save_scores
 from autograde.grading.limits import LIMITS
 from autograde.grading.restore import Parsed, parse_file, restore
 from autograde.grading.state import course_secret, keep_ran, one_run, read_ran
-from autograde.grading.submission import read_files
+from autograde.grading.submission import Place, read_files
 from autograde.sandbox.template import visible_files
 from autograde.versions import Version, notebook, version_of, versions
 from autograde.words import named
@@ -81,7 +81,7 @@ class Run(NbGraderPreprocessor):
 
         version, about = newest(resources), resources["nbgrader"]
         lesson, wall = version.lesson, bool(self.wall)
-        place = about["student"], lesson
+        place = Place(about["student"], lesson)
         if wall:
             require_wall(lesson.root)
         folder = Path(resources["metadata"]["path"])

@@ -51,7 +51,7 @@ def parse_submission(submission: Submission) -> Parsed:
     """Parse the notebook of a submission."""
     if submission.problem:
         return Parsed(problem=submission.problem)
-    parsed = parse(submission.files[f"{submission.lesson.notebook}.ipynb"])
+    parsed = parse(submission.files[f"{submission.place.lesson.notebook}.ipynb"])
     if submission.remark:
         parsed.remarks.insert(0, submission.remark)
     return parsed

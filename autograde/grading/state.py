@@ -1,6 +1,6 @@
 """Keep lock, secret and results in the course's folder `.autograde/`.
 
-`ran/LESSON/STUDENT` holds the result of a submission's last run, `graded/LESSON/STUDENT.json` how
+`ran/LESSON/STUDENT` holds the result of a submission's last run, `graded/LESSON/STUDENT` how
 it was last graded. Each file is put in place whole: a killed run leaves the old one or the new one.
 """
 
@@ -123,25 +123,25 @@ class Entry:
 def read_entry(place: Place) -> Entry | None:
     """Read how a submission was last graded; None if it never was or that cannot be read."""
     try:
-        return Entry(**json.loads(_entry(place).read_bytes()))
+        return Entry(**json.loads(_kept("graded", place).read_bytes()))
     except (OSError, ValueError, TypeError):
         return None
 
 
 def keep_entry(place: Place, entry: Entry) -> None:
-    write_whole(_entry(place), json.dumps(asdict(entry)).encode())
+    write_whole(_kept("graded", place), json.dumps(asdict(entry)).encode())
 
 
 def read_ran(place: Place) -> bytes:
     """Read the result of a submission's last run, perhaps cut short; empty if it never ran."""
     try:
-        return _ran(place).read_bytes()
+        return _kept("ran", place).read_bytes()
     except OSError:
         return b""
 
 
 def keep_ran(place: Place, ran: bytes) -> None:
-    write_whole(_ran(place), ran)
+    write_whole(_kept("ran", place), ran)
 
 
 def sweep(root: Path) -> None:
@@ -151,14 +151,8 @@ def sweep(root: Path) -> None:
             left.unlink()
 
 
-def _entry(place: Place) -> Path:
-    student, lesson = place
-    return state_folder(lesson.root) / "graded" / lesson.name / f"{student}.json"
-
-
-def _ran(place: Place) -> Path:
-    student, lesson = place
-    return state_folder(lesson.root) / "ran" / lesson.name / student
+def _kept(kind: str, place: Place) -> Path:
+    return state_folder(place.lesson.root) / kind / place.lesson.name / place.student
 
 
 INPUTS = (

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from autograde import __version__
 from autograde.course import CourseError, Lesson
@@ -20,10 +20,14 @@ from autograde.words import named
 TIMESTAMP = "timestamp.txt"
 """nbgrader's file for the time at which something was handed in."""
 
-Place = tuple[str, Lesson]
-"""A student and a lesson."""
-
 MAX_TOGETHER = 100_000_000
+
+
+class Place(NamedTuple):
+    """A student and a lesson."""
+
+    student: str
+    lesson: Lesson
 
 
 @dataclass(frozen=True)
@@ -45,15 +49,10 @@ class Submission:
     is no notebook to read, and the problem's words stand in its place.
     """
 
-    student: str
-    lesson: Lesson
+    place: Place
     files: dict[str, bytes]
     remark: str = ""
     problem: Problem | None = None
-
-    @property
-    def place(self) -> Place:
-        return self.student, self.lesson
 
 
 @dataclass(frozen=True)
@@ -160,7 +159,10 @@ def submissions(root: Path, lessons: list[Lesson], student: str | None) -> list[
         )
     chosen = students if student is None else [student]
     found = [
-        (s, lesson) for lesson in lessons for s in chosen if (folder / s / lesson.name).is_dir()
+        Place(s, lesson)
+        for lesson in lessons
+        for s in chosen
+        if (folder / s / lesson.name).is_dir()
     ]
     if not found:
         names = ", ".join(lesson.name for lesson in lessons)
@@ -168,7 +170,7 @@ def submissions(root: Path, lessons: list[Lesson], student: str | None) -> list[
     return found
 
 
-def read_submission(student: str, lesson: Lesson, ignore: list[str]) -> Submission:
+def read_submission(place: Place, ignore: list[str]) -> Submission:
     """Read a submission's regular files, then lay the lesson's own over them, as nbgrader does.
 
     Nothing moves on disk. A misnamed notebook gets the right name if it is the only notebook. Other
@@ -180,6 +182,7 @@ def read_submission(student: str, lesson: Lesson, ignore: list[str]) -> Submissi
     Raises:
         OSError: a file cannot be read.
     """
+    student, lesson = place
     folder = lesson.root / "submitted" / student / lesson.name
     linked = folder.is_symlink() or folder.parent.is_symlink()  # perhaps to another student's work
     own = {
@@ -207,7 +210,7 @@ def read_submission(student: str, lesson: Lesson, ignore: list[str]) -> Submissi
         if name != right:
             del files[name]
     files |= {name: path.read_bytes() for name, path in own.items()}
-    return Submission(student, lesson, files, " ".join(remarks), problem)
+    return Submission(place, files, " ".join(remarks), problem)
 
 
 @contextmanager

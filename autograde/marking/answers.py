@@ -27,7 +27,7 @@ from autograde.course import CourseError, Lesson, Written, lessons, named_cells,
 from autograde.course_config import course_config
 from autograde.grading.feedback import MARK_SCHEME, from_markdown
 from autograde.grading.gradebook import open_gradebook, rows_of_class
-from autograde.grading.submission import graded_notebook
+from autograde.grading.submission import Place, graded_notebook
 from autograde.rubric.text import digest
 
 
@@ -218,7 +218,7 @@ def _answer_text(lesson: Lesson, student: str, question: str) -> str | None:
     Raises:
         CourseError: the notebook cannot be read.
     """
-    with graded_notebook((student, lesson)) as notebook:
+    with graded_notebook(Place(student, lesson)) as notebook:
         cells = [] if notebook is None else notebook["cells"]
         named = {cell["metadata"].get("nbgrader", {}).get("grade_id"): cell for cell in cells}
         return "".join(named[question]["source"]) if question in named else None

@@ -14,7 +14,7 @@ from autograde.course_config import course_config
 from autograde.grading.gradebook import marks_of_class, open_gradebook
 from autograde.grading.restore import NOTE
 from autograde.grading.state import read_entry
-from autograde.grading.submission import Marks, graded_notebook
+from autograde.grading.submission import Marks, Place, graded_notebook
 from autograde.grading.verdicts import read_verdicts
 from autograde.rubric.judge import LineVerdict, Verdict
 from autograde.rubric.misconceptions import Belief
@@ -182,7 +182,7 @@ def _submissions(lesson: Lesson, gradebook: Gradebook) -> Iterator[Submission]:
     before = _before(lesson, gradebook)
     names = {written.name for written in lesson.written}
     for student, marks in marks_of_class(gradebook, lesson).items():
-        place = student, lesson
+        place = Place(student, lesson)
         entry = read_entry(place)
         with graded_notebook(place) as notebook:
             if notebook is None:
