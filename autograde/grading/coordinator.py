@@ -3,7 +3,6 @@
 No other process touches the gradebook.
 """
 
-import json
 import shutil
 import traceback
 from collections.abc import Callable, Generator, Iterator
@@ -228,7 +227,7 @@ class Coordinator:
             self.wall,
             asdict(LIMITS),
             str(self.gradebook.find_assignment(lesson.name).duedate),
-            _settings(self.config),
+            (self.root / CONFIG).read_text(),
         ]
         marks = book.marks_of_class(self.gradebook, lesson)
         self._opened[lesson] = Opened(digest_of(deciding), self.share(found), marks)
@@ -305,14 +304,6 @@ def _without_exporters(config: Config) -> Config:
     for converter in ("Autograde", "GenerateFeedback"):
         config[converter].pop("exporter_class", None)
     return config
-
-
-def _settings(config: Config) -> str:
-    """Return nbgrader's configuration as text, apart from where the course lies."""
-    plain = {name: value for name, value in config.items() if name != "CourseDirectory"}
-    return json.dumps(
-        plain, sort_keys=True, default=lambda value: getattr(value, "__name__", str(type(value)))
-    )
 
 
 def _when(submission: Submission) -> datetime | None:
