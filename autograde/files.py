@@ -1,10 +1,11 @@
-"""Files that others read while they are written."""
+"""Files and folders that others read while they are written."""
 
 import os
+import shutil
 from pathlib import Path
 
 FRESH = ".fresh"
-"""The end of a file's name while it is being written."""
+"""The end of a name while what it names is being written."""
 
 
 def write_whole(path: Path, content: bytes) -> None:
@@ -16,4 +17,21 @@ def write_whole(path: Path, content: bytes) -> None:
         fresh.replace(path)
     except OSError:
         fresh.unlink(missing_ok=True)
+        raise
+
+
+def write_folder(target: Path, files: dict[str, bytes]) -> None:
+    """Put a folder of files in place whole; nothing stays of the folder that was there."""
+    fresh = target.with_name(f".{target.name}{FRESH}")
+    shutil.rmtree(fresh, ignore_errors=True)
+    try:
+        for name, content in files.items():
+            path = fresh / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+        if target.exists():
+            shutil.rmtree(target)
+        fresh.rename(target)
+    except OSError:
+        shutil.rmtree(fresh, ignore_errors=True)
         raise

@@ -7,12 +7,10 @@ same rubrics, the later one is kept.
 """
 
 import json
-import shutil
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from autograde import __version__
@@ -24,8 +22,8 @@ from autograde.course import (
     lessons,
     named_cells,
     parse_text,
-    state_folder,
 )
+from autograde.files import write_folder
 from autograde.words import named
 
 if TYPE_CHECKING:  # slow to import
@@ -62,7 +60,7 @@ def versions(lesson: Lesson) -> tuple[Version, ...]:
     now = _read(lesson)
     _require_built(now)
     found = [now]
-    for path in sorted(_kept(lesson).glob(f"*/{CURRICULUM}")):
+    for path in sorted(_kept(lesson).glob(f"[!.]*/{CURRICULUM}")):
         home = path.parent.parent
         if home.name != _number(notebook(now)):
             found.append(_read(lessons(home)[lesson.name], kept=True))
@@ -73,23 +71,15 @@ def keep(lesson: Lesson, nb: "NotebookNode", practice: bytes) -> None:
     """Keep the version that was just built, whole or not at all."""
     import nbformat
 
-    target = _kept(lesson) / _number(nb)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(dir=state_folder(lesson.root), prefix=".keep-") as folder:
-        home = Path(folder, "version")
-        files = {
-            lesson.text: lesson.text.read_bytes(),
-            lesson.root / CURRICULUM: (lesson.root / CURRICULUM).read_bytes(),
-            lesson.released_notebook: nbformat.writes(nb).encode(),
-            lesson.practice_file: practice,
-            lesson.tolerance_file: _content(lesson.tolerance_file),
-        }
-        for path, content in files.items():
-            copy = home / path.relative_to(lesson.root)
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            copy.write_bytes(content)
-        shutil.rmtree(target, ignore_errors=True)
-        home.rename(target)
+    files = {
+        lesson.text: lesson.text.read_bytes(),
+        lesson.root / CURRICULUM: (lesson.root / CURRICULUM).read_bytes(),
+        lesson.released_notebook: nbformat.writes(nb).encode(),
+        lesson.practice_file: practice,
+        lesson.tolerance_file: _content(lesson.tolerance_file),
+    }
+    copies = {str(path.relative_to(lesson.root)): content for path, content in files.items()}
+    write_folder(_kept(lesson) / _number(nb), copies)
 
 
 def _require_built(now: Version) -> None:

@@ -3,7 +3,6 @@
 No other process touches the gradebook.
 """
 
-import shutil
 import traceback
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
@@ -27,6 +26,7 @@ from traitlets.config import Config
 
 from autograde.course import CourseError, Lesson
 from autograde.course_config import CONFIG
+from autograde.files import write_folder
 from autograde.grading import gradebook as book
 from autograde.grading import state, workers
 from autograde.grading.gradebook import digest_of
@@ -264,20 +264,7 @@ class Coordinator:
 
     def _write(self, kind: str, place: Place, files: dict[str, bytes]) -> None:
         """Put a folder in place whole, with the permissions that nbgrader gives it."""
-        target = self._folder(kind, place)
-        fresh = target.with_name(f".{target.name}.fresh")
-        shutil.rmtree(fresh, ignore_errors=True)
-        try:
-            for name, content in files.items():
-                path = fresh / name
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_bytes(content)
-            if target.exists():
-                shutil.rmtree(target)
-            fresh.rename(target)
-        except OSError:
-            shutil.rmtree(fresh, ignore_errors=True)
-            raise
+        write_folder(self._folder(kind, place), files)
         self._converters[kind].set_permissions(place.lesson.name, place.student)
 
 
