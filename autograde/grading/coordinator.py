@@ -234,13 +234,18 @@ class Coordinator:
         return self._opened[lesson]
 
     def save(self, submission: Submission, graded: Graded) -> None:
-        """Save a submission that was graded: its run, its time, its scores."""
+        """Save a submission that was graded: its run, its student, time, scores and lateness."""
         place, when = submission.place, _when(submission)
         if graded.fault:
             self._log(graded.fault)
         if graded.ran:
             keep_ran(place, graded.ran)
-        book.save(self.gradebook, place, when, graded.marks, self._late)
+        timestamp = {} if when is None else {"timestamp": when}
+        self.gradebook.update_or_create_student(place.student)
+        self.gradebook.update_or_create_submission(place.lesson.name, place.student, **timestamp)
+        book.save_scores(self.gradebook, place, graded.marks)
+        book.penalise(self.gradebook, place, self._late)
+        self.gradebook.db.remove()  # else the session would keep the whole class in memory
 
     def finish(self, submission: Submission, notebook: bytes, html: bytes, entry: Entry) -> None:
         """Write the graded notebook and its page, then note that the submission is done."""

@@ -101,28 +101,6 @@ def last_copy(root: Path) -> str:
     return f"The last copy, from before the last run, is {copies[-1]}."
 
 
-def save(
-    gradebook: Gradebook,
-    place: Place,
-    timestamp: datetime | None,
-    marks: Marks,
-    late: AssignLatePenalties,
-) -> None:
-    """Save one submission, as nbgrader's autograde does: student, time, scores, lateness.
-
-    Args:
-        timestamp: when it was handed in, if that is known.
-        late: nbgrader's step for late submissions, with the course's policy.
-    """
-    student, lesson = place
-    when = {} if timestamp is None else {"timestamp": timestamp}
-    gradebook.update_or_create_student(student)
-    gradebook.update_or_create_submission(lesson.name, student, **when)
-    save_scores(gradebook, place, marks)
-    penalise(gradebook, place, late)
-    gradebook.db.remove()  # else the session would keep the whole class in memory
-
-
 def save_scores(gradebook: Gradebook, place: Place, marks: Marks) -> None:
     """Save the scores and automatic comments of one notebook.
 
