@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from autograde import __version__
-from autograde.course import CourseError, Lesson
+from autograde.course import CourseError, Lesson, pick
 from autograde.grading.limits import LIMITS
 from autograde.sandbox.template import File, visible_files
 from autograde.words import named
@@ -152,12 +152,8 @@ def submissions(root: Path, lessons: list[Lesson], student: str | None) -> list[
         CourseError: no such student handed anything in, or nobody did.
     """
     folder = root / "submitted"
-    students = sorted(path.name for path in folder.glob("*") if path.is_dir())
-    if student is not None and student not in students:
-        raise CourseError(
-            f"no student {student!r} in {folder}; there are: {', '.join(students) or 'none'}"
-        )
-    chosen = students if student is None else [student]
+    students = {path.name: path.name for path in sorted(folder.glob("*")) if path.is_dir()}
+    chosen = students if student is None else [pick("student", student, students)]
     found = [
         Place(s, lesson)
         for lesson in lessons

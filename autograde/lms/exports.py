@@ -8,11 +8,11 @@ import logging
 from datetime import datetime
 from pathlib import Path
 
-from nbgrader.api import Assignment, Gradebook, MissingEntry, Student, SubmittedAssignment
+from nbgrader.api import Assignment, Gradebook, Student, SubmittedAssignment
 from nbgrader.plugins import ExportPlugin
 from traitlets import Dict
 
-from autograde.course import CourseError
+from autograde.course import pick
 from autograde.course_config import course_config
 from autograde.grading.gradebook import open_gradebook
 from autograde.lms.spreadsheet import Cell, safe, write_table
@@ -44,10 +44,16 @@ class GradeExporter(ExportPlugin):
         for student in students:
             if safe(student.id) != student.id:
                 self.log.warning("%r reads like a formula: it is written with a '", student.id)
+        handed_in = {(s.name, s.student_id): s for lesson in lessons for s in lesson.submissions}
         submissions: Class = [
-            (student, [self.submission(gradebook, lesson, student) for lesson in lessons])
+            (student, [handed_in.get((lesson.name, student.id)) for lesson in lessons])
             for student in students
         ]
+        for student, found in submissions:
+            for each in found:
+                if each and each.needs_manual_grade:
+                    who = printable(student.id)
+                    self.log.warning("%s of %s waits to be graded by hand", each.name, who)
         head, rows = self.table(lessons, submissions)
         write_table(Path(self.to or self.file), head, rows)
         self.log.info("Exported %d rows to %s", len(rows), self.to or self.file)
@@ -58,14 +64,8 @@ class GradeExporter(ExportPlugin):
     def lessons(self, gradebook: Gradebook) -> list[Assignment]:
         """Return the chosen lessons, or all that somebody has handed in."""
         known = {assignment.name: assignment for assignment in gradebook.assignments}
-        wanted = [str(name) for name in self.assignment]
-        for name in wanted:
-            if name not in known:
-                raise CourseError(
-                    f"the gradebook does not know {name!r}; it knows: {', '.join(known) or 'none'}"
-                )
-        if wanted:
-            return [known[name] for name in wanted]
+        if self.assignment:
+            return [pick("lesson in the gradebook", str(name), known) for name in self.assignment]
         return [each for each in known.values() if each.num_submissions]
 
     def students(self, gradebook: Gradebook) -> list[Student]:
@@ -75,20 +75,6 @@ class GradeExporter(ExportPlugin):
 
     def title(self, lesson: Assignment) -> str:
         return str(self.titles.get(lesson.name, lesson.name))
-
-    def submission(
-        self, gradebook: Gradebook, lesson: Assignment, student: Student
-    ) -> SubmittedAssignment | None:
-        """Return what the student handed in for the lesson, if anything."""
-        try:
-            found = gradebook.find_submission(lesson.name, student.id)
-        except MissingEntry:
-            return None
-        if found.needs_manual_grade:
-            self.log.warning(
-                "%s of %s waits to be graded by hand", lesson.name, printable(student.id)
-            )
-        return found
 
 
 def _counts(found: SubmittedAssignment | None) -> float | None:
