@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup
 from nbconvert.exporters import HTMLExporter
 from nbconvert.filters import markdown2html
@@ -33,6 +34,22 @@ MARK_SCHEME = re.compile(
 )
 NO_ANSWER = "No response."
 """nbgrader's own comment on an untouched answer."""
+FILTERS = {
+    "number": number,
+    "of_points": of_points,
+    "percent": "{:.0%}".format,
+    "inline": lambda text: Markup(inline(text)),  # noqa: S704 (it escapes)
+}
+
+
+def template(path: Path) -> Template:
+    """Return the template of a teacher's page; it escapes all that is put in."""
+    environment = Environment(
+        loader=FileSystemLoader(path.parent), autoescape=True, undefined=StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
+    environment.filters |= FILTERS
+    return environment.get_template(path.name)
 
 
 def page(notebook: bytes, marks: Marks) -> bytes:
@@ -112,10 +129,8 @@ class FeedbackExporter(HTMLExporter):
     def default_filters(self) -> Iterable[tuple[str, Any]]:
         yield from super().default_filters()  # type: ignore[no-untyped-call]
         yield "page_of", page_of
-        yield "number", number
-        yield "of_points", of_points
         yield "lines_html", lines_html
-        yield "inline", lambda text: Markup(inline(text))  # noqa: S704 (it escapes)
+        yield from FILTERS.items()
 
 
 @cache

@@ -8,14 +8,7 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
-from jinja2 import (
-    ChoiceLoader,
-    DictLoader,
-    Environment,
-    FileSystemLoader,
-    PrefixLoader,
-    StrictUndefined,
-)
+from jinja2 import ChoiceLoader, DictLoader, PrefixLoader
 from jupyter_server.base.handlers import JupyterHandler
 from jupyter_server.serverapp import ServerApp
 from jupyter_server.utils import url_path_join
@@ -24,9 +17,9 @@ from tornado import web
 from traitlets.config import Config
 
 from autograde.course import CourseError, Lesson, find_root
+from autograde.grading.feedback import template
 from autograde.marking import answers
 from autograde.marking.answers import Refused, Sent
-from autograde.rubric.text import number
 
 HERE = Path(__file__).parent
 ADDRESS = "/marking"
@@ -64,7 +57,7 @@ class MarkingHandler(JupyterHandler):
         nonce = secrets.token_urlsafe(16)
         self.set_header("Content-Security-Policy", POLICY.format(nonce=nonce))
         self.set_header("Cache-Control", "no-store")  # else "back" would show old marks
-        page = _environment().get_template("page.html.j2").render(
+        page = template(HERE / "page.html.j2").render(
             nonce=nonce,
             question=found,
             waiting=waiting,
@@ -117,15 +110,6 @@ def _first(waiting: dict[tuple[str, str], int], lesson: str | None) -> tuple[str
         what = lesson or "This course"
         raise Refused(HTTPStatus.NOT_FOUND, f"{what} has no question to answer in words.")
     return next((name for name in names if waiting[name]), names[0])
-
-
-def _environment() -> Environment:
-    environment = Environment(
-        loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined,
-        trim_blocks=True, lstrip_blocks=True,
-    )  # fmt: skip
-    environment.filters["number"] = number
-    return environment
 
 
 def _jupyter_server_extension_points() -> list[dict[str, str]]:

@@ -6,10 +6,8 @@ from pathlib import Path
 from statistics import fmean, median, pstdev
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
-
 from autograde.course import Lesson
+from autograde.grading.feedback import template
 from autograde.lms.spreadsheet import write_table
 from autograde.report.actions import FALLEN, talk_to, teach_again
 from autograde.report.charts import distribution, heatmap
@@ -29,10 +27,9 @@ from autograde.report.classdata import (
 )
 from autograde.report.itemstats import FEWEST, discriminations
 from autograde.rubric.judge import Verdict
-from autograde.rubric.panel import inline
 from autograde.rubric.text import number
 
-TEMPLATES = Path(__file__).parent
+TEMPLATE = Path(__file__).parent / "class_report.html.j2"
 SOLVED, PARTLY, NO_POINTS, NOT_TRIED = "solved", "partly", "no points", "not tried"
 OUTCOMES = (SOLVED, PARTLY, NO_POINTS, NOT_TRIED)
 LETTERS = {RIGHT: "R", BLANK: "–", WRONG: "W"}  # noqa: RUF001
@@ -173,18 +170,11 @@ def answer_text(submission: Submission, name: str) -> str:
 
 def render(data: ClassData, *, anonymous: bool = False) -> str:
     """Return the page as HTML; every text in it is escaped."""
-    environment = Environment(
-        loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined,
-        trim_blocks=True, lstrip_blocks=True,
-    )  # fmt: skip
-    environment.filters["number"] = number
-    environment.filters["percent"] = "{:.0%}".format
-    environment.filters["inline"] = lambda text: Markup(inline(text))  # noqa: S704 (it escapes)
     ranked = sorted(data.submissions, key=lambda each: -each.score)
     shares = [share for each in ranked if (share := data.share(each)) is not None]
     judged = [each for each in ranked if each.judged]
     lines = line_rows(data)
-    return environment.get_template("class_report.html.j2").render(
+    return template(TEMPLATE).render(
         lesson=data.lesson,
         anonymous=anonymous,
         submissions=ranked,
