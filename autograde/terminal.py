@@ -31,11 +31,10 @@ from autograde.grading.state import (
     keep_settled,
     settled,
 )
-from autograde.grading.submission import Done, Place
+from autograde.grading.submission import FAILED, OUTCOMES, Done, Place
 from autograde.words import printable
 
 INTERRUPTED = 130
-GRADED, UNCHANGED, FAILED = "graded", "unchanged", "not graded"
 NO_WALL = "NO WALL: students' code ran as you and could reach what you can\n"
 
 
@@ -93,8 +92,8 @@ def _run(found: list[Place], how: How) -> tuple[Counter[tuple[str, str]], bool]:
 
         try:
             for done in grade_class(found, how, stopped, say):
-                counts[done.lesson, _kind(done)] += 1
-                say(f"grading {done.lesson}")
+                counts[done.place.lesson.name, done.outcome] += 1
+                say(f"grading {done.place.lesson.name}")
                 if done.problem:
                     progress.print(_line(done), soft_wrap=True, highlight=False)
                 progress.advance(bar)
@@ -103,16 +102,10 @@ def _run(found: list[Place], how: How) -> tuple[Counter[tuple[str, str]], bool]:
     return counts, False
 
 
-def _kind(done: Done) -> str:
-    if done.failed:
-        return FAILED
-    return UNCHANGED if done.unchanged else GRADED
-
-
 def _line(done: Done) -> str:
-    head = "[bold]not graded:[/] " if done.failed else ""
-    student, problem = escape(printable(done.student)), escape(printable(done.problem))
-    return f"{head}{student} {done.lesson}: {problem}"
+    head = f"[bold]{FAILED}:[/] " if done.outcome == FAILED else ""
+    student, problem = escape(printable(done.place.student)), escape(printable(done.problem))
+    return f"{head}{student} {done.place.lesson.name}: {problem}"
 
 
 def _summary(lessons: list[Lesson], counts: Counter[tuple[str, str]]) -> tuple[str, str]:
@@ -129,8 +122,7 @@ def _summary(lessons: list[Lesson], counts: Counter[tuple[str, str]]) -> tuple[s
     config = course_config(root)
     with open_gradebook(config) as gradebook:
         for lesson in lessons:
-            kinds = (GRADED, UNCHANGED, FAILED)
-            facts = [f"{n} {kind}" for kind in kinds if (n := counts[lesson.name, kind])]
+            facts = [f"{n} {kind}" for kind in OUTCOMES if (n := counts[lesson.name, kind])]
             marks = marks_of_class(gradebook, lesson)
             waits = [name for each in marks.values() for name in each.waits]
             written = {each.name for each in lesson.written}

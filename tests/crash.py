@@ -30,7 +30,7 @@ from autograde.course import lessons
 from autograde.grading import feedback, pipeline, workers
 from autograde.grading.batch import How, grade_class
 from autograde.grading.running.run import Ran
-from autograde.grading.submission import submissions
+from autograde.grading.submission import FAILED, submissions
 from autograde.sandbox.wall import missing
 
 STUDENTS = ("perfect", "not_json")
@@ -58,7 +58,7 @@ def run(root: Path, results: Path) -> None:
     fakes.start_kernel = lambda: None
     fakes.Processes = ThreadPoolExecutor
     found = submissions(root, [lessons(root)[LESSON]], None)
-    problems = [done for done in grade_class(found, How(2, WALL)) if done.failed]
+    problems = [done for done in grade_class(found, How(2, WALL)) if done.outcome == FAILED]
     if problems:
         raise SystemExit(str(problems))
 

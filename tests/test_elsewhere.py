@@ -19,7 +19,7 @@ from autograde.course import CourseError, lessons
 from autograde.grading import feedback, pipeline, workers
 from autograde.grading.batch import How, grade_class
 from autograde.grading.running.run import Job, Look, Ran
-from autograde.grading.submission import Done, submissions
+from autograde.grading.submission import FAILED, UNCHANGED, Done, submissions
 from autograde.sandbox.wall import missing
 
 STUDENTS = ("perfect", "process_ended", "not_json")
@@ -81,7 +81,7 @@ def scheduler(tmp_path: Path) -> Iterator[str]:
 
 @needs_dask
 def test_a_cluster_gives_the_scores_that_processes_give(course: Path, scheduler: str) -> None:
-    assert [g.problem for g in run(course, scheduler=scheduler) if g.failed] == []
+    assert [g.problem for g in run(course, scheduler=scheduler) if g.outcome == FAILED] == []
     assert scores(course) == {"perfect": 14, "process_ended": 12, "not_json": 0}
 
 
@@ -154,8 +154,8 @@ def test_a_gradebook_in_postgresql_holds_the_same(
     (course / "gradebook.db").unlink()
     adopt(lessons(course)[LESSON])
     result = run(course)
-    assert [g.problem for g in result if g.failed] == []
+    assert [g.problem for g in result if g.outcome == FAILED] == []
     assert contents(course, postgres) == expected
     assert not (course / "gradebook.db").exists()
-    assert all(g.unchanged for g in run(course))
+    assert {g.outcome for g in run(course)} == {UNCHANGED}
     assert len(ran) == 2

@@ -43,7 +43,7 @@ from autograde.grading.limits import Limits
 from autograde.grading.running import run as execution
 from autograde.grading.running.run import Job, Look, Ran, run_job
 from autograde.grading.state import read_ran
-from autograde.grading.submission import Done, Place, Problem, submissions
+from autograde.grading.submission import FAILED, UNCHANGED, Done, Place, Problem, submissions
 from autograde.sandbox.agreed import KernelLimits
 from autograde.sandbox.provisioner import WalledProvisioner, walled_manager
 from autograde.sandbox.wall import missing
@@ -361,10 +361,10 @@ def test_only_what_changed_is_graded_again(
 ) -> None:
     change(course)
     result = quick(course)
-    assert [g.problem for g in result if g.failed] == []
+    assert [g.problem for g in result if g.outcome == FAILED] == []
     assert (quick.done["run"], quick.done["saved"], quick.done["pages"]) == (run, saved, made)
-    assert sum(g.unchanged for g in result) == 4 - made
-    assert all(g.unchanged for g in quick(course))
+    assert sum(g.outcome == UNCHANGED for g in result) == 4 - made
+    assert {g.outcome for g in quick(course)} == {UNCHANGED}
 
 
 def test_another_version_of_the_package_grades_all_anew(

@@ -16,6 +16,7 @@ from nbgrader.converters import GenerateAssignment
 
 from autograde.course import CURRICULUM, CourseError, Lesson, grade_id, lessons
 from autograde.course_config import convert, course_config
+from autograde.grading.submission import FAILED, UNCHANGED
 from autograde.report.class_report import render
 from autograde.report.classdata import read_class
 from autograde.versions import (
@@ -79,7 +80,7 @@ def test_each_is_graded_by_the_rubric_of_its_version(lesson: Lesson) -> None:
 
     # what is graded stays so, and a build that changes nothing asks for nothing
     build_again(lesson, lesson.text, "hidden weights become 0", "hidden weights become 0")
-    assert all(grade_one(lesson, student).unchanged for student in ("early", "later"))
+    assert {grade_one(lesson, who).outcome for who in ("early", "later")} == {UNCHANGED}
 
     # nbgrader's own commands put the newest cells in, so they refuse the earlier version
     path = classes.file_of(lesson, "early")
@@ -119,7 +120,7 @@ def test_what_cannot_be_graded_by_its_own_rubric_is_refused_by_name(
 ) -> None:
     classes.hand_in(lesson, "early")
     graded = grade_one(change(lesson), "early")
-    assert graded.failed
+    assert graded.outcome == FAILED
     assert message in graded.problem
     assert classes.scores(lesson.root) == {}
 
@@ -183,7 +184,7 @@ def test_a_rubric_that_was_changed_without_a_build_is_named(lesson: Lesson) -> N
     text = lesson.text.read_text()
     lesson.text.write_text(text.replace(HIDDEN, ""))
     graded = grade_one(lesson, "early")
-    assert graded.failed
+    assert graded.outcome == FAILED
     assert "was not built since the rubric of apply_mask was changed in causal_mask.py." in (
         graded.problem
     )

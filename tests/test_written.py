@@ -18,6 +18,7 @@ from autograde.authoring.build import build
 from autograde.authoring.sources import source_notebook
 from autograde.course import CURRICULUM, Lesson, lessons, named_cells
 from autograde.grading.gradebook import marks_of_class
+from autograde.grading.submission import GRADED
 from autograde.report.classdata import EMPTY, WAITING, read_class
 
 LESSON = "02_causal_mask"
@@ -178,7 +179,7 @@ def test_only_where_there_is_nothing_to_read_no_hand_is_needed(
     lesson: Lesson, change: Callable[[NotebookNode], None], row: list[object]
 ) -> None:
     hand_in(lesson, "bob", change)
-    assert not grade_one(lesson, "bob").failed
+    assert grade_one(lesson, "bob").outcome == GRADED
     assert row_of(lesson, "bob") == row
 
 

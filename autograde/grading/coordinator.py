@@ -41,7 +41,10 @@ from autograde.grading.state import (
     read_ran,
 )
 from autograde.grading.submission import (
+    FAILED,
+    GRADED,
     TIMESTAMP,
+    UNCHANGED,
     Done,
     Graded,
     Marks,
@@ -159,7 +162,7 @@ class Coordinator:
             log = self._log("".join(traceback.format_exception(error)))
             self.gradebook.db.rollback()
             problem = f"the grader failed: {type(error).__name__}: {error} (all of it: {log})"
-        return Done(place.student, place.lesson.name, problem, failed=True)
+        return Done(place, FAILED, problem)
 
     def _steps(self, place: Place) -> Steps:
         """Do what a submission needs: grade it, make only its page again, or nothing.
@@ -171,7 +174,7 @@ class Coordinator:
         student, lesson = place
         opened = self._open(lesson)
         if opened is None:
-            return Done(student, lesson.name, failed=True)
+            return Done(place, FAILED)
         submission = read_submission(place, self._course.ignore)
         marks, entry = opened.marks.get(student), read_entry(place)
         contents = sorted((name, sha256(c).hexdigest()) for name, c in submission.files.items())
@@ -193,7 +196,7 @@ class Coordinator:
             notebook, html, shown = graded.notebook, graded.page, graded.marks
             problem, seconds = graded.problem, graded.seconds
         elif entry.page == _page_digest(decided_by, marks) and page.is_file():
-            return Done(student, lesson.name, unchanged=True)
+            return Done(place, UNCHANGED)
         else:  # people gave scores or comments since
             book.penalise(self.gradebook, place, self._late)
             notebook, html, shown = file.read_bytes(), b"", None
@@ -205,7 +208,7 @@ class Coordinator:
         scores, on_page = book.digest_of_scores(marks), _page_digest(decided_by, marks)
         entry = Entry(decided_by, scores, on_page, problem, seconds)
         self.finish(submission, notebook, html, entry)
-        return Done(student, lesson.name, problem or submission.remark)
+        return Done(place, GRADED, problem or submission.remark)
 
     def _open(self, lesson: Lesson) -> Opened | None:
         """Return what grading a lesson takes; None if it was already found not gradable.
@@ -277,7 +280,7 @@ def shown(config: Config, lesson: Lesson, known: dict[str, Marks]) -> bool:
     """Return whether the page of each submission shows what the gradebook of the course holds."""
     course = CourseDirectory(config=config)
     usual = make_url(course.db_url).database == str(lesson.root / "gradebook.db")
-    entries = {student: read_entry((student, lesson)) for student in known}
+    entries = {student: read_entry(Place(student, lesson)) for student in known}
     return usual and all(
         entry is None or entry.page == _page_digest(entry.graded, known[student])
         for student, entry in entries.items()

@@ -40,9 +40,6 @@ class Parsed:
         self.notes.setdefault(cell, []).append(text)
 
 
-NO_NOTEBOOK = Problem("the file is not a notebook", "The file is JSON, but not a notebook.")
-
-
 class _NoNotebook(Exception):
     """The file is JSON, but no notebook."""
 
@@ -79,7 +76,8 @@ def parse(content: bytes, *, whole: bool = False) -> Parsed:
         cells = _cells(plain)
         return Parsed(_valid(plain)) if whole else _within_limits(cells)
     except _NoNotebook:
-        return Parsed(problem=NO_NOTEBOOK)
+        words = "The file is JSON, but not a notebook."
+        return Parsed(problem=Problem("the file is not a notebook", words))
 
 
 def parse_file(path: Path, *, whole: bool = False) -> Parsed:

@@ -22,6 +22,8 @@ TIMESTAMP = "timestamp.txt"
 
 MAX_TOGETHER = 100_000_000
 
+GRADED, UNCHANGED, FAILED = OUTCOMES = ("graded", "unchanged", "not graded")
+
 
 class Place(NamedTuple):
     """A student and a lesson."""
@@ -133,16 +135,14 @@ class Graded:
 
 @dataclass(frozen=True)
 class Done:
-    """The outcome of one submission. `problem` is what a teacher should know; `failed`: no score.
+    """The outcome of one submission. `problem` is what a teacher should know.
 
-    `unchanged`: it was graded before, by the same rules, and nothing was done.
+    FAILED: it has no score. UNCHANGED: it was graded before, by the same rules.
     """
 
-    student: str
-    lesson: str
+    place: Place
+    outcome: str
     problem: str = ""
-    failed: bool = False
-    unchanged: bool = False
 
 
 def submissions(root: Path, lessons: list[Lesson], student: str | None) -> list[Place]:

@@ -9,6 +9,7 @@ from classes import grade_one, gradebook_of, make_course, put_file
 from playwright.sync_api import Browser, Page
 
 from autograde.course import grade_id
+from autograde.grading.submission import FAILED
 from browser.conftest import Lab, lab, watch
 
 LESSON, NOTEBOOK = "02_causal_mask", "causal_mask"
@@ -51,7 +52,7 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for number, cell in enumerate(nb.cells):
         cell["id"] = f"c{number}"
     put_file(lesson, "mallory", nb)
-    assert not grade_one(lesson, "mallory").failed
+    assert grade_one(lesson, "mallory").outcome != FAILED
     return root
 
 

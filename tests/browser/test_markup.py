@@ -10,6 +10,7 @@ from nbconvert import HTMLExporter
 from playwright.sync_api import Browser
 
 from autograde.course import grade_id, lessons
+from autograde.grading.submission import GRADED
 from browser.conftest import Lab, Watched, lab, watch
 
 LESSON, NOTEBOOK = "02_causal_mask", "causal_mask"
@@ -76,7 +77,7 @@ def handed_in(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def graded(handed_in: Path) -> Path:
     """The same course, graded; behind a wall where there is one."""
     result = grade_one(lessons(handed_in)[LESSON], "mallory")
-    assert not result.failed
+    assert result.outcome == GRADED
     return handed_in
 
 
