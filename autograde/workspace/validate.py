@@ -9,9 +9,10 @@ from autograde.notebook import practice; practice.say_all()"""
 
 
 def ask_for_table(notebook: NotebookNode) -> None:
-    """Add a last cell that fails with the table; of the lesson's own, let only changed ones count.
+    """Add a last cell that fails with the table; of the rubrics, let only changed ones count.
 
     nbgrader calls this before it validates a notebook of any course. Nothing of it is saved.
+    nbgrader itself names a question without an answer, which the table leaves out.
     """
     from nbgrader.utils import compute_checksum  # only nbgrader's own process needs it
 
@@ -19,7 +20,8 @@ def ask_for_table(notebook: NotebookNode) -> None:
         return
     for cell in notebook.cells:
         kind = cell.metadata.get("nbgrader", {})
-        if kind.get("grade") and kind.get("checksum") == compute_checksum(cell):
+        rubric = kind.get("grade") and not kind.get("solution")
+        if rubric and kind.get("checksum") == compute_checksum(cell):
             del cell.metadata["nbgrader"]
     about = {"grade": True, "solution": False, "locked": False, "points": 1, "grade_id": "all"}
     notebook.cells.append(new_code_cell(TABLE, metadata={"nbgrader": about}))
