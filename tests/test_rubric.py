@@ -87,7 +87,7 @@ def test_an_error_between_the_lines_is_told() -> None:
     assert verdict.note.startswith("Not checked: `missing_name` is not defined yet.")
 
 
-def test_an_interrupt_hands_over_what_was_recorded() -> None:
+def test_an_interrupt_hands_over_what_was_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(x: Tensor) -> Tensor:
         if len(x) == 4:
             raise KeyboardInterrupt
@@ -95,6 +95,10 @@ def test_an_interrupt_hands_over_what_was_recorded() -> None:
 
     with session.recording(3) as recordings, pytest.raises(KeyboardInterrupt):
         simple(interrupted)
+    again: list[Recording] = []
+    monkeypatch.setattr(session, "hand_over", again.append)
+    session.again("it")
+    assert [len(each.lines) for each in again] == [1]
     verdict = judge(recordings["it"], make_key(simple, lambda x: x))
     assert verdict.points == 2.0
     assert verdict.note == "The rubric was interrupted: a call took too long."
