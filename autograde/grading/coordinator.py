@@ -230,7 +230,7 @@ class Coordinator:
             self.wall,
             asdict(LIMITS),
             str(self.gradebook.find_assignment(lesson.name).duedate),
-            (self.root / CONFIG).read_text(),
+            (self.root / CONFIG).read_bytes(),  # Python knows its encoding
         ]
         marks = book.marks_of_class(self.gradebook, lesson)
         self._opened[lesson] = Opened(digest_of(deciding), self.share(found), marks)
