@@ -20,7 +20,7 @@ def ask_for_table(notebook: NotebookNode) -> None:
         return
     for cell in notebook.cells:
         kind = cell.metadata.get("nbgrader", {})
-        rubric = kind.get("grade") and not kind.get("solution")
+        rubric = kind.get("grade") and "@rubric(" in cell.source
         if rubric and kind.get("checksum") == compute_checksum(cell):
             del cell.metadata["nbgrader"]
     about = {"grade": True, "solution": False, "locked": False, "points": 1, "grade_id": "all"}
