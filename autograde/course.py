@@ -184,7 +184,7 @@ def pick(kind: str, name: str, known: Mapping[str, T]) -> T:
         CourseError: there is nothing of this name; the message lists what there is.
     """
     if name not in known:
-        raise CourseError(f"there is no {kind} {name!r}; there are: {', '.join(known)}")
+        raise CourseError(f"there is no {kind} {name!r}; there are: {', '.join(known) or 'none'}")
     return known[name]
 
 

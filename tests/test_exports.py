@@ -150,7 +150,7 @@ def test_the_command(course: Path, arguments: list[str], code: int, said: str) -
 
 
 def test_a_lesson_the_gradebook_does_not_know_is_named(course: Path) -> None:
-    with pytest.raises(CourseError, match="no lesson in the gradebook '05_x'; there are:"):
+    with pytest.raises(CourseError, match="no gradebook entry '05_x'; there are:"):
         export_grades(course, "csv", ("05_x",), None)
 
 

@@ -65,7 +65,7 @@ class GradeExporter(ExportPlugin):
         """Return the chosen lessons, or all that somebody has handed in."""
         known = {assignment.name: assignment for assignment in gradebook.assignments}
         if self.assignment:
-            return [pick("lesson in the gradebook", str(name), known) for name in self.assignment]
+            return [pick("gradebook entry", str(name), known) for name in self.assignment]
         return [each for each in known.values() if each.num_submissions]
 
     def students(self, gradebook: Gradebook) -> list[Student]:
