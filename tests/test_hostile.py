@@ -237,6 +237,15 @@ def test_what_is_no_notebook_has_the_graders_own_words(content: bytes) -> None:
     assert words in problem.words
 
 
+@pytest.mark.parametrize("version", ["", '"nbformat": 1, '])
+def test_an_update_does_not_empty_the_cells_of_a_notebook_without_a_version(version: str) -> None:
+    cells = json.loads(notebook(code()))["cells"]
+    content = f'{{{version}"metadata": {{}}, "cells": {json.dumps(cells)}}}'
+    problem = parse(content.encode(), whole=True).problem
+    assert problem
+    assert problem.kind == "the file is not a notebook"
+
+
 MANY = {
     "cells": (notebook(*[code()] * (LIMITS.cells + 9)), "509 cells; 9 were left out"),
     "code": (notebook(code("#" * LIMITS.source_chars + "#")), "too much code was not run"),

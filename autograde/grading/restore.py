@@ -97,7 +97,7 @@ def _valid(content: object) -> NotebookNode:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # nbformat warns of what it repairs
-            nb = nbformat.convert(nbformat.reader.reads(json.dumps(content)), 4)
+            nb = nbformat.v4.reads(json.dumps(content))  # an older one would lose its text
             _, nb = nbformat.validator.normalize(nb, relax_add_props=True)
             nbformat.validate(nb, relax_add_props=True)
     except Exception as error:  # nbformat raises many kinds, also KeyError and AttributeError
