@@ -87,7 +87,7 @@ class Standing:
 
 @dataclass(frozen=True)
 class Record:
-    """What was noted when the rubric of an exercise last ran.
+    """A note on the last run of an exercise's rubric.
 
     `answer` is the digest of the cell that it judged, or "" if that is not known.
     """

@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from autograde.notebook import rubric
 from autograde.rubric import session
 from autograde.rubric.judge import judge
-from autograde.rubric.probes.layers import load
 from autograde.rubric.probes.plain import ContractBroken, to_plain
+from autograde.rubric.probes.weights import load
 from autograde.rubric.recording import Recording, Stop, pack_recording
 
 

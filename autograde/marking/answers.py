@@ -32,7 +32,7 @@ from autograde.rubric.text import digest
 
 
 class Refused(CourseError):
-    """What the page asks for is refused, with an HTTP status."""
+    """The refusal of what the page asks for, with an HTTP status."""
 
     def __init__(self, status: HTTPStatus, message: str) -> None:
         super().__init__(message)

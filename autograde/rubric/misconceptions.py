@@ -44,7 +44,7 @@ class Belief:
 
 @dataclass(frozen=True)
 class Likeness:
-    """How an answer resembles a mistake, all of whose failed lines the answer fails too.
+    """The likeness of an answer to a mistake, all of whose failed lines the answer fails too.
 
     `lines` fail in the same way, those in `telling` with the same wrong numbers. `results` are the
     cases of calls with the same wrong numbers. `everywhere` says that the answer is wrong

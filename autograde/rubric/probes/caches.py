@@ -8,9 +8,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from autograde.rubric.probes.layers import LayerProbe, Weights, load
+from autograde.rubric.probes.layers import LayerProbe
 from autograde.rubric.probes.plain import Args, ContractBroken, snapshot
 from autograde.rubric.probes.recorder import Recorder
+from autograde.rubric.probes.weights import Weights, load
 from autograde.rubric.recording import REFUSAL, REFUSED
 
 HEADS, SIZE = 3, 4

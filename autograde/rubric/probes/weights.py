@@ -1,0 +1,43 @@
+"""Weights of the contract, loaded into a layer by name."""
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor, nn
+
+from autograde.rubric.probes.plain import ContractBroken
+
+Weights = dict[str, Tensor]
+
+UNASKED = 0.5
+"""The value of a bias that the contract does not have: not zero, so that outputs show it."""
+
+
+def load(module: nn.Module, weights: Mapping[str, Tensor]) -> nn.Module:
+    """Copy weights into a module's parameters by name; buffers are left alone.
+
+    A bias that stands beside one of these weights, but not among them, is filled with UNASKED.
+
+    Raises:
+        ContractBroken: a parameter is missing, has another shape, or is not float32 as it should.
+    """
+    parameters = dict(module.named_parameters(remove_duplicate=False))
+    for name, weight in weights.items():
+        if name not in parameters:
+            raise ContractBroken(f"there is no parameter called {name}")
+        if parameters[name].shape != weight.shape:
+            raise ContractBroken(
+                f"{name} has the shape {tuple(parameters[name].shape)}, "
+                f"expected {tuple(weight.shape)}"
+            )
+        if weight.dtype == torch.float32 != parameters[name].dtype:
+            raise ContractBroken(f"{name} is {parameters[name].dtype}, expected torch.float32")
+    module.to(next(iter(weights.values())))
+    with torch.no_grad():
+        for name, weight in weights.items():
+            module.get_parameter(name).copy_(weight)
+        for name in weights:
+            bias = name.removesuffix("weight") + "bias"
+            if bias in parameters and bias not in weights:
+                module.get_parameter(bias).fill_(UNASKED)
+    return module
