@@ -372,7 +372,7 @@ class TinyGPT(nn.Module):
 def _(r):
     gpt = r.model(TinyGPT, "gpt", vocab_size=13, d_model=8, context_length=9, num_heads=2, num_layers=2, dropout=0.0)
     gpt.idea.outputs("embedding plus position, the blocks, a norm, a linear layer to the scores", r.tokens(13, 1, 1), r.tokens(13, 3, 5))
-    gpt.outputs("a full context", r.tokens(13, 2, 9))
+    gpt.outputs("a full context", r.tokens(7, 2, 9), vocab_size=7)
     gpt.outputs("any number of layers and heads", r.tokens(13, 2, 4), num_layers=3, num_heads=4)
     gpt.outputs("in training dropout is inside the attention, nowhere else", r.tokens(13, 2, 5), dropout=1.0)
     gpt.outputs("in eval() nothing is dropped", r.tokens(13, 2, 5), dropout=0.5, training=False)
