@@ -167,6 +167,11 @@ FAULTS = [
         "tests/test_wall.py -k 'test_a_group or test_a_kernel'",
     ),
     Fault(
+        "nobody enters a control group", "autograde/sandbox/control_groups.py",
+        "yield [file.fileno()]", "yield [os.open(os.devnull, os.O_WRONLY)]",
+        "tests/test_wall.py -k door",
+    ),
+    Fault(
         "a wall without its network namespace", WALL,  # each kernel has one of its own besides
         '"ipc", "pid", "net", "uts"', '"ipc", "pid", "uts"',
         "tests/test_wall.py -k test_a_kernel",

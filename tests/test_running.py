@@ -164,7 +164,7 @@ WIDGET = "import ipywidgets; o = ipywidgets.Output()\nwith o: print(1)\no"
 
 
 @pytest.mark.skipif(not WALL, reason="no wall here")
-def test_no_score_for_who_lost_the_kernel_with_its_template(
+def test_a_submission_that_lost_its_template_gets_no_score(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(WalledProvisioner, "lost", lambda self: True)

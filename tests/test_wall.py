@@ -155,7 +155,7 @@ def test_it_says(said: dict[str, str], name: str) -> None:
 @pytest.mark.parametrize("name", LIVES)
 def test_a_kernel(said: dict[str, str], user: list[str], name: str) -> None:
     if said[name] == NO_GROUP and not may_make_groups(user):
-        pytest.skip("this user may not make control groups here")
+        pytest.skip("this user may make no control group with limits here")
     assert said[name] == "yes"
 
 
@@ -178,7 +178,7 @@ def test_root_of_a_container_has_a_wall(tmp_path: Path) -> None:
 
 TRY_GROUPS = """
 place=/sys/fs/cgroup$(grep ^0:: /proc/self/cgroup | cut -d: -f3)
-until grep -w memory "$place/cgroup.subtree_control"; do
+until grep -w memory "$place/cgroup.subtree_control" | grep -w pids; do
   place=$(dirname "$place"); [ -e "$place/cgroup.subtree_control" ] || exit 1
 done
 mkdir "$place/test-$$" && rmdir "$place/test-$$"
@@ -242,6 +242,38 @@ def test_a_group_has_its_limits_and_is_left_when_it_cannot_be_removed(
     control_groups._remove_left()
     assert not group.is_dir()
     assert not control_groups._left
+
+
+JOIN = """
+import os, sys, time
+os.write(int(sys.argv[1]), b"0")
+print(open("/proc/self/cgroup").read(), flush=True)
+time.sleep(10)
+"""
+
+
+def test_who_writes_into_the_door_is_in_the_group(monkeypatch: pytest.MonkeyPatch) -> None:
+    mounts = (line.split() for line in Path("/proc/self/mounts").read_text().splitlines())
+    places = [Path(place) for _, place, kind, *_ in mounts if kind == "cgroup2"]
+    around = next((place for place in places if os.access(place, os.W_OK)), None)
+    if around is None:
+        pytest.skip("this user may not make a group of version 2, not even one without limits")
+    monkeypatch.setattr(control_groups, "place", lambda: around)
+    group = control_groups.make(KernelLimits())
+    assert group
+    with control_groups.door(group) as (door,):
+        command = [sys.executable, "-c", JOIN, str(door)]
+        process = subprocess.Popen(command, pass_fds=[door], stdout=subprocess.PIPE, text=True)
+    with process:
+        assert process.stdout
+        said = iter(process.stdout.readline, "")
+        assert next(line for line in said if line.startswith("0::")).endswith(f"{group.name}\n")
+        assert (group / "cgroup.procs").read_text().split() == [str(process.pid)]
+        control_groups.remove(group)
+        assert group.is_dir()  # Linux keeps it while somebody is in it
+        process.kill()
+    control_groups._remove_left()
+    assert not group.exists()
 
 
 @pytest.mark.parametrize(

@@ -1,1 +1,1 @@
-"""What a rubric asks and records, how that is judged and shown. Independent of the grader."""
+"""Rubrics: their questions, recordings, verdicts and panels. Independent of the grader."""

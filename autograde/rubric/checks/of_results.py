@@ -146,7 +146,10 @@ def follows_generator(value: Plain, _before: Plain) -> list[Reading]:
         ("another generator state gives the same result", _equal(other[:2]) or _equal(other[::2])),
         ("without a generator, torch.manual_seed does not fix the result", not _equal(own)),
         ("without a generator, torch's own state makes no difference", _equal(own_other)),
-        ("with a generator, other numbers are kept than without one", not _kept_alike(same, own)),
+        (
+            "the kept numbers differ with a generator and without one",
+            not _kept_alike(same, own),
+        ),
         ("PyTorch's own random state changes although a generator is given", kept is not True),
     )
     return [Reading("the fault", float(bool(found)), 0, 0.1, symptom) for symptom, found in told]
