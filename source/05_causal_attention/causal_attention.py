@@ -626,7 +626,7 @@ def _(r):
     r.each("tells layers that look ahead from layers that do not", peeks, *r.modules(x, *r.examples.LAYERS))
     r.idea.each("one token that looks at one other", peeks, *((r.module("one glance", 4, at, to), x) for at, to in ((0, 1), (3, 4), (t, 11), (t, t + 2), (t, t - 1), (10, 11), (11, 0))))
     r.each("as in eval(), with dropout in the layer", peeks, *r.modules(x, "looks ahead in training", "looks ahead in eval()", "in eval() but for its dropout"))
-    r.each("small or negative outputs; float64; one token alone; a future of zeros", peeks, (r.module("small outputs, no mask", 4), x), (r.module("outputs below 0", 4), x), (r.module("total minus the rest", 4), x), (r.module("recurrent, half in training", 4).double(), x.double()), (r.module("attention without a mask", 4), x[:, :1]), (r.module("centred convolution", 4), 0 * x))
+    r.each("small or negative outputs; a faint look; float64; one token alone; a future of zeros", peeks, (r.module("small outputs, no mask", 4), x), (r.module("faint look at the next token", 4), x), (r.module("outputs below 0", 4), x), (r.module("total minus the rest", 4), x), (r.module("recurrent, half in training", 4).double(), x.double()), (r.module("attention without a mask", 4), x[:, :1]), (r.module("centred convolution", 4), 0 * x))
     r.unchanged("every submodule keeps its mode, and x stays as it was")
 
 # %% [markdown]

@@ -230,6 +230,7 @@ class MultiHeadAttentionWrapper(nn.Module):
 def _(r):
     layer = r.layer(MultiHeadAttentionWrapper, d_in=4, d_out=3, context_length=8, dropout=0.0, num_heads=2, qkv_bias=False)
     layer.linear("heads.*.W_query heads.*.W_key heads.*.W_value", "d_in -> d_out", bias="qkv_bias")
+    layer.made_of("heads is an nn.ModuleList")
     layer.outputs("the heads' outputs side by side", r.normal(1, 2, 4), r.normal(2, 8, 4), r.normal(2, 8, 4), r.normal(3, 1, 4))
     layer.outputs("as many heads as sentences, tokens and numbers; with a bias", r.normal(4, 4, 16), d_in=16, d_out=4, num_heads=4, qkv_bias=True)
     layer.drops_weights("in training every head drops weights of its own, in eval() none", p=0.3)

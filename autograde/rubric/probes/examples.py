@@ -142,6 +142,13 @@ class OneGlance(OneLinear):
         return super().forward(x + glance)
 
 
+class FaintLook(OneLinear):
+    """A linear layer whose tokens see a thousandth of the next token."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return super().forward(x + 0.001 * x.roll(-1, dims=1))
+
+
 class Mixed(OneLinear):
     """A linear layer that also sees the previous sentence of the batch, token by token."""
 
@@ -232,6 +239,7 @@ MODULES: dict[str, Callable[..., nn.Module]] = {
     "outputs below 0": lambda d: nn.Sequential(Attention(d, "causal"), nn.LogSigmoid()),
     "recurrent in both directions": lambda d: Recurrent(d, both=True),
     "one glance": OneGlance,
+    "faint look at the next token": FaintLook,
     "sign of the next token": NextSign,
     "sentences mixed": Mixed,
     "sentences run together": RunTogether,

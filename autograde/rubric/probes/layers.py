@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from autograde.rubric.probes.draws import Draws, device
-from autograde.rubric.probes.plain import ContractBroken, refusal
+from autograde.rubric.probes.plain import ContractBroken, refusal, turned
 from autograde.rubric.probes.recorder import Probe, Recorder
 from autograde.rubric.probes.watching import EMPTY, Devices
 from autograde.rubric.probes.weights import Weights, load
@@ -83,7 +83,7 @@ class LayerProbe(Probe):
 
         layer.conventions(r.normal(2, 5, 4))
         """
-        double = x.double().mT.contiguous().mT if x.is_floating_point() else x
+        double = turned(x.double()) if x.is_floating_point() else x
         self.outputs(self.float64_line, double, dtype=torch.float64, **sizes)
         self.gradients("everything it holds learns", x, **sizes)
         self.r.unchanged("leaves its input as it was")
@@ -198,18 +198,20 @@ class LayerProbe(Probe):
         self.r.record(line, "call", run, [(x,)], f"{self.typed()}.to(device)(x)")
 
     def made_of(self, line: str) -> None:
-        """Record whether the linear layers are nn.Linear, or else what they are.
+        """Record whether layers are nn.Linear, and lists of heads nn.ModuleList, or else what.
 
         layer.made_of("W_query, W_key and W_value are nn.Linear")
         """
 
         def run() -> dict[str, str]:
-            layer = self.build()
-            parts = {name: getattr(layer, name, None) for name in self._linear}
-            return {
-                name: "nn.Linear" if isinstance(part, nn.Linear) else type(part).__name__
-                for name, part in parts.items()
-            }
+            layer, found = self.build(), {}
+            for name in self._linear:
+                name, _, in_heads = name.partition(".*")
+                kind = nn.ModuleList if in_heads else nn.Linear
+                part = getattr(layer, name, None)
+                right = isinstance(part, kind)
+                found[name] = f"nn.{kind.__name__}" if right else type(part).__name__
+            return found
 
         self.r.record(line, "call", run, [()], self.typed())
 

@@ -28,6 +28,7 @@ from autograde.rubric.probes.plain import (
     parameter_names,
     refusal,
     snapshot,
+    turned,
 )
 from autograde.rubric.probes.random_results import RandomProbes
 from autograde.rubric.recording import Recording, Stop
@@ -153,9 +154,7 @@ class Rubric(RandomProbes, ModelProbes, BlockProbes, CacheProbes):
 
         r.conventions(attention_scores, r.normal(3, 2), r.normal(4, 2))
         """
-        double = map_floats(
-            args, lambda x: x.double().mT.contiguous().mT if x.ndim > 1 else x.double()
-        )
+        double = map_floats(args, lambda x: turned(x.double()))
         self.call("float64 in, float64 out, for any layout in memory", answer, *double)
         self.gradient("lets gradients through", answer, *args)
         self.unchanged("leaves its arguments as they were")

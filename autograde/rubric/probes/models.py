@@ -165,13 +165,14 @@ class ModelProbe(LayerProbe):
 class SmallModel(nn.Module):
     """A model (b, n) -> (b, n, v) that is not a GPT: a token's scores are its row of a table.
 
-    Rows of earlier tokens are added, the fainter the farther. Scores in training differ from those
-    in eval(), as with dropout, but not at random.
+    Rows of earlier tokens are added, the fainter the farther, and a bias that starts at 0. Scores
+    in training differ from those in eval(), as with dropout, but not at random.
     """
 
     def __init__(self, table: Tensor, context_length: int) -> None:
         super().__init__()
         self.table = nn.Parameter(table.clone())
+        self.bias = nn.Parameter(torch.zeros_like(table[0]))
         self.context_length = context_length
         self.with_gradient = False
 
@@ -182,7 +183,7 @@ class SmallModel(nn.Module):
         self.with_gradient |= torch.is_grad_enabled()
         places = torch.arange(n, device=tokens.device)
         faint = (0.9 ** (places[:, None] - places)).tril().to(self.table)  # (n, n)
-        scores = faint @ self.table[tokens]  # (b, n, v)
+        scores = faint @ self.table[tokens] + self.bias  # (b, n, v)
         return scores.flip(-1) if self.training else scores
 
 

@@ -75,6 +75,12 @@ def map_floats(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
     return tree_map_only(Tensor, lambda t: change(t) if t.is_floating_point() else t, value)
 
 
+def turned(tensor: Tensor) -> Tensor:
+    """Return the tensor with its dimensions in the opposite order in memory; `view` joins none."""
+    back = tuple(reversed(range(tensor.ndim)))
+    return tensor.permute(back).contiguous().permute(back)
+
+
 def snapshot(value: Any) -> Any:
     """Return the value with copies of its tensors, each on its own device."""
     return tree_map_only(Tensor, Tensor.clone, value)
