@@ -100,8 +100,16 @@ def test_a_case_can_be_played_with(shown: list[str]) -> None:
     (x,) = found.arguments
     assert found.result.equal(over_columns(x))
     assert found.expected.equal(right(x))
+    for tensor in (x, found.result, found.expected):
+        tensor.zero_()
+    again = asking.case()
+    assert again is not None
+    assert again.expected.equal(right(*again.arguments))
+    assert again.result.equal(over_columns(*again.arguments))
     assert asking.case("it", 2) is None
     assert shown[-1] == "it: case\nThere is no line 2; there are 1."
+    cell(right)
+    assert shown[-1].startswith("it: 4 of 4 points")
 
 
 def test_hints_come_one_at_a_time(shown: list[str]) -> None:

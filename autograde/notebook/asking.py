@@ -2,6 +2,7 @@
 
 import difflib
 from collections import Counter
+from copy import deepcopy
 from types import SimpleNamespace
 
 from autograde.notebook import practice
@@ -75,9 +76,8 @@ def case(exercise: str = "", line: int | None = None) -> SimpleNamespace | None:
     first = expected.cases[0], found[place][0], None
     known, outcome, _ = next(wrong_cases(expected, found[place], key.tolerances[place]), first)
     result = outcome.value if outcome.error is None else f"{outcome.error}: {outcome.message}"
-    return SimpleNamespace(
-        call=known.call, arguments=known.before, result=result, expected=known.outcome.value
-    )
+    given = {"arguments": known.before, "result": result, "expected": known.outcome.value}
+    return SimpleNamespace(call=known.call, **deepcopy(given))  # a change must not reach the key
 
 
 def progress() -> None:
