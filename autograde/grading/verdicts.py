@@ -67,7 +67,7 @@ def judge_notebook(
         if not verdict.passed:
             answer, rubric = (names_of(cells[n].source) for n in (name, exercise.rubric_cell))
             called = answer.needed | rubric.needed
-            earlier = [n for n in exercise.needs if n in called and not verdicts[n].passed]
+            earlier = [n for n in keys[name].needs if n in called and not verdicts[n].passed]
             said = [verdict.note, *_around(exercise, cells, notes)]
             if earlier and verdict.judged:
                 said.append(repair_first(earlier))

@@ -1,9 +1,8 @@
 """Grade a saved notebook on the student's own machine, from the practice data alone."""
 
-from dataclasses import replace
 from pathlib import Path
 
-from autograde.course import CourseError, Exercise
+from autograde.course import CourseError
 from autograde.files import write_whole
 from autograde.grading import feedback, pipeline
 from autograde.grading.restore import NOTE
@@ -36,8 +35,6 @@ def grade_alone(project: Project, path: Path) -> tuple[list[str], Path]:
         keys = unpack_keys(practice.read_bytes())
     except (OSError, BadData) as error:
         raise CourseError(f"{practice} cannot be read; get the lesson again: {error}") from error
-    needed = (Exercise(key.exercise, key.points, key.needs) for key in keys.values())
-    lesson = replace(lesson, exercises=tuple(needed))
     nb = parsed.nb
     note = nb.metadata[NOTE]
     note["remark"] = f"{REMARK} {note['remark']}".strip()
