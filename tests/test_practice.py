@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -167,6 +168,19 @@ def test_missing_practice_data_says_what_to_do(
     monkeypatch.chdir(tmp_path)
     with pytest.raises(FileNotFoundError, match="Fetch the lesson again"):
         asking.hint("it")
+
+
+def test_a_cell_that_leaves_the_folder_changes_nothing(
+    shown: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shell = SimpleNamespace(starting_dir=str(tmp_path))
+    monkeypatch.setattr(practice, "get_ipython", lambda: shell)
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert practice.unsolved() == {"it"}
+    cell(right)
+    assert shown[0].startswith("it: 4 of 4 points")
+    assert practice.unsolved() == set()
 
 
 def test_validate_says_all_of_it_in_one_table(shown: list[str]) -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+from IPython.core.getipython import get_ipython
 from IPython.display import display
 
 from autograde.notebook import runs
@@ -43,6 +44,11 @@ class RubricFailed(session.CellEnded):
     """A rubric line failed; the panel above has said which."""
 
 
+def folder() -> Path:
+    """Return the notebook's folder: there its kernel started, wherever a cell has gone since."""
+    return Path(getattr(get_ipython(), "starting_dir", ".")).absolute()
+
+
 @cache
 def keys(path: Path) -> dict[str, Key]:
     """Return the keys in a file of practice data, by exercise."""
@@ -50,7 +56,7 @@ def keys(path: Path) -> dict[str, Key]:
 
 
 def lesson_keys(exercise: str | None = None) -> dict[str, Key]:
-    """Return the practice keys of the lesson in the current folder.
+    """Return the practice keys of the lesson in the notebook's folder.
 
     Where the notebook stands alone, as in a hosted service, the keys come from the installed
     package: from the lesson with this exercise or, without one, the lesson whose rubric ran last.
@@ -58,7 +64,7 @@ def lesson_keys(exercise: str | None = None) -> dict[str, Key]:
     Raises:
         FileNotFoundError: there are no practice keys; the message says where they belong.
     """
-    beside = Path(PRACTICE_FILE).resolve()
+    beside = folder() / PRACTICE_FILE
     if beside.is_file():
         return keys(beside)
     wanted = exercise or next(reversed(verdicts), None)
@@ -157,7 +163,7 @@ def _remember(verdict: Verdict, judged: str) -> None:
     Only a working copy keeps them; elsewhere the notebook stands by itself. Points from a run by
     nbgrader are not kept.
     """
-    lesson = Path.cwd()
+    lesson = folder()
     if "NBGRADER_EXECUTION" in os.environ or not (lesson.parent / STATE / INDEX).is_file():
         return
     with suppress(OSError):  # a full or read-only disk is no reason to fail the rubric
@@ -170,10 +176,10 @@ def standing_here() -> tuple[Standing, list[Standing]]:
 
     Outside a working copy the lesson has no title, and the course no lessons.
     """
-    folder = Path.cwd()
-    course = of_course(folder.parent)
-    unknown = Standing(folder.name, {}, {})
-    here = next((lesson for lesson in course if lesson.lesson == folder.name), unknown)
+    place = folder()
+    course = of_course(place.parent)
+    unknown = Standing(place.name, {}, {})
+    here = next((lesson for lesson in course if lesson.lesson == place.name), unknown)
     worth = {name: key.points for name, key in lesson_keys().items()}
     points = {**here.points, **{name: each.points for name, each in verdicts.items()}}
     return replace(here, worth=worth, points=points), course
@@ -200,7 +206,7 @@ def unfinished(exercise: str) -> list[str]:
 
 def lesson_is_known() -> bool:
     """Return whether this kernel can tell which lesson it is in."""
-    return Path(PRACTICE_FILE).is_file() or bool(verdicts)
+    return (folder() / PRACTICE_FILE).is_file() or bool(verdicts)
 
 
 def unsolved() -> set[str]:
