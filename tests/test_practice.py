@@ -166,7 +166,7 @@ def test_missing_practice_data_says_what_to_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(FileNotFoundError, match="Fetch the lesson again"):
+    with pytest.raises(session.CellEnded, match="Fetch the lesson again"):
         asking.hint("it")
 
 
@@ -181,6 +181,13 @@ def test_a_cell_that_leaves_the_folder_changes_nothing(
     cell(right)
     assert shown[0].startswith("it: 4 of 4 points")
     assert practice.unsolved() == set()
+
+
+def test_damaged_practice_data_are_named_by_the_rubric_alone(shown: list[str]) -> None:
+    Path(practice.PRACTICE_FILE).write_bytes(b"damaged")
+    assert practice.unsolved() == set()
+    with pytest.raises(session.CellEnded, match=r"is damaged .* Run autograde update"):
+        cell(right)
 
 
 def test_validate_says_all_of_it_in_one_table(shown: list[str]) -> None:

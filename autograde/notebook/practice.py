@@ -27,6 +27,7 @@ from autograde.rubric import session
 from autograde.rubric.compare import shorten
 from autograde.rubric.judge import Verdict, judge
 from autograde.rubric.key import Key, unpack_keys
+from autograde.rubric.packing import BadData
 from autograde.rubric.panel import advice, panel, plain, repair_first, to_display
 from autograde.rubric.recording import Recording
 from autograde.rubric.text import number, visible
@@ -51,8 +52,18 @@ def folder() -> Path:
 
 @cache
 def keys(path: Path) -> dict[str, Key]:
-    """Return the keys in a file of practice data, by exercise."""
-    return unpack_keys(path.read_bytes())
+    """Return the keys in a file of practice data, by exercise.
+
+    Raises:
+        CellEnded: the file is damaged, or of another version; the message says what to do.
+    """
+    try:
+        return unpack_keys(path.read_bytes())
+    except BadData as error:
+        raise session.CellEnded(
+            f"{path} is damaged ({error}). Run autograde update in a terminal, or fetch the lesson "
+            "again."
+        ) from error
 
 
 def lesson_keys(exercise: str | None = None) -> dict[str, Key]:
@@ -62,7 +73,7 @@ def lesson_keys(exercise: str | None = None) -> dict[str, Key]:
     package: from the lesson with this exercise or, without one, the lesson whose rubric ran last.
 
     Raises:
-        FileNotFoundError: there are no practice keys; the message says where they belong.
+        CellEnded: there are none that can be read; the message says where they belong.
     """
     beside = folder() / PRACTICE_FILE
     if beside.is_file():
@@ -72,7 +83,7 @@ def lesson_keys(exercise: str | None = None) -> dict[str, Key]:
     if found:
         every = {name: key for lesson in found for name, key in lesson.items()}
         return next((lesson for lesson in found if wanted in lesson), every)
-    raise FileNotFoundError(
+    raise session.CellEnded(
         f"{beside} is missing. It comes with the lesson and belongs in the notebook's folder. "
         "Fetch the lesson again, or install the package that your teacher gives you."
     )
@@ -211,8 +222,13 @@ def lesson_is_known() -> bool:
 
 def unsolved() -> set[str]:
     """Return the exercises of this lesson that are not known to be right."""
+    if not lesson_is_known():
+        return set()
     right = {name for name, verdict in verdicts.items() if verdict.passed}
-    return set(lesson_keys()) - right if lesson_is_known() else set()
+    try:
+        return set(lesson_keys()) - right
+    except session.CellEnded:  # a rubric says so; of other cells there is less to say
+        return set()
 
 
 session.practise(answer)
