@@ -113,7 +113,8 @@ def _explain(
     if name in _skipped:
         said = f"{name} comes from a demonstration, and demonstrations are not run in grading."
     elif exercise := _waits_for(shell.history_manager.input_hist_raw[-1]):
-        missing = "written" if isinstance(error, NotImplementedError) else "right"
+        stub = isinstance(error, NotImplementedError) and not str(error)
+        missing = "written" if stub else "right"
         said = f"This cell waits for the exercise {exercise}, which is not {missing} yet."
     if said:
         error._render_traceback_ = lambda: [said]  # type: ignore[attr-defined]

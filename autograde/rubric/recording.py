@@ -30,7 +30,8 @@ class Outcome:
 
     @property
     def not_attempted(self) -> bool:
-        return self.error == "NotImplementedError"
+        """True for the stub's own error, which has no message; those of torch have one."""
+        return self.error == "NotImplementedError" and not self.message
 
 
 @dataclass(frozen=True)
