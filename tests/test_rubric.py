@@ -241,6 +241,15 @@ def test_stock_nbgrader_gets_an_error_from_a_right_answer(monkeypatch: pytest.Mo
         simple(lambda x: x)
 
 
+def test_a_name_that_holds_a_result_is_named() -> None:
+    """As after `causal_mask = causal_mask(6)` in a cell of one's own."""
+    names: dict[str, Any] = {"rubric": rubric, "it": torch.ones(2)}
+    with session.recording(3) as recordings:
+        exec("@rubric('it')\ndef _(r): r.call('a line', it, 4)", names)  # noqa: S102
+    said = "it is a Tensor, not a function or class. Run its cell again."
+    assert recordings["it"].stopped == Stop("TypeError", said)
+
+
 @pytest.mark.parametrize("inherited", [False, True])
 def test_what_the_package_has_is_no_answer(inherited: bool) -> None:
     """The course's model is in the package, and is what lessons 06 and 07 ask for."""

@@ -53,7 +53,7 @@ def rubric(
         r = Rubric(exercise, now.seed, double=now.double, forbids=forbids)
         stopped = interrupt = None
         try:
-            _require_own(lines.__globals__.get(exercise))
+            _require_own(exercise, lines.__globals__.get(exercise))
             lines(r)
         except KeyboardInterrupt as error:
             stopped, interrupt = Stop("KeyboardInterrupt", ""), error
@@ -67,8 +67,16 @@ def rubric(
     return run
 
 
-def _require_own(answer: Any) -> None:
-    """Raises ContractBroken when an answer is, or inherits from, something of this package."""
+def _require_own(exercise: str, answer: Any) -> None:
+    """Raises what ends a rubric whose answer cannot be called, or is not the student's own.
+
+    Raises:
+        TypeError: the name holds a value now, perhaps the result of a call.
+        ContractBroken: the answer is, or inherits from, something of this package.
+    """
+    if answer is not None and not callable(answer):
+        kind = type(answer).__name__
+        raise TypeError(f"{exercise} is a {kind}, not a function or class. Run its cell again.")
     for part in inspect.getmro(answer) if inspect.isclass(answer) else (answer,):
         module = getattr(part, "__module__", None)
         if isinstance(module, str) and module.startswith("autograde."):
