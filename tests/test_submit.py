@@ -187,6 +187,13 @@ def test_an_unknown_lesson_is_an_error(project: Project) -> None:
     assert f"there are: {LESSON}, 03_inf_mask" in result.output
 
 
+def test_a_lesson_named_twice_or_as_a_folder_is_packed_once(project: Project) -> None:
+    result = submit(project, LESSON, f"{LESSON}/")
+    assert result.exit_code == 0, result.output
+    with zipfile.ZipFile(project.work / "hand_in" / f"{LESSON}.zip") as archive:
+        assert archive.namelist() == [f"{LESSON}/{NOTEBOOK}.ipynb"]
+
+
 def test_nothing_begun_is_an_error(tmp_path: Path) -> None:
     result = submit(make_project(tmp_path))
     assert result.exit_code == 1

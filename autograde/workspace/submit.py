@@ -48,7 +48,8 @@ def choose(project: Project, names: tuple[str, ...]) -> list[Checked]:
         CourseError: a name is unknown, or nothing was begun.
     """
     known = {path.parent.name: path for path in project.released()}
-    checked = [_check(project, pick("lesson", name, known)) for name in names or known]
+    wanted = dict.fromkeys(name.rstrip("/\\") for name in names) or known  # each once
+    checked = [_check(project, pick("lesson", name, known)) for name in wanted]
     if not names:
         checked = [each for each in checked if each.begun]
     if not checked:
