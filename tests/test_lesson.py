@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 import nbformat
 import pytest
@@ -146,3 +147,38 @@ def test_claims_are_lines_that_never_depend_on_the_seed_and_never_all_of_them(le
         assert not all(key.claims), f"no line of {exercise.name} can vouch for its claims"
         for line, claim in zip(key.expected.lines, key.claims, strict=True):
             assert claim or not lines[line.name]["constant"], (exercise.name, line.name)
+
+
+TEXT = """\
+# %% nbgrader={"grade": false, "grade_id": "ends", "locked": false, "solution": true}
+from autograde.rubric.probes.lines import rubric
+
+def ends(x):
+    return [x[0], x[-1]]
+
+# %% nbgrader={"grade": true, "grade_id": "test_ends", "locked": true, "points": 1}
+@rubric("ends")
+def _(r):
+    r.call("the ends", ends, r.normal(5))
+"""
+VARIANT = """\
+# ends
+
+## right: one_more
+It is not.
+```python
+def ends(x):
+    return [x[0], x[1], x[-1]]
+```
+"""
+
+
+def test_a_right_variant_of_another_length_is_measured_then_named(tmp_path: Path) -> None:
+    exercise = Exercise("ends", 1.0)
+    lesson = Lesson(tmp_path, "01_ends", "ends", "Ends", "", 1, (exercise,))
+    (lesson.folder / "variants").mkdir(parents=True)
+    lesson.text.write_text(TEXT)
+    (lesson.folder / "variants" / "ends.md").write_text(VARIANT)
+    check.measure(lesson)
+    faults = check.check_exercise(lesson, exercise).faults
+    assert any("right variant one_more fails “the ends”" in fault for fault in faults)

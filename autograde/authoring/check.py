@@ -157,7 +157,8 @@ def _spread(
 def _cast(value: Plain, like: Plain) -> Plain:
     if isinstance(value, Tensor) and isinstance(like, Tensor):
         return value.to(like.dtype)
-    if isinstance(value, list | tuple) and isinstance(like, list | tuple):
+    lists = isinstance(value, list | tuple) and isinstance(like, list | tuple)
+    if lists and len(value) == len(like):  # others cannot agree
         return [_cast(v, w) for v, w in zip(value, like, strict=True)]
     if isinstance(value, dict) and isinstance(like, dict):
         return {name: _cast(value.get(name), item) for name, item in like.items()}
