@@ -160,6 +160,13 @@ def test_a_notebook_that_nobody_changed_follows_the_text_whatever_its_time(cours
     assert nbformat.read(lesson.source_notebook, as_version=4).cells[-1].source == "The end"
 
 
+def test_a_lesson_without_its_text_is_named(course: Path) -> None:
+    lesson = lessons(course)[LESSON]
+    lesson.text.unlink()
+    with pytest.raises(CourseError, match=r"the lesson 01_self_attention has no text: "):
+        building.build(lesson)
+
+
 def doubled(nb: NotebookNode) -> None:
     named_cells(nb)["context_vectors"].metadata["nbgrader"]["grade_id"] = "attention_weights"
 

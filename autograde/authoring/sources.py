@@ -43,10 +43,13 @@ def sync(root: Path) -> None:
     """Write each lesson's text as the notebook that nbgrader reads, where it is out of date.
 
     Raises:
-        CourseError: the notebook has newer changes that the text lacks; nothing is overwritten.
+        CourseError: there is no text, or the notebook has newer changes that the text lacks;
+            nothing is overwritten.
     """
     for lesson in lessons(root).values():
-        path, text = lesson.source_notebook, lesson.text.read_bytes()
+        path, text = lesson.source_notebook, b""
+        if lesson.text.is_file():  # else `source_notebook` says that it is missing
+            text = lesson.text.read_bytes()
         made_from, there = _read(path)
         if made_from == [_digest(text), there]:
             continue  # seen without parsing the text, which takes a second for a course
