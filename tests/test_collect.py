@@ -126,6 +126,15 @@ def test_moodles_worksheet_says_when(tmp_path: Path) -> None:
     )
 
 
+def test_a_long_text_in_the_worksheet_stops_nothing(tmp_path: Path) -> None:
+    (tmp_path / "Grades-Attention-7.csv").write_text(
+        "Identifier,Online text,Last modified (submission)\n"
+        f"Participant 11,{'a' * 200_000},-\n"
+        'Participant 12,,"Monday, 2 March 2026, 10:30 PM"\n'
+    )
+    assert read_worksheet(tmp_path, ZoneInfo("Europe/Berlin")) == ({"12": HANDED_IN}, [])
+
+
 @pytest.fixture(scope="module")
 def course(tmp_path_factory: pytest.TempPathFactory) -> Lesson:
     lesson = make_course(tmp_path_factory.mktemp("collect"))

@@ -27,7 +27,7 @@ from nbgrader.api import Gradebook, MissingEntry
 from nbgrader.plugins import ExtractorPlugin, FileNameCollectorPlugin
 from traitlets import Unicode
 
-from autograde.lms.archives import UNPACKED, BadArchive, place_for, unpack
+from autograde.lms.archives import FILE_BYTES, UNPACKED, BadArchive, place_for, unpack
 from autograde.words import printable
 
 CANVAS = re.compile(
@@ -145,6 +145,7 @@ def read_worksheet(folder: Path, zone: tzinfo) -> tuple[dict[str, datetime], lis
     Also returns the times that cannot be read, such as those not in English.
     """
     found, unread = {}, []
+    csv.field_size_limit(FILE_BYTES)  # it may hold the texts that students typed
     for path in sorted(path for path in folder.glob("*.csv") if path.is_file()):
         with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
             for row in csv.DictReader(file):
