@@ -152,7 +152,7 @@ def open_page(lesson: Lesson, options: tuple[str, ...]) -> None:
     arguments = [
         f"--ServerApp.root_dir={lesson.root}",
         f"--ServerApp.default_url={ADDRESS}/{lesson.name}",
-        "--ServerApp.jpserver_extensions={'autograde.marking': True}",
+        "--ServerApp.jpserver_extensions={'autograde.marking.page': True}",
         "--ServerApp.open_browser=True",
         *as_root,
         *options,
