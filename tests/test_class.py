@@ -12,11 +12,15 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from classes import NO_WALL, gradebook_of, make_course, scores
+from classes import NO_WALL, file_of, gradebook_of, make_course, put_file, scores
 from conftest import HERE, program, run
 
+from autograde.course import lessons
+from autograde.grading.limits import LIMITS
+from autograde.grading.restore import NOTE
 from autograde.grading.sanitise import sanitise_outputs
 from autograde.grading.state import one_run
+from autograde.grading.submission import Place, graded_notebook
 from autograde.sandbox.wall import missing
 
 sys.path.insert(0, str(HERE / "examples"))
@@ -170,9 +174,15 @@ def test_other_ways_of_grading_give_the_same_scores(
                 for grade in notebook.grades:
                     grade.auto_score = -1
         gradebook.db.commit()
+    lesson = lessons(root)[LESSON]
+    nb = nbformat.read(file_of(lesson, "partly_2"), as_version=4)
+    nb.cells.append(nbformat.v4.new_markdown_cell("long " * LIMITS.text_cell_chars))
+    put_file(lesson, "partly_2", nb)
     result = program(*command, cwd=root)
     assert result.returncode == 0, result.stderr
     assert scores(root, LESSON) == pytest.approx(before)
+    with graded_notebook(Place("partly_2", lesson)) as notebook:
+        assert notebook["metadata"][NOTE]["remark"] == "A long text was cut off."
     assert ("NO WALL: students' code ran as you" in result.stdout) == ("--no-wall" in command)
 
 

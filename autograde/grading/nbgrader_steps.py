@@ -50,7 +50,7 @@ class SubmissionExporter(NotebookExporter):
         parsed = parse_file(Path(filename), whole=restored)
         for number, cell in enumerate(parsed.nb.cells):
             cell.setdefault("id", f"cell-{number}")  # a submission's own ids are not read
-        resources = {**(resources or {}), "problem": parsed.problem}
+        resources = {**(resources or {}), "problem": parsed.problem, "remarks": parsed.remarks}
         resources["metadata"] = {"name": Path(filename).stem, "path": str(Path(filename).parent)}
         output: tuple[Any, dict[str, Any]]
         output = self.from_notebook_node(parsed.nb, resources, **options)  # type: ignore
@@ -65,7 +65,8 @@ class Restore(NbGraderPreprocessor):
 
     def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[Any, Any]:
         version = version_of(nb, (newest(resources),))
-        return restore(Parsed(nb, resources["problem"]), notebook(version)), resources
+        parsed = Parsed(nb, resources["problem"], remarks=resources["remarks"])
+        return restore(parsed, notebook(version)), resources
 
 
 class Run(NbGraderPreprocessor):
