@@ -28,6 +28,7 @@ from autograde.grading import (
 )
 from autograde.grading.running.run import Job, Look, Ran
 from autograde.sandbox.wall import missing
+from autograde.versions import Version
 
 STUDENTS = ("perfect", "other")
 
@@ -142,6 +143,21 @@ def test_a_submission_that_cannot_be_graded_is_named_and_the_others_are_graded(
     code, said = graded()  # nor is it forgotten
     assert code == 1
     assert message in said
+
+
+def test_a_time_that_is_none_is_named_before_anything_runs(
+    course: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    no_time(course)
+    began, really = [], pipeline.grade
+
+    def grade(task: submission.Task, versions: tuple[Version, ...]) -> submission.Graded:
+        began.append(task.submission.place.student)
+        return really(task, versions)
+
+    monkeypatch.setattr(pipeline, "grade", grade)
+    assert graded()[0] == 1
+    assert began == ["perfect"]
 
 
 def test_a_lesson_that_is_not_built_is_named_once_and_the_others_are_graded(course: Path) -> None:

@@ -176,6 +176,7 @@ class Coordinator:
         if opened is None:
             return Done(place, FAILED)
         submission = read_submission(place, self._course.ignore)
+        when = _when(submission)
         marks, entry = opened.marks.get(student), read_entry(place)
         contents = sorted((name, sha256(c).hexdigest()) for name, c in submission.files.items())
         decided_by = digest_of([opened.deciding, marks.extension if marks else "None", contents])
@@ -192,7 +193,7 @@ class Coordinator:
             known = marks or Marks(student=self._names.get(student, student))
             task = Task(submission, self._secret, self.wall, known, ran)
             graded = (yield self.executor.submit(workers.grade, task, opened.versions)).result()
-            self.save(submission, graded)
+            self.save(place, when, graded)
             notebook, html, shown = graded.notebook, graded.page, graded.marks
             problem, seconds = graded.problem, graded.seconds
         elif entry.page == _page_digest(decided_by, marks) and page.is_file():
@@ -236,9 +237,8 @@ class Coordinator:
         self._opened[lesson] = Opened(digest_of(deciding), self.share(found), marks)
         return self._opened[lesson]
 
-    def save(self, submission: Submission, graded: Graded) -> None:
+    def save(self, place: Place, when: datetime | None, graded: Graded) -> None:
         """Save a submission that was graded: its run, its student, time, scores and lateness."""
-        place, when = submission.place, _when(submission)
         if graded.fault:
             self._log(graded.fault)
         if graded.ran:
