@@ -130,7 +130,6 @@ class Graded:
     ran: bytes
     problem: str
     fault: str
-    seconds: float
 
 
 @dataclass(frozen=True)
