@@ -166,7 +166,7 @@ def _lesson(root: Path, entry: dict[str, Any]) -> Lesson:
 
 
 def choose(root: Path, names: tuple[str, ...]) -> list[Lesson]:
-    """Return the lessons of these names, or all when none is named.
+    """Return the lessons of these names, each once, or all when none is named.
 
     Raises:
         CourseError: a name is unknown, and the message lists the known ones; or there is no lesson.
@@ -174,7 +174,7 @@ def choose(root: Path, names: tuple[str, ...]) -> list[Lesson]:
     known = lessons(root)
     if not known:
         raise CourseError(f"{CURRICULUM} names no lesson yet. Run: autograde new 01_my_lesson")
-    return [pick("lesson", name, known) for name in names or known]
+    return [pick("lesson", name, known) for name in dict.fromkeys(names) or known]
 
 
 def pick(kind: str, name: str, known: Mapping[str, T]) -> T:

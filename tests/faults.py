@@ -205,17 +205,17 @@ FAULTS = [
     Fault(
         "a page lets a script through", SANITISE,
         "STUDENTS.clean(html)", "html",
-        "tests/test_hostile.py -k found_by_the_page",
+        "tests/test_hostile_texts.py -k found_by_the_page",
     ),
     Fault(
         "a student's text keeps its classes", SANITISE,
         'attributes={"*": set(), ', 'attributes={"*": {"class"}, ',
-        "tests/test_hostile.py -k found_by_the_page",
+        "tests/test_hostile_texts.py -k found_by_the_page",
     ),
     Fault(
         "formulas make links", SANITISE,
         'MATH_THAT_ACTS.sub(r" \\1", ', 'str(',
-        "tests/test_hostile.py -k formulas",
+        "tests/test_hostile_texts.py -k formulas",
     ),
     Fault(
         "a panel shows markup", "autograde/rubric/panel.py",
@@ -235,12 +235,12 @@ FAULTS = [
     Fault(
         "a link is a link", SANITISE,
         "    def link(self", "    def no_link(self",
-        "tests/test_hostile.py -k link",
+        "tests/test_hostile_texts.py -k link",
     ),
     Fault(
         "parts of a message fill the worker", "autograde/grading/running/notebook_client.py",
         "if _resident_bytes() > self._most:", "if False:",
-        "tests/test_running.py -k many_parts",
+        "tests/test_jobs.py -k many_parts",
     ),
     Fault(
         "feedback without an address stops the others", "autograde/lms/exchange.py",

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import datetime, timedelta
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,18 +33,14 @@ from conftest import run
 from nbgrader.converters import Autograde, GenerateFeedback
 
 from autograde import versions
-from autograde.course import CourseError, Lesson, lessons
+from autograde.course import Lesson, lessons
 from autograde.course_config import convert, course_config
 from autograde.grading import feedback, pipeline, workers
 from autograde.grading.batch import How, grade_class
 from autograde.grading.coordinator import Coordinator
-from autograde.grading.limits import Limits
-from autograde.grading.running import run as execution
-from autograde.grading.running.run import Job, Look, Ran, run_job
+from autograde.grading.running.run import Job, Look, Ran
 from autograde.grading.state import read_ran
-from autograde.grading.submission import FAILED, UNCHANGED, Done, Place, Problem, submissions
-from autograde.sandbox.agreed import KernelLimits
-from autograde.sandbox.provisioner import WalledProvisioner, walled_manager
+from autograde.grading.submission import FAILED, UNCHANGED, Done, Place, submissions
 from autograde.sandbox.wall import missing
 
 STUDENTS = ("perfect", "process_ended", "not_json", "untouched")
@@ -131,99 +126,6 @@ def test_killed_before_any_change_it_goes_on_to_the_same_gradebook(graded: Path)
     counts = json.loads(result.stdout)
     assert counts["kills"] > 30
     assert counts["different"] == []
-
-
-def job(*cells: tuple[str, str], **more: Any) -> Job:
-    """A job of cells, each its name and its code."""
-    return Job(cells, files=(), seed=7, wall=WALL, **more)
-
-
-def printed(ran: Ran) -> list[str]:
-    return ["".join(output.get("text", "") for output in cell["outputs"]) for cell in ran.cells]
-
-
-def test_a_notebook_has_its_time_on_the_clock() -> None:
-    cells = [("", f"import time; time.sleep(0.7); print({n})") for n in "1234"]
-    ran = run_job(job(*cells, limits=Limits(notebook_seconds=1)))
-    assert ran.problem == Problem(
-        "the notebook ran too long",
-        "The notebook ran longer than 1 s. The cells after that were not run.",
-    )
-    assert [bool(text) for text in printed(ran)] == [True, True, False, False]
-
-
-def test_what_ended_a_run_has_a_kind_without_the_students_words() -> None:
-    ran = run_job(job(("", "jane = 1; import os; os._exit(0)")))
-    assert ran.problem
-    assert ran.problem.kind == "the kernel died while the notebook ran"
-    assert "jane" in ran.problem.words
-    assert Ran.from_bytes(ran.to_bytes()) == ran
-
-
-WIDGET = "import ipywidgets; o = ipywidgets.Output()\nwith o: print(1)\no"
-
-
-@pytest.mark.skipif(not WALL, reason="no wall here")
-def test_a_submission_that_lost_its_template_gets_no_score(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(WalledProvisioner, "lost", lambda self: True)
-    with pytest.raises(CourseError, match="grade it again"):
-        run_job(job(("", "import os; os._exit(0)")))
-
-
-def test_widgets_and_exit_do_no_harm() -> None:
-    ran = run_job(job(("", WIDGET), ("", "exit"), ("", "quit()"), *[("", "print(2)")] * 3))
-    assert (ran.problem, ran.notes) == (None, {})
-    assert printed(ran)[3:] == ["2\n"] * 3
-
-
-IN_MANY_PARTS = """
-kernel, part = get_ipython().kernel, bytes(30_000_000)
-to = kernel._get_shell_context_var(kernel._shell_parent_ident)
-head = [b"<IDS|MSG>", b"unsigned", b"{}", b"{}", b"{}", b"{}"]
-kernel.stdin_socket.send_multipart([*to, *head, *[part] * 60], copy=False)
-"""
-
-
-@pytest.mark.skipif(not WALL, reason="no wall here")
-def test_a_message_of_many_parts_does_not_fill_the_worker() -> None:
-    limits = Limits(worker_bytes=200_000_000)
-    ran = run_job(job(("", IN_MANY_PARTS), ("", "import time; time.sleep(9)"), limits=limits))
-    assert ran.problem
-    assert ran.problem.kind == "the kernel died while the notebook ran"
-
-
-ASK_OFTEN = """
-for _ in range(60):
-    try:
-        input()
-    except Exception as error:
-        said = type(error).__name__
-print(said)
-"""
-
-
-def test_who_asks_for_input_gets_an_error_at_once_and_the_seed_is_told_once() -> None:
-    seed = "from autograde.rubric.session import current; print(current().seed)"
-    ran = run_job(
-        job(("test_a", seed + ASK_OFTEN), ("", ASK_OFTEN), ("test_b", ASK_OFTEN), ("", "1"))
-    )
-    assert (ran.problem, ran.notes) == (None, {})
-    said = printed(ran)
-    assert said[0].split() == ["7", "StdinNotImplementedError"]
-    assert said[1].split() == said[2].split() == ["StdinNotImplementedError"]
-    assert ran.cells[3]["outputs"]
-
-
-@pytest.mark.skipif(not WALL, reason="no wall here")
-def test_a_cell_has_its_processor_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    few = KernelLimits(cell_cpu_seconds=1)
-    monkeypatch.setattr(execution, "walled_manager", partial(walled_manager, few))
-    ran = run_job(job(("", "print(1)"), ("", "while True: pass"), ("", "print(3)")))
-    assert ran.problem is None
-    assert ran.notes == {1: "used more than 1 s of processor time and was interrupted"}
-    assert printed(ran)[2] == "3\n"
 
 
 class Quick:

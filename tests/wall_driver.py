@@ -9,84 +9,16 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import psutil
 from wall_attempts import NO_GROUP
+from walled_kernel import in_one_kernel, kernel, one_cell, running, runs_so_many
 
 from autograde.sandbox import control_groups, template
 from autograde.sandbox.agreed import KernelLimits
-from autograde.sandbox.provisioner import walled_manager
-
-EMPTY = tempfile.mkdtemp()
-
-
-class Kernel:
-    """A walled kernel with a client."""
-
-    def __init__(self, manager: Any, client: Any) -> None:
-        self.manager, self.client = manager, client
-        self.said: list[str] = []
-
-    async def run(self, code: str, seconds: float = 60) -> str:
-        """Everything that a cell displays, as text."""
-        self.said = said = []
-
-        def hear(message: dict[str, Any]) -> None:
-            content = message["content"]
-            if "text" in content:
-                said.append(content["text"])
-            elif "data" in content:
-                said.append(str(content["data"])[:2000])
-            elif "ename" in content:
-                said.append(f"{content['ename']}: {content['evalue']}")
-
-        await self.client.execute_interactive(
-            code, timeout=seconds, output_hook=hear, allow_stdin=False
-        )
-        return "".join(said)
-
-    async def says(self, text: str, seconds: float = 20) -> None:
-        """Wait until the running cell has displayed this text."""
-        for _ in range(int(seconds * 20)):
-            if text in "".join(self.said):
-                return
-            await asyncio.sleep(0.05)
-        raise TimeoutError(f"the cell did not say {text!r}")
-
-    async def dead(self, seconds: float = 20) -> bool:
-        for _ in range(int(seconds * 20)):
-            if not await self.manager.is_alive():
-                return True
-            await asyncio.sleep(0.05)
-        return False
-
-
-@asynccontextmanager
-async def kernel(folder: str = EMPTY, limits: KernelLimits | None = None) -> AsyncIterator[Kernel]:
-    manager = walled_manager(limits)
-    await manager.start_kernel(cwd=folder)
-    client = manager.client()
-    client.start_channels()
-    await client.wait_for_ready(timeout=60)
-    try:
-        yield Kernel(manager, client)
-    finally:
-        client.stop_channels()
-        await manager.shutdown_kernel(now=True)
-
-
-async def one_cell(code: str) -> str:
-    async with kernel() as k:
-        return await k.run(code)
-
-
-async def in_one_kernel(cells: dict[str, str]) -> dict[str, str]:
-    async with kernel() as k:
-        return {name: await k.run(code) for name, code in cells.items()}
 
 
 async def starts_in_its_files() -> bool:
@@ -162,26 +94,6 @@ async def leaves_no_process_behind() -> bool:
         )
         while_it_lived = await runs_so_many(marker, 2)
     return while_it_lived and await runs_so_many(marker, 0)
-
-
-async def runs_so_many(command: str, number: int) -> bool:
-    """Return True once so many processes run this command, False if that takes ten seconds."""
-    end = time.monotonic() + 10
-    while running(command) != number and time.monotonic() < end:
-        await asyncio.sleep(0.05)
-    return running(command) == number
-
-
-def running(command: str) -> int:
-    found = 0
-    for path in Path("/proc").iterdir():
-        try:
-            found += (path / "cmdline").read_bytes().replace(
-                b"\0", b" "
-            ).strip() == command.encode()
-        except OSError:
-            continue
-    return found
 
 
 async def is_ended_for_its_memory() -> bool:
@@ -379,9 +291,9 @@ async def is_gone_when_the_run_is_killed() -> bool:
     marker = f"sleep 13{os.getpid()}"
     code = (
         "import asyncio, sys; sys.path.insert(0, sys.argv[1])\n"
-        "import wall_driver\n"
+        "import walled_kernel\n"
         "async def go():\n"
-        "    async with wall_driver.kernel() as k:\n"
+        "    async with walled_kernel.kernel() as k:\n"
         f"        await k.run('import subprocess; subprocess.Popen(\"{marker}\".split())')\n"
         "        print('there', flush=True)\n"
         "        await asyncio.sleep(600)\n"
