@@ -195,19 +195,21 @@ class Coordinator:
             graded = (yield self.executor.submit(workers.grade, task, opened.versions)).result()
             self.save(place, when, graded)
             notebook, html, shown = graded.notebook, graded.page, graded.marks
-            problem = graded.problem or submission.remark
+            problem, seconds = graded.problem, graded.seconds
         elif entry.page == _page_digest(decided_by, marks) and page.is_file():
             return Done(place, UNCHANGED)
         else:  # people gave scores or comments since
             book.penalise(self.gradebook, place, self._late)
-            notebook, html, shown, problem = file.read_bytes(), b"", None, ""
+            notebook, html, shown = file.read_bytes(), b"", None
+            problem, seconds = entry.problem, entry.seconds
         marks = book.marks_of_class(self.gradebook, lesson, student)[student]
         if marks != shown:  # it is late, say
             making = self.executor.submit(workers.page, notebook, marks)
             html = (yield making).result()
         scores, on_page = book.digest_of_scores(marks), _page_digest(decided_by, marks)
-        self.finish(submission, notebook, html, Entry(decided_by, scores, on_page))
-        return Done(place, GRADED, problem)
+        entry = Entry(decided_by, scores, on_page, problem, seconds)
+        self.finish(submission, notebook, html, entry)
+        return Done(place, GRADED, problem or submission.remark)
 
     def _open(self, lesson: Lesson) -> Opened | None:
         """Return what grading a lesson takes; None if it was already found not gradable.

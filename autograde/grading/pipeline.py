@@ -55,6 +55,7 @@ def grade(task: Task, versions: tuple[Version, ...]) -> Graded:
         ran=ran.to_bytes() if ran else b"",
         problem=note["problem"] or _noticed(note["notes"]),
         fault=note.get("fault", ""),
+        seconds=ran.seconds if ran else 0.0,
     )
 
 

@@ -107,7 +107,7 @@ def seed_of(secret: bytes, lesson: str, nb: "NotebookNode", files: dict[str, byt
 
 @dataclass(frozen=True)
 class Entry:
-    """The facts on which a submission was graded, and what was saved.
+    """The facts on which a submission was graded, and the outcome.
 
     `graded` is a digest of all that decided its scores, `scores` of the automatic scores that
     were saved, `page` of all that is on its feedback page.
@@ -116,6 +116,8 @@ class Entry:
     graded: str
     scores: str
     page: str
+    problem: str
+    seconds: float
 
 
 def read_entry(place: Place) -> Entry | None:

@@ -130,6 +130,7 @@ class Graded:
     ran: bytes
     problem: str
     fault: str
+    seconds: float
 
 
 @dataclass(frozen=True)

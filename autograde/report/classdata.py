@@ -13,6 +13,7 @@ from autograde.course import CourseError, Lesson, lessons
 from autograde.course_config import course_config
 from autograde.grading.gradebook import marks_of_class, open_gradebook
 from autograde.grading.restore import NOTE
+from autograde.grading.state import read_entry
 from autograde.grading.submission import Marks, Place, graded_notebook
 from autograde.grading.verdicts import read_verdicts
 from autograde.rubric.judge import LineVerdict, Verdict
@@ -181,7 +182,9 @@ def _submissions(lesson: Lesson, gradebook: Gradebook) -> Iterator[Submission]:
     before = _before(lesson, gradebook)
     names = {written.name for written in lesson.written}
     for student, marks in marks_of_class(gradebook, lesson).items():
-        with graded_notebook(Place(student, lesson)) as notebook:
+        place = Place(student, lesson)
+        entry = read_entry(place)
+        with graded_notebook(place) as notebook:
             if notebook is None:
                 continue
             note = notebook["metadata"][NOTE]
@@ -199,7 +202,7 @@ def _submissions(lesson: Lesson, gradebook: Gradebook) -> Iterator[Submission]:
                 version=note["version"],
                 walled=note["wall"],
                 earlier=note.get("earlier", False),
-                seconds=note.get("seconds"),
+                seconds=entry.seconds if entry else None,
             )
 
 

@@ -113,7 +113,7 @@ def make_job(
 
 
 def put_outputs(nb: NotebookNode, ran: Ran) -> None:
-    """Put a job's outputs into the notebook it was made from, the other results into its note.
+    """Put a job's outputs into the notebook it was made from, its problem and notes into the note.
 
     Raises:
         ValueError: the job was made from another notebook.
@@ -122,7 +122,6 @@ def put_outputs(nb: NotebookNode, ran: Ran) -> None:
     for cell, done in zip(cells, ran.cells, strict=True):
         cell.outputs = nbformat.from_dict(done["outputs"])
         cell.execution_count = done["execution_count"]
-    note["seconds"] = ran.seconds
     if ran.problem:
         note |= {"problem": ran.problem.words, "kind": ran.problem.kind}
     for number, text in ran.notes.items():
