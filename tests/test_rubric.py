@@ -24,14 +24,15 @@ def simple(answer: Callable[..., Any]) -> None:
         r.call("second", answer, r.normal(4))
 
 
-def test_a_line_that_raises_does_not_stop_the_next() -> None:
+@pytest.mark.parametrize("kind", [KeyError, SystemExit])
+def test_a_line_that_raises_does_not_stop_the_next(kind: type[BaseException]) -> None:
     def short_only(x: Tensor) -> Tensor:
         if len(x) == 3:
-            raise KeyError("three")
+            raise kind("three")
         return x
 
     first, second = record(simple, short_only).lines
-    assert first.cases[0].outcome.error == "KeyError"
+    assert first.cases[0].outcome.error == kind.__name__
     assert second.cases[0].outcome.error is None
 
 

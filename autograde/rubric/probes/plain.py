@@ -17,6 +17,8 @@ from autograde.rubric.packing import DTYPES, MAX_DIMENSIONS, Plain
 from autograde.rubric.recording import REFUSAL, REFUSED, Outcome
 
 MAX_ENTRIES = 1_000_000
+RAISED = (Exception, SystemExit)
+"""What an answer may raise: it is the outcome of that call alone, also of one to `sys.exit`."""
 Args = tuple[Any, ...]
 
 
@@ -144,7 +146,7 @@ def _short(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) else repr(value)
 
 
-def raised(error: Exception) -> Outcome:
+def raised(error: BaseException) -> Outcome:
     """Return the outcome of a call that raised, with the line of the answer that did."""
     return Outcome(error=family(error), message=str(error), at=_student_line(error))
 
@@ -161,12 +163,12 @@ def refusal(call: Callable[..., Any], *args: Any) -> str:
         raise
     except REFUSED:
         return REFUSAL
-    except Exception as error:  # whatever an answer raises instead is its outcome
+    except RAISED as error:
         return f"raises {family(error)}: {error}"
     return "returns a result"
 
 
-def family(error: Exception) -> str:
+def family(error: BaseException) -> str:
     """Return the exception's name; a subclass of a refusal counts as its parent."""
     for kind in (NotImplementedError, *REFUSED):
         if isinstance(error, kind):
@@ -174,7 +176,7 @@ def family(error: Exception) -> str:
     return type(error).__name__
 
 
-def _student_line(error: Exception) -> str:
+def _student_line(error: BaseException) -> str:
     """Return the innermost line that ran in a notebook's cell, or ""; such code has no file."""
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         if not Path(frame.filename).is_file() and not frame.filename.startswith("<frozen"):

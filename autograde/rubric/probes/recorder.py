@@ -12,6 +12,7 @@ from autograde.rubric.kinds import KINDS
 from autograde.rubric.packing import Plain
 from autograde.rubric.probes.draws import Draws, device, seeded
 from autograde.rubric.probes.plain import (
+    RAISED,
     Args,
     ContractBroken,
     as_typed,
@@ -94,7 +95,7 @@ class Recorder(Draws):
                 result = run(*args)
             _check_device(result, args)
             return Outcome(value=to_plain(result))
-        except Exception as error:  # whatever an answer raises is its outcome
+        except RAISED as error:
             return raised(error)
 
     def _note(self, name: str, _given: list[Any]) -> None:
