@@ -183,10 +183,19 @@ def test_a_cell_that_leaves_the_folder_changes_nothing(
     assert practice.unsolved() == set()
 
 
+def test_a_kernel_that_started_elsewhere_may_go_to_the_folder(
+    shown: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As `%cd 01_self_attention` does where a hosted service starts every kernel in one folder."""
+    monkeypatch.setattr(practice, "get_ipython", lambda: SimpleNamespace(starting_dir="/"))
+    cell(right)
+    assert shown[0].startswith("it: 4 of 4 points")
+
+
 def test_damaged_practice_data_are_named_by_the_rubric_alone(shown: list[str]) -> None:
     Path(practice.PRACTICE_FILE).write_bytes(b"damaged")
     assert practice.unsolved() == set()
-    with pytest.raises(session.CellEnded, match=r"is damaged .* Run autograde update"):
+    with pytest.raises(session.CellEnded, match=r"cannot be read .* Run autograde update"):
         cell(right)
 
 

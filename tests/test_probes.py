@@ -102,8 +102,7 @@ def attention_lines(r: Any, layer: Any) -> None:
     layer.first_token("first token", 100 * r.normal(8, 6, 4))
     layer.drops_weights("drops", p=0.3)
     layer.rereads_dropout("rereads", r.normal(3, 7, 4))
-    layer.keeps_mask("mask")
-    layer.moves("moves", r.normal(2, 5, 4))
+    layer.keeps_mask("mask", r.normal(2, 5, 4))
     layer.made_of("made of")
     layer.refuses("too long", r.normal(2, 9, 4))
     layer.conventions(r.normal(3, 7, 4))
@@ -114,7 +113,7 @@ DOUBLE = "float64 in, float64 out, after .double()"
 MISTAKES = {
     "": [],
     "bias forgotten": ["bias"],
-    "mask as attribute": ["mask", "moves"],
+    "mask as attribute": ["mask"],
     "any length": ["too long"],
     "limit in the class": ["too long"],
     "in place": ["outputs", "bias", "first token", "rereads", DOUBLE, LEFT_ALONE],

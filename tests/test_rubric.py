@@ -242,12 +242,14 @@ def test_stock_nbgrader_gets_an_error_from_a_right_answer(monkeypatch: pytest.Mo
         simple(lambda x: x)
 
 
-def test_a_name_that_holds_a_result_is_named() -> None:
+@pytest.mark.parametrize("value", [torch.ones(2), nn.Linear(2, 2), None])
+def test_a_name_that_holds_a_result_is_named(value: Any) -> None:
     """As after `causal_mask = causal_mask(6)` in a cell of one's own."""
-    names: dict[str, Any] = {"rubric": rubric, "it": torch.ones(2)}
+    names: dict[str, Any] = {"rubric": rubric, "it": value}
     with session.recording(3) as recordings:
         exec("@rubric('it')\ndef _(r): r.call('a line', it, 4)", names)  # noqa: S102
-    said = "it is a Tensor, not a function or class. Run its cell again."
+    kind = type(value).__name__
+    said = f"it holds a value ({kind}) now. Run the cell that defines it again."
     assert recordings["it"].stopped == Stop("TypeError", said)
 
 

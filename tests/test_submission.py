@@ -19,6 +19,8 @@ def a_lesson(root: Path) -> Any:
     folder = root / "source" / "01_a"
     folder.mkdir(parents=True)
     (folder / "data.txt").write_text("the lesson's own")
+    (folder / "variants").mkdir()
+    (folder / "variants" / "wrong.md").write_text("not for students")
     return SimpleNamespace(root=root, name="01_a", notebook="a", folder=folder)
 
 
@@ -29,7 +31,7 @@ def submitted(root: Path, **contents: bytes) -> Submission:
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
-    return read_submission(Place("eve", a_lesson(root)), [])
+    return read_submission(Place("eve", a_lesson(root)), ["variants"])
 
 
 def can_be_written(read: Submission, folder: Path) -> None:

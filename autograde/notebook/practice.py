@@ -46,8 +46,12 @@ class RubricFailed(session.CellEnded):
 
 
 def folder() -> Path:
-    """Return the notebook's folder: there its kernel started, wherever a cell has gone since."""
-    return Path(getattr(get_ipython(), "starting_dir", ".")).absolute()
+    """Return the notebook's folder: where its kernel started, wherever a cell has gone since.
+
+    A kernel that started elsewhere, as in some hosted services, may have gone there.
+    """
+    started = Path(getattr(get_ipython(), "starting_dir", ".")).absolute()
+    return started if (started / PRACTICE_FILE).is_file() else Path.cwd()
 
 
 @cache
@@ -55,14 +59,14 @@ def keys(path: Path) -> dict[str, Key]:
     """Return the keys in a file of practice data, by exercise.
 
     Raises:
-        CellEnded: the file is damaged, or of another version; the message says what to do.
+        CellEnded: the file cannot be read; the message says what to do.
     """
     try:
         return unpack_keys(path.read_bytes())
-    except BadData as error:
+    except (BadData, OSError) as error:
         raise session.CellEnded(
-            f"{path} is damaged ({error}). Run autograde update in a terminal, or fetch the lesson "
-            "again."
+            f"{path} cannot be read ({error}). Run autograde update in a terminal, or fetch the "
+            "lesson again."
         ) from error
 
 

@@ -466,8 +466,8 @@ beside(my_guess, int(torch.zeros(8, 8, device=device).masked_fill(future(1)[:8, 
 # - `self.W_query`, `self.W_key`, `self.W_value` are `nn.Linear` layers, with a bias only if `qkv_bias` is True.
 # - `self.dropout` is an `nn.Dropout` with the probability `dropout`. In training it drops weights after the softmax, each on its own, with the
 #   probability that `dropout.p` holds when `forward` is called. In `eval()` nothing is random.
-# - `mask` is a buffer for `context_length` tokens, in any form that you like, and `state_dict()` holds it. Wherever `.to()` moves the layer, `forward` works, so it
-#   must not use a tensor that stays behind.
+# - `mask` is a buffer of `context_length` × `context_length` numbers, one value for what is hidden and another for the rest, and `state_dict()` holds
+#   it. Wherever `.to()` moves the layer, `forward` works, so it must not use a tensor that stays behind.
 # - `forward` takes `(b, n, d_in)` with any n from 1 to `context_length` and leaves its input unchanged. After `.double()` the layer computes in float64
 #   throughout. A token sees itself and the tokens before it in its own sentence, nothing else, however large the scores are. A token of
 #   zeros is a token like any other.
@@ -516,8 +516,7 @@ def _(r):
     layer.first_token("the first token sees itself alone, however large the scores", 1e6 * r.normal(20, 6, 4))
     layer.drops_weights("in training it drops weights, each by itself, in eval() none", p=0.3)
     layer.rereads_dropout("dropout.p is read at each call", r.normal(3, 7, 4))
-    layer.keeps_mask("mask is a buffer: saved, not learned")
-    layer.moves("works after .to(device)", r.normal(2, 5, 4))
+    layer.keeps_mask("mask is a buffer: saved, not learned, moved by .to(device) with all else that forward uses", r.normal(2, 5, 4))
     layer.refuses("raises ValueError for more tokens than context_length", r.normal(2, 9, 4), r.normal(1, 16, 4))
     layer.refuses("raises ValueError for input that is not 3-D", r.normal(5, 4), r.normal(1, 2, 5, 4))
     layer.conventions(r.normal(3, 7, 4), dropout=1e-12)

@@ -204,8 +204,8 @@ beside(my_guess, round((torch.exp(first - 4.2).sum() / torch.exp(first - 3.0).su
 # ```
 #
 # Keep a running maximum and a running sum. No operation that compares or adds up the numbers within a tensor (a maximum, sum, mean, sort, or a
-# matrix product) may read more than a block of them, and the running maximum or sum, at once; the rubric watches every operation. Once the maximum and
-# the sum of the whole row are known, you may compute all results in one go. Do not use PyTorch's `softmax`, `log_softmax` or `logsumexp`, or a function that contains one. The result is right for
+# matrix product) may read more at once than one block and, with it, the running maximum or sum; the rubric watches every operation. Once the maximum
+# and the sum of the whole row are known, you may compute all results in one go. Do not use PyTorch's `softmax`, `log_softmax` or `logsumexp`, or a function that contains one. The result is right for
 # numbers up to ±10,000, in any order.
 
 # %% nbgrader={"grade": false, "grade_id": "online_softmax", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -227,7 +227,7 @@ def online_softmax(x, block):
 @rubric("online_softmax", forbids=["softmax", "softmin", "logsumexp", "cross_entropy", "scaled_dot_product_attention"])
 def _(r):
     rising, steep, far = 3 * r.normal(12).sort().values, 1e3 * torch.arange(9.0, device=device) + r.uniform(9), 12 * r.normal(8).argsort().float() - 1e4
-    r.idea.sums_in_blocks("in any order and for ±10,000, with no maximum or sum over more than a block", online_softmax, (rising.flip(0), 4), (rising, 4), (3 * r.normal(23), 5), (steep, 2), (steep.flip(0), 2), (far, 3))
+    r.idea.sums_in_blocks("in any order and for ±10,000, with no maximum or sum over more than a block and one running number", online_softmax, (rising.flip(0), 4), (rising, 4), (3 * r.normal(23), 5), (steep, 2), (steep.flip(0), 2), (far, 3))
     r.each("blocks of one number, a short last block, a block longer than x", online_softmax, (2 * r.normal(7), 1), (2 * r.normal(11), 4), (r.normal(3), 8))
     r.forbids("does without PyTorch's softmax, logsumexp and what contains them", online_softmax)
     r.conventions(online_softmax, 2 * r.normal(10), 3)

@@ -351,9 +351,9 @@ explore(
 # Lesson 06's layer, which now takes a cache. You may use `split_heads` and `merge_heads` from the cell with the imports.
 #
 # - The constructor, and `forward(x)` without a cache, are those of `MultiHeadAttention`: `W_query`, `W_key`, `W_value` (with a bias only if
-#   `qkv_bias`), `out_proj` with a bias, and `mask`, a buffer that is saved. A token sees itself and those before it. `dropout` is an `nn.Dropout`; in
-#   training each head drops weights of its own. The layer works wherever `.to()` moves it. A `ValueError` is raised when `num_heads` does not divide `d_out`, for input that is not 3-D, and for more than
-#   `context_length` tokens.
+#   `qkv_bias`), `out_proj` with a bias, and `mask`, a buffer of `context_length` × `context_length` numbers that is saved. A token sees itself and those
+#   before it. `dropout` is an `nn.Dropout`; in training each head drops weights of its own. The layer works wherever `.to()` moves it. A `ValueError`
+#   is raised when `num_heads` does not divide `d_out`, for input that is not 3-D, and for more than `context_length` tokens.
 # - `forward(x, cache)`: x holds the new tokens only, `(b, n, d_in)`. Their keys and values, split into heads, go into the cache with
 #   `cache.append(k, v)`. The result is the output for the new tokens only, `(b, n, d_out)`.
 # - Without dropout, tokens fed one at a time, in chunks, or all at once give the same outputs. Mind the mask: a token in a chunk sees everything before
@@ -408,11 +408,11 @@ def _(r):
     layer = r.cached_layer(CachedMultiHeadAttention, d_in=4, d_out=6, context_length=8, dropout=0.0, num_heads=2, qkv_bias=False)
     layer.linear("W_query W_key W_value", "d_in -> d_out", bias="qkv_bias")
     layer.linear("out_proj", "d_out -> d_out", bias="always")
-    layer.idea.fed("one token at a time, in chunks, with two caches in turn, without a cache: the outputs of all at once", 2 * r.normal(2, 8, 4), "none", "8", "1 1", "1 1 1 1 1 1 1 1", "3 3", "2 other 3 other 1 2", "3 none")
+    layer.outputs("without a cache it is MultiHeadAttention, for sentences of any length", r.normal(1, 2, 4), r.normal(3, 7, 4), r.normal(2, 8, 4), r.normal(2, 8, 4))
+    layer.idea.fed("one token at a time, in chunks, with two caches in turn: the outputs of all at once", 2 * r.normal(2, 8, 4), "8", "1 1", "1 1 1 1 1 1 1 1", "3 3", "2 other 3 other 1 2", "3 none")
     layer.idea.fed("a chunk of any size sees all before it, but not its own future", 2 * r.normal(4, 16, 8), "2 2", "7 1 3", "4 4 4 4", "1 5 5 2", d_in=8, d_out=8, context_length=16, num_heads=4, qkv_bias=True)
     layer.drops_weights("in training each head drops its own weights, in eval() none", p=0.4, num_heads=4)
-    layer.keeps_mask("mask is a buffer that is saved")
-    layer.moves("works after .to(device)", r.normal(2, 5, 4))
+    layer.keeps_mask("mask is a buffer: saved, moved by .to(device) with all else that forward uses", r.normal(2, 5, 4))
     layer.overfed("more than context_length, cached and new, is refused before the cache changes", r.normal(2, 16, 4), "6 3 2", "7 2 1", "1 8 7")
     layer.refuses("raises ValueError for too many tokens, and for input that is not 3-D", r.normal(2, 9, 4), r.normal(5, 4), r.normal(1, 2, 5, 4))
     r.refuses("raises ValueError when num_heads does not divide d_out", CachedMultiHeadAttention, (5, 10, 8, 0.0, 4), (5, 4, 8, 0.0, 8))

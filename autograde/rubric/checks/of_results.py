@@ -59,7 +59,7 @@ def masks_the_future(value: Plain, before: Plain) -> list[Reading]:
     Its dtype, which value stands for what, whether queries are rows or columns, and leading
     dimensions of size 1 are free.
     """
-    (n,) = before
+    n, *_ = before
     if not isinstance(value, dict) or set(value) != {"mask", "learned"}:
         raise Unreadable("the record of the mask cannot be read")
     if value["learned"]:

@@ -27,16 +27,24 @@ class BlockProbes(Recorder):
     """Probes that watch every operation of an answer; each gives the answer's result."""
 
     def sums_in_blocks(self, line: str, answer: Callable[..., Any], *cases: Args) -> None:
-        """Record results for (x, block), where no sum or maximum is over more than a block.
+        """Record results for (x, block), where no sum or maximum reads more than a block of x.
 
-        r.sums_in_blocks("never sums more than block numbers", online_softmax, (r.normal(9), 4))
+        The running sum or maximum may be read with a block that has been computed or copied.
+
+            r.sums_in_blocks("sums a block at a time", online_softmax, (r.normal(9), 4))
         """
 
         def run(x: Tensor, block: int) -> Any:
+            row = x.untyped_storage().data_ptr()
+
             def look(name: str, given: list[Tensor], made: list[Tensor]) -> None:
-                most = max((t.numel() for t in given if t.is_floating_point()), default=0)
-                if name in REDUCTIONS and most > block + 1:  # one more: the running maximum or sum
-                    raise ContractBroken(f"{name} over {most} numbers at once, block is {block}")
+                for tensor in given if name in REDUCTIONS else ():
+                    part_of_x = tensor.untyped_storage().data_ptr() == row
+                    most, read = block + (not part_of_x), tensor.numel()
+                    if tensor.is_floating_point() and read > most:
+                        raise ContractBroken(
+                            f"{name} over {read} numbers at once, block is {block}"
+                        )
 
             with _Operations(look):
                 return answer(x, block)

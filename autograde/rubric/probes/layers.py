@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import torch
@@ -160,45 +161,36 @@ class LayerProbe(Probe):
 
         self._record(line, run, x, sizes, ("(x)",))
 
-    def keeps_mask(self, line: str, **attributes: Any) -> None:
-        """Record whether `mask` is a buffer that is saved and hides the future; also attributes.
+    def keeps_mask(self, line: str, x: Tensor, **attributes: Any) -> None:
+        """Record whether `mask` is a saved buffer that hides the future; also other attributes.
 
-        layer.keeps_mask("keeps num_heads, and mask as a buffer that is saved", num_heads=2)
+        With the mask, everything else that forward uses has to follow `.to(device)`.
+
+            layer.keeps_mask("mask is a saved buffer; works after .to(device)", r.normal(2, 5, 4))
         """
 
-        def run(n: int) -> dict[str, Any]:
+        def run(n: int, x: Tensor) -> dict[str, Any]:
             layer = self.build(context_length=n)
             for name, value in attributes.items():
                 if getattr(layer, name, None) != value:
                     raise ContractBroken(f"{name} is not kept as an attribute")
+            self._require_moving(x)
             learned = "mask" in dict(layer.named_parameters())
             return {"mask": layer.state_dict().get("mask"), "learned": learned}
 
-        typed = f'{self.typed()}.state_dict()["mask"]'
-        self.r.record(line, "masks_the_future", run, [(self.r.integer(5, 9),)], typed)
+        typed = f"{self.typed()}.to(device)"
+        self.r.record(line, "masks_the_future", run, [(self.r.integer(5, 9), x)], typed)
 
-    def moves(self, line: str, x: Tensor) -> None:
-        """Record whether everything that forward uses moves with the layer.
-
-        layer.moves("works after .to(device)", r.normal(2, 5, 4))
-        """
-
-        def run(x: Tensor) -> str:
-            layer = self.build().to(EMPTY)
-            with Devices() as devices:
-                try:
-                    layer(x.to(EMPTY))
-                except Exception:
-                    if not devices.mixed:  # code that asks for numbers cannot run there: no fault
-                        return f"mask on {layer.mask.device}"
-            if devices.mixed:
-                raise ContractBroken("forward uses a tensor that stayed behind")
-            return f"mask on {layer.mask.device}"
-
-        self.r.record(line, "call", run, [(x,)], f"{self.typed()}.to(device)(x)")
+    def _require_moving(self, x: Tensor) -> None:
+        """Raises ContractBroken when forward uses a tensor that does not move with the layer."""
+        layer = self.build().to(EMPTY)
+        with Devices() as devices, suppress(Exception):
+            layer(x.to(EMPTY))  # code that asks for numbers cannot run there: no fault
+        if devices.mixed:
+            raise ContractBroken("forward uses a tensor that stayed behind")
 
     def made_of(self, line: str) -> None:
-        """Record whether layers are nn.Linear, and lists of heads nn.ModuleList, or else what.
+        """Record the types of the declared layers, and of the list that holds the heads.
 
         layer.made_of("W_query, W_key and W_value are nn.Linear")
         """

@@ -53,7 +53,8 @@ def rubric(
         r = Rubric(exercise, now.seed, double=now.double, forbids=forbids)
         stopped = interrupt = None
         try:
-            _require_own(exercise, lines.__globals__.get(exercise))
+            if exercise in lines.__globals__:
+                _require_own(exercise, lines.__globals__[exercise])
             lines(r)
         except KeyboardInterrupt as error:
             stopped, interrupt = Stop("KeyboardInterrupt", ""), error
@@ -74,9 +75,11 @@ def _require_own(exercise: str, answer: Any) -> None:
         TypeError: the name holds a value now, perhaps the result of a call.
         ContractBroken: the answer is, or inherits from, something of this package.
     """
-    if answer is not None and not callable(answer):
+    if not callable(answer) or isinstance(answer, nn.Module):
         kind = type(answer).__name__
-        raise TypeError(f"{exercise} is a {kind}, not a function or class. Run its cell again.")
+        raise TypeError(
+            f"{exercise} holds a value ({kind}) now. Run the cell that defines it again."
+        )
     for part in inspect.getmro(answer) if inspect.isclass(answer) else (answer,):
         module = getattr(part, "__module__", None)
         if isinstance(module, str) and module.startswith("autograde."):
