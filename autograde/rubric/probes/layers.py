@@ -170,7 +170,7 @@ class LayerProbe(Probe):
         """
 
         def run(n: int, x: Tensor) -> dict[str, Any]:
-            layer = self.build(context_length=n)
+            layer = self.build(context_length=n).to(x.device)
             for name, value in attributes.items():
                 if getattr(layer, name, None) != value:
                     raise ContractBroken(f"{name} is not kept as an attribute")
