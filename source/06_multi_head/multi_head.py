@@ -503,7 +503,7 @@ def _(r):
 # The class below makes queries, keys and values with **one** layer, `qkv`. Of its `3 * d_out` numbers
 # the first third are the queries, then come the keys, then the values. It returns two things: the output, and the weights
 # before dropout, `(b, num_heads, n, n)`. They are only to be looked at, so you may detach them. Otherwise it should give
-# what `MultiHeadAttention` gives, keep the same `mask`, and refuse what it refuses.
+# what `MultiHeadAttention` gives, keep `num_heads` and `mask` as it does, and refuse what it refuses.
 #
 # It runs, the shapes are right, and it has **five faults**. None of them raises an error. Let the rubric
 # guide you: which of its lines fail with one head, which only with several, which only for short sentences? Your class is graded by what it
@@ -583,7 +583,7 @@ def _(r):
     layer.idea.outputs("as many heads as sentences, tokens and numbers in a head; with a bias", r.normal(4, 4, 16), d_in=16, d_out=16, num_heads=4, qkv_bias=True)
     layer.first_token("the first token sees itself alone, however large the scores", 1e6 * r.normal(20, 6, 4), num_heads=1)
     layer.drops_weights("in training each head drops its own weights, in eval() none", p=0.4, num_heads=4)
-    layer.keeps_mask("mask is a buffer: saved, moved by .to(device) with all else that forward uses", r.normal(2, 5, 4))
+    layer.keeps_mask("keeps num_heads, and mask as a buffer: saved, moved by .to(device) with all else that forward uses", r.normal(2, 5, 4), num_heads=2)
     r.refuses("raises ValueError when num_heads does not divide d_out", RepairedMultiHeadAttention, (5, 10, 8, 0.0, 4), (5, 4, 8, 0.0, 8))
     layer.refuses("raises ValueError for too many tokens, and for input that is not 3-D", r.normal(2, 9, 4), r.normal(5, 4))
     layer.conventions(r.normal(3, 7, 4))

@@ -153,7 +153,7 @@ def next_token_pairs(tokens, context_length, stride=1):
 def _(r):
     tokens = r.tokens(999, r.integer(20, 26))
     r.idea.each("targets are one token ahead of inputs, for every whole window", next_token_pairs, (tokens[:6], 3), (tokens, 4), (tokens[:9], 7), (tokens[:6], 5), (tokens[:5], 1))
-    r.idea.each("window i begins at token i * stride", next_token_pairs, (tokens[:9], 2, 3), (tokens[:8], 2, 3), (tokens[:4], 3, 5), (tokens, 4, 3), (tokens[:12], 3, 5), (tokens, 5, 5))
+    r.idea.each("window i begins at token i * stride", next_token_pairs, (tokens[:9], 2, 3), (tokens[:8], 2, 3), (tokens[:4], 3, 5), (tokens, 4, 3), (tokens[:12], 3, 5), (tokens, 5, 5), (r.tokens(999, 9, 2)[:, 1], 3, 2))
     r.refuses("raises ValueError when the text is too short for one window", next_token_pairs, (tokens[:4], 4), (tokens[:2], 5), (tokens[:0], 3))
     r.unchanged("leaves the text as it was")
 
@@ -505,7 +505,7 @@ def _(r):
     table, inputs, targets = 2 * r.normal(11, 11), r.tokens(11, 3, 5), r.tokens(11, 3, 5)
     r.idea.losses("the mean over every position of every sentence", loss_of, (table, inputs[:1, :1], targets[:1, :1]), (table, inputs, targets))
     r.losses("as many words as tokens, scores of any size", loss_of, (r.normal(5, 5), r.tokens(5, 5, 5), r.tokens(5, 5, 5)), (200 * table, inputs, targets))
-    r.losses("float64 in, float64 out; the model in the mode it is in", loss_of, (table.double(), inputs, targets), training=False)
+    r.losses("float64 in, float64 out; any layout in memory; the model in the mode it is in", loss_of, (table.double(), inputs, r.tokens(11, 5, 3).T), training=False)
     r.loss_gradient("lets gradients through to the model", loss_of, table, inputs, targets)
     r.unchanged("leaves inputs and targets as they were")
 

@@ -173,9 +173,3 @@ class _Causal(nn.Module):
         n = x.shape[1]
         future = torch.ones(n, n, dtype=torch.bool, device=x.device).triu(diagonal=1)
         return self.made(x, x, x, attn_mask=future)[0]
-
-    def get_parameter(self, target: str) -> Any:
-        found = getattr(self.made, target)
-        if found is None:
-            raise ContractBroken(f"its {target} is None")
-        return found

@@ -69,7 +69,7 @@ class LayerProbe(Probe):
         made: list[nn.Module] = []
 
         def run(weights: Weights, x: Tensor) -> Any:
-            if not (made and self.reused):
+            if not made:
                 made.append(self.build(**sizes).train(training))
             return self.loaded(made[-1], weights, x)(x)
 

@@ -78,9 +78,9 @@ def map_floats(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
 
 
 def turned(tensor: Tensor) -> Tensor:
-    """Return the tensor with its dimensions in the opposite order in memory; `view` joins none."""
+    """Return the tensor as part of a larger one, its dimensions in opposite order in memory."""
     back = tuple(reversed(range(tensor.ndim)))
-    return tensor.permute(back).contiguous().permute(back)
+    return torch.stack([tensor.permute(back)] * 2)[1].permute(back)
 
 
 def snapshot(value: Any) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from autograde.rubric.probes.plain import Args, as_typed, snapshot
+from autograde.rubric.probes.plain import Args, ContractBroken, as_typed, snapshot
 from autograde.rubric.probes.recorder import Recorder
 
 
@@ -55,7 +55,10 @@ class RandomProbes(Recorder):
             copies = [answer(x.clone(), p, True) for _ in range(2)]
             with torch.no_grad():
                 copies += [answer(x.clone(), p, True) for _ in range(2)]
-            return {"in training": copies, "in use": answer(x.clone().requires_grad_(), p, False)}
+            used = answer(x.clone().requires_grad_(), p, False)
+            if isinstance(used, Tensor) and not used.requires_grad:
+                raise ContractBroken("in use its result is cut off from x, so no gradient passes")
+            return {"in training": copies, "in use": used}
 
         typed = as_typed(answer, (x, p, ...))  # in both modes
         self.record(line, "drops_in_training", run, [(x, p)], typed)
