@@ -90,7 +90,12 @@ def feeding(r: Any, module: Any) -> None:
         (appending, Box, "", []),
         (appending, Box, "late", ["refused"]),
         (appending, Box, "detached", ["gradients"]),
-        (appending, Box, "changes results", ["in parts", "refused", "later", "two caches"]),
+        (
+            appending,
+            Box,
+            "changes results",
+            ["in parts", "refused", "later", "two caches", "gradients"],
+        ),
         (appending, Box, "shared", ["two caches"]),
         (feeding, Layer, "", []),
         (feeding, Layer, "all", ["in parts", "two caches", "gradients", "refused"]),

@@ -269,7 +269,7 @@ def apply_mask(weights, mask):
 def _(r):
     holes, small = (r.uniform(5, 5) > 0).float(), r.normal(3, 3)
     r.idea.each("hidden weights become 0, visible ones stay", apply_mask, (small, torch.ones_like(small).tril()), (r.normal(5, 5), holes))
-    r.each("one mask for a batch, or for a batch of heads", apply_mask, (r.normal(1, 5, 5), holes), (r.normal(2, 5, 5), holes), (r.normal(2, 3, 5, 5), holes))
+    r.each("one mask for a batch, or for a batch of heads", apply_mask, (r.normal(1, 5, 5), holes), (r.normal(5, 5, 5), holes), (r.normal(2, 3, 5, 5), holes))
     r.conventions(apply_mask, r.normal(2, 5, 5, dtype=torch.float64), holes)
 
 # %% tags=["raises-exception"]
@@ -308,7 +308,7 @@ def renormalise(weights):
 def _(r):
     weights = r.positive(2, 5, 5)
     weights[:, 1::3] = 0
-    r.each("every row is divided by its sum", renormalise, (r.positive(2, 2),), (r.positive(6, 6).tril(),), (r.positive(1, 1),))
+    r.each("every row is divided by its sum", renormalise, (r.positive(2, 2),), (r.positive(6, 6).tril(),), (r.positive(4, 4).triu(),), (r.positive(1, 1),))
     r.call("a batch of heads", renormalise, r.positive(2, 3, 4, 4))
     r.idea.call("a row of zeros stays zeros, without nan", renormalise, weights)
     r.each("sums of 0.000001 and of 10,000", renormalise, (1.2e-6 * torch.softmax(r.normal(3, 3), dim=-1),), (1e4 * r.positive(5, 5),))

@@ -91,7 +91,7 @@ class CacheProbes(Recorder):
     def append_gradients(
         self, line: str, cache: Callable[[int], Any], max_length: int, plan: str
     ) -> None:
-        """Record the gradients of the last result at all keys and values that were appended.
+        """Record the gradients of all results at all keys and values that were appended.
 
         r.append_gradients("gradients reach all that was appended", KVCache, 9, "2 1 4")
         """
@@ -102,10 +102,10 @@ class CacheProbes(Recorder):
                 for i, pair in enumerate(pairs, start=1)
                 for name, part in zip("kv", pair, strict=True)
             }
-            made, result = cache(max_length), ()
-            for pair in pairs:
-                result = made.append(*pair)
-            return self.gradients(line, torch.cat(result, dim=-1), leaves)
+            made, results = cache(max_length), []
+            for pair in pairs:  # a square keeps what it was given: no later append may change it
+                results.append(torch.cat([each.square() for each in made.append(*pair)], dim=-1))
+            return self.gradients(line, torch.cat(results, dim=2), leaves)
 
         _, *drawn = self._drawn(plan, torch.float32)
         self.record(line, "gradient", run, [tuple(drawn)], _typed(cache, max_length, plan))

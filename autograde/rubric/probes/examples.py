@@ -228,7 +228,9 @@ MODULES: dict[str, Callable[..., nn.Module]] = {
     "causal attention": lambda d: Attention(d, "causal"),
     "attention without a mask": lambda d: Attention(d, "none"),
     "no mask, after a LayerNorm": lambda d: nn.Sequential(nn.LayerNorm(d), Attention(d, "none")),
-    "no mask, before a LayerNorm": lambda d: nn.Sequential(Attention(d, "none"), nn.LayerNorm(d)),
+    "no mask, wider, before a LayerNorm": lambda d: nn.Sequential(
+        Attention(d, "none"), nn.Linear(d, 2 * d), nn.LayerNorm(2 * d, elementwise_affine=False)
+    ),
     "mask after softmax": lambda d: Attention(d, "after softmax"),
     "attention to the future": lambda d: Attention(d, "past"),
     "causal convolution": lambda d: Convolution(d, causal=True),
@@ -253,7 +255,7 @@ LAYERS = (
     "causal attention",
     "attention without a mask",
     "no mask, after a LayerNorm",
-    "no mask, before a LayerNorm",
+    "no mask, wider, before a LayerNorm",
     "mask after softmax",
     "attention to the future",
     "causal convolution",

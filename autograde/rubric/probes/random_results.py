@@ -52,12 +52,13 @@ class RandomProbes(Recorder):
         """
 
         def run(x: Tensor, p: float) -> dict[str, Any]:
-            copies = [answer(x.clone(), p, True) for _ in range(2)]
-            with torch.no_grad():
-                copies += [answer(x.clone(), p, True) for _ in range(2)]
             used = answer(x.clone().requires_grad_(), p, False)
             if isinstance(used, Tensor) and not used.requires_grad:
                 raise ContractBroken("in use its result is cut off from x, so no gradient passes")
+            copies = [answer(x.clone(), p, True)]
+            with torch.no_grad():
+                copies += [answer(x.clone(), p, True) for _ in range(2)]
+            copies.append(answer(x, p, True))  # x itself: an answer may change it in place
             return {"in training": copies, "in use": used}
 
         typed = as_typed(answer, (x, p, ...))  # in both modes
