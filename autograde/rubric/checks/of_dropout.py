@@ -13,10 +13,10 @@ from autograde.rubric.checks.readings import Reading, Unreadable, check, share_o
 from autograde.rubric.packing import Plain
 
 ROUNDING = 4e-6
-"""How far a kept entry may be from x / (1 - p), relative to it: some roundings of float32."""
+"""How far a kept entry may be from x / (1 - p), relative to it: some roundings of float32.
 
-EXACT = 1e-12
-"""The same in float64."""
+A mask of float32 divided by 1 - p is a usual factor, also of an x in float64.
+"""
 
 ZEROS = "the share of entries that are 0"
 
@@ -141,9 +141,11 @@ def dropped_copies(value: Plain, before: Plain) -> list[Reading]:
     told = f"kept entries are {factor:.3g} times x, expected {1 / (1 - p):.3g}"
     if abs(factor * (1 - p) - 1) < ROUNDING:
         told = "some entries are neither 0 nor x / (1 - p)"
-    limit = ROUNDING if x.dtype == torch.float32 else EXACT
     zeros = torch.stack([copy == 0 for copy in copies])
-    return [Reading("the error of a kept entry", error, 0, limit, told), share_of(ZEROS, zeros, p)]
+    return [
+        Reading("the error of a kept entry", error, 0, ROUNDING, told),
+        share_of(ZEROS, zeros, p),
+    ]
 
 
 @check
