@@ -177,6 +177,11 @@ def test_a_lesson_that_is_not_built_is_named_once_and_the_others_are_graded(cour
     assert sorted(scores(course)) == sorted(STUDENTS)
 
 
+def test_a_lesson_named_twice_is_graded_once(course: Path) -> None:
+    result = run(course, "grade", LESSON, LESSON, "--workers", "1", *NO_WALL)
+    assert result.output.count("2 graded") == 1
+
+
 def test_a_fresh_clone_without_a_gradebook_says_what_to_build(course: Path) -> None:
     (course / "gradebook.db").unlink()
     code, said = graded()
