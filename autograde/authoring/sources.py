@@ -47,9 +47,9 @@ def sync(root: Path) -> None:
             nothing is overwritten.
     """
     for lesson in lessons(root).values():
-        path, text = lesson.source_notebook, b""
-        if lesson.text.is_file():  # else `source_notebook` says that it is missing
-            text = lesson.text.read_bytes()
+        path = lesson.source_notebook
+        # `source_notebook` below says when the text is missing
+        text = lesson.text.read_bytes() if lesson.text.is_file() else b""
         made_from, there = _read(path)
         if made_from == [_digest(text), there]:
             continue  # seen without parsing the text, which takes a second for a course

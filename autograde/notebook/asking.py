@@ -75,11 +75,8 @@ def case(exercise: str = "", line: int | None = None) -> SimpleNamespace | None:
     expected = key.expected.lines[place]
     first = expected.cases[0], found[place][0], None
     known, outcome, _ = next(wrong_cases(expected, found[place], key.tolerances[place]), first)
-    result = (
-        outcome.value
-        if outcome.error is None
-        else f"{outcome.error}: {outcome.message}".removesuffix(": ")
-    )
+    error = f"{outcome.error}: {outcome.message}".removesuffix(": ")
+    result = outcome.value if outcome.error is None else error
     given = {"arguments": known.before, "result": result, "expected": known.outcome.value}
     return SimpleNamespace(call=known.call, **deepcopy(given))  # a change must not reach the key
 

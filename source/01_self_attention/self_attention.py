@@ -947,7 +947,7 @@ def _(r):
     copy.outputs("v1 gives the output of v2", r.normal(2, 3), r.normal(6, 3))
     copy.outputs("also when d_in and d_out are equal", 2 * r.normal(5, 4), d_in=4, d_out=4)
     copy.idea.shares_nothing("a later change of one does not reach the other", r.normal(5, 3))
-    copy.shares_nothing("nor when d_out is 1", r.normal(5, 3), d_out=1)
+    copy.shares_nothing("nothing is shared when d_out is 1 either", r.normal(5, 3), d_out=1)
     copy.keeps_source("v2 is unchanged", r.normal(4, 3))
     copy.learns("v1 still computes with matrices of its own, and they can learn", r.normal(5, 3))
 

@@ -203,10 +203,10 @@ beside(my_guess, round((torch.exp(first - 4.2).sum() / torch.exp(first - 3.0).su
 # x (n,)   ──read `block` numbers at a time, the last block may be shorter──►   softmax of x (n,)
 # ```
 #
-# Keep a running maximum and a running sum. No operation that compares or adds up the numbers within a tensor (a maximum, sum, mean, sort, or a
-# matrix product) may read more at once than one block and, with it, the running maximum or sum; the rubric watches every operation. Once the maximum
-# and the sum of the whole row are known, you may compute all results in one go. Do not use PyTorch's `softmax`, `log_softmax` or `logsumexp`, or a function that contains one. The result is right for
-# numbers up to ±10,000, in any order.
+# Keep a running maximum and a running sum. No operation that compares or adds up the numbers within a tensor (a maximum, sum, mean, sort, or a matrix
+# product) may read more at once than one block and, with it, the running maximum or sum; the rubric watches every operation. Once the maximum and the
+# sum of the whole row are known, you may compute all results in one go. Do not use PyTorch's `softmax`, `log_softmax` or `logsumexp`, or a function
+# that contains one. The result is right for numbers up to ±10,000, in any order.
 
 # %% nbgrader={"grade": false, "grade_id": "online_softmax", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def online_softmax(x, block):

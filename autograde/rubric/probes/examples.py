@@ -143,7 +143,7 @@ class OneGlance(OneLinear):
 
 
 class FaintLook(OneLinear):
-    """A linear layer whose tokens see a little of the next token, the last one of the first."""
+    """A linear layer whose tokens see a little of the next one; the last sees the first."""
 
     def forward(self, x: Tensor) -> Tensor:
         return super().forward(x + 0.0005 * x.roll(-1, dims=1))

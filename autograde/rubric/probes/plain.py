@@ -18,7 +18,7 @@ from autograde.rubric.recording import REFUSAL, REFUSED, Outcome
 
 MAX_ENTRIES = 1_000_000
 RAISED = (Exception, SystemExit)
-"""What an answer may raise: it is the outcome of that call alone, also of one to `sys.exit`."""
+"""An answer may raise these; each is the outcome of that call alone. `sys.exit()` is one."""
 Args = tuple[Any, ...]
 
 
