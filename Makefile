@@ -17,7 +17,7 @@ PIP_INSTALL := -m pip install -qq --disable-pip-version-check
 PIP_WHEEL := -m pip wheel -qq --disable-pip-version-check --no-deps --no-build-isolation
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-processor test-browser pictures lab instructor hub as-root site dist build check model bench lock clean python
+.PHONY: help demo test test-processor test-browser pictures lab instructor hub as-root site dist build check model bench gpu lock clean python
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | while IFS='|' read -r name what; do \
@@ -88,6 +88,10 @@ model: $(READY) ## train the models that come with the course; eight minutes
 
 bench: $(READY) ## seconds per submission, next to nbgrader's; needs bubblewrap
 	@$(VENV) python benchmarks/speed.py
+
+gpu: $(READY) ## write docs/gpu.md: rubrics, outputs and times on this machine's GPU; four minutes
+	@mkdir -p build
+	@$(VENV) python benchmarks/gpu.py >build/gpu.md && mv build/gpu.md docs/gpu.md
 
 # Resolves pyproject.toml from scratch, in an environment of its own. torch stays at its version,
 # because stored outputs and tolerances were measured with it; to move it, edit its line first.

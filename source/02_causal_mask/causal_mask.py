@@ -433,7 +433,7 @@ beside(my_guess, tuple("yes" if found[name] > 1e-6 else "no" for name in ("maske
 
 # %% tags=["raises-exception"]
 for name, influence in found.items():
-    print(f"{name:>13}: {'none above 0.000001' if influence < 1e-6 else f'{influence:.2f}'}")
+    print(f"{name:>13}: {'none above 0.000001' if influence < 1e-6 else f'{influence:.1f}'}")
 
 # %% [markdown]
 # `softmax_alone` and `masked_only` are equal: zeros above the diagonal change nothing on or below it. Each side has a point. **Without renormalising it

@@ -236,8 +236,8 @@ def _(r):
 # %% tags=["raises-exception"]
 torch.manual_seed(0)
 stack = [FeedForward(48).to(device).double() for _ in range(16)]  # float32 would lose so small a change
-x = torch.randn(1, 8, 48, device=device).double()
-change = 0.1 * torch.randn_like(x)
+x = torch.randn(1, 8, 48).to(device).double()  # a GPU would draw other numbers
+change = 0.1 * torch.randn(1, 8, 48, dtype=x.dtype).to(device)
 norm = nn.LayerNorm(48).to(device).double()
 ways = {
     "replaced": lambda layer, y: layer(y),
