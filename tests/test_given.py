@@ -241,6 +241,21 @@ def test_a_set_up_that_runs_again_gives_its_new_values() -> None:
     assert given_in(notebook).original("Base") is notebook["Base"]
 
 
+def test_what_cannot_be_copied_is_given_as_it_is() -> None:
+    cell = """
+import torch
+from autograde.notebook import rubric
+computed = 2 * torch.ones(2, requires_grad=True)
+parts = {"torch": torch, "one": (n for n in range(3))}
+many = list(range(20_000))
+"""
+    notebook: dict[str, Any] = {}
+    exec(cell, notebook)  # noqa: S102 (from this file)
+    keep(cell, notebook, rubric)
+    for name in ("computed", "parts", "many"):
+        assert given_in(notebook).original(name) is notebook[name]
+
+
 def test_a_cell_without_the_packages_rubric_gives_nothing() -> None:
     notebook: dict[str, Any] = {"rubric": print, "other": 3}
     for cell in ("other = 3", "rubric = print", "def rubric(): pass"):

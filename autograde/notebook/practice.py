@@ -164,7 +164,7 @@ def _next_steps(verdict: Verdict, *, named: bool) -> list[str]:
         return [_so_far()]
     said = [
         f"Your code uses `{name}`, and your cell run as [{number}] gave that name to something "
-        "else. Choose another name there, restart the kernel and run all cells."
+        "else. Choose another name there, then restart the kernel and run all cells."
         for name, number in runs.rebound(verdict.exercise).items()
     ]
     if verdict.attempted and (earlier := unfinished(verdict.exercise)):

@@ -21,6 +21,8 @@ PLACE = "__given__"
 """The name in a notebook under which what the lesson gives is kept."""
 CHANGEABLE = (Tensor, list, dict, set)
 """Of these a copy is kept: `x += 1` in a student's cell changes the value itself."""
+MOST = 10_000
+"""The most items of a value that is copied; what rubrics read is small."""
 OWN_RUBRIC = '__import__("autograde.notebook").notebook.rubric'
 
 
@@ -52,8 +54,17 @@ def keep(source: str, notebook: dict[str, Any], rubric: Callable[..., Any]) -> N
         return
     if given_in(notebook).source in ("", source):
         names = {name: notebook[name] for name in bound if name in notebook}
-        copied = {n: deepcopy(v) if isinstance(v, CHANGEABLE) else v for n, v in names.items()}
-        notebook[PLACE] = Given(source, copied)
+        notebook[PLACE] = Given(source, {name: _copy(value) for name, value in names.items()})
+
+
+def _copy(value: Any) -> Any:
+    if not isinstance(value, CHANGEABLE):
+        return value
+    size = value.numel() if isinstance(value, Tensor) else len(value)
+    try:
+        return deepcopy(value) if size <= MOST else value
+    except (RuntimeError, TypeError):  # it holds a tensor that was computed, a generator, a module
+        return value
 
 
 def with_given_names(lines: Callable[..., Any]) -> Callable[..., Any]:
