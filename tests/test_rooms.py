@@ -75,6 +75,21 @@ def test_the_coordinator_needs_no_torch() -> None:
     assert imported_by(code, "torch", "matplotlib") == ""
 
 
+def test_a_lesson_computes_on_one_thread_until_it_asks_for_more() -> None:
+    code = """
+import torch
+torch.set_num_threads(2)  # as on a machine with two cores
+import autograde.notebook
+print(torch.get_num_threads())
+torch.set_num_threads(3)
+import autograde.notebook.course_model
+print(torch.get_num_threads())
+"""
+    command = [sys.executable, "-c", code]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert said.split() == ["1", "3"]
+
+
 SOME_RUBRIC = """
 from pathlib import Path
 from autograde.grading.running.reference import load

@@ -1,6 +1,7 @@
 """The rules of a lesson. Each function yields every fault that it finds."""
 
 import ast
+import builtins
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -28,7 +29,7 @@ from autograde.course import (
     grade_id,
     named_cells,
 )
-from autograde.grading.running.reference import load, no_python
+from autograde.grading.running.reference import DEFINED, load, no_python
 from autograde.notebook.runs import is_demonstration
 from autograde.rubric.judge import judge
 from autograde.rubric.key import Key
@@ -80,6 +81,7 @@ def lint_source(lesson: Lesson, nb: NotebookNode) -> Iterator[str]:
     for name in sorted(questions ^ schemes):
         yield f"{name}: a marking scheme belongs in each question's cell, and in no other"
     yield from _lint_demonstrations(nb)
+    yield from _lint_names(lesson, cells)
 
 
 def _wanted(lesson: Lesson) -> dict[str, str]:
@@ -157,6 +159,34 @@ def _lint_rubric(exercise: Exercise, cell: NotebookNode) -> Iterator[str]:
     code = [line for line in cell.source.splitlines() if code_of(line) and line.strip()[0] != "#"]
     if len(code) > LONGEST_RUBRIC:
         yield f"{name} has {len(code)} lines of code, at most {LONGEST_RUBRIC}"
+
+
+def _lint_names(lesson: Lesson, cells: dict[str, NotebookNode]) -> Iterator[str]:
+    """Yield names that a rubric reads and cannot tell from others: see `rubric.given`."""
+    code = {name: cell for name, cell in cells.items() if cell.cell_type == "code"}
+    types = {name: _type(cell) for name, cell in code.items()}
+    given = {n: names_of(code[n].source).bound for n in code if types[n].endswith("Read-only")}
+    setup = next((name for name, bound in given.items() if "rubric" in bound), "")
+    answers = {
+        defined
+        for name in code
+        if types[name].endswith("answer")
+        for defined in DEFINED.findall(code[name].source)
+    }
+    for rubric in (exercise.rubric_cell for exercise in lesson.exercises):
+        if rubric not in code:
+            continue
+        read = names_of(code[rubric].source).needed
+        owners = {"Python": frozenset(vars(builtins)), setup: given.get(setup, frozenset())}
+        for owner, bound in owners.items():
+            for name in sorted(read & answers & bound):
+                yield f"{rubric} reads {name}, which {owner} has too; give the answer another name"
+        for other in given.keys() - {setup}:
+            for name in sorted((read & given[other]) - answers):
+                yield (
+                    f"{rubric} reads {name} of {other}, which a student's cell may bind again; "
+                    "bind it in the cell that imports rubric"
+                )
 
 
 def shown_on_purpose(nb: NotebookNode) -> set[str]:

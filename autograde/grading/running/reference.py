@@ -14,8 +14,10 @@ from nbformat import NotebookNode
 
 from autograde.course import CourseError, Exercise, Lesson, grade_id, read_text
 from autograde.rubric import session
+from autograde.rubric.given import keep
 from autograde.rubric.key import Key
 from autograde.rubric.kinds import KINDS, Checked
+from autograde.rubric.probes.lines import rubric
 from autograde.rubric.recording import Line, Outcome, Recording
 
 DEFINED = re.compile(r"^(?:class|def)\s+(\w+)", re.MULTILINE)
@@ -65,7 +67,7 @@ class Program:
         with session.recording(seed, double=double) as recordings, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # wrong variants cause warnings, which do not matter
             try:
-                run(self.rubrics[exercise], dict(self.names))
+                run(self.rubrics[exercise], {**self.names, "rubric": rubric})
             except Exception:
                 # a variant that breaks the rubric cell itself; the recording says what stopped it
                 if exercise not in recordings:
@@ -96,6 +98,7 @@ def load(lesson: Lesson, text: NotebookNode | None = None) -> Program:
                 rubrics[rubric_cells[name]] = cell.source
             elif not cell.metadata["nbgrader"].get("grade"):  # else a rubric of another name
                 run(cell.source, names)
+                keep(cell.source, names, rubric)
         except Exception as error:
             raise CourseError(f"{lesson.text.name}: the cell {name} {_why(error)}") from error
     return Program(lesson, names, rubrics)
