@@ -144,6 +144,23 @@ def release(folder: Path, lessons: tuple[str, ...]) -> None:
 
 
 @main.command()
+@click.argument("lesson")
+@click.argument("files", nargs=-1, type=click.Path(path_type=Path, exists=True))
+def collect(lesson: str, files: tuple[Path, ...]) -> None:
+    """Collect submissions from downloads of Canvas, Moodle or Gradescope.
+
+    FILES are downloads, and Moodle's grading worksheet; without them, what lies in
+    downloaded/LESSON/archive/.
+    """
+    (wanted,) = chosen((lesson,))
+    from autograde.lms import collect as collecting
+
+    collected = collecting.collect(wanted, files)
+    print("\n".join(collected.lines))
+    sys.exit(0 if collected.complete else 1)
+
+
+@main.command()
 @click.argument("lessons", nargs=-1)
 @click.option("--student", help="Grade this student only.")
 @click.option("--workers", type=click.IntRange(1), help="Number of processes; default: all cores.")

@@ -15,6 +15,7 @@ from autograde.sandbox.provisioner import WalledProvisioner, walled_manager
 from autograde.sandbox.wall import missing
 
 WALL = not missing()
+walled = pytest.mark.skipif(not WALL, reason="no wall here")
 
 
 def job(*cells: tuple[str, str], **more: Any) -> Job:
@@ -44,7 +45,7 @@ def test_what_ended_a_run_has_a_kind_without_the_students_words() -> None:
     assert Ran.from_bytes(ran.to_bytes()) == ran
 
 
-@pytest.mark.skipif(not WALL, reason="no wall here")
+@walled
 def test_a_submission_that_lost_its_template_gets_no_score(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -70,7 +71,7 @@ kernel.stdin_socket.send_multipart([*to, *head, *[part] * 60], copy=False)
 """
 
 
-@pytest.mark.skipif(not WALL, reason="no wall here")
+@walled
 def test_a_message_of_many_parts_does_not_fill_the_worker() -> None:
     limits = Limits(worker_bytes=200_000_000)
     ran = run_job(job(("", IN_MANY_PARTS), ("", "import time; time.sleep(9)"), limits=limits))
@@ -100,7 +101,7 @@ def test_who_asks_for_input_gets_an_error_at_once_and_the_seed_is_told_once() ->
     assert ran.cells[3]["outputs"]
 
 
-@pytest.mark.skipif(not WALL, reason="no wall here")
+@walled
 def test_a_cell_has_its_processor_time(monkeypatch: pytest.MonkeyPatch) -> None:
     few = KernelLimits(cell_cpu_seconds=1)
     monkeypatch.setattr(execution, "walled_manager", partial(walled_manager, few))
@@ -108,3 +109,27 @@ def test_a_cell_has_its_processor_time(monkeypatch: pytest.MonkeyPatch) -> None:
     assert ran.problem is None
     assert ran.notes == {1: "used more than 1 s of processor time and was interrupted"}
     assert printed(ran)[2] == "3\n"
+
+
+NOISY = {
+    "half a character": ("print('\\ud83d')", "\ufffd\n"),
+    "half a character in an error": ("raise ValueError('\\udc80')", ""),
+    "half a character as a value": ("print(1); '\\ud83d'", "1\n"),
+    "bytes to the process's own stream": ("import os; os.write(2, b'\\x1b[2J')", None),
+    "another program": ("__import__('subprocess').run('echo loud >&2', shell=True)", None),
+}
+
+
+@pytest.mark.parametrize("wall", [False, pytest.param(True, marks=walled)])
+@pytest.mark.parametrize("kind", NOISY)
+def test_odd_output_disturbs_neither_the_terminal_nor_the_next_cell(
+    kind: str, wall: bool, capfd: pytest.CaptureFixture[str]
+) -> None:
+    code, text = NOISY[kind]
+    cells = (("", "0"), ("", code), ("after", "print('after')"))
+    ran = run_job(Job(cells, (), 0, wall=wall))
+    assert capfd.readouterr() == ("", "")
+    assert (ran.problem, ran.notes) == (None, {})
+    assert text in (None, printed(ran)[1])
+    assert printed(ran)[2] == "after\n"
+    assert ran.seconds < 25  # a lost message takes ten

@@ -30,6 +30,7 @@ from autograde.files import write_folder
 from autograde.grading import gradebook as book
 from autograde.grading import state, workers
 from autograde.grading.gradebook import digest_of
+from autograde.grading.handed_in import read_submission
 from autograde.grading.limits import LIMITS
 from autograde.grading.state import (
     Entry,
@@ -51,9 +52,8 @@ from autograde.grading.submission import (
     Place,
     Submission,
     Task,
-    read_submission,
 )
-from autograde.versions import versions
+from autograde.versions import notebook, versions
 
 LOOK_SECONDS = 0.2
 MOST_OF_A_TIME = 100
@@ -69,11 +69,13 @@ class Opened:
     """A lesson that is being graded.
 
     `deciding` is a digest of what decides the scores of all its submissions. `versions` is passed
-    to workers. `marks` holds the marks that the gradebook had before, by student.
+    to workers. `handed_out` has the notebook of each version, `marks` the marks that the gradebook
+    had before, by student.
     """
 
     deciding: str
     versions: Any
+    handed_out: list[Any]
     marks: dict[str, Marks]
 
 
@@ -175,7 +177,7 @@ class Coordinator:
         opened = self._open(lesson)
         if opened is None:
             return Done(place, FAILED)
-        submission = read_submission(place, self._course.ignore)
+        submission = read_submission(place, self._course.ignore, opened.handed_out)
         when = _when(submission)
         marks, entry = opened.marks.get(student), read_entry(place)
         contents = sorted((name, sha256(c).hexdigest()) for name, c in submission.files.items())
@@ -209,7 +211,7 @@ class Coordinator:
         scores, on_page = book.digest_of_scores(marks), _page_digest(decided_by, marks)
         entry = Entry(decided_by, scores, on_page, problem, seconds)
         self.finish(submission, notebook, html, entry)
-        return Done(place, GRADED, problem or submission.remark)
+        return Done(place, GRADED, " ".join(filter(None, (problem, submission.remark))))
 
     def _open(self, lesson: Lesson) -> Opened | None:
         """Return what grading a lesson takes; None if it was already found not gradable.
@@ -234,7 +236,9 @@ class Coordinator:
             (self.root / CONFIG).read_bytes(),  # Python knows its encoding
         ]
         marks = book.marks_of_class(self.gradebook, lesson)
-        self._opened[lesson] = Opened(digest_of(deciding), self.share(found), marks)
+        handed_out = [notebook(version) for version in found]
+        opened = Opened(digest_of(deciding), self.share(found), handed_out, marks)
+        self._opened[lesson] = opened
         return self._opened[lesson]
 
     def save(self, place: Place, when: datetime | None, graded: Graded) -> None:

@@ -17,10 +17,11 @@ from traitlets import Bool, Enum, Float
 from autograde.course import Lesson, find_root, lessons
 from autograde.grading.batch import require_wall
 from autograde.grading.gradebook import marks_of_class, save_scores
+from autograde.grading.handed_in import read_files
 from autograde.grading.limits import LIMITS
 from autograde.grading.restore import Parsed, parse_file, restore
 from autograde.grading.state import course_secret, keep_ran, one_run, read_ran
-from autograde.grading.submission import Place, read_files
+from autograde.grading.submission import Place
 from autograde.sandbox.template import visible_files
 from autograde.versions import Version, notebook, version_of, versions
 from autograde.words import named

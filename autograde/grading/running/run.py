@@ -10,6 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from subprocess import DEVNULL
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -25,6 +26,7 @@ from autograde.grading.restore import NOTE
 from autograde.grading.running.notebook_client import TIMED_OUT, GradingClient
 from autograde.grading.submission import Problem, beside
 from autograde.rubric.recording import MIME, PRACTICE_MIME
+from autograde.sandbox.inside.messages import ARGUMENTS
 from autograde.sandbox.provisioner import (
     WalledProvisioner,
     open_manager,
@@ -39,6 +41,8 @@ BEGIN_CODE = (
     "get_ipython().ask_exit = lambda: None"  # `exit` would end the kernel some cells later
 )
 AGAIN_CODE = "__import__('autograde.rubric.session').rubric.session.again({!r})"  # binds no name
+QUIET = {"stdout": DEVNULL, "stderr": DEVNULL}
+"""What a kernel's process itself writes, such as tracebacks of Jupyter's own, helps no grader."""
 NOT_RUN = "The cells after that were not run."
 
 Look = Callable[[str, list[NotebookNode]], bool]
@@ -184,10 +188,11 @@ class _Running:
             timeout=self.limits.cell_seconds,
             resources={"metadata": {"path": str(place)}},
             on_cell_executed=self._note_timeout,
+            extra_arguments=ARGUMENTS,
         )
         started = False
         try:
-            async with client.async_setup_kernel(cleanup_kc=True):
+            async with client.async_setup_kernel(cleanup_kc=True, **QUIET):
                 started = True
                 if self.wall:
                     prepare_kernel()  # for the next notebook
