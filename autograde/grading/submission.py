@@ -7,12 +7,12 @@ import json
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from autograde import __version__
 from autograde.course import CourseError, Lesson, pick
+from autograde.data_files import data_files
 from autograde.grading.limits import LIMITS
 from autograde.sandbox.template import File, visible_files
 from autograde.words import named
@@ -167,13 +167,13 @@ def submissions(root: Path, lessons: list[Lesson], student: str | None) -> list[
 
 
 def read_submission(place: Place, ignore: list[str]) -> Submission:
-    """Read a submission's regular files, then lay the lesson's own over them, as nbgrader does.
+    """Read a submission's regular files, then lay the lesson's data files over them.
 
     Nothing moves on disk. A misnamed notebook gets the right name if it is the only notebook. Other
     notebooks beside it are left out.
 
     Args:
-        ignore: nbgrader's `CourseDirectory.ignore`, patterns for lesson files to leave out.
+        ignore: nbgrader's `CourseDirectory.ignore`: patterns for data files to leave out.
 
     Raises:
         OSError: a file cannot be read.
@@ -181,10 +181,7 @@ def read_submission(place: Place, ignore: list[str]) -> Submission:
     student, lesson = place
     folder = lesson.root / "submitted" / student / lesson.name
     linked = folder.is_symlink() or folder.parent.is_symlink()  # perhaps to another student's work
-    own = {
-        str(path.relative_to(lesson.folder)): path
-        for path in _not_ignored(lesson.folder, [*ignore, "*.ipynb"])
-    }
+    own = data_files(lesson, ignore)
     right = f"{lesson.notebook}.ipynb"
     taken = [Path(name) for name in (right, f"{lesson.notebook}.html", *own)]
     found = [] if linked else list(visible_files(folder, LIMITS.folder_depth))
@@ -285,11 +282,3 @@ def too_large(size: int) -> Problem:
     """Return the problem with a notebook of this many bytes."""
     words = f"The file has {size} bytes, more than the {LIMITS.file_bytes} allowed."
     return Problem("the file is too large", words)
-
-
-def _not_ignored(folder: Path, ignore: list[str]) -> Iterator[Path]:
-    """Yield the files below a folder, except those whose path has a part that nbgrader ignores."""
-    for path in folder.rglob("*"):
-        parts = path.relative_to(folder).parts
-        if path.is_file() and not any(fnmatch(p, pattern) for p in parts for pattern in ignore):
-            yield path
