@@ -26,7 +26,8 @@ def a_lesson(root: Path) -> Any:
     (folder / "data.txt").write_text("the lesson's own")
     (folder / "variants").mkdir()
     (folder / "variants" / "wrong.md").write_text("not for students")
-    return SimpleNamespace(root=root, name="01_a", notebook="a", folder=folder)
+    own = {"text": folder / "a.py", "tolerance_file": folder / "tolerances.json"}
+    return SimpleNamespace(root=root, name="01_a", notebook="a", folder=folder, **own)
 
 
 def submitted(root: Path, handed_out: Sequence[Any] = (), **contents: bytes) -> Submission:

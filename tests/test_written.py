@@ -137,8 +137,8 @@ def test_graded_by_hand_once_and_again_only_when_the_answer_changed(lesson: Less
     assert (score_of(lesson, "ada"), by_hand_of(lesson)) == (0, 1)
     assert row_of(lesson, "ada") == [None, None, True]
     assert in_report(lesson, "ada") == WAITING
-    assert "2 of these points await grading by your teacher." in page(lesson, "ada")
-    assert "awaiting grading, 2" in page(lesson, "ada")
+    assert "points, 2 points await marking" in page(lesson, "ada")
+    assert ">2 points await marking</td>" in page(lesson, "ada")
     seen_by_graders = file_of(lesson, "ada", "autograded").read_text()
     assert "naming the multiplication" in seen_by_graders
     assert "naming the multiplication" not in page(lesson, "ada")

@@ -22,13 +22,7 @@ from autograde.authoring.marks import (
     without_solution,
 )
 from autograde.authoring.variants import Variants, read_variants
-from autograde.course import (
-    CourseError,
-    Exercise,
-    Lesson,
-    grade_id,
-    named_cells,
-)
+from autograde.course import Exercise, Lesson, grade_id, named_cells
 from autograde.grading.running.reference import DEFINED, load, no_python
 from autograde.notebook.runs import is_demonstration
 from autograde.rubric.judge import judge
@@ -255,12 +249,12 @@ def _place(cell: NotebookNode) -> str:
 
 
 def lint_variants(lesson: Lesson) -> Iterator[str]:
-    """Yield faults of hints, variants and rubric lines."""
-    try:
-        keys = practice_keys(lesson)
-    except CourseError as error:
-        yield from str(error).splitlines()
-        return
+    """Yield faults of hints, variants and rubric lines.
+
+    Raises:
+        CourseError: an exercise has no variants, or is not measured, or its reference fails.
+    """
+    keys = practice_keys(lesson)
     for exercise in lesson.exercises:
         yield from _lint_variants(read_variants(lesson, exercise), keys[exercise.name])
 
@@ -268,10 +262,15 @@ def lint_variants(lesson: Lesson) -> Iterator[str]:
 def _lint_variants(variants: Variants, key: Key) -> Iterator[str]:
     name = key.exercise
     if not 2 <= len(variants.hints) <= 3:
-        yield f"{name} has {len(variants.hints)} hints, it needs 2 or 3"
+        yield (
+            f"{name} has {len(variants.hints)} numbered hints at the top of variants/{name}.md; it "
+            "needs 2 or 3"
+        )
     for wrong in variants.wrong:
-        if not wrong.misconception or not wrong.hint:
-            yield f"{name}: {wrong.name} lacks a misconception or a hint"
+        if not wrong.misconception:
+            yield f"{name}: {wrong.name} lacks a misconception, in lines that begin with >"
+        if not wrong.hint:
+            yield f"{name}: {wrong.name} lacks a hint, below the misconception"
     failed = {number for mistake in key.mistakes for number in mistake.failed}
     for number, line in enumerate(key.expected.lines):
         if number not in failed:

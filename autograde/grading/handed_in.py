@@ -1,11 +1,11 @@
 """Read what was handed in: its files, and which of them is the notebook."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from fnmatch import fnmatch
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from nbformat import NotebookNode
 
+from autograde.data_files import data_files
 from autograde.grading.choice import choose, is_notebook
 from autograde.grading.limits import LIMITS
 from autograde.grading.submission import TIMESTAMP, Place, Problem, Submission, too_large
@@ -18,12 +18,12 @@ MAX_TOGETHER = 100_000_000
 def read_submission(
     place: Place, ignore: list[str], handed_out: Sequence[NotebookNode] = ()
 ) -> Submission:
-    """Read a submission's regular files, then lay the lesson's own over them, as nbgrader does.
+    """Read a submission's regular files, then lay the lesson's data files over them.
 
     Nothing moves on disk. The notebook that is chosen gets the right name; others are left out.
 
     Args:
-        ignore: nbgrader's `CourseDirectory.ignore`, patterns for lesson files to leave out.
+        ignore: nbgrader's `CourseDirectory.ignore`, patterns for data files to leave out.
         handed_out: the notebook that students got, in each version.
 
     Raises:
@@ -32,10 +32,7 @@ def read_submission(
     student, lesson = place
     folder = lesson.root / "submitted" / student / lesson.name
     linked = folder.is_symlink() or folder.parent.is_symlink()  # perhaps to another student's work
-    own = {
-        str(path.relative_to(lesson.folder)): path
-        for path in _not_ignored(lesson.folder, [*ignore, "*.ipynb"])
-    }
+    own = data_files(lesson, ignore)
     right = f"{lesson.notebook}.ipynb"
     taken = [Path(name) for name in (right, f"{lesson.notebook}.html", *own)]
     found = [] if linked else list(visible_files(folder, LIMITS.folder_depth))
@@ -104,11 +101,3 @@ def _no_notebook(
     return Problem(
         "no notebook of that name was handed in", f"{right} was not handed in (found: {found})."
     )
-
-
-def _not_ignored(folder: Path, ignore: list[str]) -> Iterator[Path]:
-    """Yield the files below a folder, except those whose path has a part that nbgrader ignores."""
-    for path in folder.rglob("*"):
-        parts = path.relative_to(folder).parts
-        if path.is_file() and not any(fnmatch(p, pattern) for p in parts for pattern in ignore):
-            yield path

@@ -15,6 +15,7 @@ from nbgrader.preprocessors import NbGraderPreprocessor
 from traitlets import Bool, Enum, Float
 
 from autograde.course import Lesson, find_root, lessons
+from autograde.data_files import withhold
 from autograde.grading.batch import require_wall
 from autograde.grading.gradebook import marks_of_class, save_scores
 from autograde.grading.handed_in import read_files
@@ -56,6 +57,18 @@ class SubmissionExporter(NotebookExporter):
         output: tuple[Any, dict[str, Any]]
         output = self.from_notebook_node(parsed.nb, resources, **options)  # type: ignore
         return output
+
+
+class Withhold(NbGraderPreprocessor):
+    """Deletes what nbgrader copied from beside a lesson and must not leave its folder."""
+
+    def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[Any, Any]:
+        course, about = cast(Any, self.parent).parent.coursedir, resources["nbgrader"]
+        for step in ("release", "solution", "autograded", "feedback"):
+            folder = getattr(course, f"{step}_directory")
+            copied = course.format_path(folder, about["student"], about["assignment"])
+            withhold(lesson_of(resources), Path(copied))
+        return nb, resources
 
 
 class Restore(NbGraderPreprocessor):

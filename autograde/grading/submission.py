@@ -83,6 +83,10 @@ class Marks:
         """Return the score of the notebook, lateness taken off."""
         return sum(self.score(name) or 0.0 for name in self.automatic) - (self.penalty or 0.0)
 
+    def unmarked(self) -> list[str]:
+        """Return the cells that nobody has given a score yet."""
+        return [name for name in self.automatic if self.score(name) is None]
+
     def comment(self, name: str) -> str | None:
         return self.comments_by_hand.get(name, self.comments[name])
 

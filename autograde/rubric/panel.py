@@ -51,14 +51,11 @@ def advice(verdict: Verdict, *, named: bool) -> list[str]:
 
 
 def _share(belief: Belief, verdict: Verdict) -> str:
-    """Return a sentence on how many of the wrong lines a belief explains, or "" for a single one.
-
-    Lines that were not reached, or that do not count by themselves, have no call and are left out.
-    """
-    called = {line.name for line in verdict.lines if line.failure and line.failure.call}
-    if len(called) < 2:
+    """Return a sentence on how many of several wrong lines a belief explains, or ""."""
+    failed = {line.name for line in verdict.lines if not line.passed}
+    if len(failed) < 2:
         return ""
-    explained, wrong = len(called & set(belief.lines)), len(called)
+    explained, wrong = len(failed & set(belief.lines)), len(failed)
     every = "both" if wrong == 2 else f"all {wrong}"
     share = every if explained == wrong else f"{explained} of the {wrong}"
     return f" That would explain {share} wrong lines."

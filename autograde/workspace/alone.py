@@ -12,6 +12,7 @@ from autograde.rubric.key import unpack_keys
 from autograde.rubric.packing import BadData
 from autograde.rubric.panel import headline
 from autograde.rubric.session import PRACTICE_SEED
+from autograde.rubric.text import await_marking
 from autograde.sandbox.template import visible_files
 from autograde.workspace.project import Project, read_saved
 
@@ -46,5 +47,5 @@ def grade_alone(project: Project, path: Path) -> tuple[list[str], Path]:
     page = project.work / "feedback" / lesson.name / f"{lesson.notebook}.html"
     write_whole(page, feedback.page(pipeline.to_file(nb), marks))
     said = [headline(verdict) for verdict in verdicts.values()]
-    said += [f"{each.name}: answered in words, graded by hand" for each in lesson.written]
+    said += [f"{each.name}: {await_marking(each.points)}" for each in lesson.written]
     return said, page
