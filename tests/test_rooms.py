@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).resolve().parent.parent / "autograde"
-BASE = {"course", "course_config", "files", "progress", "versions", "words"}
+BASE = {"course", "course_config", "files", "grader", "progress", "versions", "words"}
 MAY_IMPORT = {
     "rubric": {"rubric"},
     "notebook": {"notebook", "files", "progress", "rubric"},

@@ -11,8 +11,8 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from autograde import __version__
 from autograde.course import CourseError, Lesson, pick
+from autograde.grader import GRADER
 from autograde.grading.limits import LIMITS
 from autograde.sandbox.template import File, visible_files
 from autograde.words import named
@@ -114,7 +114,7 @@ class Task:
     wall: bool
     marks: Marks = field(default_factory=Marks)
     ran: bytes = b""
-    package: str = __version__
+    grader: str = str(GRADER)
 
 
 @dataclass(frozen=True)
