@@ -25,6 +25,7 @@ from autograde.grading.batch import How, grade_class
 from autograde.grading.state import (
     INPUTS,
     OUTPUTS,
+    again,
     course_secret,
     fingerprint,
     keep_settled,
@@ -60,6 +61,8 @@ def grade(found: list[Place], how: How, *, whole: bool) -> int:
     if whole and (said := settled(root, asked, [before, fingerprint(root, names, OUTPUTS)])):
         print(f"nothing has changed since the last run\n{said}")
         return 0
+    for line in [] if how.regrade else again(found):
+        print(line)
     done, stopped = _run(found, how)
     said, up_to_date = _summary(lessons, done)
     said += "wall:      every notebook ran behind a wall of its own\n" if how.wall else NO_WALL

@@ -32,12 +32,13 @@ from classes import (
 from conftest import run
 from nbgrader.converters import Autograde, GenerateFeedback
 
-from autograde import versions
 from autograde.course import Lesson, lessons
 from autograde.course_config import convert, course_config
-from autograde.grading import feedback, pipeline, workers
+from autograde.grader import GRADER, JUDGES, RUNS, SHOWS
+from autograde.grading import coordinator, feedback, pipeline, state, workers
 from autograde.grading.batch import How, grade_class
 from autograde.grading.coordinator import Coordinator
+from autograde.grading.running import run as run_module
 from autograde.grading.running.run import Job, Look, Ran
 from autograde.grading.state import read_ran
 from autograde.grading.submission import FAILED, UNCHANGED, Done, Place, submissions
@@ -269,12 +270,19 @@ def test_only_what_changed_is_graded_again(
     assert {g.outcome for g in quick(course)} == {UNCHANGED}
 
 
-def test_another_version_of_the_package_grades_all_anew(
-    course: Path, quick: Quick, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(versions, "__version__", "99")
+@pytest.mark.parametrize(
+    ("part", "run", "saved", "made"), [(RUNS, 3, 4, 4), (JUDGES, 0, 4, 4), (SHOWS, 0, 0, 4)]
+)
+def test_another_grader_does_again_what_it_does_otherwise(
+    course: Path, quick: Quick, monkeypatch: pytest.MonkeyPatch, part: str, run: int, saved: int,
+    made: int,
+) -> None:  # fmt: skip
+    other = replace(GRADER, **{part: "another"})
+    for module in (coordinator, run_module, state):
+        monkeypatch.setattr(module, "GRADER", other)
     quick(course)
-    assert quick.done["saved"] == 4
+    assert (quick.done["run"], quick.done["saved"], quick.done["pages"]) == (run, saved, made)
+    assert {g.outcome for g in quick(course)} == {UNCHANGED}
 
 
 def test_regrade_runs_all_again(course: Path, quick: Quick, graded: Path) -> None:

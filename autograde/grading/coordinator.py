@@ -27,6 +27,7 @@ from traitlets.config import Config
 from autograde.course import CourseError, Lesson
 from autograde.course_config import CONFIG
 from autograde.files import write_folder
+from autograde.grader import GRADER
 from autograde.grading import gradebook as book
 from autograde.grading import state, workers
 from autograde.grading.gradebook import digest_of
@@ -200,7 +201,7 @@ class Coordinator:
             problem, seconds = graded.problem, graded.seconds
         elif entry.page == _page_digest(decided_by, marks) and page.is_file():
             return Done(place, UNCHANGED)
-        else:  # people gave scores or comments since
+        else:  # people gave scores or comments since, or pages are made in another way
             book.penalise(self.gradebook, place, self._late)
             notebook, html, shown = file.read_bytes(), b"", None
             problem, seconds = entry.problem, entry.seconds
@@ -209,7 +210,7 @@ class Coordinator:
             making = self.executor.submit(workers.page, notebook, marks)
             html = (yield making).result()
         scores, on_page = book.digest_of_scores(marks), _page_digest(decided_by, marks)
-        entry = Entry(decided_by, scores, on_page, problem, seconds)
+        entry = Entry(decided_by, scores, on_page, problem, seconds, GRADER)
         self.finish(submission, notebook, html, entry)
         return Done(place, GRADED, " ".join(filter(None, (problem, submission.remark))))
 
@@ -228,7 +229,7 @@ class Coordinator:
                 f"the gradebook does not know {lesson.name}. Run: autograde build {lesson.name}"
             )
         deciding = [
-            [version.digest for version in found],
+            [GRADER.runs, GRADER.judges, *(version.digest for version in found)],
             self._secret,
             self.wall,
             asdict(LIMITS),
@@ -294,7 +295,7 @@ def shown(config: Config, lesson: Lesson, known: dict[str, Marks]) -> bool:
 def _page_digest(graded: str, marks: Marks) -> str:
     """Return a digest of all that is on a page."""
     by_hand, comments = sorted(marks.by_hand.items()), sorted(marks.comments_by_hand.items())
-    return digest_of([graded, by_hand, comments, marks.penalty, marks.student])
+    return digest_of([GRADER.shows, graded, by_hand, comments, marks.penalty, marks.student])
 
 
 def _without_exporters(config: Config) -> Config:

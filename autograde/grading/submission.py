@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from autograde import __version__
 from autograde.course import CourseError, Lesson, pick
+from autograde.grader import GRADER
 from autograde.grading.limits import LIMITS
 
 TIMESTAMP = "timestamp.txt"
@@ -113,7 +113,7 @@ class Task:
     wall: bool
     marks: Marks = field(default_factory=Marks)
     ran: bytes = b""
-    package: str = __version__
+    grader: str = str(GRADER)
 
 
 @dataclass(frozen=True)

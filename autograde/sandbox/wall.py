@@ -101,7 +101,7 @@ def _own_files() -> dict[Path, bytes]:
     for part in PARTS:
         path = PACKAGE / part
         for file in [path] if path.is_file() else path.rglob("*.*"):
-            if file.suffix != ".pyc":
+            if file.is_file() and file.suffix != ".pyc":
                 files[Path(INSIDE, PACKAGE.name, file.relative_to(PACKAGE))] = file.read_bytes()
     files[Path("/etc/passwd")] = f"student:x:1000:1000::{HOME}:/bin/sh\n".encode()
     files[Path("/etc/group")] = b"student:x:1000:\n"
