@@ -17,15 +17,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from autograde.course import CourseError, code_cells, state_folder
+from autograde.course import CourseError, state_folder
 from autograde.files import FRESH, write_whole
 from autograde.grader import GRADER, JUDGES, RUNS, SHOWS, Grader
-from autograde.grading.submission import Place, beside
-
-if TYPE_CHECKING:  # slow to import
-    from nbformat import NotebookNode
+from autograde.grading.submission import Place
 
 LEAST_FREE_BYTES = 50_000_000
 FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -93,16 +89,17 @@ def course_secret(root: Path) -> bytes:
     return bytes.fromhex(path.read_text())
 
 
-def seed_of(secret: bytes, lesson: str, nb: "NotebookNode", files: dict[str, bytes]) -> int:
-    """Return a restored submission's seed, which depends on its code and the files beside it.
+def seed_of(secret: bytes, lesson: str, seen: str) -> int:
+    """Return a submission's seed, which depends on all that its kernel sees.
 
-    A regrade gets the same seed. Text does not count: nbgrader puts marking schemes into it on the
-    way. Files do: else the same code could read the expected numbers that its first feedback page
-    showed.
+    Two submissions that could behave differently never share one: the second could bring the
+    expected numbers that the feedback page of the first showed.
+
+    Args:
+        secret: the course's.
+        seen: the digest of the submission's job.
     """
-    code = "\0".join(cell.source for cell in code_cells(nb))
-    read = "".join(f"\0{n}\0{hashlib.sha256(c).hexdigest()}" for n, c in beside(files).items())
-    text = f"{lesson}\0{code}{read}".encode("utf-8", "surrogatepass")
+    text = json.dumps([lesson, seen]).encode()
     return int.from_bytes(hmac.digest(secret, text, hashlib.sha256)[:7], "big")
 
 

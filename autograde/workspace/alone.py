@@ -11,7 +11,6 @@ from autograde.progress import PRACTICE_FILE
 from autograde.rubric.key import unpack_keys
 from autograde.rubric.packing import BadData
 from autograde.rubric.panel import headline
-from autograde.rubric.session import PRACTICE_SEED
 from autograde.rubric.text import await_marking
 from autograde.sandbox.template import visible_files
 from autograde.workspace.project import Project, read_saved
@@ -40,7 +39,7 @@ def grade_alone(project: Project, path: Path) -> tuple[list[str], Path]:
     note = nb.metadata[NOTE]
     note["remark"] = f"{REMARK} {note['remark']}".strip()
     files = {name: file.read_bytes() for file, name in visible_files(path.parent)}
-    pipeline.run(nb, released, files, PRACTICE_SEED, wall=False)
+    pipeline.run(nb, pipeline.job_of(nb, released, files, wall=False))  # on the practice seed
     verdicts = judge_notebook(lesson, nb, keys, {})
     pipeline.sanitise(lesson, nb, released, verdicts)
     marks = pipeline.marks_of(nb, released, verdicts)

@@ -26,6 +26,8 @@ from autograde.grading.restore import NOTE
 from autograde.grading.running.notebook_client import TIMED_OUT, GradingClient
 from autograde.grading.submission import Problem, beside
 from autograde.rubric.recording import MIME, PRACTICE_MIME
+from autograde.rubric.session import PRACTICE_SEED
+from autograde.rubric.text import digest
 from autograde.sandbox.inside.messages import ARGUMENTS
 from autograde.sandbox.provisioner import (
     WalledProvisioner,
@@ -53,24 +55,31 @@ Look = Callable[[str, list[NotebookNode]], bool]
 class Job:
     """The code cells of a restored submission, each with its grade_id, and the files beside it.
 
-    A cell that is not run has no code.
+    A cell that is not run has no code. The seed is the practice seed until it is replaced.
     """
 
     cells: tuple[tuple[str, str], ...]
     files: tuple[tuple[str, bytes], ...]
-    seed: int
     wall: bool
+    seed: int = PRACTICE_SEED
     limits: Limits = LIMITS
+
+    @property
+    def seen(self) -> str:
+        """A digest of all that the kernel sees of the submission, so of nothing else in its file.
+
+        It is made of JSON, in which no two jobs look the same. Text cells are not in it: nbgrader
+        puts marking schemes into them on the way.
+        """
+        files = [(name, hashlib.sha256(content).hexdigest()) for name, content in self.files]
+        return digest(json.dumps([self.cells, files]))
 
     @property
     def key(self) -> str:
         """A digest of all that decides the result."""
         sent = [BEGIN_CODE, AGAIN_CODE]
-        facts = [self.cells, sent, self.seed, self.wall, asdict(self.limits), GRADER.runs]
-        parts = [json.dumps(facts).encode()]
-        for name, content in self.files:
-            parts += [json.dumps(name).encode(), hashlib.sha256(content).digest()]
-        return hashlib.sha256(b"\0".join(parts)).hexdigest()
+        facts = [self.seen, sent, self.seed, self.wall, asdict(self.limits), GRADER.runs]
+        return digest(json.dumps(facts))
 
 
 @dataclass(frozen=True)
@@ -101,9 +110,7 @@ class Ran:
             return None
 
 
-def make_job(
-    nb: NotebookNode, files: dict[str, bytes], seed: int, *, wall: bool, left_out: set[str]
-) -> Job:
+def make_job(nb: NotebookNode, files: dict[str, bytes], *, wall: bool, left_out: set[str]) -> Job:
     """Return the job of a restored submission, without the files that no code of a lesson reads.
 
     Args:
@@ -113,7 +120,7 @@ def make_job(
         (grade_id(cell) or "", "" if cell.id in left_out else cell.source)
         for cell in code_cells(nb)
     )
-    return Job(cells, tuple(beside(files).items()), seed, wall)
+    return Job(cells, tuple(beside(files).items()), wall)
 
 
 def put_outputs(nb: NotebookNode, ran: Ran) -> None:
