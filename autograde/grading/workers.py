@@ -144,7 +144,7 @@ def on_cluster(address: str, wall: bool) -> Iterator[tuple[Executor, Share, int]
 
 
 class WorkerDied(Exception):
-    """The process that ran a job died on every attempt."""
+    """The process that ran a job died on every attempt, or had to be ended."""
 
 
 class Processes(ThreadPoolExecutor):
@@ -171,7 +171,7 @@ class Processes(ThreadPoolExecutor):
         """Run a job in a process that has nothing to do.
 
         Raises:
-            WorkerDied: the process died, or did not end, each time.
+            WorkerDied: the process died each time, or the job did not end.
         """
         pool = self._free.pop()  # there are as many as threads
         try:
@@ -179,7 +179,11 @@ class Processes(ThreadPoolExecutor):
                 try:
                     pool = pool or self._start()
                     return pool.submit(call).result(LONGEST_SECONDS)
-                except (BrokenExecutor, TooLong):
+                except TooLong:
+                    self._kill(pool)
+                    pool = None
+                    raise WorkerDied(f"it was stopped after {LONGEST_SECONDS} s") from None
+                except BrokenExecutor:
                     self._kill(pool)
                     pool = None
                     if self._ended:

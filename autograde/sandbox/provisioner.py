@@ -56,6 +56,16 @@ def open_manager(folder: Path) -> AsyncKernelManager:
     return AsyncKernelManager(kernel_name=UNWALLED, transport="ipc", ip=str(folder / "k"))
 
 
+def end_kernel(manager: AsyncKernelManager) -> None:
+    """End a manager's kernel at once, from whatever thread."""
+    provisioner: Any = manager.provisioner
+    with suppress(OSError):  # it has ended
+        if isinstance(provisioner, WalledProvisioner):
+            provisioner.order(signal.SIGKILL)
+        elif getattr(provisioner, "pgid", None):
+            os.killpg(provisioner.pgid, signal.SIGKILL)
+
+
 def _environment() -> dict[str, str]:
     return {name: os.environ[name] for name in PASSED_ON if name in os.environ}
 
@@ -176,12 +186,12 @@ class WalledProvisioner(KernelProvisionerBase):
 
     async def send_signal(self, signum: int) -> None:
         """Send a signal to the kernel and what it started."""
-        self._order(signum)
+        self.order(signum)
 
     def next_cell(self) -> None:
         """Count processor time for another cell from now on."""
         self.cell += 1
-        self._order(NEXT_CELL)
+        self.order(NEXT_CELL)
 
     async def why_it_was_interrupted(self) -> str:
         """Return the limit that made the wall interrupt the cell, or "" if it did not."""
@@ -202,10 +212,11 @@ class WalledProvisioner(KernelProvisionerBase):
             return f"it used more than {self.limits.cpu_seconds} s of processor time"
         return ""
 
-    def _order(self, number: int) -> None:
-        if self.kernel is not None:
+    def order(self, number: int) -> None:
+        """Send the kernel's first process a signal's number, or NEXT_CELL, without waiting."""
+        if (kernel := self.kernel) is not None:
             with suppress(OSError):  # it has ended
-                self.kernel.line.send(bytes([number]))
+                kernel.line.send(bytes([number]))
 
     async def kill(self, restart: bool = False) -> None:
         """End the kernel and all that it left running."""

@@ -1,6 +1,7 @@
 """Run a submitted notebook: cells in order, within limits, whatever the code in them does."""
 
 import asyncio
+import atexit
 import gzip
 import hashlib
 import json
@@ -9,12 +10,14 @@ import zlib
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from functools import partial
+from math import ceil
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import nbformat
-from jupyter_core.utils import run_sync
+from jupyter_client.manager import AsyncKernelManager
 from nbclient.exceptions import DeadKernelError
 from nbformat import NotebookNode, v4
 
@@ -22,11 +25,13 @@ from autograde import __version__
 from autograde.course import CourseError, code_cells, exercise_of, grade_id
 from autograde.grading.limits import LIMITS, Limits
 from autograde.grading.restore import NOTE
-from autograde.grading.running.notebook_client import TIMED_OUT, GradingClient
+from autograde.grading.running.deadline import finish_in_time
+from autograde.grading.running.notebook_client import TIMED_OUT, BrokenConnection, GradingClient
 from autograde.grading.submission import Problem, beside
 from autograde.rubric.recording import MIME, PRACTICE_MIME
 from autograde.sandbox.provisioner import (
     WalledProvisioner,
+    end_kernel,
     open_manager,
     prepare_kernel,
     walled_manager,
@@ -40,6 +45,14 @@ BEGIN_CODE = (
 )
 AGAIN_CODE = "__import__('autograde.rubric.session').rubric.session.again({!r})"  # binds no name
 NOT_RUN = "The cells after that were not run."
+START_SECONDS = 150
+"""For a kernel to start and answer."""
+GRACE_SECONDS = 20
+"""A run past its limit of time has so long to end by itself; then its kernel is killed."""
+BROKEN = Problem(
+    "the notebook broke its connection to the grader",
+    f"The notebook broke its connection to the grader. {NOT_RUN}",
+)
 
 Look = Callable[[str, list[NotebookNode]], bool]
 """Given an exercise and its rubric cell's outputs: whether to record it on the practice seed."""
@@ -149,8 +162,7 @@ def run_job(job: Job, look: Look = lambda *_: False) -> Ran:
             path = place / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
-        # Formgrader calls this from a server whose event loop is running
-        run_sync(running.run)(place)
+        running.run_in_time(place)
     cells = running.nb.cells[: len(job.cells)]
     return Ran(
         key=job.key,
@@ -172,8 +184,14 @@ class _Running:
         self.problem: Problem | None = None
         self.notes: dict[int, str] = {}
         self.wall: WalledProvisioner | None = None
+        self.started = False
+        self.too_long = Problem(
+            "the notebook ran too long",
+            f"The notebook ran longer than {self.limits.notebook_seconds} s. {NOT_RUN}",
+        )
 
-    async def run(self, place: Path) -> None:
+    def run_in_time(self, place: Path) -> None:
+        """Run the job. What it recorded by its time is kept, whatever the code in it blocks."""
         manager = walled_manager() if self.job.wall else open_manager(place.parent)
         if isinstance(manager.provisioner, WalledProvisioner):
             self.wall = manager.provisioner
@@ -185,26 +203,45 @@ class _Running:
             resources={"metadata": {"path": str(place)}},
             on_cell_executed=self._note_timeout,
         )
-        started = False
+        self.until = time.monotonic() + START_SECONDS
+        ended = finish_in_time(
+            partial(self._run, client), lambda: self.until, partial(self._stop, manager)
+        )
+        if not ended:
+            client.left_behind = True
+            atexit.unregister(client._cleanup_kernel)
+            if not self.started:
+                raise CourseError(f"no kernel could be started within {START_SECONDS} s")
+            self.problem = self.too_long
+        client.join_streams()
+        for index in client.flooded:
+            self.notes[index] = "showed too much; the rest was cut off"
+
+    def _stop(self, manager: AsyncKernelManager) -> None:
+        if self.started:
+            self.problem = self.too_long
+        end_kernel(manager)
+
+    async def _run(self, client: GradingClient) -> None:
         try:
             async with client.async_setup_kernel(cleanup_kc=True):
-                started = True
+                self.until = time.monotonic() + self.limits.notebook_seconds + GRACE_SECONDS
+                self.started = True
                 if self.wall:
                     prepare_kernel()  # for the next notebook
                 await self._cells(client)
         except CourseError:
             raise
+        except BrokenConnection:
+            self.problem = self.problem or BROKEN
         except Exception as error:
-            if not started:  # no code of the student's has run, so it cannot be their fault
+            if not self.started:  # no code of the student's has run, so it cannot be their fault
                 raise CourseError(f"no kernel could be started: {error}") from error
             # what a kernel sends is untrusted, so anything may be raised while it is read
             self.problem = self.problem or Problem(
                 "what the kernel sent could not be read",
                 f"The kernel sent data that cannot be read ({type(error).__name__}). {NOT_RUN}",
             )
-        client.join_streams()
-        for index in client.flooded:
-            self.notes[index] = "showed too much; the rest was cut off"
 
     async def _cells(self, client: GradingClient) -> None:
         end = time.monotonic() + self.limits.notebook_seconds
@@ -216,13 +253,11 @@ class _Running:
                     continue
                 if teller.done():
                     teller.result()
-                if time.monotonic() > end:
-                    self.problem = Problem(
-                        "the notebook ran too long",
-                        f"The notebook ran longer than {self.limits.notebook_seconds} s. {NOT_RUN}",
-                    )
+                if (left := end - time.monotonic()) <= 0:
+                    self.problem = self.too_long
                 else:
-                    self.problem = await self._cell(client, index, cell)
+                    client.timeout = ceil(min(left, self.limits.cell_seconds))
+                    self.problem = self.problem or await self._cell(client, index, cell)
                 if self.problem:
                     return
             await self._practise(client, end)
@@ -273,6 +308,8 @@ class _Running:
                     f"when it was interrupted. {NOT_RUN}",
                 )
         except DeadKernelError:
+            if self.problem or client.broken:
+                return self.problem or BROKEN
             if self.wall and self.wall.lost():
                 raise CourseError(
                     "the process from which kernels are forked was killed, so this notebook was "
