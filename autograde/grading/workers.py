@@ -144,7 +144,11 @@ def on_cluster(address: str, wall: bool) -> Iterator[tuple[Executor, Share, int]
 
 
 class WorkerDied(Exception):
-    """The process that ran a job died on every attempt, or had to be ended."""
+    """The process that ran a job died on every attempt."""
+
+
+class WorkerHung(WorkerDied):
+    """The process that ran a job did not end, and was killed."""
 
 
 class Processes(ThreadPoolExecutor):
@@ -171,7 +175,8 @@ class Processes(ThreadPoolExecutor):
         """Run a job in a process that has nothing to do.
 
         Raises:
-            WorkerDied: the process died each time, or the job did not end.
+            WorkerDied: the process died each time.
+            WorkerHung: the job did not end.
         """
         pool = self._free.pop()  # there are as many as threads
         try:
@@ -182,7 +187,7 @@ class Processes(ThreadPoolExecutor):
                 except TooLong:
                     self._kill(pool)
                     pool = None
-                    raise WorkerDied(f"it was stopped after {LONGEST_SECONDS} s") from None
+                    raise WorkerHung(f"it was stopped after {LONGEST_SECONDS} s") from None
                 except BrokenExecutor:
                     self._kill(pool)
                     pool = None

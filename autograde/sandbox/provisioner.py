@@ -19,12 +19,13 @@ from jupyter_client.manager import AsyncKernelManager, KernelManager
 from jupyter_client.provisioning.provisioner_base import KernelProvisionerBase
 
 from autograde.sandbox import control_groups, template
-from autograde.sandbox.agreed import MEMORY, NEXT_CELL, PROCESSOR, KernelLimits
+from autograde.sandbox.agreed import MEMORY, NEXT_CELL, PROCESSOR, SAY_TIME, KernelLimits
 from autograde.sandbox.wall import NoWall
 
 WALLED, UNWALLED = "walled", "python3"
 START_SECONDS = 120
 END_SECONDS = 10
+ANSWER_SECONDS = 2
 ATTEMPTS = 3
 PASSED_ON = ("NBGRADER_EXECUTION",)
 """The only environment variables that reach a kernel."""
@@ -81,6 +82,9 @@ class WalledProvisioner(KernelProvisionerBase):
     cell = 0
     interrupted: int | None = None
     """The number of the cell that was interrupted for its processor time."""
+    scarce: str = ""
+    """What the kernel's user had used up at some time, if anything."""
+    used: tuple[float, float] | None = None
 
     @property
     def has_process(self) -> bool:
@@ -100,6 +104,7 @@ class WalledProvisioner(KernelProvisionerBase):
         folder = Path(kwargs.get("cwd") or Path.cwd())
         files = [] if _is_course(folder) else list(template.visible_files(folder))
         self.code, self.reason, self.cell, self.interrupted = None, "", 0, None
+        self.scarce, self.used = "", None
         for attempt in range(ATTEMPTS):
             self.kernel = kernel = self._ask()
             try:
@@ -174,6 +179,8 @@ class WalledProvisioner(KernelProvisionerBase):
             said = json.loads(message)
             self.code, self.reason = said.get("exit"), said.get("reason", "")
             self.interrupted = said.get("interrupted", self.interrupted)
+            self.scarce = said.get("scarce", self.scarce)
+            self.used = said.get("used", self.used)
 
     async def wait(self) -> int | None:
         """Wait until the kernel has ended."""
@@ -199,6 +206,19 @@ class WalledProvisioner(KernelProvisionerBase):
         if self.interrupted != self.cell:
             return ""
         return f"used more than {self.limits.cell_cpu_seconds} s of processor time"
+
+    async def seconds_used(self) -> tuple[float, float]:
+        """Return the processor seconds used for this cell, and for all; 0 if nobody says so."""
+        self.used = None
+        self.order(SAY_TIME)
+        until = time.monotonic() + ANSWER_SECONDS
+        while await self.poll() is None and self.used is None and time.monotonic() < until:
+            await asyncio.sleep(0.01)
+        return self.used or (0.0, 0.0)
+
+    def killed(self) -> bool:
+        """Return whether a signal ended the kernel, for no limit of its own."""
+        return self.code is not None and self.code < 0 and not self.reason
 
     def lost(self) -> bool:
         """Return whether the kernel ended because the template did, which no cell can cause."""

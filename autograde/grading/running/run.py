@@ -27,7 +27,7 @@ from autograde.grading.limits import LIMITS, Limits
 from autograde.grading.restore import NOTE
 from autograde.grading.running.deadline import finish_in_time
 from autograde.grading.running.notebook_client import TIMED_OUT, BrokenConnection, GradingClient
-from autograde.grading.submission import Problem, beside
+from autograde.grading.submission import Disturbed, Problem, beside
 from autograde.rubric.recording import MIME, PRACTICE_MIME
 from autograde.sandbox.provisioner import (
     WalledProvisioner,
@@ -49,6 +49,8 @@ START_SECONDS = 150
 """For a kernel to start and answer."""
 GRACE_SECONDS = 20
 """A run past its limit of time has so long to end by itself; then its kernel is killed."""
+LITTLE = 0.5
+"""A time-out counts if the notebook used at least this part of the time on a processor."""
 BROKEN = Problem(
     "the notebook broke its connection to the grader",
     f"The notebook broke its connection to the grader. {NOT_RUN}",
@@ -142,7 +144,7 @@ def put_outputs(nb: NotebookNode, ran: Ran) -> None:
             note["notes"].setdefault(name, []).append(text)
 
 
-def run_job(job: Job, look: Look = lambda *_: False) -> Ran:
+def run_job(job: Job, look: Look = lambda *_: False, *, alone: bool = True) -> Ran:
     """Run a job in a kernel and folder of its own.
 
     The kernel gets the seed only when the first rubric in a rubric cell asks for it. Without a
@@ -150,11 +152,13 @@ def run_job(job: Job, look: Look = lambda *_: False) -> Ran:
 
     Args:
         look: called for each rubric cell at the end; if left out, no rubric runs again.
+        alone: no other notebook runs meanwhile, so that what happens is the notebook's own doing.
 
     Raises:
-        CourseError: no kernel could be started, or what it was forked from has ended.
+        Disturbed: no kernel could be started, what it was forked from has ended, or, if not
+            `alone`, other notebooks may have kept this one from what it needs.
     """
-    began, running = time.monotonic(), _Running(job, look)
+    began, running = time.monotonic(), _Running(job, look, alone)
     with TemporaryDirectory(prefix="job-") as folder:
         place = Path(folder, "work")
         place.mkdir()
@@ -176,8 +180,8 @@ def run_job(job: Job, look: Look = lambda *_: False) -> Ran:
 class _Running:
     """A running job, and its results so far."""
 
-    def __init__(self, job: Job, look: Look) -> None:
-        self.job, self.limits, self.look = job, job.limits, look
+    def __init__(self, job: Job, look: Look, alone: bool) -> None:
+        self.job, self.limits, self.look, self.alone = job, job.limits, look, alone
         cells = [_cell(*cell) for cell in job.cells]
         nb = {"nbformat": 4, "nbformat_minor": 4, "metadata": {}, "cells": cells}
         self.nb: NotebookNode = nbformat.from_dict(nb)
@@ -211,7 +215,7 @@ class _Running:
             client.left_behind = True
             atexit.unregister(client._cleanup_kernel)
             if not self.started:
-                raise CourseError(f"no kernel could be started within {START_SECONDS} s")
+                raise Disturbed(f"no kernel could be started within {START_SECONDS} s")
             self.problem = self.too_long
         client.join_streams()
         for index in client.flooded:
@@ -236,7 +240,7 @@ class _Running:
             self.problem = self.problem or BROKEN
         except Exception as error:
             if not self.started:  # no code of the student's has run, so it cannot be their fault
-                raise CourseError(f"no kernel could be started: {error}") from error
+                raise Disturbed(f"no kernel could be started: {error}") from error
             # what a kernel sends is untrusted, so anything may be raised while it is read
             self.problem = self.problem or Problem(
                 "what the kernel sent could not be read",
@@ -254,12 +258,15 @@ class _Running:
                 if teller.done():
                     teller.result()
                 if (left := end - time.monotonic()) <= 0:
+                    await self._doubt_the_clock(self.limits.notebook_seconds, of_all=True)
                     self.problem = self.too_long
                 else:
                     client.timeout = ceil(min(left, self.limits.cell_seconds))
                     self.problem = self.problem or await self._cell(client, index, cell)
                 if self.problem:
                     return
+            if self.wall and await self.wall.poll() is None and self.wall.scarce:
+                self._doubt(f"{self.wall.scarce} were used up")
             await self._practise(client, end)
         finally:
             teller.cancel()
@@ -299,6 +306,8 @@ class _Running:
         try:
             count = client.code_cells_executed + 1
             await client.async_execute_cell(cell, index, count, **options)
+            if index in self.notes:
+                await self._doubt_the_clock(client.timeout or 0)
             if self.wall and (limit := await self.wall.why_it_was_interrupted()):
                 self.notes[index] = f"{limit} and was interrupted"
             if index in self.notes and not await client.answers():
@@ -311,10 +320,12 @@ class _Running:
             if self.problem or client.broken:
                 return self.problem or BROKEN
             if self.wall and self.wall.lost():
-                raise CourseError(
+                raise Disturbed(
                     "the process from which kernels are forked was killed, so this notebook was "
                     "cut short; grade it again"
                 ) from None
+            if self.wall and (self.wall.killed() or self.wall.scarce):
+                self._doubt("its kernel died")
             what = self.wall.why_it_died() if self.wall else ""
             what = what or "the code ended the process, or it used up the memory"
             return Problem(
@@ -322,6 +333,16 @@ class _Running:
                 f"The kernel died in the cell that begins {_first_line(cell)!r}: {what}. {NOT_RUN}",
             )
         return None
+
+    async def _doubt_the_clock(self, seconds: float, *, of_all: bool = False) -> None:
+        """Doubt that a time-out is the notebook's own doing if it used little processor time."""
+        if self.wall and (await self.wall.seconds_used())[of_all] < LITTLE * seconds:
+            self._doubt(f"it used little processor time in {seconds} s")
+
+    def _doubt(self, why: str) -> None:
+        """Raises Disturbed, unless the notebook ran alone."""
+        if not self.alone:
+            raise Disturbed(f"other notebooks may have disturbed this one: {why}")
 
     def _note_timeout(
         self, cell: NotebookNode, cell_index: int, execute_reply: dict[str, Any]
