@@ -141,7 +141,7 @@ def test_a_gradebook_in_postgresql_holds_the_same(
 ) -> None:
     ran: list[str] = []
 
-    def run_job(job: Job, look: Look) -> Ran:
+    def run_job(job: Job, look: Look, *, alone: bool) -> Ran:
         ran.append(job.key)
         nothing = {"outputs": [], "execution_count": 1}
         return Ran(job.key, [nothing] * len(job.cells), None, {}, 0.1)

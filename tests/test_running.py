@@ -156,7 +156,7 @@ class Quick:
 
         return counted
 
-    def run_job(self, job: Job, look: Look) -> Ran:
+    def run_job(self, job: Job, look: Look, *, alone: bool) -> Ran:
         self.done["run"] += 1
         # what was not handed in before is taken for the perfect answers
         return replace(self.ran.get(job.key, self.ran["perfect"]), key=job.key)
@@ -347,11 +347,11 @@ def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(
 
     begun: list[Job] = []
 
-    def interrupted(job: Job, look: Look) -> Ran:
+    def interrupted(job: Job, look: Look, *, alone: bool) -> Ran:
         begun.append(job)
         if len(begun) == 2:  # one thread runs them, so the first is done
             os.kill(os.getpid(), signal.SIGINT)
-        return run_job(job, look)
+        return run_job(job, look, alone=alone)
 
     command = ["grade", LESSON, "--workers", "1", *NO_WALL]
     monkeypatch.setattr(pipeline, "run_job", interrupted)

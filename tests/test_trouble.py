@@ -36,7 +36,7 @@ STUDENTS = ("perfect", "other")
 def fakes(patch: pytest.MonkeyPatch) -> None:
     """Nothing is really run: every job ends with nothing recorded, and every page says nothing."""
 
-    def run_job(job: Job, look: Look) -> Ran:
+    def run_job(job: Job, look: Look, *, alone: bool) -> Ran:
         nothing = {"outputs": [], "execution_count": 1}
         return Ran(job.key, [nothing] * len(job.cells), None, {}, 0.1)
 

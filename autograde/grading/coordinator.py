@@ -47,6 +47,7 @@ from autograde.grading.submission import (
     GRADED,
     TIMESTAMP,
     UNCHANGED,
+    Disturbed,
     Done,
     Graded,
     Marks,
@@ -61,8 +62,11 @@ MOST_OF_A_TIME = 100
 """Characters of a time stamp. Students can write one, and a long one takes quadratic time."""
 
 
-Steps = Generator[Future[Any], Any, Done]
-"""The steps for one submission: they yield a worker's future and are sent it when it is done."""
+Steps = Generator[Future[Any], Any, Done | None]
+"""The steps for one submission: they yield a worker's future and are sent it when it is done.
+
+They return None for a submission that was put aside.
+"""
 
 
 @dataclass(frozen=True)
@@ -103,6 +107,8 @@ class Coordinator:
         self._names = {row.id: book.full_name(*row) for row in names}
         self._opened: dict[Lesson, Opened | None] = {}
         self._working: dict[Future[Any], Steps] = {}
+        self._aside: list[Place] = []
+        self._alone = False
 
     @cached_property
     def _converters(self) -> dict[str, BaseConverter]:
@@ -125,18 +131,22 @@ class Coordinator:
     ) -> Iterator[Done]:
         """Grade submissions, keeping `ahead` of them with the workers until all are done.
 
+        Those that the others may have disturbed are graded again after them, one at a time.
+
         Raises:
             Stop: nothing more can be graded, whatever the submission.
             KeyboardInterrupt: `stopped()` was true; what was finished by then is saved.
         """
         todo = submissions[::-1]
-        while (todo or self._working) and not stopped():
+        while (todo or self._working or self._aside) and not stopped():
+            if not todo and not self._working:
+                todo, self._aside, self._alone, ahead = self._aside[::-1], [], True, 1
             while todo and len(self._working) < ahead and not stopped():
                 yield from self._go_on(self._way(todo.pop()))
             finished, _ = wait(self._working, LOOK_SECONDS, FIRST_COMPLETED)
             for future in finished:
                 yield from self._go_on(self._working.pop(future), future)
-        if todo or self._working:
+        if todo or self._working or self._aside:
             for future in [each for each in self._working if each.done()]:
                 yield from self._go_on(self._working.pop(future), future)
             raise KeyboardInterrupt
@@ -146,7 +156,8 @@ class Coordinator:
         try:
             self._working[way.send(done)] = way
         except StopIteration as end:
-            yield end.value
+            if end.value:
+                yield end.value
 
     def _way(self, place: Place) -> Steps:
         """Grade one submission; report it if that fails, so that the others go on."""
@@ -155,6 +166,10 @@ class Coordinator:
         except (Stop, DBAPIError):
             raise
         except (CourseError, workers.WorkerDied) as error:
+            others = isinstance(error, (Disturbed, workers.WorkerDied))
+            if others and not self._alone and not isinstance(error, workers.WorkerHung):
+                self._aside.append(place)
+                return None
             problem = str(error)
         except OSError as error:
             if error.errno in state.FULL:
@@ -194,7 +209,7 @@ class Coordinator:
         ):
             ran = b"" if self.regrade else read_ran(place)
             known = marks or Marks(student=self._names.get(student, student))
-            task = Task(submission, self._secret, self.wall, known, ran)
+            task = Task(submission, self._secret, self.wall, known, ran, self._alone)
             graded = (yield self.executor.submit(workers.grade, task, opened.versions)).result()
             self.save(place, when, graded)
             notebook, html, shown = graded.notebook, graded.page, graded.marks

@@ -5,10 +5,12 @@ nbgrader's own commands and `autograde self` call the same steps.
 """
 
 import json
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import lru_cache
 from threading import Lock
+from typing import TypeVar
 
 import nbformat
 import torch
@@ -22,12 +24,14 @@ from autograde.grading.running.reference import Program, load, right_key
 from autograde.grading.running.run import Job, Look, Ran, make_job, put_outputs, run_job
 from autograde.grading.sanitise import sanitise_outputs, sanitise_text
 from autograde.grading.state import seed_of
-from autograde.grading.submission import Graded, Marks, Task
+from autograde.grading.submission import Disturbed, Graded, Marks, Task
 from autograde.grading.verdicts import FirstLook, judge_notebook, show_verdicts
 from autograde.rubric.judge import Verdict
 from autograde.rubric.key import Key, unpack_keys
 from autograde.rubric.text import digest
 from autograde.versions import Version, notebook, version_of
+
+T = TypeVar("T")
 
 
 def grade(task: Task, versions: tuple[Version, ...]) -> Graded:
@@ -36,6 +40,7 @@ def grade(task: Task, versions: tuple[Version, ...]) -> Graded:
     Raises:
         CourseError: it was made from none of them, the reference fails, or no kernel can be
             started.
+        Disturbed: it should be graded again, alone.
     """
     parsed = parse_submission(task.submission)
     version = version_of(parsed.nb, versions)
@@ -44,7 +49,13 @@ def grade(task: Task, versions: tuple[Version, ...]) -> Graded:
     if version.kept:
         note["earlier"] = True
     ran, new = grade_restored(
-        nb, version, task.submission.files, task.secret, wall=task.wall, before=task.ran
+        nb,
+        version,
+        task.submission.files,
+        task.secret,
+        wall=task.wall,
+        before=task.ran,
+        alone=task.alone,
     )
     marks = task.marks.graded_again(new)
     put_schemes(nb, version)
@@ -68,6 +79,7 @@ def grade_restored(
     *,
     wall: bool,
     before: bytes,
+    alone: bool = True,
 ) -> tuple[Ran | None, Marks]:
     """Run a restored notebook, judge it and make it harmless; return its run and its marks.
 
@@ -77,6 +89,7 @@ def grade_restored(
         files: what was handed in beside it.
         secret: the course's, which with the job decides the seed.
         before: the result of the last run, reused if that ran the same job.
+        alone: as in `run_job`.
     """
     torch.set_num_threads(1)  # there is already one process for each core
     lesson, released = version.lesson, notebook(version)
@@ -88,7 +101,7 @@ def grade_restored(
         practice = meanwhile.submit(practice_of, version)
         meanwhile.submit(_get_page_ready, version)  # if this fails, so does the page later
         look = FirstLook(keys.result)
-        ran = run(nb, job, look, before)
+        ran = run(nb, job, look, before, alone=alone)
     verdicts = judge_notebook(lesson, nb, keys.result(), practice.result(), look.verdicts)
     sanitise(lesson, nb, released, verdicts)
     return ran, marks_of(nb, released, verdicts)
@@ -110,22 +123,39 @@ def job_of(nb: NotebookNode, released: NotebookNode, files: dict[str, bytes], *,
 
 
 def run(
-    nb: NotebookNode, job: Job, look: Look = lambda *_: False, before: bytes = b""
+    nb: NotebookNode,
+    job: Job,
+    look: Look = lambda *_: False,
+    before: bytes = b"",
+    *,
+    alone: bool = True,
 ) -> Ran | None:
     """Run a restored notebook and put the outputs into it; None if there is nothing to run.
 
     Args:
         job: the notebook's.
         look: says which exercises to record again, on the practice seed.
-        before: as in `grade_restored`.
+        before, alone: as in `grade_restored`.
     """
     if nb.metadata[NOTE]["problem"]:
         return None
     ran = Ran.from_bytes(before)
     if ran is None or ran.key != job.key:
-        ran = run_job(job, look)
+        ran = run_job(job, look, alone=alone)
     put_outputs(nb, ran)
     return ran
+
+
+def at_most_twice(work: Callable[[bool], T]) -> T:
+    """Do work that others of this machine may disturb; if they did, once more, and that counts.
+
+    Args:
+        work: is told whether it counts in any case.
+    """
+    try:
+        return work(False)
+    except Disturbed:
+        return work(True)
 
 
 _recording = Lock()

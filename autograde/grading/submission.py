@@ -38,6 +38,10 @@ class Problem:
     words: str
 
 
+class Disturbed(CourseError):
+    """A run may have ended as it did because of what ran beside it: run it again, alone."""
+
+
 @dataclass(frozen=True)
 class Submission:
     """One submission: its files by name, and a remark on them.
@@ -106,6 +110,7 @@ class Task:
     """One submission to grade.
 
     `marks` holds its marks in the gradebook, `ran` the result of its last run, if there was one.
+    `alone` says that no other submission is graded meanwhile.
     """
 
     submission: Submission
@@ -113,6 +118,7 @@ class Task:
     wall: bool
     marks: Marks = field(default_factory=Marks)
     ran: bytes = b""
+    alone: bool = False
     grader: str = str(GRADER)
 
 

@@ -147,6 +147,10 @@ class WorkerDied(Exception):
     """The process that ran a job died on every attempt."""
 
 
+class WorkerHung(WorkerDied):
+    """The process that ran a job did not end, and was killed."""
+
+
 class Processes(ThreadPoolExecutor):
     """Worker processes, and a thread that waits for each.
 
@@ -171,7 +175,8 @@ class Processes(ThreadPoolExecutor):
         """Run a job in a process that has nothing to do.
 
         Raises:
-            WorkerDied: the process died, or did not end, each time.
+            WorkerDied: the process died each time.
+            WorkerHung: the job did not end.
         """
         pool = self._free.pop()  # there are as many as threads
         try:
@@ -179,7 +184,11 @@ class Processes(ThreadPoolExecutor):
                 try:
                     pool = pool or self._start()
                     return pool.submit(call).result(LONGEST_SECONDS)
-                except (BrokenExecutor, TooLong):
+                except TooLong:
+                    self._kill(pool)
+                    pool = None
+                    raise WorkerHung(f"it was stopped after {LONGEST_SECONDS} s") from None
+                except BrokenExecutor:
                     self._kill(pool)
                     pool = None
                     if self._ended:

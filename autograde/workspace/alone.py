@@ -39,7 +39,8 @@ def grade_alone(project: Project, path: Path) -> tuple[list[str], Path]:
     note = nb.metadata[NOTE]
     note["remark"] = f"{REMARK} {note['remark']}".strip()
     files = {name: file.read_bytes() for file, name in visible_files(path.parent)}
-    pipeline.run(nb, pipeline.job_of(nb, released, files, wall=False))  # on the practice seed
+    job = pipeline.job_of(nb, released, files, wall=False)  # on the practice seed
+    pipeline.at_most_twice(lambda alone: pipeline.run(nb, job, alone=alone))
     verdicts = judge_notebook(lesson, nb, keys, {})
     pipeline.sanitise(lesson, nb, released, verdicts)
     marks = pipeline.marks_of(nb, released, verdicts)
