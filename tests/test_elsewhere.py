@@ -82,7 +82,7 @@ def scheduler(tmp_path: Path) -> Iterator[str]:
 @needs_dask
 def test_a_cluster_gives_the_scores_that_processes_give(course: Path, scheduler: str) -> None:
     assert [g.problem for g in run(course, scheduler=scheduler) if g.outcome == FAILED] == []
-    assert scores(course) == {"perfect": 14, "process_ended": 12, "not_json": 0}
+    assert scores(course) == {"perfect": 13, "process_ended": 11, "not_json": 0}
 
 
 @needs_dask

@@ -129,7 +129,7 @@ CHANGES = {
         "What the grader records has changed since the last run: "
         "2 submissions are run and judged again.",
         runs=True,
-        score=14,
+        score=13,
     ),
     "pages greet": Change(
         "grading/templates/attention_feedback/index.html.j2",
@@ -137,7 +137,7 @@ CHANGES = {
         "<h1>Hello, feedback: ",
         "The grader's feedback page has changed since the last run: 2 pages are made again.",
         runs=False,
-        score=14,
+        score=13,
     ),
 }
 

@@ -308,7 +308,7 @@ def test_the_share_in_earlier_lessons_is_read_from_the_gradebook(small_class: Le
     with open_gradebook(course_config(small_class.root)) as gradebook:
         found = _before(next_lesson, gradebook)
     data = read_class(small_class)
-    scores = {each.student: (each.score + each.penalty) / 14 for each in data.submissions}
+    scores = {each.student: (each.score + each.penalty) / 13 for each in data.submissions}
     assert found == pytest.approx({name: scores[name] for name in ("ada", "bob")})
 
 

@@ -84,7 +84,7 @@ def ran(root: Path, student: str) -> Ran:
 
 
 def test_every_student_has_a_score_and_a_page(graded: Path) -> None:
-    assert scores(graded) == {"perfect": 14, "process_ended": 12, "not_json": 0, "untouched": 0}
+    assert scores(graded) == {"perfect": 13, "process_ended": 11, "not_json": 0, "untouched": 0}
     assert all(file(graded, student, "feedback").is_file() for student in STUDENTS)
 
 
@@ -324,7 +324,7 @@ def test_late_work_loses_what_the_policy_takes_unless_there_is_an_extension(
             s.student.id: s.late_submission_penalty for s in book.assignment_submissions(LESSON)
         }
     assert penalties["perfect"] == 0
-    assert penalties["process_ended"] == 12
+    assert penalties["process_ended"] == 11
     assert quick.done["run"] == 0
 
 

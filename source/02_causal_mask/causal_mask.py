@@ -461,7 +461,7 @@ my_guess = None  # a number from 0 to 30
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception", "nbval-ignore-output"]
 # demonstration: thirty small models guess a coin; ten to twenty seconds
-def guess_a_coin(weights_of, scale, seed, steps=200, d=8):
+def guess_a_coin(weights_of, scale, seed, steps=300, d=8):
     """The mean loss of the last 20 steps."""
     torch.manual_seed(seed)
     embedding, head = nn.Embedding(3, d), nn.Linear(d, 2)
