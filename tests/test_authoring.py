@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 from conftest import HERE, run
@@ -263,6 +263,23 @@ def test_a_wrong_variant_that_is_not_told_apart(mine: Lesson, words: str) -> Non
     path.write_text(WEAK[words](path.read_text()))
     (checked,) = check.check(mine)
     assert words in "\n".join(checked.faults)
+
+
+def test_a_right_variant_is_not_blamed_for_what_the_references_answer_fails(mine: Lesson) -> None:
+    changing = r"    with torch.no_grad():\n        x += 1\n\1"
+    for path in (mine.text, mine.folder / VARIANTS):  # in an edit each line has a sign before it
+        path.write_text(re.sub(r"^(    return x - x\.)", changing, path.read_text(), flags=re.M))
+    faults = " ".join(check.check(mine)[0].faults)
+    assert faults.count("the lesson's own answer fails “leaves its arguments as they were”") == 1
+    assert "the right variant" not in faults
+
+
+def test_a_margin_is_a_number_that_says_something(mine: Lesson) -> None:
+    (checked,) = check.check(mine)
+    assert checked.margin > 1000
+    assert checked.least == "over 1000"
+    assert replace(checked, margin=12.3).least == "12"
+    assert replace(checked, wrong=0).least == "-"
 
 
 def test_the_rubric_methods_of_the_page_exist() -> None:

@@ -18,6 +18,7 @@ from autograde.rubric.judge import Failure, LineVerdict, Verdict
 from autograde.rubric.layout import Table
 from autograde.rubric.misconceptions import Belief
 from autograde.rubric.panel import advice
+from autograde.rubric.text import of_points
 
 TABLE = Table("shape (1, 2)", (("1", "0.5000"),), ((0, 1),))
 LINES = (
@@ -118,6 +119,19 @@ CELLS: list[tuple[Cell, Cell]] = [
 ]
 
 
+SCORES = {
+    (5.0, 9.0, 0.0): "5 of 9 points",
+    (5.0, 9.0, 2.0): "5 of 9 points, 2 points await marking",
+    (0.0, 9.0, 9.0): "0 of 9 points, 9 points await marking",
+    (0.5, 1.0, 1.0): "0.5 of 1 point, 1 point awaits marking",
+}
+
+
+@pytest.mark.parametrize("score", SCORES)
+def test_a_score_says_what_awaits_marking(score: tuple[float, float, float]) -> None:
+    assert of_points(*score) == SCORES[score]
+
+
 @pytest.mark.parametrize(("value", "cell"), CELLS)
 def test_no_cell_runs_as_a_formula(value: Cell, cell: Cell) -> None:
     assert safe(value) == cell
@@ -136,10 +150,11 @@ def test_a_table_keeps_numbers_and_quotes_text(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("explained", "words"),
-    [(("two",), "b That would explain 1 of the 2 wrong lines."),
-     (("two", "four"), "b That would explain both wrong lines.")],
+    [(("two",), "b That would explain 1 of the 3 wrong lines."),
+     (("two", "four"), "b That would explain 2 of the 3 wrong lines."),
+     (("two", "three", "four"), "b That would explain all 3 wrong lines.")],
 )  # fmt: skip
-def test_a_belief_says_how_many_wrong_calls_it_explains(
+def test_a_belief_says_how_many_of_the_wrong_lines_it_explains(
     explained: tuple[str, ...], words: str
 ) -> None:
     belief = replace(BELIEF, lines=explained)

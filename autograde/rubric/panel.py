@@ -51,11 +51,16 @@ def advice(verdict: Verdict, *, named: bool) -> list[str]:
 
 
 def _share(belief: Belief, verdict: Verdict) -> str:
-    """Return a sentence on how many of several wrong lines a belief explains, or ""."""
-    failed = {line.name for line in verdict.lines if not line.passed}
-    if len(failed) < 2:
+    """Return a sentence on how many of the wrong lines a belief explains, or "" for a single one.
+
+    Lines that were not reached, or that do not count by themselves, have no call. They are among
+    the wrong lines that a student sees, so they are counted, but say nothing by themselves.
+    """
+    wrong_lines = [line for line in verdict.lines if not line.passed]
+    if sum(bool(line.failure and line.failure.call) for line in wrong_lines) < 2:
         return ""
-    explained, wrong = len(failed & set(belief.lines)), len(failed)
+    names = {line.name for line in wrong_lines}
+    explained, wrong = len(names & set(belief.lines)), len(names)
     every = "both" if wrong == 2 else f"all {wrong}"
     share = every if explained == wrong else f"{explained} of the {wrong}"
     return f" That would explain {share} wrong lines."
