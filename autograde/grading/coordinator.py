@@ -3,6 +3,7 @@
 No other process touches the gradebook.
 """
 
+import re
 import traceback
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
@@ -56,6 +57,8 @@ from autograde.grading.submission import (
 from autograde.versions import notebook, versions
 
 LOOK_SECONDS = 0.2
+SPACE_BEFORE_OFFSET = re.compile(r"\s+(?=[+-]\d)")
+"""With that space nbgrader would read "-0500" as 500 seconds."""
 MOST_OF_A_TIME = 100
 """Characters of a time stamp. Students can write one, and a long one takes quadratic time."""
 
@@ -317,7 +320,7 @@ def _when(submission: Submission) -> datetime | None:
         if len(text) > MOST_OF_A_TIME:
             raise ValueError
         if text:
-            when = parse_utc(text)
+            when = parse_utc(SPACE_BEFORE_OFFSET.sub("", text))
     except (ValueError, OverflowError) as error:
         raise CourseError(
             f"{TIMESTAMP} says {text[:60]!r}, which is not a time. Correct it, for "

@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from nbgrader.api import (
     Comment,
     Grade,
     Gradebook,
+    MissingEntry,
     Notebook,
     Student,
     SubmittedAssignment,
@@ -218,6 +219,14 @@ def rows_of_class(gradebook: Gradebook, lesson: Lesson, kind: Any, *columns: Any
         .filter(Notebook.assignment_id == Assignment.id)
         .filter(kind.cell_id.in_(cells.where(Notebook.name == lesson.notebook)))
     )
+
+
+def due_date(gradebook: Gradebook, lesson: str) -> datetime | None:
+    """Return when a lesson is due, in UTC; None if it is not, or not in the gradebook."""
+    due: datetime | None = None
+    with suppress(MissingEntry):
+        due = gradebook.find_assignment(lesson).duedate
+    return due
 
 
 def odd_due_date(due: datetime | None) -> str:
