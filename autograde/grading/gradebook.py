@@ -238,7 +238,7 @@ def odd_due_date(due: datetime | None) -> str:
         return ""
     return (
         f"the due date is {due:%Y-%m-%d %H:%M:%S} UTC. If you gave it with an offset such as "
-        "-0500, nbgrader read that as seconds: give it in UTC, or with a name such as EST"
+        "-0500, nbgrader read that as seconds. Give it in UTC, or without the space: 06:00-05:00"
     )
 
 
