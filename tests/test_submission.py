@@ -1,11 +1,13 @@
 """What is handed in: which notebook is graded, which files stay beside it, what is said of it."""
 
+import html
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import classes
 import nbformat
 import pytest
 from nbformat import NotebookNode
@@ -234,3 +236,15 @@ TIMES = {
 def test_an_offset_in_a_time_stamp_counts_in_hours(tmp_path: Path, text: str) -> None:
     read = submitted(tmp_path, **{"a.ipynb": NOTEBOOK, "timestamp.txt": text.encode()})
     assert _when(read) == TIMES[text]
+
+
+def test_the_choice_is_on_the_terminal_and_on_the_page(tmp_path: Path) -> None:
+    lesson = classes.make_course(tmp_path, ())
+    path = classes.hand_in(lesson, "ann")
+    path.rename(path.with_name("causal_mask-Copy1.ipynb"))
+    classes.put_file(lesson, "ann", lesson.released_notebook.read_bytes())
+    said = "'causal_mask-Copy1.ipynb' was graded, because it has the most answers"
+    assert said in classes.grade_one(lesson, "ann").problem
+    page = html.unescape(classes.file_of(lesson, "ann", "feedback").read_text())
+    assert f"{said}; not graded: 'causal_mask.ipynb'." in page
+    assert classes.scores(tmp_path) == {"ann": lesson.points}

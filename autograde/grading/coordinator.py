@@ -214,7 +214,8 @@ class Coordinator:
         scores, on_page = book.digest_of_scores(marks), _page_digest(decided_by, marks)
         entry = Entry(decided_by, scores, on_page, problem, seconds)
         self.finish(submission, notebook, html, entry)
-        return Done(place, GRADED, " ".join(filter(None, (problem, submission.remark))))
+        both = f"{problem.rstrip('.')}. {submission.remark}" if problem else submission.remark
+        return Done(place, GRADED, both if submission.remark else problem)
 
     def _open(self, lesson: Lesson) -> Opened | None:
         """Return what grading a lesson takes; None if it was already found not gradable.
