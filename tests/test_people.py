@@ -2,6 +2,7 @@
 
 import csv
 import shutil
+from collections import Counter
 from datetime import datetime
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from classes import gradebook_of, make_course
 from conftest import run
 from downloads import zip_collect, zipped
 
+from autograde import terminal
 from autograde.course import Lesson, lessons
 from autograde.grading.gradebook import odd_due_date
 from autograde.lms.exports import export_grades
@@ -268,3 +270,10 @@ def test_collect_warns_of_a_misread_due_date(root: Path) -> None:
     assert "the due date is 2026-03-03 06:08:20 UTC" in said
     lesson_due(root, "2026-03-03 06:00 UTC")
     assert "the due date" not in "\n".join(collect(root, "Ana Muster_1"))
+
+
+def test_grade_warns_of_a_misread_due_date(root: Path) -> None:
+    said, _ = terminal._summary([lesson_due(root, "2026-03-03 06:00 -0500")], Counter())
+    assert f"{MASK}: the due date is 2026-03-03 06:08:20 UTC" in said
+    said, _ = terminal._summary([lesson_due(root, "2026-03-03 06:00-05:00")], Counter())
+    assert "the due date" not in said
