@@ -126,7 +126,7 @@ def _summary(lessons: list[Lesson], done: list[Done]) -> tuple[str, str]:
     """
     from autograde.course_config import course_config
     from autograde.grading.coordinator import shown
-    from autograde.grading.gradebook import marks_of_class, open_gradebook
+    from autograde.grading.gradebook import due_date, marks_of_class, odd_due_date, open_gradebook
 
     root, said, all_shown = lessons[0].root, "", True
     outputs = fingerprint(root, [lesson.name for lesson in lessons], OUTPUTS)
@@ -148,6 +148,8 @@ def _summary(lessons: list[Lesson], done: list[Done]) -> tuple[str, str]:
                 facts.append(f"{len(again)} to be looked at again in Formgrader")
             facts.append(f"report: autograde report {lesson.name}")
             said += f"{lesson.name}: {', '.join(facts)}\n"
+            if odd := odd_due_date(due_date(gradebook, lesson.name)):
+                said += f"{lesson.name}: {odd}\n"
             all_shown = all_shown and shown(config, lesson, marks)
     there = {path.name for path in (root / "submitted").glob("*/[!.]*") if path.is_dir()}
     if unknown := sorted(there - lessons_of(root).keys()):

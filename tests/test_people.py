@@ -2,6 +2,7 @@
 
 import csv
 import shutil
+from collections import Counter
 from datetime import datetime
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from classes import gradebook_of, make_course
 from conftest import run
 from downloads import zip_collect, zipped
 
+from autograde import terminal
 from autograde.course import Lesson, lessons
 from autograde.grading.gradebook import odd_due_date
 from autograde.lms.exports import export_grades
@@ -31,6 +33,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ana = {"first_name": "Ana", "last_name": "Muster", "email": "Ana@uni.example"}
         gradebook.update_or_create_student("ana", lms_user_id="481516", **ana)
         gradebook.update_or_create_student("bob", first_name="Bob", last_name="O'Neil")
+        gradebook.update_or_create_student("4711", first_name="Max", last_name="Other")
         for twin in ("kim1", "kim2"):
             gradebook.update_or_create_student(twin, first_name="Kim", last_name="Li")
     return root
@@ -106,6 +109,12 @@ def test_somebody_new_is_known_in_the_next_lesson(root: Path) -> None:
         assert gradebook.find_student("7").last_name == "Zoë X"
 
 
+def test_a_word_that_hides_names_is_nobodys_name(root: Path) -> None:
+    collect(root, "Participant_7", sheet="Participant 7,,,,,-\n")
+    collect(root, "Participant_88", sheet="Participant 88,,,,,-\n", lesson=INF)
+    assert (who_has(root), who_has(root, INF)) == ({"7"}, {"88"})
+
+
 UNCLEAR: dict[str, tuple[tuple[str, ...], str, str]] = {
     "nobody of that name": (("Zoë X_7",), "", "a new student or a group. Put Moodle's grading w"),
     "a group without a worksheet": (("Team Red_45",), "", "Put Moodle's grading worksheet beside"),
@@ -118,6 +127,9 @@ UNCLEAR: dict[str, tuple[tuple[str, ...], str, str]] = {
                                 "several students have this name"),
     "another address": (("Ana Muster_7",), "Participant 7,Ana Muster,,other@uni.example,,-\n",
                         "has another email address"),
+    "a number that is somebody's id": (("Zoë X_4711",),
+                                       "Participant 4711,Zoë X,,,,-\n",
+                                       "somebody else has the id '4711' in the gradebook"),
     "one id, two people": (("A_7", "B_8"), "Participant 7,A,ana,,,-\nParticipant 8,B,ana,,,-\n",
                            "2 submissions seem to be from ana"),
 }  # fmt: skip
@@ -162,7 +174,8 @@ def test_the_end_says_who_has_what_and_from_whom_nothing_came(root: Path) -> Non
     assert said == [
         f"{MASK}: collected from 1",
         "  ana ('Ana Muster'): 'mask.ipynb', 2026-03-02 22:30:00 UTC, new",
-        "nothing in the download from: 3",
+        "nothing in the download from: 4",
+        "  4711",
         "  Zoë X s9",
         "  kim1",
         "  kim2",
@@ -257,3 +270,10 @@ def test_collect_warns_of_a_misread_due_date(root: Path) -> None:
     assert "the due date is 2026-03-03 06:08:20 UTC" in said
     lesson_due(root, "2026-03-03 06:00 UTC")
     assert "the due date" not in "\n".join(collect(root, "Ana Muster_1"))
+
+
+def test_grade_warns_of_a_misread_due_date(root: Path) -> None:
+    said, _ = terminal._summary([lesson_due(root, "2026-03-03 06:00 -0500")], Counter())
+    assert f"{MASK}: the due date is 2026-03-03 06:08:20 UTC" in said
+    said, _ = terminal._summary([lesson_due(root, "2026-03-03 06:00-05:00")], Counter())
+    assert "the due date" not in said

@@ -1,16 +1,20 @@
 """What is handed in: which notebook is graded, which files stay beside it, what is said of it."""
 
+import html
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import classes
 import nbformat
 import pytest
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from autograde.grading import handed_in
+from autograde.grading.coordinator import _when
 from autograde.grading.handed_in import read_submission
 from autograde.grading.limits import LIMITS
 from autograde.grading.restore import parse_submission
@@ -217,3 +221,31 @@ def test_what_came_in_place_of_a_notebook_is_named(tmp_path: Path) -> None:
     read = submitted(tmp_path, **{"work.rar": b"Rar!", "timestamp.txt": b"2026-03-01 12:00"})
     assert read.problem
     assert read.problem.words == "a.ipynb was not handed in (found: no notebook, only 'work.rar')."
+
+
+TIMES = {
+    "2026-03-03 06:00:00 -0500": datetime(2026, 3, 3, 11),
+    "2026-03-03 06:00 +05:30": datetime(2026, 3, 3, 0, 30),
+    "2026-03-03T06:00:00-05:00": datetime(2026, 3, 3, 11),
+    "2026-03-03 06:00:00.5 UTC": datetime(2026, 3, 3, 6, 0, 0, 500_000),
+    "2026-03-03 06:00:00": datetime(2026, 3, 3, 6),
+    "": None,
+}
+
+
+@pytest.mark.parametrize("text", TIMES)
+def test_an_offset_in_a_time_stamp_counts_in_hours(tmp_path: Path, text: str) -> None:
+    read = submitted(tmp_path, **{"a.ipynb": NOTEBOOK, "timestamp.txt": text.encode()})
+    assert _when(read) == TIMES[text]
+
+
+def test_the_choice_is_on_the_terminal_and_on_the_page(tmp_path: Path) -> None:
+    lesson = classes.make_course(tmp_path, ())
+    path = classes.hand_in(lesson, "ann")
+    path.rename(path.with_name("causal_mask-Copy1.ipynb"))
+    classes.put_file(lesson, "ann", lesson.released_notebook.read_bytes())
+    said = "'causal_mask-Copy1.ipynb' was graded, because it has the most answers"
+    assert said in classes.grade_one(lesson, "ann").problem
+    page = html.unescape(classes.file_of(lesson, "ann", "feedback").read_text())
+    assert f"{said}; not graded: 'causal_mask.ipynb'." in page
+    assert classes.scores(tmp_path) == {"ann": lesson.points}

@@ -215,6 +215,8 @@ def test_zip_collect_reads_what_was_packed(
     assert submit(project, *names, "--yes").exit_code == 0
     (packed,) = (project.work / "hand_in").iterdir()
     lesson = classes.make_course(tmp_path / "course", ())
+    with classes.gradebook_of(lesson.root) as gradebook:
+        gradebook.update_or_create_student("123", first_name="Jane", last_name="Doe")
     zip_collect(lesson, {DOWNLOADS[system].format(packed.name): packed.read_bytes()})
     collected = lesson.root / "submitted" / "123" / LESSON / f"{NOTEBOOK}.ipynb"
     assert collected.read_bytes() == mine(project).read_bytes()

@@ -3,6 +3,7 @@
 No other process touches the gradebook.
 """
 
+import re
 import traceback
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
@@ -58,6 +59,8 @@ from autograde.grading.submission import (
 from autograde.versions import notebook, versions
 
 LOOK_SECONDS = 0.2
+SPACE_BEFORE_OFFSET = re.compile(r"\s+(?=[+-]\d)")
+"""With that space nbgrader would read "-0500" as 500 seconds."""
 MOST_OF_A_TIME = 100
 """Characters of a time stamp. Students can write one, and a long one takes quadratic time."""
 
@@ -227,7 +230,8 @@ class Coordinator:
         scores, on_page = book.digest_of_scores(marks), _page_digest(decided_by, marks)
         entry = Entry(decided_by, scores, on_page, problem, seconds, GRADER)
         self.finish(submission, notebook, html, entry)
-        return Done(place, GRADED, " ".join(filter(None, (problem, submission.remark))))
+        both = f"{problem.rstrip('.')}. {submission.remark}" if problem else submission.remark
+        return Done(place, GRADED, both if submission.remark else problem)
 
     def _open(self, lesson: Lesson) -> Opened | None:
         """Return what grading a lesson takes; None if it was already found not gradable.
@@ -333,7 +337,7 @@ def _when(submission: Submission) -> datetime | None:
         if len(text) > MOST_OF_A_TIME:
             raise ValueError
         if text:
-            when = parse_utc(text)
+            when = parse_utc(SPACE_BEFORE_OFFSET.sub("", text))
     except (ValueError, OverflowError) as error:
         raise CourseError(
             f"{TIMESTAMP} says {text[:60]!r}, which is not a time. Correct it, for "

@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from nbgrader.api import (
     Comment,
     Grade,
     Gradebook,
+    MissingEntry,
     Notebook,
     Student,
     SubmittedAssignment,
@@ -220,6 +221,14 @@ def rows_of_class(gradebook: Gradebook, lesson: Lesson, kind: Any, *columns: Any
     )
 
 
+def due_date(gradebook: Gradebook, lesson: str) -> datetime | None:
+    """Return when a lesson is due, in UTC; None if it is not, or not in the gradebook."""
+    due: datetime | None = None
+    with suppress(MissingEntry):
+        due = gradebook.find_assignment(lesson).duedate
+    return due
+
+
 def odd_due_date(due: datetime | None) -> str:
     """Return a warning if a due date was probably given with an offset, or "".
 
@@ -229,7 +238,7 @@ def odd_due_date(due: datetime | None) -> str:
         return ""
     return (
         f"the due date is {due:%Y-%m-%d %H:%M:%S} UTC. If you gave it with an offset such as "
-        "-0500, nbgrader read that as seconds: give it in UTC, or with a name such as EST"
+        "-0500, nbgrader read that as seconds. Give it in UTC, or without the space: 06:00-05:00"
     )
 
 

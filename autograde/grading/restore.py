@@ -47,9 +47,9 @@ class _NoNotebook(Exception):
 
 def parse_submission(submission: Submission) -> Parsed:
     """Parse the notebook of a submission."""
-    if submission.problem:
-        return Parsed(problem=submission.problem)
-    parsed = parse(submission.files[f"{submission.place.lesson.notebook}.ipynb"])
+    parsed = Parsed(problem=submission.problem)
+    if not submission.problem:
+        parsed = parse(submission.files[f"{submission.place.lesson.notebook}.ipynb"])
     if submission.remark:
         parsed.remarks.insert(0, submission.remark)
     return parsed

@@ -14,7 +14,7 @@ from shutil import copyfile
 from tempfile import TemporaryDirectory
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from nbgrader.api import Gradebook, MissingEntry
+from nbgrader.api import Gradebook
 from nbgrader.plugins import ExtractorPlugin, FileNameCollectorPlugin
 from nbgrader.utils import parse_utc
 from traitlets import Unicode
@@ -22,7 +22,7 @@ from traitlets import Unicode
 from autograde.course import CourseError, Lesson
 from autograde.course_config import course_config
 from autograde.files import write_folder
-from autograde.grading.gradebook import odd_due_date, open_gradebook
+from autograde.grading.gradebook import due_date, odd_due_date, open_gradebook
 from autograde.grading.submission import TIMESTAMP
 from autograde.lms.archives import BadArchive, place_for, unpack
 from autograde.lms.people import keep_numbers, read_numbers, remember
@@ -136,9 +136,7 @@ def plan_of(
             f"LmsCollector.time_zone is {zone!r}, which is no time zone. "
             "Write one such as 'Europe/Berlin'"
         ) from error
-    due = None
-    with suppress(MissingEntry):
-        due = gradebook.find_assignment(lesson).duedate
+    due = due_date(gradebook, lesson)
     plan = make_plan(folder, gradebook.students, read_numbers(root, lesson), place, due)
     remember(gradebook, {student: handed.person for student, handed in plan.handed.items()})
     keep_numbers(root, lesson, plan.numbers)

@@ -157,8 +157,8 @@ class MoodleExporter(GradeExporter):
     (moodle, mod/assign/feedback/offline/importgradeslib.php, mod/assign/lang/en/assign.php). The
     number is the one that the student had when this lesson was collected: Moodle has others in
     other assignments. If no number is known in this lesson, it is found as for Canvas. There is no
-    column "Feedback comments": an empty one would
-    delete the comments that are in Moodle (mod/assign/feedback/offline/locallib.php).
+    column "Feedback comments": an empty one would delete the comments that are in Moodle
+    (mod/assign/feedback/offline/locallib.php).
 
     Several lessons give a file for Grades, Import, CSV file, where ID number, username or email
     address is mapped to the students and each other column to an activity. A row whose mapped

@@ -8,15 +8,15 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
-from unicodedata import normalize
 
 from nbgrader.api import Gradebook, Student
 
 from autograde.course import state_folder
 from autograde.files import write_whole
 from autograde.lms.recognise import Owner, Person
-from autograde.lms.worksheet import Worksheet
+from autograde.lms.worksheet import Worksheet, name_key
 from autograde.words import named, quoted
 
 PLAIN_ID = re.compile(r"[^\W_][\w.@+'’&~!=-]{0,127}")  # noqa: RUF001 (as some names have it)
@@ -26,12 +26,6 @@ SHEET = "Put Moodle's grading worksheet beside the download"
 
 class Unclear(Exception):
     """It cannot be told who somebody is; the message says why and what to do."""
-
-
-def name_key(*parts: str | None) -> str:
-    """Return a name for comparing; Moodle leaves some characters out of the names of files."""
-    text = normalize("NFKC", "".join(part or "" for part in parts)).casefold()
-    return "".join(letter for letter in text if letter.isalnum())
 
 
 class Roster:
@@ -45,20 +39,12 @@ class Roster:
         self.numbers = dict(numbers)
         known = [row.person.name for row in sheet.rows.values()]
         self._names = Counter(map(name_key, known))
-        self._downloaded: dict[str, set[str]] = {}
 
     def see(self, owners: Iterable[Owner]) -> None:
         """Note which names a download has; one that several people have says nothing."""
-        for owner in owners:
-            for person in owner.people if owner.moodle else ():
-                self._downloaded.setdefault(name_key(person.name), set()).add(person.number)
-        for name, numbers in self._downloaded.items():
-            self._names[name] = max(self._names[name], len(numbers))
-
-    @property
-    def _anonymous(self) -> bool:
-        """Whether Moodle hides names: then one word stands for everybody."""
-        return len(self._downloaded) == 1 and max(map(len, self._downloaded.values())) > 1
+        moodles = [person for owner in owners if owner.moodle for person in owner.people]
+        for name, number in Counter(name_key(person.name) for person in moodles).items():
+            self._names[name] = max(self._names[name], number)
 
     def find(self, owner: Owner) -> dict[str, Person]:
         """Return whom a submission is from, by the ids that they have or get in the gradebook.
@@ -77,8 +63,9 @@ class Roster:
         """Return the people whom a folder of Moodle's stands for: one, or a group's members."""
         (person,) = owner.people
         if row := self.sheet.rows.get(person.number):
-            return (Person(person.number, row.person.name or person.name,
-                           row.person.idnumber, row.person.email),)  # fmt: skip
+            # where names are hidden, the folder has a word that stands for everybody
+            own = row.person.name or (person.name if row.says(person.name) else "")
+            return (replace(row.person, name=own),)
         group = name_key(person.name)
         members = [
             row.person for row in self.sheet.rows.values() if name_key(row.group) == group != ""
@@ -100,10 +87,16 @@ class Roster:
         Raises:
             Unclear: several students may be meant.
         """
-        known = self.known(person, moodle=moodle)
+        if known := self.known(person, moodle=moodle):
+            return known
         ids = [each for each in (person.idnumber, person.email, person.number) if each]
-        plain = [each for each in ids if PLAIN_ID.fullmatch(each)]
-        return known or next(iter(plain), ids[0])
+        new = next((each for each in ids if PLAIN_ID.fullmatch(each)), ids[0])
+        if new in self.students:
+            raise Unclear(
+                f"somebody else has the id {quoted(new)} in the gradebook. {SHEET}, with ID "
+                "numbers or email addresses in it"
+            )
+        return new
 
     def known(self, person: Person, *, moodle: bool) -> str | None:
         """Return the id of a student in the gradebook; None if there is no such student.
@@ -114,7 +107,7 @@ class Roster:
         Raises:
             Unclear: several students may be meant.
         """
-        email, name = person.email.casefold(), "" if self._anonymous else name_key(person.name)
+        email, name = person.email.casefold(), name_key(person.name)
         by_number = not moodle or not person.idnumber
 
         def same_name(s: Student) -> bool:

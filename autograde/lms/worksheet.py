@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
 from itertools import zip_longest
 from pathlib import Path
+from unicodedata import normalize
 
 from dateutil import parser as dates
 
@@ -47,6 +48,12 @@ SEPARATORS = (",", ";", "\t")
 IN_ENGLISH = "Download it with Moodle in English"
 
 
+def name_key(*parts: str | None) -> str:
+    """Return a name for comparing; Moodle leaves some characters out of the names of files."""
+    text = normalize("NFKC", "".join(part or "" for part in parts)).casefold()
+    return "".join(letter for letter in text if letter.isalnum())
+
+
 @dataclass(frozen=True)
 class Row:
     """One student of the worksheet, with their group, and when they handed in."""
@@ -54,6 +61,11 @@ class Row:
     person: Person
     group: str = ""
     handed_in: datetime | None = None
+    cells: tuple[str, ...] = field(default=(), compare=False)
+
+    def says(self, name: str) -> bool:
+        """Return whether a cell holds this name, in whatever column."""
+        return name_key(name) in map(name_key, self.cells)
 
 
 @dataclass
@@ -76,28 +88,29 @@ def read_worksheets(folder: Path, zone: tzinfo) -> Worksheet:
         if path.suffix.lower() != ".csv":
             continue
         rows = list(_rows(path.read_bytes()))
-        found = [(match[1], row) for row in rows if (match := IDENTIFIER.fullmatch(row["id"]))]
-        if not found or not {"name", "idnumber", "email", "time"} & rows[0].keys():
+        found = [(match[1], cells, about) for cells, about in rows
+                 if (match := IDENTIFIER.fullmatch(cells[0]))]  # fmt: skip
+        columns = rows[0][1].keys() if rows else set()
+        if not found or not {"name", "idnumber", "email", "time"} & columns:
             sheet.said.append(
                 f"no row of {quoted(path.name)} is understood, so it tells neither who handed in "
                 f"nor when. If it is Moodle's grading worksheet: {IN_ENGLISH}"
             )
             continue
-        if "time" not in rows[0]:
+        if "time" not in columns:
             sheet.said.append(
                 f"{quoted(path.name)} has no column that is understood as the time of submission: "
                 f"nobody counts as late. {IN_ENGLISH}"
             )
-        for number, row in found:
-            about = {each: row.get(each, "") for each in ("name", "idnumber", "email")}
-            time = row.get("time", "")
+        for number, cells, about in found:
+            time, group = about.pop("time", ""), about.pop("group", "")
             try:
                 given = time not in ("", "-")
                 when = in_utc(dates.parse(time).replace(tzinfo=zone)) if given else None
             except (ValueError, OverflowError):
                 unread.append(time)
                 when = None
-            sheet.rows[number] = Row(Person(number, **about), row.get("group", ""), when)
+            sheet.rows[number] = Row(Person(number, **about), group, when, tuple(cells))
     if unread:
         sheet.said.append(
             f"{len(unread)} times in Moodle's worksheet cannot be read, such as {quoted(unread[0])}"
@@ -106,8 +119,8 @@ def read_worksheets(folder: Path, zone: tzinfo) -> Worksheet:
     return sheet
 
 
-def _rows(content: bytes) -> Iterator[dict[str, str]]:
-    """Yield the rows of a table, their cells by the keys of `HEADINGS`; "id" is the first cell."""
+def _rows(content: bytes) -> Iterator[tuple[list[str], dict[str, str]]]:
+    """Yield the rows of a table: all cells, and those that are read by the keys of `HEADINGS`."""
     try:
         text = content.decode(json.detect_encoding(content))  # UTF-8, UTF-16, with a mark or not
     except UnicodeDecodeError:
@@ -118,5 +131,6 @@ def _rows(content: bytes) -> Iterator[dict[str, str]]:
     columns = [keys.get(heading.strip().casefold(), "") for heading in next(reader, [])]
     for row in reader:
         if row:
-            cells = zip_longest(columns[1:], row[1:], fillvalue="")
-            yield {"id": row[0].strip(), **{key: cell.strip() for key, cell in cells if key}}
+            cells = [cell.strip() for cell in row]
+            about = zip_longest(columns[1:], cells[1:], fillvalue="")
+            yield cells, {key: cell for key, cell in about if key}
