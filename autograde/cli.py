@@ -81,8 +81,10 @@ def build(lessons: tuple[str, ...], check: bool) -> None:
         if check:
             stale += building.out_of_date(lesson)
         else:
-            building.build(lesson)
+            changes = building.build(lesson)
             print(f"{lesson.name}: built")
+            for change in changes:
+                print(f"{lesson.name}: {change}")
     for change in stale:
         print(change)
     if stale:

@@ -3,7 +3,7 @@
 import tomllib
 from collections.abc import Mapping
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import lru_cache
 from pathlib import Path
@@ -111,8 +111,27 @@ class Lesson:
         return {each.name: each.points for each in graded}
 
     @property
+    def graded_cells(self) -> dict[str, float]:
+        """The points of each cell that is graded: rubric cells, then written answers."""
+        cells = {each.rubric_cell: each.points for each in self.exercises}
+        return cells | {each.name: each.points for each in self.written}
+
+    @property
     def points(self) -> float:
         return sum(self.worth.values())
+
+    def with_points(self, cells: Mapping[str, float]) -> "Lesson":
+        """Return this lesson with other points for some of its graded cells."""
+        return replace(
+            self,
+            exercises=tuple(
+                replace(each, points=cells.get(each.rubric_cell, each.points))
+                for each in self.exercises
+            ),
+            written=tuple(
+                replace(each, points=cells.get(each.name, each.points)) for each in self.written
+            ),
+        )
 
     def exercise(self, name: str) -> Exercise:
         return next(exercise for exercise in self.exercises if exercise.name == name)
@@ -205,15 +224,24 @@ def due_dates(folder: Path) -> dict[str, date]:
     return dates
 
 
+def text_of(lesson: Lesson) -> str:
+    """Return the lesson's text.
+
+    Raises:
+        CourseError: there is none.
+    """
+    if not lesson.text.is_file():
+        raise CourseError(f"the lesson {lesson.name} has no text: {lesson.text} is missing")
+    return lesson.text.read_text(encoding="utf-8")
+
+
 def read_text(lesson: Lesson) -> "NotebookNode":
     """Return the lesson's text as a notebook.
 
     Raises:
-        CourseError: there is no text.
+        CourseError: there is none.
     """
-    if not lesson.text.is_file():
-        raise CourseError(f"the lesson {lesson.name} has no text: {lesson.text} is missing")
-    return parse_text(lesson.text.read_text(encoding="utf-8"))
+    return parse_text(text_of(lesson))
 
 
 def parse_text(text: str) -> "NotebookNode":

@@ -118,7 +118,7 @@ def _summary(lessons: list[Lesson], counts: Counter[tuple[str, str]]) -> tuple[s
     """
     from autograde.course_config import course_config
     from autograde.grading.coordinator import shown
-    from autograde.grading.gradebook import marks_of_class, open_gradebook
+    from autograde.grading.gradebook import as_recorded, marks_of_class, open_gradebook
 
     root, said, all_shown = lessons[0].root, "", True
     outputs = fingerprint(root, [lesson.name for lesson in lessons], OUTPUTS)
@@ -133,7 +133,9 @@ def _summary(lessons: list[Lesson], counts: Counter[tuple[str, str]]) -> tuple[s
             if marks:
                 mean = fmean(each.total() for each in marks.values())
                 so_far = " so far" if waits else ""
-                facts.append(f"mean {mean:.1f} of {lesson.points:g}{so_far}")
+                facts.append(
+                    f"mean {mean:.1f} of {as_recorded(gradebook, lesson).points:g}{so_far}"
+                )
             if texts:
                 facts.append(f"{texts} to be graded by hand: autograde mark {lesson.name}")
             if looks := len(waits) - texts:
