@@ -92,21 +92,27 @@ def build(lessons: tuple[str, ...], check: bool) -> None:
 
 
 @main.command()
-@click.argument("lessons", nargs=-1)
-@click.option("--measure", is_flag=True, help="Measure tolerances first.")
-def check(lessons: tuple[str, ...], measure: bool) -> None:
-    """Judge every right and wrong variant."""
-    wanted = chosen(lessons)
+@click.argument("names", metavar="[LESSON|EXERCISE]...", nargs=-1)
+@click.option("--measure", is_flag=True, help="Measure tolerances first, where code has changed.")
+def check(names: tuple[str, ...], measure: bool) -> None:
+    """Judge every right and wrong variant.
+
+    With --measure, an exercise that is named is measured in any case.
+    """
+    wanted = course.choose_exercises(course.find_root(Path.cwd()), names)
     from rich.console import Console
     from rich.table import Table
 
     from autograde.authoring import check as checking
 
     faults = 0
-    for lesson in wanted:
+    for lesson, named in wanted.items():
         if measure:
-            checking.measure(lesson)
-        results = checking.check(lesson)
+            measured = checking.measure(lesson, named)
+            print(
+                f"{lesson.name}: measured {', '.join(measured) or 'nothing: no code has changed'}"
+            )
+        results = checking.check(lesson, named)
         heads = ["exercise", "points", "lines", "right", "wrong", "margin", "faults"]
         table = Table(*heads, title=lesson.name)
         for r in results:

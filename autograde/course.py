@@ -196,6 +196,23 @@ def choose(root: Path, names: tuple[str, ...]) -> list[Lesson]:
     return [pick("lesson", name, known) for name in dict.fromkeys(names) or known]
 
 
+def choose_exercises(root: Path, names: tuple[str, ...]) -> dict[Lesson, tuple[Exercise, ...]]:
+    """Return the lessons that are named, each with the exercises of it that are named instead.
+
+    Raises:
+        CourseError: there is nothing of a name.
+    """
+    of = {each.name: lesson for lesson in lessons(root).values() for each in lesson.exercises}
+    exercises = [name for name in names if name in of]
+    whole = tuple(name for name in names if name not in of)
+    found: dict[Lesson, tuple[Exercise, ...]] = {}
+    for name in exercises:
+        found[of[name]] = (*found.get(of[name], ()), of[name].exercise(name))
+    for lesson in choose(root, whole) if whole or not names else ():
+        found[lesson] = ()
+    return found
+
+
 def pick(kind: str, name: str, known: Mapping[str, T]) -> T:
     """Return what somebody named.
 

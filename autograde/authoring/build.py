@@ -10,7 +10,7 @@ from nbformat import NotebookNode
 from nbgrader.converters import BaseConverter, GenerateAssignment, GenerateSolution
 
 from autograde.authoring.points import changes, with_points
-from autograde.authoring.same import other_files
+from autograde.authoring.same import keep_same, other_files
 from autograde.course import Lesson, text_of
 from autograde.course_config import convert, course_config
 from autograde.grading.gradebook import maxima, open_gradebook
@@ -24,8 +24,8 @@ SLOW = {KEEP, *(f"{STEPS}.{step}" for step in ("LintSource", "LintStudent", "Add
 def build(lesson: Lesson) -> list[str]:
     """Write notebooks/LESSON and solutions/LESSON, and make the lesson known to the gradebook.
 
-    Both are built elsewhere and moved into place together: a failed build changes neither. Return
-    what is worth other points now.
+    Both are built elsewhere and moved into place together: a failed build changes neither. A file
+    that says the same stays as it is. Return what is worth other points now.
 
     Raises:
         CourseError: the lesson has faults; the message lists them.
@@ -35,6 +35,7 @@ def build(lesson: Lesson) -> list[str]:
     with TemporaryDirectory(dir=lesson.root, prefix=".build-") as folder:
         made = _convert(lesson, Path(folder))
         for new, old in zip(made, _committed(lesson), strict=True):
+            keep_same(new, old)
             shutil.rmtree(old, ignore_errors=True)
             old.parent.mkdir(exist_ok=True)
             shutil.move(new, old)
