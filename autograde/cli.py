@@ -3,6 +3,7 @@
 import os
 import sys
 import webbrowser
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -80,8 +81,10 @@ def build(lessons: tuple[str, ...], check: bool) -> None:
         if check:
             stale += building.out_of_date(lesson)
         else:
-            building.build(lesson)
+            changes = building.build(lesson)
             print(f"{lesson.name}: built")
+            for change in changes:
+                print(f"{lesson.name}: {change}")
     for change in stale:
         print(change)
     if stale:
@@ -89,11 +92,14 @@ def build(lessons: tuple[str, ...], check: bool) -> None:
 
 
 @main.command()
-@click.argument("lessons", nargs=-1)
-@click.option("--measure", is_flag=True, help="Measure tolerances first.")
-def check(lessons: tuple[str, ...], measure: bool) -> None:
-    """Judge every right and wrong variant."""
-    wanted = chosen(lessons)
+@click.argument("names", metavar="[LESSON|EXERCISE]...", nargs=-1)
+@click.option("--measure", is_flag=True, help="Measure tolerances first, where code has changed.")
+def check(names: tuple[str, ...], measure: bool) -> None:
+    """Judge every right and wrong variant.
+
+    With --measure, an exercise that is named is measured in any case.
+    """
+    wanted = course.choose_exercises(course.find_root(Path.cwd()), names)
     from rich.console import Console
     from rich.table import Table
 
@@ -102,10 +108,14 @@ def check(lessons: tuple[str, ...], measure: bool) -> None:
     from autograde.authoring.sources import source_notebook
 
     failed = False
-    for lesson in wanted:
+    for lesson, named in wanted.items():
         if measure:
-            checking.measure(lesson)
-        results, faults = review(lesson, source_notebook(lesson), checking.check)
+            measured = checking.measure(lesson, named)
+            print(
+                f"{lesson.name}: measured {', '.join(measured) or 'nothing: no code has changed'}"
+            )
+        judged = partial(checking.check, named=named)
+        results, faults = review(lesson, source_notebook(lesson), judged)
         if results:
             heads = ["exercise", "points", "lines", "right", "wrong", "margin", "faults"]
             table = Table(*heads, title=lesson.name)

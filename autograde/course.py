@@ -3,7 +3,7 @@
 import tomllib
 from collections.abc import Mapping
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import lru_cache
 from math import inf
@@ -112,8 +112,27 @@ class Lesson:
         return {each.name: each.points for each in graded}
 
     @property
+    def graded_cells(self) -> dict[str, float]:
+        """The points of each cell that is graded: rubric cells, then written answers."""
+        cells = {each.rubric_cell: each.points for each in self.exercises}
+        return cells | {each.name: each.points for each in self.written}
+
+    @property
     def points(self) -> float:
         return sum(self.worth.values())
+
+    def with_points(self, cells: Mapping[str, float]) -> "Lesson":
+        """Return this lesson with other points for some of its graded cells."""
+        return replace(
+            self,
+            exercises=tuple(
+                replace(each, points=cells.get(each.rubric_cell, each.points))
+                for each in self.exercises
+            ),
+            written=tuple(
+                replace(each, points=cells.get(each.name, each.points)) for each in self.written
+            ),
+        )
 
     def exercise(self, name: str) -> Exercise:
         return next(exercise for exercise in self.exercises if exercise.name == name)
@@ -191,6 +210,23 @@ def choose(root: Path, names: tuple[str, ...]) -> list[Lesson]:
     return [pick("lesson", name, known) for name in dict.fromkeys(names) or known]
 
 
+def choose_exercises(root: Path, names: tuple[str, ...]) -> dict[Lesson, tuple[Exercise, ...]]:
+    """Return the lessons that are named, each with the exercises of it that are named instead.
+
+    Raises:
+        CourseError: there is nothing of a name.
+    """
+    of = {each.name: lesson for lesson in lessons(root).values() for each in lesson.exercises}
+    exercises = [name for name in names if name in of]
+    whole = tuple(name for name in names if name not in of)
+    found: dict[Lesson, tuple[Exercise, ...]] = {}
+    for name in exercises:
+        found[of[name]] = (*found.get(of[name], ()), of[name].exercise(name))
+    for lesson in choose(root, whole) if whole or not names else ():
+        found[lesson] = ()
+    return found
+
+
 def pick(kind: str, name: str, known: Mapping[str, T]) -> T:
     """Return what somebody named.
 
@@ -219,15 +255,24 @@ def due_dates(folder: Path) -> dict[str, date]:
     return dates
 
 
+def text_of(lesson: Lesson) -> str:
+    """Return the lesson's text.
+
+    Raises:
+        CourseError: there is none.
+    """
+    if not lesson.text.is_file():
+        raise CourseError(f"the lesson {lesson.name} has no text: {lesson.text} is missing")
+    return lesson.text.read_text(encoding="utf-8")
+
+
 def read_text(lesson: Lesson) -> "NotebookNode":
     """Return the lesson's text as a notebook.
 
     Raises:
-        CourseError: there is no text.
+        CourseError: there is none.
     """
-    if not lesson.text.is_file():
-        raise CourseError(f"the lesson {lesson.name} has no text: {lesson.text} is missing")
-    return parse_text(lesson.text.read_text(encoding="utf-8"))
+    return parse_text(text_of(lesson))
 
 
 def parse_text(text: str) -> "NotebookNode":

@@ -126,7 +126,13 @@ def _summary(lessons: list[Lesson], done: list[Done]) -> tuple[str, str]:
     """
     from autograde.course_config import course_config
     from autograde.grading.coordinator import shown
-    from autograde.grading.gradebook import due_date, marks_of_class, odd_due_date, open_gradebook
+    from autograde.grading.gradebook import (
+        as_recorded,
+        due_date,
+        marks_of_class,
+        odd_due_date,
+        open_gradebook,
+    )
 
     root, said, all_shown = lessons[0].root, "", True
     outputs = fingerprint(root, [lesson.name for lesson in lessons], OUTPUTS)
@@ -139,9 +145,10 @@ def _summary(lessons: list[Lesson], done: list[Done]) -> tuple[str, str]:
             if marks:
                 mean = fmean(each.total() for each in marks.values())
                 so_far = " so far" if unmarked else ""
-                facts.append(f"mean {mean:.1f} of {lesson.points:g} points{so_far}")
+                recorded = as_recorded(gradebook, lesson)
+                facts.append(f"mean {mean:.1f} of {recorded.points:g} points{so_far}")
             if unmarked:
-                waiting = await_marking(sum(lesson.worth[name] for name in unmarked))
+                waiting = await_marking(sum(recorded.worth[name] for name in unmarked))
                 facts.append(f"{waiting} in all: autograde mark {lesson.name}")
             again = [n for each in marks.values() for n in each.waits if each.score(n) is not None]
             if again:

@@ -28,10 +28,7 @@ from autograde.words import named
 if TYPE_CHECKING:  # slow to import
     from nbformat import NotebookNode
 
-ELSEWHERE = (
-    "Grade it with `autograde grade`, in a course that has built that version; docs/grading.md "
-    "says how."
-)
+ELSEWHERE = "It can be graded in a course that has built that version: docs/grading.md says how."
 
 
 @dataclass(frozen=True)
@@ -53,6 +50,8 @@ class Version:
 def versions(lesson: Lesson) -> tuple[Version, ...]:
     """Return the version that is built now, then the earlier ones that are kept.
 
+    Points are the curriculum's in each of them.
+
     Raises:
         CourseError: the lesson is not built here, or its rubric was changed since.
     """
@@ -62,7 +61,8 @@ def versions(lesson: Lesson) -> tuple[Version, ...]:
     for path in sorted(_kept(lesson).glob(f"[!.]*/{CURRICULUM}")):
         home = path.parent.parent
         if home.name != _number(notebook(now)):
-            found.append(_read(lessons(home)[lesson.name], kept=True))
+            earlier = lessons(home)[lesson.name]
+            found.append(_read(earlier.with_points(lesson.graded_cells), kept=True))
     return tuple(found)
 
 
@@ -82,19 +82,27 @@ def keep(lesson: Lesson, nb: "NotebookNode", practice: bytes) -> None:
 
 
 def _require_built(now: Version) -> None:
-    """Raises CourseError when a rubric of the lesson's text differs from the one that was built.
+    """Raises CourseError when points or a rubric differ from those that were built.
 
-    Otherwise its lines would be judged by what another rubric recorded.
+    Otherwise the gradebook would have other maxima, and lines would be judged by what another
+    rubric recorded.
     """
-    from nbgrader.utils import compute_checksum  # students do not need nbgrader
-
-    lesson, built = now.lesson, rules(notebook(now))
-    kept = _kept(lesson) / _number(notebook(now)) / lesson.text.relative_to(lesson.root)
+    lesson, built = now.lesson, _released(now)
+    cells = named_cells(built)
+    if others := [
+        name.removeprefix("test_")
+        for name, points in lesson.graded_cells.items()
+        if name in cells and cells[name].metadata["nbgrader"]["points"] != points
+    ]:
+        raise CourseError(
+            f"{lesson.name} was not built since the points of {named(others)} were changed in "
+            f"{CURRICULUM}. Run: autograde build {lesson.name}"
+        )
+    kept = _kept(lesson) / _number(built) / lesson.text.relative_to(lesson.root)
     if kept.is_file() and kept.read_bytes() == now.text:
         return  # seen without parsing the text
-    cells = named_cells(parse_text(now.text.decode()))
-    written = {n: compute_checksum(cell) for n, cell in cells.items() if n.startswith("test_")}
-    if changed := sorted({name for name, _ in written.items() ^ built.items()}):
+    written = rubrics(parse_text(now.text.decode()))
+    if changed := sorted({name for name, _ in written.items() ^ rubrics(built).items()}):
         raise CourseError(
             f"{lesson.name} was not built since the rubric of "
             f"{named(name.removeprefix('test_') for name in changed)} was changed in "
@@ -121,7 +129,16 @@ def _read(lesson: Lesson, *, kept: bool = False) -> Version:
 
 @lru_cache(maxsize=16)
 def notebook(version: Version) -> "NotebookNode":
-    """Return the notebook that students got."""
+    """Return the notebook that students got, with the points of today."""
+    nb = _released(version)
+    cells = named_cells(nb)
+    for name, points in version.lesson.graded_cells.items():
+        if name in cells and cells[name].metadata["nbgrader"]["points"] != points:
+            cells[name].metadata["nbgrader"]["points"] = points
+    return nb
+
+
+def _released(version: Version) -> "NotebookNode":
     import nbformat
 
     nb: NotebookNode = nbformat.v4.reads(version.released.decode())
@@ -139,6 +156,11 @@ def rules(nb: "NotebookNode") -> dict[str, str]:
     return {name: str(checksum) for name, checksum in sums.items() if checksum}
 
 
+def rubrics(nb: "NotebookNode") -> dict[str, str]:
+    """Return the text of each rubric cell."""
+    return {name: cell.source for name, cell in named_cells(nb).items() if exercise_of(cell)}
+
+
 def other_rubrics(nb: "NotebookNode", released: "NotebookNode") -> list[str]:
     """Name the exercises whose rubric differs between a notebook and a released one."""
     now = rules(released)
@@ -150,8 +172,7 @@ def version_of(nb: "NotebookNode", among: tuple[Version, ...]) -> Version:
     """Find the version that a submission was made from, by the checksums in it.
 
     Raises:
-        CourseError: there is none, or its exercises have other names or points than the
-            gradebook's.
+        CourseError: there is none, or it has other exercises than the gradebook.
     """
     now, found = among[0], _made_from(nb, among)
     if found is None and not rules(nb).keys() & rules(notebook(now)).keys():
@@ -162,25 +183,35 @@ def version_of(nb: "NotebookNode", among: tuple[Version, ...]) -> Version:
             f"made from another version of {now.lesson.name}: since it was handed out, the rubric "
             f"of {named(other_rubrics(nb, notebook(now)))} was changed. {ELSEWHERE}"
         )
-    if changed := sorted(found.lesson.worth.items() ^ now.lesson.worth.items()):
-        names = ", ".join(dict.fromkeys(name for name, _ in changed))
+    if changed := sorted(found.lesson.worth.keys() ^ now.lesson.worth.keys()):
         raise CourseError(
-            f"made from an earlier version of {now.lesson.name}, in which other points were given "
-            f"for {names}. {ELSEWHERE}"
+            f"made from another version of {now.lesson.name}: since it was handed out, exercises "
+            f"were added or left out ({named(changed)}). {ELSEWHERE}"
         )
     return found
 
 
 def _made_from(nb: "NotebookNode", among: tuple[Version, ...]) -> Version | None:
-    mine = rules(nb)
+    """Return the newest version with the rubrics that a submission was made from.
+
+    A checksum tells also where a student has changed a rubric; the text tells where only its
+    points were others.
+    """
+    mine, texts = rules(nb), rubrics(nb)
     if not mine:  # its cells have lost their names, but not their text
-        texts = {cell.source for cell in nb.cells}
-        rubrics = {each: filter(exercise_of, notebook(each).cells) for each in among}
-        return max(among, key=lambda each: sum(cell.source in texts for cell in rubrics[each]))
+        there = {cell.source for cell in nb.cells}
+        return max(among, key=lambda each: len(there & {*rubrics(notebook(each)).values()}))
     known = {name for version in among for name in rules(notebook(version))}
-    own = {item for item in mine.items() if item[0] in known}
-    fitting = (each for each in among if own and own <= rules(notebook(each)).items())
-    return next(fitting, None)
+    own = mine.keys() & known
+
+    def fits(version: Version) -> bool:
+        sums, right = rules(notebook(version)), rubrics(notebook(version))
+        return all(sums.get(n) == mine[n] or right.get(n) == texts[n] for n in own)
+
+    found = next(filter(fits, among), None) if own else None
+    if found is None:
+        return None
+    return next(each for each in among if rubrics(notebook(each)) == rubrics(notebook(found)))
 
 
 def _content(path: Path) -> bytes:

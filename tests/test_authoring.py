@@ -115,11 +115,6 @@ SLIPS = {
         '"grade_id": "center_rows", "locked": true, "schema_version": 3, "solution": false',
         "the cell center_rows is code, Read-only; the curriculum wants code, Autograded",
     ),
-    "other points": Slip(
-        TEXT, '"points": 2', '"points": 3',
-        "test_center_rows is code, Autograded tests, Points: 3; the curriculum wants code, "
-        "Autograded tests, Points: 2",
-    ),
     "no tag": Slip(
         TEXT, '"solution": false, "task": false} tags=["raises-exception"]', '"solution": false}',
         "test_center_rows needs the tag raises-exception",

@@ -9,9 +9,11 @@ import nbformat
 from nbformat import NotebookNode
 from nbgrader.converters import BaseConverter, GenerateAssignment, GenerateSolution
 
-from autograde.authoring.same import other_files
-from autograde.course import Lesson
+from autograde.authoring.points import changes, with_points
+from autograde.authoring.same import keep_same, other_files
+from autograde.course import Lesson, text_of
 from autograde.course_config import convert, course_config
+from autograde.grading.gradebook import maxima, open_gradebook
 from autograde.versions import keep
 
 STEPS = "autograde.authoring.build_steps"
@@ -19,20 +21,25 @@ KEEP = f"{STEPS}.KeepVersion"
 SLOW = {KEEP, *(f"{STEPS}.{step}" for step in ("LintSource", "LintStudent", "AddPracticeData"))}
 
 
-def build(lesson: Lesson) -> None:
+def build(lesson: Lesson) -> list[str]:
     """Write notebooks/LESSON and solutions/LESSON, and make the lesson known to the gradebook.
 
-    Both are built elsewhere and moved into place together: a failed build changes neither.
+    Both are built elsewhere and moved into place together: a failed build changes neither. A file
+    that says the same stays as it is. Return what is worth other points now.
 
     Raises:
         CourseError: the lesson has faults; the message lists them.
     """
+    with open_gradebook(course_config(lesson.root)) as gradebook:
+        changed = changes(lesson, maxima(gradebook, lesson))
     with TemporaryDirectory(dir=lesson.root, prefix=".build-") as folder:
         made = _convert(lesson, Path(folder))
         for new, old in zip(made, _committed(lesson), strict=True):
+            keep_same(new, old)
             shutil.rmtree(old, ignore_errors=True)
             old.parent.mkdir(exist_ok=True)
             shutil.move(new, old)
+    return changed
 
 
 def adopt(lesson: Lesson) -> None:
@@ -54,7 +61,9 @@ def out_of_date(lesson: Lesson) -> list[str]:
     with TemporaryDirectory() as folder:
         nowhere = f"sqlite:///{folder}/gradebook.db"
         made = _convert(lesson, Path(folder), without={KEEP}, db_url=nowhere)
-        return [
+        text = text_of(lesson)
+        other_points = [] if with_points(lesson, text) == text else [f"{lesson.text}: other points"]
+        return other_points + [
             change
             for new, old in zip(made, _committed(lesson), strict=True)
             for change in other_files(new, old)

@@ -7,15 +7,18 @@ from typing import Any
 
 from nbclient import NotebookClient
 from nbformat import NotebookNode
+from nbgrader.api import Gradebook
 from nbgrader.preprocessors import NbGraderPreprocessor
 
 from autograde.authoring import lint
 from autograde.authoring.check import check_once
 from autograde.authoring.expected import practice_keys
 from autograde.authoring.marks import give
+from autograde.authoring.points import changes, write_points
 from autograde.authoring.review import review
 from autograde.authoring.sources import identify, source_notebook
 from autograde.course import CourseError, Lesson
+from autograde.grading.gradebook import maxima, save_maxima
 from autograde.grading.nbgrader_steps import lesson_of
 from autograde.progress import PRACTICE_FILE
 from autograde.rubric.key import pack_keys
@@ -56,6 +59,18 @@ class LintSource(NbGraderPreprocessor):
         return nb, resources
 
 
+class SavePoints(NbGraderPreprocessor):
+    """Before SaveCells: maximum scores follow the curriculum, all at once, and it is said."""
+
+    def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[Any, Any]:
+        lesson = lesson_of(resources)
+        with Gradebook(resources["nbgrader"]["db_url"]) as gradebook:
+            for change in changes(lesson, maxima(gradebook, lesson)):
+                self.log.warning("%s", change)
+            save_maxima(gradebook, lesson)
+        return nb, resources
+
+
 class GiveCode(NbGraderPreprocessor):
     """After ClearSolutions: code to be repaired comes in place of the stub."""
 
@@ -83,11 +98,15 @@ class AddPracticeData(NbGraderPreprocessor):
 
 
 class KeepVersion(NbGraderPreprocessor):
-    """Keep what was built, so that work made from it can be graded when the lesson has changed."""
+    """Keep what was built, so that work made from it can be graded when the lesson has changed.
+
+    By now the lesson is known to be good, so its text gets the points that it was built with.
+    """
 
     def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[Any, Any]:
-        practice = resources.get("outputs", {}).get(PRACTICE_FILE, b"")
-        keep(lesson_of(resources), nb, practice)
+        lesson, practice = lesson_of(resources), resources.get("outputs", {}).get(PRACTICE_FILE)
+        write_points(lesson)
+        keep(lesson, nb, practice or b"")
         return nb, resources
 
 

@@ -9,14 +9,16 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import repeat
 from math import floor, inf, log10
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
 
 from autograde.authoring import expected
+from autograde.authoring.fingerprint import fingerprint
 from autograde.authoring.variants import Variants, read_variants
 from autograde.course import CourseError, Exercise, Lesson
 from autograde.grading.running.reference import Lines, Measured, Program, load, right_key
@@ -44,6 +46,7 @@ CHECK_MARGIN = 2
 OWN = "the lesson's own answer"
 FAR = 1000
 """A margin above this is shown as such."""
+HOW_MEASURED = (MEASURED_SEEDS, FLOOR, FLOOR_DOUBLE, SAFETY)
 FEWEST_RIGHT, FEWEST_WRONG = 2, 4
 """The fewest variants that an exercise needs before release. A draft builds with fewer."""
 WIDEST = 1e-3
@@ -76,30 +79,63 @@ class Result:
         return f"{self.margin:.0f}" if self.margin <= FAR else f"over {FAR}"
 
 
-def measure(lesson: Lesson) -> dict[str, Lines]:
-    """Measure every line of a lesson and write `tolerances.json` beside it."""
-    measured = _for_each_exercise(_measure, lesson)
-    tolerances = dict(zip((e.name for e in lesson.exercises), measured, strict=True))
-    text = json.dumps(tolerances, indent=2, ensure_ascii=False)
-    lesson.tolerance_file.write_text(text + "\n", encoding="utf-8")
-    return tolerances
+def measure(lesson: Lesson, named: tuple[Exercise, ...] = ()) -> list[str]:
+    """Write each line's tolerance to the lesson's `tolerances.json`; return what was measured.
+
+    The named exercises are measured. If none is named, those are whose code has changed since.
+    """
+    measure_one = partial(_measure, always=bool(named))
+    found = dict(_for_each_exercise(measure_one, lesson, named or lesson.exercises))
+    before, prints = expected.read_tolerances(lesson), expected.read_fingerprints(lesson)
+    tolerances: dict[str, Any] = {}
+    for exercise in lesson.exercises:
+        name = exercise.name
+        if name in found:
+            prints[name], tolerances[name], _ = found[name]
+        elif name in before:
+            tolerances[name] = before[name]
+    kept = {name: prints[name] for name in tolerances if name in prints}
+    tolerances[expected.MEASURED_FROM] = kept
+    text = json.dumps(tolerances, indent=2, ensure_ascii=False) + "\n"
+    path = lesson.tolerance_file
+    if not path.is_file() or path.read_text(encoding="utf-8") != text:
+        path.write_text(text, encoding="utf-8")
+    return [name for name, (_, _, measured) in found.items() if measured]
 
 
-def check(lesson: Lesson) -> list[Result]:
-    """Judge every variant of a lesson on several seeds."""
-    return _for_each_exercise(check_exercise, lesson)
+def check(lesson: Lesson, named: tuple[Exercise, ...] = ()) -> list[Result]:
+    """Judge every variant of a lesson, or of some of its exercises, on several seeds."""
+    return _for_each_exercise(check_exercise, lesson, named or lesson.exercises)
 
 
-def _for_each_exercise(find: Callable[[Lesson, Exercise], T], lesson: Lesson) -> list[T]:
+def _for_each_exercise(
+    find: Callable[[Lesson, Exercise], T], lesson: Lesson, exercises: tuple[Exercise, ...]
+) -> list[T]:
     """Return a function's result for each exercise, computed with one process a core."""
     with ProcessPoolExecutor(initializer=torch.set_num_threads, initargs=(1,)) as pool:
-        return list(pool.map(find, repeat(lesson), lesson.exercises))
+        return list(pool.map(find, repeat(lesson), exercises))
 
 
-def _measure(lesson: Lesson, exercise: Exercise) -> Lines:
+def _measure(
+    lesson: Lesson, exercise: Exercise, *, always: bool
+) -> tuple[str, tuple[str, Lines, bool]]:
+    """Return the exercise, its fingerprint and its lines, and whether these were measured now.
+
+    Where only words have changed, a line keeps what was measured of the line in its place.
+    """
     reference = load(lesson)
-    variants = read_variants(lesson, exercise)
     first = reference.record(exercise.name, PRACTICE_SEED)
+    made_from = fingerprint(reference, exercise, first, HOW_MEASURED)
+    before = [*expected.read_tolerances(lesson).get(exercise.name, {}).values()]
+    unchanged = expected.read_fingerprints(lesson).get(exercise.name) == made_from
+    if unchanged and not always and len(before) == len(first.lines):
+        lines = dict(zip((line.name for line in first.lines), before, strict=True))
+        return exercise.name, (made_from, lines, False)
+    return exercise.name, (made_from, _measure_lines(reference, exercise, first), True)
+
+
+def _measure_lines(reference: Program, exercise: Exercise, first: Recording) -> Lines:
+    variants = read_variants(reference.lesson, exercise)
     spread = {line.name: 0.0 for line in first.lines}
     constant = {line.name: not isinstance(KINDS[line.kind], Checked) for line in first.lines}
     for seed in MEASURED_SEEDS:

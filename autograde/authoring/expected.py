@@ -4,6 +4,7 @@ import hashlib
 import json
 from dataclasses import replace
 from functools import lru_cache
+from typing import Any
 
 from autograde.authoring.variants import Variant, read_variants
 from autograde.course import CURRICULUM, CourseError, Exercise, Lesson
@@ -13,12 +14,25 @@ from autograde.rubric.misconceptions import failed_lines
 from autograde.rubric.recording import Recording
 from autograde.rubric.session import PRACTICE_SEED
 
+MEASURED_FROM = "measured from"
+"""In the tolerances of a lesson: the fingerprint of each exercise. No exercise has such a name."""
+
 
 def read_tolerances(lesson: Lesson) -> dict[str, Lines]:
     """Return what was measured of each line, by exercise and line."""
+    return {name: lines for name, lines in _measured(lesson).items() if name != MEASURED_FROM}
+
+
+def read_fingerprints(lesson: Lesson) -> dict[str, str]:
+    """Return what each exercise was measured from."""
+    found: dict[str, str] = _measured(lesson).get(MEASURED_FROM, {})
+    return found
+
+
+def _measured(lesson: Lesson) -> dict[str, Any]:
     if not lesson.tolerance_file.is_file():
         return {}
-    measured: dict[str, Lines] = json.loads(lesson.tolerance_file.read_bytes())
+    measured: dict[str, Any] = json.loads(lesson.tolerance_file.read_bytes())
     return measured
 
 

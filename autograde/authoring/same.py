@@ -5,6 +5,7 @@ compared. In the practice data, the outcomes of the one must be right by the oth
 mistake must be recognised.
 """
 
+import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from autograde.progress import PRACTICE_FILE
 from autograde.rubric.judge import judge
 from autograde.rubric.key import Key, Mistake, unpack_keys
 from autograde.rubric.kinds import KINDS
+from autograde.rubric.packing import BadData
 
 NOT_COMPARED = "nbval-ignore-output"
 """nbval's tag for a cell whose output may differ from machine to machine."""
@@ -31,8 +33,20 @@ def other_files(made: Path, committed: Path) -> Iterator[str]:
         elif not new.is_file():
             yield f"{old}: should not be there"
         else:
-            differing = _practice if name == PRACTICE_FILE else _cells
-            yield from (f"{old}: {change}" for change in differing(new, old))
+            yield from (f"{old}: {change}" for change in _differing(new, old))
+
+
+def keep_same(made: Path, committed: Path) -> None:
+    """Put the committed file in place of each that was made and is the same, times included."""
+    for old in committed.glob("*"):
+        new = made / old.name
+        if new.is_file() and old.is_file() and not any(_differing(new, old)):
+            shutil.copy2(old, new)
+
+
+def _differing(made: Path, committed: Path) -> Iterator[str]:
+    differing = _practice if made.name == PRACTICE_FILE else _cells
+    return differing(made, committed)
 
 
 def _cells(made: Path, committed: Path) -> Iterator[str]:
@@ -63,7 +77,11 @@ def _compared(cell: NotebookNode) -> NotebookNode:
 
 
 def _practice(made: Path, committed: Path) -> Iterator[str]:
-    new, old = (unpack_keys(path.read_bytes()) for path in (made, committed))
+    try:
+        new, old = (unpack_keys(path.read_bytes()) for path in (made, committed))
+    except BadData as error:
+        yield str(error)
+        return
     if list(new) != list(old):
         yield "practice data of other exercises"
         return
@@ -75,8 +93,11 @@ def _key(new: Key, old: Key) -> Iterator[str]:
     if _frame(new) != _frame(old):
         yield f"other lines, points, hints or mistakes of {new.exercise}"
         return
-    judged = judge(new.expected, old, trusted=True).lines
-    for line, verdict in zip(new.expected.lines, judged, strict=True):
+    judged = judge(new.expected, old, trusted=True)
+    if not judged.judged:
+        yield f"other inputs of {new.exercise}: {judged.note}"
+        return
+    for line, verdict in zip(new.expected.lines, judged.lines, strict=True):
         # a key leaves out what is checked rather than compared
         if KINDS[line.kind].tolerance is None and not verdict.passed:
             yield f"other inputs or another outcome of “{line.name}” of {new.exercise}"

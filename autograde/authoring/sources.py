@@ -9,7 +9,8 @@ from typing import Any
 import nbformat
 from nbformat import NotebookNode
 
-from autograde.course import CourseError, Lesson, grade_id, lessons, read_text
+from autograde.authoring.points import with_points
+from autograde.course import CourseError, Lesson, grade_id, lessons, parse_text, text_of
 
 MADE_FROM = "made_from"
 """In the metadata of a notebook written here: digests of the lesson's text and of what it says."""
@@ -35,8 +36,12 @@ def identify(nb: NotebookNode) -> NotebookNode:
 
 
 def source_notebook(lesson: Lesson) -> NotebookNode:
-    """Return the lesson's text as a notebook with repeatable ids."""
-    return identify(read_text(lesson))
+    """Return the lesson's text as a notebook with repeatable ids and the curriculum's points.
+
+    Raises:
+        CourseError: there is no text.
+    """
+    return identify(parse_text(with_points(lesson, text_of(lesson))))
 
 
 def sync(root: Path) -> None:
@@ -47,13 +52,11 @@ def sync(root: Path) -> None:
             nothing is overwritten.
     """
     for lesson in lessons(root).values():
-        path = lesson.source_notebook
-        # `source_notebook` below says when the text is missing
-        text = lesson.text.read_bytes() if lesson.text.is_file() else b""
+        path, text = lesson.source_notebook, with_points(lesson, text_of(lesson))
         made_from, there = _read(path)
-        if made_from == [_digest(text), there]:
+        if made_from == [_digest(text.encode()), there]:
             continue  # seen without parsing the text, which takes a second for a course
-        nb = source_notebook(lesson)
+        nb = identify(parse_text(text))
         written = _written(nb)
         changed = there not in ("", written, *made_from)
         if changed and path.stat().st_mtime > lesson.text.stat().st_mtime:
@@ -61,7 +64,7 @@ def sync(root: Path) -> None:
                 f"{path} has changes that {lesson.text.name} lacks. Open the .py file as a "
                 "notebook and make them there, then delete the .ipynb file."
             )
-        nb.metadata[MADE_FROM] = [_digest(text), written]
+        nb.metadata[MADE_FROM] = [_digest(text.encode()), written]
         path.write_text(nbformat.writes(nb) + "\n", encoding="utf-8")
 
 

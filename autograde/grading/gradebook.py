@@ -13,6 +13,7 @@ from nbgrader.api import (
     Comment,
     Grade,
     Gradebook,
+    GradeCell,
     MissingEntry,
     Notebook,
     Student,
@@ -100,6 +101,38 @@ def last_copy(root: Path) -> str:
     if not copies:
         return "There is no copy of it."
     return f"The last copy, from before the last run, is {copies[-1]}."
+
+
+def maxima(gradebook: Gradebook, lesson: Lesson) -> dict[str, float]:
+    """Return the maximum score of each of a lesson's graded cells; none if it was never built."""
+    return {name: float(cell.max_score) for name, cell in _grade_cells(gradebook, lesson)}
+
+
+def save_maxima(gradebook: Gradebook, lesson: Lesson) -> None:
+    """Bring the maximum scores up to date with the lesson, all of them or none.
+
+    nbgrader does it cell by cell, and commits after each.
+    """
+    points = lesson.graded_cells
+    for name, cell in _grade_cells(gradebook, lesson):
+        cell.max_score = points.get(name, cell.max_score)
+    gradebook.db.commit()
+
+
+def as_recorded(gradebook: Gradebook, lesson: Lesson) -> Lesson:
+    """Return a lesson with the points by which the gradebook's scores were given."""
+    return lesson.with_points(maxima(gradebook, lesson))
+
+
+def _grade_cells(gradebook: Gradebook, lesson: Lesson) -> list[Any]:
+    rows = gradebook.db.query(GradeCell.name, GradeCell).join(
+        Notebook, Notebook.id == GradeCell.notebook_id
+    )
+    rows = rows.join(Assignment, Assignment.id == Notebook.assignment_id)
+    found: list[Any] = rows.filter(
+        Assignment.name == lesson.name, Notebook.name == lesson.notebook
+    ).all()
+    return found
 
 
 def save_scores(gradebook: Gradebook, place: Place, marks: Marks) -> None:

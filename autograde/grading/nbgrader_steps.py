@@ -15,7 +15,7 @@ from nbgrader.plugins import LateSubmissionPlugin
 from nbgrader.preprocessors import NbGraderPreprocessor
 from traitlets import Bool, Enum, Float
 
-from autograde.course import Lesson, find_root, lessons
+from autograde.course import CourseError, Lesson, find_root, lessons
 from autograde.data_files import withhold
 from autograde.grading.batch import require_wall
 from autograde.grading.gradebook import marks_of_class, save_scores
@@ -25,7 +25,7 @@ from autograde.grading.restore import Parsed, parse_file, restore
 from autograde.grading.state import course_secret, keep_ran, one_run, read_ran
 from autograde.grading.submission import Place
 from autograde.sandbox.template import visible_files
-from autograde.versions import Version, notebook, version_of, versions
+from autograde.versions import Version, notebook, other_rubrics, version_of, versions
 from autograde.words import named
 
 DAY = 24 * 60 * 60
@@ -79,7 +79,14 @@ class Restore(NbGraderPreprocessor):
     """
 
     def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[Any, Any]:
-        version = version_of(nb, (newest(resources),))
+        known = versions(lesson_of(resources))
+        version = version_of(nb, known)
+        if version.kept:
+            changed = named(other_rubrics(nb, notebook(known[0])))
+            raise CourseError(
+                f"made from an earlier version of {version.lesson.name}: since it was handed out, "
+                f"the rubric of {changed} was changed. Grade it with `autograde grade`"
+            )
         parsed = Parsed(nb, resources["problem"], remarks=resources["remarks"])
         return restore(parsed, notebook(version)), resources
 

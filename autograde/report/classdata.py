@@ -11,7 +11,7 @@ from nbgrader.api import Gradebook, Student
 
 from autograde.course import CourseError, Lesson, lessons
 from autograde.course_config import course_config
-from autograde.grading.gradebook import marks_of_class, open_gradebook
+from autograde.grading.gradebook import as_recorded, marks_of_class, open_gradebook
 from autograde.grading.restore import NOTE
 from autograde.grading.state import read_entry
 from autograde.grading.submission import Marks, Place, graded_notebook
@@ -165,6 +165,7 @@ def read_class(lesson: Lesson) -> ClassData:
         NothingGraded: nobody's submission of this lesson is graded.
     """
     with open_gradebook(course_config(lesson.root)) as gradebook:
+        lesson = as_recorded(gradebook, lesson)
         found = tuple(_submissions(lesson, gradebook))
         known = {student for (student,) in gradebook.db.query(Student.id)}
     graded = {submission.student for submission in found}

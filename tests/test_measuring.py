@@ -1,0 +1,85 @@
+"""What is measured again, and what stays."""
+
+import json
+
+import pytest
+from conftest import HERE, run
+
+from autograde.authoring import check
+from autograde.authoring.expected import read_fingerprints, read_tolerances
+from autograde.course import CURRICULUM, Lesson, lessons
+
+EXERCISE = "center_rows"
+TEXT, VARIANTS = "my_lesson.py", f"variants/{EXERCISE}.md"
+
+TWO = '    r.call("two", center_rows, r.normal(2, 3))\n'
+
+
+def measured(lesson: Lesson) -> bool:
+    _, (_, lines, again) = check._measure(lesson, lesson.exercise(EXERCISE), always=False)
+    assert list(lines) == [
+        line.name for line in check.load(lesson).record(EXERCISE, check.PRACTICE_SEED).lines
+    ]
+    return again
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "again"),
+    [
+        (TEXT, '"one row"', '"a single row"', False),
+        (TEXT, '@rubric("center_rows")  # the', '@rubric("center_rows")  # The', False),
+        (TEXT, "### Exercise: `center_rows`", "### The exercise: `center_rows`", False),
+        (TEXT, '"""', '"""In other words: ', False),
+        (TEXT, '"points": 2', '"points": 3', False),
+        (VARIANTS, "## right: sum_over_count\n", "## right: sum_over_count\nBy hand. ", False),
+        (VARIANTS, "x.mean()", "x.sum()", False),
+        (TEXT, "    return x - x.mean(", "    x = x + 0\n    return x - x.mean(", True),
+        (TEXT, "r.normal(1, 8)", "r.normal(1, 9)", True),
+        (TEXT, "    r.conventions(", f"{TWO}    r.conventions(", True),
+        (VARIANTS, "x.sum(dim=-1, keepdim=True)", "x.sum(-1, keepdim=True)", True),
+        (TEXT, "import os\n", "import os\nimport sys\n", True),
+    ],
+)  # fmt: skip
+def test_an_exercise_is_measured_again_where_code_has_changed(
+    mine: Lesson, monkeypatch: pytest.MonkeyPatch, file: str, old: str, new: str, again: bool
+) -> None:
+    monkeypatch.setattr(check, "MEASURED_SEEDS", range(1000, 1002))
+    path = mine.folder / file
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+    assert measured(mine) == again
+
+
+def test_a_reworded_line_keeps_its_tolerance_and_the_file_its_time(mine: Lesson) -> None:
+    before, when = read_tolerances(mine), mine.tolerance_file.stat().st_mtime_ns
+    assert check.measure(mine) == []
+    assert mine.tolerance_file.stat().st_mtime_ns == when
+    mine.text.write_text(mine.text.read_text().replace('"one row"', '"a single row"'))
+    path = mine.root / CURRICULUM
+    path.write_text(path.read_text().replace(f"{EXERCISE} = 2", f"{EXERCISE} = 3"))
+    result = run(mine.root, "check", "--measure")
+    assert result.exit_code == 0, result.output
+    assert f"{mine.name}: measured nothing: no code has changed" in result.output
+    after = read_tolerances(mine)
+    assert [*after[EXERCISE].values()] == [*before[EXERCISE].values()]
+    assert "a single row" in after[EXERCISE]
+
+
+def test_an_exercise_that_is_named_is_measured(mine: Lesson) -> None:
+    known = json.loads(mine.tolerance_file.read_text())
+    mine.tolerance_file.write_text(json.dumps(known).replace("2e-06", "1.0"))
+    result = run(mine.root, "check", "--measure", EXERCISE)
+    assert f"{mine.name}: measured {EXERCISE}\n" in result.output
+    assert result.exit_code == 0, result.output
+    assert json.loads(mine.tolerance_file.read_text()) == known
+    said = run(mine.root, "check", "row_centers").output
+    assert "row_centers" in said
+    assert mine.name in said
+
+
+@pytest.mark.parametrize("name", lessons(HERE))
+def test_every_committed_exercise_says_what_it_was_measured_from(name: str) -> None:
+    lesson = lessons(HERE)[name]
+    assert read_fingerprints(lesson).keys() == {each.name for each in lesson.exercises}
+    assert read_tolerances(lesson).keys() == {each.name for each in lesson.exercises}
