@@ -120,7 +120,7 @@ CHANGES = {
         "automatic[name] = verdict.points / 2",
         "The grader's judge has changed since the last run: 2 submissions are judged again.",
         runs=False,
-        score=7,
+        score=6.5,
     ),
     "a probe is written in another way": Change(
         "rubric/probes/plain.py",
