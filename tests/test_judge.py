@@ -11,11 +11,11 @@ from torch import Tensor, nn
 
 from autograde.notebook import rubric
 from autograde.rubric.checks import CHECKS
-from autograde.rubric.compare import apart
 from autograde.rubric.judge import Verdict, judge
 from autograde.rubric.kinds import KINDS
 from autograde.rubric.panel import advice, to_display
 from autograde.rubric.recording import Case, Outcome, Stop
+from autograde.values.compare import apart
 
 
 def softmax_rubric(answer: Callable[..., Any]) -> None:

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.torch import save
 
-from autograde.rubric import packing
-from autograde.rubric.packing import BadData, from_plain, pack, unpack
 from autograde.rubric.recording import Recording
+from autograde.values import packing
+from autograde.values.packing import BadData, from_plain, pack, unpack
 
 PLAIN = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),

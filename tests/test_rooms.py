@@ -11,15 +11,16 @@ import pytest
 PACKAGE = Path(__file__).resolve().parent.parent / "autograde"
 BASE = {"course", "course_config", "files", "progress", "versions", "words"}
 MAY_IMPORT = {
-    "rubric": {"rubric"},
-    "notebook": {"notebook", "files", "progress", "rubric"},
-    "sandbox": {"sandbox", "notebook", "rubric"},  # the template tries what a lesson uses
-    "grading": {"grading", "sandbox", "notebook", "rubric", *BASE},
-    "authoring": {"authoring", "grading", "sandbox", "notebook", "rubric", *BASE},
+    "values": {"values"},
+    "rubric": {"rubric", "values"},
+    "notebook": {"notebook", "files", "progress", "rubric", "values"},
+    "sandbox": {"sandbox", "notebook", "rubric", "values"},  # the template tries what a lesson uses
+    "grading": {"grading", "sandbox", "notebook", "rubric", "values", *BASE},
+    "authoring": {"authoring", "grading", "sandbox", "notebook", "rubric", "values", *BASE},
     "lms": {"lms", "grading", *BASE},
-    "marking": {"marking", "grading", "rubric", *BASE},
-    "report": {"report", "lms", "grading", "rubric", *BASE},
-    "workspace": {"workspace", "grading", "sandbox", "rubric", *BASE},
+    "marking": {"marking", "grading", "rubric", "values", *BASE},
+    "report": {"report", "lms", "grading", "rubric", "values", *BASE},
+    "workspace": {"workspace", "grading", "sandbox", "rubric", "values", *BASE},
 }
 
 
@@ -41,7 +42,7 @@ def test_no_room_imports_one_that_imports_it() -> None:
     for number, room in enumerate(rooms):
         assert MAY_IMPORT[room] <= {*rooms[: number + 1], *BASE}
     for module in BASE:
-        assert set(imported_rooms(PACKAGE / f"{module}.py")) <= {"rubric", *BASE}
+        assert set(imported_rooms(PACKAGE / f"{module}.py")) <= {"rubric", "values", *BASE}
 
 
 def test_every_room_has_a_row() -> None:

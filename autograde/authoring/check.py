@@ -19,14 +19,14 @@ from autograde.authoring import expected
 from autograde.authoring.variants import Variant, Variants, read_variants
 from autograde.course import Exercise, Lesson
 from autograde.grading.running.reference import Lines, Measured, Program, load, right_key
-from autograde.rubric.compare import apart
 from autograde.rubric.judge import judge
 from autograde.rubric.key import Key
 from autograde.rubric.kinds import KINDS, Checked, outcomes_of, wrong_cases
-from autograde.rubric.packing import Plain
 from autograde.rubric.probes.plain import tensors_in
 from autograde.rubric.recording import Line, Recording
 from autograde.rubric.session import PRACTICE_SEED
+from autograde.values.compare import apart
+from autograde.values.packing import Plain
 
 T = TypeVar("T")
 

@@ -4,14 +4,14 @@ from dataclasses import dataclass, replace
 
 from torch import Tensor
 
-from autograde.rubric.compare import Difference, apart
 from autograde.rubric.key import Key
 from autograde.rubric.kinds import NOT_REACHED, outcomes_of, wrong_cases
-from autograde.rubric.layout import Table, side_by_side
 from autograde.rubric.misconceptions import Belief, beliefs
-from autograde.rubric.packing import Plain
 from autograde.rubric.recording import Case, Line, Outcome, Recording, Stop
-from autograde.rubric.text import short, visible
+from autograde.values.compare import Difference, apart
+from autograde.values.layout import Table, side_by_side
+from autograde.values.packing import Plain
+from autograde.values.text import short, visible
 
 SAME_INPUTS = 1e-6
 """How far recorded arguments may be from the reference's, relative to their size."""

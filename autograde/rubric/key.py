@@ -4,8 +4,8 @@ import gzip
 import zlib
 from dataclasses import dataclass
 
-from autograde.rubric.packing import BadData, from_plain, pack, unpack
 from autograde.rubric.recording import Outcome, Recording
+from autograde.values.packing import BadData, from_plain, pack, unpack
 
 
 @dataclass(frozen=True)

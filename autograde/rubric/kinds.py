@@ -15,9 +15,9 @@ from torch import Tensor
 from autograde.rubric.checks import CHECKS
 from autograde.rubric.checks.readings import CLAIMS, Check, Reading, Unreadable
 from autograde.rubric.checks.readings import difference as worst
-from autograde.rubric.compare import SAME, Difference, apart, describe_error, differs
-from autograde.rubric.packing import Plain
 from autograde.rubric.recording import REFUSAL, Case, Line, Outcome, Recording
+from autograde.values.compare import SAME, Difference, apart, differs, shorten
+from autograde.values.packing import Plain
 
 FEW = 6
 """Fewer yes-or-no answers, or small whole numbers, than this could be guessed."""
@@ -175,6 +175,16 @@ class Checked(Call):
 
     def telling(self, outcome: Outcome) -> bool:
         return False
+
+
+def describe_error(got: Outcome) -> str:
+    """Return a predicate for an exception: one line, with the student's line, never a traceback."""
+    if got.not_attempted:
+        return "is not written yet"
+    if got.error == "ContractBroken":
+        return f"breaks the contract: {got.message}"
+    said = f": {shorten(got.message)}" if got.message else ""
+    return f"raises {got.error}{said}" + (f" (in {shorten(got.at, 90)})" if got.at else "")
 
 
 def _same_error(got: Outcome, known: Outcome) -> bool:

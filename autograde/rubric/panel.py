@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from html import escape
 
 from autograde.rubric.judge import Failure, LineVerdict, Verdict
-from autograde.rubric.layout import Table
 from autograde.rubric.misconceptions import Belief
-from autograde.rubric.text import of_points
+from autograde.values.layout import Table
+from autograde.values.text import of_points
 
 TEXT, PAGE = "var(--jp-content-font-color1, #1b1b1b)", "var(--jp-layout-color1, #fff)"
 COLOURS = {

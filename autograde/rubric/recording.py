@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from autograde.rubric.packing import Plain, from_plain, pack, unpack
+from autograde.values.packing import Plain, from_plain, pack, unpack
 
 MIME = "application/vnd.attention-notebooks.recording+json"
 """The MIME type under which a recording leaves the kernel, base64 of `pack_recording`."""

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from autograde.rubric.checks.readings import Reading, Unreadable, check, share_of, tensors
-from autograde.rubric.packing import Plain
+from autograde.values.packing import Plain
 
 ROUNDING = 4e-6
 """How far a kept entry may be from x / (1 - p), relative to it: some roundings of float32.

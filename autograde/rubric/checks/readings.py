@@ -6,8 +6,8 @@ from math import inf, isfinite, sqrt
 
 from torch import Tensor
 
-from autograde.rubric.compare import Difference
-from autograde.rubric.packing import Plain
+from autograde.values.compare import Difference
+from autograde.values.packing import Plain
 
 
 @dataclass(frozen=True)

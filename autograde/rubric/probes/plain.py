@@ -13,8 +13,8 @@ import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_iter, tree_map_only
 
-from autograde.rubric.packing import DTYPES, MAX_DIMENSIONS, Plain
 from autograde.rubric.recording import REFUSAL, REFUSED, Outcome
+from autograde.values.packing import DTYPES, MAX_DIMENSIONS, Plain
 
 MAX_ENTRIES = 1_000_000
 RAISED = (Exception, SystemExit)

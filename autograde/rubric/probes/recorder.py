@@ -7,9 +7,7 @@ from typing import Any, Self
 import torch
 from torch import Tensor
 
-from autograde.rubric.compare import apart
 from autograde.rubric.kinds import KINDS
-from autograde.rubric.packing import Plain
 from autograde.rubric.probes.draws import Draws, device, seeded
 from autograde.rubric.probes.plain import (
     RAISED,
@@ -24,6 +22,8 @@ from autograde.rubric.probes.plain import (
 )
 from autograde.rubric.probes.watching import Functions
 from autograde.rubric.recording import Case, Line, Outcome
+from autograde.values.compare import apart
+from autograde.values.packing import Plain
 
 IDEA = 5.0
 """The factor by which a line with the idea of its exercise outweighs others of its kind."""

@@ -8,9 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from autograde.rubric.packing import Plain
-from autograde.rubric.recording import Outcome
-from autograde.rubric.text import short
+from autograde.values.packing import Plain
+from autograde.values.text import short
 
 SEEN = 1e-4
 """An entry off by more than this share of the largest expected one is shown before others."""
@@ -55,16 +54,6 @@ def differs(
 ) -> Difference:
     """Return the difference of values that cannot be compared by number."""
     return Difference(inf, symptom, note=note, tensors=tensors)
-
-
-def describe_error(got: Outcome) -> str:
-    """Return a predicate for an exception: one line, with the student's line, never a traceback."""
-    if got.not_attempted:
-        return "is not written yet"
-    if got.error == "ContractBroken":
-        return f"breaks the contract: {got.message}"
-    said = f": {shorten(got.message)}" if got.message else ""
-    return f"raises {got.error}{said}" + (f" (in {shorten(got.at, 90)})" if got.at else "")
 
 
 def shorten(text: str, limit: int = 160) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from autograde.rubric.compare import first_difference, numeral, wrong_entries
+from autograde.values.compare import first_difference, numeral, wrong_entries
 
 LARGEST = 8
 """The most rows and columns of a table; of a larger tensor, only a part is shown."""

@@ -16,7 +16,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor
 
-from autograde.rubric.text import well_formed
+from autograde.values.text import well_formed
 
 MAX_BYTES = 32 * 1024 * 1024
 MAX_HEADER = 2 * 1024 * 1024

@@ -1,0 +1,1 @@
+"""The values that a rubric can record: to plain data and back, compared, and shown."""
