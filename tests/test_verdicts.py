@@ -14,7 +14,7 @@ from autograde.lms.spreadsheet import Cell, safe, write_table
 from autograde.rubric.judge import Failure, LineVerdict, Verdict
 from autograde.rubric.misconceptions import Belief
 from autograde.rubric.panel import advice
-from autograde.values.layout import Table
+from autograde.values.base import Table
 
 TABLE = Table("shape (1, 2)", (("1", "0.5000"),), ((0, 1),))
 LINES = (

@@ -13,7 +13,6 @@ from math import floor, inf, log10
 from typing import TypeVar
 
 import torch
-from torch import Tensor
 
 from autograde.authoring import expected
 from autograde.authoring.variants import Variant, Variants, read_variants
@@ -22,11 +21,9 @@ from autograde.grading.running.reference import Lines, Measured, Program, load, 
 from autograde.rubric.judge import judge
 from autograde.rubric.key import Key
 from autograde.rubric.kinds import KINDS, Checked, outcomes_of, wrong_cases
-from autograde.rubric.probes.plain import tensors_in
 from autograde.rubric.recording import Line, Recording
 from autograde.rubric.session import PRACTICE_SEED
-from autograde.values.compare import apart
-from autograde.values.packing import Plain
+from autograde.values.dispatch import apart, cast_like, float_types
 
 T = TypeVar("T")
 
@@ -118,9 +115,8 @@ def _tolerance(line: Line, spread: float) -> float:
     fixed = KINDS[line.kind].tolerance
     if fixed is not None:
         return fixed
-    tensors = [tensor for case in line.cases for tensor in tensors_in(case.outcome.value)]
-    floats = {tensor.dtype for tensor in tensors if tensor.is_floating_point()}
-    least = FLOOR_DOUBLE if floats == {torch.float64} else FLOOR
+    floats = set[str]().union(*(float_types(case.outcome.value) for case in line.cases))
+    least = FLOOR_DOUBLE if floats == {"float64"} else FLOOR
     return _round_up(max(SAFETY * min(spread, WIDEST), least))
 
 
@@ -148,21 +144,10 @@ def _spread(
             if kind.tolerance is not None:
                 continue
             for case, mine in zip(line.cases, same.cases, strict=True):
-                value = _cast(mine.outcome.value, case.outcome.value)
+                value = cast_like(mine.outcome.value, case.outcome.value)
                 found = kind.compare(replace(mine.outcome, value=value), case).distance
                 spread[line.name] = max(spread.get(line.name, 0.0), found)
     return spread
-
-
-def _cast(value: Plain, like: Plain) -> Plain:
-    if isinstance(value, Tensor) and isinstance(like, Tensor):
-        return value.to(like.dtype)
-    lists = isinstance(value, list | tuple) and isinstance(like, list | tuple)
-    if lists and len(value) == len(like):  # others cannot agree
-        return [_cast(v, w) for v, w in zip(value, like, strict=True)]
-    if isinstance(value, dict) and isinstance(like, dict):
-        return {name: _cast(value.get(name), item) for name, item in like.items()}
-    return value
 
 
 def check_exercise(lesson: Lesson, exercise: Exercise) -> Result:

@@ -28,8 +28,7 @@ from autograde.rubric.judge import Verdict, judge
 from autograde.rubric.key import Key, unpack_keys
 from autograde.rubric.panel import advice, panel, plain, repair_first, to_display
 from autograde.rubric.recording import Recording
-from autograde.values.compare import shorten
-from autograde.values.packing import BadData
+from autograde.values.base import BadData, shorten
 from autograde.values.text import number, visible
 
 HEADER = ("exercise", "points", "first wrong line")

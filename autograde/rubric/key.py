@@ -5,7 +5,8 @@ import zlib
 from dataclasses import dataclass
 
 from autograde.rubric.recording import Outcome, Recording
-from autograde.values.packing import BadData, from_plain, pack, unpack
+from autograde.values.base import BadData
+from autograde.values.packing import from_plain, pack, unpack
 
 
 @dataclass(frozen=True)

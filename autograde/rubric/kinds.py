@@ -16,8 +16,8 @@ from autograde.rubric.checks import CHECKS
 from autograde.rubric.checks.readings import CLAIMS, Check, Reading, Unreadable
 from autograde.rubric.checks.readings import difference as worst
 from autograde.rubric.recording import REFUSAL, Case, Line, Outcome, Recording
-from autograde.values.compare import SAME, Difference, apart, differs, shorten
-from autograde.values.packing import Plain
+from autograde.values.base import SAME, Difference, Plain, differs, shorten
+from autograde.values.dispatch import apart
 
 FEW = 6
 """Fewer yes-or-no answers, or small whole numbers, than this could be guessed."""

@@ -10,7 +10,7 @@ from html import escape
 
 from autograde.rubric.judge import Failure, LineVerdict, Verdict
 from autograde.rubric.misconceptions import Belief
-from autograde.values.layout import Table
+from autograde.values.base import Table
 from autograde.values.text import of_points
 
 TEXT, PAGE = "var(--jp-content-font-color1, #1b1b1b)", "var(--jp-layout-color1, #fff)"

@@ -1,66 +1,129 @@
-"""A result and what was expected as two small tables, wrong entries marked."""
+"""A result and what was expected, containers and text, as two small tables with a row an item."""
 
-from dataclasses import dataclass
+from __future__ import annotations
 
-import torch
-from torch import Tensor
-
-from autograde.values.compare import first_difference, numeral, wrong_entries
+from autograde.values import dispatch
+from autograde.values.base import (
+    Plain,
+    Record,
+    Table,
+    Tables,
+    Unrecordable,
+    numeral,
+    shorten,
+)
 
 LARGEST = 8
-"""The most rows and columns of a table; of a larger tensor, only a part is shown."""
+"""The most rows of a table; of a larger value, only a part is shown."""
+WIDEST = 60
+"""The most characters of an entry."""
+NEAR = 1e-5
+"""Numbers as near as this are not marked as wrong."""
+
+Row = tuple[str, Plain]
+"""The name of a row, such as a key, and what stands in it."""
 
 
-@dataclass(frozen=True)
-class Table:
-    """Numbers as text, row by row; `wrong` holds the places (row, column) of entries to mark."""
-
-    caption: str
-    rows: tuple[tuple[str, ...], ...]
-    wrong: tuple[tuple[int, int], ...] = ()
-
-
-def side_by_side(got: Tensor, expected: Tensor, at: str) -> tuple[Table | None, Table | None]:
-    """Return tables of two tensors that differ; None where there is nothing to lay out.
-
-    `at` is their place in the result, as in `Difference`.
-    """
-    where = at.strip(", ")
-    if expected.numel() == 0 or (got.numel() <= 1 and expected.numel() <= 1):
+def side_by_side(got: Plain, expected: Plain, where: str) -> Tables:
+    """Return tables of two containers or texts; None where they have no rows."""
+    mine, wanted = _rows(got), _rows(expected)
+    if mine is None or wanted is None:
         return None, None
-    if got.shape != expected.shape:
-        return _table(got, (0,) * got.ndim, where), _table(expected, (0,) * expected.ndim, where)
-    place, wrong = first_difference(got, expected), wrong_entries(got, expected)
-    if not wrong.any():
-        return None, None
-    return _table(got, place, where, wrong), _table(expected, place, where)
+    if isinstance(got, dict | Record) and isinstance(expected, dict | Record):
+        order = {name: place for place, (name, _) in enumerate(wanted)}
+        mine.sort(key=lambda row: order.get(row[0], len(order)))
+    alike = type(got) is type(expected) or not ({type(got), type(expected)} & {str, bytes, dict})
+    wrong = [i for i in range(len(mine)) if alike and _is_wrong(mine, i, wanted, got)]
+    missing = len(mine) if alike and len(mine) < len(wanted) else 0
+    start = max(0, min((wrong or [missing])[0] - 1, max(len(mine), len(wanted)) - LARGEST))
+    return _table(got, mine, start, where, wrong), _table(expected, wanted, start, where, [])
 
 
-def _table(
-    tensor: Tensor, place: tuple[int, ...], where: str, wrong: Tensor | None = None
-) -> Table:
-    """Return the part of a tensor around a place as a table, wrong entries marked."""
-    if tensor.numel() == 0:
-        return Table(f"shape {tuple(tensor.shape)}", ())
-    marks = torch.zeros_like(tensor, dtype=torch.bool) if wrong is None else wrong
-    matrix, marked = (torch.atleast_2d(each[place[:-2]]) for each in (tensor, marks))
-    row, column = (0, 0, *place)[-2:]
-    rows, columns = _around(row, matrix.shape[0]), _around(column, matrix.shape[1])
-    caption = [f"shape {tuple(tensor.shape)}", where]
-    if tensor.ndim > 2:
-        caption.append(f"at {list(place[:-2])}")
-    if max(matrix.shape) > LARGEST:
-        caption.append(
-            f"rows {rows.start}-{rows.stop - 1}, columns {columns.start}-{columns.stop - 1}"
-        )
+def _rows(value: Plain) -> list[Row] | None:
+    match value:
+        case dict():
+            return [(numeral(key), item) for key, item in value.items()]
+        case Record():
+            return [*value.parts.items()]
+        case list() | tuple():
+            return [(str(i), item) for i, item in enumerate(value)]
+        case set() | frozenset():
+            return [("", item) for item in sorted(value, key=_order)]
+        case str():
+            lines = value.splitlines(keepends=True) or [""]
+            return [(str(i + 1) if len(lines) > 1 else "", line) for i, line in enumerate(lines)]
+        case bytes():
+            return [("", value)]
+    return None
+
+
+def _order(item: Plain) -> tuple[bool, float, str]:
+    """Return by what the items of a set are shown in order: numbers first, by size."""
+    number = isinstance(item, int | float)
+    return (not number, float(min(max(item, -1e300), 1e300)) if number else 0.0, repr(item))
+
+
+def _is_wrong(mine: list[Row], place: int, wanted: list[Row], of: Plain) -> bool:
+    name, item = mine[place]
+    if isinstance(of, set | frozenset):
+        return all(dispatch.apart(item, other).distance > NEAR for _, other in wanted)
+    if isinstance(of, dict | Record):
+        others = [other for label, other in wanted if label == name]
+    else:
+        others = [wanted[place][1]] if place < len(wanted) else []
+    return not others or dispatch.apart(item, others[0]).distance > NEAR
+
+
+def _table(value: Plain, rows: list[Row], start: int, where: str, wrong: list[int]) -> Table:
+    shown = rows[start : start + LARGEST]
+    caption = [_counted(value, len(rows)), where]
+    if len(rows) > LARGEST and shown:
+        caption.append(f"{start + 1} to {start + len(shown)} of them")
+    labels = tuple(name for name, _ in shown)
     return Table(
         ", ".join(filter(None, caption)),
-        tuple(tuple(map(numeral, line)) for line in matrix[rows, columns].tolist()),
-        tuple((i, j) for i, j in marked[rows, columns].nonzero().tolist()),
+        tuple((brief(item),) for _, item in shown) or (("empty",),),
+        tuple((i - start, 0) for i in wrong if start <= i < start + len(shown)),
+        labels=labels if any(labels) else (),
     )
 
 
-def _around(index: int, size: int) -> slice:
-    """Return the part to show: everything, or as much as a table holds around an index."""
-    start = max(0, min(index - LARGEST // 2, size - LARGEST))
-    return slice(start, min(start + LARGEST, size))
+def _counted(value: Plain, count: int) -> str:
+    """Return what a value is and how much it holds."""
+    match value:
+        case str() | bytes():
+            return f"{type(value).__name__} of length {len(value)}"
+        case Record():
+            return f"{value.kind} {value.name}"
+    return f"{type(value).__name__} of length {count}"
+
+
+def brief(value: Plain) -> str:
+    """Return a value as one would write it, numbers with few digits, cut off where it is long."""
+    return shorten(_written(value), WIDEST)
+
+
+def _written(value: Plain) -> str:
+    match value:
+        case list():
+            return f"[{_several(value)}]"
+        case tuple():
+            return f"({_several(value)}{',' * (len(value) == 1)})"
+        case set() | frozenset():
+            return f"{{{_several(sorted(value, key=_order))}}}" if value else "set()"
+        case dict():
+            pairs = [f"{numeral(k)}: {_written(v)}" for k, v in [*value.items()][:LARGEST]]
+            return f"{{{', '.join(pairs)}}}"
+        case Record("dataclass" | "named tuple"):
+            parts = [f"{name}={_written(part)}" for name, part in value.parts.items()]
+            return f"{value.name}({', '.join(parts)})"
+        case None | bool() | int() | float() | complex() | str() | bytes():
+            return numeral(value)
+        case Unrecordable():
+            return value.what
+    return dispatch.describe(value)
+
+
+def _several(items: Plain) -> str:
+    dots = ["…"] if len(items) > 2 * LARGEST else []
+    return ", ".join([_written(item) for item in items[: 2 * LARGEST]] + dots)

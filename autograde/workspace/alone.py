@@ -12,7 +12,7 @@ from autograde.rubric.key import unpack_keys
 from autograde.rubric.panel import headline
 from autograde.rubric.session import PRACTICE_SEED
 from autograde.sandbox.template import visible_files
-from autograde.values.packing import BadData
+from autograde.values.base import BadData
 from autograde.workspace.project import Project, read_saved
 
 REMARK = "Graded on your own machine, with the practice inputs. Your teacher's grader draws others."

@@ -23,7 +23,7 @@ from autograde.report.class_report import write_report
 from autograde.rubric.judge import Failure, LineVerdict, Verdict
 from autograde.rubric.misconceptions import Belief
 from autograde.rubric.panel import advice, panel, to_display
-from autograde.values.layout import Table
+from autograde.values.base import Table
 from browser import person
 from browser.conftest import Lab, lab, watch
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from autograde.rubric.checks.readings import Reading, Unreadable, check, share_of, tensors
-from autograde.values.packing import Plain
+from autograde.values.base import Plain, Unrecordable
 
 ROUNDING = 4e-6
 """How far a kept entry may be from x / (1 - p), relative to it: some roundings of float32.
@@ -25,10 +25,9 @@ NONE = 1e-6
 
 
 def _tensor(value: Plain) -> Tensor:
-    if isinstance(value, dict) and set(value) == {"unrecordable"}:
-        raise Unreadable(f"the result is {value['unrecordable']}, expected a tensor")
     if not isinstance(value, Tensor):
-        raise Unreadable(f"the result is a {type(value).__name__}, expected a tensor")
+        what = value.what if isinstance(value, Unrecordable) else f"a {type(value).__name__}"
+        raise Unreadable(f"the result is {what}, expected a tensor")
     return value
 
 

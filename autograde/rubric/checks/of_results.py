@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 from autograde.rubric.checks.readings import Reading, Unreadable, check, claim, tensors
-from autograde.values.compare import apart
-from autograde.values.packing import Plain
+from autograde.values.base import Plain
+from autograde.values.dispatch import apart
 
 MOST_MATRICES = 20
 """Each is compared with each, and a made-up record may hold thousands."""

@@ -6,8 +6,7 @@ from math import inf, isfinite, sqrt
 
 from torch import Tensor
 
-from autograde.values.compare import Difference
-from autograde.values.packing import Plain
+from autograde.values.base import Difference, Plain
 
 
 @dataclass(frozen=True)

@@ -14,16 +14,15 @@ from autograde.rubric.probes.plain import (
     Args,
     ContractBroken,
     as_typed,
+    in_double,
     lent,
-    map_floats,
     raised,
     tensors_in,
-    to_plain,
 )
 from autograde.rubric.probes.watching import Functions
 from autograde.rubric.recording import Case, Line, Outcome
-from autograde.values.compare import apart
-from autograde.values.packing import Plain
+from autograde.values.base import Plain, Record
+from autograde.values.dispatch import apart, to_plain
 
 IDEA = 5.0
 """The factor by which a line with the idea of its exercise outweighs others of its kind."""
@@ -118,7 +117,7 @@ class Recorder(Draws):
 
     def widened(self, given: Any) -> Any:
         """Return the same numbers; in float64 when the rounding of float32 is being measured."""
-        return map_floats(given, Tensor.double) if self.double else given
+        return in_double(given) if self.double else given
 
     @contextmanager
     def _own_random_state(self, line: str) -> Iterator[None]:
@@ -160,7 +159,7 @@ def _change(before: Plain, after: Plain) -> str:
 
 
 def _modes(value: Plain) -> Plain:
-    return value.get("training") if isinstance(value, dict) else None
+    return value.parts.get("training") if isinstance(value, Record) else None
 
 
 def _check_device(result: Any, given: Any) -> None:

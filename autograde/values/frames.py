@@ -1,0 +1,324 @@
+"""pandas' DataFrames, Series and Indexes. Their records are read and compared without pandas.
+
+A column of numbers or times is kept as an array. Any other is a list of plain values, in which a
+missing one is None, with the name of its dtype.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, TypeGuard
+
+import numpy as np
+
+from autograde.values import arrays, dispatch, numbers, python
+from autograde.values.base import (
+    MAX_ENTRIES,
+    SAME,
+    Difference,
+    Plain,
+    Record,
+    Table,
+    Tables,
+    Unrecordable,
+    differs,
+    numeral,
+    numerals,
+    shorten,
+    worst,
+)
+from autograde.values.layout import brief
+
+TEXT = "text"
+"""The name for both of pandas' dtypes of text, `object` and `str`."""
+
+
+def record(value: Any, depth: int) -> Plain:
+    """Return what a DataFrame, a Series, an Index or a time of pandas holds, as plain data."""
+    pd = sys.modules["pandas"]
+    match value:
+        case pd.DataFrame():
+            return _frame(value)
+        case pd.Series():
+            name = dispatch.to_plain(value.name)
+            parts = {"name": name, "index": _index(value.index), "data": _column(value)}
+            return _whole("Series", parts)
+        case pd.Index():
+            return _index(value)
+        case pd.Timestamp() | pd.Timedelta():
+            return arrays.record(value.to_numpy(), depth) if _naive(value) else _unknown(value)
+    if value is pd.NA:
+        return None
+    return np.asarray(np.datetime64("NaT")) if value is pd.NaT else python.record(value, depth)
+
+
+def _naive(value: Any) -> bool:
+    return getattr(value, "tzinfo", None) is None
+
+
+def _unknown(value: Any) -> Unrecordable:
+    return Unrecordable(f"a {type(value).__name__} with a time zone")
+
+
+def _frame(frame: Any) -> Plain:
+    if frame.size > MAX_ENTRIES:
+        return Unrecordable(f"a DataFrame of shape {frame.shape}")
+    columns = [_column(frame.iloc[:, i]) for i in range(frame.shape[1])]
+    parts = {"columns": _index(frame.columns), "index": _index(frame.index), "data": columns}
+    return _whole("DataFrame", parts)
+
+
+def _whole(kind: str, parts: dict[str, Plain]) -> Plain:
+    """Return the record of an object, unless one of its parts cannot be recorded."""
+    missing = python.unrecordable(parts)
+    return Unrecordable(f"a {kind} that holds {missing}") if missing else Record(kind, kind, parts)
+
+
+def _index(index: Any) -> Plain:
+    names = [dispatch.to_plain(name) for name in index.names]
+    return _whole("Index", {"names": names, "labels": _column(index)})
+
+
+def _column(values: Any) -> Plain:
+    """Return a column or the labels of an index: an array, or a record of a list."""
+    if len(values) > MAX_ENTRIES:
+        return Unrecordable(f"{len(values)} values")
+    if isinstance(values.dtype, np.dtype) and values.dtype.kind in "biufcmM":
+        return arrays.record(values.to_numpy(copy=True), 0)
+    items = [None if _is_missing(item) else dispatch.to_plain(item) for item in values]
+    if all(item is None or isinstance(item, str) for item in items) and _is_text(values.dtype):
+        return Record("Column", TEXT, {"items": items})
+    return Record("Column", str(values.dtype), {"items": items})
+
+
+def _is_text(dtype: Any) -> bool:
+    return str(dtype) in ("object", "str", "string")
+
+
+def _is_missing(item: Any) -> bool:
+    pd = sys.modules["pandas"]
+    return item is None or item is pd.NA or item is pd.NaT or (item != item) is True
+
+
+def is_whole(value: Record) -> bool:
+    """Return whether a record that was read has the parts that it must have, of equal lengths."""
+    parts = value.parts
+    match value.kind:
+        case "Column":
+            return isinstance(parts.get("items"), list)
+        case "Index":
+            return isinstance(parts.get("names"), list) and _is_column(parts.get("labels"))
+    data, index = parts.get("data"), parts.get("index")
+    if not _is_index(index):
+        return False
+    if value.kind == "Series":
+        return "name" in parts and _is_column(data) and _length(data) == _shape(index)[0]
+    columns = parts.get("columns")
+    return (
+        isinstance(data, list)
+        and _is_index(columns)
+        and len(data) == _shape(columns)[0]
+        and all(_is_column(each) and _length(each) == _shape(index)[0] for each in data)
+    )
+
+
+def _is_index(value: Plain) -> TypeGuard[Record]:
+    return isinstance(value, Record) and value.kind == "Index"
+
+
+def _is_column(value: Plain) -> bool:
+    array = isinstance(value, np.ndarray) and value.ndim == 1
+    return array or (isinstance(value, Record) and value.kind == "Column")
+
+
+def _length(column: Plain) -> int:
+    return len(column.parts["items"] if isinstance(column, Record) else column)
+
+
+def copied(value: Any) -> Any:
+    """Return a deep copy of a DataFrame, a Series or an Index."""
+    pd = sys.modules["pandas"]
+    whole = isinstance(value, pd.DataFrame | pd.Series | pd.Index)
+    return value.copy(deep=True) if whole else python.copied(value)
+
+
+def apart(got: Plain, expected: Record) -> Difference:
+    """Return the difference: type and shape first, then labels, then column by column."""
+    if not isinstance(got, Record) or got.kind != expected.kind:
+        return python.other(got, expected)
+    if expected.kind == "Column":
+        return _columns_apart(got, expected)
+    pair = (got, expected)
+    if _shape(got) != _shape(expected):
+        said = f"has the shape {_shape(got)}, expected {_shape(expected)}"
+        return differs(said, pair=pair)
+    if expected.kind == "Index":
+        return _labels_apart("labels", got, expected, pair)
+    names = [each.parts.get("name") for each in pair]  # a DataFrame has none
+    if dispatch.apart(*names).distance:
+        one, two = map(brief, names)
+        return differs(f"has the name {one}, expected {two}", pair=pair)
+    axes = ("columns", "index") if expected.kind == "DataFrame" else ("index",)
+    for axis in axes:
+        mine, wanted = got.parts[axis], expected.parts[axis]
+        if (found := _labels_apart(axis, mine, wanted, pair)).distance:
+            return found
+    return _data_apart(got, expected)
+
+
+def _labels_apart(
+    axis: str, got: Record, expected: Record, pair: tuple[Plain, Plain]
+) -> Difference:
+    """Return the difference of two indexes, whose types count no further than their labels do."""
+    if dispatch.apart(got.parts["names"], expected.parts["names"]).distance:
+        one, two = (brief(each.parts["names"]) for each in (got, expected))
+        return differs(f"has {axis} named {one}, expected {two}", pair=pair)
+    mine, wanted = _items(got.parts["labels"]), _items(expected.parts["labels"])
+    found = worst(_label_apart(*each) for each in zip(mine, wanted, strict=True))
+    if not found.distance:
+        return SAME
+    one, two = brief(mine), brief(wanted)
+    order = "They are right, but in another order." if _same_labels(mine, wanted) else ""
+    return Difference(found.distance, f"has the {axis} {one}, expected {two}", "", order, pair)
+
+
+def _label_apart(got: Plain, expected: Plain) -> Difference:
+    both = isinstance(got, int | float) and isinstance(expected, int | float)
+    return dispatch.apart(*(map(float, (got, expected)) if both else (got, expected)))
+
+
+def _same_labels(got: list[Plain], expected: list[Plain]) -> bool:
+    return sorted(map(repr, got)) == sorted(map(repr, expected))
+
+
+def _items(column: Plain) -> list[Plain]:
+    """Return what a column holds, as plain values."""
+    if isinstance(column, Record):
+        return list(column.parts["items"])
+    return list(numbers.entries(column))
+
+
+def _data_apart(got: Record, expected: Record) -> Difference:
+    labels = _items(expected.parts["index"].parts["labels"])
+    names, mine, wanted = _named(got, expected)
+    found = []
+    for name, one, two in zip(names, mine, wanted, strict=True):
+        column = f"[{brief(name)}]" if expected.kind == "DataFrame" else ""
+        each = dispatch.apart(one, two)
+        if isinstance(one, np.ndarray) and isinstance(two, np.ndarray) and each.worded:
+            (place,) = numbers.first_difference(one, two)
+            said = numerals(*(_items(values)[place] for values in (one, two)))
+            row = f".loc[{brief(labels[place])}]"
+            note = numbers.pattern(one, two)
+            each = Difference(each.distance, "is {}, expected {}".format(*said), row, note)
+        elif each.at:
+            each = Difference(each.distance, each.symptom, f".loc[{_row(each.at, labels)}]")
+        found.append(Difference(each.distance, each.symptom, column + each.at, each.note))
+    each = worst(found)
+    return Difference(each.distance, each.symptom, each.at, each.note, (got, expected))
+
+
+def _row(at: str, labels: list[Plain]) -> str:
+    """Return the label of the row that a place such as `[3]` or `[3].x` begins with."""
+    return brief(labels[int(at[1:].partition("]")[0])])
+
+
+def _named(got: Record, expected: Record) -> tuple[list[Plain], list[Plain], list[Plain]]:
+    """Return the names of the columns, and the columns of both."""
+    if expected.kind == "Series":
+        return [None], [got.parts["data"]], [expected.parts["data"]]
+    names = _items(expected.parts["columns"].parts["labels"])
+    return names, got.parts["data"], expected.parts["data"]
+
+
+def _columns_apart(got: Record, expected: Record) -> Difference:
+    """Return the difference of two columns of other values than numbers: dtype, then values."""
+    if got.name != expected.name:
+        return differs(f"has the dtype {_dtype(got)}, expected {_dtype(expected)}")
+    return dispatch.apart(got.parts["items"], expected.parts["items"])
+
+
+def _dtype(column: Plain) -> str:
+    return column.name if isinstance(column, Record) else str(column.dtype)
+
+
+def _shape(value: Record) -> tuple[int, ...]:
+    if value.kind == "Index":
+        return (len(_items(value.parts["labels"])),)
+    rows = len(_items(value.parts["index"].parts["labels"]))
+    return (rows, len(value.parts["data"])) if value.kind == "DataFrame" else (rows,)
+
+
+def describe(value: Record) -> str:
+    """Return what a DataFrame, a Series or an Index is, in words."""
+    if value.kind == "Column":
+        return f"a column of {_dtype(value)}"
+    return f"{'an' if value.kind == 'Index' else 'a'} {value.kind} of shape {_shape(value)}"
+
+
+cast, float_types = python.cast, python.float_types
+
+
+def side_by_side(got: Plain, expected: Record, where: str) -> Tables:
+    """Return two DataFrames, Series or Indexes as tables, with their labels."""
+    if not isinstance(got, Record) or got.kind not in dispatch.RECORDS:
+        return None, None
+    wrong = _wrong(got, expected)
+    row, column = (wrong or [(0, 0)])[0]
+    return _table(got, row, column, where, wrong), _table(expected, row, column, where, [])
+
+
+def _wrong(got: Record, expected: Record) -> list[tuple[int, int]]:
+    """Return the entries of a result that differ from the expected ones at the same place."""
+    mine, wanted = _cells(got), _cells(expected)
+    places = []
+    for j, column in enumerate(mine):
+        other = wanted[j] if j < len(wanted) else []
+        places += [
+            (i, j)
+            for i, item in enumerate(column)
+            if i >= len(other) or dispatch.apart(item, other[i]).distance > 1e-5
+        ]
+    return sorted(places)
+
+
+def _cells(value: Record) -> list[list[Plain]]:
+    """Return the values of an object, column by column."""
+    if value.kind == "Index":
+        return [_items(value.parts["labels"])]
+    data = value.parts["data"]
+    return [_items(column) for column in (data if value.kind == "DataFrame" else [data])]
+
+
+def _table(value: Record, row: int, column: int, where: str, wrong: list[tuple[int, int]]) -> Table:
+    """Return the part of an object around a place as a table, with its labels."""
+    cells = _cells(value)
+    count = len(cells[0]) if cells else 0
+    rows, columns = numbers.around(row, count), numbers.around(column, len(cells))
+    labels, names = _labels(value, "index"), _labels(value, "columns")
+    caption = [f"{value.kind} of shape {_shape(value)}", where]
+    if value.kind == "Series":
+        caption.insert(1, f"name {brief(value.parts['name'])}")
+    return Table(
+        ", ".join(filter(None, caption)),
+        tuple(tuple(shorten(numeral(c[i]), 40) for c in cells[columns]) for i in _range(rows)),
+        tuple(
+            (i - rows.start, j - columns.start)
+            for i, j in wrong
+            if i in _range(rows) and j in _range(columns)
+        ),
+        tuple(_label(name) for name in names[columns]),
+        tuple(_label(label) for label in labels[rows]),
+    )
+
+
+def _range(part: slice) -> range:
+    return range(part.start, part.stop)
+
+
+def _labels(value: Record, axis: str) -> list[Plain]:
+    return _items(value.parts[axis].parts["labels"]) if axis in value.parts else []
+
+
+def _label(label: Plain) -> str:
+    return shorten(label if isinstance(label, str) else brief(label), 40)
