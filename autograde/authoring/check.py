@@ -5,11 +5,12 @@ variant show, over many seeds, how far apart right answers lie.
 """
 
 import json
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import repeat
-from math import floor, inf, log10
+from math import floor, inf, log10, prod, sqrt
 from typing import TypeVar
 
 import torch
@@ -17,13 +18,21 @@ import torch
 from autograde.authoring import expected
 from autograde.authoring.variants import Variant, Variants, read_variants
 from autograde.course import Exercise, Lesson
-from autograde.grading.running.reference import Lines, Measured, Program, load, right_key
+from autograde.grading.running.reference import (
+    Lines,
+    Measured,
+    Program,
+    load,
+    right_key,
+    right_recording,
+)
 from autograde.rubric.judge import judge
 from autograde.rubric.key import Key
 from autograde.rubric.kinds import KINDS, Checked, outcomes_of, wrong_cases
-from autograde.rubric.recording import Line, Recording
+from autograde.rubric.recording import Line, Outcome, Recording
 from autograde.rubric.session import PRACTICE_SEED
-from autograde.values.dispatch import apart, cast_like, float_types
+from autograde.values.dispatch import cast_like, float_types
+from autograde.values.packing import pack
 
 T = TypeVar("T")
 
@@ -39,6 +48,8 @@ CHECK_MARGIN = 2
 """The least margin on a line of a check, whose limit is already six standard errors."""
 FEWEST_RIGHT, FEWEST_WRONG = 2, 4
 """The fewest variants that an exercise needs before release. A draft builds with fewer."""
+GUESSED = 0.1
+"""Outcomes that are guessed right more often than this could be said without computing them."""
 WIDEST = 1e-3
 """Right answers further apart than this do not agree."""
 MOST_EARNED = 0.5
@@ -85,30 +96,50 @@ def _for_each_exercise(find: Callable[[Lesson, Exercise], T], lesson: Lesson) ->
 def _measure(lesson: Lesson, exercise: Exercise) -> Lines:
     reference = load(lesson)
     variants = read_variants(lesson, exercise)
-    first = reference.record(exercise.name, PRACTICE_SEED)
+    first = right_recording(reference, exercise, PRACTICE_SEED)
     spread = {line.name: 0.0 for line in first.lines}
-    constant = {line.name: not isinstance(KINDS[line.kind], Checked) for line in first.lines}
+    outcomes: dict[str, list[list[bytes]]] = {line.name: [] for line in first.lines}
     for seed in MEASURED_SEEDS:
-        wanted = reference.record(exercise.name, seed)
-        for line, other in zip(first.lines, wanted.lines, strict=True):
-            constant[line.name] &= _same_outcomes(line, other)
+        wanted = right_recording(reference, exercise, seed)
+        for line in wanted.lines:
+            outcomes[line.name].append([_packed(case.outcome) for case in line.cases])
         for name, distance in _spread(reference, exercise, variants, seed, wanted).items():
             spread[name] = max(spread[name], distance)
     return {
         line.name: Measured(
-            tolerance=_tolerance(line, spread[line.name]), constant=constant[line.name]
+            tolerance=_tolerance(line, spread[line.name]),
+            claim=KINDS[line.kind].claim or _can_be_guessed(line, outcomes[line.name]),
         )
         for line in first.lines
     }
 
 
-def _same_outcomes(line: Line, other: Line) -> bool:
-    """Return whether a line's outcomes are the same on another seed, whatever its inputs were."""
-    pairs = zip(line.cases, other.cases, strict=True)
-    return all(
-        a.outcome.error == b.outcome.error and apart(a.outcome.value, b.outcome.value).distance == 0
-        for a, b in pairs
-    )
+def _packed(outcome: Outcome) -> bytes:
+    """Return bytes that are the same for equal outcomes."""
+    return pack([outcome.error, outcome.value])
+
+
+def _can_be_guessed(line: Line, outcomes: list[list[bytes]]) -> bool:
+    """Return whether a line's expected outcomes could be said without computing them.
+
+    Args:
+        outcomes: for each seed the outcome of each case.
+    """
+    if isinstance(KINDS[line.kind], Checked):
+        return False  # many results are right; the check itself says whether it is a claim
+    return prod(_chance(of_case) for of_case in zip(*outcomes, strict=True)) > GUESSED
+
+
+def _chance(outcomes: Sequence[bytes]) -> float:
+    """Return the chance to say a case's outcome without computing it.
+
+    This is the share of seeds with the commonest outcome. Where several seem to be equally common,
+    as yes and no do, each has an equal share; the commonest among few seeds is so by luck.
+    """
+    counts = Counter(outcomes)
+    equal, share = 1 / len(counts), max(counts.values()) / len(outcomes)
+    by_luck = 2 * sqrt(equal * (1 - equal) / len(outcomes))
+    return equal if share <= equal + by_luck else share
 
 
 def _tolerance(line: Line, spread: float) -> float:

@@ -1,26 +1,23 @@
 """The kinds of rubric lines: how each reads what was recorded, compares it, and recognises it.
 
 The names in `KINDS` are what a recorded line carries. A claim is a line that code in the student's
-process could get right without computing anything.
+process could get right without computing anything. Of some kinds every line is one; of the others
+`autograde check --measure` finds those whose outcomes can be guessed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple
-from math import isclose, isfinite, isnan
-
-from torch import Tensor
+from math import isclose, isnan
 
 from autograde.rubric.checks import CHECKS
 from autograde.rubric.checks.readings import CLAIMS, Check, Reading, Unreadable
 from autograde.rubric.checks.readings import difference as worst
 from autograde.rubric.recording import REFUSAL, Case, Line, Outcome, Recording
 from autograde.values.base import SAME, Difference, Plain, differs, shorten
-from autograde.values.dispatch import apart
+from autograde.values.dispatch import apart, says_much
 
-FEW = 6
-"""Fewer yes-or-no answers, or small whole numbers, than this could be guessed."""
 ALIKE_READINGS = 1e-3
 """The relative tolerance of two readings of one mistake: last bits differ by processor."""
 
@@ -31,10 +28,8 @@ class Call:
     weight = 2.0
     tolerance: float | None = None
     """How far a right outcome may be from the expected one; None: measured for each line."""
-
-    def claims(self, cases: tuple[Case, ...]) -> bool:
-        """Return whether the expected outcomes could be guessed."""
-        return len(cases) < FEW and not any(_says_much(case.outcome) for case in cases)
+    claim = False
+    """Whether every line of this kind is a claim."""
 
     def read(self, got: Outcome, expected: Case) -> Outcome:
         """Return the outcome as `compare` and `alike` understand it."""
@@ -91,9 +86,7 @@ class Refuses(Call):
 
     weight = 1.0
     tolerance: float | None = 0.0
-
-    def claims(self, cases: tuple[Case, ...]) -> bool:
-        return True
+    claim = True
 
     def compare_values(self, got: Plain, expected: Plain) -> Difference:
         return SAME if got == REFUSAL else differs(f"{got}, expected a ValueError")
@@ -146,9 +139,7 @@ class Checked(Call):
 
     def __init__(self, check: Check) -> None:
         self.check = check
-
-    def claims(self, cases: tuple[Case, ...]) -> bool:
-        return self.check in CLAIMS
+        self.claim = check in CLAIMS
 
     def read(self, got: Outcome, expected: Case) -> Outcome:
         if got.error is not None:
@@ -200,25 +191,7 @@ def _manner(value: Plain) -> Plain:
 
 
 def _says_much(outcome: Outcome) -> bool:
-    return not outcome.refused and _holds_numbers(outcome.value)
-
-
-def _holds_numbers(value: Plain) -> bool:
-    match value:
-        case None | bool() | str():
-            return False
-        case int():
-            return abs(value) >= 100
-        case float():
-            return isfinite(value) and abs(value) not in (0.0, 1.0)
-        case list() | tuple():
-            return any(_holds_numbers(item) for item in value)
-        case dict():
-            return any(_holds_numbers(item) for item in value.values())
-        case Tensor():
-            some = value.numel() >= FEW or bool(value.count_nonzero())
-            return some and bool(value.isfinite().any())
-    return True
+    return not outcome.refused and says_much(outcome.value)
 
 
 KINDS: dict[str, Call] = {

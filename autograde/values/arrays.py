@@ -9,6 +9,7 @@ import numpy as np
 
 from autograde.values import numbers, python
 from autograde.values.base import (
+    FEW,
     MAX_ENTRIES,
     SAME,
     BadData,
@@ -102,6 +103,12 @@ def cast(value: Plain, like: numbers.Array) -> Plain:
 def float_types(value: numbers.Array) -> set[str]:
     """Return the name of an array's dtype, if it is one of floats."""
     return {str(value.dtype)} if value.dtype.kind == "f" else set()
+
+
+def says_much(value: numbers.Array) -> bool:
+    """Return whether an array holds entries that are not all 0 by chance."""
+    some = value.size >= FEW or bool(np.any(value != np.zeros((), value.dtype)))
+    return some and (value.dtype.kind not in "fc" or bool(np.isfinite(value).any()))
 
 
 def to_bytes(value: numbers.Array) -> tuple[list[Any], bytes]:

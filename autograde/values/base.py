@@ -17,6 +17,9 @@ built to make hashing slow."""
 MAX_NESTING = 12
 """The most containers within each other."""
 
+FEW = 6
+"""Fewer entries of 0, or characters, than this say little."""
+
 Plain = Any
 """A number, text, bytes, None, a list, tuple, set or dict of such, a tensor, an array, a Record."""
 

@@ -34,6 +34,9 @@ class Kind(Protocol):
     def side_by_side(self, got: Plain, expected: Plain, where: str) -> Tables:
         """Return plain data and expected data of this kind as tables."""
 
+    def says_much(self, value: Plain) -> bool:
+        """Return whether plain data of this kind are so specific that equal ones share a cause."""
+
     def cast(self, value: Plain, like: Plain) -> Plain:
         """Return plain data in the precision of others of this kind."""
 
@@ -78,6 +81,11 @@ def side_by_side(got: Plain, expected: Plain, where: str) -> Tables:
     `where` is their place in the result, as in `Difference`.
     """
     return kind(expected).side_by_side(got, expected, where.strip(", "))
+
+
+def says_much(value: Plain) -> bool:
+    """Return whether plain data are so specific that two equal ones share a cause."""
+    return kind(value).says_much(value)
 
 
 def cast_like(value: Plain, like: Plain) -> Plain:

@@ -256,7 +256,7 @@ def describe(value: Record) -> str:
     return f"{'an' if value.kind == 'Index' else 'a'} {value.kind} of shape {_shape(value)}"
 
 
-cast, float_types = python.cast, python.float_types
+cast, float_types, says_much = python.cast, python.float_types, python.says_much
 
 
 def side_by_side(got: Plain, expected: Record, where: str) -> Tables:

@@ -10,6 +10,7 @@ from typing import Any
 
 from autograde.values import dispatch, layout
 from autograde.values.base import (
+    FEW,
     MAX_KEYS,
     MAX_NESTING,
     SAME,
@@ -178,15 +179,12 @@ def other(got: Plain, expected: Plain) -> Difference:
         note = _first_character(got, expected)
         said = f"is {shorten(repr(got))}, expected {shorten(repr(expected))}"
         return differs(said, note, pair)
-    if isinstance(got, Unrecordable):
-        return differs(f"returned {got.what}, which cannot be recorded; return {_asked(expected)}")
+    wanted = dispatch.describe(expected)
+    if what := unrecordable(got):
+        return differs(f"returned {what}, which cannot be recorded; return {wanted}")
     if got is None:
-        return differs(f"is None, expected {_asked(expected)}", "Does it `return` its result?")
-    return differs(f"is {dispatch.describe(got)}, expected {_asked(expected)}", pair=pair)
-
-
-def _asked(expected: Plain) -> str:
-    return dispatch.describe(expected)
+        return differs(f"is None, expected {wanted}", "Does it `return` its result?")
+    return differs(f"is {dispatch.describe(got)}, expected {wanted}", pair=pair)
 
 
 def _laid_out(value: Plain) -> bool:
@@ -368,6 +366,20 @@ def unrecordable(value: Plain) -> str:
         case Record("function"):
             return f"a function ({value.name})" if value.name else "a function"
     return next(filter(None, map(unrecordable, inside(value))), "")
+
+
+def says_much(value: Plain) -> bool:
+    """Return whether plain data are so specific that two equal ones share a cause."""
+    match value:
+        case None | bool() | Unrecordable() | Record("function"):
+            return False
+        case str() | bytes():
+            return len(value) >= FEW
+        case int():
+            return abs(value) >= 100
+        case float() | complex():
+            return isfinite(abs(value)) and abs(value) not in (0.0, 1.0)
+    return any(map(dispatch.says_much, inside(value)))
 
 
 def side_by_side(got: Plain, expected: Plain, where: str) -> Tables:

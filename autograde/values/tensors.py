@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from autograde.values import dispatch, numbers, python
 from autograde.values.base import (
+    FEW,
     MAX_ENTRIES,
     SAME,
     BadData,
@@ -122,6 +123,12 @@ def cast(value: Plain, like: Tensor) -> Plain:
 def float_types(value: Tensor) -> set[str]:
     """Return the name of a tensor's dtype, if it is one of floats."""
     return {_name(value)} if value.is_floating_point() else set()
+
+
+def says_much(value: Tensor) -> bool:
+    """Return whether a tensor holds numbers that are not all 0 by chance."""
+    some = value.numel() >= FEW or bool(value.count_nonzero())
+    return some and bool(value.isfinite().any())
 
 
 def to_bytes(value: Tensor) -> tuple[str, list[int], bytes]:

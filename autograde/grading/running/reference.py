@@ -17,17 +17,26 @@ from autograde.rubric import session
 from autograde.rubric.key import Key
 from autograde.rubric.kinds import KINDS, Checked
 from autograde.rubric.recording import Line, Outcome, Recording
+from autograde.values.python import unrecordable
 
 DEFINED = re.compile(r"^(?:class|def)\s+(\w+)", re.MULTILINE)
+
+RECORDED = (
+    "numbers, text, None, a list, tuple, set or dict, a named tuple or dataclass, a NumPy array, "
+    "a tensor, or a DataFrame, Series or Index"
+)
 
 _numbers = count()
 
 
 class Measured(TypedDict):
-    """One rubric line as `autograde check --measure` found it."""
+    """One rubric line as `autograde check --measure` found it.
+
+    A claim is a line whose outcomes can be guessed, or of a kind that computes nothing.
+    """
 
     tolerance: float
-    constant: bool
+    claim: bool
 
 
 Lines = dict[str, Measured]
@@ -107,12 +116,7 @@ def right_key(reference: Program, exercise: Exercise, seed: int, measured: Lines
     Raises:
         CourseError: the reference fails, or a line was not measured.
     """
-    expected = reference.record(exercise.name, seed)
-    if expected.stopped:
-        raise CourseError(
-            f"the rubric of {exercise.name} fails on the reference: {expected.stopped.error}: "
-            f"{expected.stopped.message}"
-        )
+    expected = right_recording(reference, exercise, seed)
     missing = [line.name for line in expected.lines if line.name not in measured]
     if missing:
         raise CourseError(
@@ -126,11 +130,30 @@ def right_key(reference: Program, exercise: Exercise, seed: int, measured: Lines
         hints=(),
         expected=replace(expected, lines=tuple(map(_without_examples, expected.lines))),
         tolerances=tuple(measured[line.name]["tolerance"] for line in expected.lines),
-        claims=tuple(
-            measured[line.name]["constant"] or KINDS[line.kind].claims(line.cases)
-            for line in expected.lines
-        ),
+        claims=tuple(measured[line.name]["claim"] for line in expected.lines),
     )
+
+
+def right_recording(reference: Program, exercise: Exercise, seed: int) -> Recording:
+    """Return what the rubric of an exercise records of the reference.
+
+    Raises:
+        CourseError: the rubric fails, or the reference returns what cannot be recorded.
+    """
+    expected = reference.record(exercise.name, seed)
+    if expected.stopped:
+        raise CourseError(
+            f"the rubric of {exercise.name} fails on the reference: {expected.stopped.error}: "
+            f"{expected.stopped.message}"
+        )
+    for line in expected.lines:
+        for case in line.cases:
+            if what := unrecordable(case.outcome.value):
+                raise CourseError(
+                    f"{exercise.name}: {line.name}: `{case.call}` returned {what}, which cannot "
+                    f"be recorded; return {RECORDED} instead"
+                )
+    return expected
 
 
 def _without_examples(line: Line) -> Line:
