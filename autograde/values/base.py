@@ -48,7 +48,8 @@ class Unrecordable:
 class Table:
     """Entries as text, row by row; `wrong` holds the places (row, column) of entries to mark.
 
-    `columns` and `labels` are the names of columns and rows, where they have names.
+    `columns` and `labels` are the names of columns and rows, where they have names. Text stands on
+    the `left` of its column, numbers on the right.
     """
 
     caption: str
@@ -56,6 +57,7 @@ class Table:
     wrong: tuple[tuple[int, int], ...] = ()
     columns: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
+    left: bool = False
 
 
 Tables = tuple[Table | None, Table | None]
@@ -111,12 +113,18 @@ def worst(differences: Iterable[Difference]) -> Difference:
 
 def joined(at: str, inner: str) -> str:
     """Return a place within another in words: `, losses at [2]`."""
-    return f"{at} at {inner}" if inner and at[-1:].isalnum() else at + inner
+    index = inner.startswith(("[", "."))
+    return f"{at} at {inner}" if index and at[-1:].isalnum() else at + inner
 
 
 def shorten(text: str, limit: int = 160) -> str:
     """Return the text on one line, cut off at the limit."""
     return short(" ".join(text.split()), limit)
+
+
+def of(count: int, noun: str) -> str:
+    """Return a count in words: 1 item, 2 items."""
+    return f"{count} {noun}{'s' * (count != 1)}"
 
 
 def numerals(got: Any, expected: Any) -> tuple[str, str]:

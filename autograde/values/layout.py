@@ -10,6 +10,7 @@ from autograde.values.base import (
     Tables,
     Unrecordable,
     numeral,
+    of,
     shorten,
 )
 
@@ -85,17 +86,22 @@ def _table(value: Plain, rows: list[Row], start: int, where: str, wrong: list[in
         tuple((brief(item),) for _, item in shown) or (("empty",),),
         tuple((i - start, 0) for i in wrong if start <= i < start + len(shown)),
         labels=labels if any(labels) else (),
+        left=True,
     )
 
 
 def _counted(value: Plain, count: int) -> str:
     """Return what a value is and how much it holds."""
     match value:
-        case str() | bytes():
-            return f"{type(value).__name__} of length {len(value)}"
+        case str():
+            return f"text of {of(len(value), 'character')}"
+        case bytes():
+            return of(len(value), "byte")
         case Record():
             return f"{value.kind} {value.name}"
-    return f"{type(value).__name__} of length {count}"
+        case dict():
+            return f"dict of {of(count, 'key')}"
+    return f"{type(value).__name__} of {of(count, 'item')}"
 
 
 def brief(value: Plain) -> str:

@@ -210,7 +210,9 @@ def _table(
 
 def entries(array: Array) -> Any:
     """Return entries as Python's own numbers and text; times as text, which keep their unit."""
-    return (array.astype(str) if array.dtype.kind in "mM" else array).tolist()
+    if array.dtype.kind == "M":
+        return np.datetime_as_string(array, unit="auto").tolist()
+    return (array.astype(str) if array.dtype.kind == "m" else array).tolist()
 
 
 def around(index: int, size: int) -> slice:

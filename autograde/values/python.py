@@ -21,6 +21,7 @@ from autograde.values.base import (
     Unrecordable,
     differs,
     numerals,
+    of,
     shorten,
     worst,
 )
@@ -217,7 +218,7 @@ def _sequences(got: Plain, expected: list[Plain] | tuple[Plain, ...]) -> Differe
     if not isinstance(got, list | tuple):
         return other(got, expected)
     if len(got) != len(expected):
-        said = f"has {_counted(len(got), 'item')}, expected {len(expected)}"
+        said = f"has {of(len(got), 'item')}, expected {len(expected)}"
         return differs(said, pair=(got, expected))
     found = []
     scale = _scale(expected)
@@ -232,10 +233,6 @@ def _scale(expected: Iterable[Plain]) -> float:
     if not all(isinstance(item, float) for item in expected):
         return 0.0
     return max((abs(item) for item in expected if isfinite(item)), default=0.0)
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}{'s' * (count != 1)}"
 
 
 def _matched(
