@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import astuple
 from math import isclose, isnan
 
-from autograde.rubric.checks import CHECKS
+from autograde.rubric.checks import all_checks
 from autograde.rubric.checks.readings import CLAIMS, Check, Reading, Unreadable
 from autograde.rubric.checks.readings import difference as worst
 from autograde.rubric.recording import REFUSAL, Case, Line, Outcome, Recording
@@ -194,14 +194,23 @@ def _says_much(outcome: Outcome) -> bool:
     return not outcome.refused and says_much(outcome.value)
 
 
-KINDS: dict[str, Call] = {
-    "call": Call(),
-    "gradient": Gradient(),
-    "refuses": Refuses(),
-    "unchanged": Unchanged(),
-    "forbids": Forbids(),
-    **{name: Checked(check) for name, check in CHECKS.items()},
-}
+class Kinds(dict[str, Call]):
+    """The kinds of lines by name; the checks, which need torch, are loaded with the first one."""
+
+    def __missing__(self, name: str) -> Call:
+        self.update({each: Checked(check) for each, check in all_checks().items()})
+        if name not in self:
+            raise KeyError(name)
+        return self[name]
+
+
+KINDS = Kinds(
+    call=Call(),
+    gradient=Gradient(),
+    refuses=Refuses(),
+    unchanged=Unchanged(),
+    forbids=Forbids(),
+)
 
 NOT_REACHED = "NotReached"
 """The error of a line that the rubric did not reach."""

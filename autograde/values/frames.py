@@ -85,6 +85,10 @@ def _column(values: Any) -> Plain:
         return Unrecordable(f"{len(values)} values")
     if isinstance(values.dtype, np.dtype) and values.dtype.kind in "biufcmM":
         return arrays.record(values.to_numpy(copy=True), 0)
+    if (zone := getattr(values.dtype, "tz", None)) is not None:
+        times = np.datetime_as_string(values.to_numpy(dtype="datetime64[ns]"), unit="auto")
+        items = [None if time == "NaT" else str(time) for time in np.atleast_1d(times)]
+        return Record("Column", f"datetime64[{zone}]", {"items": items})
     items = [None if _is_missing(item) else dispatch.to_plain(item) for item in values]
     if all(item is None or isinstance(item, str) for item in items) and _is_text(values.dtype):
         return Record("Column", TEXT, {"items": items})

@@ -137,7 +137,8 @@ def copied(value: Any) -> Any:
             return type(value)(map(dispatch.copied, value))
         case dict():
             new = copy.copy(value)
-            new.update({key: dispatch.copied(item) for key, item in value.items()})
+            for key, item in value.items():  # `update` of a Counter would add
+                new[key] = dispatch.copied(item)
             return new
         case list() | set() | bytearray():
             return copy.copy(value)

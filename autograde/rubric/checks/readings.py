@@ -1,12 +1,16 @@
 """Readings of a check: a number measured, the number wanted, and a limit."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf, isfinite, sqrt
-
-from torch import Tensor
+from typing import TYPE_CHECKING
 
 from autograde.values.base import Difference, Plain
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 @dataclass(frozen=True)
@@ -53,15 +57,6 @@ def claim(function: Check) -> Check:
     """Decorate a function to make it a check that a constant passes."""
     CLAIMS.add(function)
     return check(function)
-
-
-def tensors(value: Plain) -> list[Tensor]:
-    """Return a recorded list of tensors; raises Unreadable when it is none, or empty."""
-    if not isinstance(value, list) or not all(isinstance(item, Tensor) for item in value):
-        raise Unreadable("the result is not a list of tensors")
-    if not value:
-        raise Unreadable("the result is an empty list")
-    return value
 
 
 def share_of(what: str, hits: Tensor, wanted: float) -> Reading:
