@@ -197,6 +197,18 @@ TASKS = {
             'def by_city(df):\n    return df.groupby("city")["sold"]',
         ),
     ),
+    "in_any_order": Task(
+        'def in_any_order(df):\n    return df.assign(twice=2 * df.sold)[["twice", "city"]]',
+        'r.any_column_order.call("twice", in_any_order, table(r))',
+        (
+            'def in_any_order(df):\n    return df.assign(twice=2 * df.sold)[["city", "twice"]]',
+            'def in_any_order(df):\n    return df[["city"]].join((2 * df.sold).rename("twice"))',
+        ),
+        (
+            "def in_any_order(df):\n    return df.assign(twice=2 * df.sold)",
+            'def in_any_order(df):\n    return df.assign(twice=df.sold)[["city", "twice"]]',
+        ),
+    ),
     "shares": Task(
         'def shares(df):\n    return df.set_index("city")["sold"] / df.sold.sum()',
         'r.each("they add up to 1", shares, (table(r),))',

@@ -76,6 +76,45 @@ def test_the_coordinator_needs_no_torch() -> None:
     assert imported_by(code, "torch", "matplotlib") == ""
 
 
+VALUES = {
+    "nothing": ("{'a': 1.5, 'b': {1, (2, 'x')}}", "{'b': {1, (2, 'x')}, 'a': 1.5}"),
+    "numpy": ("np.ones(2)", "np.ones(2)"),
+    "torch numpy": ("torch.ones(2)", "torch.ones(2)"),
+}
+"""A right result in a fresh process, and all of torch, NumPy and pandas that it may import."""
+JUDGE = """
+if {libraries!r} != "nothing":
+    for name in {libraries!r}.split():
+        globals()[{{"numpy": "np"}}.get(name, name)] = __import__(name)
+from autograde.rubric.judge import judge
+from autograde.rubric.key import Key, pack_keys, unpack_keys
+from autograde.rubric.panel import to_display
+from autograde.rubric.recording import *
+from autograde.values.dispatch import to_plain
+
+def recorded(value):
+    case = Case("f()", (), Outcome(value=to_plain(value)))
+    return Recording("it", (Line("the line", "call", (case,)),))
+
+key = Key("it", 2.0, (), (), recorded({expected}), (1e-6,), (False,))
+key = unpack_keys(pack_keys({{"it": key}}))["it"]
+for value, points in (({result}, 2), (7, 0)):
+    verdict = judge(unpack_recording(pack_recording(recorded(value))), key)
+    assert verdict.points == points
+    assert to_display(verdict, [])
+"""
+
+
+@pytest.mark.parametrize("libraries", VALUES)
+def test_values_are_packed_judged_and_shown_with_no_other_library_than_their_own(
+    libraries: str,
+) -> None:
+    result, expected = VALUES[libraries]
+    code = JUDGE.format(libraries=libraries, result=result, expected=expected)
+    found = set(imported_by(code, "torch", "numpy", "pandas").split())
+    assert found == set(libraries.split()) - {"nothing"}
+
+
 SOME_RUBRIC = """
 from pathlib import Path
 from autograde.grading.running.reference import load

@@ -23,6 +23,7 @@ from autograde.grading.running.reference import (
     Measured,
     Program,
     load,
+    must_fit,
     right_key,
     right_recording,
 )
@@ -50,6 +51,10 @@ FEWEST_RIGHT, FEWEST_WRONG = 2, 4
 """The fewest variants that an exercise needs before release. A draft builds with fewer."""
 GUESSED = 0.1
 """Outcomes that are guessed right more often than this could be said without computing them."""
+ALL_GUESSED = (
+    "every line could be guessed, so none counts in grading: give one more cases, or inputs on "
+    "which more results are possible, then run autograde check --measure"
+)
 WIDEST = 1e-3
 """Right answers further apart than this do not agree."""
 MOST_EARNED = 0.5
@@ -97,6 +102,7 @@ def _measure(lesson: Lesson, exercise: Exercise) -> Lines:
     reference = load(lesson)
     variants = read_variants(lesson, exercise)
     first = right_recording(reference, exercise, PRACTICE_SEED)
+    must_fit(first)
     spread = {line.name: 0.0 for line in first.lines}
     outcomes: dict[str, list[list[bytes]]] = {line.name: [] for line in first.lines}
     for seed in MEASURED_SEEDS:
@@ -209,6 +215,7 @@ def check_exercise(lesson: Lesson, exercise: Exercise) -> Result:
                     f"wrong variant {variant.name} misses by {margin:.1f} tolerances, {least:g} "
                     f"are needed: draw larger or less friendly inputs (seed {seed})"
                 )
+    faults += [ALL_GUESSED] * all(key.claims)
     faults += [
         f"wrong variant {variant.name} earns {earned[variant.name]:.0%} of the points; an answer "
         f"that misses the idea earns at most {MOST_EARNED:.0%}, a near miss is marked as one"
@@ -229,7 +236,8 @@ def check_exercise(lesson: Lesson, exercise: Exercise) -> Result:
 
 
 def _failed_right(reference: Program, variant: Variant, seed: int, key: Key) -> list[str]:
-    verdict = judge(expected.record(reference, variant, seed), key)
+    guessed = all(key.claims)  # which is said once
+    verdict = judge(expected.record(reference, variant, seed), key, trusted=guessed)
     return [
         f"right variant {variant.name} fails “{line.name}”: "
         f"{line.failure.sentence if line.failure else verdict.note} (seed {seed})"

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple
+from importlib import import_module
 from math import isclose, isnan
 
 from autograde.rubric.checks import all_checks
 from autograde.rubric.checks.readings import CLAIMS, Check, Reading, Unreadable
 from autograde.rubric.checks.readings import difference as worst
 from autograde.rubric.recording import REFUSAL, Case, Line, Outcome, Recording
-from autograde.values.base import SAME, Difference, Plain, differs, shorten
+from autograde.values.base import SAME, Difference, Plain, Record, differs, shorten
 from autograde.values.dispatch import apart, says_much
 
 ALIKE_READINGS = 1e-3
@@ -56,6 +57,19 @@ class Call:
     def telling(self, outcome: Outcome) -> bool:
         """Return whether an outcome is so specific that two alike ones share a cause."""
         return outcome.error is None and _says_much(outcome)
+
+
+class AnyColumnOrder(Call):
+    """A DataFrame whose columns may stand in any order."""
+
+    def compare_values(self, got: Plain, expected: Plain) -> Difference:
+        return apart(_columns_sorted(got), _columns_sorted(expected))
+
+
+def _columns_sorted(value: Plain) -> Plain:
+    if not isinstance(value, Record) or value.kind != "DataFrame":
+        return value
+    return import_module("autograde.values.frames").columns_sorted(value)
 
 
 class Gradient(Call):
@@ -206,6 +220,7 @@ class Kinds(dict[str, Call]):
 
 KINDS = Kinds(
     call=Call(),
+    call_any_column_order=AnyColumnOrder(),
     gradient=Gradient(),
     refuses=Refuses(),
     unchanged=Unchanged(),

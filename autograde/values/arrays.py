@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from autograde.values import numbers, python
+from autograde.values import differences, numbers, python
 from autograde.values.base import (
     FEW,
     MAX_ENTRIES,
@@ -56,7 +56,7 @@ def copied(value: Any) -> Any:
 def apart(got: Plain, expected: numbers.Array) -> Difference:
     """Return the difference of arrays: shape and dtype first, then the numbers."""
     if not isinstance(got, np.ndarray):
-        return python.other(got, expected)
+        return differences.other(got, expected)
     if got.shape != expected.shape:
         note = "The numbers are right." if comparable(got, expected) else ""
         note = note if note and numbers.same_numbers(got, expected) else ""

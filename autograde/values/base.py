@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from math import inf, isfinite
 from typing import Any
@@ -109,6 +109,27 @@ def differs(symptom: str, note: str = "", pair: tuple[Plain, Plain] | None = Non
 def worst(differences: Iterable[Difference]) -> Difference:
     """Return the largest difference, the first of equal ones."""
     return max(differences, key=lambda difference: difference.distance, default=SAME)
+
+
+def inside(value: Plain) -> Iterator[Plain]:
+    """Yield what a container holds."""
+    match value:
+        case list() | tuple() | set() | frozenset():
+            yield from value
+        case dict():
+            yield from value.values()
+        case Record():
+            yield from value.parts.values()
+
+
+def unrecordable(value: Plain) -> str:
+    """Return what in plain data could not be recorded, in words, or ""."""
+    match value:
+        case Unrecordable():
+            return value.what
+        case Record("function"):
+            return f"a function ({value.name})" if value.name else "a function"
+    return next(filter(None, map(unrecordable, inside(value))), "")
 
 
 def joined(at: str, inner: str) -> str:

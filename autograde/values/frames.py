@@ -11,22 +11,20 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-from autograde.values import arrays, dispatch, numbers, python
+from autograde.values import arrays, differences, dispatch, frame_tables, numbers, python
 from autograde.values.base import (
     MAX_ENTRIES,
     SAME,
     Difference,
     Plain,
     Record,
-    Table,
-    Tables,
     Unrecordable,
     differs,
-    numeral,
     numerals,
-    shorten,
+    unrecordable,
     worst,
 )
+from autograde.values.frame_tables import items, shape
 from autograde.values.layout import brief
 
 TEXT = "text"
@@ -70,7 +68,7 @@ def _frame(frame: Any) -> Plain:
 
 def _whole(kind: str, parts: dict[str, Plain]) -> Plain:
     """Return the record of an object, unless one of its parts cannot be recorded."""
-    missing = python.unrecordable(parts)
+    missing = unrecordable(parts)
     return Unrecordable(f"a {kind} that holds {missing}") if missing else Record(kind, kind, parts)
 
 
@@ -87,12 +85,11 @@ def _column(values: Any) -> Plain:
         return arrays.record(values.to_numpy(copy=True), 0)
     if (zone := getattr(values.dtype, "tz", None)) is not None:
         times = np.datetime_as_string(values.to_numpy(dtype="datetime64[ns]"), unit="auto")
-        items = [None if time == "NaT" else str(time) for time in np.atleast_1d(times)]
-        return Record("Column", f"datetime64[{zone}]", {"items": items})
-    items = [None if _is_missing(item) else dispatch.to_plain(item) for item in values]
-    if all(item is None or isinstance(item, str) for item in items) and _is_text(values.dtype):
-        return Record("Column", TEXT, {"items": items})
-    return Record("Column", str(values.dtype), {"items": items})
+        texts = [None if time == "NaT" else str(time) for time in np.atleast_1d(times)]
+        return Record("Column", f"datetime64[{zone}]", {"items": texts})
+    plain = [None if _is_missing(item) else dispatch.to_plain(item) for item in values]
+    text = _is_text(values.dtype) and all(item is None or isinstance(item, str) for item in plain)
+    return Record("Column", TEXT if text else str(values.dtype), {"items": plain})
 
 
 def _is_text(dtype: Any) -> bool:
@@ -116,13 +113,13 @@ def is_whole(value: Record) -> bool:
     if not _is_index(index):
         return False
     if value.kind == "Series":
-        return "name" in parts and _is_column(data) and _length(data) == _shape(index)[0]
+        return "name" in parts and _is_column(data) and _length(data) == shape(index)[0]
     columns = parts.get("columns")
     return (
         isinstance(data, list)
         and _is_index(columns)
-        and len(data) == _shape(columns)[0]
-        and all(_is_column(each) and _length(each) == _shape(index)[0] for each in data)
+        and len(data) == shape(columns)[0]
+        and all(_is_column(each) and _length(each) == shape(index)[0] for each in data)
     )
 
 
@@ -149,12 +146,12 @@ def copied(value: Any) -> Any:
 def apart(got: Plain, expected: Record) -> Difference:
     """Return the difference: type and shape first, then labels, then column by column."""
     if not isinstance(got, Record) or got.kind != expected.kind:
-        return python.other(got, expected)
+        return differences.other(got, expected)
     if expected.kind == "Column":
         return _columns_apart(got, expected)
     pair = (got, expected)
-    if _shape(got) != _shape(expected):
-        said = f"has the shape {_shape(got)}, expected {_shape(expected)}"
+    if shape(got) != shape(expected):
+        said = f"has the shape {shape(got)}, expected {shape(expected)}"
         return differs(said, pair=pair)
     if expected.kind == "Index":
         return _labels_apart("labels", got, expected, pair)
@@ -177,7 +174,7 @@ def _labels_apart(
     if dispatch.apart(got.parts["names"], expected.parts["names"]).distance:
         one, two = (brief(each.parts["names"]) for each in (got, expected))
         return differs(f"has {axis} named {one}, expected {two}", pair=pair)
-    mine, wanted = _items(got.parts["labels"]), _items(expected.parts["labels"])
+    mine, wanted = items(got.parts["labels"]), items(expected.parts["labels"])
     found = worst(_label_apart(*each) for each in zip(mine, wanted, strict=True))
     if not found.distance:
         return SAME
@@ -195,15 +192,8 @@ def _same_labels(got: list[Plain], expected: list[Plain]) -> bool:
     return sorted(map(repr, got)) == sorted(map(repr, expected))
 
 
-def _items(column: Plain) -> list[Plain]:
-    """Return what a column holds, as plain values."""
-    if isinstance(column, Record):
-        return list(column.parts["items"])
-    return list(numbers.entries(column))
-
-
 def _data_apart(got: Record, expected: Record) -> Difference:
-    labels = _items(expected.parts["index"].parts["labels"])
+    labels = items(expected.parts["index"].parts["labels"])
     names, mine, wanted = _named(got, expected)
     found = []
     for name, one, two in zip(names, mine, wanted, strict=True):
@@ -211,7 +201,7 @@ def _data_apart(got: Record, expected: Record) -> Difference:
         each = dispatch.apart(one, two)
         if isinstance(one, np.ndarray) and isinstance(two, np.ndarray) and each.worded:
             (place,) = numbers.first_difference(one, two)
-            said = numerals(*(_items(values)[place] for values in (one, two)))
+            said = numerals(*(items(values)[place] for values in (one, two)))
             row = f".loc[{brief(labels[place])}]"
             note = numbers.pattern(one, two)
             each = Difference(each.distance, "is {}, expected {}".format(*said), row, note)
@@ -231,7 +221,7 @@ def _named(got: Record, expected: Record) -> tuple[list[Plain], list[Plain], lis
     """Return the names of the columns, and the columns of both."""
     if expected.kind == "Series":
         return [None], [got.parts["data"]], [expected.parts["data"]]
-    names = _items(expected.parts["columns"].parts["labels"])
+    names = items(expected.parts["columns"].parts["labels"])
     return names, got.parts["data"], expected.parts["data"]
 
 
@@ -246,83 +236,23 @@ def _dtype(column: Plain) -> str:
     return column.name if isinstance(column, Record) else str(column.dtype)
 
 
-def _shape(value: Record) -> tuple[int, ...]:
-    if value.kind == "Index":
-        return (len(_items(value.parts["labels"])),)
-    rows = len(_items(value.parts["index"].parts["labels"]))
-    return (rows, len(value.parts["data"])) if value.kind == "DataFrame" else (rows,)
-
-
 def describe(value: Record) -> str:
     """Return what a DataFrame, a Series or an Index is, in words."""
     if value.kind == "Column":
         return f"a column of {_dtype(value)}"
-    return f"{'an' if value.kind == 'Index' else 'a'} {value.kind} of shape {_shape(value)}"
+    return f"{'an' if value.kind == 'Index' else 'a'} {value.kind} of shape {shape(value)}"
 
 
 cast, float_types, says_much = python.cast, python.float_types, python.says_much
+side_by_side = frame_tables.side_by_side
 
 
-def side_by_side(got: Plain, expected: Record, where: str) -> Tables:
-    """Return two DataFrames, Series or Indexes as tables, with their labels."""
-    if not isinstance(got, Record) or got.kind not in dispatch.RECORDS:
-        return None, None
-    wrong = _wrong(got, expected)
-    row, column = (wrong or [(0, 0)])[0]
-    return _table(got, row, column, where, wrong), _table(expected, row, column, where, [])
-
-
-def _wrong(got: Record, expected: Record) -> list[tuple[int, int]]:
-    """Return the entries of a result that differ from the expected ones at the same place."""
-    mine, wanted = _cells(got), _cells(expected)
-    places = []
-    for j, column in enumerate(mine):
-        other = wanted[j] if j < len(wanted) else []
-        places += [
-            (i, j)
-            for i, item in enumerate(column)
-            if i >= len(other) or dispatch.apart(item, other[i]).distance > 1e-5
-        ]
-    return sorted(places)
-
-
-def _cells(value: Record) -> list[list[Plain]]:
-    """Return the values of an object, column by column."""
-    if value.kind == "Index":
-        return [_items(value.parts["labels"])]
-    data = value.parts["data"]
-    return [_items(column) for column in (data if value.kind == "DataFrame" else [data])]
-
-
-def _table(value: Record, row: int, column: int, where: str, wrong: list[tuple[int, int]]) -> Table:
-    """Return the part of an object around a place as a table, with its labels."""
-    cells = _cells(value)
-    count = len(cells[0]) if cells else 0
-    rows, columns = numbers.around(row, count), numbers.around(column, len(cells))
-    labels, names = _labels(value, "index"), _labels(value, "columns")
-    caption = [f"{value.kind} of shape {_shape(value)}", where]
-    if value.kind == "Series":
-        caption.insert(1, f"name {brief(value.parts['name'])}")
-    return Table(
-        ", ".join(filter(None, caption)),
-        tuple(tuple(shorten(numeral(c[i]), 40) for c in cells[columns]) for i in _range(rows)),
-        tuple(
-            (i - rows.start, j - columns.start)
-            for i, j in wrong
-            if i in _range(rows) and j in _range(columns)
-        ),
-        tuple(_label(name) for name in names[columns]),
-        tuple(_label(label) for label in labels[rows]),
-    )
-
-
-def _range(part: slice) -> range:
-    return range(part.start, part.stop)
-
-
-def _labels(value: Record, axis: str) -> list[Plain]:
-    return _items(value.parts[axis].parts["labels"]) if axis in value.parts else []
-
-
-def _label(label: Plain) -> str:
-    return shorten(label if isinstance(label, str) else brief(label), 40)
+def columns_sorted(frame: Record) -> Record:
+    """Return the record of a DataFrame with its columns in the order of their names."""
+    names = frame.parts["columns"]
+    labels = items(names.parts["labels"])
+    order = sorted(range(len(labels)), key=lambda i: repr(labels[i]))
+    column = Record("Column", "sorted", {"items": [labels[i] for i in order]})
+    columns = Record("Index", "Index", {**names.parts, "labels": column})
+    data = [frame.parts["data"][i] for i in order]
+    return Record(frame.kind, frame.name, {**frame.parts, "columns": columns, "data": data})

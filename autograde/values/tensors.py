@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from autograde.values import dispatch, numbers, python
+from autograde.values import differences, dispatch, numbers, python
 from autograde.values.base import (
     FEW,
     MAX_ENTRIES,
@@ -76,7 +76,7 @@ def copied(value: Any) -> Any:
 def apart(got: Plain, expected: Tensor) -> Difference:
     """Return the difference of tensors: shape and dtype first, then the numbers."""
     if not isinstance(got, Tensor):
-        return python.other(got, expected)
+        return differences.other(got, expected)
     if got.shape != expected.shape:
         shapes = tuple(got.shape), tuple(expected.shape)
         same = numbers.same_numbers(_array(got), _array(expected))

@@ -16,8 +16,14 @@ from autograde.course import CourseError, Exercise, Lesson, grade_id, read_text
 from autograde.rubric import session
 from autograde.rubric.key import Key
 from autograde.rubric.kinds import KINDS, Checked
-from autograde.rubric.recording import Line, Outcome, Recording
-from autograde.values.python import unrecordable
+from autograde.rubric.recording import (
+    Line,
+    Outcome,
+    Recording,
+    pack_recording,
+    unpack_recording,
+)
+from autograde.values.base import BadData, unrecordable
 
 DEFINED = re.compile(r"^(?:class|def)\s+(\w+)", re.MULTILINE)
 
@@ -154,6 +160,17 @@ def right_recording(reference: Program, exercise: Exercise, seed: int) -> Record
                     f"be recorded; return {RECORDED} instead"
                 )
     return expected
+
+
+def must_fit(recording: Recording) -> None:
+    """Raises CourseError when what a rubric records of the reference is too large to be read."""
+    try:
+        unpack_recording(pack_recording(recording))
+    except BadData as error:
+        raise CourseError(
+            f"{recording.exercise}: what its rubric records is too large ({error}): draw smaller "
+            "inputs, or let the answer return less"
+        ) from error
 
 
 def _without_examples(line: Line) -> Line:

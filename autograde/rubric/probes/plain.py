@@ -92,6 +92,8 @@ def _argument(value: Any, name: str) -> str:
     match value:
         case Tensor():
             return f"tensor({_short(value.tolist())})" if value.numel() <= 3 else name
+        case np.ndarray():
+            return f"array({_short(value.tolist())})" if value.size <= 3 else name
         case None | bool() | int() | float() | str():
             return repr(value)
         case list() | tuple() if all(isinstance(item, int | float) for item in value):

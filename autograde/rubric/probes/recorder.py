@@ -39,7 +39,7 @@ class Recorder(Draws):
         self.lines: list[Line] = []
         self.changes: list[list[str]] = []
         self.forbidden, self.used = tuple(forbids), set[str]()
-        self._factor = 1.0
+        self._factor, self._suffix = 1.0, ""
 
     @property
     def idea(self) -> Self:
@@ -48,6 +48,15 @@ class Recorder(Draws):
         r.idea.call("entry [i, j] is query i · key j", attention_scores, q, k)
         """
         self._factor = IDEA
+        return self
+
+    @property
+    def any_column_order(self) -> Self:
+        """Say that the columns of the DataFrame on the next line may stand in any order.
+
+        r.any_column_order.call("one row a city", by_city, sales)
+        """
+        self._suffix = "_any_column_order"
         return self
 
     def unchanged(self, line: str) -> None:
@@ -85,8 +94,9 @@ class Recorder(Draws):
                 if change := _change(before, to_plain(args)):
                     self.changes.append([text, change])
             recorded.append(Case(text, before, outcome))
+        kind += self._suffix * (kind == "call")
         self.lines.append(Line(line, kind, tuple(recorded), KINDS[kind].weight * self._factor))
-        self._factor = 1.0
+        self._factor, self._suffix = 1.0, ""
 
     def _outcome(self, run: Callable[..., Any], args: Args) -> Outcome:
         try:
