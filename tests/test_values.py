@@ -203,8 +203,8 @@ UNRECORDABLE: dict[str, tuple[Callable[[], Any], str]] = {
     "a masked array": (lambda: np.ma.masked_array([1], [True]), "a MaskedArray"),
     "an object in a cell": (lambda: pd.Series([Mine()]), "a Series that holds a Mine"),
     "a tensor as a key": (lambda: {torch.ones(1): 1}, "a dict that holds a tensor of shape (1,)"),
-    "too many keys": (lambda: dict.fromkeys(range(base.MAX_KEYS + 1)), "a dict of 10001 keys"),
-    "a set too large": (lambda: {*range(base.MAX_KEYS + 1)}, "a set of 10001 items"),
+    "too many keys": (lambda: dict.fromkeys(range(base.MAX_KEYS + 1)), "a dict of 5001 keys"),
+    "a set too large": (lambda: {*range(base.MAX_KEYS + 1)}, "a set of 5001 items"),
     "an array too large": (lambda: np.zeros(base.MAX_ENTRIES + 1), "an array of shape (1000001,)"),
     "a number too long": (lambda: 10**5000, "an int of thousands of digits"),
 }

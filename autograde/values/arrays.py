@@ -62,7 +62,7 @@ def apart(got: Plain, expected: numbers.Array) -> Difference:
         note = note if note and numbers.same_numbers(got, expected) else ""
         said = f"has the shape {got.shape}, expected {expected.shape}"
         return differs(said, note, (got, expected))
-    if _type_name(got) != _type_name(expected):
+    if not same_type(got, expected):
         said = f"has the dtype {got.dtype}, expected {expected.dtype}"
         return differs(said, pair=(got, expected))
     distance = numbers.distance(got, expected)
@@ -77,9 +77,10 @@ def comparable(got: numbers.Array, expected: numbers.Array) -> bool:
     return len(kinds) == 1
 
 
-def _type_name(array: numbers.Array) -> str:
-    """Return a dtype's name as far as it counts: the room for text and a time's unit do not."""
-    return array.dtype.kind if array.dtype.kind in "SUmM" else str(array.dtype)
+def same_type(got: numbers.Array, expected: numbers.Array) -> bool:
+    """Return whether two dtypes are the same; the room for text and a time's unit do not count."""
+    loose = expected.dtype.kind in "SUmM"
+    return got.dtype.kind == expected.dtype.kind if loose else got.dtype == expected.dtype
 
 
 def describe(value: numbers.Array) -> str:

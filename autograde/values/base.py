@@ -11,7 +11,7 @@ from autograde.values.text import short
 
 MAX_ENTRIES = 1_000_000
 """The most entries of a tensor or an array that is recorded."""
-MAX_KEYS = 10_000
+MAX_KEYS = 5_000
 """The most items of a set, or keys of a dict that are not text: a made-up set of more could be
 built to make hashing slow."""
 MAX_NESTING = 12
@@ -108,7 +108,25 @@ def differs(symptom: str, note: str = "", pair: tuple[Plain, Plain] | None = Non
 
 def worst(differences: Iterable[Difference]) -> Difference:
     """Return the largest difference, the first of equal ones."""
-    return max(differences, key=lambda difference: difference.distance, default=SAME)
+    return _worst(("", each) for each in differences)[1]
+
+
+def worst_inside(
+    differences: Iterable[tuple[str, Difference]], got: Plain, expected: Plain
+) -> Difference:
+    """Return the largest difference of what two containers hold, each with its place in them."""
+    at, found = _worst(differences)
+    return found.inside(at, got, expected)
+
+
+def _worst(differences: Iterable[tuple[str, Difference]]) -> tuple[str, Difference]:
+    at, found = "", SAME
+    for place, each in differences:
+        if each.distance > found.distance:
+            at, found = place, each
+        if each.distance == inf:  # none is larger
+            break
+    return at, found
 
 
 def inside(value: Plain) -> Iterator[Plain]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from math import inf, isfinite, isnan
 
 from autograde.values import dispatch
@@ -17,7 +17,7 @@ from autograde.values.base import (
     of,
     shorten,
     unrecordable,
-    worst,
+    worst_inside,
 )
 
 MAX_PAIRED = 200
@@ -91,12 +91,12 @@ def _sequences(got: Plain, expected: list[Plain] | tuple[Plain, ...]) -> Differe
     if len(got) != len(expected):
         said = f"has {of(len(got), 'item')}, expected {len(expected)}"
         return differs(said, pair=(got, expected))
-    found = []
     scale = _scale(expected)
-    for i, (one, two) in enumerate(zip(got, expected, strict=True)):
-        each = _floats(one, two, scale) if scale else dispatch.apart(one, two)
-        found.append(each.inside(f"[{i}]", got, expected))
-    return worst(found)
+    found = (
+        (f"[{i}]", _floats(one, two, scale) if scale else dispatch.apart(one, two))
+        for i, (one, two) in enumerate(zip(got, expected, strict=True))
+    )
+    return worst_inside(found, got, expected)
 
 
 def _scale(expected: Iterable[Plain]) -> float:
@@ -137,21 +137,25 @@ def _sets(got: Plain, expected: set[Plain] | frozenset[Plain]) -> Difference:
     pairs, missing, extra = _matched(got, expected)
     if missing or extra:
         return differs(_lacks("", missing, extra), pair=(got, expected))
-    found = (dispatch.apart(one, two) for one, two in pairs)
-    return worst(each.inside("", got, expected) for each in found)
+    found = (("", dispatch.apart(one, two)) for one, two in pairs if one is not two)
+    return worst_inside(found, got, expected)
 
 
 def _dicts(got: dict[Plain, Plain], expected: dict[Plain, Plain]) -> Difference:
     pairs, missing, extra = _matched(got, expected)
     if missing or extra:
         return differs(_lacks("key", missing, extra), pair=(got, expected))
-    found = []
+    return worst_inside(_by_key(pairs, got, expected), got, expected)
+
+
+def _by_key(
+    pairs: list[tuple[Plain, Plain]], got: dict[Plain, Plain], expected: dict[Plain, Plain]
+) -> Iterator[tuple[str, Difference]]:
     for mine, key in pairs:
         at = f", {key if isinstance(key, str) else repr(key)}"
-        found.append(dispatch.apart(got[mine], expected[key]).inside(at, got, expected))
-        if mine != key:
-            found.append(dispatch.apart(mine, key).inside("", got, expected))
-    return worst(found)
+        yield at, dispatch.apart(got[mine], expected[key])
+        if mine is not key:
+            yield "", dispatch.apart(mine, key)
 
 
 def _lacks(noun: str, missing: list[Plain], extra: list[Plain]) -> str:
@@ -172,7 +176,6 @@ def _records(got: Plain, expected: Record) -> Difference:
         lacking = [name for name in expected.parts if name not in got.parts]
         extra = [name for name in got.parts if name not in expected.parts]
         return differs(_lacks("field", lacking, extra), pair=(got, expected))
-    return worst(
-        dispatch.apart(got.parts[name], part).inside(f".{name}", got, expected)
-        for name, part in expected.parts.items()
-    )
+    parts = expected.parts.items()
+    found = ((f".{name}", dispatch.apart(got.parts[name], part)) for name, part in parts)
+    return worst_inside(found, got, expected)

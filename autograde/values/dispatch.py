@@ -5,6 +5,8 @@ A library is imported only when a value of its own, or a record of one, is met.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+from functools import lru_cache
 from importlib import import_module
 from typing import Any, Protocol, cast
 
@@ -46,12 +48,18 @@ class Kind(Protocol):
 
 def kind(value: Any) -> Kind:
     """Return the module that knows a value, live or recorded."""
-    name = "python"
     if isinstance(value, Record):
-        name = RECORDS.get(value.kind, name)
-    else:
-        homes = (str(part.__module__).partition(".")[0] for part in type(value).__mro__)
-        name = next((LIBRARIES[home] for home in homes if home in LIBRARIES), name)
+        return _module(RECORDS.get(value.kind, "python"))
+    return _kind_of_type(cast(Hashable, type(value)))
+
+
+@lru_cache(maxsize=256)
+def _kind_of_type(of: Any) -> Kind:
+    homes = (str(part.__module__).partition(".")[0] for part in of.__mro__)
+    return _module(next((LIBRARIES[home] for home in homes if home in LIBRARIES), "python"))
+
+
+def _module(name: str) -> Kind:
     return cast(Kind, import_module(f"autograde.values.{name}"))
 
 

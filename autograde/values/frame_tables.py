@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from autograde.values import dispatch, numbers
+from collections.abc import Iterable
+
+from autograde.values import arrays, dispatch, numbers
 from autograde.values.base import Plain, Record, Table, Tables, numeral, shorten
 from autograde.values.layout import brief
 
@@ -18,9 +20,10 @@ def items(column: Plain) -> list[Plain]:
 
 
 def shape(value: Record) -> tuple[int, ...]:
+    """Return the number of rows, and of a DataFrame the number of columns."""
     if value.kind == "Index":
-        return (len(items(value.parts["labels"])),)
-    rows = len(items(value.parts["index"].parts["labels"]))
+        return (length(value.parts["labels"]),)
+    rows = length(value.parts["index"].parts["labels"])
     return (rows, len(value.parts["data"])) if value.kind == "DataFrame" else (rows,)
 
 
@@ -35,54 +38,70 @@ def side_by_side(got: Plain, expected: Record, where: str) -> Tables:
 
 def _wrong(got: Record, expected: Record) -> list[tuple[int, int]]:
     """Return the entries of a result that differ from the expected ones at the same place."""
-    mine, wanted = _cells(got), _cells(expected)
+    mine, wanted = columns(got), columns(expected)
     places = []
     for j, column in enumerate(mine):
-        other = wanted[j] if j < len(wanted) else []
-        places += [
-            (i, j)
-            for i, item in enumerate(column)
-            if i >= len(other) or dispatch.apart(item, other[i]).distance > NEAR
-        ]
+        other = wanted[j] if j < len(wanted) else None
+        places += [(i, j) for i in _wrong_rows(column, other)]
     return sorted(places)
 
 
-def _cells(value: Record) -> list[list[Plain]]:
-    """Return the values of an object, column by column."""
+def _wrong_rows(got: Plain, expected: Plain) -> Iterable[int]:
+    """Return the rows in which two columns differ."""
+    if expected is None or type(got) is not type(expected) or length(got) != length(expected):
+        return range(length(got))
+    if isinstance(got, Record):
+        pairs = enumerate(zip(items(got), items(expected), strict=True))
+        return [i for i, pair in pairs if dispatch.apart(*pair).distance > NEAR]
+    if not arrays.same_type(got, expected):
+        return range(length(got))
+    return [int(i) for i in numbers.wrong_entries(got, expected).nonzero()[0]]
+
+
+def columns(value: Record) -> list[Plain]:
+    """Return the columns of an object."""
     if value.kind == "Index":
-        return [items(value.parts["labels"])]
+        return [value.parts["labels"]]
     data = value.parts["data"]
-    return [items(column) for column in (data if value.kind == "DataFrame" else [data])]
+    return list(data) if value.kind == "DataFrame" else [data]
+
+
+def length(column: Plain) -> int:
+    """Return the number of values in a column."""
+    return len(column.parts["items"] if isinstance(column, Record) else column)
 
 
 def _table(value: Record, row: int, column: int, where: str, wrong: list[tuple[int, int]]) -> Table:
     """Return the part of an object around a place as a table, with its labels."""
-    cells = _cells(value)
-    count = len(cells[0]) if cells else 0
-    rows, columns = numbers.around(row, count), numbers.around(column, len(cells))
-    labels, names = _labels(value, "index"), _labels(value, "columns")
+    cells = columns(value)
+    down, across = numbers.around(row, shape(value)[0]), numbers.around(column, len(cells))
+    shown = [_part(each, down) for each in cells[across]]
     caption = [f"{value.kind} of shape {shape(value)}", where]
     if value.kind == "Series":
         caption.insert(1, f"name {brief(value.parts['name'])}")
     return Table(
         ", ".join(filter(None, caption)),
-        tuple(tuple(shorten(numeral(c[i]), 40) for c in cells[columns]) for i in _range(rows)),
+        tuple(zip(*shown, strict=True)),
         tuple(
-            (i - rows.start, j - columns.start)
+            (i - down.start, j - across.start)
             for i, j in wrong
-            if i in _range(rows) and j in _range(columns)
+            if down.start <= i < down.stop and across.start <= j < across.stop
         ),
-        tuple(_label(name) for name in names[columns]),
-        tuple(_label(label) for label in labels[rows]),
+        _labels(value, "columns", across),
+        _labels(value, "index", down),
     )
 
 
-def _range(part: slice) -> range:
-    return range(part.start, part.stop)
+def _part(column: Plain, rows: slice) -> list[str]:
+    part = column.parts["items"][rows] if isinstance(column, Record) else column[rows]
+    plain = part if isinstance(part, list) else numbers.entries(part)
+    return [shorten(numeral(item), 40) for item in plain]
 
 
-def _labels(value: Record, axis: str) -> list[Plain]:
-    return items(value.parts[axis].parts["labels"]) if axis in value.parts else []
+def _labels(value: Record, axis: str, part: slice) -> tuple[str, ...]:
+    if axis not in value.parts:
+        return ()
+    return tuple(_label(label) for label in items(value.parts[axis].parts["labels"])[part])
 
 
 def _label(label: Plain) -> str:

@@ -7,6 +7,7 @@ missing one is None, with the name of its dtype.
 from __future__ import annotations
 
 import sys
+from math import inf
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -24,7 +25,7 @@ from autograde.values.base import (
     unrecordable,
     worst,
 )
-from autograde.values.frame_tables import items, shape
+from autograde.values.frame_tables import items, length, shape
 from autograde.values.layout import brief
 
 TEXT = "text"
@@ -113,13 +114,13 @@ def is_whole(value: Record) -> bool:
     if not _is_index(index):
         return False
     if value.kind == "Series":
-        return "name" in parts and _is_column(data) and _length(data) == shape(index)[0]
+        return "name" in parts and _is_column(data) and length(data) == shape(index)[0]
     columns = parts.get("columns")
     return (
         isinstance(data, list)
         and _is_index(columns)
         and len(data) == shape(columns)[0]
-        and all(_is_column(each) and _length(each) == shape(index)[0] for each in data)
+        and all(_is_column(each) and length(each) == shape(index)[0] for each in data)
     )
 
 
@@ -130,10 +131,6 @@ def _is_index(value: Plain) -> TypeGuard[Record]:
 def _is_column(value: Plain) -> bool:
     array = isinstance(value, np.ndarray) and value.ndim == 1
     return array or (isinstance(value, Record) and value.kind == "Column")
-
-
-def _length(column: Plain) -> int:
-    return len(column.parts["items"] if isinstance(column, Record) else column)
 
 
 def copied(value: Any) -> Any:
@@ -174,18 +171,21 @@ def _labels_apart(
     if dispatch.apart(got.parts["names"], expected.parts["names"]).distance:
         one, two = (brief(each.parts["names"]) for each in (got, expected))
         return differs(f"has {axis} named {one}, expected {two}", pair=pair)
-    mine, wanted = items(got.parts["labels"]), items(expected.parts["labels"])
-    found = worst(_label_apart(*each) for each in zip(mine, wanted, strict=True))
-    if not found.distance:
+    distance = _label_distance(got.parts["labels"], expected.parts["labels"])
+    if not distance:
         return SAME
+    mine, wanted = items(got.parts["labels"]), items(expected.parts["labels"])
     one, two = brief(mine), brief(wanted)
     order = "They are right, but in another order." if _same_labels(mine, wanted) else ""
-    return Difference(found.distance, f"has the {axis} {one}, expected {two}", "", order, pair)
+    return Difference(distance, f"has the {axis} {one}, expected {two}", "", order, pair)
 
 
-def _label_apart(got: Plain, expected: Plain) -> Difference:
-    both = isinstance(got, int | float) and isinstance(expected, int | float)
-    return dispatch.apart(*(map(float, (got, expected)) if both else (got, expected)))
+def _label_distance(got: Plain, expected: Plain) -> float:
+    """Return how far labels of one number are apart; whole numbers may come as floats."""
+    if isinstance(got, np.ndarray) and isinstance(expected, np.ndarray):
+        return numbers.distance(got, expected) if arrays.comparable(got, expected) else inf
+    pairs = zip(items(got), items(expected), strict=True)
+    return worst(dispatch.apart(*pair) for pair in pairs).distance
 
 
 def _same_labels(got: list[Plain], expected: list[Plain]) -> bool:
@@ -199,7 +199,9 @@ def _data_apart(got: Record, expected: Record) -> Difference:
     for name, one, two in zip(names, mine, wanted, strict=True):
         column = f"[{brief(name)}]" if expected.kind == "DataFrame" else ""
         each = dispatch.apart(one, two)
-        if isinstance(one, np.ndarray) and isinstance(two, np.ndarray) and each.worded:
+        if type(one) is not type(two):
+            each = differs(f"has the dtype {_dtype(one)}, expected {_dtype(two)}")
+        elif isinstance(one, np.ndarray) and isinstance(two, np.ndarray) and each.worded:
             (place,) = numbers.first_difference(one, two)
             said = numerals(*(items(values)[place] for values in (one, two)))
             row = f".loc[{brief(labels[place])}]"

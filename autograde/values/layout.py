@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import islice, zip_longest
+
 from autograde.values import dispatch
 from autograde.values.base import (
     Plain,
@@ -18,11 +21,16 @@ LARGEST = 8
 """The most rows of a table; of a larger value, only a part is shown."""
 WIDEST = 60
 """The most characters of an entry."""
+MOST_COMPARED = 200
+"""The most items of a set that an item is compared with, to see whether one is near."""
 NEAR = 1e-5
 """Numbers as near as this are not marked as wrong."""
 
+MISSING = object()
+"""What stands for the item that a missing row would hold."""
 Row = tuple[str, Plain]
 """The name of a row, such as a key, and what stands in it."""
+NONE: Row = ("", MISSING)
 
 
 def side_by_side(got: Plain, expected: Plain, where: str) -> Tables:
@@ -34,7 +42,7 @@ def side_by_side(got: Plain, expected: Plain, where: str) -> Tables:
         order = {name: place for place, (name, _) in enumerate(wanted)}
         mine.sort(key=lambda row: order.get(row[0], len(order)))
     alike = type(got) is type(expected) or not ({type(got), type(expected)} & {str, bytes, dict})
-    wrong = [i for i in range(len(mine)) if alike and _is_wrong(mine, i, wanted, got)]
+    wrong = _wrong(mine, wanted, got) if alike else []
     missing = len(mine) if alike and len(mine) < len(wanted) else 0
     start = max(0, min((wrong or [missing])[0] - 1, max(len(mine), len(wanted)) - LARGEST))
     return _table(got, mine, start, where, wrong), _table(expected, wanted, start, where, [])
@@ -64,15 +72,28 @@ def _order(item: Plain) -> tuple[bool, float, str]:
     return (not number, float(min(max(item, -1e300), 1e300)) if number else 0.0, repr(item))
 
 
-def _is_wrong(mine: list[Row], place: int, wanted: list[Row], of: Plain) -> bool:
-    name, item = mine[place]
+def _wrong(mine: list[Row], wanted: list[Row], of: Plain) -> list[int]:
+    """Return the places of rows that are not as expected."""
     if isinstance(of, set | frozenset):
-        return all(dispatch.apart(item, other).distance > NEAR for _, other in wanted)
+        items = {item for _, item in wanted}
+        alone = [i for i, (_, item) in enumerate(mine) if item not in items][:LARGEST]
+        return [i for i in alone if not _is_near_one(mine[i][1], [*items][:MOST_COMPARED])]
     if isinstance(of, dict | Record):
-        others = [other for label, other in wanted if label == name]
+        named = dict(wanted)
+        pairs = [(item, named.get(name, MISSING)) for name, item in mine]
     else:
-        others = [wanted[place][1]] if place < len(wanted) else []
-    return not others or dispatch.apart(item, others[0]).distance > NEAR
+        rows = zip_longest(mine, wanted, fillvalue=NONE)
+        pairs = [(item, other) for (_, item), (_, other) in rows]
+    wrong = (i for i, (item, other) in enumerate(pairs[: len(mine)]) if _differ(item, other))
+    return list(islice(wrong, LARGEST + 1))  # no more are shown
+
+
+def _is_near_one(item: Plain, others: Iterable[Plain]) -> bool:
+    return any(not _differ(item, other) for other in others)
+
+
+def _differ(item: Plain, other: Plain) -> bool:
+    return other is MISSING or dispatch.apart(item, other).distance > NEAR
 
 
 def _table(value: Plain, rows: list[Row], start: int, where: str, wrong: list[int]) -> Table:
