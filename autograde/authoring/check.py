@@ -144,7 +144,7 @@ def _chance(outcomes: Sequence[bytes]) -> float:
     """
     counts = Counter(outcomes)
     equal, share = 1 / len(counts), max(counts.values()) / len(outcomes)
-    by_luck = 2 * sqrt(equal * (1 - equal) / len(outcomes))
+    by_luck = 2.5 * sqrt(equal * (1 - equal) / len(outcomes))
     return equal if share <= equal + by_luck else share
 
 
