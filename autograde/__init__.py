@@ -1,5 +1,6 @@
 """Teaching notebooks on attention, and the grader behind them.
 
+values/     the values that a rubric can record: compared, packed and shown
 rubric/     what a rubric can ask, what it records, how that is judged and shown
 notebook/   what else a lesson imports: practice, progress, figures, widgets
 sandbox/    warm kernels behind a wall, for untrusted code

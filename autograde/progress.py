@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import quote
 
 from autograde.files import write_whole
-from autograde.rubric.text import digest, number, of_points
+from autograde.values.text import digest, number, of_points
 
 STATE = ".lessons"
 """The folder in a working copy that holds what `autograde update` and practice remember."""

@@ -32,7 +32,7 @@ from autograde.grading.state import (
     settled,
 )
 from autograde.grading.submission import FAILED, OUTCOMES, Done, Place
-from autograde.rubric.text import await_marking
+from autograde.values.text import await_marking
 from autograde.words import named, printable
 
 INTERRUPTED = 130

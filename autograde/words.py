@@ -5,7 +5,7 @@ A terminal obeys escape sequences, and a reader believes a sentence that seems t
 
 from collections.abc import Iterable
 
-from autograde.rubric.text import short, visible
+from autograde.values.text import short, visible
 
 LONGEST = 60
 LONGEST_LINE = 1_000

@@ -11,7 +11,7 @@ from dataclasses import replace
 from IPython.display import display
 from autograde.rubric import session
 from autograde.rubric.recording import MIME, Outcome, pack_recording
-from autograde.rubric.packing import pack
+from autograde.values.packing import pack
 
 def forge(make, mime=MIME, times=1):
     def hand_over(recording):
@@ -122,7 +122,7 @@ ATTACKS: dict[str, tuple[str, str]] = {
         "is a bool, expected a tensor",
     ),
     "patched_json_and_safetensors": (
-        "import json, safetensors.torch, autograde.rubric.packing as p\njson.dumps = lambda *a, **k: '{}'\n"
+        "import json, safetensors.torch, autograde.values.packing as p\njson.dumps = lambda *a, **k: '{}'\n"
         "p.save = lambda *a, **k: b'x' * 99",
         "The kernel sent data that cannot be read",
     ),

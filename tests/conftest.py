@@ -219,9 +219,7 @@ def make_key(
             _tolerance(line, tolerance) if kind.tolerance is None else kind.tolerance
             for kind, line in zip(kinds, expected.lines, strict=True)
         ),
-        claims=tuple(
-            kind.claims(line.cases) for kind, line in zip(kinds, expected.lines, strict=True)
-        ),
+        claims=tuple(kind.claim for kind in kinds),
     )
     mistakes = tuple(
         Mistake(

@@ -67,12 +67,12 @@ FAULTS = [
         "tests/test_rubric.py",
     ),
     Fault(
-        "nan is as good as a number", "autograde/rubric/compare.py",
-        ".nan_to_num(nan=inf)", ".nan_to_num(nan=0.0)",
+        "nan is as good as a number", "autograde/values/numbers.py",
+        "nan_to_num(apart, nan=inf", "nan_to_num(apart, nan=0.0",
         "tests/test_judge.py",
     ),
     Fault(
-        "a dtype does not matter", "autograde/rubric/compare.py",
+        "a dtype does not matter", "autograde/values/tensors.py",
         "if got.dtype != expected.dtype:", "if False:",
         "tests/test_judge.py",
     ),

@@ -7,8 +7,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from autograde.rubric.checks import CHECKS
+from autograde.rubric.checks import all_checks
 from autograde.rubric.checks.readings import Reading, Unreadable, difference
+from autograde.values.base import Unrecordable
+
+CHECKS = all_checks()
 
 CALLS, SHAPE, P = 200, (3, 4, 6), 0.45
 
@@ -121,7 +124,7 @@ def four(x: Tensor, keep: Callable[[Tensor], Tensor] = lambda u: u >= P) -> list
         ([y.double() / (1 - P) for y in four(X)], "the result is float64, expected float32"),
         ([y[:3] for y in four(X)], "the shape is (3, 50), expected (40, 50)"),
         (None, "the result is not a list of tensors"),
-        ([{"unrecordable": "a ndarray"}], "the result is a ndarray, expected a tensor"),
+        ([Unrecordable("a ndarray")], "the result is a ndarray, expected a tensor"),
     ],
 )
 def test_dropped_copies(value: Any, told: str) -> None:

@@ -38,7 +38,7 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("file", "part"),
     [
         ("rubric/probes/draws.py", RUNS),
-        ("rubric/packing.py", RUNS),
+        ("values/packing.py", RUNS),
         ("rubric/a_new_one.py", RUNS),
         ("sandbox/control_groups.py", RUNS),
         ("notebook/model/heads_1.safetensors", RUNS),

@@ -10,12 +10,14 @@ from conftest import make_key, record
 from torch import Tensor, nn
 
 from autograde.notebook import rubric
-from autograde.rubric.checks import CHECKS
-from autograde.rubric.compare import apart
+from autograde.rubric.checks import all_checks
 from autograde.rubric.judge import Verdict, judge
 from autograde.rubric.kinds import KINDS
 from autograde.rubric.panel import advice, to_display
 from autograde.rubric.recording import Case, Outcome, Stop
+from autograde.values.dispatch import apart
+
+CHECKS = all_checks()
 
 
 def softmax_rubric(answer: Callable[..., Any]) -> None:
@@ -66,7 +68,10 @@ SYMPTOMS: dict[str, tuple[Callable[[Tensor], Any], str]] = {
     "zeros": (lambda x: 0 * right(x), "Every entry is 0."),
     "none": (lambda x: None, "is None, expected a tensor of shape (2, 3)."),
     "list": (lambda x: right(x).tolist(), "is a list, expected a tensor of shape (2, 3)."),
-    "numpy": (lambda x: right(x).detach().numpy(), "is a ndarray, expected a tensor"),
+    "numpy": (
+        lambda x: right(x).detach().numpy(),
+        "is a NumPy array of shape (2, 3), expected a tensor",
+    ),
     "half": (lambda x: right(x).half(), "has the dtype float16, expected float32."),
     "error": (lambda x: x @ x, "raises RuntimeError: mat1 and mat2"),
     "whole numbers": (lambda x: x.long().softmax(-1), "raises NotImplementedError: "),

@@ -14,7 +14,7 @@ from nbformat import NotebookNode
 
 from autograde.course import Lesson, grade_id, lessons, named_cells
 from autograde.notebook.runs import is_demonstration
-from autograde.rubric.text import of_points
+from autograde.values.text import of_points
 
 PARTS = ("autograde", "notebooks")
 FILES = ("pyproject.toml", "setup.py", "README.md", "LICENSE")

@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.torch import save
 
-from autograde.rubric import packing
-from autograde.rubric.packing import BadData, from_plain, pack, unpack
 from autograde.rubric.recording import Recording
+from autograde.values import packing, tensors
+from autograde.values.base import BadData
+from autograde.values.packing import from_plain, pack, unpack
 
 PLAIN = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -29,7 +30,7 @@ def test_plain_values_come_back(value: Any) -> None:
     assert pack([value]) == packed
 
 
-@pytest.mark.parametrize("dtype", sorted(packing.DTYPES, key=str))
+@pytest.mark.parametrize("dtype", sorted(tensors.DTYPES, key=str))
 def test_tensors_come_back(dtype: torch.dtype) -> None:
     value = torch.tensor([[1, 0], [3, 1]]).to(dtype).T
     back = unpack(pack({"x": value}))["x"]
@@ -75,7 +76,9 @@ BAD = {
     "a bare number": with_tree("7"),
     "an endless number": with_tree('{"int": "%s"}' % ("9" * 5000)),
     "nested too deeply": with_tree('{"list": [' * 5000 + "]}" * 5000),
-    "nested more than allowed": with_tree('{"list": [' * 20 + "]}" * 20),
+    "nested more than allowed": with_tree(
+        '{"list": [' * (packing.MAX_DEPTH + 1) + "]}" * (packing.MAX_DEPTH + 1)
+    ),
     "a complex tensor": with_tree('{"tensor": "a"}', a=torch.ones(2, dtype=torch.complex64)),
     "a tensor named twice": with_tree(
         '{"list": [{"tensor": "a"}, {"tensor": "a"}]}', a=torch.ones(2)

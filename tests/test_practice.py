@@ -16,7 +16,7 @@ from autograde.notebook import asking, practice, rubric, runs
 from autograde.notebook.runs import Run
 from autograde.rubric import session
 from autograde.rubric.key import pack_keys, unpack_keys
-from autograde.rubric.packing import BadData, pack
+from autograde.values.packing import BadData, pack
 
 
 def cell(answer: Callable[..., Any]) -> None:

@@ -13,15 +13,16 @@ BASE = {
     "course", "course_config", "data_files", "files", "grader", "progress", "versions", "words",
 }  # fmt: skip
 MAY_IMPORT = {
-    "rubric": {"rubric"},
-    "notebook": {"notebook", "files", "progress", "rubric"},
-    "sandbox": {"sandbox", "notebook", "rubric"},  # the template tries what a lesson uses
-    "grading": {"grading", "sandbox", "notebook", "rubric", *BASE},
-    "authoring": {"authoring", "grading", "sandbox", "notebook", "rubric", *BASE},
+    "values": {"values"},
+    "rubric": {"rubric", "values"},
+    "notebook": {"notebook", "files", "progress", "rubric", "values"},
+    "sandbox": {"sandbox", "notebook", "rubric", "values"},  # the template tries what a lesson uses
+    "grading": {"grading", "sandbox", "notebook", "rubric", "values", *BASE},
+    "authoring": {"authoring", "grading", "sandbox", "notebook", "rubric", "values", *BASE},
     "lms": {"lms", "grading", *BASE},
-    "marking": {"marking", "grading", "rubric", *BASE},
-    "report": {"report", "lms", "grading", "rubric", *BASE},
-    "workspace": {"workspace", "grading", "sandbox", "rubric", *BASE},
+    "marking": {"marking", "grading", "rubric", "values", *BASE},
+    "report": {"report", "lms", "grading", "rubric", "values", *BASE},
+    "workspace": {"workspace", "grading", "sandbox", "rubric", "values", *BASE},
 }
 
 
@@ -43,7 +44,7 @@ def test_no_room_imports_one_that_imports_it() -> None:
     for number, room in enumerate(rooms):
         assert MAY_IMPORT[room] <= {*rooms[: number + 1], *BASE}
     for module in BASE:
-        assert set(imported_rooms(PACKAGE / f"{module}.py")) <= {"rubric", *BASE}
+        assert set(imported_rooms(PACKAGE / f"{module}.py")) <= {"rubric", "values", *BASE}
 
 
 def test_every_room_has_a_row() -> None:
@@ -90,6 +91,45 @@ print(torch.get_num_threads())
     command = [sys.executable, "-c", code]
     said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert said.split() == ["1", "3"]
+
+
+VALUES = {
+    "nothing": ("{'a': 1.5, 'b': {1, (2, 'x')}}", "{'b': {1, (2, 'x')}, 'a': 1.5}"),
+    "numpy": ("np.ones(2)", "np.ones(2)"),
+    "torch numpy": ("torch.ones(2)", "torch.ones(2)"),
+}
+"""A right result in a fresh process, and all of torch, NumPy and pandas that it may import."""
+JUDGE = """
+if {libraries!r} != "nothing":
+    for name in {libraries!r}.split():
+        globals()[{{"numpy": "np"}}.get(name, name)] = __import__(name)
+from autograde.rubric.judge import judge
+from autograde.rubric.key import Key, pack_keys, unpack_keys
+from autograde.rubric.panel import to_display
+from autograde.rubric.recording import *
+from autograde.values.dispatch import to_plain
+
+def recorded(value):
+    case = Case("f()", (), Outcome(value=to_plain(value)))
+    return Recording("it", (Line("the line", "call", (case,)),))
+
+key = Key("it", 2.0, (), (), recorded({expected}), (1e-6,), (False,))
+key = unpack_keys(pack_keys({{"it": key}}))["it"]
+for value, points in (({result}, 2), (7, 0)):
+    verdict = judge(unpack_recording(pack_recording(recorded(value))), key)
+    assert verdict.points == points
+    assert to_display(verdict, [])
+"""
+
+
+@pytest.mark.parametrize("libraries", VALUES)
+def test_values_are_packed_judged_and_shown_with_no_other_library_than_their_own(
+    libraries: str,
+) -> None:
+    result, expected = VALUES[libraries]
+    code = JUDGE.format(libraries=libraries, result=result, expected=expected)
+    found = set(imported_by(code, "torch", "numpy", "pandas").split())
+    assert found == set(libraries.split()) - {"nothing"}
 
 
 SOME_RUBRIC = """

@@ -18,7 +18,7 @@ from autograde.authoring.sources import source_notebook
 from autograde.authoring.variants import read_variants
 from autograde.course import CourseError, Lesson, lessons
 from autograde.progress import PRACTICE_FILE
-from autograde.rubric.text import of_points
+from autograde.values.text import of_points
 
 LESSONS = list(lessons(HERE).values())
 QUOTING = lessons(HERE)["05_causal_attention"]

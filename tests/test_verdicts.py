@@ -15,10 +15,10 @@ from autograde.grading.state import seed_of
 from autograde.grading.verdicts import graded_note, read_verdicts
 from autograde.lms.spreadsheet import Cell, safe, write_table
 from autograde.rubric.judge import Failure, LineVerdict, Verdict
-from autograde.rubric.layout import Table
 from autograde.rubric.misconceptions import Belief
 from autograde.rubric.panel import advice
-from autograde.rubric.text import of_points
+from autograde.values.base import Table
+from autograde.values.text import of_points
 
 TABLE = Table("shape (1, 2)", (("1", "0.5000"),), ((0, 1),))
 LINES = (

@@ -5,31 +5,37 @@ variant show, over many seeds, how far apart right answers lie.
 """
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import repeat
-from math import floor, inf, log10
+from math import floor, inf, log10, prod, sqrt
 from typing import Any, TypeVar
 
 import torch
-from torch import Tensor
 
 from autograde.authoring import expected
 from autograde.authoring.fingerprint import fingerprint
 from autograde.authoring.variants import Variants, read_variants
 from autograde.course import CourseError, Exercise, Lesson
-from autograde.grading.running.reference import Lines, Measured, Program, load, right_key
-from autograde.rubric.compare import apart
+from autograde.grading.running.reference import (
+    Lines,
+    Measured,
+    Program,
+    load,
+    must_fit,
+    right_key,
+    right_recording,
+)
 from autograde.rubric.judge import Verdict, judge
 from autograde.rubric.key import Key
 from autograde.rubric.kinds import KINDS, Checked, outcomes_of, wrong_cases
-from autograde.rubric.packing import Plain
-from autograde.rubric.probes.plain import tensors_in
-from autograde.rubric.recording import Line, Recording
+from autograde.rubric.recording import Line, Outcome, Recording
 from autograde.rubric.session import PRACTICE_SEED
+from autograde.values.dispatch import cast_like, float_types
+from autograde.values.packing import pack
 
 T = TypeVar("T")
 
@@ -49,6 +55,12 @@ FAR = 1000
 HOW_MEASURED = (MEASURED_SEEDS, FLOOR, FLOOR_DOUBLE, SAFETY)
 FEWEST_RIGHT, FEWEST_WRONG = 2, 4
 """The fewest variants that an exercise needs before release. A draft builds with fewer."""
+GUESSED = 0.1
+"""Outcomes that are guessed right more often than this could be said without computing them."""
+ALL_GUESSED = (
+    "every line could be guessed, so none counts in grading: give one more cases, or inputs on "
+    "which more results are possible, then run autograde check --measure"
+)
 WIDEST = 1e-3
 """Right answers further apart than this do not agree."""
 MOST_EARNED = 0.5
@@ -124,7 +136,8 @@ def _measure(
     Where only words have changed, a line keeps what was measured of the line in its place.
     """
     reference = load(lesson)
-    first = reference.record(exercise.name, PRACTICE_SEED)
+    first = right_recording(reference, exercise, PRACTICE_SEED)
+    must_fit(first)
     made_from = fingerprint(reference, exercise, first, HOW_MEASURED)
     before = [*expected.read_tolerances(lesson).get(exercise.name, {}).values()]
     unchanged = expected.read_fingerprints(lesson).get(exercise.name) == made_from
@@ -137,37 +150,56 @@ def _measure(
 def _measure_lines(reference: Program, exercise: Exercise, first: Recording) -> Lines:
     variants = read_variants(reference.lesson, exercise)
     spread = {line.name: 0.0 for line in first.lines}
-    constant = {line.name: not isinstance(KINDS[line.kind], Checked) for line in first.lines}
+    outcomes: dict[str, list[list[bytes]]] = {line.name: [] for line in first.lines}
     for seed in MEASURED_SEEDS:
-        wanted = reference.record(exercise.name, seed)
-        for line, other in zip(first.lines, wanted.lines, strict=True):
-            constant[line.name] &= _same_outcomes(line, other)
+        wanted = right_recording(reference, exercise, seed)
+        for line in wanted.lines:
+            outcomes[line.name].append([_packed(case.outcome) for case in line.cases])
         for name, distance in _spread(reference, exercise, variants, seed, wanted).items():
             spread[name] = max(spread[name], distance)
     return {
         line.name: Measured(
-            tolerance=_tolerance(line, spread[line.name]), constant=constant[line.name]
+            tolerance=_tolerance(line, spread[line.name]),
+            claim=KINDS[line.kind].claim or _can_be_guessed(line, outcomes[line.name]),
         )
         for line in first.lines
     }
 
 
-def _same_outcomes(line: Line, other: Line) -> bool:
-    """Return whether a line's outcomes are the same on another seed, whatever its inputs were."""
-    pairs = zip(line.cases, other.cases, strict=True)
-    return all(
-        a.outcome.error == b.outcome.error and apart(a.outcome.value, b.outcome.value).distance == 0
-        for a, b in pairs
-    )
+def _packed(outcome: Outcome) -> bytes:
+    """Return bytes that are the same for equal outcomes."""
+    return pack([outcome.error, outcome.value])
+
+
+def _can_be_guessed(line: Line, outcomes: list[list[bytes]]) -> bool:
+    """Return whether a line's expected outcomes could be said without computing them.
+
+    Args:
+        outcomes: for each seed the outcome of each case.
+    """
+    if isinstance(KINDS[line.kind], Checked):
+        return False  # many results are right; the check itself says whether it is a claim
+    return prod(_chance(of_case) for of_case in zip(*outcomes, strict=True)) > GUESSED
+
+
+def _chance(outcomes: Sequence[bytes]) -> float:
+    """Return the chance to say a case's outcome without computing it.
+
+    This is the share of seeds with the commonest outcome. Where several seem to be equally common,
+    as yes and no do, each has an equal share; the commonest among few seeds is so by luck.
+    """
+    counts = Counter(outcomes)
+    equal, share = 1 / len(counts), max(counts.values()) / len(outcomes)
+    by_luck = 2.5 * sqrt(equal * (1 - equal) / len(outcomes))
+    return equal if share <= equal + by_luck else share
 
 
 def _tolerance(line: Line, spread: float) -> float:
     fixed = KINDS[line.kind].tolerance
     if fixed is not None:
         return fixed
-    tensors = [tensor for case in line.cases for tensor in tensors_in(case.outcome.value)]
-    floats = {tensor.dtype for tensor in tensors if tensor.is_floating_point()}
-    least = FLOOR_DOUBLE if floats == {torch.float64} else FLOOR
+    floats = set[str]().union(*(float_types(case.outcome.value) for case in line.cases))
+    least = FLOOR_DOUBLE if floats == {"float64"} else FLOOR
     return _round_up(max(SAFETY * min(spread, WIDEST), least))
 
 
@@ -195,21 +227,10 @@ def _spread(
             if kind.tolerance is not None:
                 continue
             for case, mine in zip(line.cases, same.cases, strict=True):
-                value = _cast(mine.outcome.value, case.outcome.value)
+                value = cast_like(mine.outcome.value, case.outcome.value)
                 found = kind.compare(replace(mine.outcome, value=value), case).distance
                 spread[line.name] = max(spread.get(line.name, 0.0), found)
     return spread
-
-
-def _cast(value: Plain, like: Plain) -> Plain:
-    if isinstance(value, Tensor) and isinstance(like, Tensor):
-        return value.to(like.dtype)
-    lists = isinstance(value, list | tuple) and isinstance(like, list | tuple)
-    if lists and len(value) == len(like):  # others cannot agree
-        return [_cast(v, w) for v, w in zip(value, like, strict=True)]
-    if isinstance(value, dict) and isinstance(like, dict):
-        return {name: _cast(value.get(name), item) for name, item in like.items()}
-    return value
 
 
 def check_once(lesson: Lesson) -> list[Result]:
@@ -239,22 +260,23 @@ def judge_variants(lesson: Lesson, exercise: Exercise, seeds: Sequence[int]) -> 
     margins: dict[str, list[tuple[float, float]]] = defaultdict(list)
     earned = dict.fromkeys((variant.name for variant in variants.wrong), 0.0)
     failed, broken = _Failures(len(seeds)), dict[str, str]()
-    lines = 0
+    lines, guessed = 0, False
     for seed in seeds:
         try:
             key = right_key(reference, exercise, seed, measured)
         except CourseError as error:
             broken["reference"] = str(error)
             continue
-        lines = len(key.expected.lines)
-        own = failed.note(OWN, judge(reference.record(exercise.name, seed), key))
+        lines, guessed = len(key.expected.lines), all(key.claims)
+        own = failed.note(OWN, judge(reference.record(exercise.name, seed), key, trusted=guessed))
         for variant in variants.right:
             try:
                 recording = expected.record(reference, variant, seed)
             except CourseError as error:
                 broken[variant.name] = str(error)
             else:
-                failed.note(f"the right variant {variant.name}", judge(recording, key), own)
+                verdict = judge(recording, key, trusted=guessed)
+                failed.note(f"the right variant {variant.name}", verdict, own)
         for variant in variants.wrong:
             recording = expected.record(reference, variant, seed)
             margins[variant.name].append(_margin(recording, key))
@@ -274,6 +296,7 @@ def judge_variants(lesson: Lesson, exercise: Exercise, seeds: Sequence[int]) -> 
         earned=", ".join(f"{share:.0%} {name}" for name, share in shares if share > 0),
         faults=(
             *broken.values(),
+            *([ALL_GUESSED] if guessed else []),
             *failed.in_words(lesson.name),
             *(_too_near(name, *found) for name, found in least.items() if found[0] < found[1]),
             *(

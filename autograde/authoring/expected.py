@@ -8,7 +8,7 @@ from typing import Any
 
 from autograde.authoring.variants import Variant, read_variants
 from autograde.course import CURRICULUM, CourseError, Exercise, Lesson
-from autograde.grading.running.reference import Lines, Program, load, right_key
+from autograde.grading.running.reference import Lines, Program, load, must_fit, right_key
 from autograde.rubric.key import Key, Mistake
 from autograde.rubric.misconceptions import failed_lines
 from autograde.rubric.recording import Recording
@@ -76,6 +76,7 @@ def practice_key(reference: Program, exercise: Exercise, measured: Lines) -> Key
     """Return the key of one exercise on the practice seed, with hints and known mistakes."""
     variants = read_variants(reference.lesson, exercise)
     key = right_key(reference, exercise, PRACTICE_SEED, measured)
+    must_fit(key.expected)
     mistakes = [
         Mistake(
             variant.name,

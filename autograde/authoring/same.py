@@ -17,7 +17,7 @@ from autograde.progress import PRACTICE_FILE
 from autograde.rubric.judge import judge
 from autograde.rubric.key import Key, Mistake, unpack_keys
 from autograde.rubric.kinds import KINDS
-from autograde.rubric.packing import BadData
+from autograde.values.base import BadData
 
 NOT_COMPARED = "nbval-ignore-output"
 """nbval's tag for a cell whose output may differ from machine to machine."""

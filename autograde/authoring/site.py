@@ -19,7 +19,7 @@ from sphinx.cmd.build import main as sphinx
 from autograde.authoring.marks import kept_back
 from autograde.authoring.release import GUIDE
 from autograde.course import CourseError, Lesson, exercise_of, find_root, lessons
-from autograde.rubric.text import number
+from autograde.values.text import number
 
 FIGURE = "image/png"
 FEWEST_LETTERS = 10

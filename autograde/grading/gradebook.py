@@ -30,7 +30,7 @@ from traitlets.config import Config
 from autograde.course import Lesson, state_folder
 from autograde.grading.state import Stop
 from autograde.grading.submission import Marks, Place
-from autograde.rubric.text import digest
+from autograde.values.text import digest
 
 COPIES = 5
 """The number of gradebook copies that are kept."""

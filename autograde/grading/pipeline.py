@@ -28,7 +28,7 @@ from autograde.grading.submission import Disturbed, Graded, Marks, Task
 from autograde.grading.verdicts import FirstLook, judge_notebook, show_verdicts
 from autograde.rubric.judge import Verdict
 from autograde.rubric.key import Key, unpack_keys
-from autograde.rubric.text import digest
+from autograde.values.text import digest
 from autograde.versions import Version, notebook, version_of
 
 T = TypeVar("T")

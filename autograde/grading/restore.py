@@ -14,7 +14,7 @@ from autograde.course import code_cells, grade_id, named_cells
 from autograde.grading.limits import LIMITS
 from autograde.grading.submission import Problem, Submission, too_large
 from autograde.grading.written import join_beside, join_copies
-from autograde.rubric.text import well_formed
+from autograde.values.text import well_formed
 
 NOTE = "autograde"
 """The key in a notebook's metadata under which steps leave the problem, notes and verdicts."""

@@ -20,7 +20,7 @@ from nbformat import NotebookNode
 from autograde.course import code_cells
 from autograde.grading.limits import LIMITS
 from autograde.rubric.recording import MIME
-from autograde.rubric.text import well_formed
+from autograde.values.text import well_formed
 
 BASE64 = re.compile(r"[A-Za-z0-9+/=\s]*")
 PNG = "image/png"

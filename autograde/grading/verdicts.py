@@ -19,10 +19,10 @@ from autograde.rubric.judge import Verdict, failed, judge
 from autograde.rubric.key import Key
 from autograde.rubric.misconceptions import Belief
 from autograde.rubric.names import names_of
-from autograde.rubric.packing import from_plain
 from autograde.rubric.panel import advice, repair_first, to_display
 from autograde.rubric.recording import MIME, PRACTICE_MIME, Recording, unpack_recording
-from autograde.rubric.text import visible
+from autograde.values.packing import from_plain
+from autograde.values.text import visible
 
 Plain = dict[str, Any]
 

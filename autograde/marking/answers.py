@@ -28,7 +28,7 @@ from autograde.course_config import course_config
 from autograde.grading.feedback import MARK_SCHEME, from_markdown
 from autograde.grading.gradebook import open_gradebook, rows_of_class
 from autograde.grading.submission import Place, graded_notebook
-from autograde.rubric.text import digest
+from autograde.values.text import digest
 
 
 class Refused(CourseError):

@@ -24,13 +24,12 @@ from autograde.progress import (
     write_page,
 )
 from autograde.rubric import session
-from autograde.rubric.compare import shorten
 from autograde.rubric.judge import Verdict, judge
 from autograde.rubric.key import Key, unpack_keys
-from autograde.rubric.packing import BadData
 from autograde.rubric.panel import advice, panel, plain, repair_first, to_display
 from autograde.rubric.recording import Recording
-from autograde.rubric.text import number, visible
+from autograde.values.base import BadData, shorten
+from autograde.values.text import number, visible
 
 HEADER = ("exercise", "points", "first wrong line")
 NOT_JUDGED = "not judged; its answer or rubric failed, or is gone"

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from autograde.notebook.tables import in_columns
-from autograde.rubric.text import short
+from autograde.values.text import short
 
 LONGEST = 70
 

@@ -16,7 +16,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from autograde.report.classdata import STATES, WRONG, ClassData, Line, Submission
-from autograde.rubric.text import short
+from autograde.values.text import short
 
 COLOURS = ("#eef3f6", "#7c8994", "#4e180a")
 """The colours of the states, in order: from light to dark, so that they differ in grey too."""

@@ -27,7 +27,7 @@ from autograde.report.classdata import (
 )
 from autograde.report.itemstats import FEWEST, discriminations
 from autograde.rubric.judge import Verdict
-from autograde.rubric.text import number
+from autograde.values.text import number
 
 TEMPLATE = Path(__file__).parent / "class_report.html.j2"
 SOLVED, PARTLY, NO_POINTS, NOT_TRIED = "solved", "partly", "no points", "not tried"

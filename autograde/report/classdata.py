@@ -18,7 +18,7 @@ from autograde.grading.submission import Marks, Place, graded_notebook
 from autograde.grading.verdicts import read_verdicts
 from autograde.rubric.judge import LineVerdict, Verdict
 from autograde.rubric.misconceptions import Belief
-from autograde.rubric.text import well_formed
+from autograde.values.text import well_formed
 
 Line = tuple[str, str]
 """A rubric line: its exercise and its name."""

@@ -2,16 +2,13 @@
 
 from dataclasses import dataclass, replace
 
-from torch import Tensor
-
-from autograde.rubric.compare import Difference, apart
 from autograde.rubric.key import Key
 from autograde.rubric.kinds import NOT_REACHED, outcomes_of, wrong_cases
-from autograde.rubric.layout import Table, side_by_side
 from autograde.rubric.misconceptions import Belief, beliefs
-from autograde.rubric.packing import Plain
 from autograde.rubric.recording import Case, Line, Outcome, Recording, Stop
-from autograde.rubric.text import short, visible
+from autograde.values.base import Difference, Plain, Table
+from autograde.values.dispatch import apart, side_by_side
+from autograde.values.text import short, visible
 
 SAME_INPUTS = 1e-6
 """How far recorded arguments may be from the reference's, relative to their size."""
@@ -136,22 +133,22 @@ def _judge_line(line: Line, outcomes: list[Outcome], tolerance: float) -> Failur
 def _failure(case: Case, outcome: Outcome, found: Difference) -> Failure:
     if outcome.error == NOT_REACHED:
         return Failure("")
-    where, found = found.at, found.in_words()
+    found = found.in_words()
     shapes = _shapes(case.before) if outcome.error is not None else ""
     if found.symptom:
         sentence = f"`{case.call}`{found.at} {found.symptom.removesuffix('.')}."
     else:
         sentence = f"`{case.call}`:" if case.call else ""
     sentence = " ".join(text for text in (sentence, found.note, shapes) if text)
-    tables = side_by_side(*found.tensors, where) if found.tensors else (None, None)
+    tables = side_by_side(*found.pair, found.pair_at) if found.pair else (None, None)
     return Failure(_readable(sentence), case.call, *tables)
 
 
 def _shapes(before: Plain) -> str:
-    """Return a sentence on the shapes of the tensors that a call was given, or ""."""
-    tensors = [value for value in before if isinstance(value, Tensor)] if before else []
-    shapes = " and ".join(str(tuple(tensor.shape)) for tensor in tensors)
-    if len(tensors) > 1:
+    """Return a sentence on the shapes of the tensors or arrays that a call was given, or ""."""
+    given = [value.shape for value in before if hasattr(value, "shape")] if before else []
+    shapes = " and ".join(str(tuple(shape)) for shape in given)
+    if len(given) > 1:
         return f"Its inputs have the shapes {shapes}."
     return f"Its input has the shape {shapes}." if shapes else ""
 

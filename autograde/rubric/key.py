@@ -4,8 +4,9 @@ import gzip
 import zlib
 from dataclasses import dataclass
 
-from autograde.rubric.packing import BadData, from_plain, pack, unpack
 from autograde.rubric.recording import Outcome, Recording
+from autograde.values.base import BadData
+from autograde.values.packing import from_plain, pack, unpack
 
 
 @dataclass(frozen=True)

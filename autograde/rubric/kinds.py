@@ -1,26 +1,24 @@
 """The kinds of rubric lines: how each reads what was recorded, compares it, and recognises it.
 
 The names in `KINDS` are what a recorded line carries. A claim is a line that code in the student's
-process could get right without computing anything.
+process could get right without computing anything. Of some kinds every line is one; of the others
+`autograde check --measure` finds those whose outcomes can be guessed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple
-from math import isclose, isfinite, isnan
+from importlib import import_module
+from math import isclose, isnan
 
-from torch import Tensor
-
-from autograde.rubric.checks import CHECKS
+from autograde.rubric.checks import all_checks
 from autograde.rubric.checks.readings import CLAIMS, Check, Reading, Unreadable
 from autograde.rubric.checks.readings import difference as worst
-from autograde.rubric.compare import SAME, Difference, apart, describe_error, differs
-from autograde.rubric.packing import Plain
 from autograde.rubric.recording import REFUSAL, Case, Line, Outcome, Recording
+from autograde.values.base import SAME, Difference, Plain, Record, differs, shorten
+from autograde.values.dispatch import apart, says_much
 
-FEW = 6
-"""Fewer yes-or-no answers, or small whole numbers, than this could be guessed."""
 ALIKE_READINGS = 1e-3
 """The relative tolerance of two readings of one mistake: last bits differ by processor."""
 
@@ -31,10 +29,8 @@ class Call:
     weight = 2.0
     tolerance: float | None = None
     """How far a right outcome may be from the expected one; None: measured for each line."""
-
-    def claims(self, cases: tuple[Case, ...]) -> bool:
-        """Return whether the expected outcomes could be guessed."""
-        return len(cases) < FEW and not any(_says_much(case.outcome) for case in cases)
+    claim = False
+    """Whether every line of this kind is a claim."""
 
     def read(self, got: Outcome, expected: Case) -> Outcome:
         """Return the outcome as `compare` and `alike` understand it."""
@@ -61,6 +57,19 @@ class Call:
     def telling(self, outcome: Outcome) -> bool:
         """Return whether an outcome is so specific that two alike ones share a cause."""
         return outcome.error is None and _says_much(outcome)
+
+
+class AnyColumnOrder(Call):
+    """A DataFrame whose columns may stand in any order."""
+
+    def compare_values(self, got: Plain, expected: Plain) -> Difference:
+        return apart(_columns_sorted(got), _columns_sorted(expected))
+
+
+def _columns_sorted(value: Plain) -> Plain:
+    if not isinstance(value, Record) or value.kind != "DataFrame":
+        return value
+    return import_module("autograde.values.frames").columns_sorted(value)
 
 
 class Gradient(Call):
@@ -91,9 +100,7 @@ class Refuses(Call):
 
     weight = 1.0
     tolerance: float | None = 0.0
-
-    def claims(self, cases: tuple[Case, ...]) -> bool:
-        return True
+    claim = True
 
     def compare_values(self, got: Plain, expected: Plain) -> Difference:
         return SAME if got == REFUSAL else differs(f"{got}, expected a ValueError")
@@ -146,9 +153,7 @@ class Checked(Call):
 
     def __init__(self, check: Check) -> None:
         self.check = check
-
-    def claims(self, cases: tuple[Case, ...]) -> bool:
-        return self.check in CLAIMS
+        self.claim = check in CLAIMS
 
     def read(self, got: Outcome, expected: Case) -> Outcome:
         if got.error is not None:
@@ -177,6 +182,16 @@ class Checked(Call):
         return False
 
 
+def describe_error(got: Outcome) -> str:
+    """Return a predicate for an exception: one line, with the student's line, never a traceback."""
+    if got.not_attempted:
+        return "is not written yet"
+    if got.error == "ContractBroken":
+        return f"breaks the contract: {got.message}"
+    said = f": {shorten(got.message)}" if got.message else ""
+    return f"raises {got.error}{said}" + (f" (in {shorten(got.at, 90)})" if got.at else "")
+
+
 def _same_error(got: Outcome, known: Outcome) -> bool:
     """Return whether two calls raised alike; each answer words its refusal in its own way."""
     if got.refused and known.refused:
@@ -190,35 +205,27 @@ def _manner(value: Plain) -> Plain:
 
 
 def _says_much(outcome: Outcome) -> bool:
-    return not outcome.refused and _holds_numbers(outcome.value)
+    return not outcome.refused and says_much(outcome.value)
 
 
-def _holds_numbers(value: Plain) -> bool:
-    match value:
-        case None | bool() | str():
-            return False
-        case int():
-            return abs(value) >= 100
-        case float():
-            return isfinite(value) and abs(value) not in (0.0, 1.0)
-        case list() | tuple():
-            return any(_holds_numbers(item) for item in value)
-        case dict():
-            return any(_holds_numbers(item) for item in value.values())
-        case Tensor():
-            some = value.numel() >= FEW or bool(value.count_nonzero())
-            return some and bool(value.isfinite().any())
-    return True
+class Kinds(dict[str, Call]):
+    """The kinds of lines by name; the checks, which need torch, are loaded with the first one."""
+
+    def __missing__(self, name: str) -> Call:
+        self.update({each: Checked(check) for each, check in all_checks().items()})
+        if name not in self:
+            raise KeyError(name)
+        return self[name]
 
 
-KINDS: dict[str, Call] = {
-    "call": Call(),
-    "gradient": Gradient(),
-    "refuses": Refuses(),
-    "unchanged": Unchanged(),
-    "forbids": Forbids(),
-    **{name: Checked(check) for name, check in CHECKS.items()},
-}
+KINDS = Kinds(
+    call=Call(),
+    call_any_column_order=AnyColumnOrder(),
+    gradient=Gradient(),
+    refuses=Refuses(),
+    unchanged=Unchanged(),
+    forbids=Forbids(),
+)
 
 NOT_REACHED = "NotReached"
 """The error of a line that the rubric did not reach."""

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from html import escape
 
 from autograde.rubric.judge import Failure, LineVerdict, Verdict
-from autograde.rubric.layout import Table
 from autograde.rubric.misconceptions import Belief
-from autograde.rubric.text import of_points
+from autograde.values.base import Table
+from autograde.values.text import of_points
 
 TEXT, PAGE = "var(--jp-content-font-color1, #1b1b1b)", "var(--jp-layout-color1, #fff)"
 COLOURS = {
@@ -28,7 +28,7 @@ BOX = (
     f"padding:.6em .9em;max-width:52em;color:{COLOURS['text']};background:{COLOURS['page']}"
 )
 MARK_WIDTH = "1.6em"
-CELL = "padding:.1em .45em;text-align:right;font-family:monospace"
+CELL = "padding:.1em .45em;font-family:monospace;white-space:pre"
 
 
 def headline(verdict: Verdict) -> str:
@@ -100,8 +100,16 @@ def _aligned(table: Table) -> list[str]:
         [entry + ("*" if (i, j) in table.wrong else " ") for j, entry in enumerate(row)]
         for i, row in enumerate(table.rows)
     ]
+    if table.columns:
+        marked.insert(0, [f"{name} " for name in table.columns])
     width = max(len(entry) for row in marked for entry in row)
-    return ["  " + " ".join(f"{entry:>{width}}" for entry in row) for row in marked]
+    side = "<" if table.left else ">"
+    lines = ["  " + " ".join(f"{entry:{side}{width}}" for entry in row) for row in marked]
+    if not table.labels:
+        return lines
+    labels = [""] * bool(table.columns) + [*table.labels]
+    room = max(map(len, labels))
+    return [f"  {label:{room}}{line}" for label, line in zip(labels, lines, strict=True)]
 
 
 def plain(text: str) -> str:
@@ -182,21 +190,33 @@ def _failure_html(failure: Failure) -> str:
 
 
 def _table_html(name: str, table: Table) -> str:
-    rows = "".join(
-        "<tr>" + "".join(_entry(e, (i, j) in table.wrong) for j, e in enumerate(row)) + "</tr>"
-        for i, row in enumerate(table.rows)
-    )
+    side = "left" if table.left else "right"
+    rows = ""
+    for i, row in enumerate(table.rows):
+        label = _name("row", table.labels[i], "left") if table.labels else ""
+        entries = (_entry(e, (i, j) in table.wrong, side) for j, e in enumerate(row))
+        rows += f"<tr>{label}{''.join(entries)}</tr>"
     look = f"text-align:left;font-weight:normal;color:{COLOURS['idle']}"
     title = f"{name}, {escape(table.caption)}"
-    head = f'<th scope="col" colspan="{len(table.rows[0])}" style="{look}">{title}</th>'
+    width = len(table.rows[0]) + bool(table.labels)
+    head = f'<tr><th scope="col" colspan="{width}" style="{look}">{title}</th></tr>'
+    if table.columns:
+        corner = "<td></td>" if table.labels else ""
+        head += f"<tr>{corner}{''.join(_name('col', c, side) for c in table.columns)}</tr>"
     style = "border-collapse:collapse;margin:.4em 0;font-size:90%"
-    return f'<table style="{style}"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
+    return f'<table style="{style}"><thead>{head}</thead><tbody>{rows}</tbody></table>'
 
 
-def _entry(text: str, wrong: bool) -> str:
+def _name(scope: str, text: str, side: str) -> str:
+    style = f"{CELL};text-align:{side};font-weight:normal;color:{COLOURS['idle']}"
+    return f'<th scope="{scope}" style="{style}">{escape(text)}</th>'
+
+
+def _entry(text: str, wrong: bool, side: str) -> str:
     look = f";background:{COLOURS['mark']};font-weight:bold" if wrong else ""
     sign = "✗&nbsp;" if wrong else ""
-    style = f"{CELL};border:1px solid {COLOURS['edge']};color:{COLOURS['text']}{look}"
+    edge = f"border:1px solid {COLOURS['edge']}"
+    style = f"{CELL};text-align:{side};{edge};color:{COLOURS['text']}{look}"
     return f'<td style="{style}">{sign}{escape(text)}</td>'
 
 

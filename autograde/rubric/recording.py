@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from autograde.rubric.packing import Plain, from_plain, pack, unpack
+from autograde.values.base import Plain
+from autograde.values.packing import from_plain, pack, unpack
 
 MIME = "application/vnd.attention-notebooks.recording+json"
 """The MIME type under which a recording leaves the kernel, base64 of `pack_recording`."""

@@ -6,5 +6,6 @@ wall            what a kernel may see: the bubblewrap command, and whether it wo
 agreed          names and limits that both sides of the wall know
 control_groups  memory and processes of a kernel, bounded by Linux itself
 imports         quick imports, on both sides
-inside/         the code behind the wall; copied into it, together with rubric/ and notebook/
+inside/         the code behind the wall; copied into it, together with values/, rubric/ and
+                notebook/
 """

@@ -9,10 +9,10 @@ from autograde.grading.restore import NOTE
 from autograde.grading.verdicts import judge_notebook
 from autograde.progress import PRACTICE_FILE
 from autograde.rubric.key import unpack_keys
-from autograde.rubric.packing import BadData
 from autograde.rubric.panel import headline
-from autograde.rubric.text import await_marking
 from autograde.sandbox.template import visible_files
+from autograde.values.base import BadData
+from autograde.values.text import await_marking
 from autograde.workspace.project import Project, read_saved
 
 REMARK = "Graded on your own machine, with the practice inputs. Your teacher's grader draws others."

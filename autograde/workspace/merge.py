@@ -11,7 +11,7 @@ import nbformat
 from nbformat import NotebookNode
 
 from autograde.course import grade_id
-from autograde.rubric.text import digest
+from autograde.values.text import digest
 
 CHANGED_TOO = "You changed the cell above, and so did the lesson. Yours was kept. The lesson's is:"
 

@@ -21,9 +21,9 @@ from autograde.notebook.asking import in_paragraphs
 from autograde.progress import Standing
 from autograde.report.class_report import write_report
 from autograde.rubric.judge import Failure, LineVerdict, Verdict
-from autograde.rubric.layout import Table
 from autograde.rubric.misconceptions import Belief
 from autograde.rubric.panel import advice, panel, to_display
+from autograde.values.base import Table
 from browser import person
 from browser.conftest import Lab, lab, watch
 

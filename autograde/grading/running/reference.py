@@ -18,18 +18,33 @@ from autograde.rubric.given import keep
 from autograde.rubric.key import Key
 from autograde.rubric.kinds import KINDS, Checked
 from autograde.rubric.probes.lines import rubric
-from autograde.rubric.recording import Line, Outcome, Recording
+from autograde.rubric.recording import (
+    Line,
+    Outcome,
+    Recording,
+    pack_recording,
+    unpack_recording,
+)
+from autograde.values.base import BadData, unrecordable
 
 DEFINED = re.compile(r"^(?:class|def)\s+(\w+)", re.MULTILINE)
+
+RECORDED = (
+    "numbers, text, None, a list, tuple, set or dict, a named tuple or dataclass, a NumPy array, "
+    "a tensor, or a DataFrame, Series or Index"
+)
 
 _numbers = count()
 
 
 class Measured(TypedDict):
-    """One rubric line as `autograde check --measure` found it."""
+    """One rubric line as `autograde check --measure` found it.
+
+    A claim is a line whose outcomes can be guessed, or of a kind that computes nothing.
+    """
 
     tolerance: float
-    constant: bool
+    claim: bool
 
 
 Lines = dict[str, Measured]
@@ -110,6 +125,30 @@ def right_key(reference: Program, exercise: Exercise, seed: int, measured: Lines
     Raises:
         CourseError: the reference fails, or a line was not measured.
     """
+    expected = right_recording(reference, exercise, seed)
+    missing = [line.name for line in expected.lines if line.name not in measured]
+    if missing:
+        raise CourseError(
+            f"no tolerance was measured for {exercise.name}: {', '.join(missing)}. "
+            f"Run: autograde check --measure {reference.lesson.name}"
+        )
+    return Key(
+        exercise=exercise.name,
+        points=exercise.points,
+        needs=exercise.needs,
+        hints=(),
+        expected=replace(expected, lines=tuple(map(_without_examples, expected.lines))),
+        tolerances=tuple(measured[line.name]["tolerance"] for line in expected.lines),
+        claims=tuple(measured[line.name]["claim"] for line in expected.lines),
+    )
+
+
+def right_recording(reference: Program, exercise: Exercise, seed: int) -> Recording:
+    """Return what the rubric of an exercise records of the reference.
+
+    Raises:
+        CourseError: the rubric fails, or the reference returns what cannot be recorded.
+    """
     expected = reference.record(exercise.name, seed)
     if expected.stopped:
         raise CourseError(
@@ -128,24 +167,23 @@ def right_key(reference: Program, exercise: Exercise, seed: int, measured: Lines
                     f"{exercise.name}: the lesson's own answer fails “{line.name}”: `{case.call}` "
                     f"raises {case.outcome.error}: {case.outcome.message}"
                 )
-    missing = [line.name for line in expected.lines if line.name not in measured]
-    if missing:
+            if what := unrecordable(case.outcome.value):
+                raise CourseError(
+                    f"{exercise.name}: {line.name}: `{case.call}` returned {what}, which cannot "
+                    f"be recorded; return {RECORDED} instead"
+                )
+    return expected
+
+
+def must_fit(recording: Recording) -> None:
+    """Raises CourseError when what a rubric records of the reference is too large to be read."""
+    try:
+        unpack_recording(pack_recording(recording))
+    except BadData as error:
         raise CourseError(
-            f"no tolerance was measured for {exercise.name}: {', '.join(missing)}. "
-            f"Run: autograde check --measure {reference.lesson.name}"
-        )
-    return Key(
-        exercise=exercise.name,
-        points=exercise.points,
-        needs=exercise.needs,
-        hints=(),
-        expected=replace(expected, lines=tuple(map(_without_examples, expected.lines))),
-        tolerances=tuple(measured[line.name]["tolerance"] for line in expected.lines),
-        claims=tuple(
-            measured[line.name]["constant"] or KINDS[line.kind].claims(line.cases)
-            for line in expected.lines
-        ),
-    )
+            f"{recording.exercise}: what its rubric records is too large ({error}): draw smaller "
+            "inputs, or let the answer return less"
+        ) from error
 
 
 def _without_examples(line: Line) -> Line:

@@ -31,7 +31,6 @@ from autograde.grading.running.notebook_client import TIMED_OUT, BrokenConnectio
 from autograde.grading.submission import Disturbed, Problem, beside
 from autograde.rubric.recording import MIME, PRACTICE_MIME
 from autograde.rubric.session import PRACTICE_SEED
-from autograde.rubric.text import digest
 from autograde.sandbox.inside.messages import ARGUMENTS
 from autograde.sandbox.provisioner import (
     WalledProvisioner,
@@ -40,6 +39,7 @@ from autograde.sandbox.provisioner import (
     prepare_kernel,
     walled_manager,
 )
+from autograde.values.text import digest
 
 BEGIN_CODE = (
     "import os, torch; os.environ['NBGRADER_EXECUTION'] = 'autograde'; torch.set_num_threads(1)\n"

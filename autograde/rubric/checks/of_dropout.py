@@ -9,8 +9,9 @@ from math import inf, prod, sqrt
 import torch
 from torch import Tensor
 
-from autograde.rubric.checks.readings import Reading, Unreadable, check, share_of, tensors
-from autograde.rubric.packing import Plain
+from autograde.rubric.checks.of_results import tensors
+from autograde.rubric.checks.readings import Reading, Unreadable, check, share_of
+from autograde.values.base import Plain, Unrecordable
 
 ROUNDING = 4e-6
 """How far a kept entry may be from x / (1 - p), relative to it: some roundings of float32.
@@ -25,10 +26,9 @@ NONE = 1e-6
 
 
 def _tensor(value: Plain) -> Tensor:
-    if isinstance(value, dict) and set(value) == {"unrecordable"}:
-        raise Unreadable(f"the result is {value['unrecordable']}, expected a tensor")
     if not isinstance(value, Tensor):
-        raise Unreadable(f"the result is a {type(value).__name__}, expected a tensor")
+        what = value.what if isinstance(value, Unrecordable) else f"a {type(value).__name__}"
+        raise Unreadable(f"the result is {what}, expected a tensor")
     return value
 
 

@@ -6,12 +6,21 @@ from math import inf, log, sqrt
 import torch
 from torch import Tensor
 
-from autograde.rubric.checks.readings import Reading, Unreadable, check, claim, tensors
-from autograde.rubric.compare import apart
-from autograde.rubric.packing import Plain
+from autograde.rubric.checks.readings import Reading, Unreadable, check, claim
+from autograde.values.base import Plain
+from autograde.values.dispatch import apart
 
 MOST_MATRICES = 20
 """Each is compared with each, and a made-up record may hold thousands."""
+
+
+def tensors(value: Plain) -> list[Tensor]:
+    """Return a recorded list of tensors; raises Unreadable when it is none, or empty."""
+    if not isinstance(value, list) or not all(isinstance(item, Tensor) for item in value):
+        raise Unreadable("the result is not a list of tensors")
+    if not value:
+        raise Unreadable("the result is an empty list")
+    return value
 
 
 def _floats(value: Plain) -> list[float]:

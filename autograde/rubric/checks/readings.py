@@ -1,13 +1,16 @@
 """Readings of a check: a number measured, the number wanted, and a limit."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf, isfinite, sqrt
+from typing import TYPE_CHECKING
 
-from torch import Tensor
+from autograde.values.base import Difference, Plain
 
-from autograde.rubric.compare import Difference
-from autograde.rubric.packing import Plain
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 @dataclass(frozen=True)
@@ -54,15 +57,6 @@ def claim(function: Check) -> Check:
     """Decorate a function to make it a check that a constant passes."""
     CLAIMS.add(function)
     return check(function)
-
-
-def tensors(value: Plain) -> list[Tensor]:
-    """Return a recorded list of tensors; raises Unreadable when it is none, or empty."""
-    if not isinstance(value, list) or not all(isinstance(item, Tensor) for item in value):
-        raise Unreadable("the result is not a list of tensors")
-    if not value:
-        raise Unreadable("the result is an empty list")
-    return value
 
 
 def share_of(what: str, hits: Tensor, wanted: float) -> Reading:

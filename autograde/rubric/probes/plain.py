@@ -9,14 +9,14 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_iter, tree_map_only
 
-from autograde.rubric.packing import DTYPES, MAX_DIMENSIONS, Plain
 from autograde.rubric.recording import REFUSAL, REFUSED, Outcome
+from autograde.values.dispatch import copied
 
-MAX_ENTRIES = 1_000_000
 RAISED = (Exception, SystemExit)
 """An answer may raise these; each is the outcome of that call alone. `sys.exit()` is one."""
 Args = tuple[Any, ...]
@@ -26,55 +26,19 @@ class ContractBroken(Exception):
     """An answer misses something that its contract names; the message is for the student."""
 
 
-def to_plain(value: Any) -> Plain:
-    """Return a copy of a value as plain data; what cannot be recorded is named by its type."""
-    match value:
-        case Tensor():
-            return _plain_tensor(value)
-        case None | bool() | str():
-            return value
-        case int():
-            return int(value)
-        case float():
-            return float(value)
-        case list():
-            return [to_plain(item) for item in value]
-        case tuple():
-            return tuple(to_plain(item) for item in value)
-        case dict():
-            return {str(key): to_plain(item) for key, item in value.items()}
-        case torch.Generator():
-            return {"generator": value.initial_seed()}
-        case nn.Module():
-            return _plain_module(value)
-    if callable(value):
-        return {"function": getattr(value, "__name__", "")}
-    return {"unrecordable": f"a {type(value).__name__}"}
-
-
-def _plain_module(module: nn.Module) -> Plain:
-    """Return a module's state and settings, so that any change to it shows."""
-    return {
-        "module": type(module).__name__,
-        "state": to_plain(dict(module.state_dict())),
-        "training": [part.training for part in module.modules()],
-        "learns": [parameter.requires_grad for parameter in module.parameters()],
-    }
-
-
-def _plain_tensor(tensor: Tensor) -> Plain:
-    if tensor.ndim > MAX_DIMENSIONS:
-        return {"unrecordable": f"a tensor of {tensor.ndim} dimensions"}
-    if tensor.numel() > MAX_ENTRIES:
-        return {"unrecordable": f"a tensor of shape {tuple(tensor.shape)}"}
-    if tensor.dtype not in DTYPES or tensor.layout != torch.strided or tensor.is_meta:
-        return {"unrecordable": f"a tensor of {tensor.dtype}, {tensor.layout}"}
-    return tensor.detach().cpu().clone()
-
-
 def map_floats(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
     """Return the value with each float tensor in it changed."""
     return tree_map_only(Tensor, lambda t: change(t) if t.is_floating_point() else t, value)
+
+
+def in_double(value: Any) -> Any:
+    """Return the value with the float tensors and arrays in it in float64."""
+    arrays = tree_map_only(np.ndarray, _double_array, value)
+    return map_floats(arrays, Tensor.double)
+
+
+def _double_array(array: Any) -> Any:
+    return array.astype(np.float64) if array.dtype.kind == "f" else array
 
 
 def turned(tensor: Tensor) -> Tensor:
@@ -84,7 +48,7 @@ def turned(tensor: Tensor) -> Tensor:
 
 
 def snapshot(value: Any) -> Any:
-    """Return the value with copies of its tensors, each on its own device."""
+    """Return a copy of the value, its tensors each on its own device, which pass gradients on."""
     return tree_map_only(Tensor, Tensor.clone, value)
 
 
@@ -95,10 +59,10 @@ def tensors_in(value: Any) -> Iterator[Tensor]:
 
 @contextmanager
 def lent(args: Args) -> Iterator[Args]:
-    """Give a call copies of tensors, which other calls share, and undo its changes to modules."""
+    """Give a call copies of what other calls share, and undo its changes to modules."""
     modules = [each for each in tree_iter(args) if isinstance(each, nn.Module)]
     before = deepcopy([vars(module) for module in modules])
-    yield tree_map_only(Tensor, deepcopy, args)
+    yield copied(args)
     for module, state in zip(modules, before, strict=True):
         module.__dict__ = state
 
@@ -128,6 +92,8 @@ def _argument(value: Any, name: str) -> str:
     match value:
         case Tensor():
             return f"tensor({_short(value.tolist())})" if value.numel() <= 3 else name
+        case np.ndarray():
+            return f"array({_short(value.tolist())})" if value.size <= 3 else name
         case None | bool() | int() | float() | str():
             return repr(value)
         case list() | tuple() if all(isinstance(item, int | float) for item in value):

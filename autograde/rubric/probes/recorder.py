@@ -7,23 +7,22 @@ from typing import Any, Self
 import torch
 from torch import Tensor
 
-from autograde.rubric.compare import apart
 from autograde.rubric.kinds import KINDS
-from autograde.rubric.packing import Plain
 from autograde.rubric.probes.draws import Draws, device, seeded
 from autograde.rubric.probes.plain import (
     RAISED,
     Args,
     ContractBroken,
     as_typed,
+    in_double,
     lent,
-    map_floats,
     raised,
     tensors_in,
-    to_plain,
 )
 from autograde.rubric.probes.watching import Functions
 from autograde.rubric.recording import Case, Line, Outcome
+from autograde.values.base import Plain, Record
+from autograde.values.dispatch import apart, to_plain
 
 IDEA = 5.0
 """The factor by which a line with the idea of its exercise outweighs others of its kind."""
@@ -40,7 +39,7 @@ class Recorder(Draws):
         self.lines: list[Line] = []
         self.changes: list[list[str]] = []
         self.forbidden, self.used = tuple(forbids), set[str]()
-        self._factor = 1.0
+        self._factor, self._suffix = 1.0, ""
 
     @property
     def idea(self) -> Self:
@@ -49,6 +48,15 @@ class Recorder(Draws):
         r.idea.call("entry [i, j] is query i · key j", attention_scores, q, k)
         """
         self._factor = IDEA
+        return self
+
+    @property
+    def any_column_order(self) -> Self:
+        """Say that the columns of the DataFrame on the next line may stand in any order.
+
+        r.any_column_order.call("one row a city", by_city, sales)
+        """
+        self._suffix = "_any_column_order"
         return self
 
     def unchanged(self, line: str) -> None:
@@ -86,8 +94,9 @@ class Recorder(Draws):
                 if change := _change(before, to_plain(args)):
                     self.changes.append([text, change])
             recorded.append(Case(text, before, outcome))
+        kind += self._suffix * (kind == "call")
         self.lines.append(Line(line, kind, tuple(recorded), KINDS[kind].weight * self._factor))
-        self._factor = 1.0
+        self._factor, self._suffix = 1.0, ""
 
     def _outcome(self, run: Callable[..., Any], args: Args) -> Outcome:
         try:
@@ -118,7 +127,7 @@ class Recorder(Draws):
 
     def widened(self, given: Any) -> Any:
         """Return the same numbers; in float64 when the rounding of float32 is being measured."""
-        return map_floats(given, Tensor.double) if self.double else given
+        return in_double(given) if self.double else given
 
     @contextmanager
     def _own_random_state(self, line: str) -> Iterator[None]:
@@ -160,7 +169,7 @@ def _change(before: Plain, after: Plain) -> str:
 
 
 def _modes(value: Plain) -> Plain:
-    return value.get("training") if isinstance(value, dict) else None
+    return value.parts.get("training") if isinstance(value, Record) else None
 
 
 def _check_device(result: Any, given: Any) -> None:

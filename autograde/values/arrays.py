@@ -1,0 +1,142 @@
+"""NumPy's arrays and scalars. A scalar is recorded as the Python number that it holds."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+from autograde.values import differences, numbers, python
+from autograde.values.base import (
+    FEW,
+    MAX_ENTRIES,
+    SAME,
+    BadData,
+    Difference,
+    Plain,
+    Tables,
+    Unrecordable,
+    differs,
+)
+
+DTYPE = re.compile(r"[<|](?:b1|[iu][1248]|f[248]|c(?:8|16)|[SU]\d{1,8}|[mM]8(?:\[\w{1,8}\])?)")
+"""The dtypes that are recorded; an object could be anything, and is not among them."""
+
+
+def record(value: Any, depth: int) -> Plain:
+    """Return an array, or what a scalar of NumPy holds, as plain data."""
+    if isinstance(value, np.generic) and not isinstance(value, np.datetime64 | np.timedelta64):
+        plain = value.item()
+        known = not isinstance(plain, np.generic)
+        return python.record(plain, depth) if known else Unrecordable(f"a {type(value).__name__}")
+    if isinstance(value, np.datetime64 | np.timedelta64):
+        value = np.asarray(value)
+    if type(value) not in (np.ndarray, np.memmap):
+        return python.record(value, depth)
+    return _recorded(np.asarray(value))
+
+
+def _recorded(array: numbers.Array) -> Plain:
+    if array.size > MAX_ENTRIES:
+        return Unrecordable(f"an array of shape {array.shape}")
+    native = array.astype(array.dtype.newbyteorder("<"))
+    if native.dtype.kind in "SU" and not native.dtype.itemsize:
+        native = native.astype(f"{native.dtype.kind}1")
+    if native.dtype.str.startswith(">") or not DTYPE.fullmatch(native.dtype.str):
+        return Unrecordable(f"an array of dtype {array.dtype}")
+    return np.ascontiguousarray(native).reshape(array.shape)
+
+
+def copied(value: Any) -> Any:
+    """Return a copy of an array, even of one that holds objects."""
+    return value.copy() if isinstance(value, np.ndarray) else python.copied(value)
+
+
+def apart(got: Plain, expected: numbers.Array) -> Difference:
+    """Return the difference of arrays: shape and dtype first, then the numbers."""
+    if not isinstance(got, np.ndarray):
+        return differences.other(got, expected)
+    if got.shape != expected.shape:
+        note = "The numbers are right." if comparable(got, expected) else ""
+        note = note if note and numbers.same_numbers(got, expected) else ""
+        said = f"has the shape {got.shape}, expected {expected.shape}"
+        return differs(said, note, (got, expected))
+    if not same_type(got, expected):
+        said = f"has the dtype {got.dtype}, expected {expected.dtype}"
+        return differs(said, pair=(got, expected))
+    distance = numbers.distance(got, expected)
+    if not distance:
+        return SAME
+    return Difference(distance, pair=(got, expected), worded=numbers.in_words)
+
+
+def comparable(got: numbers.Array, expected: numbers.Array) -> bool:
+    """Return whether the entries of two arrays have a distance."""
+    kinds = {"number" if a.dtype.kind in "biufc" else a.dtype.kind for a in (got, expected)}
+    return len(kinds) == 1
+
+
+def same_type(got: numbers.Array, expected: numbers.Array) -> bool:
+    """Return whether two dtypes are the same; the room for text and a time's unit do not count."""
+    loose = expected.dtype.kind in "SUmM"
+    return got.dtype.kind == expected.dtype.kind if loose else got.dtype == expected.dtype
+
+
+def describe(value: numbers.Array) -> str:
+    """Return what an array is, in words."""
+    return f"a NumPy array of shape {value.shape}"
+
+
+def side_by_side(got: Plain, expected: numbers.Array, where: str) -> Tables:
+    """Return two arrays as tables."""
+    if not isinstance(got, np.ndarray):
+        return None, None
+    return numbers.side_by_side(got, expected, where)
+
+
+def cast(value: Plain, like: numbers.Array) -> Plain:
+    """Return an array with the dtype of another."""
+    both = isinstance(value, np.ndarray) and value.dtype.kind == like.dtype.kind == "f"
+    return value.astype(like.dtype) if both else value
+
+
+def float_types(value: numbers.Array) -> set[str]:
+    """Return the name of an array's dtype, if it is one of floats."""
+    return {str(value.dtype)} if value.dtype.kind == "f" else set()
+
+
+def says_much(value: numbers.Array) -> bool:
+    """Return whether an array holds entries that are not all 0 by chance."""
+    some = value.size >= FEW or bool(np.any(value != np.zeros((), value.dtype)))
+    return some and (value.dtype.kind not in "fc" or bool(np.isfinite(value).any()))
+
+
+def to_bytes(value: numbers.Array) -> tuple[list[Any], bytes]:
+    """Return an array's dtype and shape, and its entries as bytes."""
+    return [value.dtype.str, list(value.shape)], value.tobytes()
+
+
+def from_bytes(form: list[Any], data: bytes) -> numbers.Array:
+    """Return the array that `to_bytes` made bytes of.
+
+    Raises:
+        BadData: the dtype is not allowed, or the sizes do not fit.
+    """
+    name, shape = form
+    if not isinstance(name, str) or not DTYPE.fullmatch(name):
+        raise BadData(f"an array of {name} is not allowed")
+    dtype, count = np.dtype(name), 1
+    for size in shape:
+        if type(size) is not int or size < 0:
+            raise BadData(f"an array of shape {shape} is not allowed")
+        count *= size
+    if not dtype.itemsize or len(shape) > 32 or len(data) != count * dtype.itemsize:
+        raise BadData("an array whose size does not fit its bytes")
+    if dtype.kind == "b":  # bytes other than 0 and 1 would be let through
+        return np.asarray(np.frombuffer(data, np.uint8) != 0).reshape(shape)
+    if dtype.kind == "U":
+        codes = np.frombuffer(data, np.uint32).copy()
+        codes[(codes > 0x10FFFF) | ((codes >= 0xD800) & (codes < 0xE000))] = 0xFFFD
+        data = codes.tobytes()
+    return np.frombuffer(data, dtype).reshape(shape).copy()

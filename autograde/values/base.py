@@ -1,0 +1,193 @@
+"""What all kinds of values share: plain data, objects by their parts, and how two values differ."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from math import inf, isfinite
+from typing import Any
+
+from autograde.values.text import short
+
+MAX_ENTRIES = 1_000_000
+"""The most entries of a tensor or an array that is recorded."""
+MAX_KEYS = 5_000
+"""The most items of a set, or keys of a dict that are not text: a made-up set of more could be
+built to make hashing slow."""
+MAX_NESTING = 12
+"""The most containers within each other."""
+
+FEW = 6
+"""Fewer entries of 0, or characters, than this say little."""
+
+Plain = Any
+"""A number, text, bytes, None, a list, tuple, set or dict of such, a tensor, an array, a Record."""
+
+
+class BadData(ValueError):
+    """The bytes are not what `pack` writes; the message says why."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """What is kept of an object: what it is, the name of its type, and its parts by name."""
+
+    kind: str
+    name: str
+    parts: dict[str, Plain] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Unrecordable:
+    """What stands for a value that cannot be recorded: in words, what it is."""
+
+    what: str
+
+
+@dataclass(frozen=True)
+class Table:
+    """Entries as text, row by row; `wrong` holds the places (row, column) of entries to mark.
+
+    `columns` and `labels` are the names of columns and rows, where they have names. Text stands on
+    the `left` of its column, numbers on the right.
+    """
+
+    caption: str
+    rows: tuple[tuple[str, ...], ...]
+    wrong: tuple[tuple[int, int], ...] = ()
+    columns: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+    left: bool = False
+
+
+Tables = tuple[Table | None, Table | None]
+"""The table of a result and that of what was expected; None where there is nothing to lay out."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A difference from an expected value; `distance` is relative to the size of that value.
+
+    `at` and `symptom` complete the call as a sentence: `future_mask(3)`, `[0, 0]`, "is True,
+    expected False". `note` is a sentence of its own. `pair` are a result and what was expected,
+    to be laid out side by side, and `pair_at` their place. `worded` describes a difference of
+    their numbers, which takes much longer than the distance.
+    """
+
+    distance: float
+    symptom: str = ""
+    at: str = ""
+    note: str = ""
+    pair: tuple[Plain, Plain] | None = None
+    pair_at: str = ""
+    worded: Callable[[Plain, Plain], tuple[str, str, str]] | None = None
+
+    def in_words(self) -> Difference:
+        """Return the same difference with all its words."""
+        if self.worded is None or self.pair is None:
+            return self
+        place, symptom, note = self.worded(*self.pair)
+        at = joined(self.at, place)
+        return replace(self, symptom=symptom, at=at, note=note, worded=None)
+
+    def inside(self, at: str, got: Plain, expected: Plain) -> Difference:
+        """Return the difference as one of the values that hold it, in which its place is `at`."""
+        if not self.distance:
+            return self
+        pair, place = (self.pair, joined(at, self.pair_at)) if self.pair else ((got, expected), "")
+        return replace(self, at=joined(at, self.at), pair=pair, pair_at=place)
+
+
+SAME = Difference(0.0)
+
+
+def differs(symptom: str, note: str = "", pair: tuple[Plain, Plain] | None = None) -> Difference:
+    """Return the difference of values that cannot be compared by number."""
+    return Difference(inf, symptom, note=note, pair=pair)
+
+
+def worst(differences: Iterable[Difference]) -> Difference:
+    """Return the largest difference, the first of equal ones."""
+    return _worst(("", each) for each in differences)[1]
+
+
+def worst_inside(
+    differences: Iterable[tuple[str, Difference]], got: Plain, expected: Plain
+) -> Difference:
+    """Return the largest difference of what two containers hold, each with its place in them."""
+    at, found = _worst(differences)
+    return found.inside(at, got, expected)
+
+
+def _worst(differences: Iterable[tuple[str, Difference]]) -> tuple[str, Difference]:
+    at, found = "", SAME
+    for place, each in differences:
+        if each.distance > found.distance:
+            at, found = place, each
+        if each.distance == inf:  # none is larger
+            break
+    return at, found
+
+
+def inside(value: Plain) -> Iterator[Plain]:
+    """Yield what a container holds."""
+    match value:
+        case list() | tuple() | set() | frozenset():
+            yield from value
+        case dict():
+            yield from value.values()
+        case Record():
+            yield from value.parts.values()
+
+
+def unrecordable(value: Plain) -> str:
+    """Return what in plain data could not be recorded, in words, or ""."""
+    match value:
+        case Unrecordable():
+            return value.what
+        case Record("function"):
+            return f"a function ({value.name})" if value.name else "a function"
+    return next(filter(None, map(unrecordable, inside(value))), "")
+
+
+def joined(at: str, inner: str) -> str:
+    """Return a place within another in words: `, losses at [2]`."""
+    index = inner.startswith(("[", "."))
+    return f"{at} at {inner}" if index and at[-1:].isalnum() else at + inner
+
+
+def shorten(text: str, limit: int = 160) -> str:
+    """Return the text on one line, cut off at the limit."""
+    return short(" ".join(text.split()), limit)
+
+
+def of(count: int, noun: str) -> str:
+    """Return a count in words: 1 item, 2 items."""
+    return f"{count} {noun}{'s' * (count != 1)}"
+
+
+def numerals(got: Any, expected: Any) -> tuple[str, str]:
+    """Return two entries as text, numbers with as many digits as it takes to tell them apart."""
+    for digits in (4, 7, 12, 17):
+        one, other = numeral(got, digits), numeral(expected, digits)
+        if not (isinstance(got, float) and isinstance(expected, float)):
+            break
+        if float(one) != float(other):
+            break
+    return one, other
+
+
+def numeral(x: Any, digits: int = 4) -> str:
+    """Return an entry as text: four decimals, fewer for whole and for large numbers."""
+    if isinstance(x, complex):
+        sign = "" if x.imag < 0 else "+"
+        return f"{numeral(x.real, digits)}{sign}{numeral(x.imag, digits)}j"
+    if not isinstance(x, float):
+        return shorten(repr(x))
+    if not isfinite(x):
+        return str(x)
+    if abs(x) < 1e15 and x == int(x):
+        return str(int(x))
+    if 1e-3 <= abs(x) < 1e4:
+        return f"{x:.{digits}f}"
+    return f"{x:.{digits}g}"

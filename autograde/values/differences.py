@@ -1,0 +1,181 @@
+"""How values of plain Python differ, item by item for containers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from math import inf, isfinite, isnan
+
+from autograde.values import dispatch
+from autograde.values.base import (
+    SAME,
+    Difference,
+    Plain,
+    Record,
+    Unrecordable,
+    differs,
+    numerals,
+    of,
+    shorten,
+    unrecordable,
+    worst_inside,
+)
+
+MAX_PAIRED = 200
+"""The most keys that are matched by nearness where they are not equal."""
+
+
+def apart(got: Plain, expected: Plain) -> Difference:
+    """Return the difference between plain values, item by item for containers."""
+    match expected:
+        case bool() | int() | str() | bytes() | None | Unrecordable():
+            same = type(got) is type(expected) and got == expected
+            return SAME if same else other(got, expected)
+        case float() | complex():
+            return _floats(got, expected, abs(expected))
+        case list() | tuple():
+            return _sequences(got, expected)
+        case set() | frozenset():
+            return _sets(got, expected)
+        case dict():
+            return _dicts(got, expected) if isinstance(got, dict) else other(got, expected)
+        case Record():
+            return _records(got, expected)
+    raise TypeError(f"cannot compare with a {type(expected).__name__}")
+
+
+def other(got: Plain, expected: Plain) -> Difference:
+    """Return the difference of values that have no distance in numbers."""
+    pair = (got, expected) if _laid_out(got) and _laid_out(expected) else None
+    scalars = bool | int | float | complex | str | bytes
+    if isinstance(expected, scalars) and isinstance(got, scalars):
+        note = _first_character(got, expected)
+        said = f"is {shorten(repr(got))}, expected {shorten(repr(expected))}"
+        return differs(said, note, pair)
+    wanted = dispatch.describe(expected)
+    if what := unrecordable(got):
+        return differs(f"returned {what}, which cannot be recorded; return {wanted}")
+    if got is None:
+        return differs(f"is None, expected {wanted}", "Does it `return` its result?")
+    return differs(f"is {dispatch.describe(got)}, expected {wanted}", pair=pair)
+
+
+def _laid_out(value: Plain) -> bool:
+    return isinstance(value, list | tuple | set | frozenset | dict | str | bytes | Record)
+
+
+def _first_character(got: Plain, expected: Plain) -> str:
+    """Return a sentence on where two long texts begin to differ, or ""."""
+    if not isinstance(got, str) or not isinstance(expected, str) or len(expected) < 20:
+        return ""
+    pairs = zip(got, expected, strict=False)
+    same = next((i for i, (one, two) in enumerate(pairs) if one != two), None)
+    same = min(len(got), len(expected)) if same is None else same
+    return f"They differ from character {same + 1} on."
+
+
+def _floats(got: Plain, expected: complex, scale: float) -> Difference:
+    if type(got) is not type(expected):
+        return other(got, expected)
+    if got == expected or (got != got and expected != expected):
+        return SAME
+    distance = abs(got - expected) / max(scale, 1e-12)
+    one, two = numerals(got, expected)
+    return Difference(inf if isnan(distance) else distance, f"is {one}, expected {two}")
+
+
+def _sequences(got: Plain, expected: list[Plain] | tuple[Plain, ...]) -> Difference:
+    if isinstance(got, Record) and got.kind == "named tuple":
+        got = tuple(got.parts.values())
+    if not isinstance(got, list | tuple):
+        return other(got, expected)
+    if len(got) != len(expected):
+        said = f"has {of(len(got), 'item')}, expected {len(expected)}"
+        return differs(said, pair=(got, expected))
+    scale = _scale(expected)
+    found = (
+        (f"[{i}]", _floats(one, two, scale) if scale else dispatch.apart(one, two))
+        for i, (one, two) in enumerate(zip(got, expected, strict=True))
+    )
+    return worst_inside(found, got, expected)
+
+
+def _scale(expected: Iterable[Plain]) -> float:
+    """Return the size of the largest of several floats, which the others are measured by."""
+    if not all(isinstance(item, float) for item in expected):
+        return 0.0
+    return max((abs(item) for item in expected if isfinite(item)), default=0.0)
+
+
+def _matched(
+    got: Iterable[Plain], expected: Iterable[Plain]
+) -> tuple[list[tuple[Plain, Plain]], list[Plain], list[Plain]]:
+    """Return pairs of equal or else near keys, expected keys without a partner, and keys left over.
+
+    Equal is what Python holds for equal keys; nan is near nan.
+    """
+    wanted, left = list(expected), dict.fromkeys(got)
+    pairs = [(key, key) for key in wanted if key in left]
+    missing = [key for key in wanted if key not in left]
+    for key, _ in pairs:
+        left.pop(key, None)
+    if max(len(missing), len(left)) > MAX_PAIRED:
+        return pairs, missing, [*left]
+    alone = []
+    for key in missing:
+        near = min(left, key=lambda k: dispatch.apart(k, key).distance, default=None)
+        if near is None or dispatch.apart(near, key).distance > 1:
+            alone.append(key)
+        else:
+            pairs.append((near, key))
+            left.pop(near)
+    return pairs, alone, [*left]
+
+
+def _sets(got: Plain, expected: set[Plain] | frozenset[Plain]) -> Difference:
+    if not isinstance(got, set | frozenset):
+        return other(got, expected)
+    pairs, missing, extra = _matched(got, expected)
+    if missing or extra:
+        return differs(_lacks("", missing, extra), pair=(got, expected))
+    found = (("", dispatch.apart(one, two)) for one, two in pairs if one is not two)
+    return worst_inside(found, got, expected)
+
+
+def _dicts(got: dict[Plain, Plain], expected: dict[Plain, Plain]) -> Difference:
+    pairs, missing, extra = _matched(got, expected)
+    if missing or extra:
+        return differs(_lacks("key", missing, extra), pair=(got, expected))
+    return worst_inside(_by_key(pairs, got, expected), got, expected)
+
+
+def _by_key(
+    pairs: list[tuple[Plain, Plain]], got: dict[Plain, Plain], expected: dict[Plain, Plain]
+) -> Iterator[tuple[str, Difference]]:
+    for mine, key in pairs:
+        at = f", {key if isinstance(key, str) else repr(key)}"
+        yield at, dispatch.apart(got[mine], expected[key])
+        if mine is not key:
+            yield "", dispatch.apart(mine, key)
+
+
+def _lacks(noun: str, missing: list[Plain], extra: list[Plain]) -> str:
+    """Return a predicate on keys or items that are missing or too many."""
+    said = []
+    for verb, keys in (("lacks", missing), ("should not have", extra)):
+        if keys:
+            what = f"the {noun}{'s' * (len(keys) > 1)} " if noun else ""
+            texts = ", ".join(sorted(map(repr, keys))[:5]) + ", …" * (len(keys) > 5)
+            said.append(f"{verb} {what}{texts}")
+    return shorten(" and ".join(said), 300)
+
+
+def _records(got: Plain, expected: Record) -> Difference:
+    if not isinstance(got, Record) or (got.kind, got.name) != (expected.kind, expected.name):
+        return other(got, expected)
+    if got.parts.keys() != expected.parts.keys():
+        lacking = [name for name in expected.parts if name not in got.parts]
+        extra = [name for name in got.parts if name not in expected.parts]
+        return differs(_lacks("field", lacking, extra), pair=(got, expected))
+    parts = expected.parts.items()
+    found = ((f".{name}", dispatch.apart(got.parts[name], part)) for name, part in parts)
+    return worst_inside(found, got, expected)

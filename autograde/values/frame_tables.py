@@ -1,0 +1,108 @@
+"""Records of DataFrames, Series and Indexes as tables, with their labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from autograde.values import arrays, dispatch, numbers
+from autograde.values.base import Plain, Record, Table, Tables, numeral, shorten
+from autograde.values.layout import brief
+
+NEAR = 1e-5
+"""Numbers as near as this are not marked as wrong."""
+
+
+def items(column: Plain) -> list[Plain]:
+    """Return what a column holds, as plain values."""
+    if isinstance(column, Record):
+        return list(column.parts["items"])
+    return list(numbers.entries(column))
+
+
+def shape(value: Record) -> tuple[int, ...]:
+    """Return the number of rows, and of a DataFrame the number of columns."""
+    if value.kind == "Index":
+        return (length(value.parts["labels"]),)
+    rows = length(value.parts["index"].parts["labels"])
+    return (rows, len(value.parts["data"])) if value.kind == "DataFrame" else (rows,)
+
+
+def side_by_side(got: Plain, expected: Record, where: str) -> Tables:
+    """Return two DataFrames, Series or Indexes as tables, with their labels."""
+    if not isinstance(got, Record) or got.kind not in dispatch.RECORDS:
+        return None, None
+    wrong = _wrong(got, expected)
+    row, column = (wrong or [(0, 0)])[0]
+    return _table(got, row, column, where, wrong), _table(expected, row, column, where, [])
+
+
+def _wrong(got: Record, expected: Record) -> list[tuple[int, int]]:
+    """Return the entries of a result that differ from the expected ones at the same place."""
+    mine, wanted = columns(got), columns(expected)
+    places = []
+    for j, column in enumerate(mine):
+        other = wanted[j] if j < len(wanted) else None
+        places += [(i, j) for i in _wrong_rows(column, other)]
+    return sorted(places)
+
+
+def _wrong_rows(got: Plain, expected: Plain) -> Iterable[int]:
+    """Return the rows in which two columns differ."""
+    if expected is None or type(got) is not type(expected) or length(got) != length(expected):
+        return range(length(got))
+    if isinstance(got, Record):
+        pairs = enumerate(zip(items(got), items(expected), strict=True))
+        return [i for i, pair in pairs if dispatch.apart(*pair).distance > NEAR]
+    if not arrays.same_type(got, expected):
+        return range(length(got))
+    return [int(i) for i in numbers.wrong_entries(got, expected).nonzero()[0]]
+
+
+def columns(value: Record) -> list[Plain]:
+    """Return the columns of an object."""
+    if value.kind == "Index":
+        return [value.parts["labels"]]
+    data = value.parts["data"]
+    return list(data) if value.kind == "DataFrame" else [data]
+
+
+def length(column: Plain) -> int:
+    """Return the number of values in a column."""
+    return len(column.parts["items"] if isinstance(column, Record) else column)
+
+
+def _table(value: Record, row: int, column: int, where: str, wrong: list[tuple[int, int]]) -> Table:
+    """Return the part of an object around a place as a table, with its labels."""
+    cells = columns(value)
+    down, across = numbers.around(row, shape(value)[0]), numbers.around(column, len(cells))
+    shown = [_part(each, down) for each in cells[across]]
+    caption = [f"{value.kind} of shape {shape(value)}", where]
+    if value.kind == "Series":
+        caption.insert(1, f"name {brief(value.parts['name'])}")
+    return Table(
+        ", ".join(filter(None, caption)),
+        tuple(zip(*shown, strict=True)),
+        tuple(
+            (i - down.start, j - across.start)
+            for i, j in wrong
+            if down.start <= i < down.stop and across.start <= j < across.stop
+        ),
+        _labels(value, "columns", across),
+        _labels(value, "index", down),
+    )
+
+
+def _part(column: Plain, rows: slice) -> list[str]:
+    part = column.parts["items"][rows] if isinstance(column, Record) else column[rows]
+    plain = part if isinstance(part, list) else numbers.entries(part)
+    return [shorten(numeral(item), 40) for item in plain]
+
+
+def _labels(value: Record, axis: str, part: slice) -> tuple[str, ...]:
+    if axis not in value.parts:
+        return ()
+    return tuple(_label(label) for label in items(value.parts[axis].parts["labels"])[part])
+
+
+def _label(label: Plain) -> str:
+    return shorten(label if isinstance(label, str) else brief(label), 40)

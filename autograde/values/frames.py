@@ -1,0 +1,260 @@
+"""pandas' DataFrames, Series and Indexes. Their records are read and compared without pandas.
+
+A column of numbers or times is kept as an array. Any other is a list of plain values, in which a
+missing one is None, with the name of its dtype.
+"""
+
+from __future__ import annotations
+
+import sys
+from math import inf
+from typing import Any, TypeGuard
+
+import numpy as np
+
+from autograde.values import arrays, differences, dispatch, frame_tables, numbers, python
+from autograde.values.base import (
+    MAX_ENTRIES,
+    SAME,
+    Difference,
+    Plain,
+    Record,
+    Unrecordable,
+    differs,
+    numerals,
+    unrecordable,
+    worst,
+)
+from autograde.values.frame_tables import items, length, shape
+from autograde.values.layout import brief
+
+TEXT = "text"
+"""The name for both of pandas' dtypes of text, `object` and `str`."""
+
+
+def record(value: Any, depth: int) -> Plain:
+    """Return what a DataFrame, a Series, an Index or a time of pandas holds, as plain data."""
+    pd = sys.modules["pandas"]
+    match value:
+        case pd.DataFrame():
+            return _frame(value)
+        case pd.Series():
+            name = dispatch.to_plain(value.name)
+            parts = {"name": name, "index": _index(value.index), "data": _column(value)}
+            return _whole("Series", parts)
+        case pd.Index():
+            return _index(value)
+        case pd.Timestamp() | pd.Timedelta():
+            return arrays.record(value.to_numpy(), depth) if _naive(value) else _unknown(value)
+    if value is pd.NA:
+        return None
+    return np.asarray(np.datetime64("NaT")) if value is pd.NaT else python.record(value, depth)
+
+
+def _naive(value: Any) -> bool:
+    return getattr(value, "tzinfo", None) is None
+
+
+def _unknown(value: Any) -> Unrecordable:
+    return Unrecordable(f"a {type(value).__name__} with a time zone")
+
+
+def _frame(frame: Any) -> Plain:
+    if frame.size > MAX_ENTRIES:
+        return Unrecordable(f"a DataFrame of shape {frame.shape}")
+    columns = [_column(frame.iloc[:, i]) for i in range(frame.shape[1])]
+    parts = {"columns": _index(frame.columns), "index": _index(frame.index), "data": columns}
+    return _whole("DataFrame", parts)
+
+
+def _whole(kind: str, parts: dict[str, Plain]) -> Plain:
+    """Return the record of an object, unless one of its parts cannot be recorded."""
+    missing = unrecordable(parts)
+    return Unrecordable(f"a {kind} that holds {missing}") if missing else Record(kind, kind, parts)
+
+
+def _index(index: Any) -> Plain:
+    names = [dispatch.to_plain(name) for name in index.names]
+    return _whole("Index", {"names": names, "labels": _column(index)})
+
+
+def _column(values: Any) -> Plain:
+    """Return a column or the labels of an index: an array, or a record of a list."""
+    if len(values) > MAX_ENTRIES:
+        return Unrecordable(f"{len(values)} values")
+    if isinstance(values.dtype, np.dtype) and values.dtype.kind in "biufcmM":
+        return arrays.record(values.to_numpy(copy=True), 0)
+    if (zone := getattr(values.dtype, "tz", None)) is not None:
+        times = np.datetime_as_string(values.to_numpy(dtype="datetime64[ns]"), unit="auto")
+        texts = [None if time == "NaT" else str(time) for time in np.atleast_1d(times)]
+        return Record("Column", f"datetime64[{zone}]", {"items": texts})
+    plain = [None if _is_missing(item) else dispatch.to_plain(item) for item in values]
+    text = _is_text(values.dtype) and all(item is None or isinstance(item, str) for item in plain)
+    return Record("Column", TEXT if text else str(values.dtype), {"items": plain})
+
+
+def _is_text(dtype: Any) -> bool:
+    return str(dtype) in ("object", "str", "string")
+
+
+def _is_missing(item: Any) -> bool:
+    pd = sys.modules["pandas"]
+    return item is None or item is pd.NA or item is pd.NaT or (item != item) is True
+
+
+def is_whole(value: Record) -> bool:
+    """Return whether a record that was read has the parts that it must have, of equal lengths."""
+    parts = value.parts
+    match value.kind:
+        case "Column":
+            return isinstance(parts.get("items"), list)
+        case "Index":
+            return isinstance(parts.get("names"), list) and _is_column(parts.get("labels"))
+    data, index = parts.get("data"), parts.get("index")
+    if not _is_index(index):
+        return False
+    if value.kind == "Series":
+        return "name" in parts and _is_column(data) and length(data) == shape(index)[0]
+    columns = parts.get("columns")
+    return (
+        isinstance(data, list)
+        and _is_index(columns)
+        and len(data) == shape(columns)[0]
+        and all(_is_column(each) and length(each) == shape(index)[0] for each in data)
+    )
+
+
+def _is_index(value: Plain) -> TypeGuard[Record]:
+    return isinstance(value, Record) and value.kind == "Index"
+
+
+def _is_column(value: Plain) -> bool:
+    array = isinstance(value, np.ndarray) and value.ndim == 1
+    return array or (isinstance(value, Record) and value.kind == "Column")
+
+
+def copied(value: Any) -> Any:
+    """Return a deep copy of a DataFrame, a Series or an Index."""
+    pd = sys.modules["pandas"]
+    whole = isinstance(value, pd.DataFrame | pd.Series | pd.Index)
+    return value.copy(deep=True) if whole else python.copied(value)
+
+
+def apart(got: Plain, expected: Record) -> Difference:
+    """Return the difference: type and shape first, then labels, then column by column."""
+    if not isinstance(got, Record) or got.kind != expected.kind:
+        return differences.other(got, expected)
+    if expected.kind == "Column":
+        return _columns_apart(got, expected)
+    pair = (got, expected)
+    if shape(got) != shape(expected):
+        said = f"has the shape {shape(got)}, expected {shape(expected)}"
+        return differs(said, pair=pair)
+    if expected.kind == "Index":
+        return _labels_apart("labels", got, expected, pair)
+    names = [each.parts.get("name") for each in pair]  # a DataFrame has none
+    if dispatch.apart(*names).distance:
+        one, two = map(brief, names)
+        return differs(f"has the name {one}, expected {two}", pair=pair)
+    axes = ("columns", "index") if expected.kind == "DataFrame" else ("index",)
+    for axis in axes:
+        mine, wanted = got.parts[axis], expected.parts[axis]
+        if (found := _labels_apart(axis, mine, wanted, pair)).distance:
+            return found
+    return _data_apart(got, expected)
+
+
+def _labels_apart(
+    axis: str, got: Record, expected: Record, pair: tuple[Plain, Plain]
+) -> Difference:
+    """Return the difference of two indexes, whose types count no further than their labels do."""
+    if dispatch.apart(got.parts["names"], expected.parts["names"]).distance:
+        one, two = (brief(each.parts["names"]) for each in (got, expected))
+        return differs(f"has {axis} named {one}, expected {two}", pair=pair)
+    distance = _label_distance(got.parts["labels"], expected.parts["labels"])
+    if not distance:
+        return SAME
+    mine, wanted = items(got.parts["labels"]), items(expected.parts["labels"])
+    one, two = brief(mine), brief(wanted)
+    order = "They are right, but in another order." if _same_labels(mine, wanted) else ""
+    return Difference(distance, f"has the {axis} {one}, expected {two}", "", order, pair)
+
+
+def _label_distance(got: Plain, expected: Plain) -> float:
+    """Return how far labels of one number are apart; whole numbers may come as floats."""
+    if isinstance(got, np.ndarray) and isinstance(expected, np.ndarray):
+        return numbers.distance(got, expected) if arrays.comparable(got, expected) else inf
+    pairs = zip(items(got), items(expected), strict=True)
+    return worst(dispatch.apart(*pair) for pair in pairs).distance
+
+
+def _same_labels(got: list[Plain], expected: list[Plain]) -> bool:
+    return sorted(map(repr, got)) == sorted(map(repr, expected))
+
+
+def _data_apart(got: Record, expected: Record) -> Difference:
+    labels = items(expected.parts["index"].parts["labels"])
+    names, mine, wanted = _named(got, expected)
+    found = []
+    for name, one, two in zip(names, mine, wanted, strict=True):
+        column = f"[{brief(name)}]" if expected.kind == "DataFrame" else ""
+        each = dispatch.apart(one, two)
+        if type(one) is not type(two):
+            each = differs(f"has the dtype {_dtype(one)}, expected {_dtype(two)}")
+        elif isinstance(one, np.ndarray) and isinstance(two, np.ndarray) and each.worded:
+            (place,) = numbers.first_difference(one, two)
+            said = numerals(*(items(values)[place] for values in (one, two)))
+            row = f".loc[{brief(labels[place])}]"
+            note = numbers.pattern(one, two)
+            each = Difference(each.distance, "is {}, expected {}".format(*said), row, note)
+        elif each.at:
+            each = Difference(each.distance, each.symptom, f".loc[{_row(each.at, labels)}]")
+        found.append(Difference(each.distance, each.symptom, column + each.at, each.note))
+    each = worst(found)
+    return Difference(each.distance, each.symptom, each.at, each.note, (got, expected))
+
+
+def _row(at: str, labels: list[Plain]) -> str:
+    """Return the label of the row that a place such as `[3]` or `[3].x` begins with."""
+    return brief(labels[int(at[1:].partition("]")[0])])
+
+
+def _named(got: Record, expected: Record) -> tuple[list[Plain], list[Plain], list[Plain]]:
+    """Return the names of the columns, and the columns of both."""
+    if expected.kind == "Series":
+        return [None], [got.parts["data"]], [expected.parts["data"]]
+    names = items(expected.parts["columns"].parts["labels"])
+    return names, got.parts["data"], expected.parts["data"]
+
+
+def _columns_apart(got: Record, expected: Record) -> Difference:
+    """Return the difference of two columns of other values than numbers: dtype, then values."""
+    if got.name != expected.name:
+        return differs(f"has the dtype {_dtype(got)}, expected {_dtype(expected)}")
+    return dispatch.apart(got.parts["items"], expected.parts["items"])
+
+
+def _dtype(column: Plain) -> str:
+    return column.name if isinstance(column, Record) else str(column.dtype)
+
+
+def describe(value: Record) -> str:
+    """Return what a DataFrame, a Series or an Index is, in words."""
+    if value.kind == "Column":
+        return f"a column of {_dtype(value)}"
+    return f"{'an' if value.kind == 'Index' else 'a'} {value.kind} of shape {shape(value)}"
+
+
+cast, float_types, says_much = python.cast, python.float_types, python.says_much
+side_by_side = frame_tables.side_by_side
+
+
+def columns_sorted(frame: Record) -> Record:
+    """Return the record of a DataFrame with its columns in the order of their names."""
+    names = frame.parts["columns"]
+    labels = items(names.parts["labels"])
+    order = sorted(range(len(labels)), key=lambda i: repr(labels[i]))
+    column = Record("Column", "sorted", {"items": [labels[i] for i in order]})
+    columns = Record("Index", "Index", {**names.parts, "labels": column})
+    data = [frame.parts["data"][i] for i in order]
+    return Record(frame.kind, frame.name, {**frame.parts, "columns": columns, "data": data})

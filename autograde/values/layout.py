@@ -1,0 +1,156 @@
+"""A result and what was expected, containers and text, as two small tables with a row an item."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import islice, zip_longest
+
+from autograde.values import dispatch
+from autograde.values.base import (
+    Plain,
+    Record,
+    Table,
+    Tables,
+    Unrecordable,
+    numeral,
+    of,
+    shorten,
+)
+
+LARGEST = 8
+"""The most rows of a table; of a larger value, only a part is shown."""
+WIDEST = 60
+"""The most characters of an entry."""
+MOST_COMPARED = 200
+"""The most items of a set that an item is compared with, to see whether one is near."""
+NEAR = 1e-5
+"""Numbers as near as this are not marked as wrong."""
+
+MISSING = object()
+"""What stands for the item that a missing row would hold."""
+Row = tuple[str, Plain]
+"""The name of a row, such as a key, and what stands in it."""
+NONE: Row = ("", MISSING)
+
+
+def side_by_side(got: Plain, expected: Plain, where: str) -> Tables:
+    """Return tables of two containers or texts; None where they have no rows."""
+    mine, wanted = _rows(got), _rows(expected)
+    if mine is None or wanted is None:
+        return None, None
+    if isinstance(got, dict | Record) and isinstance(expected, dict | Record):
+        order = {name: place for place, (name, _) in enumerate(wanted)}
+        mine.sort(key=lambda row: order.get(row[0], len(order)))
+    alike = type(got) is type(expected) or not ({type(got), type(expected)} & {str, bytes, dict})
+    wrong = _wrong(mine, wanted, got) if alike else []
+    missing = len(mine) if alike and len(mine) < len(wanted) else 0
+    start = max(0, min((wrong or [missing])[0] - 1, max(len(mine), len(wanted)) - LARGEST))
+    return _table(got, mine, start, where, wrong), _table(expected, wanted, start, where, [])
+
+
+def _rows(value: Plain) -> list[Row] | None:
+    match value:
+        case dict():
+            return [(numeral(key), item) for key, item in value.items()]
+        case Record():
+            return [*value.parts.items()]
+        case list() | tuple():
+            return [(str(i), item) for i, item in enumerate(value)]
+        case set() | frozenset():
+            return [("", item) for item in sorted(value, key=_order)]
+        case str():
+            lines = value.splitlines(keepends=True) or [""]
+            return [(str(i + 1) if len(lines) > 1 else "", line) for i, line in enumerate(lines)]
+        case bytes():
+            return [("", value)]
+    return None
+
+
+def _order(item: Plain) -> tuple[bool, float, str]:
+    """Return by what the items of a set are shown in order: numbers first, by size."""
+    number = isinstance(item, int | float)
+    return (not number, float(min(max(item, -1e300), 1e300)) if number else 0.0, repr(item))
+
+
+def _wrong(mine: list[Row], wanted: list[Row], of: Plain) -> list[int]:
+    """Return the places of rows that are not as expected."""
+    if isinstance(of, set | frozenset):
+        items = {item for _, item in wanted}
+        alone = [i for i, (_, item) in enumerate(mine) if item not in items][:LARGEST]
+        return [i for i in alone if not _is_near_one(mine[i][1], [*items][:MOST_COMPARED])]
+    if isinstance(of, dict | Record):
+        named = dict(wanted)
+        pairs = [(item, named.get(name, MISSING)) for name, item in mine]
+    else:
+        rows = zip_longest(mine, wanted, fillvalue=NONE)
+        pairs = [(item, other) for (_, item), (_, other) in rows]
+    wrong = (i for i, (item, other) in enumerate(pairs[: len(mine)]) if _differ(item, other))
+    return list(islice(wrong, LARGEST + 1))  # no more are shown
+
+
+def _is_near_one(item: Plain, others: Iterable[Plain]) -> bool:
+    return any(not _differ(item, other) for other in others)
+
+
+def _differ(item: Plain, other: Plain) -> bool:
+    return other is MISSING or dispatch.apart(item, other).distance > NEAR
+
+
+def _table(value: Plain, rows: list[Row], start: int, where: str, wrong: list[int]) -> Table:
+    shown = rows[start : start + LARGEST]
+    caption = [_counted(value, len(rows)), where]
+    if len(rows) > LARGEST and shown:
+        caption.append(f"{start + 1} to {start + len(shown)} of them")
+    labels = tuple(name for name, _ in shown)
+    return Table(
+        ", ".join(filter(None, caption)),
+        tuple((brief(item),) for _, item in shown) or (("empty",),),
+        tuple((i - start, 0) for i in wrong if start <= i < start + len(shown)),
+        labels=labels if any(labels) else (),
+        left=True,
+    )
+
+
+def _counted(value: Plain, count: int) -> str:
+    """Return what a value is and how much it holds."""
+    match value:
+        case str():
+            return f"text of {of(len(value), 'character')}"
+        case bytes():
+            return of(len(value), "byte")
+        case Record():
+            return f"{value.kind} {value.name}"
+        case dict():
+            return f"dict of {of(count, 'key')}"
+    return f"{type(value).__name__} of {of(count, 'item')}"
+
+
+def brief(value: Plain) -> str:
+    """Return a value as one would write it, numbers with few digits, cut off where it is long."""
+    return shorten(_written(value), WIDEST)
+
+
+def _written(value: Plain) -> str:
+    match value:
+        case list():
+            return f"[{_several(value)}]"
+        case tuple():
+            return f"({_several(value)}{',' * (len(value) == 1)})"
+        case set() | frozenset():
+            return f"{{{_several(sorted(value, key=_order))}}}" if value else "set()"
+        case dict():
+            pairs = [f"{numeral(k)}: {_written(v)}" for k, v in [*value.items()][:LARGEST]]
+            return f"{{{', '.join(pairs)}}}"
+        case Record("dataclass" | "named tuple"):
+            parts = [f"{name}={_written(part)}" for name, part in value.parts.items()]
+            return f"{value.name}({', '.join(parts)})"
+        case None | bool() | int() | float() | complex() | str() | bytes():
+            return numeral(value)
+        case Unrecordable():
+            return value.what
+    return dispatch.describe(value)
+
+
+def _several(items: Plain) -> str:
+    dots = ["…"] if len(items) > 2 * LARGEST else []
+    return ", ".join([_written(item) for item in items[: 2 * LARGEST]] + dots)

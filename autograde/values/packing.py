@@ -1,0 +1,234 @@
+"""Plain data to bytes and back: one safetensors blob, with JSON in its header.
+
+Recordings that leave a student's kernel, and practice data, are packed here. Reading never runs
+code (no pickle) and checks sizes before it allocates.
+"""
+
+import json
+import struct
+from base64 import b64decode, b64encode
+from collections.abc import Iterable
+from dataclasses import is_dataclass
+from functools import cache
+from importlib import import_module
+from types import UnionType
+from typing import Any, get_args, get_origin, get_type_hints
+
+from safetensors import SafetensorError, deserialize
+
+from autograde.values.base import MAX_KEYS, BadData, Plain, Record, Unrecordable
+from autograde.values.dispatch import RECORDS
+from autograde.values.python import hashable
+from autograde.values.text import well_formed
+
+MAX_BYTES = 32 * 1024 * 1024
+MAX_HEADER = 2 * 1024 * 1024
+MAX_DEPTH = 32
+MALFORMED = (
+    SafetensorError, struct.error, ImportError, ValueError, KeyError, TypeError, AttributeError,
+)  # fmt: skip
+
+Blob = tuple[str, list[int], bytes]
+"""A dtype as safetensors names it, a shape, and the entries."""
+
+
+def pack(value: Any) -> bytes:
+    """Return a plain value as bytes, a dataclass as a dict; the same value gives the same bytes."""
+    blobs: dict[str, Blob] = {}
+    tree = _to_tree(value, blobs)
+    return _in_one({"tree": json.dumps(tree, sort_keys=True, allow_nan=False)}, blobs)
+
+
+def _in_one(metadata: dict[str, str], blobs: dict[str, Blob]) -> bytes:
+    """Return one blob of several, as safetensors lays them out, without torch or NumPy."""
+    header: dict[str, Any] = {"__metadata__": metadata}
+    end = 0
+    for name, (dtype, shape, data) in blobs.items():
+        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [end, end + len(data)]}
+        end += len(data)
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    return b"".join([struct.pack("<Q", len(text)), text, *(data for _, _, data in blobs.values())])
+
+
+def unpack(data: bytes) -> Plain:
+    """Return the value that `pack` made bytes of.
+
+    Raises:
+        BadData: the bytes are malformed or larger than this module allows.
+    """
+    if len(data) > MAX_BYTES:
+        raise BadData(f"{len(data)} bytes are more than the {MAX_BYTES} allowed")
+    try:
+        (header_size,) = struct.unpack("<Q", data[:8])
+        if header_size > MAX_HEADER:
+            raise BadData(f"a header of {header_size} bytes is more than the {MAX_HEADER} allowed")
+        header = json.loads(data[8 : 8 + header_size], object_pairs_hook=_no_name_twice)
+        tree = json.loads(header["__metadata__"]["tree"])
+        blobs = {name: (b["dtype"], b["shape"], b["data"]) for name, b in _read(data)}
+        return _from_tree(tree, blobs, MAX_DEPTH)
+    except BadData:
+        raise
+    except MALFORMED as error:
+        raise BadData(f"not a recording: {error}") from error
+    except RecursionError as error:
+        raise BadData("nested too deeply") from error
+
+
+_read: Any = deserialize  # it has no types
+
+
+def _no_name_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a JSON object as a dict; a repeated name would cost far more than its own bytes."""
+    read = dict(pairs)
+    if len(read) < len(pairs):
+        raise BadData("a header that has a name twice")
+    return read
+
+
+def from_plain(kind: Any, plain: Plain) -> Any:
+    """Return plain data as a value of a type: a dataclass, or a tuple or dict of dataclasses.
+
+    Raises:
+        BadData: the data do not fit the type.
+    """
+    if is_dataclass(kind):
+        return _object(kind, plain)
+    outer, inner = get_origin(kind), get_args(kind)
+    if outer is UnionType:  # something | None
+        return None if plain is None else from_plain(inner[0], plain)
+    if outer is tuple and isinstance(plain, list | tuple):
+        return tuple(from_plain(inner[0], item) for item in plain)
+    if outer is dict and isinstance(plain, dict):
+        return {inner[0](name): from_plain(inner[1], item) for name, item in plain.items()}
+    if kind is Any or isinstance(plain, int | float if kind is float else outer or kind):
+        return plain
+    raise BadData(f"a {kind.__name__} was expected, not a {type(plain).__name__}")
+
+
+def _object(kind: Any, plain: Plain) -> Any:
+    hints, name = _hints(kind), kind.__name__.lower()
+    if not isinstance(plain, dict):
+        raise BadData(f"a {name} was expected, not a {type(plain).__name__}")
+    if missing := [each for each in hints if each not in plain]:
+        raise BadData(f"a {name} lacks {missing[0]!r}")
+    return kind(**{each: from_plain(hint, plain[each]) for each, hint in hints.items()})
+
+
+_hints = cache(get_type_hints)
+
+
+def _to_tree(value: Any, blobs: dict[str, Blob]) -> Any:
+    match value:
+        case None | bool() | str():
+            return value
+        case int():
+            return {"int": str(value)}
+        case float():
+            return {"float": repr(float(value))}
+        case complex():
+            return {"complex": [repr(value.real), repr(value.imag)]}
+        case bytes():
+            return {"bytes": b64encode(value).decode()}
+        case list():
+            return {"list": [_to_tree(item, blobs) for item in value]}
+        case tuple():
+            return {"tuple": [_to_tree(item, blobs) for item in value]}
+        case set() | frozenset():
+            items = (_to_tree(item, blobs) for item in value)
+            return {type(value).__name__: sorted(items, key=json.dumps)}
+        case dict() if all(isinstance(key, str) for key in value):
+            return {"dict": [[key, _to_tree(item, blobs)] for key, item in value.items()]}
+        case dict():
+            return {"map": [[_to_tree(k, blobs), _to_tree(v, blobs)] for k, v in value.items()]}
+        case Record():
+            parts = [[name, _to_tree(part, blobs)] for name, part in value.parts.items()]
+            return {"record": [value.kind, value.name, parts]}
+        case Unrecordable():
+            return {"unrecordable": value.what}
+        case _ if is_dataclass(value):
+            return _to_tree(vars(value), blobs)
+    return _to_blob(value, blobs)
+
+
+def _to_blob(value: Any, blobs: dict[str, Blob]) -> Any:
+    key = f"t{len(blobs):04d}"
+    library = type(value).__module__.partition(".")[0]
+    if library == "torch":
+        blobs[key] = _module("tensors").to_bytes(value)
+        return {"tensor": key}
+    if library == "numpy":
+        form, data = _module("arrays").to_bytes(value)
+        blobs[key] = ("U8", [len(data)], data)
+        return {"array": [key, *form]}
+    raise TypeError(f"cannot pack a {type(value).__name__}")
+
+
+def _module(name: str) -> Any:
+    return import_module(f"autograde.values.{name}")
+
+
+def _from_tree(tree: Any, blobs: dict[str, Blob], depth: int) -> Plain:
+    if depth == 0:
+        raise BadData("nested too deeply")
+    if tree is None or isinstance(tree, bool):
+        return tree
+    if isinstance(tree, str):
+        return well_formed(tree)
+
+    def inner(item: Any) -> Plain:
+        return _from_tree(item, blobs, depth - 1)
+
+    ((kind, content),) = tree.items()
+    match kind:
+        case "tensor":  # named twice, a blob would cost twice its bytes
+            return _module("tensors").from_bytes(*blobs.pop(content))
+        case "array":
+            key, *form = content
+            return _module("arrays").from_bytes(form, bytes(blobs.pop(key)[2]))
+        case "int":
+            return int(content)
+        case "float":
+            return float(content)
+        case "complex":
+            return complex(*map(float, content))
+        case "bytes":
+            return b64decode(content, validate=True)
+        case "list":
+            return [inner(item) for item in content]
+        case "tuple":
+            return tuple(inner(item) for item in content)
+        case "set":
+            return set(_keys(inner(item) for item in _few(content)))
+        case "frozenset":
+            return frozenset(_keys(inner(item) for item in _few(content)))
+        case "dict":
+            return {well_formed(str(key)): inner(item) for key, item in content}
+        case "map":
+            keys = _keys(inner(key) for key, _ in _few(content))
+            return dict(zip(keys, [inner(item) for _, item in content], strict=True))
+        case "record":
+            name, of, parts = content
+            named = {well_formed(str(part)): inner(item) for part, item in parts}
+            return _as_record(well_formed(name), well_formed(of), named)
+        case "unrecordable":
+            return Unrecordable(well_formed(content))
+    raise BadData(f"unknown kind of value {kind!r}")
+
+
+def _few(items: list[Any]) -> list[Any]:
+    """Return items that will be hashed, if they are not so many that it could be made slow."""
+    if len(items) > MAX_KEYS:
+        raise BadData(f"a set or dict of {len(items)} keys that may not be text")
+    return items
+
+
+def _keys(keys: Iterable[Plain]) -> list[Plain]:
+    return [hashable(key) for key in keys]
+
+
+def _as_record(kind: str, name: str, parts: dict[str, Plain]) -> Record:
+    record = Record(kind, name, parts)
+    if kind in RECORDS and not _module(RECORDS[kind]).is_whole(record):
+        raise BadData(f"a {kind} that lacks a part")
+    return record

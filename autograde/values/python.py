@@ -1,0 +1,206 @@
+"""Values of plain Python: numbers, text, bytes, None, containers, named tuples, dataclasses."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Hashable
+from dataclasses import fields, is_dataclass
+from math import isfinite
+from typing import Any
+
+from autograde.values import differences, dispatch, layout
+from autograde.values.base import (
+    FEW,
+    MAX_KEYS,
+    MAX_NESTING,
+    Plain,
+    Record,
+    Tables,
+    Unrecordable,
+    inside,
+    shorten,
+)
+
+MAX_BITS = 14_000
+"""The longest whole number that is recorded; Python reads no more digits than that."""
+KEYS = (bool, int, float, complex, str, bytes, type(None))
+NESTED = f"values nested more than {MAX_NESTING} deep"
+
+
+def record(value: Any, depth: int) -> Plain:
+    """Return a copy of a live value as plain data."""
+    if depth > MAX_NESTING:
+        return Unrecordable(NESTED)
+    match value:
+        case None | bool():
+            return value
+        case str():
+            return str(value)
+        case int():
+            long = value.bit_length() > MAX_BITS
+            return Unrecordable("an int of thousands of digits") if long else int(value)
+        case float():
+            return float(value)
+        case complex():
+            return complex(value)
+        case bytes() | bytearray():
+            return bytes(value)
+        case list():
+            return [dispatch.to_plain(item, depth + 1) for item in value]
+        case tuple():
+            return _tuple(value, depth)
+        case set() | frozenset():
+            return _set(value)
+        case dict():
+            return _dict(value, depth)
+    if is_dataclass(value) and not isinstance(value, type):
+        parts = {each.name: getattr(value, each.name, None) for each in fields(value)}
+        return _record("dataclass", value, parts, depth)
+    if callable(value):
+        return Record("function", getattr(value, "__name__", ""))
+    return Unrecordable(f"a {type(value).__name__}")
+
+
+def _tuple(value: tuple[Any, ...], depth: int) -> Plain:
+    names = getattr(value, "_fields", None)
+    if names is not None and len(names) == len(value):
+        return _record("named tuple", value, dict(zip(names, value, strict=True)), depth)
+    return tuple(dispatch.to_plain(item, depth + 1) for item in value)
+
+
+def _record(kind: str, value: Any, parts: dict[str, Any], depth: int) -> Record:
+    recorded = {str(name): dispatch.to_plain(part, depth + 1) for name, part in parts.items()}
+    return Record(kind, type(value).__name__, recorded)
+
+
+def _set(value: set[Any] | frozenset[Any]) -> Plain:
+    keys = [_key(item) for item in value]
+    if len(value) > MAX_KEYS or any(isinstance(key, Unrecordable) for key in keys):
+        return Unrecordable(_too_many("set", len(value), "items", keys))
+    return type(value)(keys) if type(value) in (set, frozenset) else set(keys)
+
+
+def _dict(value: dict[Any, Any], depth: int) -> Plain:
+    keys = [_key(key) for key in value]
+    plain = sum(not isinstance(key, str) for key in keys)
+    if plain > MAX_KEYS or any(isinstance(key, Unrecordable) for key in keys):
+        return Unrecordable(_too_many("dict", len(value), "keys", keys))
+    items = (dispatch.to_plain(item, depth + 1) for item in value.values())
+    return dict(zip(keys, items, strict=True))
+
+
+def _too_many(what: str, count: int, of: str, keys: list[Plain]) -> str:
+    found = next((key.what for key in keys if isinstance(key, Unrecordable)), "")
+    return f"a {what} that holds {found}" if found else f"a {what} of {count} {of}"
+
+
+def _key(value: Any) -> Plain:
+    """Return a key of a dict or an item of a set as plain data that can be hashed."""
+    if isinstance(value, tuple):
+        items = tuple(_key(item) for item in value)
+        return next((item for item in items if isinstance(item, Unrecordable)), items)
+    if isinstance(value, frozenset):
+        return record(value, 0)
+    key = dispatch.to_plain(value)
+    if isinstance(key, (*KEYS, Unrecordable)):
+        return key
+    return Unrecordable(dispatch.describe(key))
+
+
+def hashable(key: Plain) -> Hashable:
+    """Return what was read as a key of a dict or an item of a set, if it may be one.
+
+    Raises:
+        TypeError: it may not.
+    """
+    inner = key if isinstance(key, tuple | frozenset) else ()
+    if not isinstance(key, (*KEYS, tuple, frozenset)):
+        raise TypeError(f"a {type(key).__name__} is no key")
+    for item in inner:
+        hashable(item)
+    return key
+
+
+def copied(value: Any) -> Any:
+    """Return a live copy of a container and what is in it; anything else as it is."""
+    match value:
+        case tuple() if hasattr(value, "_fields"):
+            return type(value)(*map(dispatch.copied, value))
+        case list() | tuple() | set() | frozenset() if type(value) in PLAIN_CONTAINERS:
+            return type(value)(map(dispatch.copied, value))
+        case dict():
+            new = copy.copy(value)
+            for key, item in value.items():  # `update` of a Counter would add
+                new[key] = dispatch.copied(item)
+            return new
+        case list() | set() | bytearray():
+            return copy.copy(value)
+    if is_dataclass(value) and not isinstance(value, type):
+        twin = copy.copy(value)
+        for each in fields(value):
+            if hasattr(value, each.name):
+                object.__setattr__(twin, each.name, dispatch.copied(getattr(value, each.name)))
+        return twin
+    return value
+
+
+PLAIN_CONTAINERS = (list, tuple, set, frozenset)
+
+
+apart = differences.apart
+
+
+def describe(value: Plain) -> str:
+    """Return what a value is, in words."""
+    match value:
+        case Unrecordable():
+            return value.what
+        case Record("module" | "function"):
+            return f"the {value.kind} {value.name}"
+        case Record():
+            parts = f"({', '.join(value.parts)})" if value.kind == "named tuple" else ""
+            return f"a {value.kind} {value.name}{parts}"
+        case None:
+            return "None"
+        case str() | bytes():
+            return shorten(repr(value))
+    return "an int" if type(value) is int else f"a {type(value).__name__}"
+
+
+def cast(value: Plain, like: Plain) -> Plain:
+    """Return containers with what is in them in the precision of what is in others."""
+    lists = isinstance(value, list | tuple) and isinstance(like, list | tuple)
+    if lists and len(value) == len(like):  # others cannot agree
+        return [dispatch.cast_like(v, w) for v, w in zip(value, like, strict=True)]
+    if isinstance(value, dict) and isinstance(like, dict):
+        return {
+            key: dispatch.cast_like(item, like[key]) if key in like else item
+            for key, item in value.items()
+        }
+    if isinstance(value, Record) and isinstance(like, Record):
+        return Record(value.kind, value.name, cast(value.parts, like.parts))
+    return value
+
+
+def float_types(value: Plain) -> set[str]:
+    """Return the names of the floating-point types of tensors and arrays in containers."""
+    return set[str]().union(*map(dispatch.float_types, inside(value)))
+
+
+def says_much(value: Plain) -> bool:
+    """Return whether plain data are so specific that two equal ones share a cause."""
+    match value:
+        case None | bool() | Unrecordable() | Record("function"):
+            return False
+        case str() | bytes():
+            return len(value) >= FEW
+        case int():
+            return abs(value) >= 100
+        case float() | complex():
+            return isfinite(abs(value)) and abs(value) not in (0.0, 1.0)
+    return any(map(dispatch.says_much, inside(value)))
+
+
+def side_by_side(got: Plain, expected: Plain, where: str) -> Tables:
+    """Return plain values as tables, one row for each item."""
+    return layout.side_by_side(got, expected, where)

@@ -1,0 +1,156 @@
+"""torch's tensors; modules and generators, which are given to answers, by their state."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from autograde.values import differences, dispatch, numbers, python
+from autograde.values.base import (
+    FEW,
+    MAX_ENTRIES,
+    SAME,
+    BadData,
+    Difference,
+    Plain,
+    Record,
+    Tables,
+    Unrecordable,
+    differs,
+)
+
+MAX_DIMENSIONS = 64
+
+FLOATS = {torch.float16, torch.bfloat16, torch.float32, torch.float64}
+INTEGERS = {torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64}
+DTYPES = FLOATS | INTEGERS | {torch.bool}
+CODES = {
+    "F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16,
+    "I64": torch.int64, "I32": torch.int32, "I16": torch.int16, "I8": torch.int8,
+    "U8": torch.uint8, "BOOL": torch.bool,
+}  # fmt: skip
+"""The dtypes by the names that safetensors gives them."""
+
+
+def record(value: Any, depth: int) -> Plain:
+    """Return a tensor, or the state of a module or a generator, as plain data."""
+    match value:
+        case Tensor():
+            return _recorded(value)
+        case torch.Generator():
+            return Record("generator", "", {"seed": value.initial_seed()})
+        case nn.Module():
+            return _module(value)
+    return python.record(value, depth)
+
+
+def _module(module: nn.Module) -> Plain:
+    """Return a module's state and settings, so that any change to it shows."""
+    parts = {
+        "state": dispatch.to_plain(dict(module.state_dict())),
+        "training": [part.training for part in module.modules()],
+        "learns": [parameter.requires_grad for parameter in module.parameters()],
+    }
+    return Record("module", type(module).__name__, parts)
+
+
+def _recorded(tensor: Tensor) -> Plain:
+    if tensor.ndim > MAX_DIMENSIONS:
+        return Unrecordable(f"a tensor of {tensor.ndim} dimensions")
+    if tensor.numel() > MAX_ENTRIES:
+        return Unrecordable(f"a tensor of shape {tuple(tensor.shape)}")
+    if tensor.dtype not in DTYPES or tensor.layout != torch.strided or tensor.is_meta:
+        return Unrecordable(f"a tensor of {tensor.dtype}, {tensor.layout}")
+    return tensor.detach().cpu().clone()
+
+
+def copied(value: Any) -> Any:
+    """Return a copy of a tensor with its own gradient; modules and generators as they are."""
+    return deepcopy(value) if isinstance(value, Tensor) else python.copied(value)
+
+
+def apart(got: Plain, expected: Tensor) -> Difference:
+    """Return the difference of tensors: shape and dtype first, then the numbers."""
+    if not isinstance(got, Tensor):
+        return differences.other(got, expected)
+    if got.shape != expected.shape:
+        shapes = tuple(got.shape), tuple(expected.shape)
+        same = numbers.same_numbers(_array(got), _array(expected))
+        said = f"has the shape {shapes[0]}, expected {shapes[1]}"
+        return differs(said, "The numbers are right." if same else "", (got, expected))
+    if got.dtype != expected.dtype:
+        said = f"has the dtype {_name(got)}, expected {_name(expected)}"
+        return differs(said, pair=(got, expected))
+    distance = numbers.distance(_array(got), _array(expected))
+    return Difference(distance, pair=(got, expected), worded=_in_words) if distance else SAME
+
+
+def _in_words(got: Tensor, expected: Tensor) -> tuple[str, str, str]:
+    return numbers.in_words(_array(got), _array(expected))
+
+
+def _name(tensor: Tensor) -> str:
+    return str(tensor.dtype).removeprefix("torch.")
+
+
+def _array(tensor: Tensor) -> numbers.Array:
+    """Return a tensor's entries as an array; bfloat16, which NumPy lacks, as float32."""
+    wide = tensor.float() if tensor.dtype == torch.bfloat16 else tensor
+    return np.asarray(wide.numpy())
+
+
+def describe(value: Plain) -> str:
+    """Return what a tensor is, in words."""
+    return f"a tensor of shape {tuple(value.shape)}"
+
+
+def side_by_side(got: Plain, expected: Tensor, where: str) -> Tables:
+    """Return two tensors as tables."""
+    if not isinstance(got, Tensor):
+        return None, None
+    return numbers.side_by_side(_array(got), _array(expected), where)
+
+
+def cast(value: Plain, like: Tensor) -> Plain:
+    """Return a tensor with the dtype of another."""
+    return value.to(like.dtype) if isinstance(value, Tensor) else value
+
+
+def float_types(value: Tensor) -> set[str]:
+    """Return the name of a tensor's dtype, if it is one of floats."""
+    return {_name(value)} if value.is_floating_point() else set()
+
+
+def says_much(value: Tensor) -> bool:
+    """Return whether a tensor holds numbers that are not all 0 by chance."""
+    some = value.numel() >= FEW or bool(value.count_nonzero())
+    return some and bool(value.isfinite().any())
+
+
+def to_bytes(value: Tensor) -> tuple[str, list[int], bytes]:
+    """Return a tensor's dtype, as safetensors names it, its shape, and its entries as bytes."""
+    code = next(code for code, dtype in CODES.items() if dtype == value.dtype)
+    flat = value.detach().cpu().contiguous().reshape(-1).view(torch.uint8)
+    return code, list(value.shape), flat.numpy().tobytes()
+
+
+def from_bytes(code: str, shape: list[int], data: bytes) -> Tensor:
+    """Return the tensor that `to_bytes` made bytes of; safetensors has compared the sizes.
+
+    Raises:
+        BadData: the dtype or the number of dimensions is not allowed.
+    """
+    if code not in CODES:
+        raise BadData(f"a tensor of {code} is not allowed")
+    if len(shape) > MAX_DIMENSIONS:
+        raise BadData(f"a tensor of {len(shape)} dimensions is not allowed")
+    if not data:
+        return torch.empty(shape, dtype=CODES[code])
+    flat = torch.frombuffer(bytearray(data), dtype=torch.uint8)
+    if code == "BOOL":  # safetensors lets bytes other than 0 and 1 through
+        return (flat != 0).reshape(shape)
+    return flat.view(CODES[code]).reshape(shape)

@@ -1,0 +1,97 @@
+"""A course on plain Python, NumPy and pandas: right answers earn all, wrong ones nothing."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from any_course import ROWS, make
+from conftest import HERE, run
+
+from autograde.authoring.check import check, measure
+from autograde.course import Lesson
+from autograde.grading.running.reference import Lines, Program, load, right_key
+from autograde.rubric.judge import Verdict, judge
+from autograde.rubric.panel import to_display
+from autograde.rubric.recording import pack_recording, unpack_recording
+
+Measured = tuple[Program, dict[str, Lines]]
+
+
+@pytest.fixture(scope="module")
+def lesson(tmp_path_factory: pytest.TempPathFactory) -> Lesson:
+    return make(tmp_path_factory.mktemp("any"))
+
+
+@pytest.fixture(scope="module")
+def measured(lesson: Lesson) -> Measured:
+    lines = measure(lesson)
+    return load(lesson), lines
+
+
+def verdict_on(measured: Measured, exercise: str, answer: str, seed: int) -> Verdict:
+    reference, lines = measured
+    key = right_key(reference, reference.lesson.exercise(exercise), seed, lines[exercise])
+    recording = reference.with_answer(answer).record(exercise, seed)
+    return judge(unpack_recording(pack_recording(recording)), key)
+
+
+@pytest.mark.parametrize(("exercise", "answer", "right"), ROWS)
+def test_an_answer_earns_what_it_deserves(
+    measured: Measured, exercise: str, answer: str, right: bool
+) -> None:
+    for seed in (1, 2):
+        verdict = verdict_on(measured, exercise, answer, seed)
+        assert verdict.points == (2 if right else 0), verdict
+
+
+def test_check_finds_nothing_else_than_few_variants(lesson: Lesson, measured: Measured) -> None:
+    faults = [fault for result in check(lesson) for fault in result.faults]
+    assert [fault for fault in faults if "before it is released it needs" not in fault] == []
+
+
+UNRECORDABLE = {
+    "iter({1, 2})": "a set_iterator",
+    "(i for i in range(3))": "a generator",
+    "lambda: 1": "a function (<lambda>)",
+    "object()": "a object",
+    "range(3)": "a range",
+    "[{'a': open}]": "a function (open)",
+    "np.array([None, 1])": "an array of dtype object",
+    "pd.DataFrame({'a': [1]}).groupby('a')": "a DataFrameGroupBy",
+    "pd.Series([object()])": "a Series that holds a object",
+    "{1: {2: iter([])}}": "a list_iterator",
+}
+
+
+@pytest.mark.parametrize("result", UNRECORDABLE)
+def test_a_reference_that_cannot_be_recorded_is_refused_once(
+    lesson: Lesson, measured: Measured, result: str
+) -> None:
+    reference, lines = measured
+    broken = reference.with_answer(f"def remainders(x, m):\n    return {result}")
+    with pytest.raises(Exception, match="cannot be recorded; return") as refused:
+        right_key(broken, lesson.exercise("remainders"), 1, lines["remainders"])
+    text = str(refused.value)
+    assert f" returned {UNRECORDABLE[result]}, which cannot be recorded; return " in text
+    assert text.startswith("remainders: the set: `remainders(")
+    verdict = verdict_on(measured, "remainders", f"def remainders(x, m):\n    return {result}", 1)
+    assert verdict.points == 0
+    shown = to_display(verdict, [])["text/plain"]
+    assert f"returned {UNRECORDABLE[result]}, which cannot be recorded; return a set" in shown
+
+
+@pytest.mark.parametrize("command", [["check", "--measure"], ["check"], ["build"]])
+def test_measuring_checking_and_building_refuse_it_alike(
+    lesson: Lesson, measured: Measured, tmp_path: Path, command: list[str]
+) -> None:
+    mine = make(tmp_path)
+    mine.tolerance_file.write_bytes(lesson.tolerance_file.read_bytes())
+    text = mine.text.read_text()
+    mine.text.write_text(text.replace("return {v % m for v in x}", "return iter({*x})"))
+    shutil.copy(HERE / "nbgrader_config.py", mine.root)
+    result = run(mine.root, *command, mine.name)
+    assert result.exit_code == 1
+    said = " ".join(result.output.split())
+    assert said.count("cannot be recorded") == 1
+    assert "remainders: the set: `remainders(" in said
+    assert "returned a set_iterator, which cannot be recorded; return numbers, text" in said

@@ -1,0 +1,290 @@
+"""Values of every kind come back from bytes as they were, are compared, and copied for a call."""
+
+import json
+from collections import Counter, OrderedDict, defaultdict, namedtuple
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import inf, nan
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from safetensors.numpy import save
+
+from autograde.values import base
+from autograde.values.base import BadData, Record, Unrecordable
+from autograde.values.dispatch import apart, copied, describe, side_by_side, to_plain
+from autograde.values.packing import pack, unpack
+
+Point = namedtuple("Point", "x y")
+MADE = {"a": [1.5, 2.5], "b": ["x", None]}
+
+
+@dataclass
+class Fit:
+    slope: float
+    notes: list[str]
+
+
+class Mine:
+    """A class of a student's own."""
+
+
+VALUES: dict[str, Callable[[], Any]] = {
+    "bytes": lambda: b"\x00abc",
+    "complex": lambda: 1 + 2j,
+    "a long int": lambda: 7**3000,
+    "set": lambda: {3, "a", (1, 2), None, nan},
+    "frozenset": lambda: frozenset({1.5, frozenset({2})}),
+    "keys that are no text": lambda: {1: "a", (2, "b"): [3], None: {}, 2.5: nan, False: 0},
+    "Counter": lambda: Counter("hello"),
+    "OrderedDict": lambda: OrderedDict(b=1, a=2),
+    "defaultdict": lambda: defaultdict(list, {"a": [1]}),
+    "named tuple": lambda: Point(1.0, [2]),
+    "dataclass": lambda: Fit(0.5, ["steep"]),
+    "array": lambda: np.arange(6, dtype=np.float32).reshape(2, 3).T,
+    "one number": lambda: np.array(2.5),
+    "no numbers": lambda: np.zeros((0, 3)),
+    "bools": lambda: np.array([True, False]),
+    "unsigned": lambda: np.array([1, 2], dtype=np.uint16),
+    "complex array": lambda: np.array([1 + 2j, nan]),
+    "big-endian": lambda: np.array([1, 2], dtype=">i4"),
+    "text array": lambda: np.array(["å", "longer"]),
+    "no text": lambda: np.array([""]),
+    "bytes array": lambda: np.array([b"a", b"bc"]),
+    "days": lambda: np.array(["2020-01-01", "NaT"], dtype="datetime64[D]"),
+    "spans": lambda: np.array([1, 2], dtype="timedelta64[s]"),
+    "a day": lambda: np.datetime64("2020-01-01"),
+    "tensor and array": lambda: [torch.ones(2, dtype=torch.bfloat16), np.ones(2)],
+    "DataFrame": lambda: pd.DataFrame(MADE, index=["r", "s"]),
+    "columns of one name": lambda: pd.DataFrame([[1, 2]], columns=["a", "a"]),
+    "nested columns": lambda: pd.DataFrame({("a", 1): [1], ("a", 2): [2]}),
+    "no rows": lambda: pd.DataFrame(MADE).iloc[:0],
+    "Series": lambda: pd.Series([1, 2], name="n", index=pd.Index([5, 7], name="key")),
+    "a list in a cell": lambda: pd.Series([[1], {"a": (2,)}]),
+    "nullable": lambda: pd.Series([1, None], dtype="Int64"),
+    "category": lambda: pd.Series(["a", "b"], dtype="category"),
+    "dates": lambda: pd.Series(pd.to_datetime(["2020-01-01", None])),
+    "a time zone": lambda: pd.Series(pd.to_datetime(["2020-01-01", None], utc=True)),
+    "MultiIndex": lambda: pd.MultiIndex.from_tuples([("a", 1), ("b", 2)], names=["k", None]),
+    "Timestamp": lambda: pd.Timestamp("2020-01-01"),
+    "NA": lambda: [pd.NA, pd.NaT],
+}
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_a_value_comes_back_equal_and_its_copy_is_its_own(name: str) -> None:
+    value = VALUES[name]()
+    plain = to_plain(value)
+    assert not isinstance(plain, Unrecordable)
+    back = unpack(pack([plain]))[0]
+    assert type(back) is type(plain)
+    assert apart(back, plain).distance == apart(plain, back).distance == 0
+    assert pack([back]) == pack([plain])
+    assert apart(to_plain(copied(value)), plain).distance == 0
+    assert type(copied(value)) is type(value)
+    assert describe(plain)
+    side_by_side(plain, plain, "")
+
+
+EQUAL: dict[str, tuple[Any, Any]] = {
+    "order of keys": ({"a": 1, "b": 2}, {"b": 2, "a": 1}),
+    "order of a set": ({1, 2, 3}, {3, 2, 1}),
+    "set and frozenset": ({1}, frozenset({1})),
+    "a list for a tuple": ([1, 2], (1, 2)),
+    "a named tuple for a tuple": (Point(1, 2), (1, 2)),
+    "nan": ([nan, {nan}, {"a": nan}], [nan, {nan}, {"a": nan}]),
+    "nan in an array": (np.array([nan, inf]), np.array([nan, inf])),
+    "a scalar for a float": (np.float64(2.5), 2.5),
+    "a scalar for an int": (np.int32(2), 2),
+    "a scalar for a bool": (np.bool_(True), True),
+    "keys of NumPy": ({np.int64(1): 2}, {1: 2}),
+    "text of another width": (np.array(["a"], dtype="U9"), np.array(["a"])),
+    "days in seconds": (np.array("2020-01-01", "M8[D]"), np.array("2020-01-01", "M8[s]")),
+    "a range for an index": (pd.Series([5], index=pd.Index([0])), pd.Series([5])),
+    "objects of text": (pd.Series(["a"], dtype=object), pd.Series(["a"], dtype="str")),
+    "None for a missing text": (pd.Series(["a", None], dtype=object), pd.Series(["a", nan])),
+    "an empty index": (pd.Series([], dtype=float, index=[]), pd.Series([], dtype=float)),
+}
+
+
+@pytest.mark.parametrize("name", EQUAL)
+def test_what_a_type_calls_equal_is_equal(name: str) -> None:
+    got, expected = (to_plain(each) for each in EQUAL[name])
+    assert apart(got, expected).distance == 0
+
+
+NEAR: dict[str, tuple[Any, Any]] = {
+    "float": (0.1 + 0.2, 0.3),
+    "a key": ({0.1 + 0.2: "a"}, {0.3: "a"}),
+    "in a set": ({0.1 + 0.2, 5.0}, {5.0, 0.3}),
+    "a tuple in a set": ({(0.1 + 0.2, "a")}, {(0.3, "a")}),
+    "nearly 0 in a list": ([1.0, 1e-17], [1.0, 0.0]),
+    "an index": (pd.Series([1], index=[0.1 + 0.2]), pd.Series([1], index=[0.3])),
+}
+
+
+@pytest.mark.parametrize("name", NEAR)
+def test_numbers_are_near_wherever_they_stand(name: str) -> None:
+    got, expected = (to_plain(each) for each in NEAR[name])
+    assert 0 < apart(got, expected).distance < 1e-15
+
+
+DIFFERENT: dict[str, tuple[Any, Any, str]] = {
+    "a key is missing": ({"a": 1}, {"a": 1, "b": 2}, " lacks the key 'b'"),
+    "a key too many": ({1: 1, 2: 2}, {1: 1}, " should not have the key 2"),
+    "an item of a set": ({1, 2}, {1, 3}, " lacks 3 and should not have 2"),
+    "a value": ({"a": [1, 2]}, {"a": [1, 3]}, ", a at [1] is 2, expected 3"),
+    "int for bool": (1, True, " is 1, expected True"),
+    "text for bytes": ("a", b"a", " is 'a', expected b'a'"),
+    "a tuple for a named one": ((1, 2), Point(1, 2), " is a tuple, expected a named tuple Point(x"),
+    "a field": (Fit(1.0, []), Fit(2.0, []), ".slope is 1, expected 2"),
+    "a student's own": (Mine(), 1.5, " returned a Mine, which cannot be recorded; return a float"),
+    "large whole numbers": (np.array([2**60 + 1]), np.array([2**60]), "[0] is 1152921504606846977"),
+    "dtype": (np.ones(2, np.float32), np.ones(2), " has the dtype float32, expected float64"),
+    "array for a list": (np.ones(2), [1.0, 1.0], " is a NumPy array of shape (2,), expected a"),
+    "a text": (np.array(["a", "b"]), np.array(["a", "c"]), "[1] is 'b', expected 'c'"),
+    "a day": (np.array(["2020-01-02"], "M8[D]"), np.array(["2020-01-01"], "M8[D]"), "[0] is '2020"),
+    "columns in another order": (
+        pd.DataFrame({"b": [1], "a": [2]}), pd.DataFrame({"a": [2], "b": [1]}),
+        " has the columns ['b', 'a'], expected ['a', 'b']",
+    ),
+    "rows in another order": (
+        pd.Series([1, 2], index=["a", "b"]), pd.Series([1, 2], index=["b", "a"]),
+        " has the index ['a', 'b'], expected ['b', 'a']",
+    ),
+    "a name": (pd.Series([1], name="a"), pd.Series([1]), " has the name 'a', expected None"),
+    "a name of an index": (
+        pd.Series([1], index=pd.Index(["k"], name="a")), pd.Series([1], index=["k"]),
+        " has index named ['a'], expected [None]",
+    ),
+    "a dtype of a column": (
+        pd.DataFrame({"a": [1]}), pd.DataFrame({"a": [1.0]}),
+        "['a'] has the dtype int64, expected float64",
+    ),
+    "a number in a row": (
+        pd.DataFrame({"a": [1.0, 2.0]}, index=["r", "s"]),
+        pd.DataFrame({"a": [1.0, 3.0]}, index=["r", "s"]), "['a'].loc['s'] is 2, expected 3",
+    ),
+    "a text in a row": (
+        pd.DataFrame({"a": ["x", "y"]}), pd.DataFrame({"a": ["x", "z"]}),
+        "['a'].loc[1] is 'y', expected 'z'",
+    ),
+    "Series for a DataFrame": (
+        pd.Series([1]), pd.DataFrame({"a": [1]}), " is a Series of shape (1,), expected a DataF",
+    ),
+    "too few rows": (
+        pd.DataFrame({"a": [1]}), pd.DataFrame({"a": [1, 2]}), " has the shape (1, 1), expected (2",
+    ),
+}  # fmt: skip
+"""A result, what was expected, and what is said."""
+
+
+@pytest.mark.parametrize("name", DIFFERENT)
+def test_a_difference_is_named_with_its_place_and_laid_out(name: str) -> None:
+    got, expected, said = DIFFERENT[name]
+    got, expected = to_plain(got), to_plain(expected)
+    found = apart(got, expected).in_words()
+    assert found.distance > 1e-3 or name == "large whole numbers"
+    assert found.distance > 0
+    assert f"{found.at} {found.symptom}".startswith(said)
+    if found.pair:
+        for table in side_by_side(*found.pair, found.pair_at):
+            assert table is None or len(table.labels) in (0, len(table.rows))
+
+
+UNRECORDABLE: dict[str, tuple[Callable[[], Any], str]] = {
+    "an object": (Mine, "a Mine"),
+    "an iterator": (lambda: iter({1}), "a set_iterator"),
+    "a generator": (lambda: (i for i in ()), "a generator"),
+    "objects in an array": (lambda: np.array([None, "a"]), "an array of dtype object"),
+    "a masked array": (lambda: np.ma.masked_array([1], [True]), "a MaskedArray"),
+    "an object in a cell": (lambda: pd.Series([Mine()]), "a Series that holds a Mine"),
+    "a tensor as a key": (lambda: {torch.ones(1): 1}, "a dict that holds a tensor of shape (1,)"),
+    "too many keys": (lambda: dict.fromkeys(range(base.MAX_KEYS + 1)), "a dict of 5001 keys"),
+    "a set too large": (lambda: {*range(base.MAX_KEYS + 1)}, "a set of 5001 items"),
+    "an array too large": (lambda: np.zeros(base.MAX_ENTRIES + 1), "an array of shape (1000001,)"),
+    "a number too long": (lambda: 10**5000, "an int of thousands of digits"),
+}
+
+
+@pytest.mark.parametrize("name", UNRECORDABLE)
+def test_what_cannot_be_recorded_is_named(name: str) -> None:
+    make, what = UNRECORDABLE[name]
+    assert to_plain(make()) == Unrecordable(what)
+
+
+def test_values_nested_without_end_can_be_packed_and_read() -> None:
+    endless: list[Any] = []
+    endless.append(endless)
+    assert unpack(pack([to_plain(endless)]))
+
+
+def with_array(form: list[Any], data: bytes = b"\0" * 8) -> bytes:
+    blob = np.frombuffer(data, np.uint8)
+    return save({"a": blob}, metadata={"tree": json.dumps({"array": ["a", *form]})})
+
+
+def with_tree(tree: Any) -> bytes:
+    return save({"a": np.zeros(2)}, metadata={"tree": json.dumps(tree)})
+
+
+FRAME = ["DataFrame", "DataFrame"]
+INDEX = {"record": ["Index", "Index", [["names", {"list": []}], ["labels", {"list": []}]]]}
+BAD = {
+    "objects": with_array(["|O", [1]]),
+    "a structure": with_array(["|V8", [1]]),
+    "fields": with_array(["f8,f8", [1]]),
+    "a dtype that is no text": with_array([7, [1]]),
+    "more entries than bytes": with_array(["<f8", [10**12]]),
+    "fewer entries than bytes": with_array(["<f8", [0]]),
+    "less than nothing": with_array(["<f8", [-1, -1]]),
+    "text of no width": with_array(["<U0", [10**12]], b""),
+    "a shape of fractions": with_array(["<f8", [1.0]]),
+    "a thousand dimensions": with_array(["<f8", [1] * 1000]),
+    "an array that is not there": with_tree({"array": ["b", "<f8", [1]]}),
+    "a list as a key": with_tree({"map": [[{"list": []}, None]]}),
+    "a tensor as a key": with_tree({"map": [[{"tensor": "a"}, None]]}),
+    "a dict in a set": with_tree({"set": [{"dict": []}]}),
+    "a list in a tuple in a set": with_tree({"set": [{"tuple": [{"list": []}]}]}),
+    "a set too large": with_tree({"set": [{"int": str(i)} for i in range(base.MAX_KEYS + 1)]}),
+    "bytes that are none": with_tree({"bytes": "§"}),
+    "a DataFrame of nothing": with_tree({"record": [*FRAME, []]}),
+    "a DataFrame without columns": with_tree({"record": [*FRAME, [["index", INDEX]]]}),
+    "an index of lists": with_tree(INDEX),
+    "a record of no name": with_tree({"record": [7, 7, []]}),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_bytes_of_any_kind_are_refused(name: str) -> None:
+    with pytest.raises(BadData):
+        unpack(BAD[name])
+
+
+def test_characters_that_do_not_exist_are_replaced_in_an_array() -> None:
+    codes = np.array([0x110000, 0xD800, 65], np.uint32).tobytes()
+    assert unpack(with_array(["<U1", [3]], codes)).tolist() == ["\ufffd", "\ufffd", "A"]
+
+
+def test_a_call_cannot_change_what_another_is_given() -> None:
+    given = [[1], {"a": [1]}, np.zeros(2), pd.DataFrame({"a": [1.0]}), Fit(1.0, []), Point(1, [2])]
+    mine: list[Any] = copied(given)
+    mine[0].append(2)
+    mine[1]["a"].append(2)
+    mine[2] += 1
+    mine[3].loc[0, "a"] = 5.0
+    mine[4].notes.append("x")
+    mine[5].y.append(3)
+    assert apart(to_plain(given), to_plain(copied(given))).distance == 0
+    assert [len(given[0]), len(given[1]["a"]), given[2].sum(), given[3].a[0]] == [1, 1, 0, 1]  # type: ignore[arg-type,index,attr-defined,call-overload]
+    assert (given[4].notes, given[5].y) == ([], [2])  # type: ignore[attr-defined]
+
+
+def test_a_made_up_record_of_pandas_is_compared_without_pandas() -> None:
+    labels = Record("Column", "text", {"items": ["a"]})
+    index = Record("Index", "Index", {"names": [None], "labels": labels})
+    made = Record("Series", "Series", {"name": None, "index": index, "data": np.ones(1)})
+    assert apart(made, to_plain(pd.Series([1.0], index=["a"]))).distance == 0
