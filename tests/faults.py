@@ -243,6 +243,36 @@ FAULTS = [
         "tests/test_hostile_texts.py -k link",
     ),
     Fault(
+        "a reference breaks a line in a text", SANITISE,
+        "readable(STUDENTS.clean(html))", "STUDENTS.clean(html)",
+        "tests/test_hostile_texts.py -k parsed_again",
+    ),
+    Fault(
+        "a character has any number of marks", "autograde/rubric/text.py",
+        "if marks <= MOST_MARKS:", "if True:",
+        "tests/test_hostile_texts.py -k few_marks",
+    ),
+    Fault(
+        "a long text is formatted", SANITISE,
+        "late = seconds > LIMITS.format_seconds", "late = False",
+        "tests/test_hostile_texts.py -k texts_as_long",
+    ),
+    Fault(
+        "any code is coloured", "autograde/grading/formatting.py",
+        "LONG_SPACE.search(s)", "False",
+        "tests/test_hostile_texts.py -k code_as_long",
+    ),
+    Fault(
+        "dates in headers are read", "autograde/grading/running/notebook_client.py",
+        "if isinstance(read.get(key), str)}", "} | read",
+        "tests/test_jobs.py -k dates",
+    ),
+    Fault(
+        "a student's page lies beside the feedback", COORDINATOR,
+        "if n in ADDRESS}", "}",
+        "tests/test_running.py -k students_own",
+    ),
+    Fault(
         "parts of a message fill the worker", "autograde/grading/running/notebook_client.py",
         "if _resident_bytes() > self._most:", "if False:",
         "tests/test_jobs.py -k many_parts",

@@ -20,6 +20,10 @@ from autograde.words import named
 TIMESTAMP = "timestamp.txt"
 """nbgrader's file for the time at which something was handed in."""
 
+ADDRESS = (TIMESTAMP, "submission_secret.txt")
+"""nbgrader's files beside a page of feedback: whose it is. No other file of a student's lies there:
+a browser would run a page or a drawing on the page's own site."""
+
 MAX_TOGETHER = 100_000_000
 
 GRADED, UNCHANGED, FAILED = OUTCOMES = ("graded", "unchanged", "not graded")

@@ -7,9 +7,8 @@ from typing import Any
 
 from nbgrader.exchange.default import ExchangeCollect, ExchangeReleaseFeedback
 
+from autograde.grading.submission import ADDRESS
 from autograde.words import printable
-
-NEEDED = ("timestamp.txt", "submission_secret.txt")
 
 
 class PlainCollect(ExchangeCollect):
@@ -40,11 +39,11 @@ class SteadyReleaseFeedback(ExchangeReleaseFeedback):
         without = [
             folder.parent.name
             for folder in map(Path, sorted(glob(self.src_path)))
-            if not all(_says_something(folder / name) for name in NEEDED)
+            if not all(_says_something(folder / name) for name in ADDRESS)
         ]
         for student in without:
             self.log.error(
-                "Not released: %s has no readable %s", printable(student), " or ".join(NEEDED)
+                "Not released: %s has no readable %s", printable(student), " or ".join(ADDRESS)
             )
         excluded = [*filter(None, [self.coursedir.student_id_exclude]), *without]
         self.coursedir.student_id_exclude = ",".join(excluded)
