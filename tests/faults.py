@@ -282,6 +282,21 @@ FAULTS = [
         "        self.coursedir.student_id_exclude = ", "        _ = ",
         "tests/test_exchange.py -k addressed",
     ),
+    Fault(
+        "a link in the exchange is followed", "autograde/lms/plain_copy.py",
+        "os.O_RDONLY | os.O_NOFOLLOW |", "os.O_RDONLY |",
+        "tests/test_exchange.py -k after_the_check",
+    ),
+    Fault(
+        "anybody submits for anybody", "autograde/lms/exchange.py",
+        "if self.check_owner and os.lstat(path)", "if False and os.lstat(path)",
+        "tests/test_exchange.py -k another_students_name",
+    ),
+    Fault(
+        "one submission stops the collection", "autograde/lms/exchange.py",
+        "except (NotPlain, OSError, RuntimeError) as error:", "except NotImplementedError as error:",
+        "tests/test_exchange.py -k 'plain_files or its_student_alone'",
+    ),
     # the gradebook
     Fault(
         "a graded submission is graded twice", COORDINATOR,
