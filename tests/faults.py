@@ -52,6 +52,21 @@ FAULTS = [
         "tests/test_judge.py::test_claims_count_only_beside_a_right_line_that_computes",
     ),
     Fault(
+        "an argument handed back makes claims count", JUDGE,
+        "not claim and not KINDS[line.kind].given(line.cases)", "not claim",
+        "tests/test_judge.py -k cannot_vouch",
+    ),
+    Fault(
+        "a tensor may have any shape", "autograde/rubric/packing.py",
+        "if prod(filter(None, tensor.shape)) > MAX_BYTES:", "if False:",
+        "tests/test_packing.py -k bad_bytes",
+    ),
+    Fault(
+        "a misconception that explains nothing is named", "autograde/grading/verdicts.py",
+        "if wrong.intersection(each.lines))", ")",
+        "tests/test_judging.py -k explains_no_wrong_line",
+    ),
+    Fault(
         "other inputs are taken", JUDGE,
         "SAME_INPUTS = 1e-6", "SAME_INPUTS = float('inf')",
         "tests/test_judge.py::test_other_inputs_are_no_fault_of_the_answer",
@@ -294,7 +309,7 @@ FAULTS = [
     ),
     Fault(
         "one submission stops the collection", "autograde/lms/exchange.py",
-        "except (NotPlain, OSError, RuntimeError) as error:", "except NotImplementedError as error:",
+        "except (NotPlain, OSError, RuntimeError)", "except NotImplementedError",
         "tests/test_exchange.py -k 'plain_files or its_student_alone'",
     ),
     # the gradebook

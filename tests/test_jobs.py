@@ -57,6 +57,14 @@ def test_a_submission_that_lost_its_template_gets_no_score(
         run_job(job(("", "import os; os._exit(0)")))
 
 
+@pytest.mark.parametrize("name", ["source/a.txt", "nbgrader_config.py", "gradebook.db"])
+def test_files_are_there_also_where_one_is_named_as_in_a_course(name: str) -> None:
+    files = ((name, b"x"), ("data.csv", b"1"))
+    look = f"print(open({name!r}).read(), open('data.csv').read())"
+    ran = run_job(Job((("", look),), files, wall=WALL))
+    assert printed(ran) == ["x 1\n"]
+
+
 WIDGET = "import ipywidgets; o = ipywidgets.Output()\nwith o: print(1)\no"
 
 

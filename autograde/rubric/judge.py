@@ -6,7 +6,7 @@ from torch import Tensor
 
 from autograde.rubric.compare import Difference, apart
 from autograde.rubric.key import Key
-from autograde.rubric.kinds import NOT_REACHED, outcomes_of, wrong_cases
+from autograde.rubric.kinds import KINDS, NOT_REACHED, outcomes_of, wrong_cases
 from autograde.rubric.layout import Table, side_by_side
 from autograde.rubric.misconceptions import Belief, beliefs
 from autograde.rubric.packing import Plain
@@ -94,7 +94,8 @@ def judge(recording: Recording, key: Key, *, trusted: bool = False) -> Verdict:
         for line, failure in zip(key.expected.lines, found, strict=True)
     )
     vouched = trusted or any(
-        failure is None and not claim for failure, claim in zip(found, key.claims, strict=True)
+        failure is None and not claim and not KINDS[line.kind].given(line.cases)
+        for line, failure, claim in zip(key.expected.lines, found, key.claims, strict=True)
     )
     if not vouched:
         found = [failure or Failure(GUESSED) for failure in found]

@@ -36,6 +36,13 @@ class Call:
         """Return whether the expected outcomes could be guessed."""
         return len(cases) < FEW and not any(_says_much(case.outcome) for case in cases)
 
+    def given(self, cases: tuple[Case, ...]) -> bool:
+        """Return whether all that is expected is an argument handed back, one number, or nothing.
+
+        Nobody has to compute that, even where it depends on the inputs.
+        """
+        return all(map(_is_given, cases))
+
     def read(self, got: Outcome, expected: Case) -> Outcome:
         """Return the outcome as `compare` and `alike` understand it."""
         return got
@@ -191,6 +198,15 @@ def _manner(value: Plain) -> Plain:
 
 def _says_much(outcome: Outcome) -> bool:
     return not outcome.refused and _holds_numbers(outcome.value)
+
+
+def _is_given(case: Case) -> bool:
+    value = case.outcome.value
+    if not isinstance(value, Tensor):
+        return case.outcome.refused
+    arguments = case.before if isinstance(case.before, list | tuple) else [case.before]
+    handed_back = any(apart(value, each).distance == 0 for each in arguments)
+    return handed_back or bool((value == value.flatten()[:1]).all())
 
 
 def _holds_numbers(value: Plain) -> bool:

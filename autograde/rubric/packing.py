@@ -8,6 +8,7 @@ import json
 import struct
 from dataclasses import is_dataclass
 from functools import cache
+from math import prod
 from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
@@ -26,7 +27,10 @@ MAX_DIMENSIONS = 64
 FLOATS = {torch.float16, torch.bfloat16, torch.float32, torch.float64}
 INTEGERS = {torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64}
 DTYPES = FLOATS | INTEGERS | {torch.bool}
-MALFORMED = (SafetensorError, struct.error, ValueError, KeyError, TypeError, AttributeError)
+MALFORMED = (
+    SafetensorError, struct.error, ValueError, KeyError, TypeError, AttributeError, OverflowError,
+    RuntimeError,  # of torch, for a shape whose product is too large
+)  # fmt: skip
 
 Plain = Any
 """A tensor, float, int, bool, str, None, or a list, tuple or dict (str keys) of such."""
@@ -60,10 +64,10 @@ def unpack(data: bytes) -> Plain:
         return _from_tree(tree, load(data), MAX_DEPTH)
     except BadData:
         raise
-    except MALFORMED as error:
-        raise BadData(f"not a recording: {error}") from error
     except RecursionError as error:
         raise BadData("nested too deeply") from error
+    except MALFORMED as error:
+        raise BadData(f"not a recording: {error}") from error
 
 
 def _no_name_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -159,6 +163,8 @@ def _clean(tensor: Tensor) -> Tensor:
         raise BadData(f"a tensor of {tensor.dtype} is not allowed")
     if tensor.ndim > MAX_DIMENSIONS:
         raise BadData(f"a tensor of {tensor.ndim} dimensions is not allowed")
+    if prod(filter(None, tensor.shape)) > MAX_BYTES:  # it may have no entries, and many rows
+        raise BadData(f"a tensor of the shape {tuple(tensor.shape)} is not allowed")
     if tensor.dtype == torch.bool:  # safetensors lets bytes other than 0 and 1 through
         return tensor.view(torch.uint8) != 0
     return tensor
