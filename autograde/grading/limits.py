@@ -25,6 +25,8 @@ class Limits:
     """For the notebook's file. Parsed, 30 MB of brackets take 1 GB of memory."""
     cells: int = 500
     """Every cell costs a round trip to the kernel, and Formgrader a template."""
+    cells_seen: int = 10_000
+    """A file has room for ten million; only among so many are the lesson's looked for."""
     source_chars: int = 300_000
     """For all cells together. Pages highlight code: one character can become 23 bytes of HTML."""
     text_cell_chars: int = 20_000
