@@ -53,7 +53,7 @@ FAULTS = [
     ),
     Fault(
         "an argument handed back makes claims count", JUDGE,
-        "not claim and not KINDS[line.kind].given(line.cases)", "not claim",
+        "no_claim and not KINDS[line.kind].given(line.cases)", "no_claim",
         "tests/test_judge.py -k cannot_vouch",
     ),
     Fault(
