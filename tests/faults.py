@@ -274,7 +274,7 @@ FAULTS = [
     ),
     Fault(
         "any code is coloured", "autograde/grading/formatting.py",
-        "LONG_SPACE.search(s)", "False",
+        "if seconds > LIMITS.format_seconds or chars > LIMITS.coloured_html_chars:", "if False:",
         "tests/test_hostile_texts.py -k code_as_long",
     ),
     Fault(
