@@ -52,6 +52,21 @@ FAULTS = [
         "tests/test_judge.py::test_claims_count_only_beside_a_right_line_that_computes",
     ),
     Fault(
+        "an argument handed back makes claims count", JUDGE,
+        "no_claim and not KINDS[line.kind].given(line.cases)", "no_claim",
+        "tests/test_judge.py -k cannot_vouch",
+    ),
+    Fault(
+        "a tensor may have any shape", "autograde/rubric/packing.py",
+        "if prod(filter(None, tensor.shape)) > MAX_BYTES:", "if False:",
+        "tests/test_packing.py -k bad_bytes",
+    ),
+    Fault(
+        "a misconception that explains nothing is named", "autograde/grading/verdicts.py",
+        "if wrong.intersection(each.lines))", ")",
+        "tests/test_judging.py -k explains_no_wrong_line",
+    ),
+    Fault(
         "other inputs are taken", JUDGE,
         "SAME_INPUTS = 1e-6", "SAME_INPUTS = float('inf')",
         "tests/test_judge.py::test_other_inputs_are_no_fault_of_the_answer",
@@ -243,6 +258,36 @@ FAULTS = [
         "tests/test_hostile_texts.py -k link",
     ),
     Fault(
+        "a reference breaks a line in a text", SANITISE,
+        "readable(STUDENTS.clean(html))", "STUDENTS.clean(html)",
+        "tests/test_hostile_texts.py -k parsed_again",
+    ),
+    Fault(
+        "a character has any number of marks", "autograde/rubric/text.py",
+        "if marks <= MOST_MARKS:", "if True:",
+        "tests/test_hostile_texts.py -k few_marks",
+    ),
+    Fault(
+        "a long text is formatted", SANITISE,
+        "late = seconds > LIMITS.format_seconds", "late = False",
+        "tests/test_hostile_texts.py -k texts_as_long",
+    ),
+    Fault(
+        "any code is coloured", "autograde/grading/formatting.py",
+        "if seconds > LIMITS.format_seconds or chars > LIMITS.coloured_html_chars:", "if False:",
+        "tests/test_hostile_texts.py -k code_as_long",
+    ),
+    Fault(
+        "dates in headers are read", "autograde/grading/running/notebook_client.py",
+        "if isinstance(read.get(key), str)}", "} | read",
+        "tests/test_jobs.py -k dates",
+    ),
+    Fault(
+        "a student's page lies beside the feedback", COORDINATOR,
+        "if n in ADDRESS}", "}",
+        "tests/test_running.py -k students_own",
+    ),
+    Fault(
         "parts of a message fill the worker", "autograde/grading/running/notebook_client.py",
         "if _resident_bytes() > self._most:", "if False:",
         "tests/test_jobs.py -k many_parts",
@@ -251,6 +296,21 @@ FAULTS = [
         "feedback without an address stops the others", "autograde/lms/exchange.py",
         "        self.coursedir.student_id_exclude = ", "        _ = ",
         "tests/test_exchange.py -k addressed",
+    ),
+    Fault(
+        "a link in the exchange is followed", "autograde/lms/plain_copy.py",
+        "os.O_RDONLY | os.O_NOFOLLOW |", "os.O_RDONLY |",
+        "tests/test_exchange.py -k after_the_check",
+    ),
+    Fault(
+        "anybody submits for anybody", "autograde/lms/exchange.py",
+        "if self.check_owner and os.lstat(path)", "if False and os.lstat(path)",
+        "tests/test_exchange.py -k another_students_name",
+    ),
+    Fault(
+        "one submission stops the collection", "autograde/lms/exchange.py",
+        "except (NotPlain, OSError, RuntimeError)", "except NotImplementedError",
+        "tests/test_exchange.py -k 'plain_files or its_student_alone'",
     ),
     # the gradebook
     Fault(

@@ -125,6 +125,20 @@ def test_the_lessons_own_cells_come_before_a_thousand_others() -> None:
     assert read.nb.cells[-1].source == "mine"
 
 
+MILLIONS = {"lists": b"[],", "objects": b"{},", "names": b'{"metadata":{"nbgrader":[]}},'}
+
+
+@pytest.mark.parametrize("name", MILLIONS)
+def test_a_file_of_millions_of_cells_takes_little_more_than_json(name: str) -> None:
+    cells = MILLIONS[name] * (LIMITS.file_bytes // 3 // len(MILLIONS[name]))
+    content = b'{"nbformat": 4, "cells": [' + cells[:-1] + b"]}"
+    began = time.thread_time()
+    json.loads(content)
+    alone = time.thread_time() - began
+    parse(content)
+    assert time.thread_time() - began < 3 * alone + 0.5
+
+
 def test_brackets_take_a_bounded_number_of_bytes() -> None:
     content = b'{"nbformat": 4, "cells": [], "metadata": [' + b"[]," * 100_000 + b"[]]}"
     tracemalloc.start()

@@ -1,5 +1,6 @@
 """One notebook's cells in a kernel: limits, dead kernels, floods, questions."""
 
+import json
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -9,12 +10,13 @@ from typing import Any
 
 import pytest
 from attacks import CONNECTIONS
+from jupyter_client.session import Session
 
 from autograde.course import CourseError
 from autograde.grading.limits import Limits
 from autograde.grading.running import deadline
 from autograde.grading.running import run as execution
-from autograde.grading.running.notebook_client import GradingClient
+from autograde.grading.running.notebook_client import GradingClient, SizedSession
 from autograde.grading.running.run import Job, Ran, run_job
 from autograde.grading.submission import Problem
 from autograde.sandbox.agreed import KernelLimits
@@ -61,6 +63,14 @@ def test_a_submission_that_lost_its_template_gets_no_score(
         run_job(job(("", "import os; os._exit(0)")))
 
 
+@pytest.mark.parametrize("name", ["source/a.txt", "nbgrader_config.py", "gradebook.db"])
+def test_files_are_there_also_where_one_is_named_as_in_a_course(name: str) -> None:
+    files = ((name, b"x"), ("data.csv", b"1"))
+    look = f"print(open({name!r}).read(), open('data.csv').read())"
+    ran = run_job(Job((("", look),), files, wall=WALL))
+    assert printed(ran) == ["x 1\n"]
+
+
 WIDGET = "import ipywidgets; o = ipywidgets.Output()\nwith o: print(1)\no"
 
 
@@ -84,6 +94,34 @@ def test_a_message_of_many_parts_does_not_fill_the_worker() -> None:
     ran = run_job(job(("", IN_MANY_PARTS), ("", "import time; time.sleep(9)"), limits=limits))
     assert ran.problem
     assert ran.problem.kind == "the kernel died while the notebook ran"
+
+
+def frames(session: Session, dates: int) -> list[bytes]:
+    """A message with this many dates in its header, and in that of its request."""
+    full = session.msg_header("stream")
+    full |= {str(n): "2026-01-01T00:00:00.000000Z" for n in range(dates)}
+    header = json.dumps(full, default=str).encode()
+    parts = [header, header, b"{}", json.dumps({"name": "stdout", "text": "."}).encode()]
+    return [session.sign(parts), *parts]
+
+
+def test_dates_in_headers_are_not_read() -> None:
+    session = SizedSession(key=b"key")
+    messages = [frames(session, 200) for _ in range(1_000)]
+    began = time.thread_time()
+    for message in messages:
+        read = session.deserialize(message)
+    assert time.thread_time() - began < 2  # 400,000 dates took 6 seconds
+    assert read["header"]["msg_type"] == "stream"
+    assert read["content"] == {"name": "stdout", "text": "."}
+
+
+@pytest.mark.parametrize("dates", [1, 2_000])
+def test_a_message_with_a_long_or_unsigned_head_is_refused(dates: int) -> None:
+    session = SizedSession(key=b"key")
+    _, *parts = frames(session, dates)
+    with pytest.raises(ValueError, match=r"a head of|Invalid Signature"):
+        session.deserialize([b"unsigned", *parts])
 
 
 ASK_OFTEN = """

@@ -238,6 +238,43 @@ def test_a_check_that_a_constant_passes_cannot_vouch() -> None:
     assert judge(record(lines, lambda x: float(x.exp().sum())), key).passed
 
 
+HANDED_BACK: dict[str, Callable[[Tensor], Any]] = {
+    "the argument": lambda x: x,
+    "a copy of it": lambda x: x * 1.0,
+    "zeros": torch.zeros_like,
+    "one number": lambda x: torch.full((4, 5), -torch.inf),
+    "nothing": lambda x: x[:0],
+}
+
+
+@pytest.mark.parametrize("name", HANDED_BACK)
+def test_what_nobody_has_to_compute_cannot_vouch(name: str) -> None:
+    """The answer hands back what it was given, and claims that it refuses what it should."""
+
+    def lines(answer: Callable[..., Any]) -> None:
+        @rubric("it")
+        def _(r: Any) -> None:
+            r.each(
+                "when not training", lambda x: answer(x, False), (r.normal(4, 5),), (r.normal(6),)
+            )
+            r.call("in training", lambda x: answer(x, True), r.normal(3, 4))
+            r.refuses("raises ValueError for p = 2", answer, (r.normal(3), 2))
+
+    def give(x: Tensor, training: float) -> Any:
+        if training == 2:
+            raise ValueError
+        return HANDED_BACK[name](x)
+
+    def compute(x: Tensor, training: float) -> Any:
+        return give(x, training) if training != 1 else x.exp()
+
+    key = make_key(lines, compute)
+    assert judge(record(lines, give), key).points == 0
+    assert judge(record(lines, compute), key).passed
+    half = judge(record(lines, lambda x, p: give(x, p) if p == 2 else x.exp()), key)
+    assert [line.passed for line in half.lines] == [False, True, True]
+
+
 def test_claims_count_only_beside_a_right_line_that_computes() -> None:
     verdict = verdict_on(lambda x: torch.zeros(3))
     assert verdict.points == 0

@@ -145,6 +145,35 @@ def test_practice_keys_that_do_not_fit_leave_the_points(lesson: Lesson) -> None:
     assert 0 < found["renormalise"].points == fair["renormalise"].points
 
 
+def test_a_misconception_that_explains_no_wrong_line_is_not_named(lesson: Lesson) -> None:
+    """Of a notebook whose answer is wrong in another way than it claims to be in practice."""
+    (now, *_) = versions(lesson)
+    keys, practice = pipeline.keys_of(now, 7), pipeline.practice_of(now)
+    exercise = lesson.exercise("renormalise")
+    reference, variants = load(lesson), read_variants(lesson, exercise)
+    found = set()
+    for graded in variants.wrong:
+        mine = reference.with_answer(graded.code).record(exercise.name, 7)
+        for forged in variants.wrong:
+            theirs = reference.with_answer(forged.code).record(exercise.name, PRACTICE_SEED)
+            nb = source_notebook(lesson)
+            nb.metadata[NOTE] = {"problem": "", "notes": {}}
+            outputs = [(MIME, mine), (PRACTICE_MIME, theirs)]
+            named_cells(nb)[exercise.rubric_cell].outputs = [
+                NotebookNode(
+                    output_type="display_data",
+                    data={mime: base64.b64encode(pack_recording(each)).decode()},
+                )
+                for mime, each in outputs
+            ]
+            verdict = judge_notebook(lesson, nb, keys, practice)[exercise.name]
+            wrong = {line.name for line in verdict.lines if not line.passed}
+            assert all(wrong.intersection(belief.lines) for belief in verdict.beliefs)
+            found |= {belief.name for belief in verdict.beliefs}
+    assert found <= {mistake.name for mistake in practice[exercise.name].mistakes}
+    assert found
+
+
 @pytest.mark.parametrize("deed", ["os._exit(0)", "os.kill(os.getpid(), 2)"])
 def test_the_second_recording_costs_nothing(lesson: Lesson, deed: str) -> None:
     (now, *_) = versions(lesson)

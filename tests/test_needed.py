@@ -1,5 +1,6 @@
 """Which cells of a submission are run."""
 
+import time
 from dataclasses import replace
 
 import nbformat
@@ -118,6 +119,14 @@ def test_an_own_cell_whose_names_cannot_be_told_has_all_run() -> None:
     for source in ("from math import *", "%%time\nmodel = 1"):
         changed = notebook("", begin=source)
         assert not_needed(changed, changed) == set()
+
+
+@pytest.mark.parametrize("text", [" \n", "\t\n ", "\n", "a \n"])
+def test_names_are_soon_looked_for_in_what_is_not_python(text: str) -> None:
+    nb = notebook("", begin=text * 50_000 + "\n=")
+    began = time.thread_time()
+    not_needed(nb, nb)
+    assert time.thread_time() - began < 1
 
 
 def verdicts_on(lesson: Lesson, answers: dict[str, str]) -> tuple[dict[str, Verdict], int]:

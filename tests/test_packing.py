@@ -62,7 +62,20 @@ def ten_gigabytes_by_header() -> bytes:
     return struct.pack("<Q", len(text)) + text
 
 
+def without_entries(*shape: int) -> bytes:
+    """A tensor of no bytes, as the header says."""
+    entry = {"dtype": "F32", "shape": shape, "data_offsets": [0, 0]}
+    text = json.dumps({"a": entry, "__metadata__": {"tree": '{"tensor": "a"}'}}).encode()
+    return struct.pack("<Q", len(text)) + text
+
+
 BAD = {
+    "a shape whose product overflows": without_entries(2**31, 2**31, 2**31, 0),
+    "a shape that begins with nothing": without_entries(0, 2**31, 2**31, 2**31),
+    "many empty rows": without_entries(2**40, 0),
+    "a dimension that is no int64": without_entries(2**64, 0),
+    "a negative dimension": without_entries(-1, 0),
+    "a dimension that is a fraction": without_entries(0.5, 0),  # type: ignore[arg-type]
     "nothing": b"",
     "text": b"right, full points",
     "pickle": pickle.dumps({"exercise": "it"}),
@@ -92,6 +105,10 @@ BAD = {
 def test_bad_bytes_are_refused(name: str) -> None:
     with pytest.raises(BadData):
         unpack(BAD[name])
+
+
+def test_an_empty_tensor_comes_back() -> None:
+    assert unpack(pack(torch.zeros(3, 0, 5))).shape == (3, 0, 5)
 
 
 def test_booleans_of_value_seven_are_true() -> None:

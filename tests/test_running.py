@@ -56,6 +56,10 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     make_course(root, STUDENTS)
     own = file(root, "perfect")
     shutil.copy(own, own.with_name("copy.ipynb"))  # our way renames it, nbgrader's does not
+    for name in ("index.html", "more/drawing.svg", "more/run.js"):
+        path = own.parent / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("<script>evil()</script>")
     result = grade(root, "--workers", "2")
     assert result.returncode == 0, result.stdout + result.stderr
     assert result.stderr == ""
@@ -118,6 +122,17 @@ def test_nbgraders_own_commands_give_the_same_gradebook_files_and_pages(
             ours, theirs = (file(root, student, kind) for root in (graded, course))
             assert ours.stat().st_mode == theirs.stat().st_mode
             assert ours.read_bytes() == theirs.read_bytes()
+
+
+def test_no_page_of_a_students_own_lies_beside_the_feedback(course: Path, graded: Path) -> None:
+    config = course_config(course)
+    config.CourseDirectory.assignment_id = LESSON
+    config.GenerateFeedback.force = True
+    convert(GenerateFeedback, config)
+    for root in (course, graded):
+        page = file(root, "perfect", "feedback")
+        beside = {path.name for path in page.parent.rglob("*") if path.is_file()}
+        assert beside == {page.name}
 
 
 def test_killed_before_any_change_it_goes_on_to_the_same_gradebook(graded: Path) -> None:

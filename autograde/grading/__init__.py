@@ -5,6 +5,7 @@ pipeline          one submission, top to bottom: the steps below, called by a wo
   running/        runs the notebook in a kernel, and the reference on the same seed
   verdicts        judges what the rubric cells recorded
   sanitise        makes the notebook's text and outputs harmless
+  formatting      says what may be coloured, so that no page takes long
   feedback        makes the page
 batch             many submissions, from start to end
   coordinator     decides what to do, saves, writes; nothing else touches the gradebook

@@ -44,6 +44,7 @@ from autograde.grading.state import (
     read_ran,
 )
 from autograde.grading.submission import (
+    ADDRESS,
     FAILED,
     GRADED,
     TIMESTAMP,
@@ -279,8 +280,8 @@ class Coordinator:
         name, files = submission.place.lesson.notebook, submission.files
         graded = {**files, f"{name}.ipynb": notebook}
         self._write("autograded", submission.place, graded)
-        others = {n: content for n, content in files.items() if not n.endswith(".ipynb")}
-        self._write("feedback", submission.place, {**others, f"{name}.html": html})
+        address = {n: content for n, content in files.items() if n in ADDRESS}
+        self._write("feedback", submission.place, {**address, f"{name}.html": html})
         keep_entry(submission.place, entry)
 
     def _log(self, fault: str) -> Path:

@@ -1,7 +1,7 @@
 """Make the feedback page of a graded notebook: its content as plain values, then the page."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from pathlib import Path
@@ -12,11 +12,11 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup
 from nbconvert.exporters import HTMLExporter
 from nbconvert.filters import markdown2html
-from nbconvert.filters.highlight import Highlight2HTML
 from nbformat import NotebookNode
 from traitlets.config import Config
 
 from autograde.course import grade_id
+from autograde.grading.formatting import highlighter, lexer_of
 from autograde.grading.restore import NOTE
 from autograde.grading.sanitise import offline
 from autograde.grading.submission import Marks
@@ -120,9 +120,8 @@ class FeedbackExporter(HTMLExporter):
         HTMLExporter would parse the page again, to add alt text to pictures and to mark the cells
         of its own template. Here every picture has alt text, and parsing takes most of the time.
         """
-        about = nb.metadata.get("language_info", {})
-        lexer = about.get("pygments_lexer", about.get("name"))
-        self.register_filter("highlight_code", _highlighter(lexer))  # type: ignore[no-untyped-call]
+        highlight = highlighter(lexer_of(nb))
+        self.register_filter("highlight_code", lambda code: highlight(code)[0])  # type: ignore[no-untyped-call]
         page: tuple[str, dict[str, Any]]
         page = super(HTMLExporter, self).from_notebook_node(nb, resources, **options)
         return page
@@ -132,12 +131,6 @@ class FeedbackExporter(HTMLExporter):
         yield "page_of", page_of
         yield "lines_html", lines_html
         yield from FILTERS.items()
-
-
-@cache
-def _highlighter(lexer: str | None) -> Callable[[str], str]:
-    """Return a highlighter for code; it caches, because most cells of a class are the same."""
-    return lru_cache(maxsize=1024)(Highlight2HTML(pygments_lexer=lexer))
 
 
 @dataclass(frozen=True)

@@ -25,12 +25,26 @@ class Limits:
     """For the notebook's file. Parsed, 30 MB of brackets take 1 GB of memory."""
     cells: int = 500
     """Every cell costs a round trip to the kernel, and Formgrader a template."""
+    cells_seen: int = 10_000
+    """A file has room for ten million; only among so many are the lesson's looked for."""
     source_chars: int = 300_000
     """For all cells together. Pages highlight code: one character can become 23 bytes of HTML."""
     text_cell_chars: int = 20_000
     """For one text cell: the time that Markdown takes grows with the square of its length."""
     text_chars: int = 100_000
     """For all the student's own text cells together, for the same reason."""
+    markdown_chars: int = 8_000
+    """For a text cell that is formatted; a longer one is shown as plain text."""
+    coloured_chars: int = 10_000
+    """For a code cell that is coloured; if one is longer, the notebook is shown without colours."""
+    coloured_html_chars: int = 1_000_000
+    """For the coloured code of a page: one character can become 23, and Formgrader parses them."""
+    shown_chars: int = 20_000
+    """For a code cell on a page: in a long one, Formgrader takes quadratic time for every "<"."""
+    all_shown_chars: int = 100_000
+    """For all code on a page."""
+    format_seconds: float = 1.0
+    """For formatting all texts, and for colouring all code; after that they are shown plain."""
 
     message_bytes: int = 16_000_000
     """For one message of a kernel. Parsed, 16 MB of brackets take 0.5 GB of memory."""

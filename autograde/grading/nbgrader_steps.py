@@ -23,7 +23,7 @@ from autograde.grading.handed_in import read_files
 from autograde.grading.limits import LIMITS
 from autograde.grading.restore import Parsed, parse_file, restore
 from autograde.grading.state import course_secret, keep_ran, one_run, read_ran
-from autograde.grading.submission import Place
+from autograde.grading.submission import ADDRESS, Place
 from autograde.sandbox.template import visible_files
 from autograde.versions import Version, notebook, other_rubrics, version_of, versions
 from autograde.words import named
@@ -124,13 +124,21 @@ class Run(NbGraderPreprocessor):
 
 
 class HandGrades(NbGraderPreprocessor):
-    """Adds scores, comments and the student's name, as `autograde grade` does."""
+    """Adds scores, comments and the student's name, as `autograde grade` does.
+
+    As there, only what says whose it is stays beside the page.
+    """
 
     def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[Any, Any]:
         from autograde.grading.feedback import put_marks
 
         about = resources["nbgrader"]
         lesson, student = lesson_of(resources), about["student"]
+        course = cast(Any, self.parent).parent.coursedir
+        folder = course.format_path(course.feedback_directory, student, lesson.name)
+        for path in filter(Path.is_file, Path(folder).rglob("*")):  # nbgrader has copied them
+            if str(path.relative_to(folder)) not in ADDRESS:
+                path.unlink()
         with Gradebook(about["db_url"]) as gradebook:
             about |= put_marks(nb, marks_of_class(gradebook, lesson, student)[student])
         return nb, resources

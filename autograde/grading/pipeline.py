@@ -18,6 +18,7 @@ from nbformat import NotebookNode
 
 from autograde.course import Lesson, grade_id, named_cells, parse_text
 from autograde.grading import feedback
+from autograde.grading.formatting import SAID, colour_or_not
 from autograde.grading.restore import NOTE, parse_submission, restore
 from autograde.grading.running.needed import not_needed
 from autograde.grading.running.reference import Program, load, right_key
@@ -209,9 +210,12 @@ def sanitise(
     verdicts: dict[str, Verdict],
 ) -> None:
     """Reduce a judged notebook to what pages may show: verdicts, text, pictures."""
-    nb.metadata[NOTE]["title"] = lesson.title
+    note = nb.metadata[NOTE]
+    note["title"] = lesson.title
     sanitise_outputs(nb)
     sanitise_text(nb, released)
+    if not colour_or_not(nb, released):
+        note["remark"] = f"{note['remark']} {SAID}".strip()
     show_verdicts(lesson, nb, verdicts)
 
 

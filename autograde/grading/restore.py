@@ -163,9 +163,10 @@ def _within_limits(given: list[object]) -> Parsed:
     No other cell is read: two bytes of JSON would become a kilobyte.
     """
     parsed = Parsed()
-    last = {name: number for number, cell in enumerate(given) if (name := _name(cell))}
+    seen = given[: LIMITS.cells_seen]
+    last = {name: number for number, cell in enumerate(seen) if (name := _name(cell))}
     own = set(last.values())
-    others = islice((n for n in range(len(given)) if n not in own), LIMITS.cells)
+    others = islice((n for n in range(len(seen)) if n not in own), LIMITS.cells)
     kept = [*sorted(own), *others][: LIMITS.cells]
     cells = {number: _cell(given[number]) for number in kept}
     chars, text_chars = LIMITS.source_chars, LIMITS.text_chars

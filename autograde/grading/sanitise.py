@@ -11,13 +11,16 @@ import re
 import struct
 from collections import Counter
 from html import escape
+from time import thread_time
 from typing import Any
 
 import nh3
+from nbconvert.filters import strip_ansi
 from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 from nbformat import NotebookNode
 
 from autograde.course import code_cells
+from autograde.grading.formatting import readable
 from autograde.grading.limits import LIMITS
 from autograde.rubric.recording import MIME
 from autograde.values.text import well_formed
@@ -30,6 +33,9 @@ MAX_WIDTH = 840
 ERROR_CHARS = 2_000
 LAST_LINES = 50
 CUT_OFF = "[cut off]"
+AS_TYPED = "<p><em>[shown as it was typed: it is long, or formatting it takes long]</em></p>"
+MOST_HTML = 6
+"""Characters of HTML for one of Markdown."""
 
 # Headings, paragraphs, lists, tables, code and emphasis are what lessons and answers need.
 TAGS = (
@@ -129,16 +135,23 @@ def _reduced(output: NotebookNode) -> NotebookNode | None:
         return None
     content = plain_content(kind, output)
     if kind == "stream":
-        content["text"] = _cut(content["text"], LIMITS.output_chars)
+        content["text"] = _cut(_shown(content["text"]), LIMITS.output_chars)
+    if kind == "error":
+        content |= {"traceback": [_shown(line) for line in content["traceback"]]}
     if kind in ("stream", "error"):
         return NotebookNode(output_type=kind, **content)
     data, metadata = content["data"], {}
-    shown = {"text/plain": data["text/plain"]} if "text/plain" in data else {}
+    shown = {"text/plain": _shown(data["text/plain"])} if "text/plain" in data else {}
     if _is_small_picture(data.get(PNG, "")):
         shown[PNG], metadata = data[PNG], content["metadata"]
     if not shown:
         return None
     return NotebookNode(output_type="display_data", data=shown, metadata=metadata)
+
+
+def _shown(text: str) -> str:
+    """Return an output's text as pages show it: without colours, behind which marks could hide."""
+    return readable(strip_ansi(text))
 
 
 def _is_small_picture(text: str) -> bool:
@@ -156,6 +169,7 @@ def _is_small_picture(text: str) -> bool:
 def sanitise_text(nb: NotebookNode, released: NotebookNode) -> None:
     """Replace every text cell that is not the lesson's own with its harmless parts."""
     own = {cell.source.strip() for cell in released.cells if cell.cell_type == "markdown"} | {""}
+    seconds = 0.0
     for cell in nb.cells:
         if cell.cell_type == "code":
             continue
@@ -163,9 +177,29 @@ def sanitise_text(nb: NotebookNode, released: NotebookNode) -> None:
         locked = cell.metadata.get("nbgrader", {}).get("locked", False)
         if cell.cell_type == "raw":  # pages show a raw cell as it is
             cell.cell_type = "markdown"
-            cell.source = _as_block(f"<pre>{escape(cell.source)}</pre>")
-        elif cell.source.strip() not in own and not locked:
-            cell.source = _as_block(MarkdownWithMath(renderer=_Renderer()).render(cell.source))
+            cell.source = _plain(cell.source)
+        elif cell.source.strip() in own and not locked:
+            cell.source = cell.source.strip()
+        elif not locked:
+            began = thread_time()
+            late = seconds > LIMITS.format_seconds
+            cell.source = (None if late else _formatted(cell.source)) or _plain(
+                cell.source, AS_TYPED
+            )
+            seconds += thread_time() - began
+
+
+def _formatted(text: str) -> str | None:
+    """Return Markdown as a block of harmless HTML; None if that is too much."""
+    if len(text) > LIMITS.markdown_chars:
+        return None
+    html = STUDENTS.clean(MarkdownWithMath(renderer=_Renderer()).render(readable(text)))
+    return _as_block(html) if len(html) < MOST_HTML * (len(text) + 100) else None
+
+
+def _plain(text: str, note: str = "") -> str:
+    """Return a text as a block that shows it as it was typed, below a note."""
+    return _as_block(f"{note}<pre>{escape(text)}</pre>")
 
 
 class _Renderer(IPythonRenderer):
@@ -188,10 +222,11 @@ class _Renderer(IPythonRenderer):
 def _as_block(html: str) -> str:
     """Return harmless HTML as one line of Markdown, so that it is not read as Markdown again.
 
-    It has no script, style, picture or link.
+    It has no script, style, picture or link. `clean` reads character references, so it may bring
+    back what `readable` has taken out. From each "[" on, Formgrader looks for a link to a file.
     """
-    html = MATH_THAT_ACTS.sub(r" \1", STUDENTS.clean(html))
-    return f"<div>{html}</div>".replace("\n", "&#10;")
+    html = MATH_THAT_ACTS.sub(r" \1", readable(STUDENTS.clean(html)))
+    return f"<div>{html}</div>".replace("\n", "&#10;").replace("[", "&#91;")
 
 
 def offline(html: str) -> str:

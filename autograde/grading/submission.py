@@ -17,6 +17,10 @@ from autograde.grading.limits import LIMITS
 TIMESTAMP = "timestamp.txt"
 """nbgrader's file for the time at which something was handed in."""
 
+ADDRESS = (TIMESTAMP, "submission_secret.txt")
+"""nbgrader's files beside a page of feedback: whose it is. No other file of a student's lies there:
+a browser would run a page or a drawing on the page's own site."""
+
 GRADED, UNCHANGED, FAILED = OUTCOMES = ("graded", "unchanged", "not graded")
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 from autograde.rubric.key import Key
-from autograde.rubric.kinds import NOT_REACHED, outcomes_of, wrong_cases
+from autograde.rubric.kinds import KINDS, NOT_REACHED, outcomes_of, wrong_cases
 from autograde.rubric.misconceptions import Belief, beliefs
 from autograde.rubric.recording import Case, Line, Outcome, Recording, Stop
 from autograde.values.base import Difference, Plain, Table
@@ -91,7 +91,7 @@ def judge(recording: Recording, key: Key, *, trusted: bool = False) -> Verdict:
         for line, failure in zip(key.expected.lines, found, strict=True)
     )
     vouched = trusted or any(
-        failure is None and not claim for failure, claim in zip(found, key.claims, strict=True)
+        failure is None and vouches for failure, vouches in zip(found, _vouching(key), strict=True)
     )
     if not vouched:
         found = [failure or Failure(GUESSED) for failure in found]
@@ -108,6 +108,19 @@ def judge(recording: Recording, key: Key, *, trusted: bool = False) -> Verdict:
             BANNED if banned else stop_in_words(recording.stopped) or _incomplete(outcomes)
         ),
     )
+
+
+def _vouching(key: Key) -> list[bool]:
+    """Return for each line whether it makes claims count: nobody gets it right without computing.
+
+    Where no line asks for more than an argument handed back, that is what the exercise is about.
+    """
+    no_claims = [not claim for claim in key.claims]
+    computed = [
+        no_claim and not KINDS[line.kind].given(line.cases)
+        for line, no_claim in zip(key.expected.lines, no_claims, strict=True)
+    ]
+    return computed if any(computed) else no_claims
 
 
 def _with_points(key: Key, found: list[Failure | None], banned: bool) -> tuple[LineVerdict, ...]:

@@ -46,6 +46,7 @@ def walled_manager(limits: KernelLimits | None = None) -> AsyncKernelManager:
     manager._kernel_spec = spec
     provisioner = WalledProvisioner(kernel_spec=spec, parent=manager)
     provisioner.limits = limits or KernelLimits()
+    provisioner.own_folder = True
     manager.provisioner = provisioner
     return manager
 
@@ -75,6 +76,8 @@ class WalledProvisioner(KernelProvisionerBase):
     """One kernel behind a wall. The line to it is open as long as it lives."""
 
     limits = KernelLimits()
+    own_folder = False
+    """Whether the folder in which it starts was made for it, whatever is called what in there."""
     kernel: template.Kernel | None = None
     folder: int | None = None
     code: int | None = None
@@ -102,7 +105,8 @@ class WalledProvisioner(KernelProvisionerBase):
             RuntimeError: no kernel could be started; the message says why.
         """
         folder = Path(kwargs.get("cwd") or Path.cwd())
-        files = [] if _is_course(folder) else list(template.visible_files(folder))
+        hidden = not self.own_folder and _is_course(folder)
+        files = [] if hidden else list(template.visible_files(folder))
         self.code, self.reason, self.cell, self.interrupted = None, "", 0, None
         self.scarce, self.used = "", None
         for attempt in range(ATTEMPTS):

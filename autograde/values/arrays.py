@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -131,6 +132,8 @@ def from_bytes(form: list[Any], data: bytes) -> numbers.Array:
         if type(size) is not int or size < 0:
             raise BadData(f"an array of shape {shape} is not allowed")
         count *= size
+    if prod(filter(None, shape)) > MAX_ENTRIES:  # it may have no entries, and many rows
+        raise BadData(f"an array of shape {shape} is not allowed")
     if not dtype.itemsize or len(shape) > 32 or len(data) != count * dtype.itemsize:
         raise BadData("an array whose size does not fit its bytes")
     if dtype.kind == "b":  # bytes other than 0 and 1 would be let through

@@ -26,6 +26,7 @@ MAX_HEADER = 2 * 1024 * 1024
 MAX_DEPTH = 32
 MALFORMED = (
     SafetensorError, struct.error, ImportError, ValueError, KeyError, TypeError, AttributeError,
+    OverflowError, RuntimeError,  # of torch, for a shape whose product is too large
 )  # fmt: skip
 
 Blob = tuple[str, list[int], bytes]

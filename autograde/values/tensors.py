@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -142,12 +143,14 @@ def from_bytes(code: str, shape: list[int], data: bytes) -> Tensor:
     """Return the tensor that `to_bytes` made bytes of; safetensors has compared the sizes.
 
     Raises:
-        BadData: the dtype or the number of dimensions is not allowed.
+        BadData: the dtype, the shape or the number of dimensions is not allowed.
     """
     if code not in CODES:
         raise BadData(f"a tensor of {code} is not allowed")
     if len(shape) > MAX_DIMENSIONS:
         raise BadData(f"a tensor of {len(shape)} dimensions is not allowed")
+    if prod(filter(None, shape)) > MAX_ENTRIES:  # it may have no entries, and many rows
+        raise BadData(f"a tensor of the shape {tuple(shape)} is not allowed")
     if not data:
         return torch.empty(shape, dtype=CODES[code])
     flat = torch.frombuffer(bytearray(data), dtype=torch.uint8)

@@ -1,6 +1,11 @@
 """Text that files and pages can hold, digests of text, and numbers as people write them."""
 
 from hashlib import sha256
+from unicodedata import category
+
+MARKS, JOINS = ("Mn", "Me"), "Cf"
+MOST_MARKS = 4
+"""On one character: Hebrew and Thai need three. Hundreds would cover the lines above and below."""
 
 
 def well_formed(text: str) -> str:
@@ -10,7 +15,22 @@ def well_formed(text: str) -> str:
 
 def visible(text: str) -> str:
     """Return the text with characters escaped that are invisible or rearrange their neighbours."""
-    return "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in text)
+    shown = few_marks(text)
+    return "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in shown)
+
+
+def few_marks(text: str) -> str:
+    """Return the text with at most MOST_MARKS accents and other marks on each character."""
+    if text.isascii():
+        return text
+    kept, marks = [], 0
+    for character in text:
+        kind = category(character)
+        if kind != JOINS:  # an unseen joiner between marks is no new character to put them on
+            marks = marks + 1 if kind in MARKS else 0
+        if marks <= MOST_MARKS:
+            kept.append(character)
+    return "".join(kept)
 
 
 def short(text: str, most: int) -> str:

@@ -15,7 +15,7 @@ from autograde.rubric.names import UNREADABLE, Names, read_names
 LOOK_UP = {"eval", "exec", "globals", "locals", "vars", "get_ipython", "builtins", "_", "In", "Out"}
 UNSPELLED = re.compile(r"__(import|main|builtins|globals)__|f_globals|sys\.modules|import \*")
 """Code with one of these may use or bind a name that it does not spell."""
-BEYOND_PYTHON = re.compile(r"[%!?]|>>>|In \[|\bawait\b|\basync\b|\A\s|^\s*[,;/]", re.MULTILINE)
+BEYOND_PYTHON = re.compile(r"[%!?]|>>>|In \[|\bawait\b|\basync\b|\A\s|^[ \t]*[,;/]", re.MULTILINE)
 """IPython may run text with one of these that Python cannot read."""
 
 
