@@ -16,7 +16,7 @@ from autograde.grading.running import deadline
 from autograde.grading.running import run as execution
 from autograde.grading.running.notebook_client import GradingClient
 from autograde.grading.running.run import Job, Ran, run_job
-from autograde.grading.submission import Problem
+from autograde.grading.submission import Disturbed, Problem
 from autograde.sandbox.agreed import KernelLimits
 from autograde.sandbox.provisioner import WalledProvisioner, walled_manager
 from autograde.sandbox.wall import missing
@@ -105,6 +105,45 @@ def test_who_asks_for_input_gets_an_error_at_once_and_the_seed_is_told_once() ->
     assert said[0].split() == ["7", "StdinNotImplementedError"]
     assert said[1].split() == said[2].split() == ["StdinNotImplementedError"]
     assert ran.cells[3]["outputs"]
+
+
+USE_UP = """
+import array, os, socket, time
+kept = []
+try:
+    for _ in range(300):
+        kept.append(socket.socketpair())
+        for _ in range(3):
+            kept[-1][0].sendmsg([b"+"], [(1, 1, array.array("i", [kept[-1][0].fileno()]))])
+        if len(kept) > 90: break
+except OSError as error:
+    print(error)
+time.sleep(1)
+"""
+DOUBTFUL = {
+    "a time-out in which little time was used": "import time; time.sleep(9)",
+    "a kernel that was killed": "import os; os.kill(os.getpid(), 9)",
+    "a kernel that a library aborted": "import os; os.abort()",
+    "what a user has was used up": USE_UP,
+}
+
+
+@pytest.mark.skipif(not WALL, reason="no wall here")
+@pytest.mark.parametrize("name", DOUBTFUL)
+def test_what_others_may_have_caused_counts_only_alone(name: str) -> None:
+    work = job(("", DOUBTFUL[name]), limits=Limits(cell_seconds=3))
+    with pytest.raises(Disturbed, match="other notebooks may have disturbed this one"):
+        run_job(work, alone=False)
+    assert run_job(work)
+
+
+@pytest.mark.skipif(not WALL, reason="no wall here")
+@pytest.mark.parametrize("code", ["while True: pass", "import os; os._exit(1)", "1 / 0"])
+def test_what_is_the_notebooks_own_doing_counts_at_once(
+    code: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(execution, "LITTLE", 0.02)  # the tests themselves may keep it waiting
+    assert run_job(job(("", code), limits=Limits(cell_seconds=3)), alone=False)
 
 
 @pytest.mark.skipif(not WALL, reason="no wall here")

@@ -261,7 +261,8 @@ class _Running:
                     await self._doubt_the_clock(self.limits.notebook_seconds, of_all=True)
                     self.problem = self.too_long
                 else:
-                    client.timeout = ceil(min(left, self.limits.cell_seconds))
+                    seconds = min(left + GRACE_SECONDS / 2, self.limits.cell_seconds)
+                    client.timeout = ceil(seconds)
                     self.problem = self.problem or await self._cell(client, index, cell)
                 if self.problem:
                     return
