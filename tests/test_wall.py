@@ -9,6 +9,7 @@ import errno
 import json
 import os
 import platform
+import resource
 import socket
 import subprocess
 import sys
@@ -307,3 +308,22 @@ def test_maps_of_many_processes_are_counted_one_at_a_time(
     assert seen[100] == 60_000 * 100 * first.MAP_BYTES
     assert len(counted) == 150
     assert set(counted) == set(many)
+
+
+def test_what_a_user_has_used_up_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    files = KernelLimits().files_a_process
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    assert first._used_up(files) == ""
+    with monkeypatch.context() as patch:
+        patch.setattr(socket, "send_fds", refused)
+        assert first._used_up(files) == "descriptors on their way"
+    with monkeypatch.context() as patch:
+        patch.setattr(first.select, "epoll", refused)
+        assert first._used_up(files) == "epoll watches"
+    assert resource.getrlimit(resource.RLIMIT_NOFILE) == before
+
+
+def test_a_prepared_kernel_that_died_meanwhile_is_replaced() -> None:
+    assert drive({"lives": ["replaces one that died as it waited"]}, []) == {
+        "replaces one that died as it waited": "yes"
+    }

@@ -20,6 +20,7 @@ from walled_kernel import in_one_kernel, kernel, one_cell, running, runs_so_many
 
 from autograde.sandbox import control_groups, template
 from autograde.sandbox.agreed import KernelLimits
+from autograde.sandbox.provisioner import prepare_kernel
 from autograde.sandbox.wall import KERNEL_UIDS, root_may_mount
 
 
@@ -312,6 +313,15 @@ async def replaces_a_shared_template_that_ended() -> bool:
         return "5" in await k.run("print(5)") and template.current().line is not line
 
 
+async def replaces_one_that_died_as_it_waited() -> bool:
+    prepare_kernel()
+    spare = template._spare
+    assert spare
+    spare.line.shutdown(socket.SHUT_RDWR)  # so the grader hangs up, and it ends
+    async with kernel(limits=spare.limits) as k:
+        return "5" in await k.run("print(5)") and k.manager.provisioner.kernel is not spare
+
+
 async def dies_with_the_template() -> bool:
     async with kernel() as k:
         end_template()
@@ -376,6 +386,7 @@ LIVES: dict[str, Callable[[], Awaitable[bool | str]]] = {
     "comes from a template without a network": comes_from_a_template_without_a_network,
     "finds a new template": finds_a_new_template,
     "replaces a shared template that ended": replaces_a_shared_template_that_ended,
+    "replaces one that died as it waited": replaces_one_that_died_as_it_waited,
     "dies with the template": dies_with_the_template,
     "is gone when the run is killed": is_gone_when_the_run_is_killed,
 }
@@ -383,7 +394,8 @@ LIVES: dict[str, Callable[[], Awaitable[bool | str]]] = {
 
 LATER = {
     "comes from a template without a network", "finds a new template", "dies with the template",
-    "replaces a shared template that ended", "is gone when the run is killed",
+    "replaces a shared template that ended", "replaces one that died as it waited",
+    "is gone when the run is killed",
     "of a killed run leaves no group",
     "is interrupted", "is stopped though it ignores signals", "outlives the interrupt of a cell",
 }  # fmt: skip

@@ -29,6 +29,7 @@ WALLED, UNWALLED = "walled", "python3"
 START_SECONDS = 120
 END_SECONDS = 10
 ANSWER_SECONDS = 2
+ENDING_SECONDS = 0.5
 ATTEMPTS = 3
 CREDENTIALS = struct.Struct("=iII")
 """What Linux adds to a message: the sender's process, user and group."""
@@ -121,11 +122,15 @@ class WalledProvisioner(KernelProvisionerBase):
                 self._hang_up()
                 raise
             kernel.line.setblocking(False)
-            if await self._ready(kernel.line):
+            failed = await self._ready(kernel.line)
+            if failed is None:
                 break
-            # if the template died before there was a kernel, ask a new one
-            if attempt == ATTEMPTS - 1 or not kernel.template.ended():
-                raise RuntimeError(f"no kernel: {kernel.template.why_it_ended()}")
+            # one that was prepared may have died since, or its template did: ask for a new one
+            ended = kernel.template.ended(within=ENDING_SECONDS)
+            if attempt == ATTEMPTS - 1:
+                raise RuntimeError(
+                    f"no kernel: {kernel.template.why_it_ended() if ended else failed}"
+                )
         address = f"/proc/{os.getpid()}/fd/{self.folder}/k"
         info: Any = {**template.CONNECTION, "ip": address, "key": kernel.key.encode()}
         self.connection_info = info
@@ -138,8 +143,11 @@ class WalledProvisioner(KernelProvisionerBase):
             return template.ask(key, _environment(), self.limits)
         return template.take(_environment(), self.limits)
 
-    async def _ready(self, line: socket.socket) -> bool:
-        """Wait until the kernel is ready, and take the folder with its sockets; False: it died."""
+    async def _ready(self, line: socket.socket) -> str | None:
+        """Wait until the kernel is ready, and take the folder with its sockets.
+
+        Return why it ended if it did.
+        """
         until = time.monotonic() + START_SECONDS
         while True:
             try:
@@ -155,9 +163,7 @@ class WalledProvisioner(KernelProvisionerBase):
                 break
         if not descriptors:
             self._hang_up()
-            if message:
-                raise RuntimeError(f"no kernel: {json.loads(message).get('failed')}")
-            return False
+            return str(json.loads(message).get("failed")) if message else "it ended as it started"
         with suppress(OSError):  # it has ended, or has no number here
             self.first = os.pidfd_open(sender)
         if self.folder is None:
@@ -165,7 +171,7 @@ class WalledProvisioner(KernelProvisionerBase):
         else:  # after a restart the address stays, so that clients find the new sockets
             os.dup2(descriptors[0], self.folder, inheritable=False)
             os.close(descriptors[0])
-        return True
+        return None
 
     async def poll(self) -> int | None:
         """Return the exit code of the kernel, negative for a signal; None while it lives."""
