@@ -53,7 +53,8 @@ LITTLE = 0.5
 """A time-out counts if the notebook used at least this part of the time on a processor."""
 BROKEN = Problem(
     "the notebook broke its connection to the grader",
-    f"The notebook broke its connection to the grader. {NOT_RUN}",
+    "The notebook broke its connection to the grader, for example by printing more than "
+    f"{LIMITS.socket_bytes // 10**6} MB at once. {NOT_RUN}",
 )
 
 Look = Callable[[str, list[NotebookNode]], bool]
