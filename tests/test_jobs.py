@@ -17,6 +17,7 @@ from autograde.grading.running import run as execution
 from autograde.grading.running.notebook_client import GradingClient
 from autograde.grading.running.run import Job, Ran, run_job
 from autograde.grading.submission import Disturbed, Problem
+from autograde.sandbox import scarce
 from autograde.sandbox.agreed import KernelLimits
 from autograde.sandbox.provisioner import WalledProvisioner, walled_manager
 from autograde.sandbox.wall import missing
@@ -232,3 +233,12 @@ def test_a_kernel_that_starts_in_no_time_is_not_the_notebooks_fault(
     monkeypatch.setattr(GradingClient, "async_start_new_kernel_client", start)
     with pytest.raises(CourseError, match="no kernel could be started within 2 s"):
         run_job(job(("", "print(1)")))
+
+
+@pytest.mark.skipif(not WALL, reason="no wall here")
+def test_where_a_user_has_nothing_left_no_socket_is_made_that_would_abort(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(scarce, "watches_used_up", lambda: "epoll watches")
+    with pytest.raises(Disturbed, match="the epoll watches of this user are used up"):
+        run_job(job(("", "1")))

@@ -24,7 +24,7 @@ import pytest
 from conftest import HERE
 from wall_attempts import KEPT_OUT, KERNELS, LANDLOCK, NO_GROUP, NO_USERS, SAYS, TRIES, TRY
 
-from autograde.sandbox import control_groups
+from autograde.sandbox import control_groups, scarce
 from autograde.sandbox.agreed import MACHINES, KernelLimits
 from autograde.sandbox.control_groups import divided
 from autograde.sandbox.inside import first
@@ -313,13 +313,13 @@ def test_maps_of_many_processes_are_counted_one_at_a_time(
 def test_what_a_user_has_used_up_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     files = KernelLimits().files_a_process
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
-    assert first._used_up(files) == ""
+    assert scarce.used_up(files) == ""
     with monkeypatch.context() as patch:
         patch.setattr(socket, "send_fds", refused)
-        assert first._used_up(files) == "descriptors on their way"
+        assert scarce.used_up(files) == "descriptors on their way"
     with monkeypatch.context() as patch:
-        patch.setattr(first.select, "epoll", refused)
-        assert first._used_up(files) == "epoll watches"
+        patch.setattr(scarce.select, "epoll", refused)
+        assert scarce.used_up(files) == "epoll watches"
     assert resource.getrlimit(resource.RLIMIT_NOFILE) == before
 
 

@@ -110,6 +110,10 @@ class WalledProvisioner(KernelProvisionerBase):
         Raises:
             RuntimeError: no kernel could be started; the message says why.
         """
+        from autograde.sandbox.scarce import watches_used_up  # Linux only
+
+        if what := watches_used_up():  # the client's sockets would abort this process
+            raise RuntimeError(f"the {what} of this user are used up")
         folder = Path(kwargs.get("cwd") or Path.cwd())
         files = [] if _is_course(folder) else list(template.visible_files(folder))
         self.code, self.reason, self.cell, self.interrupted = None, "", 0, None

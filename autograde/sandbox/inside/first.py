@@ -27,6 +27,7 @@ from autograde.sandbox.agreed import (
     KernelLimits,
 )
 from autograde.sandbox.inside import enter, system
+from autograde.sandbox.scarce import used_up
 
 WATCH_MS = 200
 PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -157,7 +158,7 @@ class Watch:
         """Return what this user of the host has no more of, for others may have used it up."""
         if time.monotonic() < self._next_look:
             return ""
-        return _used_up(self.limits.files_a_process)
+        return used_up(self.limits.files_a_process)
 
     def look(self) -> str:
         """Return the limit that is exceeded, or "" if none is or it is not yet time to look."""
@@ -223,26 +224,6 @@ def _used() -> tuple[float, int, list[Path]]:
         seconds += sum(map(int, fields[11:15])) / TICKS
         memory += int(fields[21]) * PAGE + _page_tables(process)
     return seconds, memory, others
-
-
-def _used_up(files: int) -> str:
-    """Return what Linux counts for a user and gives this one no more of: "" if there is enough."""
-    ours, theirs = socket.socketpair()
-    with ours, theirs:
-        try:
-            with select.epoll() as some:
-                some.register(ours)
-        except OSError:
-            return "epoll watches"
-        before = resource.getrlimit(resource.RLIMIT_NOFILE)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (files, before[1]))  # as a kernel's
-        try:
-            socket.send_fds(ours, [b"+"], [theirs.fileno()])
-        except OSError:
-            return "descriptors on their way"
-        finally:
-            resource.setrlimit(resource.RLIMIT_NOFILE, before)
-    return ""
 
 
 def _page_tables(process: Path) -> int:
