@@ -14,8 +14,9 @@ from autograde.course import CourseError
 from autograde.grading.limits import Limits
 from autograde.grading.running import deadline
 from autograde.grading.running import run as execution
+from autograde.grading.running.job import Job, Ran
 from autograde.grading.running.notebook_client import GradingClient
-from autograde.grading.running.run import Job, Ran, run_job
+from autograde.grading.running.run import run_job
 from autograde.grading.submission import Disturbed, Problem
 from autograde.sandbox import scarce
 from autograde.sandbox.agreed import KernelLimits

@@ -38,7 +38,8 @@ from autograde.course_config import convert, course_config
 from autograde.grading import feedback, pipeline, workers
 from autograde.grading.batch import How, grade_class
 from autograde.grading.coordinator import Coordinator
-from autograde.grading.running.run import Job, Look, Ran
+from autograde.grading.running.job import Job, Ran
+from autograde.grading.running.run import Look
 from autograde.grading.state import read_ran
 from autograde.grading.submission import (
     FAILED,
