@@ -30,6 +30,8 @@ START_SECONDS = 120
 END_SECONDS = 10
 ANSWER_SECONDS = 2
 ENDING_SECONDS = 0.5
+WATCHES_FIRST = -10
+"""The priority of a kernel's first process, which watches it, where it may be raised."""
 ATTEMPTS = 3
 CREDENTIALS = struct.Struct("=iII")
 """What Linux adds to a message: the sender's process, user and group."""
@@ -168,8 +170,9 @@ class WalledProvisioner(KernelProvisionerBase):
         if not descriptors:
             self._hang_up()
             return str(json.loads(message).get("failed")) if message else "it ended as it started"
-        with suppress(OSError):  # it has ended, or has no number here
+        with suppress(OSError):  # it has ended, or only root may raise it
             self.first = os.pidfd_open(sender)
+            os.setpriority(os.PRIO_PROCESS, sender, WATCHES_FIRST)
         if self.folder is None:
             (self.folder,) = descriptors
         else:  # after a restart the address stays, so that clients find the new sockets
