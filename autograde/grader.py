@@ -19,6 +19,8 @@ PARTS = {
     "rubric": RUNS,
     "sandbox": RUNS,
     "values": RUNS,
+    "grading/running/deadline.py": RUNS,
+    "grading/running/job.py": RUNS,
     "grading/running/notebook_client.py": RUNS,
     "grading/running/run.py": RUNS,
     "grading/sanitise.py": RUNS,  # some of it while cells run

@@ -338,7 +338,10 @@ ATTACKS: dict[str, tuple[str, str]] = {
         "n = 0\nwhile True:\n    open(f'/tmp/{n}', 'wb').write(bytes(10**7))\n    n += 1",
         "No space left",
     ),
-    "output_bomb": ("while True:\n    print('x' * 100_000)", "more than 1000 MB of memory"),
+    "output_bomb": (
+        "while True:\n    print('x' * 100_000)",
+        "more than 1000 MB of memory | by printing more than 64 MB at once",
+    ),
     "a_long_line": ("print('x' * 300_000)", "Not written yet"),
     "half_a_character": ("print('\\ud800')\nraise ValueError('\\udfff')", "ValueError"),
     "large_widget_messages": (
@@ -366,6 +369,20 @@ ATTACKS: dict[str, tuple[str, str]] = {
     "leaves_a_process": (
         "import os, time\nif os.fork() == 0:\n    os.setsid()\n    if os.fork(): os._exit(0)\n    time.sleep(600)",
         "Not written yet",
+    ),
+    "slows_what_watches_it": (
+        "import os\nos.sched_setaffinity(1, {0})\nos.setpriority(os.PRIO_USER, 1000, 19)",
+        "PermissionError",
+    ),
+    "leaves_processes_that_ignore_signals": (
+        "import os, signal, time\nfor s in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP): signal.signal(s, signal.SIG_IGN)\n"
+        "for _ in range(9):\n    if os.fork() == 0:\n        os.setsid()\n        time.sleep(600)",
+        "Not written yet",
+    ),
+    "descriptors_on_their_way": (
+        "import array, os, socket, time\nkept = []\nfor _ in range(90):\n    kept.append(socket.socketpair())\n"
+        "    for _ in range(3): kept[-1][0].sendmsg([b'+'], [(1, 1, array.array('i', [kept[-1][0].fileno()]))])\ntime.sleep(1)",
+        "Too many references",
     ),
     # ending
     "os_exit": ("import os\nos._exit(0)", "The kernel died in the cell"),

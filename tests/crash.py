@@ -29,7 +29,7 @@ from sqlalchemy.engine import Engine
 from autograde.course import lessons
 from autograde.grading import feedback, pipeline, workers
 from autograde.grading.batch import How, grade_class
-from autograde.grading.running.run import Ran
+from autograde.grading.running.job import Ran
 from autograde.grading.submission import FAILED, submissions
 from autograde.sandbox.wall import missing
 

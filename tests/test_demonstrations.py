@@ -11,7 +11,8 @@ from nbgrader.validator import Validator
 from autograde.authoring import lint
 from autograde.authoring.sources import source_notebook
 from autograde.course import lessons
-from autograde.grading.running.run import Job, run_job
+from autograde.grading.running.job import Job
+from autograde.grading.running.run import run_job
 from autograde.notebook.runs import SKIPPED, is_demonstration
 from autograde.rubric.names import MAX_CHARS, Names, names_of
 from autograde.sandbox.wall import missing

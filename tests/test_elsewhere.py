@@ -18,7 +18,8 @@ from autograde.authoring.build import adopt
 from autograde.course import CourseError, lessons
 from autograde.grading import feedback, pipeline, workers
 from autograde.grading.batch import How, grade_class
-from autograde.grading.running.run import Job, Look, Ran
+from autograde.grading.running.job import Job, Ran
+from autograde.grading.running.run import Look
 from autograde.grading.submission import FAILED, UNCHANGED, Done, submissions
 from autograde.sandbox.wall import missing
 

@@ -16,9 +16,11 @@ from autograde.course import CourseError
 from autograde.grading.limits import Limits
 from autograde.grading.running import deadline
 from autograde.grading.running import run as execution
+from autograde.grading.running.job import Job, Ran
 from autograde.grading.running.notebook_client import GradingClient, SizedSession
-from autograde.grading.running.run import Job, Ran, run_job
-from autograde.grading.submission import Problem
+from autograde.grading.running.run import run_job
+from autograde.grading.submission import Disturbed, Problem
+from autograde.sandbox import scarce
 from autograde.sandbox.agreed import KernelLimits
 from autograde.sandbox.provisioner import WalledProvisioner, walled_manager
 from autograde.sandbox.wall import missing
@@ -37,11 +39,11 @@ def printed(ran: Ran) -> list[str]:
 
 
 def test_a_notebook_has_its_time_on_the_clock() -> None:
-    cells = [("", f"import time; time.sleep(0.7); print({n})") for n in "1234"]
-    ran = run_job(job(*cells, limits=Limits(notebook_seconds=1)))
+    cells = [("", f"import time; time.sleep(3); print({n})") for n in "1234"]
+    ran = run_job(job(*cells, limits=Limits(notebook_seconds=5)))
     assert ran.problem == Problem(
         "the notebook ran too long",
-        "The notebook ran longer than 1 s. The cells after that were not run.",
+        "The notebook ran longer than 5 s. The cells after that were not run.",
     )
     assert [bool(text) for text in printed(ran)] == [True, True, False, False]
 
@@ -144,6 +146,45 @@ def test_who_asks_for_input_gets_an_error_at_once_and_the_seed_is_told_once() ->
     assert said[0].split() == ["7", "StdinNotImplementedError"]
     assert said[1].split() == said[2].split() == ["StdinNotImplementedError"]
     assert ran.cells[3]["outputs"]
+
+
+USE_UP = """
+import array, os, socket, time
+kept = []
+try:
+    for _ in range(300):
+        kept.append(socket.socketpair())
+        for _ in range(3):
+            kept[-1][0].sendmsg([b"+"], [(1, 1, array.array("i", [kept[-1][0].fileno()]))])
+        if len(kept) > 90: break
+except OSError as error:
+    print(error)
+time.sleep(1)
+"""
+DOUBTFUL = {
+    "a time-out in which little time was used": "import time; time.sleep(9)",
+    "a kernel that was killed": "import os; os.kill(os.getpid(), 9)",
+    "a kernel that a library aborted": "import os; os.abort()",
+    "what a user has was used up": USE_UP,
+}
+
+
+@walled
+@pytest.mark.parametrize("name", DOUBTFUL)
+def test_what_others_may_have_caused_counts_only_alone(name: str) -> None:
+    work = job(("", DOUBTFUL[name]), limits=Limits(cell_seconds=3))
+    with pytest.raises(Disturbed, match="other notebooks may have disturbed this one"):
+        run_job(work, alone=False)
+    assert run_job(work)
+
+
+@walled
+@pytest.mark.parametrize("code", ["while True: pass", "import os; os._exit(1)", "1 / 0"])
+def test_what_is_the_notebooks_own_doing_counts_at_once(
+    code: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(execution, "LITTLE", 0.02)  # the tests themselves may keep it waiting
+    assert run_job(job(("", code), limits=Limits(cell_seconds=3)), alone=False)
 
 
 @walled
@@ -256,3 +297,12 @@ def test_a_kernel_that_starts_in_no_time_is_not_the_notebooks_fault(
     monkeypatch.setattr(GradingClient, "async_start_new_kernel_client", start)
     with pytest.raises(CourseError, match="no kernel could be started within 2 s"):
         run_job(job(("", "print(1)")))
+
+
+@pytest.mark.skipif(not WALL, reason="no wall here")
+def test_where_a_user_has_nothing_left_no_socket_is_made_that_would_abort(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(scarce, "watches_used_up", lambda: "epoll watches")
+    with pytest.raises(Disturbed, match="the epoll watches of this user are used up"):
+        run_job(job(("", "1")))

@@ -15,8 +15,8 @@ from autograde.authoring.variants import read_variants
 from autograde.course import Exercise, Lesson, grade_id, lessons, named_cells
 from autograde.grading import pipeline
 from autograde.grading.restore import NOTE, Parsed, restore
+from autograde.grading.running.job import Job
 from autograde.grading.running.reference import load
-from autograde.grading.running.run import Job
 from autograde.grading.verdicts import UNJUDGED, FirstLook, judge_notebook
 from autograde.rubric.checks import all_checks
 from autograde.rubric.key import Key

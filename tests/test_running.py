@@ -38,10 +38,18 @@ from autograde.grader import GRADER, JUDGES, RUNS, SHOWS
 from autograde.grading import coordinator, feedback, pipeline, state, workers
 from autograde.grading.batch import How, grade_class
 from autograde.grading.coordinator import Coordinator
-from autograde.grading.running import run as run_module
-from autograde.grading.running.run import Job, Look, Ran
+from autograde.grading.running import job as job_module
+from autograde.grading.running.job import Job, Ran
+from autograde.grading.running.run import Look
 from autograde.grading.state import read_ran
-from autograde.grading.submission import FAILED, UNCHANGED, Done, Place, submissions
+from autograde.grading.submission import (
+    FAILED,
+    UNCHANGED,
+    Disturbed,
+    Done,
+    Place,
+    submissions,
+)
 from autograde.sandbox.wall import missing
 
 STUDENTS = ("perfect", "process_ended", "not_json", "untouched")
@@ -293,7 +301,7 @@ def test_another_grader_does_again_what_it_does_otherwise(
     made: int,
 ) -> None:  # fmt: skip
     other = replace(GRADER, **{part: "another"})
-    for module in (coordinator, run_module, state):
+    for module in (coordinator, job_module, state):
         monkeypatch.setattr(module, "GRADER", other)
     quick(course)
     assert (quick.done["run"], quick.done["saved"], quick.done["pages"]) == (run, saved, made)
@@ -379,3 +387,59 @@ def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(
     result = run(course, *command)
     assert result.exit_code == 0
     assert contents(course) == contents(graded)
+
+
+class Among:
+    """Runs that fail among others, or always; `alone` says of each whether it was."""
+
+    def __init__(self, quick: Quick, error: Exception, always: bool) -> None:
+        self.quick, self.error, self.always = quick, error, always
+        self.alone: list[bool] = []
+
+    def run_job(self, job: Job, look: Look, *, alone: bool) -> Ran:
+        self.alone.append(alone)
+        if self.always or not alone:
+            raise self.error
+        return self.quick.run_job(job, look, alone=alone)
+
+
+@pytest.mark.parametrize("error", [Disturbed("by others"), workers.WorkerDied("of others")])
+def test_what_others_disturbed_is_graded_after_them_alone(
+    course: Path, graded: Path, quick: Quick, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    forget(course, results=True)
+    among = Among(quick, error, always=False)
+    monkeypatch.setattr(pipeline, "run_job", among.run_job)
+    result = quick(course)
+    assert [g.problem for g in result if g.outcome == FAILED] == []
+    assert len(result) == len(STUDENTS)
+    assert contents(course) == contents(graded)
+    assert among.alone == [False] * 3 + [True] * 3  # one of the four has nothing to run
+    assert {g.outcome for g in quick(course)} == {UNCHANGED}
+
+
+@pytest.mark.parametrize(
+    ("error", "times"), [(Disturbed("by the machine"), 6), (workers.WorkerHung("too long"), 3)]
+)
+def test_what_fails_alone_too_and_what_hung_has_no_score(
+    course: Path, quick: Quick, monkeypatch: pytest.MonkeyPatch, error: Exception, times: int
+) -> None:
+    forget(course, results=True)
+    among = Among(quick, error, always=True)
+    monkeypatch.setattr(pipeline, "run_job", among.run_job)
+    failed = [g.problem for g in quick(course) if g.outcome == FAILED]
+    assert failed == [str(error)] * 3
+    assert len(among.alone) == times
+
+
+def test_without_a_coordinator_a_disturbed_run_is_repeated_at_once() -> None:
+    told: list[bool] = []
+
+    def work(alone: bool) -> str:
+        told.append(alone)
+        if not alone:
+            raise Disturbed
+        return "done"
+
+    assert pipeline.at_most_twice(work) == "done"
+    assert told == [False, True]

@@ -26,7 +26,8 @@ from autograde.grading import (
     verdicts,
     workers,
 )
-from autograde.grading.running.run import Job, Look, Ran
+from autograde.grading.running.job import Job, Ran
+from autograde.grading.running.run import Look
 from autograde.sandbox.wall import missing
 from autograde.versions import Version
 

@@ -10,7 +10,7 @@ import pytest
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
-from autograde.grading.running.run import make_job
+from autograde.grading.running.job import make_job
 from autograde.grading.state import seed_of
 from autograde.grading.verdicts import graded_note, read_verdicts
 from autograde.lms.spreadsheet import Cell, safe, write_table

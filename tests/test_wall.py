@@ -9,6 +9,7 @@ import errno
 import json
 import os
 import platform
+import resource
 import socket
 import subprocess
 import sys
@@ -21,11 +22,12 @@ from typing import Any
 import ordinary_user
 import pytest
 from conftest import HERE
-from wall_attempts import KEPT_OUT, KERNELS, LANDLOCK, NO_GROUP, SAYS, TRIES, TRY
+from wall_attempts import KEPT_OUT, KERNELS, LANDLOCK, NO_GROUP, NO_USERS, SAYS, TRIES, TRY
 
-from autograde.sandbox import control_groups
+from autograde.sandbox import control_groups, scarce
 from autograde.sandbox.agreed import MACHINES, KernelLimits
 from autograde.sandbox.control_groups import divided
+from autograde.sandbox.inside import first
 from autograde.sandbox.wall import UNUSED_UIDS, missing, root_may_mount
 
 possible = platform.machine() in MACHINES and not any(
@@ -51,6 +53,7 @@ def user(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 LIVES = [
     "starts in its files", "leaves no file behind", "leaves no process behind",
     "is ended for its memory", "is ended for its processor time", "has a control group",
+    "is ended for its page tables", "ends though nothing watches it", "has a user of its own",
     "is ended for what its sockets hold", "of a killed run leaves no group",
     "is stopped though it ignores signals", "has its own iopub",
     "comes from a template without a network", "finds a new template",
@@ -156,6 +159,8 @@ def test_it_says(said: dict[str, str], name: str) -> None:
 def test_a_kernel(said: dict[str, str], user: list[str], name: str) -> None:
     if said[name] == NO_GROUP and not may_make_groups(user):
         pytest.skip("this user may make no control group with limits here")
+    if said[name] == NO_USERS and (user or not root_may_mount()):
+        pytest.skip("only root who may mount can give users")
     assert said[name] == "yes"
 
 
@@ -283,3 +288,42 @@ def test_who_writes_into_the_door_is_in_the_group(monkeypatch: pytest.MonkeyPatc
 def test_a_group_says_when_its_memory_ran_out(tmp_path: Path, text: str, expected: bool) -> None:
     (tmp_path / "memory.events").write_text(text)
     assert control_groups.ran_out_of_memory(tmp_path) is expected
+
+
+def test_maps_of_many_processes_are_counted_one_at_a_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    counted: list[Path] = []
+
+    def number(process: Path) -> int:
+        counted.append(process)
+        return 60_000 if process.name == "9" else 600
+
+    monkeypatch.setattr(first, "_number_of_maps", number)
+    watch = first.Watch(KernelLimits())
+    few, many = ([Path("/proc", str(n)) for n in range(2, stop)] for stop in (10, 102))
+    assert watch._of_maps(few) == 0
+    seen = [watch._of_maps(many) for _ in range(150)]
+    assert seen[0] == 600 * 100 * first.MAP_BYTES
+    assert seen[100] == 60_000 * 100 * first.MAP_BYTES
+    assert len(counted) == 150
+    assert set(counted) == set(many)
+
+
+def test_what_a_user_has_used_up_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    files = KernelLimits().files_a_process
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    assert scarce.used_up(files) == ""
+    with monkeypatch.context() as patch:
+        patch.setattr(socket, "send_fds", refused)
+        assert scarce.used_up(files) == "descriptors on their way"
+    with monkeypatch.context() as patch:
+        patch.setattr(scarce.select, "epoll", refused)
+        assert scarce.used_up(files) == "epoll watches"
+    assert resource.getrlimit(resource.RLIMIT_NOFILE) == before
+
+
+def test_a_prepared_kernel_that_died_meanwhile_is_replaced() -> None:
+    assert drive({"lives": ["replaces one that died as it waited"]}, []) == {
+        "replaces one that died as it waited": "yes"
+    }

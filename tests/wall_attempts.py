@@ -22,6 +22,8 @@ TRIES = (
 
 NO_GROUP = "no control group"
 """What wall_driver.py says where it may not make one."""
+NO_USERS = "no users to give"
+"""What it says where kernels are the user who starts them, or one that stands for him."""
 LANDLOCK = "files that only Landlock keeps it from"
 KEPT_OUT = {
     # the mounts let it: /proc is its own
@@ -103,6 +105,19 @@ def call(*numbers):
         raise OSError(ctypes.get_errno(), 'no')
 tried(lambda: os.memfd_create('x'), lambda: call(29, 0, 1 << 20, 0o1600), lambda: call(425, 1, 0),
       lambda: call(250, 0, -4, 1), lambda: call(248, b'user', b'a', b'b', 1, -4))
+""",
+    "when and where the process that watches it runs": """
+import ctypes
+libc = ctypes.CDLL(None, use_errno=True)
+def call(*numbers):
+    if libc.syscall(*map(ctypes.c_long, numbers)) < 0:
+        raise OSError(ctypes.get_errno(), 'no')
+normal, first = os.sched_param(0), 2**32 + 1
+tried(lambda: os.sched_setaffinity(1, {0}), lambda: os.sched_setscheduler(1, os.SCHED_IDLE, normal),
+      lambda: os.sched_setparam(1, normal), lambda: call(314, 1, 0, 0), lambda: call(203, first, 0, 0))
+tried(*(lambda k=k, w=w: os.setpriority(k, w, 19) for k, w in
+        ((os.PRIO_PROCESS, 1), (os.PRIO_USER, 0), (os.PRIO_USER, 1000), (os.PRIO_PGRP, 0))))
+tried(*(lambda k=k, w=w: call(251, k, w, 3 << 13) for k, w in ((1, 1), (1, first), (2, 0), (3, 0), (3, 1000))))
 """,
     "what limits say": """
 import resource
@@ -187,6 +202,30 @@ SAYS = {
         "except OSError as e:\n    print('stopped', e.errno, n < 30_000)",
         "stopped 28 True",
     ),
+    "terminals": (
+        "kept = []\ntry:\n    while len(kept) < 100:\n        kept.append(os.openpty())\n"
+        "except OSError as e:\n    n = len(kept)\n    for pair in kept:\n"
+        "        for end in pair: os.close(end)\n    print('stopped', n)",
+        "stopped 32",
+    ),
+    "inotify": (
+        "import ctypes\nlibc = ctypes.CDLL(None)\nkept = []\n"
+        "while len(kept) < 100 and (n := libc.inotify_init()) >= 0: kept.append(n)\n"
+        "for n in kept: os.close(n)\nprint('stopped', len(kept))",
+        "stopped 8",
+    ),
+    "larger buffers of sockets": (
+        "import socket\nwith socket.socket() as s:\n    before = s.getsockopt(1, 7), s.getsockopt(1, 8)\n"
+        "    s.setsockopt(1, 7, 10**6); s.setsockopt(1, 8, 10**6); s.setsockopt(1, 2, 1)\n"
+        "    print(before == (s.getsockopt(1, 7), s.getsockopt(1, 8)), max(before) <= 2**14, s.getsockopt(1, 2))",
+        "True True 1",
+    ),
+    "its own priority and processors": (
+        "os.sched_setaffinity(0, os.sched_getaffinity(0)); os.nice(1)\n"
+        "os.sched_setscheduler(os.getpid(), os.SCHED_BATCH, os.sched_param(0))\n"
+        "print('lower', os.getpriority(os.PRIO_PROCESS, 0) > os.getpriority(os.PRIO_PROCESS, 1))",
+        "lower True",
+    ),
     "asking for too much memory at once": (
         "import torch\ntry:\n    torch.empty(2**40)\nexcept RuntimeError:\n    print('refused')",
         "refused",
@@ -249,7 +288,7 @@ SAYS = {
 """Each prints this, among other things."""
 
 ALONE = {
-    "torch as in a new process", "a fork bomb", "a disk bomb", "a bomb of empty files",
+    "torch as in a new process", "a fork bomb", "its own priority and processors", "a disk bomb", "a bomb of empty files",
     "asking for too much memory at once", "open files", "killing everything in sight",
 }  # fmt: skip
 """These look at a new kernel, or use one up."""

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -14,11 +15,13 @@ from contextlib import suppress
 from pathlib import Path
 
 import psutil
-from wall_attempts import NO_GROUP
+from wall_attempts import NO_GROUP, NO_USERS
 from walled_kernel import in_one_kernel, kernel, one_cell, running, runs_so_many
 
 from autograde.sandbox import control_groups, template
 from autograde.sandbox.agreed import KernelLimits
+from autograde.sandbox.provisioner import prepare_kernel
+from autograde.sandbox.wall import KERNEL_UIDS, root_may_mount
 
 
 async def starts_in_its_files() -> bool:
@@ -104,6 +107,42 @@ async def is_ended_for_its_memory() -> bool:
             "        x = bytearray(os.urandom(1) * (250 * 2**20)); time.sleep(60)\n"
         )
         return await k.dead() and "memory" in k.manager.provisioner.why_it_died()
+
+
+async def is_ended_for_its_page_tables() -> bool:
+    """Reading memory that was never written takes no memory but that for the tables."""
+    async with kernel(limits=KernelLimits(memory_bytes=700 * 2**20)) as k:
+        k.client.execute(
+            "import ctypes, os, time\nlibc = ctypes.CDLL(None)\nlibc.mmap.restype = ctypes.c_long\n"
+            "for _ in range(4):\n    if os.fork() == 0:\n"
+            "        for n in range(1, 50_000):\n"
+            "            at = libc.mmap(ctypes.c_long(n << 22 | 1 << 44), 4096, 1, 34, -1, 0)\n"
+            "            ctypes.c_byte.from_address(at).value\n"
+            "        time.sleep(60); os._exit(0)\n"
+            "time.sleep(60)"
+        )
+        return await k.dead(40) and "memory" in k.manager.provisioner.why_it_died()
+
+
+async def ends_though_nothing_watches_it() -> bool:
+    marker = f"sleep 14{os.getpid()}"
+    async with kernel() as k:
+        await k.run(f"import subprocess\nfor _ in range(20): subprocess.Popen({marker.split()!r})")
+        if not await runs_so_many(marker, 20):
+            return False
+        signal.pidfd_send_signal(k.manager.provisioner.first, signal.SIGSTOP)
+        await k.manager.shutdown_kernel(now=True)
+        return running(marker) == 0
+
+
+async def has_a_user_of_its_own() -> bool | str:
+    if not root_may_mount():
+        return NO_USERS
+    async with kernel() as first, kernel() as second:
+        ask = "print(open('/proc/self/uid_map').read(), open('/proc/self/gid_map').read())"
+        said = [(await each.run(ask)).split() for each in (first, second)]
+    users = {number for each in said for number in each[1::3]}
+    return len(users) == 2 and all(int(number) in KERNEL_UIDS for number in users)
 
 
 async def is_ended_for_its_processor_time() -> bool:
@@ -274,6 +313,15 @@ async def replaces_a_shared_template_that_ended() -> bool:
         return "5" in await k.run("print(5)") and template.current().line is not line
 
 
+async def replaces_one_that_died_as_it_waited() -> bool:
+    prepare_kernel()
+    spare = template._spare
+    assert spare
+    spare.line.shutdown(socket.SHUT_RDWR)  # so the grader hangs up, and it ends
+    async with kernel(limits=spare.limits) as k:
+        return "5" in await k.run("print(5)") and k.manager.provisioner.kernel is not spare
+
+
 async def dies_with_the_template() -> bool:
     async with kernel() as k:
         end_template()
@@ -322,6 +370,9 @@ LIVES: dict[str, Callable[[], Awaitable[bool | str]]] = {
     "dies by a signal": lambda: dies_by("import os\nos.kill(os.getpid(), 9)", -9),
     "leaves no process behind": leaves_no_process_behind,
     "is ended for its memory": is_ended_for_its_memory,
+    "is ended for its page tables": is_ended_for_its_page_tables,
+    "ends though nothing watches it": ends_though_nothing_watches_it,
+    "has a user of its own": has_a_user_of_its_own,
     "is ended for its processor time": is_ended_for_its_processor_time,
     "is interrupted for a cell's processor time": is_interrupted_for_the_processor_time_of_a_cell,
     "of no cell is not interrupted for its time": of_no_cell_is_not_interrupted,
@@ -335,6 +386,7 @@ LIVES: dict[str, Callable[[], Awaitable[bool | str]]] = {
     "comes from a template without a network": comes_from_a_template_without_a_network,
     "finds a new template": finds_a_new_template,
     "replaces a shared template that ended": replaces_a_shared_template_that_ended,
+    "replaces one that died as it waited": replaces_one_that_died_as_it_waited,
     "dies with the template": dies_with_the_template,
     "is gone when the run is killed": is_gone_when_the_run_is_killed,
 }
@@ -342,7 +394,8 @@ LIVES: dict[str, Callable[[], Awaitable[bool | str]]] = {
 
 LATER = {
     "comes from a template without a network", "finds a new template", "dies with the template",
-    "replaces a shared template that ended", "is gone when the run is killed",
+    "replaces a shared template that ended", "replaces one that died as it waited",
+    "is gone when the run is killed",
     "of a killed run leaves no group",
     "is interrupted", "is stopped though it ignores signals", "outlives the interrupt of a cell",
 }  # fmt: skip

@@ -20,9 +20,10 @@ from autograde.course import Lesson, grade_id, named_cells, parse_text
 from autograde.grading import feedback
 from autograde.grading.formatting import SAID, colour_or_not
 from autograde.grading.restore import NOTE, parse_submission, restore
+from autograde.grading.running.job import Job, Ran, make_job, put_outputs
 from autograde.grading.running.needed import not_needed
 from autograde.grading.running.reference import Program, load, right_key
-from autograde.grading.running.run import Job, Look, Ran, make_job, put_outputs, run_job
+from autograde.grading.running.run import Look, run_job
 from autograde.grading.sanitise import sanitise_outputs, sanitise_text
 from autograde.grading.state import seed_of
 from autograde.grading.submission import Disturbed, Graded, Marks, Task

@@ -68,7 +68,9 @@ def ran_out_of_memory(group: Path) -> bool:
 
 
 def remove(group: Path) -> None:
-    """Remove a group, or do so later if a process is still ending: Linux wants it empty."""
+    """End what is in a group and remove it, later if need be: Linux wants it empty."""
+    with suppress(OSError):  # Linux before 5.14, or the group is gone
+        (group / "cgroup.kill").write_text("1")
     _left.add(group)
     _remove_left()
 

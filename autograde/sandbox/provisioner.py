@@ -6,9 +6,12 @@ A walled kernel has a provisioner of its own, which other tools choose by the ke
 import asyncio
 import json
 import os
+import select
 import signal
 import socket
+import struct
 import time
+from array import array
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
@@ -26,7 +29,12 @@ WALLED, UNWALLED = "walled", "python3"
 START_SECONDS = 120
 END_SECONDS = 10
 ANSWER_SECONDS = 2
+ENDING_SECONDS = 0.5
+WATCHES_FIRST = -10
+"""The priority of a kernel's first process, which watches it, where it may be raised."""
 ATTEMPTS = 3
+CREDENTIALS = struct.Struct("=iII")
+"""What Linux adds to a message: the sender's process, user and group."""
 PASSED_ON = ("NBGRADER_EXECUTION",)
 """The only environment variables that reach a kernel."""
 COURSE_FILES = ("gradebook.db", "nbgrader_config.py", "source")
@@ -61,10 +69,10 @@ def open_manager(folder: Path) -> AsyncKernelManager:
 def end_kernel(manager: AsyncKernelManager) -> None:
     """End a manager's kernel at once, from whatever thread."""
     provisioner: Any = manager.provisioner
-    with suppress(OSError):  # it has ended
-        if isinstance(provisioner, WalledProvisioner):
-            provisioner.order(signal.SIGKILL)
-        elif getattr(provisioner, "pgid", None):
+    if isinstance(provisioner, WalledProvisioner):
+        provisioner.end_now()
+    elif getattr(provisioner, "pgid", None):
+        with suppress(OSError):  # it has ended
             os.killpg(provisioner.pgid, signal.SIGKILL)
 
 
@@ -88,6 +96,9 @@ class WalledProvisioner(KernelProvisionerBase):
     scarce: str = ""
     """What the kernel's user had used up at some time, if anything."""
     used: tuple[float, float] | None = None
+    first: int | None = None
+    """The first process of the kernel's namespace: Linux ends all the others before it."""
+    ended_here = False
 
     @property
     def has_process(self) -> bool:
@@ -104,11 +115,15 @@ class WalledProvisioner(KernelProvisionerBase):
         Raises:
             RuntimeError: no kernel could be started; the message says why.
         """
+        from autograde.sandbox.scarce import watches_used_up  # Linux only
+
+        if what := watches_used_up():  # the client's sockets would abort this process
+            raise RuntimeError(f"the {what} of this user are used up")
         folder = Path(kwargs.get("cwd") or Path.cwd())
         hidden = not self.own_folder and _is_course(folder)
         files = [] if hidden else list(template.visible_files(folder))
         self.code, self.reason, self.cell, self.interrupted = None, "", 0, None
-        self.scarce, self.used = "", None
+        self.scarce, self.used, self.ended_here = "", None, False
         for attempt in range(ATTEMPTS):
             self.kernel = kernel = self._ask()
             try:
@@ -117,11 +132,15 @@ class WalledProvisioner(KernelProvisionerBase):
                 self._hang_up()
                 raise
             kernel.line.setblocking(False)
-            if await self._ready(kernel.line):
+            failed = await self._ready(kernel.line)
+            if failed is None:
                 break
-            # if the template died before there was a kernel, ask a new one
-            if attempt == ATTEMPTS - 1 or not kernel.template.ended():
-                raise RuntimeError(f"no kernel: {kernel.template.why_it_ended()}")
+            # one that was prepared may have died since, or its template did: ask for a new one
+            ended = kernel.template.ended(within=ENDING_SECONDS)
+            if attempt == ATTEMPTS - 1:
+                raise RuntimeError(
+                    f"no kernel: {kernel.template.why_it_ended() if ended else failed}"
+                )
         address = f"/proc/{os.getpid()}/fd/{self.folder}/k"
         info: Any = {**template.CONNECTION, "ip": address, "key": kernel.key.encode()}
         self.connection_info = info
@@ -134,12 +153,15 @@ class WalledProvisioner(KernelProvisionerBase):
             return template.ask(key, _environment(), self.limits)
         return template.take(_environment(), self.limits)
 
-    async def _ready(self, line: socket.socket) -> bool:
-        """Wait until the kernel is ready, and take the folder with its sockets; False: it died."""
+    async def _ready(self, line: socket.socket) -> str | None:
+        """Wait until the kernel is ready, and take the folder with its sockets.
+
+        Return why it ended if it did.
+        """
         until = time.monotonic() + START_SECONDS
         while True:
             try:
-                message, descriptors, _, _ = socket.recv_fds(line, 65536, 1)
+                message, sender, descriptors = _received(line)
                 break
             except BlockingIOError:
                 if time.monotonic() > until:
@@ -147,19 +169,20 @@ class WalledProvisioner(KernelProvisionerBase):
                     raise RuntimeError(f"no kernel after {START_SECONDS} s") from None
                 await asyncio.sleep(0.002)
             except ConnectionResetError:
-                message, descriptors = b"", []
+                message, sender, descriptors = b"", 0, []
                 break
         if not descriptors:
             self._hang_up()
-            if message:
-                raise RuntimeError(f"no kernel: {json.loads(message).get('failed')}")
-            return False
+            return str(json.loads(message).get("failed")) if message else "it ended as it started"
+        with suppress(OSError):  # it has ended, or only root may raise it
+            self.first = os.pidfd_open(sender)
+            os.setpriority(os.PRIO_PROCESS, sender, WATCHES_FIRST)
         if self.folder is None:
             (self.folder,) = descriptors
         else:  # after a restart the address stays, so that clients find the new sockets
             os.dup2(descriptors[0], self.folder, inheritable=False)
             os.close(descriptors[0])
-        return True
+        return None
 
     async def poll(self) -> int | None:
         """Return the exit code of the kernel, negative for a signal; None while it lives."""
@@ -193,6 +216,7 @@ class WalledProvisioner(KernelProvisionerBase):
             await asyncio.sleep(pause)
             pause = min(pause * 1.25, 0.1)  # most are gone within a few milliseconds
         self._hang_up()
+        await self._all_gone()
         return code
 
     async def send_signal(self, signum: int) -> None:
@@ -222,7 +246,8 @@ class WalledProvisioner(KernelProvisionerBase):
 
     def killed(self) -> bool:
         """Return whether a signal ended the kernel, for no limit of its own."""
-        return self.code is not None and self.code < 0 and not self.reason
+        signalled = self.code is not None and self.code < 0
+        return signalled and not self.reason and not self.ended_here
 
     def lost(self) -> bool:
         """Return whether the kernel ended because the template did, which no cell can cause."""
@@ -244,11 +269,33 @@ class WalledProvisioner(KernelProvisionerBase):
 
     async def kill(self, restart: bool = False) -> None:
         """End the kernel and all that it left running."""
-        await self.send_signal(signal.SIGKILL)
+        self.end_now()
         try:
             await asyncio.wait_for(self.wait(), END_SECONDS)
         except TimeoutError:
             self._hang_up()
+
+    def end_now(self) -> None:
+        """End the kernel, from whatever thread, even if its first process does not listen."""
+        self.ended_here = True
+        self.order(signal.SIGKILL)
+        if (first := self.first) is not None:
+            with suppress(OSError):  # it has ended, or is another user's: then the order has to do
+                signal.pidfd_send_signal(first, signal.SIGKILL)
+
+    async def _all_gone(self) -> None:
+        """Wait until no process of the kernel is left."""
+        if self.first is None:
+            return
+        self.end_now()
+        first, self.first = self.first, None
+        ended = select.poll()
+        ended.register(first, select.POLLIN)
+        until, pause = time.monotonic() + END_SECONDS, 0.001
+        while not ended.poll(0) and time.monotonic() < until:
+            await asyncio.sleep(pause)
+            pause = min(pause * 1.25, 0.1)
+        os.close(first)
 
     async def terminate(self, restart: bool = False) -> None:
         """Ask the kernel to end."""
@@ -257,6 +304,7 @@ class WalledProvisioner(KernelProvisionerBase):
     async def cleanup(self, restart: bool = False) -> None:
         """Release the kernel's sockets; hanging up ends the kernel if it still lives."""
         self._hang_up()
+        await self._all_gone()
         if self.folder is not None and not restart:
             os.close(self.folder)
             self.folder = None
@@ -265,6 +313,16 @@ class WalledProvisioner(KernelProvisionerBase):
         if self.kernel is not None:
             self.kernel.close()
             self.kernel = None
+
+
+def _received(line: socket.socket) -> tuple[bytes, int, list[int]]:
+    """Receive a message, the number of the process that sent it, and a descriptor if it has one."""
+    room = socket.CMSG_SPACE(CREDENTIALS.size) + socket.CMSG_SPACE(4)
+    message, ancillary, _, _ = line.recvmsg(65536, room)
+    about = {kind: data for _, kind, data in ancillary}
+    sender, _, _ = CREDENTIALS.unpack(about.get(socket.SCM_CREDENTIALS, bytes(CREDENTIALS.size)))
+    descriptors = array("i", about.get(socket.SCM_RIGHTS, b"")).tolist()
+    return message, sender, descriptors
 
 
 def _is_course(folder: Path) -> bool:

@@ -65,6 +65,7 @@ class Template:
             OSError: the template has ended.
         """
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)  # Linux adds who sends
         with theirs, control_groups.door(group) as door:
             message = json.dumps(request).encode()
             socket.send_fds(self.line, [message], [theirs.fileno(), *door])

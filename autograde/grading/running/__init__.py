@@ -1,6 +1,7 @@
 """Run a submission's cells in a kernel, and the course's own reference in this process.
 
 needed            says which of the lesson's own cells have to run
-run               runs the notebook, using notebook_client
+job               what is run and what came of it, as plain data
+run               runs the notebook, using notebook_client; deadline ends what does not end
 reference         runs the lesson's own answers and makes a key from their results
 """

@@ -2,14 +2,9 @@
 
 import asyncio
 import atexit
-import gzip
-import hashlib
-import json
 import time
-import zlib
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict, dataclass
 from functools import partial
 from math import ceil
 from pathlib import Path
@@ -22,15 +17,13 @@ from jupyter_client.manager import AsyncKernelManager
 from nbclient.exceptions import DeadKernelError
 from nbformat import NotebookNode, v4
 
-from autograde.course import CourseError, code_cells, exercise_of, grade_id
-from autograde.grader import GRADER
-from autograde.grading.limits import LIMITS, Limits
-from autograde.grading.restore import NOTE
+from autograde.course import CourseError, exercise_of
+from autograde.grading.limits import LIMITS
 from autograde.grading.running.deadline import finish_in_time
+from autograde.grading.running.job import AGAIN_CODE, BEGIN_CODE, Job, Ran
 from autograde.grading.running.notebook_client import TIMED_OUT, BrokenConnection, GradingClient
-from autograde.grading.submission import Disturbed, Problem, beside
+from autograde.grading.submission import Disturbed, Problem
 from autograde.rubric.recording import MIME, PRACTICE_MIME
-from autograde.rubric.session import PRACTICE_SEED
 from autograde.sandbox.inside.messages import ARGUMENTS
 from autograde.sandbox.provisioner import (
     WalledProvisioner,
@@ -39,15 +32,7 @@ from autograde.sandbox.provisioner import (
     prepare_kernel,
     walled_manager,
 )
-from autograde.values.text import digest
 
-BEGIN_CODE = (
-    "import os, torch; os.environ['NBGRADER_EXECUTION'] = 'autograde'; torch.set_num_threads(1)\n"
-    "from autograde.notebook import unsolved, watch; watch(unsolved)\n"
-    "from autograde.rubric.session import begin_grading; begin_grading()\n"
-    "get_ipython().ask_exit = lambda: None"  # `exit` would end the kernel some cells later
-)
-AGAIN_CODE = "__import__('autograde.rubric.session').rubric.session.again({!r})"  # binds no name
 QUIET = {"stdout": DEVNULL, "stderr": DEVNULL}
 """What a kernel's process itself writes, such as tracebacks of Jupyter's own, helps no grader."""
 NOT_RUN = "The cells after that were not run."
@@ -59,100 +44,12 @@ LITTLE = 0.5
 """A time-out counts if the notebook used at least this part of the time on a processor."""
 BROKEN = Problem(
     "the notebook broke its connection to the grader",
-    f"The notebook broke its connection to the grader. {NOT_RUN}",
+    "The notebook broke its connection to the grader, for example by printing more than "
+    f"{LIMITS.socket_bytes // 10**6} MB at once. {NOT_RUN}",
 )
 
 Look = Callable[[str, list[NotebookNode]], bool]
 """Given an exercise and its rubric cell's outputs: whether to record it on the practice seed."""
-
-
-@dataclass(frozen=True)
-class Job:
-    """The code cells of a restored submission, each with its grade_id, and the files beside it.
-
-    A cell that is not run has no code. The seed is the practice seed until it is replaced.
-    """
-
-    cells: tuple[tuple[str, str], ...]
-    files: tuple[tuple[str, bytes], ...]
-    wall: bool
-    seed: int = PRACTICE_SEED
-    limits: Limits = LIMITS
-
-    @property
-    def seen(self) -> str:
-        """A digest of all that the kernel sees of the submission, so of nothing else in its file.
-
-        It is made of JSON, in which no two jobs look the same. Text cells are not in it: nbgrader
-        puts marking schemes into them on the way.
-        """
-        files = [(name, hashlib.sha256(content).hexdigest()) for name, content in self.files]
-        return digest(json.dumps([self.cells, files]))
-
-    @property
-    def key(self) -> str:
-        """A digest of all that decides the result."""
-        sent = [BEGIN_CODE, AGAIN_CODE]
-        facts = [self.seen, sent, self.seed, self.wall, asdict(self.limits), GRADER.runs]
-        return digest(json.dumps(facts))
-
-
-@dataclass(frozen=True)
-class Ran:
-    """The result of a job: the outputs of each code cell, and notes on cells by their number.
-
-    `key` is the job's; a `problem` ended the run early.
-    """
-
-    key: str
-    cells: list[dict[str, Any]]
-    problem: Problem | None
-    notes: dict[int, str]
-    seconds: float
-
-    def to_bytes(self) -> bytes:
-        return gzip.compress(json.dumps(asdict(self)).encode(), compresslevel=1, mtime=0)
-
-    @classmethod
-    def from_bytes(cls, data: bytes) -> "Ran | None":
-        """Read what `to_bytes` made; None if it was cut short or changed."""
-        try:
-            plain = json.loads(gzip.decompress(data))
-            notes = {int(number): text for number, text in plain.pop("notes").items()}
-            problem = plain.pop("problem")
-            return cls(notes=notes, problem=Problem(**problem) if problem else None, **plain)
-        except (OSError, EOFError, ValueError, KeyError, TypeError, zlib.error):
-            return None
-
-
-def make_job(nb: NotebookNode, files: dict[str, bytes], *, wall: bool, left_out: set[str]) -> Job:
-    """Return the job of a restored submission, without the files that no code of a lesson reads.
-
-    Args:
-        left_out: ids of the cells that are not run.
-    """
-    cells = tuple(
-        (grade_id(cell) or "", "" if cell.id in left_out else cell.source)
-        for cell in code_cells(nb)
-    )
-    return Job(cells, tuple(beside(files).items()), wall)
-
-
-def put_outputs(nb: NotebookNode, ran: Ran) -> None:
-    """Put a job's outputs into the notebook it was made from, its problem and notes into the note.
-
-    Raises:
-        ValueError: the job was made from another notebook.
-    """
-    cells, note = code_cells(nb), nb.metadata[NOTE]
-    for cell, done in zip(cells, ran.cells, strict=True):
-        cell.outputs = nbformat.from_dict(done["outputs"])
-        cell.execution_count = done["execution_count"]
-    if ran.problem:
-        note |= {"problem": ran.problem.words, "kind": ran.problem.kind}
-    for number, text in ran.notes.items():
-        if name := grade_id(cells[number]):
-            note["notes"].setdefault(name, []).append(text)
 
 
 def run_job(job: Job, look: Look = lambda *_: False, *, alone: bool = True) -> Ran:
@@ -273,7 +170,8 @@ class _Running:
                     await self._doubt_the_clock(self.limits.notebook_seconds, of_all=True)
                     self.problem = self.too_long
                 else:
-                    client.timeout = ceil(min(left, self.limits.cell_seconds))
+                    seconds = min(left + GRACE_SECONDS / 2, self.limits.cell_seconds)
+                    client.timeout = ceil(seconds)
                     self.problem = self.problem or await self._cell(client, index, cell)
                 if self.problem:
                     return

@@ -27,10 +27,16 @@ from autograde.sandbox.agreed import (
     KernelLimits,
 )
 from autograde.sandbox.inside import enter, system
+from autograde.sandbox.scarce import used_up
 
 WATCH_MS = 200
 PAGE = os.sysconf("SC_PAGE_SIZE")
 TICKS = os.sysconf("SC_CLK_TCK")
+MAP_BYTES = 400
+"""What Linux keeps for one map of a process, outside the process's own memory."""
+MANY = 8
+"""So many processes can have no more maps than 200 MB."""
+MOST_MAPS = 65530
 MAX_DESCRIPTOR = 65536
 
 
@@ -133,6 +139,7 @@ class Watch:
         self.limits = limits
         self.cell = 0
         self._next_look = 0.0
+        self._maps: dict[Path, int] = {}
         # processor seconds used before this cell; before the first cell there is no limit
         self._before: float | None = math.inf
 
@@ -151,7 +158,7 @@ class Watch:
         """Return what this user of the host has no more of, for others may have used it up."""
         if time.monotonic() < self._next_look:
             return ""
-        return _used_up(self.limits.files_a_process)
+        return used_up(self.limits.files_a_process)
 
     def look(self) -> str:
         """Return the limit that is exceeded, or "" if none is or it is not yet time to look."""
@@ -161,7 +168,8 @@ class Watch:
         limits, (seconds, memory, processes) = self.limits, _used()
         if seconds > limits.cpu_seconds:
             return PROCESSOR
-        if memory > limits.memory_bytes and sum(map(_share, processes)) > limits.memory_bytes:
+        room = limits.memory_bytes - self._of_maps(processes)
+        if memory > room and sum(map(_share, processes)) > room:
             return MEMORY
         if self._before is None:
             self._before = seconds
@@ -169,6 +177,20 @@ class Watch:
             self._before = seconds
             return CELL
         return ""
+
+    def _of_maps(self, processes: list[Path]) -> int:
+        """Return the bytes that Linux keeps for maps, if no process has more than those seen.
+
+        Counting takes time, which the watched could waste, so each look counts those of one.
+        """
+        if len(processes) <= MANY:
+            return 0
+        living = {each: number for each, number in self._maps.items() if each in processes}
+        unseen = (each for each in processes if each not in living)
+        turn = next(unseen, None) or next(iter(living))  # the one that was counted longest ago
+        living.pop(turn, None)
+        self._maps = {**living, turn: _number_of_maps(turn)}
+        return max(self._maps.values()) * len(processes) * MAP_BYTES
 
 
 def _ended(kernel: int) -> int | None:
@@ -191,7 +213,7 @@ def _signal(kernel: int, number: int) -> None:
 
 
 def _used() -> tuple[float, int, list[Path]]:
-    """Return the processor seconds and resident bytes of all other processes, and their paths."""
+    """Return the processor seconds and memory of all other processes, and their paths."""
     memory, seconds = 0, sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])
     others = [path for path in Path("/proc").iterdir() if path.name.isdigit() and path.name != "1"]
     for process in others:
@@ -200,37 +222,36 @@ def _used() -> tuple[float, int, list[Path]]:
         except OSError:
             continue  # it ended meanwhile
         seconds += sum(map(int, fields[11:15])) / TICKS
-        memory += int(fields[21]) * PAGE
+        memory += int(fields[21]) * PAGE + _page_tables(process)
     return seconds, memory, others
 
 
-def _used_up(files: int) -> str:
-    """Return what Linux counts for a user and gives this one no more of: "" if there is enough."""
-    ours, theirs = socket.socketpair()
-    with ours, theirs:
-        try:
-            with select.epoll() as some:
-                some.register(ours)
-        except OSError:
-            return "epoll watches"
-        before = resource.getrlimit(resource.RLIMIT_NOFILE)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (files, before[1]))  # as a kernel's
-        try:
-            socket.send_fds(ours, [b"+"], [theirs.fileno()])
-        except OSError:
-            return "descriptors on their way"
-        finally:
-            resource.setrlimit(resource.RLIMIT_NOFILE, before)
-    return ""
+def _page_tables(process: Path) -> int:
+    """Return what the tables take in which Linux keeps where a process's memory is."""
+    try:
+        _, found, rest = (process / "status").read_text().partition("VmPTE:")
+    except OSError:
+        return 0
+    return int(rest.split()[0]) * 1024 if found else 0
+
+
+def _number_of_maps(process: Path) -> int:
+    try:
+        return (process / "maps").read_bytes().count(b"\n")
+    except FileNotFoundError:
+        return 0
+    except OSError:  # it hides, or ended
+        return MOST_MAPS if process.exists() else 0
 
 
 def _share(process: Path) -> int:
     """Return the memory of a process; shared memory is divided among those that share it."""
+    tables = _page_tables(process)
     try:
         lines = (process / "smaps_rollup").read_text().splitlines()
     except OSError:  # it ended, or hides; then all that it maps counts
         try:
-            return int((process / "statm").read_text().split()[1]) * PAGE
+            return tables + int((process / "statm").read_text().split()[1]) * PAGE
         except OSError:
             return 0
-    return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))
+    return tables + sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))

@@ -21,12 +21,15 @@ from autograde.sandbox.inside.messages import CONFIG
 
 TORCH_START = 67280421310721
 """The seed that torch has in every new process."""
+LOWER = 2
+"""What watches a kernel, and what waits for it, runs before it."""
 CONNECTION = Path(HOME, ".connection.json")
 
 
 def run(request: dict[str, Any], limits: KernelLimits, ready: Callable[[], None]) -> None:
     """Become a kernel; returns when it is shut down."""
     os.setsid()
+    os.nice(LOWER)
     os.chdir(HOME)
     sys.path.insert(0, "")  # as in every kernel: modules beside the notebook
     os.environ.update(request["environment"])

@@ -9,6 +9,7 @@ It ends when no grader is left at the other end.
 With `try` it only looks whether a kernel could be walled here.
 """
 
+import errno
 import gc
 import json
 import os
@@ -24,6 +25,7 @@ from autograde.sandbox.agreed import KernelLimits
 from autograde.sandbox.imports import many_imports
 from autograde.sandbox.inside import enter, first
 from autograde.sandbox.inside.confine import confine
+from autograde.sandbox.scarce import used_up
 
 MAX_REQUEST = 65536
 MAX_DESCRIPTORS = 2
@@ -130,6 +132,8 @@ def _become_kernel(
         if os.fork() != 0:
             os._exit(0)
         limits = KernelLimits(**request["limits"])
+        if what := used_up(limits.files_a_process):  # a kernel would abort
+            raise OSError(errno.ENOSPC, f"the {what} of its user are used up")
         enter.furnish(limits.scratch_bytes)
         from autograde.sandbox.inside import kernel  # long imported, by the template
 
