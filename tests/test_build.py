@@ -19,7 +19,7 @@ from autograde.authoring import build as building
 from autograde.authoring import lint, marks, same
 from autograde.authoring.build_steps import UNSTEADY, Identify, RunReference, identify
 from autograde.authoring.expected import practice_keys
-from autograde.authoring.release import ENVIRONMENT, GUIDE, PACKAGE, release
+from autograde.authoring.release import ENVIRONMENT, GUIDE, PACKAGES, release
 from autograde.authoring.sources import sync
 from autograde.course import CourseError, Lesson, lessons, named_cells
 from autograde.grading.running.reference import load
@@ -279,7 +279,7 @@ def test_a_released_folder_is_ready_to_work_in(lesson: Lesson, tmp_path: Path) -
 def test_release_refuses_a_notebook_that_somebody_tried(course: Path, tmp_path: Path) -> None:
     lesson = lessons(course)[LESSON]
     (course / "docs").mkdir()
-    for name in (*ENVIRONMENT, GUIDE, PACKAGE):
+    for name in (*ENVIRONMENT, GUIDE, *PACKAGES):
         (course / name).symlink_to(HERE / name)
     nb = nbformat.read(lesson.released_notebook, as_version=4)
     kept = (

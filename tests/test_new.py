@@ -13,7 +13,7 @@ from classes import NO_WALL, file_of, fill, put_file, reference_answers
 from conftest import HERE, run
 
 from autograde.authoring import new as making
-from autograde.authoring.release import ENVIRONMENT, GUIDE, PACKAGE
+from autograde.authoring.release import ENVIRONMENT, GUIDE, PACKAGES
 from autograde.authoring.variants import read_variants
 from autograde.course import CURRICULUM, CourseError, Lesson, lessons
 from autograde.grading.verdicts import read_verdicts
@@ -28,7 +28,7 @@ def empty_course(root: Path) -> Path:
     (root / CURRICULUM).write_text(NO_LESSONS)
     shutil.copy(HERE / "nbgrader_config.py", root)
     (root / "docs").mkdir()
-    for name in (*ENVIRONMENT, GUIDE, PACKAGE):
+    for name in (*ENVIRONMENT, GUIDE, *PACKAGES):
         (root / name).symlink_to(HERE / name)
     return root
 
@@ -39,7 +39,7 @@ def made(new_lesson: Lesson, tmp_path_factory: pytest.TempPathFactory) -> Lesson
     root = tmp_path_factory.mktemp("made") / "course"
     shutil.copytree(new_lesson.root, root)
     (root / "docs").mkdir()
-    for name in (*ENVIRONMENT, GUIDE, PACKAGE):
+    for name in (*ENVIRONMENT, GUIDE, *PACKAGES):
         (root / name).symlink_to(HERE / name)
     return lessons(root)[NAME]
 

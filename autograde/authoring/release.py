@@ -12,7 +12,9 @@ from autograde.course import DUE, CourseError, Lesson, due_dates
 from autograde.course import lessons as lessons_of
 
 ENVIRONMENT = ("LICENSE", "environment.yml", "pyproject.toml", "requirements.lock", "setup.py")
-PACKAGE = "autograde"
+PACKAGES = ("autograde", "attention_course")
+"""The grader, and what this course's lessons import beside it."""
+
 TO_WRITE = "REPLACE"
 """What `autograde new` writes where the author has to say something."""
 
@@ -33,13 +35,13 @@ def release(root: Path, lessons: list[Lesson], target: Path) -> None:
         if not lesson.released_notebook.is_file():
             raise CourseError(f"{lesson.name} is not built. Run: autograde build {lesson.name}")
         _require_finished(lesson)
-    if missing := [name for name in (*ENVIRONMENT, GUIDE, PACKAGE) if not (root / name).exists()]:
+    if missing := [name for name in (*ENVIRONMENT, GUIDE, *PACKAGES) if not (root / name).exists()]:
         raise CourseError(f"{root} lacks {', '.join(missing)}, which students need")
     if unknown := due_dates(root).keys() - lessons_of(root).keys():
         raise CourseError(f"{root / DUE} names {', '.join(sorted(unknown))}: no such lesson here")
     folders = {lesson.released_notebook.parent: f"notebooks/{lesson.name}" for lesson in lessons}
     unwanted = shutil.ignore_patterns("__pycache__", ".ipynb_checkpoints")
-    for folder, name in (folders | {root / PACKAGE: PACKAGE}).items():
+    for folder, name in (folders | {root / name: name for name in PACKAGES}).items():
         shutil.copytree(folder, target / name, ignore=unwanted)
     for name in (*ENVIRONMENT, DUE):
         if (root / name).is_file():

@@ -20,6 +20,8 @@ PARTS = (
     "sandbox/__init__.py", "sandbox/agreed.py", "sandbox/imports.py", "sandbox/inside",
 )  # fmt: skip
 """The parts of this package that a kernel needs; it sees a copy of them."""
+COURSE = "attention_course"
+"""The course's own package, which lies beside this one; a kernel sees a copy of all of it."""
 INSIDE = "/opt/lesson"
 ENVIRONMENT_INSIDE = Path("/opt/environment")
 """Where a kernel sees the virtual environment, even one in a course or below /tmp."""
@@ -96,13 +98,12 @@ def start(descriptor: int, *options: str, errors: IO[bytes]) -> "subprocess.Pope
 
 
 def _own_files() -> dict[Path, bytes]:
-    """Return the files of this package that a kernel sees, and those that say who it is."""
+    """Return the files of both packages that a kernel sees, and those that say who it is."""
     files = {}
-    for part in PARTS:
-        path = PACKAGE / part
+    for path in [*(PACKAGE / part for part in PARTS), PACKAGE.parent / COURSE]:
         for file in [path] if path.is_file() else path.rglob("*.*"):
             if file.suffix != ".pyc":
-                files[Path(INSIDE, PACKAGE.name, file.relative_to(PACKAGE))] = file.read_bytes()
+                files[Path(INSIDE, file.relative_to(PACKAGE.parent))] = file.read_bytes()
     files[Path("/etc/passwd")] = f"student:x:1000:1000::{HOME}:/bin/sh\n".encode()
     files[Path("/etc/group")] = b"student:x:1000:\n"
     return files
