@@ -21,8 +21,8 @@ from autograde.notebook.course_model import begin, course_model
 ROUNDS = 20
 STORIES = {
     "11 words": "Tom is in the gym . he sees a bat",
-    "46 words": "Tom has two cakes . Lucy has a hat . she wears it outside . he's inside . where is "
-    "Lucy ? she's outside . what does Lucy do ? she wears her hat . who is he ? Tom . where is "
+    "46 words": "Tom has two cakes . Lucy has a hat . she wears it outside . he's inside . where "
+    "is Lucy ? she's outside . what does Lucy do ? she wears her hat . who is he ? Tom . where is "
     "Tom ?",
 }
 

@@ -217,7 +217,11 @@ def test_the_page_gets_every_story_and_where_to_begin() -> None:
         ((TOLD["gym"],), ["story 1"]),
         ((TOLD["gym"], "Tom is in the gym"), ["story 1", "story 2"]),
         ((TOLD["gym"], TOLD["gym"]), ["story 1", "story 2"]),
-        (("Tom is in the gym", "Mia is in the cave"), ["Tom gym", "Mia cave"]),
+        (("Tom is in the gym", "Mia is in the gym"), ["Tom", "Mia"]),
+        (("Tom is in the gym", "Mia is in a cave"), ["Tom is in the gym", "Mia is in a cave"]),
+        ((f"{LONG} Lucy", f"{LONG} Tom . she"), ["Lucy", "Tom . she"]),
+        (("a a cave a", "a a a"), ["story 1", "story 2"]),
+        ((LONG, TOLD["gym"]), ["story 1", "story 2"]),
     ],
 )
 @pytest.mark.usefixtures("shell")

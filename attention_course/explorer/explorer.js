@@ -117,9 +117,11 @@ function render({ model, el }) {
     const before = row(told());
     const hidden = told().hidden[from];
     const most = Math.max(...now);
+    const moves = now.map((weight, place) => Math.abs(weight - before[place]) >= MOVED);
+    root.classList.toggle("ae-moved", moves.some(Boolean));
     [...text.children].forEach((word, place) => {
       const weight = now[place];
-      const moved = state.after !== null && Math.abs(weight - before[place]) >= MOVED;
+      const moved = moves[place];
       word.style.setProperty("--weight", weight.toFixed(3));
       word.classList.toggle("ae-from", place === from);
       word.classList.toggle("ae-pressed", place === state.word);
@@ -143,7 +145,9 @@ function render({ model, el }) {
     root.classList.toggle("ae-unused", unused(from));
     says.replaceChildren(...inWords(from));
     tip.textContent = unused(from)
-      ? `Now the model does not use what head ${named(state.layer, state.head)} finds for ${quoted(from)}.`
+      ? `Now the model does not use what head ${named(state.layer, state.head)} finds for ` +
+        `${quoted(from)}.` + (state.change.other === null ? ""
+          : ` It gets what this head finds in the story “${stories[state.change.other].label}”.`)
       : "Press a word, or point at it, to see what it looks at." +
         (hidden.some(Boolean) ? ` The hatched words are hidden from ${quoted(from)}.` : "");
     drawArcs();
@@ -319,7 +323,6 @@ function render({ model, el }) {
   function show(after) {
     state.after = after;
     root.classList.remove("ae-waiting");
-    root.classList.toggle("ae-changed", after !== null);
     drawLook();
     drawTries();
     drawBars();

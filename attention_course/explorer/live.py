@@ -1,5 +1,6 @@
 """The widget: what the page shows, and what it asks of the kernel."""
 
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from autograde.notebook.language import VOCABULARY
 HERE = Path(__file__).parent
 DIGITS = 4
 """Of the numbers that are sent; the page shows two."""
+LONGEST = 40
+"""Letters of a story's name."""
 
 
 class StoryWidget(anywidget.AnyWidget):
@@ -61,10 +64,16 @@ def to_page(reading: Reading) -> dict[str, Any]:
 
 
 def labels(told: list[list[str]]) -> list[str]:
-    """Name stories by the words in which they differ, or else by number."""
-    if len({len(words) for words in told}) == 1:
-        differing = [place for place in zip(*told, strict=True) if len(set(place)) > 1]
-        names = [" ".join(words) for words in zip(*differing, strict=True)]
-        if 0 < len(differing) <= 2:
-            return names
+    """Name stories by what stands between the words that all begin and end with, or by number."""
+    begin = _alike(told)
+    end = _alike([words[begin:][::-1] for words in told])
+    names = [" ".join(words[begin : len(words) - end]) for words in told]
+    if len(set(names)) == len(told) and all(0 < len(name) <= LONGEST for name in names):
+        return names
     return [f"story {number}" for number in range(1, len(told) + 1)]
+
+
+def _alike(told: list[list[str]]) -> int:
+    """Return with how many words all begin."""
+    columns = zip(*told, strict=False)
+    return sum(1 for _ in takewhile(lambda words: len(set(words)) == 1, columns))
