@@ -3,7 +3,6 @@
 from pathlib import Path
 
 from autograde.authoring.sources import sync
-from autograde.course import lessons
 from autograde.workspace.validate import ask_for_table
 
 c = get_config()  # noqa: F821 (nbgrader defines it)
@@ -14,22 +13,13 @@ c.CourseDirectory.course_id = "attention"
 c.CourseDirectory.source_directory = "source"
 c.CourseDirectory.release_directory = "notebooks"
 c.CourseDirectory.solution_directory = "solutions"
-# Lesson text and variants stay in source/: nbgrader copies every other file beside a notebook.
-c.CourseDirectory.ignore = [
-    ".ipynb_checkpoints",
-    "*.pyc",
-    "__pycache__",
-    "feedback",
-    "variants",
-    "tolerances.json",
-    *(lesson.text.name for lesson in lessons(root).values()),
-]
 
 # A marking scheme ends the locked question of a written answer. The gradebook keeps it and puts it
 # back for whoever grades in Formgrader; students get it neither in the lesson nor in feedback.
 c.ClearMarkScheme.enforce_metadata = False
 c.ClearSolutions.code_stub = {"python": "# YOUR CODE HERE\nraise NotImplementedError()"}
 c.GenerateAssignment.preprocessors = [
+    "autograde.grading.nbgrader_steps.Withhold",
     "autograde.authoring.build_steps.Identify",
     "autograde.authoring.build_steps.LintSource",
     "nbgrader.preprocessors.LockCells",
@@ -47,6 +37,7 @@ c.GenerateAssignment.preprocessors = [
     "autograde.authoring.build_steps.KeepVersion",
 ]
 c.GenerateSolution.preprocessors = [
+    "autograde.grading.nbgrader_steps.Withhold",
     "autograde.authoring.build_steps.Identify",
     "nbgrader.preprocessors.LockCells",
     "nbgrader.preprocessors.ClearOutput",
@@ -62,6 +53,7 @@ sync(root)
 
 c.Autograde.exporter_class = "autograde.grading.nbgrader_steps.SubmissionExporter"
 c.Autograde.sanitize_preprocessors = [
+    "autograde.grading.nbgrader_steps.Withhold",
     "autograde.grading.nbgrader_steps.Restore",
     "nbgrader.preprocessors.OverwriteKernelspec",
     "nbgrader.preprocessors.OverwriteCells",
@@ -73,6 +65,7 @@ c.Autograde.autograde_preprocessors = [
     "nbgrader.preprocessors.CheckCellMetadata",
 ]
 c.GenerateFeedback.preprocessors = [
+    "autograde.grading.nbgrader_steps.Withhold",
     "autograde.grading.nbgrader_steps.HandGrades",
     "nbconvert.preprocessors.CSSHTMLHeaderPreprocessor",
 ]
@@ -92,6 +85,8 @@ c.ExportApp.plugin_class = "autograde.lms.exports.CsvExporter"
 c.ZipCollectApp.extractor_plugin = "autograde.lms.collect.SafeExtractor"
 c.ZipCollectApp.collector_plugin = "autograde.lms.collect.LmsCollector"
 
+# nbgrader release_assignment releases what was built, not what somebody tried in it since.
+c.ExchangeFactory.release_assignment = "autograde.authoring.release.ReleaseAsBuilt"
 # nbgrader collect follows no links that students place in the exchange.
 c.ExchangeFactory.collect = "autograde.lms.exchange.PlainCollect"
 # nbgrader release_feedback leaves out a submission that does not say whose it is, and goes on.

@@ -10,7 +10,8 @@ lms/        submissions from a learning management system, grades back to it
 report/     the class report
 workspace/  the student's own copy: lab, update, submit, self
 
-course, course_config and versions are the course itself; cli and terminal the command;
+course, course_config and versions are the course itself; cli and terminal the command; grader says
+which grader this is;
 progress is what a student has solved; files writes whole files; words escapes text that a student
 may have written.
 """

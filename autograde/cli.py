@@ -3,7 +3,6 @@
 import os
 import sys
 import webbrowser
-from math import isinf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -99,26 +98,28 @@ def check(lessons: tuple[str, ...], measure: bool) -> None:
     from rich.table import Table
 
     from autograde.authoring import check as checking
+    from autograde.authoring.review import review
+    from autograde.authoring.sources import source_notebook
 
-    faults = 0
+    failed = False
     for lesson in wanted:
         if measure:
             checking.measure(lesson)
-        results = checking.check(lesson)
-        heads = ["exercise", "points", "lines", "right", "wrong", "margin", "faults"]
-        table = Table(*heads, title=lesson.name)
-        for r in results:
-            margin = "all" if isinf(r.margin) else f"{r.margin:.0f}"
-            numbers = [f"{r.points:g}", r.lines, r.right, r.wrong, margin, len(r.faults)]
-            table.add_row(r.exercise, *map(str, numbers))
-        Console().print(table)
+        results, faults = review(lesson, source_notebook(lesson), checking.check)
+        if results:
+            heads = ["exercise", "points", "lines", "right", "wrong", "margin", "faults"]
+            table = Table(*heads, title=lesson.name)
+            for r in results:
+                numbers = [f"{r.points:g}", r.lines, r.right, r.wrong, r.least, len(r.faults)]
+                table.add_row(r.exercise, *map(str, numbers))
+            Console().print(table)
         for result in results:
             if result.earned:
                 print(f"{result.exercise}: wrong variants still earn {result.earned}")
-            for fault in result.faults:
-                print(f"{result.exercise}: {fault}")
-                faults += 1
-    sys.exit(1 if faults else 0)
+        if faults:
+            print("\n".join([f"{lesson.name} has faults:", *(f"- {fault}" for fault in faults)]))
+            failed = True
+    sys.exit(1 if failed else 0)
 
 
 @main.command()
@@ -139,8 +140,29 @@ def release(folder: Path, lessons: tuple[str, ...]) -> None:
     from autograde.authoring import release as releasing
 
     wanted = chosen(lessons)
-    releasing.release(wanted[0].root, wanted, folder)
+    lacking = releasing.release(wanted[0].root, wanted, folder)
     print(f"released to {folder}: {', '.join(lesson.name for lesson in wanted)}")
+    if lacking:
+        print(f"without {', '.join(lacking)}, which this course does not have")
+    if releasing.PACKAGE in lacking:
+        print("The grader is not in it: students install it, and start `autograde lab` there.")
+
+
+@main.command()
+@click.argument("lesson")
+@click.argument("files", nargs=-1, type=click.Path(path_type=Path, exists=True))
+def collect(lesson: str, files: tuple[Path, ...]) -> None:
+    """Collect submissions from downloads of Canvas, Moodle or Gradescope.
+
+    FILES are downloads, and Moodle's grading worksheet; without them, what lies in
+    downloaded/LESSON/archive/.
+    """
+    (wanted,) = chosen((lesson,))
+    from autograde.lms import collect as collecting
+
+    collected = collecting.collect(wanted, files)
+    print("\n".join(collected.lines))
+    sys.exit(0 if collected.complete else 1)
 
 
 @main.command()
@@ -285,11 +307,13 @@ def grade_self(lesson: str, no_open: bool) -> None:
     Name a lesson, or a file. It uses the practice inputs. Your teacher's grader draws different
     ones; a correct answer passes both.
     """
+    from autograde.grader import GRADER
     from autograde.workspace.alone import grade_alone
 
     project = the_project()
     said, page = grade_alone(project, project.saved(lesson))
     print("\n".join(said))
+    print(f"grader: {GRADER.name}; your teacher's feedback ends with the name of theirs")
     print(f"feedback: {page}")
     if not no_open:
         webbrowser.open(page.as_uri())

@@ -6,6 +6,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -147,7 +148,18 @@ def lessons(root: Path) -> dict[str, Lesson]:
 
 
 def _lesson(root: Path, entry: dict[str, Any]) -> Lesson:
-    needs = entry.get("needs", {})
+    points, written, needs = entry["points"], entry.get("written", {}), entry.get("needs", {})
+    numbers = {"minutes": entry["minutes"], **points, **written}
+    wrong = [name for name, value in numbers.items() if not _is_positive(value)]
+    odd = [
+        name
+        for name, earlier in needs.items()
+        if not isinstance(earlier, list) or not {name, *earlier} <= points.keys()
+    ]
+    if wrong or odd:
+        said = [f"{name} needs a number above 0, not {numbers[name]!r}" for name in wrong]
+        said += [f"needs: {name} = {needs[name]!r} is no list of exercises here" for name in odd]
+        raise CourseError(f"{root / CURRICULUM}: {entry['name']}: {'; '.join(said)}")
     return Lesson(
         root=root,
         name=entry["name"],
@@ -157,12 +169,14 @@ def _lesson(root: Path, entry: dict[str, Any]) -> Lesson:
         minutes=entry["minutes"],
         exercises=tuple(
             Exercise(name, float(value), tuple(needs.get(name, ())))
-            for name, value in entry["points"].items()
+            for name, value in points.items()
         ),
-        written=tuple(
-            Written(name, float(value)) for name, value in entry.get("written", {}).items()
-        ),
+        written=tuple(Written(name, float(value)) for name, value in written.items()),
     )
+
+
+def _is_positive(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < inf
 
 
 def choose(root: Path, names: tuple[str, ...]) -> list[Lesson]:

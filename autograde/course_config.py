@@ -17,6 +17,18 @@ from autograde.course import CourseError
 from autograde.files import write_whole
 
 CONFIG = "nbgrader_config.py"
+NEEDED = {
+    "GenerateAssignment": ("preprocessors",),
+    "GenerateSolution": ("preprocessors",),
+    "Autograde": ("exporter_class", "sanitize_preprocessors", "autograde_preprocessors"),
+    "GenerateFeedback": ("preprocessors", "exporter_class"),
+    "CourseDirectory": ("release_directory", "solution_directory"),
+}
+"""What a course has to say by section: which steps build, grade and return its lessons."""
+COPY = (
+    "Copy the grader's own nbgrader_config.py to the course and change its course_id; "
+    "docs/authoring.md, “A course of your own”, says more."
+)
 
 # nbgrader 0.9 fills in relations before it adds the object, which SQLAlchemy 2.1 warns of
 warnings.filterwarnings("ignore", "Object of type <Submitted", SAWarning)
@@ -26,16 +38,24 @@ def course_config(root: Path) -> Config:
     """Return the nbgrader configuration of the course in a folder.
 
     Raises:
-        CourseError: the folder has none, or it fails.
+        CourseError: the folder has none, it fails, or it lacks what a course needs.
     """
     if not (root / CONFIG).is_file():
-        raise CourseError(f"{root / CONFIG} is missing; a course needs it for nbgrader")
+        raise CourseError(f"{root / CONFIG} is missing, so nbgrader knows no course. {COPY}")
     try:
         config = PyFileConfigLoader(CONFIG, path=str(root)).load_config()
     except CourseError:
         raise
     except Exception as error:  # it is a program, so it may fail in any way
         raise CourseError(f"{root / CONFIG} fails: {type(error).__name__}: {error}") from error
+    missing = [
+        f"c.{section}.{name}"
+        for section, names in NEEDED.items()
+        for name in names
+        if not isinstance(config[section].get(name), list | str)
+    ]
+    if missing:
+        raise CourseError(f"{root / CONFIG} lacks {', '.join(missing)}. {COPY}")
     config.CourseDirectory.root = str(root)
     return config
 

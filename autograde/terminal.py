@@ -1,7 +1,6 @@
 """A class being graded, on the terminal: a bar, a line for each problem, a summary."""
 
 import signal
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from statistics import fmean
@@ -26,13 +25,15 @@ from autograde.grading.batch import How, grade_class
 from autograde.grading.state import (
     INPUTS,
     OUTPUTS,
+    again,
     course_secret,
     fingerprint,
     keep_settled,
     settled,
 )
 from autograde.grading.submission import FAILED, OUTCOMES, Done, Place
-from autograde.words import printable
+from autograde.rubric.text import await_marking
+from autograde.words import named, printable
 
 INTERRUPTED = 130
 NO_WALL = "NO WALL: students' code ran as you and could reach what you can\n"
@@ -60,26 +61,25 @@ def grade(found: list[Place], how: How, *, whole: bool) -> int:
     if whole and (said := settled(root, asked, [before, fingerprint(root, names, OUTPUTS)])):
         print(f"nothing has changed since the last run\n{said}")
         return 0
-    counts, stopped = _run(found, how)
-    said, up_to_date = _summary(lessons, counts)
+    for line in [] if how.regrade else again(found):
+        print(line)
+    done, stopped = _run(found, how)
+    said, up_to_date = _summary(lessons, done)
     said += "wall:      every notebook ran behind a wall of its own\n" if how.wall else NO_WALL
     said += f"feedback:  {root / 'feedback'}"
     print(said)
     if stopped:
-        print(
-            f"stopped: {sum(counts.values())} of {len(found)} are done. "
-            "Run autograde grade again to go on."
-        )
+        print(f"stopped: {len(done)} of {len(found)} are done. Run autograde grade again to go on.")
         return INTERRUPTED
-    failed = any(kind == FAILED for _, kind in counts)
+    failed = any(each.outcome == FAILED for each in done)
     if whole and up_to_date and not failed:
         keep_settled(root, asked, [before, up_to_date], said)
     return 1 if failed else 0
 
 
-def _run(found: list[Place], how: How) -> tuple[Counter[tuple[str, str]], bool]:
-    """Grade; return counts by lesson and outcome, and whether Ctrl-C ended the run."""
-    counts: Counter[tuple[str, str]] = Counter()
+def _run(found: list[Place], how: How) -> tuple[list[Done], bool]:
+    """Grade; return what was done, and whether Ctrl-C ended the run."""
+    finished: list[Done] = []
     columns = (
         TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), _Rate(),
         TimeRemainingColumn(), TextColumn("left"),
@@ -92,14 +92,14 @@ def _run(found: list[Place], how: How) -> tuple[Counter[tuple[str, str]], bool]:
 
         try:
             for done in grade_class(found, how, stopped, say):
-                counts[done.place.lesson.name, done.outcome] += 1
+                finished.append(done)
                 say(f"grading {done.place.lesson.name}")
                 if done.problem:
                     progress.print(_line(done), soft_wrap=True, highlight=False)
                 progress.advance(bar)
         except KeyboardInterrupt:
-            return counts, True
-    return counts, False
+            return finished, True
+    return finished, False
 
 
 def _line(done: Done) -> str:
@@ -108,7 +108,18 @@ def _line(done: Done) -> str:
     return f"{head}{student} {done.place.lesson.name}: {problem}"
 
 
-def _summary(lessons: list[Lesson], counts: Counter[tuple[str, str]]) -> tuple[str, str]:
+def _counts(done: list[Done], lesson: Lesson) -> Iterator[str]:
+    """Yield how many submissions had each outcome, with the names of those not graded."""
+    for outcome in OUTCOMES:
+        students = [
+            d.place.student for d in done if d.place.lesson == lesson and d.outcome == outcome
+        ]
+        names = f" ({printable(named(students))})" if outcome == FAILED else ""
+        if students:
+            yield f"{len(students)} {outcome}{names}"
+
+
+def _summary(lessons: list[Lesson], done: list[Done]) -> tuple[str, str]:
     """Return one line for each lesson, and a fingerprint of the outputs or "".
 
     There is a fingerprint only if the outputs show what the gradebook holds.
@@ -122,19 +133,19 @@ def _summary(lessons: list[Lesson], counts: Counter[tuple[str, str]]) -> tuple[s
     config = course_config(root)
     with open_gradebook(config) as gradebook:
         for lesson in lessons:
-            facts = [f"{n} {kind}" for kind in OUTCOMES if (n := counts[lesson.name, kind])]
+            facts = [*_counts(done, lesson)]
             marks = marks_of_class(gradebook, lesson)
-            waits = [name for each in marks.values() for name in each.waits]
-            written = {each.name for each in lesson.written}
-            texts = sum(name in written for name in waits)
+            unmarked = [n for each in marks.values() for n in each.unmarked()]
             if marks:
                 mean = fmean(each.total() for each in marks.values())
-                so_far = " so far" if waits else ""
-                facts.append(f"mean {mean:.1f} of {lesson.points:g}{so_far}")
-            if texts:
-                facts.append(f"{texts} to be graded by hand: autograde mark {lesson.name}")
-            if looks := len(waits) - texts:
-                facts.append(f"{looks} to be looked at again in Formgrader")
+                so_far = " so far" if unmarked else ""
+                facts.append(f"mean {mean:.1f} of {lesson.points:g} points{so_far}")
+            if unmarked:
+                waiting = await_marking(sum(lesson.worth[name] for name in unmarked))
+                facts.append(f"{waiting} in all: autograde mark {lesson.name}")
+            again = [n for each in marks.values() for n in each.waits if each.score(n) is not None]
+            if again:
+                facts.append(f"{len(again)} to be looked at again in Formgrader")
             facts.append(f"report: autograde report {lesson.name}")
             said += f"{lesson.name}: {', '.join(facts)}\n"
             all_shown = all_shown and shown(config, lesson, marks)

@@ -13,7 +13,6 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autograde import __version__
 from autograde.course import (
     CURRICULUM,
     CourseError,
@@ -113,7 +112,7 @@ def _read(lesson: Lesson, *, kept: bool = False) -> Version:
         "practice": lesson.practice_file,
     }
     files = {name: _content(path) for name, path in places.items()}
-    facts = {**asdict(lesson), "root": "", "version": __version__}
+    facts = {**asdict(lesson), "root": ""}
     digest = sha256(json.dumps(facts, sort_keys=True).encode())
     for content in files.values():
         digest.update(sha256(content).digest())

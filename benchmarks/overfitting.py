@@ -60,7 +60,6 @@ def main() -> None:
     parser.add_argument("p", type=float, nargs="+")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
     given = parser.parse_args()
-    torch.set_num_threads(1)
     print(f"{given.steps} steps; no model can have a loss below {floor():.2f} on new stories")
     print("| stories | p | seed | own loss | best loss on new | last loss on new | answers right |")
     print("|---|---|---|---|---|---|---|")

@@ -71,7 +71,6 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--parts", nargs="+", choices=MODELS, default=list(MODELS))
     given = parser.parse_args()
-    torch.set_num_threads(1)
     print(f"{given.steps} steps on {given.stories} stories; the floor is {floor():.3f}")
     print(f"| model | seed | training | new | answers | where | right stories of {WRITTEN} |")
     print("|---|---|---|---|---|---|---|")

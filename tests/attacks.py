@@ -44,6 +44,18 @@ def send(kind, content):
     kernel.session.send(kernel.iopub_socket, kind, content, parent=kernel.get_parent('shell'))
 """
 
+CONNECTIONS = """
+import os, socket, time
+def connections(*numbers):
+    names = {f'/ipc/k-{n}' for n in numbers}
+    for n in os.listdir('/proc/self/fd'):
+        try: s = socket.socket(fileno=os.dup(int(n)))
+        except OSError: continue
+        if s.family == socket.AF_UNIX and s.getsockname() in names and not s.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+            yield s
+"""
+"""The kernel's own ends of its connections to the grader: 1 shell, 2 iopub, 3 stdin."""
+
 EQUAL = """
 class Equal:
     def __eq__(self, other): return True
@@ -258,6 +270,10 @@ ATTACKS: dict[str, tuple[str, str]] = {
         "who = kernel._get_shell_context_var(kernel._shell_parent_ident)\n"
         "kernel.stdin_socket.send_multipart([*who, b'<IDS|MSG>', b'unsigned', b'{', b'{', b'{', b'{'])",
         "The kernel sent data that cannot be read",
+    ),
+    "a_malformed_frame": (
+        CONNECTIONS + "for s in connections(1, 2, 3): s.send(b'\\2' + b'\\xff' * 8)",
+        "The notebook broke its connection to the grader",
     ),
     # reaching for what is not theirs
     "reads_history": (

@@ -104,8 +104,13 @@ FAULTS = [
     ),
     Fault(
         "every submission has the same seed", "autograde/grading/state.py",
-        'text = f"{lesson}\\0{code}{read}"', 'text = f"{lesson}"',
+        "json.dumps([lesson, seen])", "json.dumps([lesson])",
         "tests/test_verdicts.py::test_every_submission_has_a_seed_of_its_own_and_keeps_it",
+    ),
+    Fault(
+        "a seed does not say which cells are run", "autograde/grading/running/run.py",
+        "json.dumps([self.cells, files])", '"\\0".join(c[1] for c in self.cells) + str(files)',
+        "tests/test_verdicts.py -k tell_apart",
     ),
     Fault(
         "a second notebook changes the seed", "autograde/grading/submission.py",

@@ -18,11 +18,11 @@ RECEIVED_BYTES = 40_000_000
 MEMORY_BYTES = 1000 * 2**20
 
 
-def impatient(job, look):
+def impatient(job, look, alone):
     limits = replace(job.limits, received_bytes=RECEIVED_BYTES)
     if any(SILENT.search(code) for _, code in job.cells):
         limits = replace(limits, cell_seconds=CELL_SECONDS)
-    return replace(run_job(replace(job, limits=limits), look), key=job.key)
+    return replace(run_job(replace(job, limits=limits), look, alone=alone), key=job.key)
 
 
 if __name__ == "__main__":

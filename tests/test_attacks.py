@@ -5,6 +5,7 @@ import shutil
 import socket
 import stat
 import sys
+from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,11 +24,14 @@ from conftest import HERE, NEW, program
 from nbformat import NotebookNode
 
 from autograde.course import Lesson, grade_id, lessons
+from autograde.grading.pipeline import job_of
+from autograde.grading.restore import Parsed, restore
 from autograde.grading.running.reference import load
 from autograde.grading.state import course_secret, seed_of
 from autograde.rubric.recording import pack_recording
 from autograde.rubric.session import PRACTICE_SEED
 from autograde.sandbox.wall import missing
+from autograde.versions import notebook, versions
 
 pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
 
@@ -82,7 +86,9 @@ def hand_in(lesson: Lesson, places: dict[str, str]) -> None:
     right = without_demonstrations(fill(lesson, reference_answers(lesson)))
     for student in HONEST:
         put_file(lesson, student, right)
-    honest = seed_of(course_secret(lesson.root), NEW, right, {})
+    released = notebook(versions(lesson)[0])
+    job = job_of(restore(Parsed(deepcopy(right)), released), released, {}, wall=True)
+    honest = seed_of(course_secret(lesson.root), NEW, job.seen)
     places |= {
         "RECORDINGS": _recordings(lesson, PRACTICE_SEED),
         "ANOTHERS": _recordings(lesson, honest),

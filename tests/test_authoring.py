@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 from conftest import HERE, run
@@ -45,6 +45,58 @@ SLIPS = {
     "an unknown name in the rubric": Slip(
         TEXT, "r.normal(1, 8)", "s.normal(1, 8)",
         "the rubric of center_rows fails on the reference: NameError: name 's' is not defined",
+    ),
+    "another decorator": Slip(
+        TEXT, '@rubric("center_rows")', '@rubrik("center_rows")',
+        "test_center_rows fails: NameError: name 'rubrik' is not defined",
+    ),
+    "the rubric of another exercise": Slip(
+        TEXT, '@rubric("center_rows")', '@rubric("center_row")',
+        'test_center_rows does not open rubric("center_rows")',
+    ),
+    "two lines of one name": Slip(
+        TEXT, "    r.conventions(", '    r.call("one row", center_rows, r.normal(2, 3))\n'
+        "    r.conventions(",
+        "test_center_rows has two lines called “one row”; reword one of them",
+    ),
+    "an answer that raises on some inputs": Slip(
+        TEXT, "    return x - x.mean(dim=-1, keepdim=True)",
+        "    if len(x) == 4:\n        raise KeyError(4)\n"
+        "    return x - x.mean(dim=-1, keepdim=True)",
+        "center_rows: the lesson's own answer fails “float64 in, float64 out, for any layout in "
+        "memory”: `center_rows(x)` raises KeyError: 4",
+    ),
+    "an answer that changes its arguments": Slip(
+        TEXT, "    return x - x.mean(dim=-1, keepdim=True)",
+        "    with torch.no_grad():\n        x += 1\n"
+        "    return x - x.mean(dim=-1, keepdim=True)",
+        "center_rows: the lesson's own answer fails “leaves its arguments as they were”: ",
+    ),
+    "a right variant that is wrong": Slip(
+        VARIANTS, "/ x.shape[-1]", "/ x.shape[0]",
+        "center_rows: the right variant sum_over_count fails “every row has the mean 0”: ",
+    ),
+    "a right variant that runs at once": Slip(
+        VARIANTS, "    return x - x.sum(dim=-1, keepdim=True) / x.shape[-1]\n",
+        "    return x - x.sum(dim=-1, keepdim=True) / x.shape[-1]\n\nfoo()\n",
+        "the variant sum_over_count of center_rows fails: NameError",
+    ),
+    "a wrong variant that is right": Slip(
+        VARIANTS, "keepdim=True).detach()", "keepdim=True)",
+        "center_rows: the wrong variant cut_off passes every line.",
+    ),
+    "a wrong variant that has the idea": Slip(
+        VARIANTS, "## near miss: cut_off", "## wrong: cut_off",
+        "center_rows: the wrong variant cut_off earns 94% of the points; at most 50%",
+    ),
+    "one name for two variants": Slip(
+        VARIANTS, "## wrong: over_columns", "## wrong: second_dimension",
+        "two variants are called second_dimension",
+    ),
+    "no hint": Slip(
+        VARIANTS, "`dim` names the dimension that is summed away. Counting from the end, along "
+        "which dimension do the\nnumbers of one row lie?\n", "",
+        "center_rows: over_columns lacks a hint, below the misconception",
     ),
     "an unknown name in a cell for all": Slip(
         TEXT, "import os\n", "import os\nfoo()\n",
@@ -110,6 +162,24 @@ SLIPS = {
         "../curriculum.toml", "center_rows = 2", "center_rows == 2",
         "cannot be read: Invalid value (at line",
     ),
+    "points in words": Slip(
+        "../curriculum.toml", "center_rows = 2", 'center_rows = "two"',
+        "07_my_lesson: center_rows needs a number above 0, not 'two'",
+    ),
+    "no points": Slip(
+        "../curriculum.toml", "center_rows = 2", "center_rows = 0",
+        "center_rows needs a number above 0, not 0",
+    ),
+    "a need of nothing here": Slip(
+        "../curriculum.toml", "center_rows = 2",
+        'center_rows = 2\n[lesson.needs]\ncenter_rows = ["scores"]',
+        "needs: center_rows = ['scores'] is no list of exercises here",
+    ),
+    "a need that is no list": Slip(
+        "../curriculum.toml", "center_rows = 2",
+        'center_rows = 2\n[lesson.needs]\ncenter_rows = "center_rows"',
+        "needs: center_rows = 'center_rows' is no list of exercises here",
+    ),
     "a lesson without minutes": Slip(
         "../curriculum.toml", "minutes = 60\n", "", "a lesson lacks 'minutes'"
     ),
@@ -125,13 +195,21 @@ def said(lesson: Lesson, *command: str) -> str:
     return " ".join(result.output.split())
 
 
+ONLY_WHEN_RUN = "an unknown name in a figure"
+"""A build runs the cells without a name, which takes as long as the lesson; `check` does not."""
+
+
 @pytest.mark.parametrize("slip", SLIPS.values(), ids=SLIPS)
-def test_a_slip_is_named_with_its_place(mine: Lesson, slip: Slip) -> None:
+def test_a_slip_is_named_with_its_place_and_once(mine: Lesson, slip: Slip) -> None:
     path = mine.folder / slip.file
     text = path.read_text()
     assert slip.right in text
     path.write_text(text.replace(slip.right, slip.wrong, 1))
-    assert slip.said in said(mine, "build", NAME)
+    assert said(mine, "build", NAME).count(slip.said) == 1
+    if slip is SLIPS[ONLY_WHEN_RUN]:
+        assert run(mine.root, "check", NAME).exit_code == 0
+    else:
+        assert said(mine, "check", NAME).count(slip.said) == 1
 
 
 MISSING: dict[str, tuple[str, str]] = {
@@ -172,7 +250,7 @@ def test_a_line_that_nothing_fails_is_named(mine: Lesson) -> None:
 
 
 WEAK: dict[str, Callable[[str], str]] = {
-    "wrong variant cut_off misses by 0.0 tolerances": lambda text: text.replace(".detach()", ""),
+    "the wrong variant cut_off passes every line": lambda text: text.replace(".detach()", ""),
     "tolerances, 10 are needed: draw larger": lambda text: text.replace(
         ".detach()", " * (1 + 1e-5 * (x.dtype == torch.float32))"
     ),
@@ -185,6 +263,23 @@ def test_a_wrong_variant_that_is_not_told_apart(mine: Lesson, words: str) -> Non
     path.write_text(WEAK[words](path.read_text()))
     (checked,) = check.check(mine)
     assert words in "\n".join(checked.faults)
+
+
+def test_a_right_variant_is_not_blamed_for_what_the_references_answer_fails(mine: Lesson) -> None:
+    changing = r"    with torch.no_grad():\n        x += 1\n\1"
+    for path in (mine.text, mine.folder / VARIANTS):  # in an edit each line has a sign before it
+        path.write_text(re.sub(r"^(    return x - x\.)", changing, path.read_text(), flags=re.M))
+    faults = " ".join(check.check(mine)[0].faults)
+    assert faults.count("the lesson's own answer fails “leaves its arguments as they were”") == 1
+    assert "the right variant" not in faults
+
+
+def test_a_margin_is_a_number_that_says_something(mine: Lesson) -> None:
+    (checked,) = check.check(mine)
+    assert checked.margin > 1000
+    assert checked.least == "over 1000"
+    assert replace(checked, margin=12.3).least == "12"
+    assert replace(checked, wrong=0).least == "-"
 
 
 def test_the_rubric_methods_of_the_page_exist() -> None:
@@ -206,5 +301,5 @@ def test_the_refusals_of_the_page_are_those_of_the_code() -> None:
 
 def test_a_lesson_without_one_of_its_rubrics_says_so(mine: Lesson) -> None:
     mine.text.write_text(mine.text.read_text().replace("test_center_rows", "test_rows"))
-    assert "my_lesson.py has no cell test_center_rows" in said(mine, "check", NAME)
+    assert "the cell test_center_rows is missing" in said(mine, "check", NAME)
     assert load(mine).rubrics == {}

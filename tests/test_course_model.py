@@ -90,13 +90,6 @@ def test_numbers_in_the_text_of_lessons_are_those_of_the_card() -> None:
         f"has a loss of {card['loss']:.3f} on {CARD['held_out']['n']:,} stories drawn afresh, "
         f"where {CARD['floor']:.3f} is the lowest"
     ) in text_of("04_dropout")
-    looks = {whose: card["jobs"]["she: own thing"][whose][1][1] for whose in ("own", "other")}
-    assert "head 2.2 looks at the *hat*" in text_of("03_inf_mask")
-    assert (
-        f"Over {CARD['looked_at']} stories this head gives, at such a *she* or *he*, "
-        f"{looks['own']:.2f} of its weight to the person's own thing and "
-        f"{looks['other']:.2f} to the other's"
-    ) in text_of("03_inf_mask")
     recipe = f"{CARD['training']['n']:,} stories and {CARD['steps']:,} steps"
     assert recipe in text_of("07_tiny_gpt")
 

@@ -70,7 +70,7 @@ def test_csv_is_nbgraders_own_table(course: Path) -> None:
 def test_canvas(course: Path) -> None:
     rows = exported(course, "canvas", LESSON)
     assert rows[0] == ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", LESSON]
-    assert rows[1] == ["    Points Possible", "", "", "", "", "14.0"]
+    assert rows[1] == ["    Points Possible", "", "", "", "", "13.0"]
     found = {row[3]: row for row in rows[2:]}
     assert found["ada"][:2] == ['\'=HYPERLINK("https://example.org","x"), Ada', "4711"]
     assert found["1234"] == ["There, Never", "1234", "", "1234", "", ""]
@@ -86,7 +86,7 @@ def test_moodle_one_lesson_is_the_grading_worksheet(course: Path) -> None:
     assert found["1234"]["Identifier"] == "Participant 1234"
     assert found["1234"]["Grade"] == ""
     assert found["bob"]["Identifier"] == ""
-    assert found["ada"]["Grade"] == found["ada"]["Maximum Grade"] == "14.0"
+    assert found["ada"]["Grade"] == found["ada"]["Maximum Grade"] == "13.0"
     # Moodle refuses a file without these three; an empty column of comments would delete them
     assert {"Identifier", "Grade", "Last modified (grade)"} <= set(head)
     assert "Feedback comments" not in head
@@ -100,7 +100,7 @@ def test_moodle_several_lessons_are_columns(
     head, *rows = exported(course, "moodle", LESSON, "01_self_attention")
     assert head == ["First name", "Last name", "Username", "Email address",
                     LESSON, "01_self_attention"]  # fmt: skip
-    assert next(row for row in rows if row[2] == "ada")[3:] == ["ada@example.org", "14.0", ""]
+    assert next(row for row in rows if row[2] == "ada")[3:] == ["ada@example.org", "13.0", ""]
     assert (
         "No email address for 1234, bob, eve, zoe: in Moodle, map Username"
         in capsys.readouterr().err
@@ -113,8 +113,8 @@ def test_gradescope(course: Path) -> None:
                     f"{LESSON} - Max Points", f"{LESSON} - Submission Time",
                     f"{LESSON} - Lateness (H:M:S)", "Total Lateness (H:M:S)"]  # fmt: skip
     found = {row[2]: row[5:] for row in rows}
-    assert found["bob"][1:] == ["14.0", "2026-03-03 00:00:00", "36:00:00", "36:00:00"]
-    assert found["1234"] == ["", "14.0", "", "", "00:00:00"]
+    assert found["bob"][1:] == ["13.0", "2026-03-03 00:00:00", "36:00:00", "36:00:00"]
+    assert found["1234"] == ["", "13.0", "", "", "00:00:00"]
 
 
 def test_titles_of_the_other_system(course: Path) -> None:

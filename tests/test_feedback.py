@@ -99,7 +99,7 @@ def test_the_references_code_is_not_there(small_class: Lesson) -> None:
 
 def test_a_file_that_is_no_notebook_says_so_first(small_class: Lesson) -> None:
     said = words(small_class, "eve")
-    assert "0 of 14 points The file is not JSON" in said
+    assert "0 of 13 points The file is not JSON" in said
     assert said.count("not JSON") == 1
     assert said.count("Not judged: see above.") == 6
     assert "wrong" not in said.partition("Your answer")[0]

@@ -1,13 +1,20 @@
 """One notebook's cells in a kernel: limits, dead kernels, floods, questions."""
 
+import time
+from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
+from threading import Event
 from typing import Any
 
 import pytest
+from attacks import CONNECTIONS
 
 from autograde.course import CourseError
 from autograde.grading.limits import Limits
+from autograde.grading.running import deadline
 from autograde.grading.running import run as execution
+from autograde.grading.running.notebook_client import GradingClient
 from autograde.grading.running.run import Job, Ran, run_job
 from autograde.grading.submission import Problem
 from autograde.sandbox.agreed import KernelLimits
@@ -15,6 +22,7 @@ from autograde.sandbox.provisioner import WalledProvisioner, walled_manager
 from autograde.sandbox.wall import missing
 
 WALL = not missing()
+walled = pytest.mark.skipif(not WALL, reason="no wall here")
 
 
 def job(*cells: tuple[str, str], **more: Any) -> Job:
@@ -44,7 +52,7 @@ def test_what_ended_a_run_has_a_kind_without_the_students_words() -> None:
     assert Ran.from_bytes(ran.to_bytes()) == ran
 
 
-@pytest.mark.skipif(not WALL, reason="no wall here")
+@walled
 def test_a_submission_that_lost_its_template_gets_no_score(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -70,7 +78,7 @@ kernel.stdin_socket.send_multipart([*to, *head, *[part] * 60], copy=False)
 """
 
 
-@pytest.mark.skipif(not WALL, reason="no wall here")
+@walled
 def test_a_message_of_many_parts_does_not_fill_the_worker() -> None:
     limits = Limits(worker_bytes=200_000_000)
     ran = run_job(job(("", IN_MANY_PARTS), ("", "import time; time.sleep(9)"), limits=limits))
@@ -100,7 +108,7 @@ def test_who_asks_for_input_gets_an_error_at_once_and_the_seed_is_told_once() ->
     assert ran.cells[3]["outputs"]
 
 
-@pytest.mark.skipif(not WALL, reason="no wall here")
+@walled
 def test_a_cell_has_its_processor_time(monkeypatch: pytest.MonkeyPatch) -> None:
     few = KernelLimits(cell_cpu_seconds=1)
     monkeypatch.setattr(execution, "walled_manager", partial(walled_manager, few))
@@ -108,3 +116,105 @@ def test_a_cell_has_its_processor_time(monkeypatch: pytest.MonkeyPatch) -> None:
     assert ran.problem is None
     assert ran.notes == {1: "used more than 1 s of processor time and was interrupted"}
     assert printed(ran)[2] == "3\n"
+
+
+NOISY = {
+    "half a character": ("print('\\ud83d')", "\ufffd\n"),
+    "half a character in an error": ("raise ValueError('\\udc80')", ""),
+    "half a character as a value": ("print(1); '\\ud83d'", "1\n"),
+    "bytes to the process's own stream": ("import os; os.write(2, b'\\x1b[2J')", None),
+    "another program": ("__import__('subprocess').run('echo loud >&2', shell=True)", None),
+}
+
+
+@pytest.mark.parametrize("wall", [False, pytest.param(True, marks=walled)])
+@pytest.mark.parametrize("kind", NOISY)
+def test_odd_output_disturbs_neither_the_terminal_nor_the_next_cell(
+    kind: str, wall: bool, capfd: pytest.CaptureFixture[str]
+) -> None:
+    code, text = NOISY[kind]
+    cells = (("", "0"), ("", code), ("after", "print('after')"))
+    ran = run_job(Job(cells, (), 0, wall=wall))
+    assert capfd.readouterr() == ("", "")
+    assert (ran.problem, ran.notes) == (None, {})
+    assert text in (None, printed(ran)[1])
+    assert printed(ran)[2] == "after\n"
+    assert ran.seconds < 25  # a lost message takes ten
+
+
+BROKEN = "the notebook broke its connection to the grader"
+DEAF = "a cell ran too long and did not stop"
+UNREADABLE = "what the kernel sent could not be read"
+REPLY = (
+    "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN); kernel = get_ipython().kernel\n"
+)
+BLOCKS = {
+    "a frame of no size, shell": ("for s in connections(1): s.send(b'\\2' + b'\\xff' * 8)", BROKEN),
+    "a frame of no size, iopub": ("for s in connections(2): s.send(b'\\2' + b'\\xff' * 8)", BROKEN),
+    "a frame of no kind": ("for s in connections(1, 2): s.send(b'\\xff\\3abc')", BROKEN),
+    "a message too large": ("for s in connections(1): s.send(b'\\2\\0\\0\\1' + bytes(5))", BROKEN),
+    "a message without an end": (
+        "for s in connections(1, 2): s.send(b'\\2' + (10**7).to_bytes(8, 'big') + b'x')\n"
+        "time.sleep(60)",
+        DEAF,
+    ),
+    "messages without an end": (
+        REPLY + "parent = kernel.get_parent('shell')\n"
+        "while True: kernel.session.send(kernel.iopub_socket, 'status', {}, parent=parent)",
+        DEAF,
+    ),
+    "no messages": (
+        "for s in connections(2):\n    while True: s.sendall(b'\\1\\1x\\0\\1x' * 1000)",
+        UNREADABLE,
+    ),
+}
+"""What a kernel sends to hold up the grader, and the kind of problem that is found."""
+
+
+@pytest.mark.skipif(not WALL, reason="no wall here")
+@pytest.mark.parametrize("name", BLOCKS)
+def test_no_message_holds_up_the_grader(name: str) -> None:
+    code, kind = BLOCKS[name]
+    limits, began = Limits(cell_seconds=3, notebook_seconds=12), time.monotonic()
+    cells = [("", "print('before')"), ("", CONNECTIONS + code), ("", "print('after')")]
+    ran = run_job(job(*cells, limits=limits))
+    assert time.monotonic() - began < limits.notebook_seconds + 30
+    assert ran.problem
+    assert ran.problem.kind == kind
+    assert printed(ran) == ["before\n", "", ""]
+
+
+@pytest.fixture
+def blocked(monkeypatch: pytest.MonkeyPatch) -> Iterator[Event]:
+    """What blocks the loop of a run until the test is over."""
+    monkeypatch.setattr(execution, "GRACE_SECONDS", 1)
+    monkeypatch.setattr(deadline, "STOP_SECONDS", 1)
+    over = Event()
+    yield over
+    over.set()
+
+
+@pytest.mark.parametrize(
+    "wall", [False, pytest.param(True, marks=pytest.mark.skipif(not WALL, reason="no wall here"))]
+)
+def test_a_run_ends_in_time_though_its_loop_is_blocked(blocked: Event, wall: bool) -> None:
+    began = time.monotonic()
+    cells = [("test_a", "print(1)"), ("", "print(2)")]
+    work = replace(job(*cells, limits=Limits(notebook_seconds=3 if wall else 12)), wall=wall)
+    ran = run_job(work, look=lambda *_: blocked.wait(60))
+    assert time.monotonic() - began < 25
+    assert ran.problem
+    assert ran.problem.kind == "the notebook ran too long"
+    assert printed(ran) == ["1\n", "2\n"]
+
+
+def test_a_kernel_that_starts_in_no_time_is_not_the_notebooks_fault(
+    blocked: Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def start(self: GradingClient) -> None:
+        blocked.wait(60)
+
+    monkeypatch.setattr(execution, "START_SECONDS", 2)
+    monkeypatch.setattr(GradingClient, "async_start_new_kernel_client", start)
+    with pytest.raises(CourseError, match="no kernel could be started within 2 s"):
+        run_job(job(("", "print(1)")))

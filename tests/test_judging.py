@@ -16,12 +16,13 @@ from autograde.course import Exercise, Lesson, grade_id, lessons, named_cells
 from autograde.grading import pipeline
 from autograde.grading.restore import NOTE, Parsed, restore
 from autograde.grading.running.reference import load
+from autograde.grading.running.run import Job
 from autograde.grading.verdicts import UNJUDGED, FirstLook, judge_notebook
 from autograde.rubric.checks import CHECKS
 from autograde.rubric.key import Key
 from autograde.rubric.recording import MIME, PRACTICE_MIME, pack_recording
 from autograde.rubric.session import PRACTICE_SEED
-from autograde.versions import notebook, versions
+from autograde.versions import Version, notebook, versions
 
 HALF_RIGHT = "def renormalise(weights):\n    return weights / weights.sum(-1, keepdim=True)"
 
@@ -128,11 +129,15 @@ def test_an_earlier_exercise_that_nothing_calls_is_not_blamed(
     assert "Fix" not in verdict.note
 
 
+def job_on(nb: NotebookNode, version: Version, seed: int) -> Job:
+    return replace(pipeline.job_of(nb, notebook(version), {}, wall=False), seed=seed)
+
+
 def test_practice_keys_that_do_not_fit_leave_the_points(lesson: Lesson) -> None:
     (now, *_) = versions(lesson)
     nb = restore(Parsed(fill(lesson, {"renormalise": HALF_RIGHT})), notebook(now))
     keys, practice = pipeline.keys_of(now, 7), pipeline.practice_of(now)
-    pipeline.run(nb, notebook(now), {}, 7, FirstLook(lambda: keys), wall=False)
+    pipeline.run(nb, job_on(nb, now, 7), FirstLook(lambda: keys))
     broken = practice | {"renormalise": replace(practice["renormalise"], tolerances=())}
     fair = judge_notebook(lesson, nb, keys, practice)
     found = judge_notebook(lesson, nb, keys, broken)
@@ -150,7 +155,7 @@ def test_the_second_recording_costs_nothing(lesson: Lesson, deed: str) -> None:
     nb = restore(Parsed(fill(lesson, solved | {"renormalise": imports + answer})), notebook(now))
     keys = pipeline.keys_of(now, 7)
     look = FirstLook(lambda: keys)
-    ran = pipeline.run(nb, notebook(now), {}, 7, look, wall=False)
+    ran = pipeline.run(nb, job_on(nb, now, 7), look)
     assert ran
     assert ran.problem is None
     assert not ran.notes
@@ -167,7 +172,7 @@ def test_only_what_is_wrong_is_recorded_again_and_its_misconception_named(lesson
     nb = restore(Parsed(fill(lesson, answers)), notebook(now))
     keys = pipeline.keys_of(now, 7)
     look = FirstLook(lambda: keys)
-    pipeline.run(nb, notebook(now), {}, 7, look, wall=False)
+    pipeline.run(nb, job_on(nb, now, 7), look)
     again = [
         grade_id(cell)
         for cell in nb.cells

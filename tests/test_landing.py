@@ -42,7 +42,7 @@ def test_it_counts_what_was_solved_and_says_where_to_go_on(project: Project) -> 
     first, second, *_ = lessons(HERE)[LESSON].exercises
     note(project.work / LESSON, first.name, first.points, "")
     write_page(project.work)
-    assert f"/causal_mask.ipynb) | 1 of 6 exercises right, {first.points:g} of 14 points |" in page(
+    assert f"/causal_mask.ipynb) | 1 of 7 exercises right, {first.points:g} of 13 points |" in page(
         project
     )
     assert f"/causal_mask.ipynb), exercise `{second.name}`." in page(project)
@@ -64,7 +64,7 @@ def test_after_the_last_exercise_it_says_how_to_submit_and_what_is_next(project:
     assert f"run `autograde submit {LESSON}` in a terminal" in page(project)
     assert "**Go on with** [03 " in page(project)
     said = _so_far()
-    assert "6 of 6 exercises right, 14 of 14 points" in said
+    assert "7 of 7 exercises right, 13 of 13 points" in said
     assert f"run `autograde submit {LESSON}` in a terminal" in said
     assert "Then go on with 03 " in said
 
@@ -79,7 +79,7 @@ def test_what_is_due_is_shown(project: Project) -> None:
     (project.root / "due.toml").write_text(f"{LESSON} = 2026-12-01T23:59:00\n")
     prepare(project)
     assert (
-        "causal_mask.ipynb), due 2026-12-01 23:59 | 0 of 6 exercises right, 0 of 14 points |"
+        "causal_mask.ipynb), due 2026-12-01 23:59 | 0 of 7 exercises right, 0 of 13 points |"
         in page(project)
     )
 

@@ -1,5 +1,6 @@
 """The linter: each fault of a lesson's text, and of what a build makes of it, is named."""
 
+import re
 from collections.abc import Callable
 
 import nbformat
@@ -57,6 +58,25 @@ def rubric_first(nb: NotebookNode) -> None:
     nb.cells.insert(0, rubric)
 
 
+def pythons(nb: NotebookNode) -> None:
+    for cell in nb.cells:
+        cell.source = re.sub(r"\bcontext_vectors\b(?=\()", "sum", cell.source)
+    named_cells(nb)[
+        "test_context_vectors"
+    ].source += "\n    r.call('as Python', sum, r.normal(2, 3))"
+
+
+def given_too(nb: NotebookNode) -> None:
+    named_cells(nb)["setup"].source += "\nfrom elsewhere import context_vectors"
+
+
+def given_elsewhere(nb: NotebookNode) -> None:
+    about = {"grade_id": "sizes", "locked": True, "grade": False, "solution": False}
+    cell = nbformat.v4.new_code_cell("SIZES = (2, 3)", metadata={"nbgrader": about})
+    nb.cells.insert(3, cell)
+    named_cells(nb)["test_context_vectors"].source += "\n    r.each('sizes', print, *SIZES)"
+
+
 FAULTS: dict[Callable[[NotebookNode], None], str] = {
     doubled: "grade_id 'attention_weights' is used 2 times",
     unnamed: "needs a grade_id",
@@ -67,6 +87,9 @@ FAULTS: dict[Callable[[NotebookNode], None], str] = {
     unknown: "the cell contexts is code, Autograded answer; the curriculum wants none",
     other_heading: "the heading of context_vectors says 2 points, the curriculum 1",
     without_end: "needs each answer between BEGIN SOLUTION and END SOLUTION",
+    pythons: "test_context_vectors reads sum, which Python has too; give the answer another name",
+    given_too: "test_context_vectors reads context_vectors, which setup has too; give the answer",
+    given_elsewhere: "test_context_vectors reads SIZES of sizes, which a student's cell may bind",
     rubric_first: "test_context_vectors stands before context_vectors",
 }
 

@@ -1,5 +1,7 @@
 """Which cells of a submission are run."""
 
+from dataclasses import replace
+
 import nbformat
 import pytest
 from classes import fill, reference_answers
@@ -124,7 +126,8 @@ def verdicts_on(lesson: Lesson, answers: dict[str, str]) -> tuple[dict[str, Verd
     released = built(version)
     nb = restore(Parsed(fill(lesson, answers)), released)
     keys, practice = pipeline.keys_of(version, 7), pipeline.practice_of(version)
-    pipeline.run(nb, released, {}, 7, FirstLook(lambda: keys), wall=False)
+    job = replace(pipeline.job_of(nb, released, {}, wall=False), seed=7)
+    pipeline.run(nb, job, FirstLook(lambda: keys))
     found = judge_notebook(lesson, nb, keys, practice)
     return found, len(nb.metadata["autograde"]["left_out"])
 

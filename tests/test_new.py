@@ -13,13 +13,16 @@ from classes import NO_WALL, file_of, fill, put_file, reference_answers
 from conftest import HERE, run
 
 from autograde.authoring import new as making
-from autograde.authoring.release import ENVIRONMENT, GUIDE, PACKAGES
+from autograde.authoring.release import ENVIRONMENT, GUIDE, PACKAGE
 from autograde.authoring.variants import read_variants
 from autograde.course import CURRICULUM, CourseError, Lesson, lessons
+from autograde.course_config import CONFIG
 from autograde.grading.verdicts import read_verdicts
 from autograde.rubric.judge import Verdict
+from autograde.workspace.project import find_project
 
 NAME, EXERCISE = "07_my_lesson", "center_rows"
+PAGE = (HERE / "docs" / "authoring.md").read_text()
 NO_LESSONS = "# The lessons of a course that is about to begin.\n"
 
 
@@ -28,7 +31,7 @@ def empty_course(root: Path) -> Path:
     (root / CURRICULUM).write_text(NO_LESSONS)
     shutil.copy(HERE / "nbgrader_config.py", root)
     (root / "docs").mkdir()
-    for name in (*ENVIRONMENT, GUIDE, *PACKAGES):
+    for name in (*ENVIRONMENT, GUIDE, PACKAGE):
         (root / name).symlink_to(HERE / name)
     return root
 
@@ -39,7 +42,7 @@ def made(new_lesson: Lesson, tmp_path_factory: pytest.TempPathFactory) -> Lesson
     root = tmp_path_factory.mktemp("made") / "course"
     shutil.copytree(new_lesson.root, root)
     (root / "docs").mkdir()
-    for name in (*ENVIRONMENT, GUIDE, *PACKAGES):
+    for name in (*ENVIRONMENT, GUIDE, PACKAGE):
         (root / name).symlink_to(HERE / name)
     return lessons(root)[NAME]
 
@@ -141,6 +144,61 @@ def test_a_lesson_that_is_there_is_refused(course: Path) -> None:
     (course / "source" / "08_draft").mkdir()
     assert run(course, "new", "08_draft").exit_code == 1
     assert (course / CURRICULUM).read_bytes() == (HERE / CURRICULUM).read_bytes()
+
+
+THREE_FILES = ("source/curriculum.toml", "nbgrader_config.py", "jupytext.toml")
+
+
+def test_a_course_of_three_files_releases_what_it_has(new_lesson: Lesson, tmp_path: Path) -> None:
+    root = tmp_path / "course"
+    shutil.copytree(new_lesson.root, root)
+    shutil.copy(HERE / "jupytext.toml", root)
+    assert {path.name for path in root.iterdir()} >= {Path(name).parts[0] for name in THREE_FILES}
+    assert [name for name in THREE_FILES if f"`{name}`" not in PAGE] == []
+    for path in (root / CURRICULUM, *root.glob("*/*/my_lesson.*")):
+        path.write_text(path.read_text().replace("REPLACE", "About"))
+    result = run(root, "release", str(tmp_path / "out"))
+    assert result.exit_code == 0, result.output
+    assert f"released to {tmp_path / 'out'}: {NAME}" in result.output
+    assert "without autograde, LICENSE, environment.yml, " in result.output
+    assert "students install it, and start `autograde lab` there" in result.output
+    assert {path.name for path in (tmp_path / "out").rglob("*") if path.is_file()} == {
+        "my_lesson.ipynb",
+        "practice.safetensors.gz",
+    }
+    assert find_project(tmp_path / "out" / "notebooks").root == tmp_path / "out"
+    (root / "docs").mkdir()
+    (root / GUIDE).write_text("# How to start\n")
+    assert run(root, "release", str(tmp_path / "guided")).exit_code == 0
+    assert (tmp_path / "guided" / "README.md").read_text() == "# How to start\n"
+
+
+CONFIGS: dict[str, tuple[str | None, str]] = {
+    "absent": (None, "nbgrader_config.py is missing, so nbgrader knows no course. Copy "),
+    "empty": ("", "nbgrader_config.py lacks c.GenerateAssignment.preprocessors, "),
+    "without a step": (
+        "c = get_config()\nc.GenerateAssignment.preprocessors = []\n",
+        "nbgrader_config.py lacks c.GenerateSolution.preprocessors, c.Autograde.exporter_class, ",
+    ),
+    "that adds to a step": (
+        'c = get_config()\nc.Autograde.sanitize_preprocessors.append("x.Y")\n',
+        "c.Autograde.exporter_class, c.Autograde.sanitize_preprocessors, ",
+    ),
+}
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+def test_a_configuration_that_lacks_what_a_course_needs(mine: Lesson, config: str) -> None:
+    text, said = CONFIGS[config]
+    path = mine.root / CONFIG
+    path.unlink()
+    if text is not None:
+        path.write_text(text)
+    result = run(mine.root, "build", NAME)
+    assert result.exit_code == 1
+    assert said in result.output
+    assert "change its course_id; docs/authoring.md, “A course of your own”" in result.output
+    assert "## A course of your own" in PAGE
 
 
 def test_it_wants_a_course(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """What is put back of a submission before it runs: the lesson's own cells, never the answers."""
 
+import json
 import tracemalloc
 from collections.abc import Callable
 
@@ -103,6 +104,33 @@ def test_a_deleted_answer_comes_back_empty(released: NotebookNode) -> None:
     restored = Parsed(students)
     restore(restored, released)
     assert restored.nb.cells[place_of(restored.nb, ANSWER)].source == ""
+
+
+def as_lines(source: str) -> list[str]:
+    return source.splitlines(keepends=True)
+
+
+LINES: dict[str, Callable[[str], str | list[str]]] = {
+    "Windows": lambda source: source.replace("\n", "\r\n"),
+    "an old Mac": lambda source: source.replace("\n", "\r"),
+    "Windows, line by line": lambda source: as_lines(source.replace("\n", "\r\n")),
+    "both": lambda source: source.replace("\n", "\r\n", 1),
+}
+"""How programs end the lines of a cell."""
+
+
+@pytest.mark.parametrize("whole", [False, True])
+@pytest.mark.parametrize("ended", LINES)
+def test_other_ends_of_lines_change_nothing(
+    ended: str, whole: bool, released: NotebookNode
+) -> None:
+    students = json.loads(nbformat.writes(released))
+    for cell in students["cells"]:
+        cell["source"] = LINES[ended]("".join(cell["source"]))
+    read = parse(json.dumps(students).encode(), whole=whole)
+    assert [cell.source for cell in read.nb.cells] == [cell.source for cell in released.cells]
+    restore(read, released)
+    assert read.notes == {}
 
 
 def order_of(nb: NotebookNode, *texts: str) -> list[int]:

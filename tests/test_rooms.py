@@ -10,7 +10,9 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parent.parent / "autograde"
 COURSE = PACKAGE.parent / "attention_course"
-BASE = {"course", "course_config", "files", "progress", "versions", "words"}
+BASE = {
+    "course", "course_config", "data_files", "files", "grader", "progress", "versions", "words",
+}  # fmt: skip
 MAY_IMPORT = {
     "rubric": {"rubric"},
     "notebook": {"notebook", "files", "progress", "rubric"},
@@ -96,6 +98,21 @@ def test_a_lesson_that_is_graded_needs_no_widgets() -> None:
 def test_the_coordinator_needs_no_torch() -> None:
     code = "import autograde.terminal, autograde.grading.coordinator"
     assert imported_by(code, "torch", "matplotlib") == ""
+
+
+def test_a_lesson_computes_on_one_thread_until_it_asks_for_more() -> None:
+    code = """
+import torch
+torch.set_num_threads(2)  # as on a machine with two cores
+import autograde.notebook
+print(torch.get_num_threads())
+torch.set_num_threads(3)
+import autograde.notebook.course_model
+print(torch.get_num_threads())
+"""
+    command = [sys.executable, "-c", code]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert said.split() == ["1", "3"]
 
 
 SOME_RUBRIC = """

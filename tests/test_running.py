@@ -32,12 +32,13 @@ from classes import (
 from conftest import run
 from nbgrader.converters import Autograde, GenerateFeedback
 
-from autograde import versions
 from autograde.course import Lesson, lessons
 from autograde.course_config import convert, course_config
-from autograde.grading import feedback, pipeline, workers
+from autograde.grader import GRADER, JUDGES, RUNS, SHOWS
+from autograde.grading import coordinator, feedback, pipeline, state, workers
 from autograde.grading.batch import How, grade_class
 from autograde.grading.coordinator import Coordinator
+from autograde.grading.running import run as run_module
 from autograde.grading.running.run import Job, Look, Ran
 from autograde.grading.state import read_ran
 from autograde.grading.submission import FAILED, UNCHANGED, Done, Place, submissions
@@ -83,7 +84,7 @@ def ran(root: Path, student: str) -> Ran:
 
 
 def test_every_student_has_a_score_and_a_page(graded: Path) -> None:
-    assert scores(graded) == {"perfect": 14, "process_ended": 12, "not_json": 0, "untouched": 0}
+    assert scores(graded) == {"perfect": 13, "process_ended": 11, "not_json": 0, "untouched": 0}
     assert all(file(graded, student, "feedback").is_file() for student in STUDENTS)
 
 
@@ -155,7 +156,7 @@ class Quick:
 
         return counted
 
-    def run_job(self, job: Job, look: Look) -> Ran:
+    def run_job(self, job: Job, look: Look, *, alone: bool) -> Ran:
         self.done["run"] += 1
         # what was not handed in before is taken for the perfect answers
         return replace(self.ran.get(job.key, self.ran["perfect"]), key=job.key)
@@ -269,12 +270,19 @@ def test_only_what_changed_is_graded_again(
     assert {g.outcome for g in quick(course)} == {UNCHANGED}
 
 
-def test_another_version_of_the_package_grades_all_anew(
-    course: Path, quick: Quick, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(versions, "__version__", "99")
+@pytest.mark.parametrize(
+    ("part", "run", "saved", "made"), [(RUNS, 3, 4, 4), (JUDGES, 0, 4, 4), (SHOWS, 0, 0, 4)]
+)
+def test_another_grader_does_again_what_it_does_otherwise(
+    course: Path, quick: Quick, monkeypatch: pytest.MonkeyPatch, part: str, run: int, saved: int,
+    made: int,
+) -> None:  # fmt: skip
+    other = replace(GRADER, **{part: "another"})
+    for module in (coordinator, run_module, state):
+        monkeypatch.setattr(module, "GRADER", other)
     quick(course)
-    assert quick.done["saved"] == 4
+    assert (quick.done["run"], quick.done["saved"], quick.done["pages"]) == (run, saved, made)
+    assert {g.outcome for g in quick(course)} == {UNCHANGED}
 
 
 def test_regrade_runs_all_again(course: Path, quick: Quick, graded: Path) -> None:
@@ -316,7 +324,7 @@ def test_late_work_loses_what_the_policy_takes_unless_there_is_an_extension(
             s.student.id: s.late_submission_penalty for s in book.assignment_submissions(LESSON)
         }
     assert penalties["perfect"] == 0
-    assert penalties["process_ended"] == 12
+    assert penalties["process_ended"] == 11
     assert quick.done["run"] == 0
 
 
@@ -339,11 +347,11 @@ def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(
 
     begun: list[Job] = []
 
-    def interrupted(job: Job, look: Look) -> Ran:
+    def interrupted(job: Job, look: Look, *, alone: bool) -> Ran:
         begun.append(job)
         if len(begun) == 2:  # one thread runs them, so the first is done
             os.kill(os.getpid(), signal.SIGINT)
-        return run_job(job, look)
+        return run_job(job, look, alone=alone)
 
     command = ["grade", LESSON, "--workers", "1", *NO_WALL]
     monkeypatch.setattr(pipeline, "run_job", interrupted)

@@ -133,7 +133,7 @@ def test_what_a_kernel_notes_is_held_against_the_file(project: Project) -> None:
         NotebookClient(nb, resources={"metadata": {"path": str(mine(project).parent)}}).execute()
     os.utime(mine(project))
     said = run(project.root, "progress").output
-    assert "1 of 6 exercises right, 2 of 14 points" in said
+    assert "1 of 7 exercises right, 1 of 13 points" in said
     assert "apply_mask" not in submit(project, LESSON).output
     change(mine(project), lambda cells: cells["apply_mask"].update(source="def apply_mask(): ..."))
     said = submit(project, LESSON, input="n\n").output

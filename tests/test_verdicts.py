@@ -3,11 +3,14 @@
 import csv
 import json
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 
-import nbformat
 import pytest
+from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell, new_markdown_cell
 
+from autograde.grading.running.run import make_job
 from autograde.grading.state import seed_of
 from autograde.grading.verdicts import graded_note, read_verdicts
 from autograde.lms.spreadsheet import Cell, safe, write_table
@@ -15,6 +18,7 @@ from autograde.rubric.judge import Failure, LineVerdict, Verdict
 from autograde.rubric.layout import Table
 from autograde.rubric.misconceptions import Belief
 from autograde.rubric.panel import advice
+from autograde.rubric.text import of_points
 
 TABLE = Table("shape (1, 2)", (("1", "0.5000"),), ((0, 1),))
 LINES = (
@@ -35,13 +39,16 @@ def test_there_and_back(beliefs: tuple[Belief, ...]) -> None:
     assert read_verdicts(note) == verdicts
 
 
-def test_every_submission_has_a_seed_of_its_own_and_keeps_it() -> None:
-    def seed(*sources: str, text: str = "", **files: bytes) -> int:
-        cells = [nbformat.v4.new_code_cell(source) for source in sources]
-        cells.append(nbformat.v4.new_markdown_cell(text))
-        named = {name.replace("_", "."): content for name, content in files.items()}
-        return seed_of(b"secret", "lesson", nbformat.v4.new_notebook(cells=cells), named)
+def seed(*cells: str | NotebookNode, text: str = "", left_out: str = "", **files: bytes) -> int:
+    """The seed of a submission with these cells, and the ids of those that are not run."""
+    given = [new_code_cell(each, id="a") if isinstance(each, str) else each for each in cells]
+    nb = NotebookNode(cells=[*given, new_markdown_cell(text)])
+    named = {name.replace("_", "."): content for name, content in files.items()}
+    job = make_job(nb, named, wall=False, left_out=set(left_out.split()))
+    return seed_of(b"secret", "lesson", job.seen)
 
+
+def test_every_submission_has_a_seed_of_its_own_and_keeps_it() -> None:
     assert len({seed(f"print({n})") for n in range(100)}) == 100
     assert seed("1", text="a") == seed("1", text="b")
     assert seed("1", "2") != seed("1\n2")
@@ -49,9 +56,44 @@ def test_every_submission_has_a_seed_of_its_own_and_keeps_it() -> None:
         len({seed("1"), seed("1", a_txt=b"1"), seed("1", a_txt=b"2"), seed("1", b_txt=b"1")}) == 4
     )
     assert seed("1") == seed("1", a_ipynb=b"1", timestamp_txt=b"2")
-    nothing = nbformat.v4.new_notebook()
-    assert seed_of(b"secret", "a", nothing, {}) != seed_of(b"another", "a", nothing, {})
-    assert seed_of(b"secret", "a", nothing, {}) != seed_of(b"secret", "b", nothing, {})
+    assert seed_of(b"secret", "a", "") != seed_of(b"another", "a", "")
+    assert seed_of(b"secret", "a", "") != seed_of(b"secret", "b", "")
+
+
+def of_name(name: str, source: str, ident: str = "a") -> NotebookNode:
+    about = {"nbgrader": {"grade_id": name}} if name else {}
+    return new_code_cell(source, id=ident, metadata=about)
+
+
+TWO = {
+    "a NUL between cells": (seed("x", ""), seed("x\0")),
+    "a NUL before a file": (seed("x", a_txt=b"1"), seed(f"x\0a.txt\0{sha256(b'1').hexdigest()}")),
+    "another cell that is the answer": (
+        seed(of_name("f", "x"), "y"),
+        seed(of_name("", "x"), of_name("f", "y")),
+    ),
+    "another cell that is run": (
+        seed(of_name("", "x", "a"), of_name("", "y", "b"), left_out="a"),
+        seed(of_name("", "x", "a"), of_name("", "y", "b"), left_out="b"),
+    ),
+    "a cell that is not run": (seed("x"), seed("x", left_out="a")),
+    "cells in another order": (seed("x", "y"), seed("y", "x")),
+    "an empty cell": (seed("x"), seed("x", "")),
+    "text in quotes": (seed('x", "y'), seed("x", "y")),
+    "a file of another name": (seed("x", a_txt=b"bc"), seed("x", ab_txt=b"c")),
+    "two files": (seed("x", a_txt=b"", b_txt=b""), seed("x", a_txt=b"")),
+}
+
+
+@pytest.mark.parametrize("name", TWO)
+def test_submissions_that_a_kernel_can_tell_apart_share_no_seed(name: str) -> None:
+    one, other = TWO[name]
+    assert one != other
+
+
+def test_a_regrade_keeps_the_seed_whatever_a_kernel_cannot_see() -> None:
+    assert seed("x", text="a", a_txt=b"1") == seed("x", text="b", a_txt=b"1", b_ipynb=b"2")
+    assert seed(of_name("", "x", "a"), left_out="a") == seed(of_name("", "y", "a"), left_out="a")
 
 
 def test_a_notebook_graded_without_verdicts_has_none() -> None:
@@ -77,6 +119,19 @@ CELLS: list[tuple[Cell, Cell]] = [
 ]
 
 
+SCORES = {
+    (5.0, 9.0, 0.0): "5 of 9 points",
+    (5.0, 9.0, 2.0): "5 of 9 points, 2 points await marking",
+    (0.0, 9.0, 9.0): "0 of 9 points, 9 points await marking",
+    (0.5, 1.0, 1.0): "0.5 of 1 point, 1 point awaits marking",
+}
+
+
+@pytest.mark.parametrize("score", SCORES)
+def test_a_score_says_what_awaits_marking(score: tuple[float, float, float]) -> None:
+    assert of_points(*score) == SCORES[score]
+
+
 @pytest.mark.parametrize(("value", "cell"), CELLS)
 def test_no_cell_runs_as_a_formula(value: Cell, cell: Cell) -> None:
     assert safe(value) == cell
@@ -95,10 +150,11 @@ def test_a_table_keeps_numbers_and_quotes_text(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("explained", "words"),
-    [(("two",), "b That would explain 1 of the 2 wrong lines."),
-     (("two", "four"), "b That would explain both wrong lines.")],
+    [(("two",), "b That would explain 1 of the 3 wrong lines."),
+     (("two", "four"), "b That would explain 2 of the 3 wrong lines."),
+     (("two", "three", "four"), "b That would explain all 3 wrong lines.")],
 )  # fmt: skip
-def test_a_belief_says_how_many_wrong_calls_it_explains(
+def test_a_belief_says_how_many_of_the_wrong_lines_it_explains(
     explained: tuple[str, ...], words: str
 ) -> None:
     belief = replace(BELIEF, lines=explained)

@@ -75,7 +75,7 @@ def test_each_is_graded_by_the_rubric_of_its_version(lesson: Lesson) -> None:
     assert lines_of(lesson, "early") - lines_of(lesson, "later") == {
         "one mask for a batch, or for a batch of heads"
     }
-    assert classes.scores(lesson.root) == {"early": 14, "later": 14}
+    assert classes.scores(lesson.root) == {"early": 13, "later": 13}
     assert "1 of 2 were made from an earlier version of the lesson" in render(read_class(lesson))
 
     # what is graded stays so, and a build that changes nothing asks for nothing
@@ -132,7 +132,7 @@ def test_a_notebook_whose_cells_lost_their_names_is_graded_by_its_version(lesson
         cell.metadata = {}
     nbformat.write(nb, path)
     grade_one(without_a_line(lesson), "early")
-    assert classes.scores(lesson.root) == {"early": 14}
+    assert classes.scores(lesson.root) == {"early": 13}
 
 
 def test_a_cell_that_no_version_has_says_nothing_of_the_version(lesson: Lesson) -> None:
@@ -142,7 +142,7 @@ def test_a_cell_that_no_version_has_says_nothing_of_the_version(lesson: Lesson) 
     nb.cells.append(nbformat.v4.new_code_cell("", metadata={"nbgrader": mark}))
     nbformat.write(nb, path)
     grade_one(without_a_line(lesson), "early")
-    assert classes.scores(lesson.root) == {"early": 14}
+    assert classes.scores(lesson.root) == {"early": 13}
 
 
 def test_another_lessons_notebook_is_named_so(lesson: Lesson) -> None:

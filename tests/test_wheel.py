@@ -99,7 +99,7 @@ def test_a_student_with_nothing_but_the_wheel_solves_an_exercise(laptop: Path) -
     assert where.startswith(str(laptop / "env"))
     on(laptop, "autograde", "lab", "--version")  # makes the working copy and starts no server
     work = laptop / "home" / "attention-notebooks" / "work"
-    row = f"]({LESSON}/{NOTEBOOK}.ipynb) | 0 of 6 exercises right, 0 of 14 points |"
+    row = f"]({LESSON}/{NOTEBOOK}.ipynb) | 0 of 7 exercises right, 0 of 13 points |"
     assert row in (work / PAGE).read_text()
     notebook = work / LESSON / f"{NOTEBOOK}.ipynb"
     nb = nbformat.read(notebook, as_version=4)
@@ -111,10 +111,10 @@ def test_a_student_with_nothing_but_the_wheel_solves_an_exercise(laptop: Path) -
     on(laptop, "python", "-c", EXECUTE, str(notebook))
     nb = nbformat.read(notebook, as_version=4)
     panel = nb.cells[2].outputs[0].data["text/plain"]
-    assert panel.startswith("apply_mask: 2 of 2 points")
+    assert panel.startswith("apply_mask: 1 of 1 point")
     assert str(laptop / "env") in nb.cells[3].outputs[0].data["text/plain"]
     said = on(laptop, "autograde", "progress")
-    assert f"{LESSON}: 1 of 6 exercises right, 2 of 14 points" in said
+    assert f"{LESSON}: 1 of 7 exercises right, 1 of 13 points" in said
     assert "**Continue where you left off:** [02 The" in (work / PAGE).read_text()
 
 

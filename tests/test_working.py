@@ -250,4 +250,4 @@ def test_a_lesson_that_cannot_be_read_is_named(project: Project) -> None:
 
 def test_progress_in_the_terminal(project: Project) -> None:
     said = run(project.work, "progress").output
-    assert said == f"{LESSON}: 0 of 6 exercises right, 0 of 14 points\n"
+    assert said == f"{LESSON}: 0 of 7 exercises right, 0 of 13 points\n"

@@ -16,9 +16,13 @@ from nbgrader.api import Grade
 from autograde.authoring import lint
 from autograde.authoring.build import build
 from autograde.authoring.sources import source_notebook
-from autograde.course import CURRICULUM, Lesson, lessons, named_cells
+from autograde.course import CURRICULUM, Lesson, code_cells, lessons, named_cells
 from autograde.grading.gradebook import marks_of_class
+from autograde.grading.pipeline import marks_of
+from autograde.grading.restore import Parsed, restore
 from autograde.grading.submission import GRADED
+from autograde.grading.written import MORE
+from autograde.marking.answers import read_question
 from autograde.report.classdata import EMPTY, WAITING, read_class
 
 LESSON = "02_causal_mask"
@@ -133,8 +137,8 @@ def test_graded_by_hand_once_and_again_only_when_the_answer_changed(lesson: Less
     assert (score_of(lesson, "ada"), by_hand_of(lesson)) == (0, 1)
     assert row_of(lesson, "ada") == [None, None, True]
     assert in_report(lesson, "ada") == WAITING
-    assert "2 of these points await grading by your teacher." in page(lesson, "ada")
-    assert "awaiting grading, 2" in page(lesson, "ada")
+    assert "points, 2 points await marking" in page(lesson, "ada")
+    assert ">2 points await marking</td>" in page(lesson, "ada")
     seen_by_graders = file_of(lesson, "ada", "autograded").read_text()
     assert "naming the multiplication" in seen_by_graders
     assert "naming the multiplication" not in page(lesson, "ada")
@@ -247,3 +251,104 @@ def test_linter_refuses_an_answer_or_a_scheme_that_survives(lesson: Lesson) -> N
     faults = "\n".join(lint.lint_student(nb, student))
     assert "a solution line survives: 'Because nothing else vanishes in a product.'" in faults
     assert "a solution line survives: 'One point for naming the multiplication.'" in faults
+
+
+def markdown(text: str, name: str = "") -> NotebookNode:
+    about = {"nbgrader": {"grade_id": name}} if name else {}
+    return nbformat.v4.new_markdown_cell(text, metadata=about)
+
+
+def beside(*cells: NotebookNode, above: bool = False) -> Callable[[NotebookNode], None]:
+    """Cells of the student's own, below the answer's cell or above it."""
+
+    def change(nb: NotebookNode) -> None:
+        place = nb.cells.index(named_cells(nb)["why_zero"]) + (not above)
+        nb.cells[place:place] = cells
+
+    return change
+
+
+def split(nb: NotebookNode) -> None:
+    """As JupyterLab splits a cell: both halves keep its name."""
+    answered("the lower half")(nb)
+    beside(markdown("The upper half,", "why_zero"), above=True)(nb)
+
+
+def copied_away(nb: NotebookNode) -> None:
+    answered("A first try.")(nb)
+    nb.cells += [markdown("A second try.", "why_zero"), nbformat.v4.new_code_cell("x = 1")]
+
+
+def merged_with_its_question(nb: NotebookNode) -> None:
+    named_cells(nb)["question_why_zero"].source += "\n\nBecause of the product."
+    deleted(nb)
+
+
+def a_step_below_the_lessons_next_cell(nb: NotebookNode) -> None:
+    nb.cells += [markdown("## The lesson goes on"), markdown("My notes on what goes on.")]
+
+
+code = nbformat.v4.new_code_cell
+
+GATHERED: dict[str, tuple[Callable[[NotebookNode], None], str | None]] = {
+    "in a new cell": (beside(markdown("Because."), markdown("")), "Because."),
+    "in a new cell above": (beside(markdown("Because."), above=True), "Because."),
+    "in a raw cell": (beside(nbformat.v4.new_raw_cell("Because.")), "Because."),
+    "in a new code cell": (beside(code("Because of it")), "    Because of it"),
+    "as comments": (beside(code("# Because\n# of it")), "    # Because\n    # of it"),
+    "a stub split off": (beside(markdown("Because.", "why_zero")), "Because."),
+    "split": (split, "The upper half,\n\nthe lower half"),
+    "copied away": (copied_away, "A first try.\n\nA second try."),
+    "a copy": (beside(markdown("YOUR ANSWER HERE", "why_zero")), None),
+    "merged with its question": (merged_with_its_question, "Because of the product."),
+    "code that runs": (beside(code("print(tril)")), None),
+    "next to other people's cells": (a_step_below_the_lessons_next_cell, None),
+    "both": (lambda nb: (split(nb), beside(markdown("And more."))(nb))[0],
+             "The upper half,\n\nthe lower half\n\nAnd more."),
+}  # fmt: skip
+"""Where an answer may stand, and the text that its marker sees; None where nobody has to look."""
+
+
+@pytest.mark.parametrize("where", GATHERED)
+def test_an_answer_is_gathered_wherever_it_stands(lesson: Lesson, where: str) -> None:
+    change, text = GATHERED[where]
+    released = nbformat.read(lesson.released_notebook, as_version=4)
+    if where == "next to other people's cells":
+        released.cells.append(markdown("## The lesson goes on"))
+    nb = nbformat.read(lesson.released_notebook, as_version=4)
+    change(nb)
+    codes = [cell.source for cell in code_cells(nb)]
+    nb = restore(Parsed(nb), released)
+    marks = marks_of(nb, released, {})
+    assert (marks.automatic["why_zero"], marks.comments["why_zero"]) == (
+        (0.0, "No response.") if text is None else (None, None)
+    )
+    found = named_cells(nb)["why_zero"].source
+    assert found == ("YOUR ANSWER HERE" if text is None else text)
+    assert [cell.source for cell in code_cells(nb)] == codes  # later answers may need them
+    texts = [cell.source for cell in nb.cells if cell.cell_type != "code"]
+    assert text is None or "".join(texts).count(text) == 1
+
+
+def test_more_than_a_page_can_show_stays_where_it_is(lesson: Lesson) -> None:
+    released = nbformat.read(lesson.released_notebook, as_version=4)
+    nb = nbformat.read(lesson.released_notebook, as_version=4)
+    beside(markdown("a" * 15_000), markdown("b" * 15_000), markdown("short"))(nb)
+    nb = restore(Parsed(nb), released)
+    answer = named_cells(nb)["why_zero"].source
+    assert answer.startswith("aaa")
+    assert "b" not in answer.replace(MORE, "")
+    assert answer.endswith(f"short\n\n{MORE}")
+    assert "b" * 15_000 in [cell.source for cell in nb.cells]
+
+
+def test_a_gathered_answer_is_on_the_marking_page_and_in_feedback(lesson: Lesson) -> None:
+    hand_in(lesson, "fay", lambda nb: (split(nb), beside(markdown("And *more*."))(nb))[0])
+    assert not grade_one(lesson, "fay").problem
+    assert row_of(lesson, "fay") == [None, None, True]
+    asked = read_question(lesson.root, LESSON, "why_zero").answers
+    shown = next(answer.html for answer in asked if answer.student == "fay")
+    for text in ("The upper half,", "the lower half", "And <em>more</em>."):
+        assert text in shown
+        assert text in page(lesson, "fay")
+        assert text in file_of(lesson, "fay", "autograded").read_text()  # for Formgrader

@@ -10,8 +10,10 @@ from nbformat import NotebookNode
 from nbgrader.preprocessors import NbGraderPreprocessor
 
 from autograde.authoring import lint
+from autograde.authoring.check import check_once
 from autograde.authoring.expected import practice_keys
 from autograde.authoring.marks import give
+from autograde.authoring.review import review
 from autograde.authoring.sources import identify, source_notebook
 from autograde.course import CourseError, Lesson
 from autograde.grading.nbgrader_steps import lesson_of
@@ -45,12 +47,12 @@ class Identify(NbGraderPreprocessor):
 
 
 class LintSource(NbGraderPreprocessor):
-    """Refuse a lesson whose source has faults."""
+    """Refuse a lesson with faults in its files, its text or its variants."""
 
     def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[Any, Any]:
         lesson = lesson_of(resources)
-        refuse(lesson, lint.lint_source(lesson, nb))  # the next checks need a faultless source
-        refuse(lesson, lint.lint_variants(lesson), lint.lint_stubs(lesson, nb))
+        _, faults = review(lesson, nb, check_once)
+        refuse(lesson, faults)
         return nb, resources
 
 

@@ -5,7 +5,8 @@ variant show, over many seeds, how far apart right answers lie.
 """
 
 import json
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import repeat
@@ -16,11 +17,11 @@ import torch
 from torch import Tensor
 
 from autograde.authoring import expected
-from autograde.authoring.variants import Variant, Variants, read_variants
-from autograde.course import Exercise, Lesson
+from autograde.authoring.variants import Variants, read_variants
+from autograde.course import CourseError, Exercise, Lesson
 from autograde.grading.running.reference import Lines, Measured, Program, load, right_key
 from autograde.rubric.compare import apart
-from autograde.rubric.judge import judge
+from autograde.rubric.judge import Verdict, judge
 from autograde.rubric.key import Key
 from autograde.rubric.kinds import KINDS, Checked, outcomes_of, wrong_cases
 from autograde.rubric.packing import Plain
@@ -40,6 +41,9 @@ SAFETY = 10
 """Tolerance over measured spread, and the least margin of a wrong variant over the tolerance."""
 CHECK_MARGIN = 2
 """The least margin on a line of a check, whose limit is already six standard errors."""
+OWN = "the lesson's own answer"
+FAR = 1000
+"""A margin above this is shown as such."""
 FEWEST_RIGHT, FEWEST_WRONG = 2, 4
 """The fewest variants that an exercise needs before release. A draft builds with fewer."""
 WIDEST = 1e-3
@@ -63,6 +67,13 @@ class Result:
     margin: float
     earned: str
     faults: tuple[str, ...]
+
+    @property
+    def least(self) -> str:
+        """The margin as an author reads it: beyond some point a number says nothing more."""
+        if not self.wrong:
+            return "-"
+        return f"{self.margin:.0f}" if self.margin <= FAR else f"over {FAR}"
 
 
 def measure(lesson: Lesson) -> dict[str, Lines]:
@@ -165,61 +176,122 @@ def _cast(value: Plain, like: Plain) -> Plain:
     return value
 
 
+def check_once(lesson: Lesson) -> list[Result]:
+    """Judge every variant on the practice inputs alone, for a build; a draft may have few of them.
+
+    It starts no process: in Formgrader it runs beside other threads.
+    """
+    return [judge_variants(lesson, each, CHECKED_SEEDS[:1]) for each in lesson.exercises]
+
+
 def check_exercise(lesson: Lesson, exercise: Exercise) -> Result:
-    """Judge every variant of one exercise on several seeds."""
+    """Judge every variant of one exercise on several seeds; there have to be enough of them."""
+    result = judge_variants(lesson, exercise, CHECKED_SEEDS)
+    if result.right >= FEWEST_RIGHT and result.wrong >= FEWEST_WRONG:
+        return result
+    few = (
+        f"{result.right} right and {result.wrong} wrong variants; before it is released it needs "
+        f"{FEWEST_RIGHT} and {FEWEST_WRONG}"
+    )
+    return replace(result, faults=(few, *result.faults))
+
+
+def judge_variants(lesson: Lesson, exercise: Exercise, seeds: Sequence[int]) -> Result:
+    """Judge every variant of one exercise on these seeds; name each fault once."""
     reference, variants = load(lesson), read_variants(lesson, exercise)
     measured = expected.read_tolerances(lesson).get(exercise.name, {})
-    right, wrong = len(variants.right), len(variants.wrong)
-    faults = []
-    if right < FEWEST_RIGHT or wrong < FEWEST_WRONG:
-        faults.append(
-            f"{right} right and {wrong} wrong variants; before it is released it needs "
-            f"{FEWEST_RIGHT} and {FEWEST_WRONG}"
-        )
-    margins: list[float] = [inf]
+    margins: dict[str, list[tuple[float, float]]] = defaultdict(list)
     earned = dict.fromkeys((variant.name for variant in variants.wrong), 0.0)
-    for seed in CHECKED_SEEDS:
-        key = right_key(reference, exercise, seed, measured)
+    failed, broken = _Failures(len(seeds)), dict[str, str]()
+    lines = 0
+    for seed in seeds:
+        try:
+            key = right_key(reference, exercise, seed, measured)
+        except CourseError as error:
+            broken["reference"] = str(error)
+            continue
+        lines = len(key.expected.lines)
+        own = failed.note(OWN, judge(reference.record(exercise.name, seed), key))
         for variant in variants.right:
-            faults += _failed_right(reference, variant, seed, key)
+            try:
+                recording = expected.record(reference, variant, seed)
+            except CourseError as error:
+                broken[variant.name] = str(error)
+            else:
+                failed.note(f"the right variant {variant.name}", judge(recording, key), own)
         for variant in variants.wrong:
             recording = expected.record(reference, variant, seed)
-            margin, least = _margin(recording, key)
-            margins.append(margin)
+            margins[variant.name].append(_margin(recording, key))
             share = judge(recording, key, trusted=True).points / exercise.points
             earned[variant.name] = max(share, earned[variant.name])
-            if margin < least:
-                faults.append(
-                    f"wrong variant {variant.name} misses by {margin:.1f} tolerances, {least:g} "
-                    f"are needed: draw larger or less friendly inputs (seed {seed})"
-                )
-    faults += [
-        f"wrong variant {variant.name} earns {earned[variant.name]:.0%} of the points; an answer "
-        f"that misses the idea earns at most {MOST_EARNED:.0%}, a near miss is marked as one"
-        for variant in variants.wrong
-        if variant.kind == "wrong" and earned[variant.name] > MOST_EARNED
-    ]
+    least = {
+        name: min(found, key=lambda each: each[0] / each[1]) for name, found in margins.items()
+    }
     shares = sorted(earned.items(), key=lambda item: -item[1])
     return Result(
         exercise=exercise.name,
         points=exercise.points,
-        lines=len(key.expected.lines),
-        right=right,
-        wrong=wrong,
-        margin=min(margins),
+        lines=lines,
+        right=len(variants.right),
+        wrong=len(variants.wrong),
+        margin=min((margin for margin, _ in least.values()), default=inf),
         earned=", ".join(f"{share:.0%} {name}" for name, share in shares if share > 0),
-        faults=tuple(faults),
+        faults=(
+            *broken.values(),
+            *failed.in_words(lesson.name),
+            *(_too_near(name, *found) for name, found in least.items() if found[0] < found[1]),
+            *(
+                f"the wrong variant {each.name} earns {earned[each.name]:.0%} of the points; at "
+                f"most {MOST_EARNED:.0%} are allowed. Put `.idea` before the line that it misses, "
+                "or call it a near miss"
+                for each in variants.wrong
+                if each.kind == "wrong" and earned[each.name] > MOST_EARNED
+            ),
+        ),
     )
 
 
-def _failed_right(reference: Program, variant: Variant, seed: int, key: Key) -> list[str]:
-    verdict = judge(expected.record(reference, variant, seed), key)
-    return [
-        f"right variant {variant.name} fails “{line.name}”: "
-        f"{line.failure.sentence if line.failure else verdict.note} (seed {seed})"
-        for line in verdict.lines
-        if not line.passed
-    ]
+def _too_near(name: str, margin: float, least: float) -> str:
+    if margin <= 1:
+        return (
+            f"the wrong variant {name} passes every line. Add a line that it fails, or correct "
+            "what it is meant to get wrong"
+        )
+    return (
+        f"the wrong variant {name} misses by {margin:.1f} tolerances, {least:g} are needed: draw "
+        "larger or less friendly inputs"
+    )
+
+
+class _Failures:
+    """Lines that an answer fails which should be right, each once, whatever the seed."""
+
+    def __init__(self, seeds: int) -> None:
+        self._seeds = seeds
+        self._found: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+
+    def note(self, who: str, verdict: Verdict, known: Collection[str] = ()) -> set[str]:
+        """Note the lines that an answer fails and return them; `known` ones are left out."""
+        wrong = [line for line in verdict.lines if not line.passed and line.name not in known]
+        for line in wrong:
+            said = line.failure.sentence if line.failure else verdict.note
+            self._found[who][line.name].append(said)
+        return {line.name for line in wrong}
+
+    def in_words(self, lesson: str) -> Iterator[str]:
+        """Yield a fault for each answer: its first line with the reason, then the other lines."""
+        for who, lines in self._found.items():
+            (first, said), *others = lines.items()
+            times = "" if len(said) == self._seeds else f" on {len(said)} of {self._seeds} seeds"
+            more = f" It also fails {', '.join(f'“{name}”' for name, _ in others)}."
+            todo = (
+                "Correct it, or leave the line out"
+                if who == OWN
+                else "Correct it; if it is right and differs by rounding alone, run: "
+                f"autograde check --measure {lesson}"
+            )
+            why = said[0].rstrip(".") + "." + (more if others else "")
+            yield f"{who} fails “{first}”{times}: {why} {todo}"
 
 
 def _margin(recording: Recording, key: Key) -> tuple[float, float]:

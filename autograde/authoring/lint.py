@@ -1,6 +1,7 @@
 """The rules of a lesson. Each function yields every fault that it finds."""
 
 import ast
+import builtins
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -21,14 +22,8 @@ from autograde.authoring.marks import (
     without_solution,
 )
 from autograde.authoring.variants import Variants, read_variants
-from autograde.course import (
-    CourseError,
-    Exercise,
-    Lesson,
-    grade_id,
-    named_cells,
-)
-from autograde.grading.running.reference import load, no_python
+from autograde.course import Exercise, Lesson, grade_id, named_cells
+from autograde.grading.running.reference import DEFINED, load, no_python
 from autograde.notebook.runs import is_demonstration
 from autograde.rubric.judge import judge
 from autograde.rubric.key import Key
@@ -80,6 +75,7 @@ def lint_source(lesson: Lesson, nb: NotebookNode) -> Iterator[str]:
     for name in sorted(questions ^ schemes):
         yield f"{name}: a marking scheme belongs in each question's cell, and in no other"
     yield from _lint_demonstrations(nb)
+    yield from _lint_names(lesson, cells)
 
 
 def _wanted(lesson: Lesson) -> dict[str, str]:
@@ -159,6 +155,34 @@ def _lint_rubric(exercise: Exercise, cell: NotebookNode) -> Iterator[str]:
         yield f"{name} has {len(code)} lines of code, at most {LONGEST_RUBRIC}"
 
 
+def _lint_names(lesson: Lesson, cells: dict[str, NotebookNode]) -> Iterator[str]:
+    """Yield names that a rubric reads and cannot tell from others: see `rubric.given`."""
+    code = {name: cell for name, cell in cells.items() if cell.cell_type == "code"}
+    types = {name: _type(cell) for name, cell in code.items()}
+    given = {n: names_of(code[n].source).bound for n in code if types[n].endswith("Read-only")}
+    setup = next((name for name, bound in given.items() if "rubric" in bound), "")
+    answers = {
+        defined
+        for name in code
+        if types[name].endswith("answer")
+        for defined in DEFINED.findall(code[name].source)
+    }
+    for rubric in (exercise.rubric_cell for exercise in lesson.exercises):
+        if rubric not in code:
+            continue
+        read = names_of(code[rubric].source).needed
+        owners = {"Python": frozenset(vars(builtins)), setup: given.get(setup, frozenset())}
+        for owner, bound in owners.items():
+            for name in sorted(read & answers & bound):
+                yield f"{rubric} reads {name}, which {owner} has too; give the answer another name"
+        for other in given.keys() - {setup}:
+            for name in sorted((read & given[other]) - answers):
+                yield (
+                    f"{rubric} reads {name} of {other}, which a student's cell may bind again; "
+                    "bind it in the cell that imports rubric"
+                )
+
+
 def shown_on_purpose(nb: NotebookNode) -> set[str]:
     """Return the stripped lines of given code: locked cells except rubrics, and GIVEN blocks."""
     lines: list[str] = []
@@ -225,12 +249,12 @@ def _place(cell: NotebookNode) -> str:
 
 
 def lint_variants(lesson: Lesson) -> Iterator[str]:
-    """Yield faults of hints, variants and rubric lines."""
-    try:
-        keys = practice_keys(lesson)
-    except CourseError as error:
-        yield from str(error).splitlines()
-        return
+    """Yield faults of hints, variants and rubric lines.
+
+    Raises:
+        CourseError: an exercise has no variants, or is not measured, or its reference fails.
+    """
+    keys = practice_keys(lesson)
     for exercise in lesson.exercises:
         yield from _lint_variants(read_variants(lesson, exercise), keys[exercise.name])
 
@@ -238,10 +262,15 @@ def lint_variants(lesson: Lesson) -> Iterator[str]:
 def _lint_variants(variants: Variants, key: Key) -> Iterator[str]:
     name = key.exercise
     if not 2 <= len(variants.hints) <= 3:
-        yield f"{name} has {len(variants.hints)} hints, it needs 2 or 3"
+        yield (
+            f"{name} has {len(variants.hints)} numbered hints at the top of variants/{name}.md; it "
+            "needs 2 or 3"
+        )
     for wrong in variants.wrong:
-        if not wrong.misconception or not wrong.hint:
-            yield f"{name}: {wrong.name} lacks a misconception or a hint"
+        if not wrong.misconception:
+            yield f"{name}: {wrong.name} lacks a misconception, in lines that begin with >"
+        if not wrong.hint:
+            yield f"{name}: {wrong.name} lacks a hint, below the misconception"
     failed = {number for mistake in key.mistakes for number in mistake.failed}
     for number, line in enumerate(key.expected.lines):
         if number not in failed:

@@ -3,6 +3,10 @@
 Code given to be repaired follows a solution as comments. Students get it in place of a stub.
 """
 
+from copy import deepcopy
+
+from nbformat import NotebookNode
+
 BEGIN, END = "BEGIN SOLUTION", "END SOLUTION"
 SCHEME_BEGIN, SCHEME_END = "BEGIN MARK SCHEME", "END MARK SCHEME"
 GIVEN, END_GIVEN = "### BEGIN GIVEN", "### END GIVEN"
@@ -44,6 +48,15 @@ def without_solution(source: str, stub: tuple[str, ...] = STUB) -> str:
         elif not inside:
             kept.append(line)
     return give("\n".join(kept))
+
+
+def students_version(nb: NotebookNode) -> NotebookNode:
+    """Return a lesson as students get it, as far as its text goes."""
+    student = deepcopy(nb)
+    for cell in student.cells:
+        stub = STUB if cell.cell_type == "code" else WRITTEN_STUB
+        cell.source = without_solution(cell.source, stub)
+    return student
 
 
 def give(source: str) -> str:

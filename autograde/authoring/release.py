@@ -1,19 +1,24 @@
-"""Release a course to students: student versions with practice data, and the environment."""
+"""Release a course to students: student versions with practice data, and the environment.
+
+nbgrader imports this to read its configuration, so what imports torch is imported late.
+"""
 
 import re
 import shutil
 from pathlib import Path
+from typing import Any
 
 import nbformat
+from nbgrader.exchange.default import ExchangeReleaseAssignment
 
-from autograde.authoring.lint import lint_student
 from autograde.authoring.sources import source_notebook
-from autograde.course import DUE, CourseError, Lesson, due_dates
-from autograde.course import lessons as lessons_of
+from autograde.course import DUE, CourseError, Lesson, due_dates, lessons
+from autograde.data_files import data_files
 
 ENVIRONMENT = ("LICENSE", "environment.yml", "pyproject.toml", "requirements.lock", "setup.py")
-PACKAGES = ("autograde", "attention_course")
-"""The grader, and what this course's lessons import beside it."""
+PACKAGE = "autograde"
+COURSE = "attention_course"
+"""What this course's lessons import beside the grader."""
 
 TO_WRITE = "REPLACE"
 """What `autograde new` writes where the author has to say something."""
@@ -22,39 +27,73 @@ GUIDE = "docs/student.md"
 """How students set up and work; the README of what is released."""
 
 
-def release(root: Path, lessons: list[Lesson], target: Path) -> None:
+def release(root: Path, chosen: list[Lesson], target: Path) -> list[str]:
     """Write the lessons and what they run with to a new or empty folder, and nothing else.
+
+    A course whose grader is installed has no package of its own, and perhaps no environment.
+    Return the names of what it lacks.
 
     Raises:
         CourseError: the folder is not empty, a lesson is not built, not finished or was changed
-            after the build, the due dates are wrong, or the course lacks the environment's files.
+            after the build, or the due dates are wrong.
     """
     if target.exists() and any(target.iterdir()):
         raise CourseError(f"{target} is not empty; name a new folder")
-    for lesson in lessons:
-        if not lesson.released_notebook.is_file():
-            raise CourseError(f"{lesson.name} is not built. Run: autograde build {lesson.name}")
-        _require_finished(lesson)
-    if missing := [name for name in (*ENVIRONMENT, GUIDE, *PACKAGES) if not (root / name).exists()]:
-        raise CourseError(f"{root} lacks {', '.join(missing)}, which students need")
-    if unknown := due_dates(root).keys() - lessons_of(root).keys():
+    files = {lesson: files_for_students(lesson) for lesson in chosen}
+    if unknown := due_dates(root).keys() - lessons(root).keys():
         raise CourseError(f"{root / DUE} names {', '.join(sorted(unknown))}: no such lesson here")
-    folders = {lesson.released_notebook.parent: f"notebooks/{lesson.name}" for lesson in lessons}
+    for lesson, of_lesson in files.items():
+        _copy(of_lesson, target / "notebooks" / lesson.name)
+    others = {name: root / name for name in (*ENVIRONMENT, DUE)} | {"README.md": root / GUIDE}
+    _copy({name: path for name, path in others.items() if path.is_file()}, target)
     unwanted = shutil.ignore_patterns("__pycache__", ".ipynb_checkpoints")
-    for folder, name in (folders | {root / name: name for name in PACKAGES}).items():
-        shutil.copytree(folder, target / name, ignore=unwanted)
-    for name in (*ENVIRONMENT, DUE):
-        if (root / name).is_file():
-            shutil.copyfile(root / name, target / name)
-    shutil.copyfile(root / GUIDE, target / "README.md")
+    for name in (PACKAGE, COURSE):
+        if (root / name).is_dir():
+            shutil.copytree(root / name, target / name, ignore=unwanted)
+    return [name for name in (PACKAGE, *ENVIRONMENT, GUIDE) if not (root / name).exists()]
 
 
-def _require_finished(lesson: Lesson) -> None:
-    """Raises CourseError when text is to be written still, or somebody saved answers in it."""
+def files_for_students(lesson: Lesson) -> dict[str, Path]:
+    """Return what students get of a lesson, by name: its notebook, practice data, data files.
+
+    Raises:
+        CourseError: it is not built, or not as it was built, or not finished.
+    """
+    from autograde.authoring.lint import lint_student
+
+    if not lesson.released_notebook.is_file():
+        raise CourseError(f"{lesson.name} is not built. Run: autograde build {lesson.name}")
     nb = nbformat.read(lesson.released_notebook, as_version=4)
     texts = [lesson.title, lesson.about, *(cell.source for cell in nb.cells)]
     if any(re.search(rf"\b{TO_WRITE}\b", text) for text in texts):
         raise CourseError(f"{lesson.name} is not finished: it still says {TO_WRITE}")
-    if faults := [*lint_student(source_notebook(lesson), nb)]:
+    folder = lesson.released_notebook.parent
+    names = [lesson.released_notebook.name, lesson.practice_file.name, *data_files(lesson)]
+    files = {name: folder / name for name in names}
+    faults = [*lint_student(source_notebook(lesson), nb)]
+    faults += [f"{name} is missing" for name, path in files.items() if not path.is_file()]
+    if faults:
         said = f"{lesson.released_notebook} is not as built. Run: autograde build {lesson.name}"
         raise CourseError("\n".join([said, *(f"- {fault}" for fault in faults)]))
+    return files
+
+
+class ReleaseAsBuilt(ExchangeReleaseAssignment):
+    """Releases a lesson as it was built: not with an answer that somebody tried and saved in it."""
+
+    def do_copy(self, src: str, dest: str, log: Any = None) -> None:
+        """Copy what students get, or say why nothing is released."""
+        lesson = lessons(Path(self.coursedir.root)).get(self.coursedir.assignment_id)
+        if lesson is None:  # an assignment without rubrics
+            super().do_copy(src, dest, log)
+            return
+        try:
+            _copy(files_for_students(lesson), Path(dest))
+        except CourseError as error:
+            self.fail(str(error))
+
+
+def _copy(files: dict[str, Path], target: Path) -> None:
+    for name, path in files.items():
+        (target / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, target / name)

@@ -188,5 +188,4 @@ def page(card: dict[str, Any]) -> str:
 
 
 if __name__ == "__main__":
-    torch.set_num_threads(1)
     main()

@@ -168,7 +168,8 @@ def apply_edit(answer: str, edit: str) -> str:
         )
         places = [match.start() for match in re.finditer(f"(?={re.escape(before)}\n)", answer)]
         if len(places) != 1:
-            raise ValueError(f"lines that occur {len(places)} times in the answer:{before}")
+            quoted = before.replace("\n", "\n    ")  # indented, so that it is read as one fault
+            raise ValueError(f"lines that occur {len(places)} times in the answer:{quoted}")
         found.append((places[0], before, after))
     for place, before, after in sorted(found, reverse=True):
         answer = answer[:place] + after + answer[place + len(before) :]

@@ -27,9 +27,11 @@ from traitlets.config import Config
 from autograde.course import CourseError, Lesson
 from autograde.course_config import CONFIG
 from autograde.files import write_folder
+from autograde.grader import GRADER
 from autograde.grading import gradebook as book
 from autograde.grading import state, workers
 from autograde.grading.gradebook import digest_of
+from autograde.grading.handed_in import read_submission
 from autograde.grading.limits import LIMITS
 from autograde.grading.state import (
     Entry,
@@ -45,23 +47,26 @@ from autograde.grading.submission import (
     GRADED,
     TIMESTAMP,
     UNCHANGED,
+    Disturbed,
     Done,
     Graded,
     Marks,
     Place,
     Submission,
     Task,
-    read_submission,
 )
-from autograde.versions import versions
+from autograde.versions import notebook, versions
 
 LOOK_SECONDS = 0.2
 MOST_OF_A_TIME = 100
 """Characters of a time stamp. Students can write one, and a long one takes quadratic time."""
 
 
-Steps = Generator[Future[Any], Any, Done]
-"""The steps for one submission: they yield a worker's future and are sent it when it is done."""
+Steps = Generator[Future[Any], Any, Done | None]
+"""The steps for one submission: they yield a worker's future and are sent it when it is done.
+
+They return None for a submission that was put aside.
+"""
 
 
 @dataclass(frozen=True)
@@ -69,11 +74,13 @@ class Opened:
     """A lesson that is being graded.
 
     `deciding` is a digest of what decides the scores of all its submissions. `versions` is passed
-    to workers. `marks` holds the marks that the gradebook had before, by student.
+    to workers. `handed_out` has the notebook of each version, `marks` the marks that the gradebook
+    had before, by student.
     """
 
     deciding: str
     versions: Any
+    handed_out: list[Any]
     marks: dict[str, Marks]
 
 
@@ -100,6 +107,8 @@ class Coordinator:
         self._names = {row.id: book.full_name(*row) for row in names}
         self._opened: dict[Lesson, Opened | None] = {}
         self._working: dict[Future[Any], Steps] = {}
+        self._aside: list[Place] = []
+        self._alone = False
 
     @cached_property
     def _converters(self) -> dict[str, BaseConverter]:
@@ -122,18 +131,22 @@ class Coordinator:
     ) -> Iterator[Done]:
         """Grade submissions, keeping `ahead` of them with the workers until all are done.
 
+        Those that the others may have disturbed are graded again after them, one at a time.
+
         Raises:
             Stop: nothing more can be graded, whatever the submission.
             KeyboardInterrupt: `stopped()` was true; what was finished by then is saved.
         """
         todo = submissions[::-1]
-        while (todo or self._working) and not stopped():
+        while (todo or self._working or self._aside) and not stopped():
+            if not todo and not self._working:
+                todo, self._aside, self._alone, ahead = self._aside[::-1], [], True, 1
             while todo and len(self._working) < ahead and not stopped():
                 yield from self._go_on(self._way(todo.pop()))
             finished, _ = wait(self._working, LOOK_SECONDS, FIRST_COMPLETED)
             for future in finished:
                 yield from self._go_on(self._working.pop(future), future)
-        if todo or self._working:
+        if todo or self._working or self._aside:
             for future in [each for each in self._working if each.done()]:
                 yield from self._go_on(self._working.pop(future), future)
             raise KeyboardInterrupt
@@ -143,7 +156,8 @@ class Coordinator:
         try:
             self._working[way.send(done)] = way
         except StopIteration as end:
-            yield end.value
+            if end.value:
+                yield end.value
 
     def _way(self, place: Place) -> Steps:
         """Grade one submission; report it if that fails, so that the others go on."""
@@ -152,6 +166,10 @@ class Coordinator:
         except (Stop, DBAPIError):
             raise
         except (CourseError, workers.WorkerDied) as error:
+            others = isinstance(error, (Disturbed, workers.WorkerDied))
+            if others and not self._alone and not isinstance(error, workers.WorkerHung):
+                self._aside.append(place)
+                return None
             problem = str(error)
         except OSError as error:
             if error.errno in state.FULL:
@@ -175,7 +193,7 @@ class Coordinator:
         opened = self._open(lesson)
         if opened is None:
             return Done(place, FAILED)
-        submission = read_submission(place, self._course.ignore)
+        submission = read_submission(place, self._course.ignore, opened.handed_out)
         when = _when(submission)
         marks, entry = opened.marks.get(student), read_entry(place)
         contents = sorted((name, sha256(c).hexdigest()) for name, c in submission.files.items())
@@ -191,14 +209,14 @@ class Coordinator:
         ):
             ran = b"" if self.regrade else read_ran(place)
             known = marks or Marks(student=self._names.get(student, student))
-            task = Task(submission, self._secret, self.wall, known, ran)
+            task = Task(submission, self._secret, self.wall, known, ran, self._alone)
             graded = (yield self.executor.submit(workers.grade, task, opened.versions)).result()
             self.save(place, when, graded)
             notebook, html, shown = graded.notebook, graded.page, graded.marks
             problem, seconds = graded.problem, graded.seconds
         elif entry.page == _page_digest(decided_by, marks) and page.is_file():
             return Done(place, UNCHANGED)
-        else:  # people gave scores or comments since
+        else:  # people gave scores or comments since, or pages are made in another way
             book.penalise(self.gradebook, place, self._late)
             notebook, html, shown = file.read_bytes(), b"", None
             problem, seconds = entry.problem, entry.seconds
@@ -207,9 +225,9 @@ class Coordinator:
             making = self.executor.submit(workers.page, notebook, marks)
             html = (yield making).result()
         scores, on_page = book.digest_of_scores(marks), _page_digest(decided_by, marks)
-        entry = Entry(decided_by, scores, on_page, problem, seconds)
+        entry = Entry(decided_by, scores, on_page, problem, seconds, GRADER)
         self.finish(submission, notebook, html, entry)
-        return Done(place, GRADED, problem or submission.remark)
+        return Done(place, GRADED, " ".join(filter(None, (problem, submission.remark))))
 
     def _open(self, lesson: Lesson) -> Opened | None:
         """Return what grading a lesson takes; None if it was already found not gradable.
@@ -226,7 +244,7 @@ class Coordinator:
                 f"the gradebook does not know {lesson.name}. Run: autograde build {lesson.name}"
             )
         deciding = [
-            [version.digest for version in found],
+            [GRADER.runs, GRADER.judges, *(version.digest for version in found)],
             self._secret,
             self.wall,
             asdict(LIMITS),
@@ -234,7 +252,9 @@ class Coordinator:
             (self.root / CONFIG).read_bytes(),  # Python knows its encoding
         ]
         marks = book.marks_of_class(self.gradebook, lesson)
-        self._opened[lesson] = Opened(digest_of(deciding), self.share(found), marks)
+        handed_out = [notebook(version) for version in found]
+        opened = Opened(digest_of(deciding), self.share(found), handed_out, marks)
+        self._opened[lesson] = opened
         return self._opened[lesson]
 
     def save(self, place: Place, when: datetime | None, graded: Graded) -> None:
@@ -290,7 +310,7 @@ def shown(config: Config, lesson: Lesson, known: dict[str, Marks]) -> bool:
 def _page_digest(graded: str, marks: Marks) -> str:
     """Return a digest of all that is on a page."""
     by_hand, comments = sorted(marks.by_hand.items()), sorted(marks.comments_by_hand.items())
-    return digest_of([graded, by_hand, comments, marks.penalty, marks.student])
+    return digest_of([GRADER.shows, graded, by_hand, comments, marks.penalty, marks.student])
 
 
 def _without_exporters(config: Config) -> Config:

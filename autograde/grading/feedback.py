@@ -23,7 +23,7 @@ from autograde.grading.submission import Marks
 from autograde.grading.verdicts import read_verdicts
 from autograde.rubric.judge import Verdict
 from autograde.rubric.panel import advice, inline, lines_html
-from autograde.rubric.text import number, of_points
+from autograde.rubric.text import await_marking, number, of_points
 
 TEMPLATES = Path(__file__).parent / "templates"
 HEADING = re.compile(r"<h([1-6])[^>]*>(.*?)</h\1>", re.DOTALL)
@@ -37,6 +37,7 @@ NO_ANSWER = "No response."
 FILTERS = {
     "number": number,
     "of_points": of_points,
+    "await_marking": await_marking,
     "percent": "{:.0%}".format,
     "inline": lambda text: Markup(inline(text)),  # noqa: S704 (it escapes)
 }

@@ -220,6 +220,19 @@ def rows_of_class(gradebook: Gradebook, lesson: Lesson, kind: Any, *columns: Any
     )
 
 
+def odd_due_date(due: datetime | None) -> str:
+    """Return a warning if a due date was probably given with an offset, or "".
+
+    nbgrader reads "06:00 -0500" as 500 seconds off UTC, which is 06:08:20.
+    """
+    if due is None or due.second in (0, 59):
+        return ""
+    return (
+        f"the due date is {due:%Y-%m-%d %H:%M:%S} UTC. If you gave it with an offset such as "
+        "-0500, nbgrader read that as seconds: give it in UTC, or with a name such as EST"
+    )
+
+
 def digest_of_scores(marks: Marks) -> str:
     """Return a digest of the automatic scores."""
     return digest_of(sorted(marks.automatic.items()))

@@ -4,6 +4,7 @@ nbgrader imports this to read its configuration, so what imports torch is import
 """
 
 import math
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -15,12 +16,14 @@ from nbgrader.preprocessors import NbGraderPreprocessor
 from traitlets import Bool, Enum, Float
 
 from autograde.course import Lesson, find_root, lessons
+from autograde.data_files import withhold
 from autograde.grading.batch import require_wall
 from autograde.grading.gradebook import marks_of_class, save_scores
+from autograde.grading.handed_in import read_files
 from autograde.grading.limits import LIMITS
 from autograde.grading.restore import Parsed, parse_file, restore
 from autograde.grading.state import course_secret, keep_ran, one_run, read_ran
-from autograde.grading.submission import Place, read_files
+from autograde.grading.submission import Place
 from autograde.sandbox.template import visible_files
 from autograde.versions import Version, notebook, version_of, versions
 from autograde.words import named
@@ -57,6 +60,18 @@ class SubmissionExporter(NotebookExporter):
         return output
 
 
+class Withhold(NbGraderPreprocessor):
+    """Deletes what nbgrader copied from beside a lesson and must not leave its folder."""
+
+    def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[Any, Any]:
+        course, about = cast(Any, self.parent).parent.coursedir, resources["nbgrader"]
+        for step in ("release", "solution", "autograded", "feedback"):
+            folder = getattr(course, f"{step}_directory")
+            copied = course.format_path(folder, about["student"], about["assignment"])
+            withhold(lesson_of(resources), Path(copied))
+        return nb, resources
+
+
 class Restore(NbGraderPreprocessor):
     """Put back the cells that are the lesson's own, from the version that was released.
 
@@ -90,9 +105,10 @@ class Run(NbGraderPreprocessor):
         if left_out:
             self.log.warning("Too large, so left out: %s", named(left_out))
         secret = course_secret(lesson.root)
-        ran, marks = pipeline.grade_restored(
-            nb, version, files, secret, wall=wall, before=read_ran(place)
+        grade = partial(
+            pipeline.grade_restored, nb, version, files, secret, wall=wall, before=read_ran(place)
         )
+        ran, marks = pipeline.at_most_twice(lambda alone: grade(alone=alone))
         if ran:
             keep_ran(place, ran.to_bytes())
         with one_run(lesson.root), Gradebook(about["db_url"]) as gradebook:

@@ -5,9 +5,12 @@ nbgrader's own commands and `autograde self` call the same steps.
 """
 
 import json
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import lru_cache
 from threading import Lock
+from typing import TypeVar
 
 import nbformat
 import torch
@@ -18,15 +21,17 @@ from autograde.grading import feedback
 from autograde.grading.restore import NOTE, parse_submission, restore
 from autograde.grading.running.needed import not_needed
 from autograde.grading.running.reference import Program, load, right_key
-from autograde.grading.running.run import Look, Ran, make_job, put_outputs, run_job
+from autograde.grading.running.run import Job, Look, Ran, make_job, put_outputs, run_job
 from autograde.grading.sanitise import sanitise_outputs, sanitise_text
 from autograde.grading.state import seed_of
-from autograde.grading.submission import Graded, Marks, Task
+from autograde.grading.submission import Disturbed, Graded, Marks, Task
 from autograde.grading.verdicts import FirstLook, judge_notebook, show_verdicts
 from autograde.rubric.judge import Verdict
 from autograde.rubric.key import Key, unpack_keys
 from autograde.rubric.text import digest
 from autograde.versions import Version, notebook, version_of
+
+T = TypeVar("T")
 
 
 def grade(task: Task, versions: tuple[Version, ...]) -> Graded:
@@ -35,6 +40,7 @@ def grade(task: Task, versions: tuple[Version, ...]) -> Graded:
     Raises:
         CourseError: it was made from none of them, the reference fails, or no kernel can be
             started.
+        Disturbed: it should be graded again, alone.
     """
     parsed = parse_submission(task.submission)
     version = version_of(parsed.nb, versions)
@@ -43,7 +49,13 @@ def grade(task: Task, versions: tuple[Version, ...]) -> Graded:
     if version.kept:
         note["earlier"] = True
     ran, new = grade_restored(
-        nb, version, task.submission.files, task.secret, wall=task.wall, before=task.ran
+        nb,
+        version,
+        task.submission.files,
+        task.secret,
+        wall=task.wall,
+        before=task.ran,
+        alone=task.alone,
     )
     marks = task.marks.graded_again(new)
     put_schemes(nb, version)
@@ -67,6 +79,7 @@ def grade_restored(
     *,
     wall: bool,
     before: bytes,
+    alone: bool = True,
 ) -> tuple[Ran | None, Marks]:
     """Run a restored notebook, judge it and make it harmless; return its run and its marks.
 
@@ -74,53 +87,75 @@ def grade_restored(
 
     Args:
         files: what was handed in beside it.
-        secret: the course's, which with the code decides the seed.
+        secret: the course's, which with the job decides the seed.
         before: the result of the last run, reused if that ran the same job.
+        alone: as in `run_job`.
     """
     torch.set_num_threads(1)  # there is already one process for each core
     lesson, released = version.lesson, notebook(version)
     nb.metadata[NOTE]["wall"] = wall
-    seed = seed_of(secret, lesson.name, nb, files)
+    job = job_of(nb, released, files, wall=wall)
+    job = replace(job, seed=seed_of(secret, lesson.name, job.seen))
     with ThreadPoolExecutor(1) as meanwhile:
-        keys = meanwhile.submit(keys_of, version, seed)
+        keys = meanwhile.submit(keys_of, version, job.seed)
         practice = meanwhile.submit(practice_of, version)
         meanwhile.submit(_get_page_ready, version)  # if this fails, so does the page later
         look = FirstLook(keys.result)
-        ran = run(nb, released, files, seed, look, wall=wall, before=before)
+        ran = run(nb, job, look, before, alone=alone)
     verdicts = judge_notebook(lesson, nb, keys.result(), practice.result(), look.verdicts)
     sanitise(lesson, nb, released, verdicts)
     return ran, marks_of(nb, released, verdicts)
 
 
-def run(
-    nb: NotebookNode,
-    released: NotebookNode,
-    files: dict[str, bytes],
-    seed: int,
-    look: Look = lambda *_: False,
-    *,
-    wall: bool,
-    before: bytes = b"",
-) -> Ran | None:
-    """Run a restored notebook and put the outputs into it; None if there is nothing to run.
+def job_of(nb: NotebookNode, released: NotebookNode, files: dict[str, bytes], *, wall: bool) -> Job:
+    """Return the job of a restored notebook, and note in it which cells are left out.
 
-    The lesson's own cells that no graded or student's cell needs are left out.
+    Those are the lesson's own cells that no graded or student's cell needs.
 
     Args:
         released: the notebook that students were given.
+        files: as in `grade_restored`.
+    """
+    left_out = not_needed(nb, released)
+    if not nb.metadata[NOTE]["problem"]:
+        nb.metadata[NOTE]["left_out"] = sorted(left_out)
+    return make_job(nb, files, wall=wall, left_out=left_out)
+
+
+def run(
+    nb: NotebookNode,
+    job: Job,
+    look: Look = lambda *_: False,
+    before: bytes = b"",
+    *,
+    alone: bool = True,
+) -> Ran | None:
+    """Run a restored notebook and put the outputs into it; None if there is nothing to run.
+
+    Args:
+        job: the notebook's.
         look: says which exercises to record again, on the practice seed.
-        files, before: as in `grade_restored`.
+        before, alone: as in `grade_restored`.
     """
     if nb.metadata[NOTE]["problem"]:
         return None
-    left_out = not_needed(nb, released)
-    nb.metadata[NOTE]["left_out"] = sorted(left_out)
-    job = make_job(nb, files, seed, wall=wall, left_out=left_out)
     ran = Ran.from_bytes(before)
     if ran is None or ran.key != job.key:
-        ran = run_job(job, look)
+        ran = run_job(job, look, alone=alone)
     put_outputs(nb, ran)
     return ran
+
+
+def at_most_twice(work: Callable[[bool], T]) -> T:
+    """Do work that others of this machine may disturb; if they did, once more, and that counts.
+
+    Args:
+        work: is told whether it counts in any case.
+    """
+    try:
+        return work(False)
+    except Disturbed:
+        return work(True)
 
 
 _recording = Lock()

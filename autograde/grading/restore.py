@@ -13,6 +13,7 @@ from nbformat import NotebookNode
 from autograde.course import code_cells, grade_id, named_cells
 from autograde.grading.limits import LIMITS
 from autograde.grading.submission import Problem, Submission, too_large
+from autograde.grading.written import join_beside, join_copies
 from autograde.rubric.text import well_formed
 
 NOTE = "autograde"
@@ -102,6 +103,8 @@ def _valid(content: object) -> NotebookNode:
             nbformat.validate(nb, relax_add_props=True)
     except Exception as error:  # nbformat raises many kinds, also KeyError and AttributeError
         raise _NoNotebook from error
+    for cell in nb.cells:
+        cell.source = _with_newlines(cell.source)
     return NotebookNode(nb)
 
 
@@ -126,11 +129,16 @@ def _cell(cell: object) -> NotebookNode:
     read = {
         "cell_type": kind if kind in ("code", "raw") else "markdown",
         "metadata": _metadata(cell.get("metadata")),
-        "source": well_formed(source),
+        "source": _with_newlines(well_formed(source)),
     }
     if kind == "code":
         read |= {"outputs": [], "execution_count": None}
     return NotebookNode(nbformat.from_dict(read))
+
+
+def _with_newlines(source: str) -> str:
+    """Return a cell's text with lines ended as the lesson's are; Windows and old Macs differ."""
+    return source.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _metadata(given: object) -> dict[str, Any]:
@@ -192,6 +200,7 @@ def restore(parsed: Parsed, released: NotebookNode) -> NotebookNode:
     owned = named_cells(released)
     _recognise(nb, owned)
     _part(nb, owned)
+    join_copies(nb, owned)
     _forget_outputs_and_claims(parsed, set(owned))
     at, place = named_cells(nb), -1
     for name, original in owned.items():
@@ -203,6 +212,7 @@ def restore(parsed: Parsed, released: NotebookNode) -> NotebookNode:
             parsed.note(name, "the cell was deleted; the original is used")
         place += 1
         nb.cells.insert(place, _replacement(original))
+    join_beside(nb, released)
     for number, cell in enumerate(nb.cells):
         cell["id"] = grade_id(cell) or f"cell-{number}"
     nb.metadata[NOTE] = {
@@ -228,22 +238,21 @@ def _recognise(nb: NotebookNode, owned: dict[str, NotebookNode]) -> None:
 
 
 def _part(nb: NotebookNode, owned: dict[str, NotebookNode]) -> None:
-    """Move code that was merged into a locked cell to its own cell: it may be the next answer."""
+    """Move what was merged into a locked cell to its own cell: it may be the next answer."""
     parted = []
     for cell in nb.cells:
         original = owned.get(grade_id(cell) or "")
         before = after = ""
-        if (
-            original
-            and cell.cell_type == original.cell_type == "code"
-            and not _is_students(original)
-        ):
+        if original and cell.cell_type == original.cell_type and not _is_students(original):
             before, found, after = cell.source.partition(original.source.strip())
             before = before if found else ""
-        parted += [nbformat.v4.new_code_cell(before)] if before.strip() else []
-        parted.append(cell)
-        parted += [nbformat.v4.new_code_cell(after)] if after.strip() else []
+        parted += [*_parted(cell, before), cell, *_parted(cell, after)]
     nb.cells = parted
+
+
+def _parted(cell: NotebookNode, text: str) -> list[NotebookNode]:
+    new = {**cell, "metadata": {}, "source": text}
+    return [nbformat.from_dict(new)] if text.strip() else []
 
 
 def _forget_outputs_and_claims(parsed: Parsed, owned: set[str]) -> None:

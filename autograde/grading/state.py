@@ -11,20 +11,17 @@ import json
 import os
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from autograde import __version__
-from autograde.course import CourseError, code_cells, state_folder
+from autograde.course import CourseError, state_folder
 from autograde.files import FRESH, write_whole
-from autograde.grading.submission import Place, beside
-
-if TYPE_CHECKING:  # slow to import
-    from nbformat import NotebookNode
+from autograde.grader import GRADER, JUDGES, RUNS, SHOWS, Grader
+from autograde.grading.submission import Place
 
 LEAST_FREE_BYTES = 50_000_000
 FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -92,16 +89,17 @@ def course_secret(root: Path) -> bytes:
     return bytes.fromhex(path.read_text())
 
 
-def seed_of(secret: bytes, lesson: str, nb: "NotebookNode", files: dict[str, bytes]) -> int:
-    """Return a restored submission's seed, which depends on its code and the files beside it.
+def seed_of(secret: bytes, lesson: str, seen: str) -> int:
+    """Return a submission's seed, which depends on all that its kernel sees.
 
-    A regrade gets the same seed. Text does not count: nbgrader puts marking schemes into it on the
-    way. Files do: else the same code could read the expected numbers that its first feedback page
-    showed.
+    Two submissions that could behave differently never share one: the second could bring the
+    expected numbers that the feedback page of the first showed.
+
+    Args:
+        secret: the course's.
+        seen: the digest of the submission's job.
     """
-    code = "\0".join(cell.source for cell in code_cells(nb))
-    read = "".join(f"\0{n}\0{hashlib.sha256(c).hexdigest()}" for n, c in beside(files).items())
-    text = f"{lesson}\0{code}{read}".encode("utf-8", "surrogatepass")
+    text = json.dumps([lesson, seen]).encode()
     return int.from_bytes(hmac.digest(secret, text, hashlib.sha256)[:7], "big")
 
 
@@ -118,18 +116,44 @@ class Entry:
     page: str
     problem: str
     seconds: float
+    grader: Grader = field(default_factory=Grader)
 
 
 def read_entry(place: Place) -> Entry | None:
     """Read how a submission was last graded; None if it never was or that cannot be read."""
     try:
-        return Entry(**json.loads(_kept("graded", place).read_bytes()))
-    except (OSError, ValueError, TypeError):
+        kept = json.loads(_kept("graded", place).read_bytes())
+        return Entry(**{**kept, "grader": Grader(**kept.get("grader", {}))})
+    except (OSError, ValueError, TypeError, AttributeError):
         return None
 
 
 def keep_entry(place: Place, entry: Entry) -> None:
     write_whole(_kept("graded", place), json.dumps(asdict(entry)).encode())
+
+
+AGAIN = {
+    RUNS: ("What the grader records has changed", "submission", "run and judged again"),
+    JUDGES: ("The grader's judge has changed", "submission", "judged again"),
+    SHOWS: ("The grader's feedback page has changed", "page", "made again"),
+}
+"""What is said of a part of the grader that has changed."""
+
+
+def again(places: Iterable[Place]) -> list[str]:
+    """Say what another grader than this one has graded, and what is done with it for that."""
+    entries = filter(None, map(read_entry, places))
+    counts = Counter(part for entry in entries if (part := _other_part(entry.grader)))
+    return [
+        f"{what} since the last run: {number} {noun}{' is' if number == 1 else 's are'} {done}."
+        for part, (what, noun, done) in AGAIN.items()
+        if (number := counts[part])
+    ]
+
+
+def _other_part(grader: Grader) -> str:
+    """Return the first part in which a grader differs from this one, or ""."""
+    return next((part for part in AGAIN if getattr(grader, part) != getattr(GRADER, part)), "")
 
 
 def read_ran(place: Place) -> bytes:
@@ -163,7 +187,10 @@ OUTPUTS = ("gradebook.db", "autograded/*/{}", "feedback/*/{}", ".autograde/grade
 
 
 def fingerprint(root: Path, lessons: list[str], patterns: tuple[str, ...]) -> str:
-    """Return a digest of names, sizes and times of files: it changes only if one is written."""
+    """Return a digest of the grader, and of names, sizes and times of files.
+
+    It changes only if one of them is written.
+    """
     found = set()
     for place in {p for name in lessons for text in patterns for p in root.glob(text.format(name))}:
         inside = () if place.is_symlink() else place.rglob("*")
@@ -172,7 +199,7 @@ def fingerprint(root: Path, lessons: list[str], patterns: tuple[str, ...]) -> st
             if not path.is_dir() and (path.suffix != ".ipynb" or "source" not in path.parts):
                 facts = path.lstat()
                 found.add((str(path), facts.st_size, facts.st_mtime_ns))
-    return hashlib.sha256(json.dumps([__version__, sorted(found)]).encode()).hexdigest()
+    return hashlib.sha256(json.dumps([str(GRADER), sorted(found)]).encode()).hexdigest()
 
 
 def settled(root: Path, how: list[object], now: list[str]) -> str:

@@ -4,23 +4,18 @@ This is what travels between the coordinator and a worker.
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from autograde import __version__
 from autograde.course import CourseError, Lesson, pick
+from autograde.grader import GRADER
 from autograde.grading.limits import LIMITS
-from autograde.sandbox.template import File, visible_files
-from autograde.words import named
 
 TIMESTAMP = "timestamp.txt"
 """nbgrader's file for the time at which something was handed in."""
-
-MAX_TOGETHER = 100_000_000
 
 GRADED, UNCHANGED, FAILED = OUTCOMES = ("graded", "unchanged", "not graded")
 
@@ -41,6 +36,10 @@ class Problem:
 
     kind: str
     words: str
+
+
+class Disturbed(CourseError):
+    """A run may have ended as it did because of what ran beside it: run it again, alone."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +87,10 @@ class Marks:
         """Return the score of the notebook, lateness taken off."""
         return sum(self.score(name) or 0.0 for name in self.automatic) - (self.penalty or 0.0)
 
+    def unmarked(self) -> list[str]:
+        """Return the cells that nobody has given a score yet."""
+        return [name for name in self.automatic if self.score(name) is None]
+
     def comment(self, name: str) -> str | None:
         return self.comments_by_hand.get(name, self.comments[name])
 
@@ -107,6 +110,7 @@ class Task:
     """One submission to grade.
 
     `marks` holds its marks in the gradebook, `ran` the result of its last run, if there was one.
+    `alone` says that no other submission is graded meanwhile.
     """
 
     submission: Submission
@@ -114,7 +118,8 @@ class Task:
     wall: bool
     marks: Marks = field(default_factory=Marks)
     ran: bytes = b""
-    package: str = __version__
+    alone: bool = False
+    grader: str = str(GRADER)
 
 
 @dataclass(frozen=True)
@@ -166,49 +171,6 @@ def submissions(root: Path, lessons: list[Lesson], student: str | None) -> list[
     return found
 
 
-def read_submission(place: Place, ignore: list[str]) -> Submission:
-    """Read a submission's regular files, then lay the lesson's own over them, as nbgrader does.
-
-    Nothing moves on disk. A misnamed notebook gets the right name if it is the only notebook. Other
-    notebooks beside it are left out.
-
-    Args:
-        ignore: nbgrader's `CourseDirectory.ignore`, patterns for lesson files to leave out.
-
-    Raises:
-        OSError: a file cannot be read.
-    """
-    student, lesson = place
-    folder = lesson.root / "submitted" / student / lesson.name
-    linked = folder.is_symlink() or folder.parent.is_symlink()  # perhaps to another student's work
-    own = {
-        str(path.relative_to(lesson.folder)): path
-        for path in _not_ignored(lesson.folder, [*ignore, "*.ipynb"])
-    }
-    right = f"{lesson.notebook}.ipynb"
-    taken = [Path(name) for name in (right, f"{lesson.notebook}.html", *own)]
-    found = [] if linked else list(visible_files(folder, LIMITS.folder_depth))
-    files, left_out = read_files(file for file in found if not _in_the_way(file[1], taken))
-    more = len(found) - len(files) - len(left_out)
-    notebooks = [name for name in files if _is_notebook(name)]
-    problem, remarks = None, []
-    if right not in files and len(notebooks) == 1:
-        remarks.append(f"The file was called {named(notebooks)}; it was graded as {right}.")
-        files[right] = files[notebooks[0]]
-    if right not in files:
-        problem = _no_notebook(notebooks, left_out, right)
-        files[right] = problem.words.encode()
-    elif left_out:
-        remarks.append(f"Too large, so left out: {named(left_out)}.")
-    if more:
-        remarks.append(f"{len(found)} files were handed in; {more} were left out.")
-    for name in notebooks:
-        if name != right:
-            del files[name]
-    files |= {name: path.read_bytes() for name, path in own.items()}
-    return Submission(place, files, " ".join(remarks), problem)
-
-
 @contextmanager
 def graded_notebook(place: Place) -> Iterator[Any]:
     """Read a graded notebook as plain data; None where there is none.
@@ -236,60 +198,7 @@ def beside(files: dict[str, bytes]) -> dict[str, bytes]:
     }
 
 
-def _in_the_way(name: str, taken: list[Path]) -> bool:
-    """Return whether a file clashes with a taken name: one of them would have to be a folder."""
-    path = Path(name)
-    return any(path in other.parents or other in path.parents for other in taken)
-
-
-def _notebooks_first(file: File) -> tuple[bool, int, str]:
-    """Return the place of a file in the order of reading: notebooks, those near the top first."""
-    name = file[1]
-    return not name.endswith(".ipynb"), name.count("/"), name
-
-
-def read_files(paths: Iterable[File]) -> tuple[dict[str, bytes], dict[str, int]]:
-    """Return the contents of files by name, and the sizes of those that were left out.
-
-    A file is left out if it is too large together with those read before. Notebooks come first.
-    Files beyond the allowed number are not looked at.
-    """
-    files: dict[str, bytes] = {}
-    left_out: dict[str, int] = {}
-    room = MAX_TOGETHER
-    for path, name in sorted(paths, key=_notebooks_first)[: LIMITS.files]:
-        size = path.stat().st_size
-        if size > room:
-            left_out[name] = size
-        else:
-            files[name] = path.read_bytes()
-            room -= size
-    return files, left_out
-
-
-def _is_notebook(name: str) -> bool:
-    return name.endswith(".ipynb") and "/" not in name
-
-
-def _no_notebook(notebooks: list[str], left_out: dict[str, int], right: str) -> Problem:
-    """Return the reason that there is no notebook to grade."""
-    if large := [size for name, size in left_out.items() if _is_notebook(name)]:
-        return too_large(large[-1])
-    found = named(notebooks) or "no notebook"
-    return Problem(
-        "no notebook of that name was handed in", f"{right} was not handed in (found: {found})."
-    )
-
-
 def too_large(size: int) -> Problem:
     """Return the problem with a notebook of this many bytes."""
     words = f"The file has {size} bytes, more than the {LIMITS.file_bytes} allowed."
     return Problem("the file is too large", words)
-
-
-def _not_ignored(folder: Path, ignore: list[str]) -> Iterator[Path]:
-    """Yield the files below a folder, except those whose path has a part that nbgrader ignores."""
-    for path in folder.rglob("*"):
-        parts = path.relative_to(folder).parts
-        if path.is_file() and not any(fnmatch(p, pattern) for p in parts for pattern in ignore):
-            yield path

@@ -12,8 +12,8 @@ from typing import Any
 
 from nbformat import NotebookNode
 
-from autograde import __version__
 from autograde.course import Exercise, Lesson, named_cells
+from autograde.grader import GRADER
 from autograde.grading.restore import NOTE
 from autograde.rubric.judge import Verdict, failed, judge
 from autograde.rubric.key import Key
@@ -175,7 +175,7 @@ def graded_note(verdicts: dict[str, Verdict]) -> Plain:
     """Return the data that a graded notebook carries for feedback and report, as plain JSON."""
     return {
         "verdicts": [asdict(verdict) for verdict in verdicts.values()],
-        "version": __version__,
+        "version": GRADER.name,
         "date": f"{date.today():%Y-%m-%d}",
     }
 

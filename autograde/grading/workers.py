@@ -24,8 +24,8 @@ from functools import partial
 from multiprocessing import connection, get_context, parent_process
 from typing import Any, cast
 
-from autograde import __version__
 from autograde.course import CourseError
+from autograde.grader import GRADER
 from autograde.grading.submission import Graded, Marks, Task
 from autograde.sandbox import template
 from autograde.sandbox.wall import missing
@@ -53,7 +53,7 @@ def grade(task: Task, versions: tuple[Version, ...]) -> Graded:
     Raises:
         CourseError: it cannot be graded, or this process may not grade it.
     """
-    require_same(task.package, task.wall)
+    require_same(task.grader, task.wall)
     get_ready(task.wall)
     from autograde.grading import pipeline
 
@@ -87,12 +87,12 @@ def start_kernel() -> None:
     prepare_kernel()
 
 
-def require_same(package: str, wall: bool) -> None:
+def require_same(grader: str, wall: bool) -> None:
     """Raises CourseError when this process would grade by other rules than the coordinator."""
-    if package != __version__:
+    if grader != str(GRADER):
         raise CourseError(
-            f"this worker has version {__version__} of attention-notebooks, the coordinator "
-            f"{package}; give all of them the same"
+            "this worker grades with other files of attention-notebooks than the coordinator: "
+            "give it the same, and start it again"
         )
     if wall and (problem := missing()):
         raise CourseError(f"this worker has no wall: {problem}")
@@ -131,7 +131,7 @@ def on_cluster(address: str, wall: bool) -> Iterator[tuple[Executor, Share, int]
         threads = client.nthreads()
         if not threads:
             raise CourseError(f"the scheduler at {address} has no workers")
-        client.run(require_same, __version__, wall)
+        client.run(require_same, str(GRADER), wall)
         # runs while the coordinator imports nbgrader; a worker that fails says so in its first task
         for each in threads:
             ready = client.submit(get_ready, wall, workers=[each], pure=False)
@@ -145,6 +145,10 @@ def on_cluster(address: str, wall: bool) -> Iterator[tuple[Executor, Share, int]
 
 class WorkerDied(Exception):
     """The process that ran a job died on every attempt."""
+
+
+class WorkerHung(WorkerDied):
+    """The process that ran a job did not end, and was killed."""
 
 
 class Processes(ThreadPoolExecutor):
@@ -171,7 +175,8 @@ class Processes(ThreadPoolExecutor):
         """Run a job in a process that has nothing to do.
 
         Raises:
-            WorkerDied: the process died, or did not end, each time.
+            WorkerDied: the process died each time.
+            WorkerHung: the job did not end.
         """
         pool = self._free.pop()  # there are as many as threads
         try:
@@ -179,7 +184,11 @@ class Processes(ThreadPoolExecutor):
                 try:
                     pool = pool or self._start()
                     return pool.submit(call).result(LONGEST_SECONDS)
-                except (BrokenExecutor, TooLong):
+                except TooLong:
+                    self._kill(pool)
+                    pool = None
+                    raise WorkerHung(f"it was stopped after {LONGEST_SECONDS} s") from None
+                except BrokenExecutor:
                     self._kill(pool)
                     pool = None
                     if self._ended:

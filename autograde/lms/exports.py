@@ -9,12 +9,14 @@ from datetime import datetime
 from pathlib import Path
 
 from nbgrader.api import Assignment, Gradebook, Student, SubmittedAssignment
+from nbgrader.coursedir import CourseDirectory
 from nbgrader.plugins import ExportPlugin
 from traitlets import Dict
 
 from autograde.course import pick
 from autograde.course_config import course_config
 from autograde.grading.gradebook import open_gradebook
+from autograde.lms.people import read_numbers
 from autograde.lms.spreadsheet import Cell, safe, write_table
 from autograde.words import printable
 
@@ -153,7 +155,9 @@ class MoodleExporter(GradeExporter):
     One lesson gives the offline grading worksheet of an assignment: Moodle wants Identifier
     ("Participant 1234"), Grade and Last modified (grade), and takes the other columns as they come
     (moodle, mod/assign/feedback/offline/importgradeslib.php, mod/assign/lang/en/assign.php). The
-    number is found as for Canvas. There is no column "Feedback comments": an empty one would
+    number is the one that the student had when this lesson was collected: Moodle has others in
+    other assignments. If no number is known in this lesson, it is found as for Canvas. There is no
+    column "Feedback comments": an empty one would
     delete the comments that are in Moodle (mod/assign/feedback/offline/locallib.php).
 
     Several lessons give a file for Grades, Import, CSV file, where ID number, username or email
@@ -187,14 +191,24 @@ class MoodleExporter(GradeExporter):
             "Last modified (grade)",
         ]  # fmt: skip
         rows: list[list[Cell]] = []
+        numbers = read_numbers(Path(CourseDirectory(config=self.config).root), lesson.name)
+        lost = []
         for student, (found,) in submissions:
             full = " ".join(filter(None, (student.first_name, student.last_name))) or student.id
-            own = _number_there(student)
+            own = numbers.get(student.id, "") if numbers else _number_there(student)
+            if found and not own:
+                lost.append(printable(student.id))
             rows.append([
                 own and f"Participant {own}", full, student.id, student.email,
                 "Graded" if found else "No submission",
                 _counts(found), lesson.max_score, "Yes", _when(found), "",
             ])  # fmt: skip
+        if lost:
+            self.log.warning(
+                "No participant's number in %s for %s: Moodle will skip these rows, and their "
+                "grades. Collect the lesson with its grading worksheet beside the download",
+                lesson.name, ", ".join(lost),
+            )  # fmt: skip
         return head, rows
 
 

@@ -1,4 +1,11 @@
-"""The names that a lesson imports. They run in the student's kernel, without the grader."""
+"""The names that a lesson imports. They run in the student's kernel, without the grader.
+
+They compute on one thread. Lessons train small models, which more threads hardly speed up; beside
+other busy programs the threads wait for one another, and training takes many times as long. Whoever
+wants more calls `torch.set_num_threads` after the import.
+"""
+
+import torch
 
 from autograde.notebook.asking import case, hint, progress, why
 from autograde.notebook.figures.canvas import show, show_live
@@ -13,6 +20,7 @@ from autograde.notebook.traces import trace
 from autograde.rubric.probes.lines import rubric
 
 watch(unsolved)
+torch.set_num_threads(1)
 
 __all__ = [
     "attention_picture",

@@ -162,7 +162,11 @@ def say_all() -> None:
 def _next_steps(verdict: Verdict, *, named: bool) -> list[str]:
     if verdict.passed:
         return [_so_far()]
-    said = []
+    said = [
+        f"Your code uses `{name}`, and your cell run as [{number}] gave that name to something "
+        "else. Choose another name there, then restart the kernel and run all cells."
+        for name, number in runs.rebound(verdict.exercise).items()
+    ]
     if verdict.attempted and (earlier := unfinished(verdict.exercise)):
         said.append(repair_first(earlier))
     if verdict.beliefs and not named:

@@ -17,7 +17,9 @@ from typing import Any
 
 from IPython.core.getipython import get_ipython
 
+from autograde.rubric.given import OwnRubric, given_in, keep
 from autograde.rubric.names import UNREADABLE, names_of, read_names
+from autograde.rubric.probes.lines import rubric
 
 DEMONSTRATION = re.compile(r"# demonstration(:.*)?$")
 SKIPPED = "A demonstration: it is not run in grading."
@@ -50,6 +52,8 @@ def watch(unsolved: Callable[[], set[str]]) -> None:
     if shell is None:
         return
     shell.events.register("post_run_cell", _note)
+    if not any(isinstance(each, OwnRubric) for each in shell.ast_transformers):
+        shell.ast_transformers.append(OwnRubric())
     shell.set_custom_exc((Exception,), _explain)
     if os.environ.get("NBGRADER_EXECUTION"):
         shell.input_transformers_cleanup.append(_without_demonstration)
@@ -84,13 +88,44 @@ def _note(result: Any) -> None:
     source, error = result.info.raw_cell or "", result.error_before_exec or result.error_in_exec
     said = "" if error is None else f"{type(error).__name__}: {error}"
     _runs.append(Run(result.execution_count, source, said))
-    values = getattr(get_ipython(), "user_ns", {})
+    values = _values()
+    if error is None:
+        keep(source, values, rubric)
     exercise = _waits_for(source)
     for name in names_of(source).bound:
         if exercise and values.get(name) is None:
             _waiting[name] = exercise
         else:
             _waiting.pop(name, None)
+
+
+def rebound(exercise: str) -> dict[str, int]:
+    """Return the names of the lesson or of Python that an answer needs and another cell bound anew.
+
+    Each comes with the number of the run that bound it. The answer's helpers in other cells count.
+    """
+    answer = last_run_of(exercise)
+    given, values, found = given_in(_values()), _values(), dict[str, int]()
+    wanted, seen = [*names_of(answer.source).needed] if answer else [], set[str]()
+    while wanted:
+        name = wanted.pop()
+        run = _last_binding(name)
+        if name in seen or run is None or run.source == given.source:
+            continue
+        seen.add(name)
+        wanted += names_of(run.source).needed
+        original = given.original(name)
+        if original is not None and values.get(name) is not original:
+            found[name] = run.number
+    return dict(sorted(found.items()))
+
+
+def _last_binding(name: str) -> Run | None:
+    return next((run for run in reversed(_runs) if name in names_of(run.source).bound), None)
+
+
+def _values() -> dict[str, Any]:
+    return getattr(get_ipython(), "user_ns", {})
 
 
 def _defines(source: str, name: str) -> bool:

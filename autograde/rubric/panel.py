@@ -53,12 +53,14 @@ def advice(verdict: Verdict, *, named: bool) -> list[str]:
 def _share(belief: Belief, verdict: Verdict) -> str:
     """Return a sentence on how many of the wrong lines a belief explains, or "" for a single one.
 
-    Lines that were not reached, or that do not count by themselves, have no call and are left out.
+    Lines that were not reached, or that do not count by themselves, have no call. They are among
+    the wrong lines that a student sees, so they are counted, but say nothing by themselves.
     """
-    called = {line.name for line in verdict.lines if line.failure and line.failure.call}
-    if len(called) < 2:
+    wrong_lines = [line for line in verdict.lines if not line.passed]
+    if sum(bool(line.failure and line.failure.call) for line in wrong_lines) < 2:
         return ""
-    explained, wrong = len(called & set(belief.lines)), len(called)
+    names = {line.name for line in wrong_lines}
+    explained, wrong = len(names & set(belief.lines)), len(names)
     every = "both" if wrong == 2 else f"all {wrong}"
     share = every if explained == wrong else f"{explained} of the {wrong}"
     return f" That would explain {share} wrong lines."

@@ -28,6 +28,12 @@ def number(points: float) -> str:
     return f"{points:.2f}".rstrip("0").rstrip(".")
 
 
-def of_points(points: float, most: float) -> str:
-    """Return a score in words: 2.5 of 3 points, 1 of 1 point."""
-    return f"{number(points)} of {number(most)} point{'s' * (most != 1)}"
+def of_points(points: float, most: float, waiting: float = 0) -> str:
+    """Return a score in words: 2.5 of 3 points; 5 of 9 points, 2 points await marking."""
+    score = f"{number(points)} of {number(most)} point{'s' * (most != 1)}"
+    return f"{score}, {await_marking(waiting)}" if waiting else score
+
+
+def await_marking(points: float) -> str:
+    """Return in words how many points a person still has to give."""
+    return f"{number(points)} point{'s' * (points != 1)} await{'s' * (points == 1)} marking"

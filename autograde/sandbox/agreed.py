@@ -7,8 +7,8 @@ SOCKETS = "/ipc"
 MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
 """Processors that the system call filter supports: their column of numbers, their architecture."""
 MEMORY, PROCESSOR, CELL = "memory", "processor time", "processor time of a cell"
-NEXT_CELL = 0
-"""An order besides the signal numbers: another cell begins."""
+NEXT_CELL, SAY_TIME = 0, 255
+"""Orders besides the signal numbers: another cell begins; say how much time was used."""
 
 
 @dataclass(frozen=True)

@@ -19,12 +19,13 @@ from jupyter_client.manager import AsyncKernelManager, KernelManager
 from jupyter_client.provisioning.provisioner_base import KernelProvisionerBase
 
 from autograde.sandbox import control_groups, template
-from autograde.sandbox.agreed import MEMORY, NEXT_CELL, PROCESSOR, KernelLimits
+from autograde.sandbox.agreed import MEMORY, NEXT_CELL, PROCESSOR, SAY_TIME, KernelLimits
 from autograde.sandbox.wall import NoWall
 
 WALLED, UNWALLED = "walled", "python3"
 START_SECONDS = 120
 END_SECONDS = 10
+ANSWER_SECONDS = 2
 ATTEMPTS = 3
 PASSED_ON = ("NBGRADER_EXECUTION",)
 """The only environment variables that reach a kernel."""
@@ -56,6 +57,16 @@ def open_manager(folder: Path) -> AsyncKernelManager:
     return AsyncKernelManager(kernel_name=UNWALLED, transport="ipc", ip=str(folder / "k"))
 
 
+def end_kernel(manager: AsyncKernelManager) -> None:
+    """End a manager's kernel at once, from whatever thread."""
+    provisioner: Any = manager.provisioner
+    with suppress(OSError):  # it has ended
+        if isinstance(provisioner, WalledProvisioner):
+            provisioner.order(signal.SIGKILL)
+        elif getattr(provisioner, "pgid", None):
+            os.killpg(provisioner.pgid, signal.SIGKILL)
+
+
 def _environment() -> dict[str, str]:
     return {name: os.environ[name] for name in PASSED_ON if name in os.environ}
 
@@ -71,6 +82,9 @@ class WalledProvisioner(KernelProvisionerBase):
     cell = 0
     interrupted: int | None = None
     """The number of the cell that was interrupted for its processor time."""
+    scarce: str = ""
+    """What the kernel's user had used up at some time, if anything."""
+    used: tuple[float, float] | None = None
 
     @property
     def has_process(self) -> bool:
@@ -90,6 +104,7 @@ class WalledProvisioner(KernelProvisionerBase):
         folder = Path(kwargs.get("cwd") or Path.cwd())
         files = [] if _is_course(folder) else list(template.visible_files(folder))
         self.code, self.reason, self.cell, self.interrupted = None, "", 0, None
+        self.scarce, self.used = "", None
         for attempt in range(ATTEMPTS):
             self.kernel = kernel = self._ask()
             try:
@@ -164,6 +179,8 @@ class WalledProvisioner(KernelProvisionerBase):
             said = json.loads(message)
             self.code, self.reason = said.get("exit"), said.get("reason", "")
             self.interrupted = said.get("interrupted", self.interrupted)
+            self.scarce = said.get("scarce", self.scarce)
+            self.used = said.get("used", self.used)
 
     async def wait(self) -> int | None:
         """Wait until the kernel has ended."""
@@ -176,12 +193,12 @@ class WalledProvisioner(KernelProvisionerBase):
 
     async def send_signal(self, signum: int) -> None:
         """Send a signal to the kernel and what it started."""
-        self._order(signum)
+        self.order(signum)
 
     def next_cell(self) -> None:
         """Count processor time for another cell from now on."""
         self.cell += 1
-        self._order(NEXT_CELL)
+        self.order(NEXT_CELL)
 
     async def why_it_was_interrupted(self) -> str:
         """Return the limit that made the wall interrupt the cell, or "" if it did not."""
@@ -189,6 +206,19 @@ class WalledProvisioner(KernelProvisionerBase):
         if self.interrupted != self.cell:
             return ""
         return f"used more than {self.limits.cell_cpu_seconds} s of processor time"
+
+    async def seconds_used(self) -> tuple[float, float]:
+        """Return the processor seconds used for this cell, and for all; 0 if nobody says so."""
+        self.used = None
+        self.order(SAY_TIME)
+        until = time.monotonic() + ANSWER_SECONDS
+        while await self.poll() is None and self.used is None and time.monotonic() < until:
+            await asyncio.sleep(0.01)
+        return self.used or (0.0, 0.0)
+
+    def killed(self) -> bool:
+        """Return whether a signal ended the kernel, for no limit of its own."""
+        return self.code is not None and self.code < 0 and not self.reason
 
     def lost(self) -> bool:
         """Return whether the kernel ended because the template did, which no cell can cause."""
@@ -202,10 +232,11 @@ class WalledProvisioner(KernelProvisionerBase):
             return f"it used more than {self.limits.cpu_seconds} s of processor time"
         return ""
 
-    def _order(self, number: int) -> None:
-        if self.kernel is not None:
+    def order(self, number: int) -> None:
+        """Send the kernel's first process a signal's number, or NEXT_CELL, without waiting."""
+        if (kernel := self.kernel) is not None:
             with suppress(OSError):  # it has ended
-                self.kernel.line.send(bytes([number]))
+                kernel.line.send(bytes([number]))
 
     async def kill(self, restart: bool = False) -> None:
         """End the kernel and all that it left running."""

@@ -6,6 +6,7 @@ import os
 import secrets
 import select
 import socket
+import struct
 import tarfile
 import threading
 from collections.abc import Iterable, Iterator
@@ -24,6 +25,8 @@ CONNECTION = {
     "shell_port": 1, "iopub_port": 2, "stdin_port": 3, "hb_port": 4, "control_port": 5,
 }  # fmt: skip
 MAX_FILES_BYTES = 100_000_000
+ASK_SECONDS = 20
+"""A request that a template does not read for so long has failed."""
 
 File = tuple[Path, str]
 """The path of a file, and its name in the folder where a kernel starts."""
@@ -76,6 +79,7 @@ class Template:
 
 def _start() -> Template:
     line, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    line.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", ASK_SECONDS, 0))
     errors = TemporaryFile()  # noqa: SIM115 (open as long as the template)
     started: Future[None] = Future()
     # The template dies with the thread that started it, so that thread must live as long.

@@ -2,6 +2,7 @@
 
 import os
 import platform
+import secrets
 import shutil
 import site
 import subprocess
@@ -35,6 +36,9 @@ LINKS = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 SYS_ADMIN = 21
 UNUSED_UIDS = range(61184, 65520)
 """systemd keeps these for services that need a user for a moment."""
+KERNEL_UIDS = range(2_001_000_000, 2_147_000_000)
+"""No distribution, container or directory of users gives these to anybody."""
+UIDS_A_TEMPLATE = 10_000
 
 ENVIRONMENT = {
     "HOME": HOME,
@@ -80,7 +84,7 @@ def start(descriptor: int, *options: str, errors: IO[bytes]) -> "subprocess.Pope
         uid = UNUSED_UIDS[os.getpid() % len(UNUSED_UIDS)]  # two templates hardly ever share one
         # root in a container often may not mount, but can become a user who may, in a namespace
         other = os.getuid() == 0 and not root_may_mount()
-        command = _command(copies, [str(descriptor), str(uid), *options])
+        command = _command(copies, [*map(str, (descriptor, uid, *_kernel_uids())), *options])
         try:
             return subprocess.Popen(
                 command,
@@ -97,12 +101,26 @@ def start(descriptor: int, *options: str, errors: IO[bytes]) -> "subprocess.Pope
             raise NoWall(f"bubblewrap cannot be started by this user: {error}") from error
 
 
+def _kernel_uids() -> tuple[int, int]:
+    """Return the first of the users that the kernels of a template become, and their number."""
+    block = range(secrets.choice(KERNEL_UIDS[::UIDS_A_TEMPLATE]), KERNEL_UIDS.stop)[
+        :UIDS_A_TEMPLATE
+    ]
+    for ids in ("uid_map", "gid_map"):
+        lines = [
+            [*map(int, line.split())] for line in Path("/proc/self", ids).read_text().splitlines()
+        ]
+        if not any(begin <= block[0] and block[-1] < begin + n for begin, _, n in lines):
+            block = UNUSED_UIDS  # a container has the first users only
+    return block[0], len(block)
+
+
 def _own_files() -> dict[Path, bytes]:
     """Return the files of both packages that a kernel sees, and those that say who it is."""
     files = {}
     for path in [*(PACKAGE / part for part in PARTS), PACKAGE.parent / COURSE]:
         for file in [path] if path.is_file() else path.rglob("*.*"):
-            if file.suffix != ".pyc":
+            if file.is_file() and file.suffix != ".pyc":
                 files[Path(INSIDE, file.relative_to(PACKAGE.parent))] = file.read_bytes()
     files[Path("/etc/passwd")] = f"student:x:1000:1000::{HOME}:/bin/sh\n".encode()
     files[Path("/etc/group")] = b"student:x:1000:\n"

@@ -11,7 +11,7 @@ from autograde.progress import PRACTICE_FILE
 from autograde.rubric.key import unpack_keys
 from autograde.rubric.packing import BadData
 from autograde.rubric.panel import headline
-from autograde.rubric.session import PRACTICE_SEED
+from autograde.rubric.text import await_marking
 from autograde.sandbox.template import visible_files
 from autograde.workspace.project import Project, read_saved
 
@@ -39,12 +39,13 @@ def grade_alone(project: Project, path: Path) -> tuple[list[str], Path]:
     note = nb.metadata[NOTE]
     note["remark"] = f"{REMARK} {note['remark']}".strip()
     files = {name: file.read_bytes() for file, name in visible_files(path.parent)}
-    pipeline.run(nb, released, files, PRACTICE_SEED, wall=False)
+    job = pipeline.job_of(nb, released, files, wall=False)  # on the practice seed
+    pipeline.at_most_twice(lambda alone: pipeline.run(nb, job, alone=alone))
     verdicts = judge_notebook(lesson, nb, keys, {})
     pipeline.sanitise(lesson, nb, released, verdicts)
     marks = pipeline.marks_of(nb, released, verdicts)
     page = project.work / "feedback" / lesson.name / f"{lesson.notebook}.html"
     write_whole(page, feedback.page(pipeline.to_file(nb), marks))
     said = [headline(verdict) for verdict in verdicts.values()]
-    said += [f"{each.name}: answered in words, graded by hand" for each in lesson.written]
+    said += [f"{each.name}: {await_marking(each.points)}" for each in lesson.written]
     return said, page

@@ -37,7 +37,8 @@ c.PAMAuthenticator.allowed_groups = {"instructors", "students"}
 
 c.Spawner.cmd = [sys.executable, "-m", "jupyterhub.singleuser"]
 c.Spawner.pre_spawn_hook = prepare
-# Many kernels share the cores; if each also started a thread for every core, all would wait.
+# Many kernels share the cores; if each also started a thread for every core, all would wait. The
+# lessons compute on one thread anyway; this is for other notebooks, and for NumPy.
 c.Spawner.environment = {"OMP_NUM_THREADS": "1"}
 c.Spawner.start_timeout = 120
 c.Spawner.http_timeout = 120

@@ -145,7 +145,7 @@ def test_the_student_answers_one_wrong_and_one_right(ada: Desk, camera: Camera) 
     wrong = wrong_answer(lesson, WRONG, VARIANT)
     expect(person.answer(ada.page, WRONG, wrong.code)).to_contain_text("✗")
     panel = person.answer(ada.page, RIGHT, right_answer(lesson, RIGHT))
-    expect(panel).to_contain_text(f"{RIGHT}: 2 of 2 points")
+    expect(panel).to_contain_text(f"{RIGHT}: 1 of 1 point")
     camera.shoot(ada.page, "answered")
 
 
@@ -188,9 +188,9 @@ def test_the_instructor_grades_and_returns_feedback(instructor: Desk, camera: Ca
 @pytest.mark.usefixtures("wall")
 def test_the_student_reads_the_feedback(ada: Desk, camera: Camera) -> None:
     page = person.read_feedback(ada.page, LESSON, NOTEBOOK)
-    expect(page.locator("body")).to_contain_text("2 of 14 points")
-    expect(page.locator("body")).to_contain_text(f"{WRONG}: 0 of 2 points")
-    expect(page.locator("body")).to_contain_text(f"{RIGHT}: 2 of 2 points")
+    expect(page.locator("body")).to_contain_text("1 of 13 points")
+    expect(page.locator("body")).to_contain_text(f"{WRONG}: 0 of 1 point")
+    expect(page.locator("body")).to_contain_text(f"{RIGHT}: 1 of 1 point")
     camera.shoot(ada.page, "feedback")
 
 

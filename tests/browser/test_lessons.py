@@ -68,7 +68,7 @@ def test_an_answer_is_judged(desk: Desk) -> None:
     right = places.right_answer(lessons(HERE)[LESSON], EXERCISE)
     panel = person.answer(desk.page, EXERCISE, right)
     expect(panel).to_contain_text(
-        "This lesson: 1 of 5 exercises right, 1 of 14 points. Next: mask_scores."
+        "This lesson: 1 of 6 exercises right, 1 of 14 points. Next: mask_scores."
     )
     person.save(desk.page)
 

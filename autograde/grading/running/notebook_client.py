@@ -31,16 +31,33 @@ LARGE = 100_000
 START_SECONDS = 30
 ANSWER_SECONDS = 5
 ALIVE_SECONDS = 0.1
+LOST_SECONDS = 2
+"""A kernel that has died loses its connections first; within this time its death is known."""
+
+
+class BrokenConnection(Exception):
+    """The kernel's side of a connection is gone, though the kernel lives."""
 
 
 class SizedSession(Session):
-    """Reads messages from a kernel and adds to each whether it was `cut`.
+    """Sends without waiting; reads messages from a kernel and adds to each whether it was `cut`.
 
     Then only its kind was read: it is too large, or too many large ones came before it.
     """
 
     limits = LIMITS
     received = 0
+
+    def send(self, *arguments: Any, **options: Any) -> dict[str, Any] | None:
+        """Send as the parent class does.
+
+        Raises:
+            BrokenConnection: there is nobody to send it to, and waiting would never end.
+        """
+        try:
+            return super().send(*arguments, **options)
+        except zmq.Again:
+            raise BrokenConnection from None
 
     def deserialize(
         self, msg_list: list[Any], content: bool = True, copy: bool = True
@@ -80,6 +97,10 @@ class GradingClient(NotebookClient):
         self._all: Counter[str] = Counter()
         self.flooded: set[int] = set()
         self.told = False
+        self.broken = False
+        self.left_behind = False
+        self._monitors: list[zmq.Socket[bytes]] = []
+        self._lost_at: float | None = None
 
     @property
     def kernel(self) -> AsyncKernelClient:
@@ -105,6 +126,8 @@ class GradingClient(NotebookClient):
     def process_message(
         self, msg: dict[str, Any], cell: NotebookNode, cell_index: int
     ) -> NotebookNode | None:
+        if self.left_behind:
+            raise asyncio.CancelledError
         kind, content = msg["msg_type"], msg["content"]
         if kind in OUTPUTS:
             content = plain_content(kind, content)
@@ -175,8 +198,13 @@ class GradingClient(NotebookClient):
         # a larger message closes the connection; what the queue cannot hold waits in the kernel
         self.kernel.context.setsockopt(zmq.MAXMSGSIZE, self._limits.socket_bytes)
         self.kernel.context.setsockopt(zmq.RCVHWM, self._limits.waiting_messages)
+        # where the kernel has ended a connection, sending would wait for ever
+        self.kernel.context.setsockopt(zmq.SNDTIMEO, 0)
         # messages on other channels would never be read
         self.kernel.start_channels(hb=False, control=False)
+        channels = (self.kernel.shell_channel, self.kernel.iopub_channel, self.kernel.stdin_channel)
+        for channel in cast(Any, channels):
+            self._monitors.append(channel.socket.get_monitor_socket(zmq.EVENT_DISCONNECTED))
         self.kernel.allow_stdin = False
         until = time.monotonic() + START_SECONDS
         while time.monotonic() < until:
@@ -219,6 +247,21 @@ class GradingClient(NotebookClient):
                 await asyncio.sleep(ALIVE_SECONDS)  # what it sent before may still arrive
                 cast(Any, self.task_poll_for_reply).cancel()
                 return
+            if self._lost_a_connection():
+                self.broken = True
+                cast(Any, self.task_poll_for_reply).cancel()
+                return
+
+    def _lost_a_connection(self) -> bool:
+        """Return whether the kernel ended a connection some time ago, and lives on.
+
+        Its code alone can do that: by closing it, or with a message that is too large or none.
+        """
+        if self._lost_at is None and any(
+            int(m.get(zmq.EVENTS)) & zmq.POLLIN for m in self._monitors
+        ):
+            self._lost_at = time.monotonic()
+        return self._lost_at is not None and time.monotonic() - self._lost_at > LOST_SECONDS
 
 
 def _resident_bytes() -> int:

@@ -14,8 +14,10 @@ from nbformat import NotebookNode
 
 from autograde.course import CourseError, Exercise, Lesson, grade_id, read_text
 from autograde.rubric import session
+from autograde.rubric.given import keep
 from autograde.rubric.key import Key
 from autograde.rubric.kinds import KINDS, Checked
+from autograde.rubric.probes.lines import rubric
 from autograde.rubric.recording import Line, Outcome, Recording
 
 DEFINED = re.compile(r"^(?:class|def)\s+(\w+)", re.MULTILINE)
@@ -58,18 +60,18 @@ class Program:
         """Return what the rubric of an exercise records with this seed.
 
         Raises:
-            CourseError: the lesson has no such rubric, or it opens another.
+            CourseError: the lesson has no such rubric, it opens another, or it fails before that.
         """
         if exercise not in self.rubrics:
             raise CourseError(f"{self.lesson.text.name} has no cell test_{exercise}")
         with session.recording(seed, double=double) as recordings, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # wrong variants cause warnings, which do not matter
             try:
-                run(self.rubrics[exercise], dict(self.names))
-            except Exception:
+                run(self.rubrics[exercise], {**self.names, "rubric": rubric})
+            except Exception as error:
                 # a variant that breaks the rubric cell itself; the recording says what stopped it
                 if exercise not in recordings:
-                    raise
+                    raise CourseError(f"test_{exercise} {_why(error)}") from error
         if exercise not in recordings:
             raise CourseError(f'test_{exercise} does not open rubric("{exercise}")')
         return recordings[exercise]
@@ -96,6 +98,7 @@ def load(lesson: Lesson, text: NotebookNode | None = None) -> Program:
                 rubrics[rubric_cells[name]] = cell.source
             elif not cell.metadata["nbgrader"].get("grade"):  # else a rubric of another name
                 run(cell.source, names)
+                keep(cell.source, names, rubric)
         except Exception as error:
             raise CourseError(f"{lesson.text.name}: the cell {name} {_why(error)}") from error
     return Program(lesson, names, rubrics)
@@ -113,6 +116,18 @@ def right_key(reference: Program, exercise: Exercise, seed: int, measured: Lines
             f"the rubric of {exercise.name} fails on the reference: {expected.stopped.error}: "
             f"{expected.stopped.message}"
         )
+    names = [line.name for line in expected.lines]
+    if twice := {name for name in names if names.count(name) > 1}:
+        raise CourseError(
+            f"test_{exercise.name} has two lines called “{min(twice)}”; reword one of them"
+        )
+    for line in expected.lines:
+        for case in line.cases:
+            if case.outcome.error and not case.outcome.refused:
+                raise CourseError(
+                    f"{exercise.name}: the lesson's own answer fails “{line.name}”: `{case.call}` "
+                    f"raises {case.outcome.error}: {case.outcome.message}"
+                )
     missing = [line.name for line in expected.lines if line.name not in measured]
     if missing:
         raise CourseError(

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from autograde.rubric import session
+from autograde.rubric.given import with_given_names
 from autograde.rubric.probes import examples
 from autograde.rubric.probes.blocks import BlockProbes
 from autograde.rubric.probes.caches import CachedLayerProbe, CacheProbes
@@ -55,7 +56,7 @@ def rubric(
         try:
             if exercise in lines.__globals__:
                 _require_own(exercise, lines.__globals__[exercise])
-            lines(r)
+            with_given_names(lines)(r)
         except KeyboardInterrupt as error:
             stopped, interrupt = Stop("KeyboardInterrupt", ""), error
         except Exception as error:

@@ -51,13 +51,21 @@ FORBIDDEN = {
 }  # fmt: skip
 CLONE, CLONE3, SOCKET, SOCKETPAIR = (56, 220), (435, 435), (41, 198), (53, 199)
 PRLIMIT = (302, 261)
+FIRST_PROCESS = 1
+SCHEDULING = ((142, 118), (144, 119), (203, 122), (314, 274))
+"""sched_setparam, sched_setscheduler, sched_setaffinity, sched_setattr: of the first process, which
+watches the others, nobody may change when and where it runs."""
+PRIORITIES = (((141, 140), 0), ((251, 30), 1))
+"""setpriority, ioprio_set, and their words for a single process; a user is several."""
+SETSOCKOPT = (54, 208)
+SOL_SOCKET, SO_SNDBUF, SO_RCVBUF = 1, 7, 8
 FAMILIES = (1, 2, 10, 16)
 """Allowed sockets: local, IPv4, IPv6 and netlink, all confined by the network namespace."""
 NAMESPACES = 0x7E020000
 
 ALLOW, KILL, REFUSE = 0x7FFF0000, 0x80000000, 0x00050000
 LOAD, EQUAL, AT_LEAST, ANY_BIT, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
-NUMBER, ARCHITECTURE, FIRST_ARGUMENT = 0, 4, 16
+NUMBER, ARCHITECTURE, FIRST_ARGUMENT, SECOND_ARGUMENT, THIRD_ARGUMENT = 0, 4, 16, 24, 32
 
 
 def _filter_calls() -> None:
@@ -86,6 +94,18 @@ def _program(column: int, architecture: int) -> list[bytes]:
     # a process may change its own limits, not those of others
     others = [_step(LOAD, FIRST_ARGUMENT), _step(EQUAL, 0, 1, 0), _error(errno.EPERM), _allow()]
     steps += _when(PRLIMIT[column], others)
+    for call in SCHEDULING:
+        steps += _when(call[column], [_step(LOAD, FIRST_ARGUMENT), *_refused_for(FIRST_PROCESS)])
+    for call, one_process in PRIORITIES:
+        kind = [_step(LOAD, FIRST_ARGUMENT), _step(EQUAL, one_process, 1, 0), _error(errno.EPERM)]
+        who = [_step(LOAD, SECOND_ARGUMENT), *_refused_for(FIRST_PROCESS)]
+        steps += _when(call[column], [*kind, *who])
+    # what sockets hold is no process's memory: asking for larger buffers succeeds, and does nothing
+    steps += _when(SETSOCKOPT[column], [
+        _step(LOAD, SECOND_ARGUMENT), _step(EQUAL, SOL_SOCKET, 0, 3),
+        _step(LOAD, THIRD_ARGUMENT), _step(EQUAL, SO_SNDBUF, 2, 0),
+        _step(EQUAL, SO_RCVBUF, 1, 0), _allow(), _error(0),
+    ])  # fmt: skip
     return [*steps, _allow()]
 
 
@@ -99,6 +119,10 @@ def _error(number: int) -> bytes:
 
 def _allow() -> bytes:
     return _step(RETURN, ALLOW)
+
+
+def _refused_for(value: int) -> list[bytes]:
+    return [_step(EQUAL, value, 0, 1), _error(errno.EPERM), _allow()]
 
 
 def _when(number: int, steps: list[bytes]) -> list[bytes]:

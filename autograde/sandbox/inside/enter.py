@@ -14,17 +14,45 @@ from autograde.sandbox.inside import system
 STUDENT = 1000
 INODES = 20_000
 SOCKET_FOLDER_BYTES = 65536
+TERMINALS = 32
+MOST = {
+    # each namespace within this one would need a user namespace first
+    "user/max_user_namespaces": "0",
+    "user/max_inotify_instances": "8",
+    "user/max_inotify_watches": "8192",
+    # what the connections of all kernels and of the host hold together has one limit
+    "net/ipv4/tcp_rmem": "4096 16384 16384",
+    "net/ipv4/tcp_wmem": "4096 16384 16384",
+}
+"""Limits of this kernel's namespaces, so that it cannot use up what the host's users share."""
 QUIET = system.NO_SETUID | system.NO_DEVICES
 SET_FLAGS, GET_FLAGS, UP = 0x8914, 0x8913, 1
 
 
 def become_nobody(uid: int) -> None:
-    """As root, mount /proc, so that kernels can mount theirs; then become an unprivileged user."""
+    """As root, mount /proc, so that kernels can mount theirs; then become an unprivileged user.
+
+    It keeps the right to give each kernel a user of its own.
+    """
     system.mount("proc", "/proc", "proc", QUIET | system.NO_PROGRAMS)
+    system.prctl(system.PR_SET_KEEPCAPS, 1)
+    become(uid)
+    system.keep_capabilities(system.CHANGE_USER)
+    system.prctl(system.PR_SET_DUMPABLE, 1)  # else /proc/self belongs to root
+
+
+def become(uid: int) -> None:
+    """Become another user; the group has the same number."""
     os.setgroups([])
     os.setresgid(uid, uid, uid)
     os.setresuid(uid, uid, uid)
-    system.prctl(system.PR_SET_DUMPABLE, 1)  # else /proc/self belongs to root
+
+
+def become_kernel_user(uid: int) -> None:
+    """Become the user whom Linux counts this kernel's use of things for, and stay it."""
+    become(uid)
+    system.keep_capabilities(0)
+    system.prctl(system.PR_SET_DUMPABLE, 1)
 
 
 def leave() -> None:
@@ -43,15 +71,16 @@ def furnish(scratch_bytes: int) -> None:
     """Mount what belongs to this kernel alone; called by the first process of its namespace."""
     system.mount("none", "/", None, system.RECURSIVE | system.PRIVATE)
     system.mount("proc", "/proc", "proc", QUIET | system.NO_PROGRAMS)
-    # no namespaces within this one: each would need a user namespace first
-    Path("/proc/sys/user/max_user_namespaces").write_text("0")
+    for name, value in MOST.items():
+        Path("/proc/sys", name).write_text(value)
     scratch = f"size={scratch_bytes},nr_inodes={INODES},mode=755"
     system.mount("scratch", "/scratch", "tmpfs", QUIET, scratch)
     for folder, place in (("home", HOME), ("tmp", "/tmp"), ("shm", "/dev/shm")):  # noqa: S108
         os.mkdir(f"/scratch/{folder}", 0o700)
         system.mount(f"/scratch/{folder}", place, None, system.BIND)
     system.unmount("/scratch")
-    system.mount("terminals", "/dev/pts", "devpts", system.NO_SETUID, "newinstance,ptmxmode=0666")
+    terminals = f"newinstance,ptmxmode=0666,max={TERMINALS}"
+    system.mount("terminals", "/dev/pts", "devpts", system.NO_SETUID, terminals)
     system.mount(
         "sockets", SOCKETS, "tmpfs", QUIET | system.NO_PROGRAMS,
         f"size={SOCKET_FOLDER_BYTES},nr_inodes=16,mode=700",

@@ -17,7 +17,15 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from autograde.sandbox.agreed import CELL, MEMORY, NEXT_CELL, PROCESSOR, SOCKETS, KernelLimits
+from autograde.sandbox.agreed import (
+    CELL,
+    MEMORY,
+    NEXT_CELL,
+    PROCESSOR,
+    SAY_TIME,
+    SOCKETS,
+    KernelLimits,
+)
 from autograde.sandbox.inside import enter, system
 
 WATCH_MS = 200
@@ -79,7 +87,7 @@ def _say(line: socket.socket, **message: Any) -> None:
 def _look_after(line: socket.socket, kernel: int, limits: KernelLimits) -> tuple[int, str]:
     """Wait until the kernel ends or must end; return its exit code, and the limit it exceeded."""
     poll, wake = _poll(line)
-    watch = Watch(limits)
+    watch, scarce = Watch(limits), ""
     while True:
         ready = dict(poll.poll(WATCH_MS))
         if wake in ready:
@@ -90,10 +98,14 @@ def _look_after(line: socket.socket, kernel: int, limits: KernelLimits) -> tuple
             order = line.recv(1)
             if order == bytes([NEXT_CELL]):
                 watch.next_cell()
+            elif order == bytes([SAY_TIME]):
+                _say(line, used=watch.used())
             elif not order or order[0] == signal.SIGKILL:
                 return -signal.SIGKILL, ""
             else:
                 _signal(kernel, order[0])
+        if not scarce and (scarce := watch.scarce()):
+            _say(line, scarce=scarce)
         reason = watch.look()
         if reason == CELL and not select.select([line], [], [], 0)[0]:  # the next may have begun
             _say(line, interrupted=watch.cell)
@@ -128,6 +140,18 @@ class Watch:
         """Another cell begins; what was used before it is known at the next look."""
         self.cell += 1
         self._before = None
+
+    def used(self) -> tuple[float, float]:
+        """Return the processor seconds used for this cell, and for all."""
+        seconds, _, _ = _used()
+        before = seconds if self._before is None else self._before
+        return max(seconds - before, 0.0), seconds
+
+    def scarce(self) -> str:
+        """Return what this user of the host has no more of, for others may have used it up."""
+        if time.monotonic() < self._next_look:
+            return ""
+        return _used_up(self.limits.files_a_process)
 
     def look(self) -> str:
         """Return the limit that is exceeded, or "" if none is or it is not yet time to look."""
@@ -178,6 +202,26 @@ def _used() -> tuple[float, int, list[Path]]:
         seconds += sum(map(int, fields[11:15])) / TICKS
         memory += int(fields[21]) * PAGE
     return seconds, memory, others
+
+
+def _used_up(files: int) -> str:
+    """Return what Linux counts for a user and gives this one no more of: "" if there is enough."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        try:
+            with select.epoll() as some:
+                some.register(ours)
+        except OSError:
+            return "epoll watches"
+        before = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (files, before[1]))  # as a kernel's
+        try:
+            socket.send_fds(ours, [b"+"], [theirs.fileno()])
+        except OSError:
+            return "descriptors on their way"
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    return ""
 
 
 def _share(process: Path) -> int:

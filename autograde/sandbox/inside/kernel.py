@@ -17,6 +17,7 @@ from matplotlib_inline.backend_inline import configure_inline_support
 
 from autograde.sandbox.agreed import HOME, KernelLimits
 from autograde.sandbox.inside.confine import confine
+from autograde.sandbox.inside.messages import CONFIG
 
 TORCH_START = 67280421310721
 """The seed that torch has in every new process."""
@@ -35,6 +36,7 @@ def run(request: dict[str, Any], limits: KernelLimits, ready: Callable[[], None]
     app: Any = IPKernelApp.instance(
         connection_file=str(CONNECTION), parent_handle=0, log_level=50, quiet=True
     )
+    app.update_config(CONFIG)
     app.config.HistoryManager.hist_file = ":memory:"
     app.config.IPythonKernel._execute_sleep = 0  # it flushes its output before it answers anyway
     app.initialize([])

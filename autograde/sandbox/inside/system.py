@@ -11,10 +11,12 @@ NO_LINKS = 256
 REMOUNT, BIND, RECURSIVE, PRIVATE = 32, 4096, 16384, 1 << 18
 DETACH = 2
 
-PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_SECCOMP = 1, 4, 22
+PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_KEEPCAPS, PR_SET_SECCOMP = 1, 4, 8, 22
 PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS = 24, 38
 PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL = 47, 4
 CAPABILITIES_VERSION_3 = 0x20080522
+CHANGE_USER = 1 << 6 | 1 << 7
+"""The capabilities CAP_SETGID and CAP_SETUID."""
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -69,5 +71,10 @@ def drop_capabilities() -> None:
     prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL)
     for capability in range(last + 1):
         prctl(PR_CAPBSET_DROP, capability)
+    keep_capabilities(0)
+
+
+def keep_capabilities(few: int) -> None:
+    """Give up the capabilities of this thread but these few."""
     header = (ctypes.c_uint32 * 2)(CAPABILITIES_VERSION_3, 0)
-    _checked(_libc.capset(header, (ctypes.c_uint32 * 6)()), "dropping capabilities")
+    _checked(_libc.capset(header, (ctypes.c_uint32 * 6)(few, few)), "dropping capabilities")

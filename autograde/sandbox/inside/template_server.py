@@ -1,9 +1,10 @@
 """The warm template: one process, one thread, no secrets; forks a kernel for each request.
 
-    python -m autograde.sandbox.inside.template_server SOCKET UID [try]
+    python -m autograde.sandbox.inside.template_server SOCKET UID FIRST COUNT [try]
 
 SOCKET is the number of an open socket on which requests arrive, each with descriptors: the line
 between the kernel and the grader, and the door of the kernel's control group if it has one.
+If root starts it, it becomes the user UID, and kernels become COUNT users from FIRST on in turn.
 It ends when no grader is left at the other end.
 With `try` it only looks whether a kernel could be walled here.
 """
@@ -32,9 +33,12 @@ MORE = 4
 
 
 def main() -> None:
+    uid, first_uid, uids = map(int, sys.argv[2:5])
     if os.getuid() == 0:
-        enter.become_nobody(int(sys.argv[2]))
-    _try_wall()
+        enter.become_nobody(uid)
+    else:
+        uids = 0
+    _try_wall(first_uid if uids else None)
     if "try" in sys.argv:
         return
     requests = socket.socket(fileno=int(sys.argv[1]))
@@ -49,13 +53,28 @@ def main() -> None:
         message, descriptors, _, _ = socket.recv_fds(requests, MAX_REQUEST, MAX_DESCRIPTORS)
         if not message:
             return
-        if os.fork() == 0:
-            _become_kernel(json.loads(message), *descriptors, requests=requests)
+        own_uid = first_uid + number % uids if uids else None
+        if _fork_or_say(descriptors[0]) == 0:
+            _become_kernel(json.loads(message), own_uid, *descriptors, requests=requests)
         for descriptor in descriptors:
             os.close(descriptor)
         if number == MORE:  # a single submission should not wait for this
             warm.try_the_rest()
             _settle()
+
+
+def _fork_or_say(line: int) -> int | None:
+    """Fork; if there may be no more processes now, tell the grader so."""
+    try:
+        return os.fork()
+    except OSError as error:
+        _say_failed(socket.socket(fileno=os.dup(line)), error)
+        return None
+
+
+def _say_failed(line: socket.socket, error: BaseException) -> None:
+    with line, suppress(OSError):  # the grader is gone
+        line.send(json.dumps({"failed": repr(error)}).encode())
 
 
 def _settle() -> None:
@@ -70,11 +89,13 @@ def _settle() -> None:
     gc.freeze()
 
 
-def _try_wall() -> None:
+def _try_wall(uid: int | None) -> None:
     """End with the reason when a kernel cannot be walled here."""
     child = os.fork()
     if child == 0:
         try:
+            if uid is not None:
+                enter.become_kernel_user(uid)
             enter.leave()
             if (inner := os.fork()) == 0:
                 enter.furnish(2**20)
@@ -90,7 +111,7 @@ def _try_wall() -> None:
 
 
 def _become_kernel(
-    request: dict[str, Any], number: int, *door: int, requests: socket.socket
+    request: dict[str, Any], uid: int | None, number: int, *door: int, requests: socket.socket
 ) -> None:
     """In the child: leave the template's namespaces; the grandchild is first in the new ones."""
     line = socket.socket(fileno=number)
@@ -103,6 +124,8 @@ def _become_kernel(
         requests.close()
         for stream in range(3):
             os.dup2(os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC), stream)
+        if uid is not None:
+            enter.become_kernel_user(uid)
         enter.leave()
         if os.fork() != 0:
             os._exit(0)
@@ -113,7 +136,7 @@ def _become_kernel(
         started = first.start(lambda ready: kernel.run(request, limits, ready))
         first.serve(line, *started, limits)
     except BaseException as error:
-        line.send(json.dumps({"failed": repr(error)}).encode())
+        _say_failed(line, error)
     os._exit(0)
 
 

@@ -1,0 +1,77 @@
+"""Which grader this is: digests of the package's own files.
+
+Its version number stays the same for months. What its files say does not.
+"""
+
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+from autograde import __version__
+
+SUFFIXES = {".json", ".j2", ".md", ".py", ".safetensors"}
+
+RUNS, JUDGES, SHOWS = "runs", "judges", "shows"
+PARTS = {
+    "files.py": RUNS,
+    "notebook": RUNS,
+    "progress.py": RUNS,
+    "rubric": RUNS,
+    "sandbox": RUNS,
+    "grading/running/notebook_client.py": RUNS,
+    "grading/running/run.py": RUNS,
+    "grading/sanitise.py": RUNS,  # some of it while cells run
+    "course.py": JUDGES,
+    "grading": JUDGES,
+    "rubric/checks": JUDGES,
+    "rubric/judge.py": JUDGES,
+    "rubric/key.py": JUDGES,
+    "rubric/kinds.py": JUDGES,
+    "rubric/layout.py": JUDGES,
+    "rubric/misconceptions.py": JUDGES,
+    "rubric/panel.py": JUDGES,
+    "versions.py": JUDGES,
+    "words.py": JUDGES,
+    "grading/feedback.py": SHOWS,
+    "grading/templates": SHOWS,
+}
+"""What files and folders take part in; the longest path that fits counts, others take no part."""
+
+
+@dataclass(frozen=True)
+class Grader:
+    """Digests of the files that run answers and record them, that judge, and that make pages."""
+
+    runs: str = ""
+    judges: str = ""
+    shows: str = ""
+
+    @property
+    def name(self) -> str:
+        """The version, and a number that differs as soon as a file does that decides scores."""
+        return f"{__version__}+{sha256(f'{self.runs} {self.judges}'.encode()).hexdigest()[:12]}"
+
+
+def part_of(path: str) -> str:
+    """Return what a file of the package takes part in; "" if in nothing that decides a grade."""
+    steps = path.split("/")
+    fitting = ("/".join(steps[:length]) for length in range(len(steps), 0, -1))
+    return next((PARTS[each] for each in fitting if each in PARTS), "")
+
+
+def read_grader(package: Path) -> Grader:
+    """Return the grader whose files are in a folder."""
+    digests = {part: sha256() for part in (RUNS, JUDGES, SHOWS)}
+    for file in sorted(package.rglob("*")):
+        path = file.relative_to(package).as_posix()
+        part = part_of(path)
+        if part and file.suffix in SUFFIXES and "/." not in f"/{path}" and file.is_file():
+            digests[part].update(f"{path}\0{sha256(file.read_bytes()).hexdigest()}\0".encode())
+    return Grader(**{part: digest.hexdigest() for part, digest in digests.items()})
+
+
+GRADER = read_grader(Path(__file__).parent)
+"""The one that is running.
+
+It is read at once: files that change later are not what this process has imported.
+"""

@@ -1,0 +1,52 @@
+"""Work that ends in time even if it blocks the loop that should have ended it."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future, wait
+from typing import Any
+
+LOOK_SECONDS = 1.0
+STOP_SECONDS = 5.0
+"""After it was told to stop, it may take so long; then it is left behind."""
+
+
+def finish_in_time(
+    work: Callable[[], Coroutine[Any, Any, None]],
+    until: Callable[[], float],
+    stop: Callable[[], None],
+) -> bool:
+    """Run work in a thread of its own; return False if it was left behind there, unfinished.
+
+    Args:
+        until: the time by which it has to be done, on the monotonic clock; it may change.
+        stop: makes the work end soon. Called from this thread once that time has come.
+    """
+    done: Future[None] = Future()
+    # nobody waits for a daemon, not even the end of the program
+    threading.Thread(target=_work, args=(work, done), daemon=True).start()
+    try:
+        while not done.done():
+            left = until() - time.monotonic()
+            if left <= 0:
+                stop()
+                break
+            wait([done], min(left, LOOK_SECONDS))
+        wait([done], STOP_SECONDS)
+    except BaseException:  # Ctrl-C, say
+        stop()
+        raise
+    if not done.done():
+        return False
+    done.result()
+    return True
+
+
+def _work(work: Callable[[], Coroutine[Any, Any, None]], done: "Future[None]") -> None:
+    try:
+        asyncio.run(work())
+    except BaseException as error:
+        done.set_exception(error)
+    else:
+        done.set_result(None)

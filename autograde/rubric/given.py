@@ -1,0 +1,114 @@
+"""What a lesson gives: names that a rubric reads as the lesson bound them, whatever came after.
+
+The cell that imports `rubric` gives them. A student's own cell may bind one again, `encode` or
+`torch`, and a builtin such as `len`. The student's code then sees the new value and the rubric does
+not: of a notebook it reads only the answers. `autograde build` keeps the three apart.
+"""
+
+import ast
+import builtins
+from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import dataclass
+from types import FunctionType
+from typing import Any
+
+from torch import Tensor
+
+from autograde.rubric.names import names_of
+
+PLACE = "__given__"
+"""The name in a notebook under which what the lesson gives is kept."""
+CHANGEABLE = (Tensor, list, dict, set)
+"""Of these a copy is kept: `x += 1` in a student's cell changes the value itself."""
+MOST = 10_000
+"""The most items of a value that is copied; what rubrics read is small."""
+OWN_RUBRIC = '__import__("autograde.notebook").notebook.rubric'
+
+
+@dataclass(frozen=True)
+class Given:
+    """What the set-up cell with this text bound."""
+
+    source: str = ""
+    names: dict[str, Any] | None = None
+
+    def original(self, name: str) -> Any:
+        """Return the lesson's value of a name or Python's; None if neither has one."""
+        return (self.names or {}).get(name, getattr(builtins, name, None))
+
+
+def given_in(notebook: dict[str, Any]) -> Given:
+    """Return what the lesson gave in a notebook, so far."""
+    found = notebook.get(PLACE)
+    return found if isinstance(found, Given) else Given()
+
+
+def keep(source: str, notebook: dict[str, Any], rubric: Callable[..., Any]) -> None:
+    """Keep what a cell that has run bound, if it imports `rubric`.
+
+    A second such cell counts only if it is the first run again: the student may have written it.
+    """
+    bound = names_of(source).bound
+    if "rubric" not in bound or notebook.get("rubric") is not rubric:
+        return
+    if given_in(notebook).source in ("", source):
+        names = {name: notebook[name] for name in bound if name in notebook}
+        notebook[PLACE] = Given(source, {name: _copy(value) for name, value in names.items()})
+
+
+def _copy(value: Any) -> Any:
+    if not isinstance(value, CHANGEABLE):
+        return value
+    size = value.numel() if isinstance(value, Tensor) else len(value)
+    try:
+        return deepcopy(value) if size <= MOST else value
+    except (RuntimeError, TypeError):  # it holds a tensor that was computed, a generator, a module
+        return value
+
+
+def with_given_names(lines: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a rubric's function that reads the lesson's names and Python's, then the notebook's.
+
+    The lesson's own functions that it calls read the same.
+    """
+    if not isinstance(lines, FunctionType):
+        return lines
+    notebook = lines.__globals__
+    shadowing = {name for name in vars(builtins) if not name.startswith("_")}
+    names = {name: value for name, value in notebook.items() if name not in shadowing}
+    for name, value in (given_in(notebook).names or {}).items():
+        own = isinstance(value, FunctionType) and PLACE in value.__globals__
+        names[name] = _reading(value, names) if own else value
+    return _reading(lines, names)
+
+
+def _reading(function: FunctionType, names: dict[str, Any]) -> FunctionType:
+    """Return a copy of a function that looks its global names up elsewhere."""
+    copy = FunctionType(
+        function.__code__, names, function.__name__, function.__defaults__, function.__closure__
+    )
+    copy.__kwdefaults__ = function.__kwdefaults__
+    vars(copy).update(vars(function))
+    return copy
+
+
+class OwnRubric(ast.NodeTransformer):
+    """Has a rubric cell call the package's `rubric`, whatever has that name in the notebook."""
+
+    def visit_Module(self, node: ast.Module) -> ast.Module:
+        for defined in node.body:
+            if not isinstance(defined, ast.FunctionDef) or defined.name != "_":
+                continue
+            for call in defined.decorator_list:
+                if isinstance(call, ast.Call) and _is_rubric(call.func):
+                    call.func = ast.copy_location(_parsed(OWN_RUBRIC), call.func)
+        return node
+
+
+def _is_rubric(called: ast.expr) -> bool:
+    return isinstance(called, ast.Name) and called.id == "rubric"
+
+
+def _parsed(text: str) -> ast.expr:
+    return ast.parse(text, mode="eval").body

@@ -1,0 +1,274 @@
+"""What a student's cells bind reaches the student's code, and no rubric; answers reach it."""
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import nbformat
+import pytest
+from classes import HERE, fill, reference_answers
+from IPython.core.interactiveshell import InteractiveShell
+from nbformat import NotebookNode
+from traitlets.config import Config
+
+from autograde.course import Lesson, lessons, named_cells
+from autograde.grading import pipeline
+from autograde.grading.restore import Parsed, restore
+from autograde.grading.verdicts import FirstLook, judge_notebook
+from autograde.notebook import practice, rubric, runs
+from autograde.rubric import session
+from autograde.rubric.given import given_in, keep
+from autograde.rubric.judge import Verdict
+from autograde.rubric.recording import Recording
+from autograde.versions import notebook as built
+from autograde.versions import versions
+
+OWN_CELLS = {
+    "02_causal_mask": {
+        "causal_mask": ["rubric = 'my notes'", "for rubric in range(3): pass"],
+        "renormalise": ["torch = 'a light'"],
+        "apply_mask": ["from math import pi as torch", "del rubric"],
+    },
+    "03_inf_mask": {
+        "future_mask": ["def rubric(name): return print"],
+    },
+    "05_causal_attention": {"count_parameters": ["nn = 2", "nn: int = 3"]},
+    "07_tiny_gpt": {
+        "generate": [
+            "chars = sorted(set('abc')); stoi = {c: i for i, c in enumerate(chars)}\n"
+            "encode = lambda s: [stoi[c] for c in s]",
+            "END = 0; VOCABULARY = 'abc'",
+            "len = 3",
+            "for encode, END in enumerate('ab'): pass",
+        ],
+        "loss_of": ["globals()['rubric'] = None"],
+    },
+    "08_fast_attention": {
+        "to_torch": ["class MultiHeadAttention:\n    'My notes on lesson 06.'"],
+        "online_softmax": ["import sys as device"],
+        "with_sdpa": ["with open('/dev/null') as device: pass"],
+    },
+}
+"""Cells that students add above an exercise, each of which bound what its rubric reads."""
+ROWS = [
+    (name, exercise, cell)
+    for name, exercises in OWN_CELLS.items()
+    for exercise, cells in exercises.items()
+    for cell in cells
+]
+
+
+def lesson_called(name: str) -> Lesson:
+    return lessons(HERE)[name]
+
+
+@cache
+def right(name: str) -> dict[str, str]:
+    return reference_answers(lesson_called(name))
+
+
+def code(source: str) -> NotebookNode:
+    return nbformat.v4.new_code_cell(source)
+
+
+@pytest.fixture
+def practise(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """Runs cells as a student does; returns the panels that they showed."""
+    panels: list[str] = []
+    for module, name, new in (
+        (runs, "_runs", []),
+        (runs, "_waiting", {}),
+        (practice, "verdicts", {}),
+        (practice, "recordings", {}),
+        (practice, "display", lambda data, raw: panels.append(data["text/plain"])),
+    ):
+        monkeypatch.setattr(module, name, new)
+    config = Config()
+    config.HistoryManager.hist_file = ":memory:"
+    shell = InteractiveShell.instance(config=config)
+    runs.watch(practice.unsolved)
+
+    def run(lesson: Lesson, *cells: str) -> list[str]:
+        monkeypatch.chdir(lesson.practice_file.parent)
+        shell.reset()
+        runs._runs.clear()
+        panels.clear()
+        for cell in cells:
+            shell.run_cell(cell, store_history=True)
+        return panels
+
+    yield run
+    runs.watch(set)
+    InteractiveShell.clear_instance()
+
+
+def cells_of(lesson: Lesson, exercise: str) -> tuple[str, str, str]:
+    """The set-up, the right answers up to an exercise, and its rubric."""
+    cells = named_cells(built(versions(lesson)[0]))
+    answers = right(lesson.name)
+    names = [each.name for each in lesson.exercises]
+    upto = names[: names.index(exercise) + 1]
+    rubric_cell = cells[lesson.exercise(exercise).rubric_cell].source
+    return cells["setup"].source, "\n\n".join(answers[name] for name in upto), rubric_cell
+
+
+@pytest.mark.parametrize(("name", "exercise", "cell"), ROWS)
+def test_in_practice_a_right_answer_is_right_whatever_a_cell_bound(
+    name: str, exercise: str, cell: str, practise: Any
+) -> None:
+    lesson = lesson_called(name)
+    setup, answers, rubric_cell = cells_of(lesson, exercise)
+    for order in ((setup, cell, answers), (cell, setup, answers, cell)):
+        shown = practise(lesson, *order, rubric_cell)
+        assert "WRONG" not in "".join(shown)
+        assert practice.verdicts.pop(exercise).passed
+
+
+@pytest.mark.parametrize("name", OWN_CELLS)
+def test_in_grading_right_answers_earn_every_point_whatever_a_cell_bound(name: str) -> None:
+    lesson = lesson_called(name)
+    found = graded(lesson, right(name), OWN_CELLS[name])
+    assert {each: found[each].points for each in OWN_CELLS[name]} == {
+        each: lesson.exercise(each).points for each in OWN_CELLS[name]
+    }
+
+
+def graded(
+    lesson: Lesson, answers: dict[str, str], above: dict[str, list[str]]
+) -> dict[str, Verdict]:
+    """The verdicts on these answers, with a student's cells between each and its rubric."""
+    (version, *_) = versions(lesson)
+    nb = fill(lesson, answers)
+    for exercise, sources in above.items():
+        place = nb.cells.index(named_cells(nb)[lesson.exercise(exercise).rubric_cell])
+        nb.cells[place:place] = [code(source) for source in sources]
+    nb = restore(Parsed(nb), built(version))
+    keys = pipeline.keys_of(version, 7)
+    pipeline.run(nb, built(version), {}, 7, FirstLook(lambda: keys), wall=False)
+    return judge_notebook(lesson, nb, keys, pipeline.practice_of(version))
+
+
+def test_an_answer_that_another_rubric_needs_is_the_students(practise: Any) -> None:
+    lesson = lesson_called("06_multi_head")
+    setup, answers, rubric_cell = cells_of(lesson, "pack_heads")
+    practise(lesson, setup, answers, rubric_cell)
+    assert practice.verdicts.pop("pack_heads").passed
+    practise(lesson, setup, answers, "class MultiHeadAttention(nn.Module): pass", rubric_cell)
+    assert not practice.verdicts.pop("pack_heads").passed
+
+
+GENERATE = """def generate(model, tokens, max_new_tokens):
+    end = ENCODE([END])[0]
+    for _ in range(max_new_tokens):
+        with torch.no_grad():
+            scores = model.eval()(tokens[:, -model.context_length :])
+        tokens = torch.cat([tokens, scores[:, -1:].argmax(dim=-1)], dim=1)
+    return tokens
+"""
+HELPED = GENERATE.replace("ENCODE", "ids") + "\ndef ids(words): return helper(words)"
+
+
+@pytest.mark.parametrize(
+    ("cells", "named"),
+    [
+        (["encode = 'my notes'", GENERATE.replace("ENCODE", "encode")], "`encode`"),
+        (["range = (3, 4)", GENERATE.replace("ENCODE", "encode")], "`range`"),
+        (["def helper(words): return encode(words)", "encode = 3", HELPED], "`encode`"),
+        (["encode = 3", "from autograde.notebook.language import encode", HELPED], ""),
+        (["import torch; END = '<end>'; words = 3", HELPED], "`END`"),
+        (["fill = 3", HELPED], ""),
+    ],
+)
+def test_the_panel_names_what_the_students_code_needs_and_a_cell_bound_anew(
+    cells: list[str], named: str, practise: Any
+) -> None:
+    lesson = lesson_called("07_tiny_gpt")
+    setup, _, rubric_cell = cells_of(lesson, "generate")
+    (panel,) = practise(lesson, setup, *cells, rubric_cell)
+    assert not practice.verdicts["generate"].passed
+    said = [line for line in panel.splitlines() if line.startswith("Your code uses")]
+    assert len(said) == bool(named)
+    assert all(f"uses {named.strip('`')}, and your cell run as [" in line for line in said)
+
+
+SETUP = """
+import torch
+from autograde.notebook import rubric
+sizes, start = [1, 2], torch.zeros(2)
+def of_size(n): return torch.ones(n) + sum(sizes)
+"""
+RUBRIC = """
+@rubric("it")
+def _(r):
+    r.each("each", answer, *((of_size(n), start) for n in sizes))
+"""
+
+
+def recorded(*cells: str) -> Recording:
+    """What the rubric above records of cells that ran before it."""
+    notebook: dict[str, Any] = {"answer": lambda x, y: x + y}
+    for cell in cells:
+        exec(cell, notebook)  # noqa: S102 (from this file)
+        keep(cell, notebook, rubric)
+    with session.recording(1) as recordings:
+        exec(RUBRIC, {**notebook, "rubric": rubric})  # noqa: S102 (from this file)
+    assert recordings["it"].stopped is None
+    return recordings["it"]
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "torch = sum = 3",
+        "sizes += [5]",
+        "sizes.append(5)",
+        "start += 1",
+        "del sizes, start",
+        "def of_size(n): return n",
+        f"{SETUP}\nsizes = [5]",
+    ],
+)
+def test_what_a_lesson_gives_stays_as_it_was(cell: str) -> None:
+    assert repr(recorded(SETUP, cell)) == repr(recorded(SETUP))
+
+
+def test_a_set_up_that_runs_again_gives_its_new_values() -> None:
+    again = "import itertools\nfrom autograde.notebook import rubric\nclass Base: pass"
+    notebook: dict[str, Any] = {}
+    for _ in range(2):
+        exec(again, notebook)  # noqa: S102 (from this file)
+        keep(again, notebook, rubric)
+    assert given_in(notebook).original("Base") is notebook["Base"]
+
+
+def test_what_cannot_be_copied_is_given_as_it_is() -> None:
+    cell = """
+import torch
+from autograde.notebook import rubric
+computed = 2 * torch.ones(2, requires_grad=True)
+parts = {"torch": torch, "one": (n for n in range(3))}
+many = list(range(20_000))
+"""
+    notebook: dict[str, Any] = {}
+    exec(cell, notebook)  # noqa: S102 (from this file)
+    keep(cell, notebook, rubric)
+    for name in ("computed", "parts", "many"):
+        assert given_in(notebook).original(name) is notebook[name]
+
+
+def test_a_cell_without_the_packages_rubric_gives_nothing() -> None:
+    notebook: dict[str, Any] = {"rubric": print, "other": 3}
+    for cell in ("other = 3", "rubric = print", "def rubric(): pass"):
+        keep(cell, notebook, rubric)
+        assert given_in(notebook).names is None
+
+
+def test_the_answer_sees_what_the_student_bound(practise: Any) -> None:
+    """Only a rubric's own names are the lesson's; `rubric` too may be a table of the student's."""
+    lesson = lesson_called("02_causal_mask")
+    setup, _, rubric_cell = cells_of(lesson, "causal_mask")
+    answer = """def causal_mask(n):
+    if n < 1: raise ValueError
+    return (rubric[len('ab')](torch.ones(n, n)))"""
+    practise(lesson, setup, "rubric = {3: torch.tril}; len = lambda _: 3", answer, rubric_cell)
+    assert practice.verdicts["causal_mask"].passed
