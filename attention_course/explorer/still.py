@@ -6,7 +6,8 @@ from functools import cache
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
-from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
+from matplotlib.patches import FancyBboxPatch, PathPatch
+from matplotlib.path import Path
 from matplotlib.textpath import TextPath
 
 from attention_course.explorer.reading import Reading
@@ -17,10 +18,13 @@ from autograde.notebook.language import VOCABULARY
 BLUE, GREY = "#0072B2", "0.4"
 WIDTH, MARGIN = 590.0, 8.0  # points; the text of a story is as wide as the page of a notebook
 SIZE, PAD, GAP = 12.0, 6.0, 5.0
-ARCS, NUMBERS, LINE = 46.0, 15.0, 22.0  # heights above, below and of a line of the story
+ARCS, NUMBERS, LINE = 40.0, 15.0, 22.0  # heights above, below and of a line of the story
 BAR, BARS = 15.0, 5
 SHOWN = 0.005
 """A weight below this is 0.00."""
+
+
+Place = tuple[float, float]
 
 
 @dataclass(frozen=True, repr=False)
@@ -66,7 +70,7 @@ def _width(word: str) -> float:
     return float(TextPath((0, 0), word, size=SIZE, prop=font).get_extents().width) + 2 * PAD
 
 
-def _places(words: list[str]) -> list[tuple[float, float]]:
+def _places(words: list[str]) -> list[Place]:
     """Return the left upper corner of each word, in points."""
     places, x, y = [], MARGIN, 24 + ARCS
     for word in words:
@@ -77,9 +81,7 @@ def _places(words: list[str]) -> list[tuple[float, float]]:
     return places
 
 
-def _draw_story(
-    ax: Axes, words: list[str], row: list[float], places: list[tuple[float, float]]
-) -> None:
+def _draw_story(ax: Axes, words: list[str], row: list[float], places: list[Place]) -> None:
     middle = [(x + _width(word) / 2, y) for word, (x, y) in zip(words, places, strict=True)]
     for word, weight, (x, y), (center, _) in zip(words, row, places, middle, strict=True):
         box = FancyBboxPatch(
@@ -105,15 +107,17 @@ def _draw_story(
             _draw_arc(ax, middle[-1], end, weight)
 
 
-def _draw_arc(
-    ax: Axes, start: tuple[float, float], end: tuple[float, float], weight: float
-) -> None:
-    far = abs(end[0] - start[0])
-    bend = min(0.35, 2 * ARCS * 0.9 / far) if far and end[1] == start[1] else 0.15
-    arc = FancyArrowPatch(
-        start, end, connectionstyle=f"arc3,rad={bend if end[0] < start[0] else -bend}",
-        arrowstyle="-", linewidth=0.8 + 5 * weight, color=BLUE, alpha=0.25 + 0.7 * weight,
-        shrinkA=0, shrinkB=0, capstyle="round",
+def _draw_arc(ax: Axes, start: Place, end: Place, weight: float) -> None:
+    x, y = start
+    if end[1] == y:
+        up, aside = y - min(ARCS, 14 + abs(end[0] - x) / 6) * 4 / 3, 0.15 * (end[0] - x)
+        way = [start, (x + aside, up), (end[0] - aside, up), end]
+    else:  # from the line below, past the number of the word it ends at
+        end = end[0], end[1] + LINE + NUMBERS
+        way = [start, (x, y - ARCS), (end[0], end[1] + ARCS), end]
+    arc = PathPatch(
+        Path(way, [Path.MOVETO, *[Path.CURVE4] * 3]), facecolor="none", edgecolor=BLUE,
+        linewidth=0.8 + 5 * weight, alpha=0.25 + 0.7 * weight, capstyle="round",
     )  # fmt: skip
     ax.add_patch(arc)
 
