@@ -117,8 +117,8 @@ function render({ model, el }) {
     const before = row(told());
     const hidden = told().hidden[from];
     const most = Math.max(...now);
+    // what is written here must not move the words away from under the mouse
     const moves = now.map((weight, place) => Math.abs(weight - before[place]) >= MOVED);
-    root.classList.toggle("ae-moved", moves.some(Boolean));
     [...text.children].forEach((word, place) => {
       const weight = now[place];
       const moved = moves[place];
@@ -323,6 +323,7 @@ function render({ model, el }) {
   function show(after) {
     state.after = after;
     root.classList.remove("ae-waiting");
+    root.classList.toggle("ae-changed", after !== null);
     drawLook();
     drawTries();
     drawBars();

@@ -167,6 +167,17 @@ def test_keys_alone_do_the_same(desk: Desk) -> None:
     assert page.evaluate(mode) == "command", "the notebook went to work on these keys, too"
 
 
+def heights_as_words_are_pointed_at(page: Page) -> set[float]:
+    """Where the last word stands while the mouse is over one word after another."""
+    words = explorer(page).locator(".ae-word").all()
+    found = set()
+    for each in words:
+        each.dispatch_event("pointerenter", {"pointerType": "mouse"})
+        found.add(words[-1].evaluate("word => word.getBoundingClientRect().top"))
+        each.dispatch_event("pointerleave", {"pointerType": "mouse"})
+    return found
+
+
 def test_axe_finds_nothing_in_either_theme_and_at_800_pixels(desk: Desk, camera: Camera) -> None:
     page = desk.page
     page.add_style_tag(content="body { height: 100vh }")
@@ -176,6 +187,7 @@ def test_axe_finds_nothing_in_either_theme_and_at_800_pixels(desk: Desk, camera:
             person.command(page, "apputils:change-theme", theme=theme)
             page.locator(f"body[data-jp-theme-name='{theme}']").wait_for(state="attached")
             expect(page.locator("#jupyterlab-splash")).to_have_count(0)
+            assert len(heights_as_words_are_pointed_at(page)) == 1
             word(page, "gym").hover()
             camera.shoot(page, f"{theme.split()[1].lower()}_{width}")
             assert faults(page, ROOT) == [], (theme, width)
