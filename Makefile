@@ -120,7 +120,7 @@ $(READY): requirements.lock pyproject.toml
 	@.venv/bin/python $(PIP_INSTALL) --no-deps --no-build-isolation -e .
 	@.venv/bin/jupyter kernelspec install --log-level=ERROR --sys-prefix \
 		--name autograde-walled autograde/sandbox/spec  # an editable install leaves it out
-	@.venv/bin/python -m compileall -q autograde  # a read-only container cannot do it later
+	@.venv/bin/python -m compileall -q autograde attention_course  # a read-only container cannot do it later
 	@touch $@
 
 $(HUB): $(READY) deploy/hub/requirements.lock deploy/hub/package-lock.json

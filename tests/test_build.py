@@ -304,7 +304,9 @@ def test_release_writes_what_students_may_have_and_nothing_else(tmp_path: Path) 
         for lesson in wanted
         for name in (f"{lesson.notebook}.ipynb", "practice.safetensors.gz")
     }
-    others = {name for name in names - lessons_released if not name.startswith("autograde/")}
+    packages = ("autograde/", "attention_course/")
+    assert "attention_course/explorer/explorer.js" in names
+    others = {name for name in names - lessons_released if not name.startswith(packages)}
     assert others == {*ENVIRONMENT, "README.md"}
     everything = b"".join(files_in(target / "notebooks").values())
     assert b"BEGIN SOLUTION" not in everything

@@ -16,7 +16,7 @@ from autograde.course import Lesson, grade_id, lessons, named_cells
 from autograde.notebook.runs import is_demonstration
 from autograde.values.text import of_points
 
-PARTS = ("autograde", "notebooks")
+PARTS = ("autograde", "attention_course", "notebooks")
 FILES = ("pyproject.toml", "setup.py", "README.md", "LICENSE")
 NAMES = list(lessons(HERE))
 

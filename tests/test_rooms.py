@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).resolve().parent.parent / "autograde"
+COURSE = PACKAGE.parent / "attention_course"
 BASE = {
     "course", "course_config", "data_files", "files", "grader", "progress", "versions", "words",
 }  # fmt: skip
@@ -26,7 +27,7 @@ MAY_IMPORT = {
 }
 
 
-def imported_rooms(path: Path) -> Iterator[str]:
+def imported_modules(path: Path) -> Iterator[str]:
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         names = []
         if isinstance(node, ast.Import):
@@ -34,9 +35,13 @@ def imported_rooms(path: Path) -> Iterator[str]:
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path} imports relatively"
             names = [f"{node.module}.{alias.name}" for alias in node.names]
-        for name in names:
-            if name.startswith("autograde.") and not name.startswith("autograde.__"):
-                yield name.split(".")[1]
+        yield from names
+
+
+def imported_rooms(path: Path) -> Iterator[str]:
+    for name in imported_modules(path):
+        if name.startswith("autograde.") and not name.startswith("autograde.__"):
+            yield name.split(".")[1]
 
 
 def test_no_room_imports_one_that_imports_it() -> None:
@@ -60,6 +65,19 @@ def test_room_imports_only_what_it_may(room: str) -> None:
         assert set(imported_rooms(path)) <= MAY_IMPORT[room], path
 
 
+def test_the_grader_knows_nothing_of_the_course() -> None:
+    for path in PACKAGE.rglob("*.py"):
+        packages = {name.split(".")[0] for name in imported_modules(path)}
+        assert COURSE.name not in packages, path
+
+
+def test_the_course_imports_only_what_a_lesson_may() -> None:
+    files = list(COURSE.rglob("*.py"))
+    assert len(files) > 1
+    for path in files:
+        assert set(imported_rooms(path)) <= {"notebook"}, path
+
+
 def imported_by(code: str, *names: str) -> str:
     """Which of these modules a program has imported by its end."""
     code += f"\nimport sys; print(*{set(names)} & set(sys.modules))"
@@ -71,6 +89,11 @@ def test_the_students_copy_needs_no_gradebook() -> None:
     names = [path.stem for path in (PACKAGE / "workspace").glob("[!_]*.py")]
     code = "; ".join(f"import autograde.workspace.{name}" for name in names)
     assert imported_by(code, "nbgrader", "sqlalchemy") == ""
+
+
+def test_a_lesson_that_is_graded_needs_no_widgets() -> None:
+    code = "import attention_course.explorer"
+    assert imported_by(code, "anywidget", "ipywidgets") == ""
 
 
 def test_the_coordinator_needs_no_torch() -> None:

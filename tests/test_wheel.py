@@ -83,13 +83,19 @@ def test_the_wheel_holds_the_lessons_and_no_answers(wheel: Path) -> None:
     for name, text in texts.items():
         assert "raise NotImplementedError()" in text, name
         assert "BEGIN SOLUTION" not in text, name
-    assert "autograde/workspace/jupyter/nbgrader_config.py" in named.splitlines()
+    assert {
+        "autograde/workspace/jupyter/nbgrader_config.py",
+        "attention_course/explorer/explorer.js",
+        "attention_course/explorer/explorer.css",
+    } <= set(named.splitlines())
     for hidden in ("solutions", "source/", "curriculum.toml", "variants/0", "secret"):
         assert hidden not in named
 
 
 def test_a_student_with_nothing_but_the_wheel_solves_an_exercise(laptop: Path) -> None:
     where = on(laptop, "python", "-c", "import autograde; print(autograde.__file__)")
+    assert where.startswith(str(laptop / "env"))
+    where = on(laptop, "python", "-c", "import attention_course.explorer.live as l; print(l.HERE)")
     assert where.startswith(str(laptop / "env"))
     on(laptop, "autograde", "lab", "--version")  # makes the working copy and starts no server
     work = laptop / "home" / "attention-notebooks" / "work"
@@ -127,8 +133,9 @@ def test_the_students_part_imports_on_every_system() -> None:
     rooms = ("workspace", "notebook", "rubric")
     files = [path for room in rooms for path in (HERE / "autograde" / room).rglob("[!_]*.py")]
     modules = [path for path in files if path.parent != SETTINGS]
+    modules += (HERE / "attention_course").rglob("[!_]*.py")
     names = [".".join(path.relative_to(HERE).with_suffix("").parts) for path in modules]
-    assert "autograde.workspace.alone" in names
+    assert {"autograde.workspace.alone", "attention_course.explorer.live"} <= set(names)
     without_modules_of_linux(f"import autograde.cli, {', '.join(names)}")
 
 

@@ -180,6 +180,10 @@ SAYS = {
         "from autograde.notebook.course_model import course_model\nprint(course_model(1).context_length)",
         "48",
     ),
+    "the course's own package, and what its page loads": (
+        "import attention_course.explorer.live as live\nprint(live.__file__, len(live.StoryWidget._esm) > 1000)",
+        "/opt/lesson/attention_course/explorer/live.py True",
+    ),
     # looked at by itself: a control group, where there is one, stops the bomb below as well
     "the limit of processes": (
         "import resource\nprint(all(0 < n <= 128 for n in resource.getrlimit(resource.RLIMIT_NPROC)))",

@@ -22,6 +22,8 @@ PARTS = (
     "sandbox/scarce.py", "sandbox/inside",
 )  # fmt: skip
 """The parts of this package that a kernel needs; it sees a copy of them."""
+COURSE = "attention_course"
+"""The course's own package, which lies beside this one; a kernel sees a copy of all of it."""
 INSIDE = "/opt/lesson"
 ENVIRONMENT_INSIDE = Path("/opt/environment")
 """Where a kernel sees the virtual environment, even one in a course or below /tmp."""
@@ -115,13 +117,12 @@ def _kernel_uids() -> tuple[int, int]:
 
 
 def _own_files() -> dict[Path, bytes]:
-    """Return the files of this package that a kernel sees, and those that say who it is."""
+    """Return the files of both packages that a kernel sees, and those that say who it is."""
     files = {}
-    for part in PARTS:
-        path = PACKAGE / part
+    for path in [*(PACKAGE / part for part in PARTS), PACKAGE.parent / COURSE]:
         for file in [path] if path.is_file() else path.rglob("*.*"):
             if file.is_file() and file.suffix != ".pyc":
-                files[Path(INSIDE, PACKAGE.name, file.relative_to(PACKAGE))] = file.read_bytes()
+                files[Path(INSIDE, file.relative_to(PACKAGE.parent))] = file.read_bytes()
     files[Path("/etc/passwd")] = f"student:x:1000:1000::{HOME}:/bin/sh\n".encode()
     files[Path("/etc/group")] = b"student:x:1000:\n"
     return files

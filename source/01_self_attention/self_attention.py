@@ -63,6 +63,7 @@ import matplotlib.pyplot as plt
 import torch
 from torch import nn
 
+from attention_course.explorer import explore_story
 from autograde.notebook import attention_picture, beside, case, chart, explore, heatmap, hint, panels, progress, rubric, show, table, why
 from autograde.notebook.course_model import attention_of, begin, course_model, jobs, new_model, next_words, without_head
 from autograde.notebook.language import encode, stories
@@ -96,7 +97,8 @@ inputs = torch.tensor(
 # %%
 model = course_model()
 places = ["cave", "barn", "gym", "shop"]
-beginnings = [begin(f"Tom is in the {place} . he sees a bat") for place in places]  # 11 words each, <end> first
+sentences = [f"Tom is in the {place} . he sees a bat" for place in places]
+beginnings = [begin(sentence) for sentence in sentences]  # 11 words each, <end> first
 verbs = ["eat", "sleep", "fall", "break"]
 
 
@@ -113,39 +115,21 @@ table(verb_chances(model), rows=places, columns=verbs)
 # Each row shows how the chance of these four verbs is shared among them. In the cave and the barn the bat eats or sleeps. In the gym and the shop it
 # falls or breaks. The last word is *bat* in all four, so the model must have used a word further back. We can look. Inside the model are eight
 # **attention heads**, four in each of its two layers. For every word, a head spreads a weight of 1 over the words read so far. Here is the first head
-# of the first layer, head 1.1, at the word *bat*. Beside it is the same head of a model that has not been trained.
-
-# %% jupyter={"source_hidden": true}
-# draws the figure
-LAYER, HEAD = 0, 0  # the first layer's first head
-torch.manual_seed(123)
-columns = ["<end>", "Tom", "is", "in", "the", "(place)", ".", "he", "sees", "a", "bat"]
-
-
-def looks_of_bat(model):
-    """What that head looks at from the word bat, for the four places: (4, 11)."""
-    return torch.stack([attention_of(model, words)[LAYER, HEAD, -1] for words in beginnings])
-
-
-show(
-    panels(
-        heatmap(looks_of_bat(model), places, columns, title="trained: what “bat” looks at", row_name="place", column_name="word", limits=(0, 1), bar=False),
-        heatmap(looks_of_bat(new_model()), places, columns, title="not trained", row_name="place", column_name="word", limits=(0, 1)),
-        size=(11.5, 3.1),
-    ),
-    "Two heatmaps of the weights of the word bat on the ten words before it and on itself, for four places. In the trained "
-    "model barn, gym and shop get 0.98, 0.91 and 0.97; in the sentence with cave most goes to sees and Tom, and cave gets 0.08. "
-    "In the untrained model every word gets between 0.03 and 0.2.",
-)
-
-# %% [markdown]
-# Trained, the head picks out *barn*, *gym* or *shop* from eleven words. The *cave* gets little: there most of the weight lies on
-# other words.
-#
-# A picture like this is suggestive, but it does not prove that the model uses what the head sees. So switch the head off: it then
-# passes on zeros. The other seven heads, switched off one at a time, are the comparison.
+# of the first layer, head 1.1, at the word *bat*. Press other words, choose another place and another head.
 
 # %%
+# demonstration: what each word looks at
+explore_story(model, *reversed(sentences))
+
+# %% [markdown]
+# At *bat*, head 1.1 picks out *barn*, *gym* or *shop* from eleven words. The *cave* gets little: there most of the weight lies on
+# other words.
+#
+# That is suggestive, but it does not prove that the model uses what the head sees. So switch the head off: it then passes on zeros. Above, press
+# *everywhere* and watch the next words. The other seven heads, switched off one at a time, are the comparison.
+
+# %%
+LAYER, HEAD = 0, 0  # the first layer's first head
 versions = {"all heads": model}
 versions |= {f"without {layer + 1}.{head + 1}": without_head(model, layer, head) for layer in range(2) for head in range(4)}
 for name, changed in versions.items():
@@ -157,10 +141,14 @@ for name, changed in versions.items():
 # any other head switched off, nothing changes by more than 0.02. So head 1.1 is what turns the bat into wood. That fits the figure: if a bat is an
 # animal unless something says otherwise, the cave need not be looked at. (Nor need the barn, and yet it is.)
 #
+# **Predict, then press.** Take the gym, and let head 1.1 at *bat* work as in the cave. Only what this head passes on at this one word changes: twelve
+# numbers. What will the bat do?
+#
 # Four sentences with one name could still be luck. The next cell draws 2,000 stories at random and takes every one with a bat.
 
 # %%
 # demonstration: what the head looks at, in many stories
+torch.manual_seed(123)  # for the model that is not trained
 told = [story for story in stories(2000, seed=7) if "bat" in story.words]
 by_place = {place: [story for story in told if place in story.words] for place in places}
 print("mean weight of bat on its place, over", ", ".join(f"{len(some)} stories in the {place}" for place, some in by_place.items()))
@@ -981,11 +969,17 @@ def vectors(words):
     return model.layers()[LAYER].norm1(model.embed(torch.tensor([encode(words)])))[0]
 
 
+def looks_of_bat(model):
+    """What that head of the model looks at from the word bat, for the four places: (4, 11)."""
+    return torch.stack([attention_of(model, words)[LAYER, HEAD, -1] for words in beginnings])
+
+
 yours = torch.stack([weights_of(your_head, vectors(words))[-1] for words in beginnings])  # (4, 11)
 print("largest difference from the model's own weights below 0.000001:", (yours - looks_of_bat(model)).abs().max().item() < 1e-6)
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # draws the figure
+columns = ["<end>", "Tom", "is", "in", "the", "(place)", ".", "he", "sees", "a", "bat"]
 show(
     heatmap(yours, places, columns, title="Your functions, the trained head's matrices: what “bat” looks at", row_name="place", column_name="word", limits=(0, 1)),
     "Heatmap of the weights of bat in four sentences, computed by the student's functions: barn, gym and shop get 0.98, 0.91 "
@@ -993,7 +987,7 @@ show(
 )
 
 # %% [markdown]
-# That is the figure from part 1, now computed by `attention_scores` and `attention_weights`. The vector of *bat* that goes in is the same in all four
+# Those are the weights from part 1, now computed by `attention_scores` and `attention_weights`. The vector of *bat* that goes in is the same in all four
 # sentences. What comes out is not. Here are the distances between the four context vectors of *bat*, and as a baseline those of
 # a head with random weights.
 

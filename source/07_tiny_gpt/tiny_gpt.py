@@ -55,7 +55,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from autograde.notebook import beside, case, chart, explore, heatmap, hint, panels, progress, rubric, show, show_live, why
+from attention_course.explorer import explore_story
+from autograde.notebook import beside, case, chart, heatmap, hint, panels, progress, rubric, show, show_live, why
 from autograde.notebook.course_model import answers, begin, card, copy_weights, course_model, excess, jobs, model_card, new_model, next_words, without_head, without_mask, without_positions, write
 from autograde.notebook.language import END, VOCABULARY, decode, encode, floor, is_grammatical, stories
 from autograde.notebook.tiny_gpt import MultiHeadAttention  # lesson 06: (d_in, d_out, context_length, dropout, num_heads)
@@ -727,33 +728,11 @@ print(f"\nwho is she ?  head 1.4 gives her name {named:.2f} of its weight; witho
 #
 # Switch heads off yourself. What does the model expect next in this story? Try 2.4 with *where*, and 2.3 with *what*.
 
-# %% jupyter={"source_hidden": true} tags=["raises-exception", "nbval-ignore-output"]
+# %% tags=["raises-exception", "nbval-ignore-output"]
 # demonstration: the next word with one head switched off
 told_so_far = "Tom has two cakes . Lucy has a hat . she wears it outside . he's inside ."
-asks = {"where": "where is Lucy ? she's", "who": "who is he ?", "what": "what does Lucy do ? she wears her"}
-
-
-def bars(words, chances, before, title):
-    figure, axes = plt.subplots(figsize=(6, 2.6), layout="constrained")
-    places = range(len(words) - 1, -1, -1)
-    axes.barh([place + 0.2 for place in places], before, height=0.36, color="#b8b8b8", label="with all heads")
-    axes.barh([place - 0.2 for place in places], chances, height=0.36, color="#1f6f8b", label="without this head")
-    axes.set_yticks(places, words)
-    axes.set(title=title, xlabel="probability", xlim=(0, 1))
-    axes.legend(loc="lower right")
-    return figure
-
-
-def next_without(off, question):
-    told = begin(f"{told_so_far} {asks[question]}")
-    words, chances = zip(*list(next_words(without_head(opened, *divmod(heads.index(off), 4)), told).items())[:5])
-    before = [next_words(opened, told)[word] for word in words]
-    title = f"… {asks[question]} ▸   (head switched off: {off})"
-    return chart(bars, words, chances, before, title), "The likeliest next words: " + ", ".join(f"{word} {chance:.2f}" for word, chance in zip(words, chances))
-
-
-print(told_so_far)
-explore(next_without, alt="Bars of the five likeliest next words in a story with one head switched off, beside those with all heads.", off=["2.4", *(name for name in heads if name != "2.4")], question=list(asks))
+asks = ["where is Lucy ? she's", "who is he ?", "what does Lucy do ? she wears her"]
+explore_story(opened, *(f"{told_so_far} {ask}" for ask in asks), head="2.4")
 
 # %% [markdown]
 # In this story the model without 2.4 puts Lucy in Tom's place, and without 2.3 it can hardly tell a hat from a kite. One story need not agree with the

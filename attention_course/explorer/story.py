@@ -1,0 +1,55 @@
+"""`explore_story`: the explorer as a lesson calls it."""
+
+import os
+from copy import deepcopy
+
+from IPython.display import display
+from torch import nn
+
+from attention_course.explorer.reading import read
+from attention_course.explorer.still import still_picture
+from autograde.notebook.course_model import begin
+from autograde.notebook.figures.canvas import display_png, png_of
+from autograde.notebook.language import IDS
+
+RUN = "Run this cell to press words and change heads."
+
+
+def explore_story(model: nn.Module, *stories: str, head: str = "1.1") -> None:
+    """Display a story whose words say what they look at, and a model whose heads can be changed.
+
+    A picture of what it shows first is displayed above it, and stays where no kernel answers.
+
+    Args:
+        model: any model with this course's parts, which is read as it is now, in eval().
+        stories: one text or more, of words that the model knows, without the first <end>. Heads can
+            hand on what they hand on in another of them.
+        head: the head that is shown first: 1.2 is the first layer's second head.
+
+    Raises:
+        ValueError: there is no story, a word is unknown, or the model has no such head.
+    """
+    if not stories:
+        raise ValueError("there is no story to explore")
+    told = [begin(story) for story in stories]
+    if unknown := [word for words in told for word in words if word not in IDS]:
+        raise ValueError(f"the model does not know the word {unknown[0]!r}")
+    kept = deepcopy(model).eval()
+    readings = [read(kept, words) for words in told]
+    place = _place(head, [len(layer) for layer in readings[0].weights])
+    picture, alt = still_picture(readings[0], *place)
+    display_png(png_of(picture), alt, alt)
+    if os.environ.get("NBGRADER_EXECUTION"):
+        return  # nobody is there to press a word
+    from attention_course.explorer.live import StoryWidget  # slow to import
+
+    data, about = StoryWidget(kept, readings, place)._repr_mimebundle_() or ({}, {})
+    display({**data, "text/plain": RUN}, metadata=about, raw=True)
+
+
+def _place(head: str, heads: list[int]) -> tuple[int, int]:
+    """Return the layer and the head that a name such as 1.2 stands for, counted from 0."""
+    names = {f"{i + 1}.{j + 1}": (i, j) for i, count in enumerate(heads) for j in range(count)}
+    if head not in names:
+        raise ValueError(f"the model has no head {head}; its heads are {', '.join(names)}")
+    return names[head]
