@@ -52,11 +52,11 @@ CHECK_MARGIN = 2
 OWN = "the lesson's own answer"
 FAR = 1000
 """A margin above this is shown as such."""
-HOW_MEASURED = (MEASURED_SEEDS, FLOOR, FLOOR_DOUBLE, SAFETY)
 FEWEST_RIGHT, FEWEST_WRONG = 2, 4
 """The fewest variants that an exercise needs before release. A draft builds with fewer."""
 GUESSED = 0.1
 """Outcomes that are guessed right more often than this could be said without computing them."""
+HOW_MEASURED = (MEASURED_SEEDS, FLOOR, FLOOR_DOUBLE, SAFETY, GUESSED)
 ALL_GUESSED = (
     "every line could be guessed, so none counts in grading: give one more cases, or inputs on "
     "which more results are possible, then run autograde check --measure"
