@@ -213,7 +213,7 @@ def test_odd_output_disturbs_neither_the_terminal_nor_the_next_cell(
 ) -> None:
     code, text = NOISY[kind]
     cells = (("", "0"), ("", code), ("after", "print('after')"))
-    ran = run_job(Job(cells, (), 0, wall=wall))
+    ran = run_job(Job(cells, (), wall))
     assert capfd.readouterr() == ("", "")
     assert (ran.problem, ran.notes) == (None, {})
     assert text in (None, printed(ran)[1])

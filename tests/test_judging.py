@@ -73,7 +73,7 @@ def test_a_judge_that_fails_on_one_exercise_keeps_the_others(
     assert UNJUDGED in verdicts["renormalise"].note
     assert "ValueError" in verdicts["renormalise"].note
     others = sum(verdict.points for name, verdict in verdicts.items() if name != "renormalise")
-    assert others == lesson.points - 3
+    assert others == lesson.points - 2
 
 
 def test_a_second_recording_costs_the_exercise(
@@ -82,7 +82,7 @@ def test_a_second_recording_costs_the_exercise(
     named_cells(executed)["test_renormalise"].outputs *= 2
     found = points(lesson, executed, keys)
     assert found.pop("renormalise") == 0
-    assert sum(found.values()) == lesson.points - 3
+    assert sum(found.values()) == lesson.points - 2
 
 
 @pytest.mark.parametrize(("gap", "right"), [(0.9995e-3, False), (1.0005e-3, True)])

@@ -81,8 +81,8 @@ def points_everywhere(lesson: Lesson, cell: str) -> list[float]:
 def test_points_that_change_after_students_have_submitted(lesson: Lesson) -> None:
     before, ran = scores(lesson.root), ran_files(lesson)
     part = score_of(lesson, "half", "test_apply_mask")
-    assert before["right"] == 14
-    assert 0 < part < 2
+    assert before["right"] == 13
+    assert 0 < part < 1
     lesson = worth(lesson, apply_mask=5, break_tril=1)
     assert points_everywhere(built(lesson), "test_apply_mask") == [5] * 4
     text = lesson.text.read_text()
@@ -90,10 +90,10 @@ def test_points_that_change_after_students_have_submitted(lesson: Lesson) -> Non
     assert "`apply_mask` (5 points)" in text
     assert "`break_tril` (1 point" in text
     assert "2 graded, mean" in graded(lesson)
-    assert score_of(lesson, "half", "test_apply_mask") == pytest.approx(part * 5 / 2)
+    assert score_of(lesson, "half", "test_apply_mask") == pytest.approx(part * 5)
     assert scores(lesson.root) == {
-        "right": 14 + 3 - 1,
-        "half": pytest.approx(before["half"] + part * 3 / 2 - 1),
+        "right": 13 + 4 - 1,
+        "half": pytest.approx(before["half"] + part * 4 - 1),
     }
     assert ran_files(lesson) == ran
     assert read_class(lesson).lesson.points == 16
@@ -158,7 +158,7 @@ def test_a_version_whose_points_alone_were_others_need_not_be_kept(lesson: Lesso
     lesson = built(worth(lesson, apply_mask=5))
     kept = lesson.root / ".autograde" / "released" / LESSON
     for folder in kept.iterdir():
-        if "apply_mask = 2" in (folder / CURRICULUM).read_text():
+        if "apply_mask = 1" in (folder / CURRICULUM).read_text():
             folder.rename(lesson.root / "lost")
     graded(lesson)
     assert scores(lesson.root)["right"] == 17
@@ -172,20 +172,20 @@ def test_points_changed_without_a_build_are_not_half_applied(lesson: Lesson) -> 
     said = " ".join(result.output.split())
     assert f"{LESSON} was not built since the points of apply_mask were changed" in said
     assert f"Run: autograde build {LESSON}" in said
-    assert "of 14" in said
+    assert "of 13" in said
     assert classes.contents(lesson.root) == before
-    assert read_class(lesson).lesson.points == 14
+    assert read_class(lesson).lesson.points == 13
 
 
-OLD = '"grade_id": "test_apply_mask", "locked": true, "points": 2'
+OLD = '"grade_id": "test_apply_mask", "locked": true, "points": 1'
 
 
 @pytest.mark.parametrize(
     ("edit", "said"),
     [
-        (lambda text: text, "apply_mask is worth 5 points instead of 2"),
+        (lambda text: text, "apply_mask is worth 5 points instead of 1"),
         (
-            lambda text: text.replace(OLD, OLD.replace("2", "4")),
+            lambda text: text.replace(OLD, OLD.replace("1", "4")),
             "apply_mask is worth 5 points, as source/curriculum.toml says; its cell said 4",
         ),
     ],
@@ -196,7 +196,7 @@ def test_what_changed_is_said(lesson: Lesson, edit: Callable[[str], str], said: 
     with open_gradebook(course_config(lesson.root)) as gradebook:
         told = changes(lesson, maxima(gradebook, lesson))
     assert said in told
-    assert "apply_mask is worth 5 points instead of 2" in told
+    assert "apply_mask is worth 5 points instead of 1" in told
 
 
 HEADS = [

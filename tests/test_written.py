@@ -128,7 +128,7 @@ def test_students_get_the_question_without_its_scheme_and_answer(lesson: Lesson)
     assert "naming the multiplication" in solution
     assert "nothing else vanishes" in solution
     with gradebook_of(lesson.root) as gradebook:
-        assert gradebook.find_assignment(LESSON).max_score == lesson.points == 16
+        assert gradebook.find_assignment(LESSON).max_score == lesson.points == 15
 
 
 def test_graded_by_hand_once_and_again_only_when_the_answer_changed(lesson: Lesson) -> None:
