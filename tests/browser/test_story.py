@@ -155,7 +155,7 @@ def test_validate_says_what_the_rubrics_say(ada: Desk, lesson: Lesson, camera: C
 def test_validate_accepts_right_answers(ada: Desk, lesson: Lesson, camera: Camera) -> None:
     person.write_into(ada.page, QUESTION, "Because `exp(0)` is 1, so **zero** hides nothing.")
     camera.shoot(ada.page, "in_words")
-    for exercise in ("causal_weights", "padding_and_causal", "masked_softmax"):
+    for exercise in ("causal_weights", "padding_mask", "padding_and_causal", "masked_softmax"):
         person.type_into(ada.page, exercise, right_answer(lesson, exercise))
     said = person.validate(ada.page)
     camera.shoot(ada.page, "validate_passing")
