@@ -62,10 +62,11 @@ new = [story for story in stories(300, seed=99) if str(story) not in {str(told) 
 
 @torch.no_grad()
 def look(model, told):
-    """The loss on these stories, the share of right answers, and the scores (b, n, v) of the next words."""
+    """The loss on these stories, the shares of right answers, and the scores (b, n, v) of the next words."""
     words, targets = pairs(told)
     scores = model.eval()(words)
-    return {"loss": loss_of(lambda _: scores, words, targets).item(), "right": answers(lambda _: scores, told)["all"], "scores": scores}
+    right = answers(lambda _: scores, told)
+    return {"loss": loss_of(lambda _: scores, words, targets).item(), "right": right["all"], "where": right["where"], "scores": scores}
 
 
 def learn(model, steps=300):
@@ -91,6 +92,7 @@ own, other = plain[-1]
 print(f"right answers in its own stories: {own['right']:.0%}")
 print(f"right answers in new stories:     {other['right']:.0%}")
 print(f"by guessing, in new stories:      {guessing:.0%}")
+print(f"only where somebody is, of four places: {other['where']:.0%}, by guessing {by_chance['where']:.0%}")
 
 # %% [markdown]
 # A perfect memory, and **on new stories it is worse than a guess**. (The guess has not heard the story: one of three names, of four places, of ten things
@@ -534,12 +536,14 @@ for name, row in rows.items():
     print(f"{name:>17}: squared error {error:.2f}; of the mean {((row @ values) - 0.5).square().item():.2f} + variance {variance.item():.2f}")
 
 # %% [markdown]
+# It holds. With the variance of part 5:
+#
 # ```
 # mean loss with dropout   =   loss without dropout   +   p / (1 - p) · Σ w² v²
 # ```
 #
-# **Dropout is a price on large weights**, paid in training only (Srivastava 2014, section 9.1; Wager 2013). It is lowest when the weight is spread
-# evenly. If that is all there is to it, the formula must predict what a head learns.
+# **Dropout is a price on large weights**, paid in training only (Srivastava 2014, section 9.1; Wager 2013). With values of one size it is lowest
+# when the weight is spread evenly. If that is all there is to it, the formula must predict what a head learns.
 #
 # Here is the smallest head: it learns six scores. Its values are the readings of six thermometers, named like our tokens. *Your* is a good one, with an
 # error of 0.1; the other five have errors of 0.5. The head is to report the temperature, which has mean 0 and standard deviation 1.
