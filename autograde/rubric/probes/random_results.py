@@ -78,6 +78,19 @@ class RandomProbes(Recorder):
 
         self.record(line, "coins", run, [args], answer)
 
+    def where_rand_is_zero(self, answer: Callable[..., Tensor]) -> Callable[..., Tensor]:
+        """Return the answer, called where torch.rand((60, 60)) on the CPU holds an exact 0.
+
+        r.call("keeps an entry that draws 0", r.where_rand_is_zero(keep_mask), (60, 60), 0.0)
+        """
+
+        def call(*args: Any) -> Tensor:
+            torch.manual_seed(9232)
+            return answer(*args)
+
+        call.__name__ = answer.__name__
+        return call
+
     def drop_gradient(
         self, line: str, answer: Callable[..., Tensor], x: Tensor, *args: Any
     ) -> None:
