@@ -151,9 +151,10 @@ def test_lines_of_kinds_that_compute_nothing_are_claims_and_never_all_are(lesson
 
 
 TEXT = """\
-# %% nbgrader={"grade": false, "grade_id": "ends", "locked": false, "solution": true}
+# %% nbgrader={"grade": false, "grade_id": "setup", "locked": true, "solution": false}
 from autograde.rubric.probes.lines import rubric
 
+# %% nbgrader={"grade": false, "grade_id": "ends", "locked": false, "solution": true}
 def ends(x):
     return [x[0], x[-1]]
 
@@ -182,4 +183,4 @@ def test_a_right_variant_of_another_length_is_measured_then_named(tmp_path: Path
     (lesson.folder / "variants" / "ends.md").write_text(VARIANT)
     check.measure(lesson)
     faults = check.check_exercise(lesson, exercise).faults
-    assert any("right variant one_more fails “the ends”" in fault for fault in faults)
+    assert any("the right variant one_more fails “the ends”" in fault for fault in faults)

@@ -66,7 +66,7 @@ def _recorded(tensor: Tensor) -> Plain:
         return Unrecordable(f"a tensor of shape {tuple(tensor.shape)}")
     if tensor.dtype not in DTYPES or tensor.layout != torch.strided or tensor.is_meta:
         return Unrecordable(f"a tensor of {tensor.dtype}, {tensor.layout}")
-    return tensor.detach().cpu().clone()
+    return tensor.detach().as_subclass(Tensor).cpu().clone()
 
 
 def copied(value: Any) -> Any:

@@ -248,6 +248,7 @@ def _(r):
 mask = causal_mask(6).to(device)  # (6, 6)
 weights = torch.softmax(scores_of(789) / math.sqrt(2), dim=-1)  # (6, 6), of lesson 01
 masked = apply_mask(weights, mask)
+table(mask, rows=tokens, columns=tokens)
 table(masked, rows=tokens, columns=tokens)
 print("sums of the rows:", [round(s, 2) for s in masked.sum(dim=-1).tolist()])
 

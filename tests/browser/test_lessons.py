@@ -59,7 +59,7 @@ def test_a_student_starts_at_the_table_of_lessons(desk: Desk, student: Path) -> 
 
 
 def test_validate_says_what_is_not_written(desk: Desk) -> None:
-    assert person.validate(desk.page).count("not written yet") == 5
+    assert person.validate(desk.page).count("not written yet") == 6
     person.close_dialog(desk.page)
 
 
