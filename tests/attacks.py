@@ -95,7 +95,10 @@ ATTACKS: dict[str, tuple[str, str]] = {
         "sys.meta_path.insert(0, Hook())\nfor m in [m for m in sys.modules if m.startswith('autograde')]: del sys.modules[m]",
         "ImportError",
     ),
-    "always_equal": (EQUAL + AGAIN + "again(Equal())", "Object of type Equal is not JSON serializable"),
+    "always_equal": (
+        EQUAL + AGAIN + "again(Equal())",
+        "Object of type Equal is not JSON serializable",
+    ),
     "always_equal_tensor": (
         "import torch\nclass T(torch.Tensor):\n    def __eq__(self, o): return True\n"
         + AGAIN
