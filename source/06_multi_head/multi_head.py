@@ -729,7 +729,9 @@ show(
 # In our run one head does not pass on both. It gives about half of its weight to each. Its error is 0.35, below the 0.5 of fixed weights, because
 # its weights change a little with the words: the layer whose scores do not see the words ends at 0.50. Two heads take one word
 # each. Nothing in the loss says which head takes which. But more heads are not always better: after the same training, six heads of one number each
-# do worse than two of three.
+# do worse than two of three. With one number in a query and in a key, a score is the product of two numbers. So the largest or the smallest key wins,
+# whatever the query. We trained six heads whose queries and keys had two numbers, with values of one: from three random starts the error was below
+# 0.01. With one number it was 0.13, 0.19 and 0.17.
 #
 # Now put **your** class into the course's model, with the trained weights. The baseline is your class with fresh random ones.
 
