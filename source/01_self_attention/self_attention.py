@@ -112,10 +112,11 @@ def verb_chances(model):
 table(verb_chances(model), rows=places, columns=verbs)
 
 # %% [markdown]
-# Each row shows how the chance of these four verbs is shared among them. In the cave and the barn the bat eats or sleeps. In the gym and the shop it
-# falls or breaks. The last word is *bat* in all four, so the model must have used a word further back. We can look. Inside the model are eight
-# **attention heads**, four in each of its two layers. For every word, a head spreads a weight of 1 over the words read so far. Here is the first head
-# of the first layer, head 1.1, at the word *bat*. Press other words, choose another place and another head.
+# Each row shows how the chance of these four verbs is shared among them. (Together the four have 50 to 58% of the probability. Nearly all of the rest
+# is the full stop.) In the cave and the barn the bat eats or sleeps. In the gym and the shop it falls or breaks. The last word is *bat* in all four,
+# so the model must have used a word further back. We can look. Inside the model are eight **attention heads**, four in each of its two layers. For
+# every word, a head spreads a weight of 1 over the words read so far. Here is the first head of the first layer, head 1.1, at the word *bat*. Press
+# other words, choose another place and another head.
 
 # %%
 # demonstration: what each word looks at
@@ -138,8 +139,9 @@ for name, changed in versions.items():
 
 # %% [markdown]
 # The numbers are the share of *eat* and *sleep* in the chance of the four verbs. Without head 1.1 every bat is an animal, in the gym as well. With
-# any other head switched off, nothing changes by more than 0.02. So head 1.1 is what turns the bat into wood. That fits the figure: if a bat is an
-# animal unless something says otherwise, the cave need not be looked at. (Nor need the barn, and yet it is.)
+# any other head switched off, nothing changes by more than 0.02. So head 1.1 is what turns the bat into wood. (The other heads may still be used:
+# where two heads do the same work, either one can be switched off without a loss.) That fits the figure: if a bat is an animal unless something says
+# otherwise, the cave need not be looked at. By that logic the barn could be ignored too, yet it gets 0.98: this explanation is incomplete.
 #
 # **Predict, then press.** Take the gym, and let head 1.1 at *bat* work as in the cave. Only what this head passes on at this one word changes: twelve
 # numbers. What will the bat do?
@@ -180,8 +182,9 @@ for name in ("all heads", "without 1.1"):
 #
 # ## 2 Dot products
 #
-# To see every number, we take a sentence that the model does not know, *Your journey starts with one step*, and
-# made-up vectors small enough to check by hand. A model reads text in **tokens**; here each word is one. Each token is a vector of three
+# To see every number, we take a sentence that the model does not know, *Your journey starts with one step*, and vectors small enough to check by
+# hand. The sentence, its six vectors, the seeds 123 and 789 and the first tables come from Sebastian Raschka's *Build a Large Language Model (From
+# Scratch)*, chapter 3. A model reads text in **tokens**; here each word is one. Each token is a vector of three
 # numbers. A trained model has learned its vectors: 48 numbers a token in the model above, thousands in a large one.
 
 # %% jupyter={"source_hidden": true}
@@ -507,8 +510,8 @@ show(
 # %% [markdown]
 # The derivative of a weight w with respect to its own score is w (1 - w): 1/4 at most, where w is a half, and almost nothing where w is near 0 or 1.
 # (With the scale the score is q · k / 16, so the gradient at q · k is w (1 - w) / 16, at most 0.0156.) Compare the medians, not the means. Without the
-# scale the mean is larger, but only because of a few large gradients: about a sixth of the queries, whose two best scores happen to lie close together,
-# get more than 0.1. The median query gets next to nothing. With the scale, all get about the same.
+# scale the mean is larger, because a minority of the gradients is large: about a sixth of the queries, whose two best scores happen to lie close
+# together, get more than 0.1. The median query gets next to nothing. With the scale, all get about the same.
 #
 # Does that matter for training? The first folded cell makes the course's model with and without the scale, and the second trains both. Each layer has one
 # head of 48 numbers. (They use parts that you will write in lessons 02 to 07. Only the curves matter here.) The **loss** says how badly the model predicts
@@ -619,8 +622,8 @@ weights = attention_weights(scores, d_k=3)  # (6, 6)
 table(weights, rows=tokens, columns=tokens)
 
 # %% [markdown]
-# All 36 weights lie between 0.12 and 0.21. Compare that with the 0.98 of the trained head. Made-up vectors have
-# nothing to say about which word matters.
+# All 36 weights lie between 0.12 and 0.21. Compare that with the 0.98 of the trained head. Nobody
+# trained these six vectors, so they say nothing about which word matters.
 #
 # ## 5 Context vectors
 #
@@ -673,14 +676,28 @@ show(
 # Two problems remain.
 #
 # 1. **Nothing can be learned.** There is no parameter anywhere.
-# 2. **The scores are symmetric.** The score of *one* for *step* equals the score of *step* for *one*. But *bat* needs to look at *gym*, and
-#    *gym* need not look at *bat*.
+# 2. **Dot products of the tokens' vectors find tokens that are alike.** But *bat* has to find *gym*, and the vector most like that of *bat* is its own.
+#
+# The next cell takes the vectors that the first layer of the trained model gets. First *bat* looks at the words by the scaled dot products of these
+# vectors, then with two matrices that head 1.1 has learned, `W_query` and `W_key`.
 
-# %% tags=["raises-exception"]
-print("largest difference between the scores and their transpose:", (scores - scores.T).abs().max().item())
+# %%
+# demonstration: what bat looks at, without and with head 1.1's matrices
+first_layer = model.layers()[LAYER]
+W_query, W_key = (linear.weight[:12] for linear in (first_layer.attention.W_query, first_layer.attention.W_key))  # (12, 48) each
+with torch.no_grad():
+    for place, words in zip(places, beginnings):
+        x = first_layer.norm1(model.embed(torch.tensor([encode(words)])))[0]  # (11, 48): the place is word 5, bat word 10
+        by_likeness = (x[10] @ x.T / math.sqrt(48)).softmax(dim=-1)  # (11,)
+        by_head = (x[10] @ W_query.T @ W_key @ x.T / math.sqrt(12)).softmax(dim=-1)  # (11,)
+        print(f"{place}: dot products of the vectors: bat {by_likeness[10]:.3f}, place {by_likeness[5]:.3f}    with the matrices: bat {by_head[10]:.2f}, place {by_head[5]:.2f}")
 
 # %% [markdown]
-# Three matrices solve both. Each token is multiplied by each of them and so plays three parts:
+# Without the matrices *bat* finds itself. With them it finds *barn*, *gym* or *shop*. (The *cave* gets little, as in part 1.)
+#
+# `W_query` and `W_key` solve both problems: they can be learned, and what a token looks for need not be like the token. A third matrix, `W_value`, can
+# be learned, too: it decides what is passed on. (The scores of part 2 are also symmetric: that of *one* for *step* equals that of *step* for *one*.
+# With two matrices they need not be.) Each token is multiplied by each of the three and so plays three parts:
 #
 # ```
 # query = x W_query     what I am looking for
@@ -1008,9 +1025,9 @@ print("context vectors, random head")
 table(distances(SelfAttention_v2(d_in=48, d_out=12)), rows=places, columns=places)
 
 # %% [markdown]
-# From one word the trained head has made two. The bats of the cave and the barn lie close together, and so do those of the gym and the shop; between
-# the two groups the distance is about twice as large. The random head tells the sentences apart a little, but by chance, not by meaning: here
-# *cave* is closest to *gym*. Change the seed, and it may be closest to another place.
+# The trained head gives *bat* two kinds of context vector. The bats of the cave and the barn lie close together, and so do those of the gym and the
+# shop; between the two groups the distance is about twice as large. The random head tells the sentences apart a little, but by chance, not by
+# meaning: here *cave* is closest to *gym*. Change the seed, and it may be closest to another place.
 #
 # ## 9 What goes wrong in practice
 #
@@ -1024,7 +1041,7 @@ print("sums of the rows:   ", [round(s, 2) for s in wrong.sum(dim=1).tolist()])
 print("sums of the columns:", [round(s, 2) for s in wrong.sum(dim=0).tolist()])
 
 # %% [markdown]
-# **The scale is missing, or it is the wrong number.** On the six made-up tokens the output hardly moves. On the trained head it moves by
+# **The scale is missing, or it is the wrong number.** On the six small vectors the output hardly moves. On the trained head it moves by
 # more than half of its largest number. So test attention on inputs that are spread out, as the rubrics here do.
 
 # %% tags=["raises-exception"]
@@ -1041,8 +1058,9 @@ for name, layer, x, d_k in (("six tokens", attention_v2, inputs, 2), ("trained h
 # %% [markdown]
 # **The picture's rows and columns are mixed up.** Label both axes. The rows are the queries: they add up to 1.
 #
-# **Word order is taken for granted.** Attention alone does not know it. Shuffle the words, and every word keeps its context
-# vector. So the trained model adds to each word's vector, before the first layer, a vector for the word's position.
+# **Word order is taken for granted.** Attention without a mask does not know it. Shuffle the words, and every word keeps its context vector. (With the
+# mask of lesson 02 this is no longer so: which words a word sees then depends on the order.) The trained model also adds to each word's vector, before
+# the first layer, a vector for the word's position.
 
 # %% tags=["raises-exception"]
 order = [5, 3, 0, 4, 1, 2]
@@ -1059,7 +1077,7 @@ print("every word keeps its context vector:", moved < 1e-6)
 #   everything to one key, and hardly any is left without a gradient.
 # - **Context vectors** are weighted sums of the values: row i of the weights gives context vector i.
 # - `W_query`, `W_key` and `W_value` are what is learned. `nn.Linear` stores them transposed.
-# - A weight shows where a head looks. Whether the model uses it shows when the head is switched off.
+# - A weight shows where a head looks. To see whether the model needs the head, switch it off. A head that it can do without may still be used.
 #
 # **A loose end.** You compared only one row with the model: that of *bat*, the last word. The other rows do not agree.
 
@@ -1083,6 +1101,7 @@ show(
 #
 # ## Further reading
 #
+# - Raschka, *Build a Large Language Model (From Scratch)*, 2024, chapter 3: the example of part 2, and a longer way from there.
 # - Vaswani et al., *Attention Is All You Need*, 2017, section 3.2.1: scaled dot-product attention, and in a footnote the argument about
 #   the variance of q · k.
 # - Bahdanau, Cho and Bengio, *Neural Machine Translation by Jointly Learning to Align and Translate*, 2015: attention before there

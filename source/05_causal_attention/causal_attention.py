@@ -38,7 +38,7 @@
 # | total | 100 |
 #
 # *Run the cells from top to bottom, fill in the exercises, and ask for `hint`, `why` and `progress()` when you need them.* One
-# question is answered in words; a person marks it. As before, gradients pass, and arguments stay as they were.
+# question is answered in words; a person marks it. As before, let gradients through and don't modify the arguments.
 #
 # *Using Colab or another hosted service?* Get the file `attention_notebooks-….whl` from where you got this lesson, put
 # it beside the notebook, and run `%pip install attention_notebooks-*.whl` in a new cell above the others.
@@ -583,7 +583,7 @@ print({name: round(distance, 4) for name, distance in moved.items()})
 #
 # ## 6 Does it look ahead?
 #
-# In lesson 02, a model that looks ahead had a splendid loss in training and wrote nonsense. No shape gives that away. So test a layer from the
+# In lesson 02, a model that looks ahead had a very low loss in training and wrote nonsense. No shape gives that away. So test a layer from the
 # outside: change the tokens after t, and see whether the output at t moves.
 #
 # ### Exercise: `peeks` (3 points)

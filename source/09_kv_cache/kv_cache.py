@@ -38,7 +38,7 @@
 # | total | 95 |
 #
 # *Run the cells from top to bottom, fill in the exercises, and ask for `hint`, `why` and `progress()` when you need them.* As before,
-# float64 in gives float64 out, gradients pass, and arguments stay as they were.
+# float64 in gives float64 out; let gradients through and don't modify the arguments.
 #
 # *Using Colab or another hosted service?* Get the file `attention_notebooks-….whl` from where you got this lesson, put
 # it beside the notebook, and run `%pip install attention_notebooks-*.whl` in a new cell above the others.
@@ -214,8 +214,8 @@ show(
 #   dimension of the tokens, and returns **all** of them: `(k_all, v_all)`, `(b, h, length, d)` each.
 # - Tokens that do not all fit raise a `ValueError`, and the cache is then as it was before.
 # - `reset()` empties it. What comes next may have another batch size.
-# - What an earlier call returned stays as it is, whatever you append afterwards, even after a `reset()`. Gradients pass, the arguments
-#   stay as they were, and float64 stays float64.
+# - What an earlier call returned stays as it is, whatever you append afterwards, even after a `reset()`. Let gradients through, don't
+#   modify the arguments, and keep float64 as float64.
 
 # %% nbgrader={"grade": false, "grade_id": "KVCache", "locked": false, "schema_version": 3, "solution": true, "task": false}
 class KVCache:
@@ -574,11 +574,11 @@ print(", ".join(f"{name} {milliseconds[-1]:.1f} ms" for name, milliseconds in to
 # word still looks at every key in the cache; on the clock that can be lost in the noise. What is gone is the rest: the linear and feed-forward layers
 # for the old words, and their rows of attention.
 #
-# In long texts a second thing counts. `torch.cat` makes a new tensor, so a cache that joins its parts with it copies all of them at every word. Real
-# caches reserve their room beforehand and write each new key into its place. Yours must not: its contract says that earlier results stay
-# as they are even after `reset()`, and that gradients pass. Writing into a shared place breaks both. A model that only writes needs neither. The next
-# cell measures how long one more word takes with your cache. (If your cache copies, as `torch.cat` does, appending one key takes longer the longer the
-# text is.)
+# In long texts a second thing counts. `torch.cat` makes a new tensor, so a cache that joins its parts with it copies all of them at every word.
+# Hugging Face's dynamic cache does just that. Other caches reserve their room beforehand and write each new key into its place, and vLLM's takes its
+# room in small pages. Yours must not write into a shared place: its contract says that earlier results stay as they are even after `reset()`, and
+# that gradients get through. Code that only generates text does not need these two promises. The next cell measures how long one more word takes with
+# your cache. (If your cache copies, as `torch.cat` does, appending one key takes longer the longer the text is.)
 
 # %% tags=["raises-exception", "nbval-ignore-output", "unsteady-output"]
 # demonstration: the time of one more word in a long text
@@ -652,7 +652,8 @@ for name, (layers, kv_heads, head_dim, longest, billions) in configurations.item
 #
 # Compare Llama 2 7B and Llama 3 8B. They have the same number of layers, and heads of the same size, yet a token of Llama 2 takes four times the
 # memory. And all of this is for *one* text. A server that answers ten people at once keeps ten caches. Move the sliders. (Llama 3.1 8B is left out,
-# because its tokens take as much as Llama 3 8B's. So do Mistral 7B's: up to its window, its line lies on top of Llama 3 8B's.)
+# because its tokens take as much as Llama 3 8B's. So do Mistral 7B's: up to its window, its line lies on top of Llama 3 8B's. The lines show memory
+# alone, also for texts longer than a model was made for: GPT-2 small has positions for 1,024 tokens only.)
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # draws the figure
@@ -829,14 +830,14 @@ for name, one in {"2, from the mean": shared(2), "2, from random numbers": share
     print(f"{name:>22}: {after[name]['all']:.0%} of the questions, loss {losses[0]:.2f} -> {sum(losses[-20:]) / 20:.2f}")
 
 # %% [markdown]
-# Without training the model with shared heads answers hardly anything right. But a tenth of the training, from the mean, brings the model with two
-# key-value heads back to nearly every answer, at half the cache. From random numbers the same training does not get there. (Ainslie et al. 2023 did
-# this with large models and called it uptraining.) One key-value head for all four saves more and costs more: in this short time it does not get as far
-# as two. (Each of the three is a single run.)
+# Without training the model with two key-value heads answers 14% of the questions correctly, and the one with a single one 3%. But a tenth of the
+# training, from the mean, brings the model with two key-value heads back to nearly every answer, at half the cache. From random numbers the same
+# training does not get there. (Ainslie et al. 2023 did this with large models and called it uptraining.) One key-value head for all four saves more
+# and costs more: in this short time it does not get as far as two. (Each of the three is a single run.)
 #
 # ## 7 What goes wrong in practice
 #
-# Three mistakes. The first two are made here on purpose, in the model with your cache; the third is measured below.
+# Four mistakes. The first two are made here on purpose, in the model with your cache; the third is measured below. Lesson 08 showed the fourth.
 
 # %% tags=["raises-exception"]
 @torch.no_grad()
@@ -865,6 +866,8 @@ print("cache not emptied: ", write_wrongly(fresh, lambda length: length))
 # - **The cache of the last text is still there.** There is no error, but the new story is read as a continuation of the old one. Hence `reset()`.
 # - **The text is longer than the context.** Lesson 07's `generate` then drops the oldest words and reads the rest from position 0. With a
 #   cache that does not work: each word that stays has moved to another position, so its key has changed.
+# - **`is_causal=True` with a cache.** PyTorch's function then gives a new word, alone against all cached keys, the value of the first word in the text.
+#   There is no error. For one new word leave the mask out; for several, pass the rows of the mask that part 3 shows.
 
 # %%
 whole, cropped = keys_of(model, story)[:, 1:], keys_of(model, story[1:])
@@ -912,7 +915,7 @@ def course_chart(words, chances):
     box(0.7, 6.75, 6.6, 0.5, "x + FeedForward(norm(x))", "#ffffff", "07")
     box(0.4, 8.0, 7.2, 0.45, "norm and head: a score for each word", "#ffffff", "07")
     box(8.1, 2.2, 2.6, 1.0, "KVCache: keys and\nvalues are kept", "#f7e3b5", "09")
-    box(8.1, 3.5, 2.6, 2.2, "the same in tiles:\nnever the whole\nn × n matrix", "#f7e3b5", "08")
+    box(8.1, 3.5, 2.6, 2.2, "the same in tiles,\nweights @ values\nincluded: never the\nwhole n × n matrix", "#f7e3b5", "08")
     box(8.1, 6.1, 2.6, 1.5, "trained on stories:\nloss against\nthe exact floor", "#f7e3b5", "07")
     for x in (1.85, 3.95):
         arrow(x, 2.95, x, 3.25)
