@@ -13,8 +13,9 @@
 # %% [markdown]
 # # The -inf mask: hiding before the softmax
 #
-# A trained model reads a story and answers a question about it. To save time, a program puts many stories into one batch, and short ones
-# are filled up with **pads**. Nothing in the model changes. How many of 400 answers change? Run the next two cells.
+# A trained model reads a story and answers a question about it. To save time, a program reads many stories in one batch and fills up the short ones
+# with **pads**: each is one more `<end>`, the token that begins every story anyway. Nothing in the model changes. How many of 400 answers change?
+# Run the next two cells.
 
 # %% nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
 import math
@@ -112,8 +113,9 @@ for pads in (0, 2, 4, 6, 8):
     print(f"{pads} pads: {wrong_answers(pads):2} of 400 answers are wrong")
 
 # %% [markdown]
-# Alone the model makes no mistake. Two pads do no harm, eight spoil one answer in twenty. **That is worse than spoiling all of them**: a test of
-# ten stories passes more often than not, and the mistake ships.
+# Alone the model makes no mistake. With two pads no answer is wrong, with eight about one in twenty. **That is worse than spoiling all of them**: a
+# test of ten stories passes more often than not, and the mistake reaches the users. (You need not read `think` yet: it is the model of lesson 07,
+# with a mask and a softmax passed in.)
 #
 # Here you build the mask that brings this number back to 0.
 #
@@ -157,8 +159,8 @@ def say(chances):
 say(seeing_pads)
 
 # %% [markdown]
-# The bat is dead. The story, the question and the model are the same; what differs is the company. So the pads have to be hidden, too. Can lesson 02
-# do that: softmax first, then zeros in the hidden places, then every row divided by its sum?
+# The bat is dead. The story, the question and the model are the same; only the pads in front are new. So the pads have to be hidden, too. Can lesson
+# 02 do that: softmax first, then zeros in the hidden places, then every row divided by its sum?
 
 # %%
 def lesson_02(scores, hidden):
@@ -170,8 +172,9 @@ hidden = the_future(n) | pad[:, None, :]  # (3, n, n), True = hidden: the future
 say(think(ids, positions, hidden, lesson_02))
 
 # %% [markdown]
-# It can. All three answers are right again, as sure as each story alone. Then why does nearly every model do it in another way? Because there is a way
-# to hide *before* the softmax. It needs no second division, and it has no gap at which it fails. (It has a price as well. You pay it in part 5.)
+# It can. The first answer is right again, and all three are as sure as when each story is read alone (0.999, 1.000 and 0.989). Then why does nearly
+# every model do it in another way? Because there is a way to hide *before* the softmax. It needs no second division, and it has no gap at which it
+# fails. (It has a price as well. You pay it in part 5.)
 #
 # ## 2 Minus infinity
 #
@@ -192,8 +195,8 @@ print("exp(-inf) =", torch.tensor(float("-inf")).exp().item())
 # %% [markdown]
 # `exp(-inf)` is exactly 0. The third key adds nothing to the sum either: the other two share the row as if it were not there.
 #
-# Lesson 02's mask was multiplied, so a 1 let a weight through. This mask says **where to write minus infinity**, so it turns round: bool, and **True
-# means hidden**.
+# In lesson 02's mask a 1 let a weight through. This mask says **where to write minus infinity**, so it is the other way round: it is bool, and
+# **True means hidden**.
 #
 # ```
 #            key 0   1   2
@@ -233,8 +236,8 @@ table(mask, rows=tokens, columns=tokens)  # 1 is True
 # scores (..., n, n)      mask, bool      result (..., n, n)
 # ```
 #
-# - The mask may have any shape that broadcasts to the scores: `(n, n)` for all sentences and heads, `(b, 1, n, n)` for b sentences, `(1, n)` to hide
-#   the same keys from every query.
+# - The mask may have any shape that broadcasts to the scores (PyTorch repeats a dimension of size 1, or one that is missing in front): `(n, n)` for
+#   all sentences and heads, `(b, 1, n, n)` for b sentences, `(1, n)` to hide the same keys from every query, `(n, 1)` to hide every key from some.
 # - In Python minus infinity is `float("-inf")`.
 
 # %% nbgrader={"grade": false, "grade_id": "mask_scores", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -359,8 +362,8 @@ def row_at(gap):
 explore(row_at, alt="Four bar charts of one row of weights, by lesson 02's way and by yours, in float16 and float32.", gap=[18, 0, 10, 16, 90, 100, 104, 10000])
 
 # %% [markdown]
-# Lesson 02's way loses its row from a gap of about 17 in float16, and from 104 in float32. Yours shows the same three weights at every gap: the stable
-# softmax of lesson 01 subtracts the largest score of the row, and that is now the largest *visible* one.
+# Lesson 02's way loses its row between 16 and 18 in float16, and at 104 in float32. Shortly before, its weights are already wrong. Yours shows the
+# same three weights at every gap: the stable softmax of lesson 01 subtracts the largest score of the row, and that is now the largest *visible* one.
 #
 # ## 4 Sentences of different lengths
 #
@@ -422,7 +425,7 @@ def _(r):
 # %% [markdown]
 # ### Exercise: `padding_and_causal` (2 points)
 #
-# Put both masks together: `(b, n, n)`, True where a key is in the future *or* a pad. For bool tensors, `|` means *or*.
+# Put both masks together: `(b, n, n)`, on the device of `lengths`, True where a key is in the future *or* a pad. For bool tensors, `|` means *or*.
 #
 # ```
 #  a sentence of length 2, n = 4        key 0   1   pad  pad
@@ -470,8 +473,8 @@ show(
 )
 
 # %% [markdown]
-# Follow the columns of the pads: they are hatched from top to bottom. Their *rows* still hold weights. Nobody asks for those context vectors, so they
-# do no harm as long as the loss leaves them out. But what does a pad see that comes *first*?
+# Follow the columns of the pads: they are hatched from top to bottom. Their *rows* still hold weights. Nobody uses those context vectors, so they do
+# no harm as long as the loss leaves them out. But what does a pad see that comes *first*?
 #
 # ## 5 The price: a row with nothing to look at
 #
@@ -495,11 +498,11 @@ print("a weight of 0 times a value of nan:", 0.0 * float("nan"))
 # A pad in front has only itself and other pads before it, so its whole row is hidden. The largest score of such a row is minus infinity, and -inf minus
 # -inf is `nan`. Lesson 02's way gave that row zeros. **The empty row is the price of minus infinity.**
 #
-# But the real words gave the pads no weight! In layer 1 that helps. There the pad's own vector becomes `nan`. In layer 2 it makes a value, the value
-# is multiplied by a weight of 0, and **0 · nan is nan**. One bad row spoils the story.
+# But the real words give the pads no weight! In layer 1 that is enough: only the pads' own vectors become `nan`. In layer 2 such a vector makes a
+# value, the value is multiplied by a weight of 0, and **0 · nan is nan**. One bad row spoils the story.
 #
-# Training is hit as well. The folded cell trains a small layer on our six tokens, of which the first is now a pad in front. The loss leaves the pad's
-# row out.
+# Training is hit as well. The folded cell trains a small layer to give back the vectors of our six tokens, of which the first is now a pad. The loss
+# is the mean squared error, and it leaves the pad's row out.
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # the layer and its training
@@ -543,8 +546,8 @@ beside(my_guess, tuple(count_nan(train(minus_infinity, steps)[0]) for steps in (
 print(f"the loss of the first step: {train(minus_infinity, 1)[1][0]:.2f}")
 
 # %% [markdown]
-# After two steps everything is gone, for good, and the first loss looked fine. (`W_query` and `W_key` survive the first step: no gradient reaches a
-# score that was overwritten.)
+# After two steps every number is `nan`, for good, and the first loss looked fine. (`W_query` and `W_key` survive the first step: no gradient reaches
+# a score that was overwritten.)
 #
 # Would a finite number far below zero be better? People write `-1e9`, or the lowest number of the type.
 
@@ -559,8 +562,8 @@ share = torch.softmax(torch.tensor([-10.0] + 5 * [-10.0]), dim=-1)[1:].sum().ite
 print(f"a visible score of -10, five hidden ones filled with -10: the hidden get {share:.2f} of the row")
 
 # %% [markdown]
-# The lowest number hides well wherever something is visible. Where nothing is, it gives equal shares to every hidden key, the future included, without
-# a warning.
+# A fill that visible scores can reach, like -10 here, hides nothing. In float16 `-1e9` does not fit. The lowest number hides well wherever something
+# is visible. Where nothing is, it gives equal shares to every hidden key, the future included, without a warning.
 #
 # ## 6 Zeros instead of `nan`
 #
@@ -628,8 +631,8 @@ my_guess = None  # how many of the 400 answers are wrong
 beside(my_guess, wrong_answers(8, hide_pads=True, weights_of=masked_softmax))
 
 # %% [markdown]
-# From 19 to none. What does PyTorch do with a row that is hidden altogether? It has two attention functions, and they disagree twice: about this row,
-# and about what True means. In the next cell the queries are 0, so that equal weights are expected.
+# From 19 to none. What does PyTorch do with a row that is hidden altogether? Its two usual ways, a function and a module, disagree twice: about this
+# row, and about what True means. In the next cell the queries are 0, so that equal weights are expected.
 
 # %%
 one, first = torch.eye(3)[None], torch.tensor([True, False, False])  # (1, 3, 3): queries, keys and values
@@ -647,13 +650,14 @@ for name, attend, all_hidden in (("scaled_dot_product_attention", by_function, f
     print(f"{name:>28}: True at key 0 gives {[round(w, 2) for w in attend(first).tolist()]}, all hidden {attend(all_hidden).tolist()}")
 
 # %% [markdown]
-# To the function True means *take part*, and an empty row gives zeros, as yours does. To the module True means *hidden*, and an empty row is `nan`.
-# Before you use a mask, read its documentation, and look at the weights for a mask that hides a single key.
+# To the function True means *take part*, and an empty row gives zeros, as yours does. To the module True means *hidden*, and an empty row is `nan`
+# (with `need_weights=False` it is zeros, too). Before you use a mask, read its documentation, and look at the weights for a mask that hides a single
+# key.
 #
 # ## 7 What goes wrong in practice
 #
-# Five mistakes that people really make. Each is tried by a quick test (nothing above the diagonal, rows that sum to 1) on random scores and on scores
-# with exact zeros, and then in the trained model: its loss on 100 new stories, and what it writes.
+# Five common mistakes. Each is tried by a quick test (nothing above the diagonal, rows that sum to 1) on random scores and on scores with exact
+# zeros, and then in the trained model: its loss on 100 new stories, and what it writes.
 
 # %%
 def right(scores):
@@ -711,14 +715,18 @@ for way in (right, no_diagonal, result_dropped, mask_of_scores, times_inf, ones_
     print(f"{way.__name__:>15}: with random scores {tests[0]}, with zeros {tests[1]}, loss {loss:.2f}\n{'':>17}… {written(way)}")
 
 # %% [markdown]
-# (*Anna Anna* is the `argmax` of nothing but `nan`: word 0.) The quick test finds `mask_of_scores` only where some score above the diagonal is exactly 0; in the trained model none is. And with `result_dropped`
-# and `ones_added` the story looks right, while the loss is five to seven times as high. One sample does not show the mistake. Look at the loss.
+# (*Anna Anna* is the `argmax` of nothing but `nan`: word 0.) The quick test finds `mask_of_scores` only where some score above the diagonal is
+# exactly 0; in the trained model it makes no difference. And with `result_dropped` and `ones_added` the story looks right, while the loss is five to
+# seven times as high: when the model writes, nothing follows the last word, so its row is right even with a bad mask. So look at the loss, and test
+# a mask on scores that contain zeros. Only that test catches all five.
 #
 # ## Summary
 #
 # - **Minus infinity** before the softmax gives a weight of exactly 0, needs no second division, and works at any gap.
-# - A **padding mask** hides columns, a causal mask a triangle; `|` joins them. Without it an answer depends on its company, rarely enough to ship.
-# - **The price is the empty row**: `nan`, and 0 · nan is `nan`, so it spreads to every token in the next layer and to every parameter in training.
+# - A **padding mask** hides columns, a causal mask a triangle; `|` joins them. Without it an answer depends on what else is in the batch, rarely
+#   enough that tests miss it.
+# - **The price is the empty row**: `nan`, and 0 · nan is `nan`, so in the next layer it spreads to every token of that story, and in training to
+#   every parameter.
 # - A **finite fill** avoids the `nan`, but an empty row then attends to everything. A good guard corrects only the case it is meant for.
 #
 # **Next.** With the right mask the model can be trained on thousands of stories. What if it has only fifty? It learns them by heart. Lesson 04 finds

@@ -95,8 +95,8 @@ print(f"by guessing, in new stories:      {guessing:.0%}")
 print(f"only where somebody is, of four places: {other['where']:.0%}, by guessing {by_chance['where']:.0%}")
 
 # %% [markdown]
-# A perfect memory, and **on new stories it is worse than a guess**. (The guess has not heard the story: one of three names, of four places, of ten things
-# that people do, yes or no. An answer counts if every word of it is the model's first choice.)
+# A perfect memory, and **on new stories it is worse than a guess**. (The guess does not know the story. It picks one of three names, four places,
+# ten activities, or yes and no. An answer of the model counts if each of its words is the model's first choice.)
 #
 # A famous remedy is to disturb the model while it learns: **dropout** sets some of its numbers to 0 at random. Does that help?
 #
@@ -109,8 +109,8 @@ print(f"only where somebody is, of four places: {other['where']:.0%}, by guessin
 #
 # ## 1 Learned by heart
 #
-# Every 25 steps we looked at both losses. On new stories the loss was lowest at step 100, then it rose by half. One could stop there; that is called
-# early stopping.
+# Every 25 steps we looked at both losses. On new stories the loss was lowest at step 100, then it rose by nearly half. One could stop there; that is
+# called early stopping.
 #
 # **Predict, then run.** At the end 14% of the answers in new stories are right. What share was right at step 100?
 
@@ -164,12 +164,12 @@ softer = nn.functional.cross_entropy((at["scores"] / 1.5).flatten(0, 1), targets
 print(f"at the end, with all scores divided by 1.5: loss {softer:.2f}, where it was {at['loss']:.2f}")
 
 # %% [markdown]
-# As many words are right as before. **What rises is the price of the wrong ones**: where the model is wrong, it is 67% sure instead of 41%. Divide all
-# its scores by 1.5, and it is less sure of everything while no answer changes: two fifths of the rise are gone. Stopping early would have cured the loss
-# and halved the right answers. Look at what you want of a model, not only at its loss.
+# About as many words are right as before (60%, before 58%). **What rises is the price of the wrong ones**: where the model is wrong, it is 67% sure
+# instead of 41%. Divide all its scores by 1.5, and it is less sure of everything while no answer changes: two fifths of the rise are gone. Stopping
+# early would have kept the loss at its lowest and halved the right answers. Measure what you want from a model, not only its loss.
 #
-# This is **overfitting**: the model fits its examples and not what they are examples of. What works against it is called **regularisation**. The best
-# remedy is more data: the course's own model, from 20,000 stories, has a loss of 0.417 on 1,500 stories drawn afresh, where 0.414 is the lowest.
+# This is **overfitting**: the model fits its examples, not the rule behind them. What works against it is called **regularisation**. The best remedy
+# is more data: the course's own model, from 20,000 stories, has a loss of 0.417 on 1,500 stories drawn afresh, where 0.414 is the lowest.
 #
 # ## 2 A coin for every weight
 #
@@ -233,8 +233,8 @@ show(
 )
 
 # %% [markdown]
-# Each step trains another **thinned network**: one of 2²¹, about two million, that share their weights. None can count on any one line. In use the
-# whole network speaks for all of them.
+# In each step every sentence gets another **thinned network**: one of 2²¹, about two million, which all share the same parameters. None can rely on
+# any single line. In use the whole network stands in for their average, approximately.
 #
 # **Predict, then run.** With p = 0.5, how many of 1,000 masks of 36 entries have *exactly* 18 zeros?
 
@@ -309,7 +309,7 @@ def _(r):
     r.unchanged("leaves its arguments as they were")
 
 # %% [markdown]
-# PyTorch's own is `nn.Dropout`. Here it drops 36 ones, then our sentence's weights: in a head, dropout comes after the softmax.
+# PyTorch's own is `nn.Dropout`. Here it is applied to 36 ones, then to our sentence's weights: in a head, dropout comes after the softmax.
 
 # %% tags=["nbval-ignore-output"]
 torch.manual_seed(123)
@@ -356,8 +356,8 @@ explore(dropping, alt=about, p=[0.5, 0.1, 0.2, 0.3, 0.7, 0.9])
 # %% [markdown]
 # ## 4 `train()` and `eval()`
 #
-# Who tells the function that training is over? Every `nn.Module` keeps a switch, `self.training`. `eval()` sets it to False, `train()` to True, in all
-# modules inside as well. A layer only has to look.
+# How does the function know that training is over? Every `nn.Module` keeps a switch, `self.training`. `eval()` sets it to False, `train()` to True,
+# in all modules inside as well. A layer only has to look.
 #
 # ### Exercise: `Dropout` (2 points)
 #
@@ -515,8 +515,8 @@ show(
 )
 
 # %% [markdown]
-# Both are right on average. But the query that relies on one word gets next to nothing, or double. The one that asks many words gets about the right
-# number each time.
+# Both are right on average. But the query that relies on one word gets almost nothing or about double. The query that looks at many words is
+# typically off by a quarter.
 #
 # ## 6 The price of a large weight
 #
@@ -542,8 +542,9 @@ for name, row in rows.items():
 # mean loss with dropout   =   loss without dropout   +   p / (1 - p) · Σ w² v²
 # ```
 #
-# **Dropout is a price on large weights**, paid in training only (Srivastava 2014, section 9.1; Wager 2013). With values of one size it is lowest
-# when the weight is spread evenly. If that is all there is to it, the formula must predict what a head learns.
+# **Dropout is a price on large weights**, paid in training only (Srivastava 2014, section 9.1; Wager 2013). There the weights are the parameters of
+# a regression; here they are attention weights, with the same algebra. With values of one size it is lowest when the weight is spread evenly. If
+# that is all there is to it, the formula must predict what a head learns.
 #
 # Here is the smallest head: it learns six scores. Its values are the readings of six thermometers, named like our tokens. *Your* is a good one, with an
 # error of 0.1; the other five have errors of 0.5. The head is to report the temperature, which has mean 0 and standard deviation 1.
@@ -646,8 +647,8 @@ show(
 )
 
 # %% [markdown]
-# The formula knew. But the price buys nothing here: the error on new days grows with p. For six numbers 1,000 days are plenty. The model of part 1 has
-# over 60,000 numbers, and fifty stories.
+# The formula was right. But the price buys nothing here: the error on new days grows with p. For six numbers 1,000 days are plenty. The model of
+# part 1 has over 60,000 numbers, and fifty stories.
 #
 # ## 7 Does it help?
 #
@@ -694,10 +695,11 @@ show(
 # | wherever a GPT does, p = 0.3, 900 steps | 0.98 (0.92–1.04) | 1.13 (1.04–1.24) | 24% (21–29) |
 # | nothing, 100 stories | 0.90 (0.86–0.93) | 1.00 (0.95–1.07) | 22% (20–25) |
 #
-# **Dropout lowers the last loss in every start**, most of all wherever a GPT drops. But after 300 steps the row with the lowest loss on fifty stories has
-# the fewest right answers: noise makes learning slow, and that model does not even know its own stories yet. With three times the steps 24% are right,
-# where without dropout it is 15%, at a loss of 2.6. That is worth about fifty more stories, and no more than a guess. **Dropout does not replace data.**
-# On a problem of your own, compare several p, by what you want of the model, on examples left out of training.
+# **Dropout lowers the last loss in every start**, on average most where it is applied in all of a GPT's places. But after 300 steps the row with the
+# lowest loss on fifty stories has the fewest right answers: noise makes learning slow. With three times the steps 24% are right, where without
+# dropout it is 15%, at a loss of 2.6. In right answers that is about as good as fifty more stories after 300 steps (22%), in loss it is worse (1.13
+# against 1.00), and it is no better than a guess (26%). **Dropout does not replace data.** On a problem of your own, compare several p, by what you
+# want from the model, on examples left out of training.
 #
 # ## 8 What goes wrong in practice
 #
@@ -720,8 +722,8 @@ for layer in (Forgets().eval(), Attends().eval()):
     print(f"{type(layer).__name__} after eval(), the same answer twice:", torch.equal(layer(x), layer(x)))
 
 # %% [markdown]
-# **`eval()` is forgotten.** Nothing is raised. Here is the trained model of the course, with your `Dropout(0.1)` on its attention weights, on the new
-# stories.
+# **`eval()` is forgotten.** No error is raised. Here is the trained model of the course, with your `Dropout(0.1)` on its attention weights, on the
+# new stories.
 
 # %% tags=["raises-exception", "nbval-ignore-output"]
 # demonstration: the trained model in both modes
@@ -744,8 +746,8 @@ for mode in (False, True):
 # - Its noise has the variance p / (1 - p) · Σ w² v². For a squared error that is a **price** on large weights, and it predicted what was learned.
 # - With fifty stories dropout kept the loss down, and longer training then found more right answers. It did not replace data.
 #
-# **Next.** Layers, mask, softmax, dropout: so far these are loose pieces, for one sentence. What has to go into one class, so that a whole batch runs
-# through it, and that it can be saved and moved to a GPU? That is lesson 05. On the way `keys.T` breaks.
+# **Next.** Layers, mask, softmax, dropout: so far these are loose pieces, for one sentence. What has to go into one class so that a whole batch can
+# run through it, and so that it can be saved and moved to a GPU? That is lesson 05. On the way `keys.T` breaks.
 #
 # ## Further reading
 #
@@ -753,7 +755,6 @@ for mode in (False, True):
 #   is the probability to keep.
 # - Wager, Wang and Liang, *Dropout Training as Adaptive Regularization*, 2013.
 # - Radford et al., *Improving Language Understanding by Generative Pre-Training*, 2018, section 4.1: the first GPT, 0.1 in every place.
-# - Chowdhery et al., *PaLM*, 2022, section 5: a model that saw nearly every text once, trained without dropout.
 # - The six tokens, their vectors, the seeds 123 and 789, and the tables after `nn.Dropout`: Sebastian Raschka, *Build a Large Language Model (From
 #   Scratch)*, 2024, chapter 3.
 #
