@@ -49,7 +49,7 @@ WORDS = {
     "not_json": "The file is not JSON, so it is not a notebook",
     "not_a_notebook": "The file is JSON, but not a notebook.",
     "empty_file": "The file is empty.",
-    "no_notebook": "self_attention.ipynb was not handed in (found: notes.txt)",
+    "no_notebook": "self_attention.ipynb was not handed in (found: no notebook, only",
 }
 
 

@@ -169,18 +169,18 @@ def test_the_answers_mend_the_model(ada: Desk, lesson: Lesson, camera: Camera) -
         panel = person.panel_of(person.cell(ada.page, exercise.rubric_cell))
         expect(panel).to_contain_text(f"{exercise.name}: {exercise.points:g} of")
         expect(panel).not_to_contain_text("✗")
-    expect(person.cell(ada.page, "say(seeing_pads)")).to_contain_text("is it alive ? → no")
-    expect(person.cell(ada.page, "mended, maps")).to_contain_text("is it alive ? → yes")
+    expect(person.cell(ada.page, "def say")).to_contain_text("is it alive ? → no")
+    expect(person.cell(ada.page, "matrices, losses")).to_contain_text("is it alive ? → yes")
     camera.shoot(ada.page, "mended")
 
 
 def test_a_slider_redraws_the_picture(ada: Desk, camera: Camera) -> None:
-    chosen = person.cell(ada.page, "# demonstration: draws the figure\ndef head_map")
+    chosen = person.cell(ada.page, "# demonstration: draws the figure\ndef with_gap")
     picture = chosen.locator(".widget-image, img").first
     expect(picture).to_be_visible(timeout=person.SLOW)
     before = picture.get_attribute("src")
-    assert person.move_slider(ada.page, chosen, 0, 1) == "3"
-    expect(chosen).to_contain_text("Story 3, head 2.2", timeout=person.SLOW)
+    assert person.move_slider(ada.page, chosen, 0, 1) == "90"
+    expect(chosen).to_contain_text("Hidden score 90 above", timeout=person.SLOW)
     expect(picture).not_to_have_attribute("src", str(before), timeout=person.SLOW)
     camera.shoot(ada.page, "slider")
 
