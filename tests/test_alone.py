@@ -36,9 +36,9 @@ def test_it_says_what_each_exercise_earned(graded: tuple[Project, Result, list[s
     _, result, _ = graded
     assert result.exit_code == 0, result.output
     said = result.output.splitlines()
-    assert "apply_mask: 2 of 2 points" in said
+    assert "apply_mask: 1 of 1 point" in said
     assert "future_influence: 0 of 3 points" in said
-    assert "causal_mask: 2 of 2 points" not in said  # the rubric was put back
+    assert "causal_mask: 1 of 1 point" not in said  # the rubric was put back
 
 
 def test_it_opens_the_page_that_it_names(graded: tuple[Project, Result, list[str]]) -> None:

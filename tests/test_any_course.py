@@ -8,6 +8,7 @@ from any_course import ROWS, make
 from conftest import HERE, run
 
 from autograde.authoring.check import check, measure
+from autograde.authoring.expected import read_tolerances
 from autograde.course import Lesson
 from autograde.grading.running.reference import Lines, Program, load, right_key
 from autograde.rubric.judge import Verdict, judge
@@ -24,8 +25,8 @@ def lesson(tmp_path_factory: pytest.TempPathFactory) -> Lesson:
 
 @pytest.fixture(scope="module")
 def measured(lesson: Lesson) -> Measured:
-    lines = measure(lesson)
-    return load(lesson), lines
+    measure(lesson)
+    return load(lesson), read_tolerances(lesson)
 
 
 def verdict_on(measured: Measured, exercise: str, answer: str, seed: int) -> Verdict:

@@ -75,7 +75,7 @@ def test_the_part_to_read_again_is_the_one_above_the_exercise(small_class: Lesso
 
 def test_what_is_right_needs_no_reading_again(small_class: Lesson) -> None:
     assert "Read again" not in page(small_class, "ada")
-    assert words(small_class, "ada").count("All lines are right") == 6
+    assert words(small_class, "ada").count("All lines are right") == 7
 
 
 def test_only_what_counts_is_run_and_own_figures_have_words(small_class: Lesson) -> None:
@@ -101,7 +101,7 @@ def test_a_file_that_is_no_notebook_says_so_first(small_class: Lesson) -> None:
     said = words(small_class, "eve")
     assert "0 of 13 points The file is not JSON" in said
     assert said.count("not JSON") == 1
-    assert said.count("Not judged: see above.") == 6
+    assert said.count("Not judged: see above.") == 7
     assert "wrong" not in said.partition("Your answer")[0]
 
 
@@ -118,7 +118,7 @@ def graded_by_hand(own_class: Lesson) -> Lesson:
     """bob's page after a person has looked at two of his exercises."""
     root = own_class.root
     with gradebook_of(root) as gradebook:
-        gradebook.find_grade("test_causal_mask", NOTEBOOK, LESSON, "bob").manual_score = 1.75
+        gradebook.find_grade("test_causal_mask", NOTEBOOK, LESSON, "bob").manual_score = 0.75
         comment = gradebook.find_comment("causal_mask", NOTEBOOK, LESSON, "bob")
         comment.manual_comment = "Look at <b>row 0</b>."
         gradebook.find_submission_notebook(NOTEBOOK, LESSON, "bob").late_submission_penalty = 0.5
@@ -133,8 +133,8 @@ def graded_by_hand(own_class: Lesson) -> Lesson:
 
 def test_what_was_written_by_hand_is_there(graded_by_hand: Lesson) -> None:
     said = words(graded_by_hand, "bob")
-    assert "causal_mask: 1.75 of 2 points" in said
-    assert "Scored by hand: 1.75 of 2 points; the rubric alone gives" in said
+    assert "causal_mask: 0.75 of 1 point" in said
+    assert "Scored by hand: 0.75 of 1 point; the rubric alone gives" in said
     assert "Comment: Look at <b>row 0</b>." in said
     assert "0.5 taken off for lateness" in said
     assert outline_of(page(graded_by_hand, "bob")).faults() == []

@@ -1,6 +1,8 @@
 """What a student's cells bind reaches the student's code, and no rubric; answers reach it."""
 
+import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -83,6 +85,7 @@ def practise(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         (practice, "display", lambda data, raw: panels.append(data["text/plain"])),
     ):
         monkeypatch.setattr(module, name, new)
+    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])  # a shell puts its own
     config = Config()
     config.HistoryManager.hist_file = ":memory:"
     shell = InteractiveShell.instance(config=config)
@@ -144,7 +147,8 @@ def graded(
         nb.cells[place:place] = [code(source) for source in sources]
     nb = restore(Parsed(nb), built(version))
     keys = pipeline.keys_of(version, 7)
-    pipeline.run(nb, built(version), {}, 7, FirstLook(lambda: keys), wall=False)
+    job = replace(pipeline.job_of(nb, built(version), {}, wall=False), seed=7)
+    pipeline.run(nb, job, FirstLook(lambda: keys))
     return judge_notebook(lesson, nb, keys, pipeline.practice_of(version))
 
 

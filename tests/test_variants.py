@@ -99,7 +99,7 @@ SLIPS = {
     "lines that are not there": (
         "-    return queries @ keys.T\n", "-    return keys\n",
         "always_float32 cannot edit reference: lines that occur 0 times in the answer:\n"
-        "    return keys",
+        "        return keys",
     ),
     "no Python": ("return (keys @ queries.T).T\n```\n\n## wrong", "return (keys @\n```\n\n## wrong",
         "other_way_round is not Python"),
@@ -135,8 +135,8 @@ def test_an_edit_applies(edit: str, result: str) -> None:
 
 
 BAD_EDITS = {
-    "-b\n+x": "lines that occur 2 times in the answer:\nb",
-    "-e": "lines that occur 0 times in the answer:\ne",
+    "-b\n+x": "lines that occur 2 times in the answer:\n    b",
+    "-e": "lines that occur 0 times in the answer:\n    e",
     "+x": "lines that occur 7 times in the answer:",
 }
 

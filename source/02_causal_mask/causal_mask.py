@@ -526,7 +526,8 @@ def with_attention(kind, **settings):
     for block in changed.layers():
         attention = kind(48, 48, 48, dropout=0.0, num_heads=4)
         attention.load_state_dict(block.attention.state_dict())
-        vars(attention).update(settings)
+        for name, value in settings.items():
+            setattr(attention, name, value)
         block.attention = attention
     return changed.eval()
 

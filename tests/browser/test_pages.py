@@ -31,6 +31,6 @@ def test_feedback_shows_the_belief_behind_a_mistake(
     with watch(browser) as seen:
         seen.page.set_viewport_size({"width": 1000, "height": 1400})
         seen.page.goto((small_class.root / FEEDBACK.format("bob")).as_uri())
-        first = seen.page.locator(".exercise").first
+        first = seen.page.locator(".exercise", has_text="causal_mask:").first
         expect(first).to_contain_text("usually comes from assuming that")
         camera.show(seen.page, "feedback", seen.page.locator("h1"), first)
