@@ -162,7 +162,7 @@ def release(folder: Path, lessons: tuple[str, ...]) -> None:
 @click.argument("lesson")
 @click.argument("files", nargs=-1, type=click.Path(path_type=Path, exists=True))
 def collect(lesson: str, files: tuple[Path, ...]) -> None:
-    """Collect from downloads of Canvas, Moodle, Gradescope.
+    """Collect what students handed in.
 
     FILES are downloads, and Moodle's grading worksheet; without them, what lies in
     downloaded/LESSON/archive/.

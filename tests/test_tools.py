@@ -125,9 +125,10 @@ def test_stock_nbgrader_gives_a_right_notebook_nothing(lesson: Lesson, tmp_path:
 ANSWERED = ("causal_mask", "apply_mask")
 VALIDATED = """\
     exercise             points     first wrong line
-    causal_mask          2 of 2
-    apply_mask           0.12 of 2  hidden weights become 0, visible ones stay
-    renormalise          0 of 3     not judged; its answer or rubric failed, or is gone
+    losses_in_one_pass   0 of 2     not judged; its answer or rubric failed, or is gone
+    causal_mask          1 of 1
+    apply_mask           0.06 of 1  hidden weights become 0, visible ones stay
+    renormalise          0 of 2     not judged; its answer or rubric failed, or is gone
     tril_causal_weights  0 of 2     not judged; its answer or rubric failed, or is gone
 """
 
