@@ -15,12 +15,12 @@ from torch import Tensor, nn
 from autograde.rubric import session
 from autograde.rubric.given import with_given_names
 from autograde.rubric.probes import examples
-from autograde.rubric.probes.blocks import BlockProbes
-from autograde.rubric.probes.caches import CachedLayerProbe, CacheProbes
-from autograde.rubric.probes.copies import ConversionProbe, CopyProbe
+from attention_course.probes.blocks import BlockProbes
+from attention_course.probes.caches import CachedLayerProbe, CacheProbes
+from attention_course.probes.copies import ConversionProbe, CopyProbe
 from autograde.rubric.probes.draws import device
 from autograde.rubric.probes.layers import LayerProbe
-from autograde.rubric.probes.models import ModelProbes
+from attention_course.probes.models import ModelProbes
 from autograde.rubric.probes.plain import (
     Args,
     ContractBroken,
