@@ -10,6 +10,7 @@ probes/, checks/    what rubrics of this course ask, and how some results are ju
 The grader knows nothing of it but its name, from `source/curriculum.toml`.
 """
 
+from attention_course.checks import of_attention, of_dropout  # noqa: F401  # they register themselves
 from attention_course.explorer import explore_story
 from attention_course.figures.heatmaps import heatmap, panels
 from attention_course.figures.query_picture import attention_picture
@@ -22,6 +23,7 @@ from attention_course.language import (
     is_grammatical,
     stories,
 )
+from attention_course.probes.rubric import Rubric
 from attention_course.tiny_gpt import MultiHeadAttention
 from attention_course.trained import (
     answers,
@@ -56,6 +58,9 @@ from autograde.notebook import (
     trace,
     why,
 )
+from autograde.rubric.probes.lines import register
+
+register(__name__, Rubric)
 
 __all__ = [
     "END",

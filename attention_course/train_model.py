@@ -14,6 +14,16 @@ import torch
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from safetensors.torch import save_file
 
+from attention_course.language import (
+    VOCABULARY,
+    Story,
+    entropy,
+    floor,
+    is_grammatical,
+    stories,
+    surprise,
+)
+from attention_course.tiny_gpt import TinyGPT
 from attention_course.trained import (
     FILES,
     answers,
@@ -25,16 +35,6 @@ from attention_course.trained import (
     without_head,
     write,
 )
-from attention_course.language import (
-    VOCABULARY,
-    Story,
-    entropy,
-    floor,
-    is_grammatical,
-    stories,
-    surprise,
-)
-from attention_course.tiny_gpt import TinyGPT
 from attention_course.training import loss_of, pairs, train
 
 STEPS, BATCH, LR = 2500, 32, 3e-3

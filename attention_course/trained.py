@@ -18,9 +18,9 @@ from torch import Tensor
 
 from attention_course.grammar import Link
 from attention_course.language import END, VOCABULARY, Story, decode, encode
+from attention_course.probes.models import parameters_by_use, shapes_of
 from attention_course.tiny_gpt import TinyGPT
 from attention_course.training import pairs
-from attention_course.probes.models import parameters_by_use, shapes_of
 
 FILES = Path(__file__).parent / "model"
 SIZES = {"vocab_size": len(VOCABULARY), "d_model": 48, "context_length": 48, "num_layers": 2}

@@ -16,9 +16,9 @@ from statistics import mean
 import torch
 from torch import nn
 
-from attention_course.trained import answers, new_model
 from attention_course.language import floor, stories
 from attention_course.tiny_gpt import TinyGPT
+from attention_course.trained import answers, new_model
 from attention_course.training import loss_of, pairs, train
 
 EVERY = 25

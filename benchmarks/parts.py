@@ -12,6 +12,8 @@ from collections.abc import Callable
 
 import torch
 
+from attention_course.language import Story, floor, is_grammatical, stories
+from attention_course.tiny_gpt import TinyGPT
 from attention_course.trained import (
     answers,
     begin,
@@ -20,8 +22,6 @@ from attention_course.trained import (
     without_positions,
     write,
 )
-from attention_course.language import Story, floor, is_grammatical, stories
-from attention_course.tiny_gpt import TinyGPT
 from attention_course.training import loss_of, pairs, train
 
 MODELS: dict[str, Callable[[], TinyGPT]] = {

@@ -6,6 +6,7 @@ import pytest
 import torch
 from conftest import HERE
 
+from attention_course.language import END, encode, entropy, floor, is_grammatical, stories
 from attention_course.train_model import page
 from attention_course.trained import (
     FILES,
@@ -25,7 +26,6 @@ from attention_course.trained import (
     without_positions,
     write,
 )
-from attention_course.language import END, encode, entropy, floor, is_grammatical, stories
 from attention_course.training import loss_of, pairs, train
 
 CARD = card()

@@ -14,6 +14,8 @@ from torch.nn import functional as F
 from attention_course.explorer import explore_story
 from attention_course.explorer.reading import Change, Reading, read
 from attention_course.explorer.still import still_picture
+from attention_course.language import IDS, VOCABULARY
+from attention_course.tiny_gpt import MultiHeadAttention, TinyGPT
 from attention_course.trained import (
     attention_of,
     begin,
@@ -22,8 +24,6 @@ from attention_course.trained import (
     without_head,
     without_mask,
 )
-from attention_course.language import IDS, VOCABULARY
-from attention_course.tiny_gpt import MultiHeadAttention, TinyGPT
 
 PLACES = ("cave", "barn", "gym", "shop")
 TOLD = {place: f"Tom is in the {place} . he sees a bat" for place in PLACES}

@@ -47,7 +47,7 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("grading/verdicts.py", JUDGES),
         ("grading/running/reference.py", JUDGES),
         ("grading/feedback.py", SHOWS),
-        ("grading/templates/attention_feedback/index.html.j2", SHOWS),
+        ("grading/templates/graded_notebook/index.html.j2", SHOWS),
         ("cli.py", ""),
         ("report/class_report.html.j2", ""),
         ("lessons/02_causal_mask/causal_mask.ipynb", ""),
@@ -132,7 +132,7 @@ CHANGES = {
         score=13,
     ),
     "pages greet": Change(
-        "grading/templates/attention_feedback/index.html.j2",
+        "grading/templates/graded_notebook/index.html.j2",
         "<h1>Feedback: ",
         "<h1>Hello, feedback: ",
         "The grader's feedback page has changed since the last run: 2 pages are made again.",
