@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 import pytest
 from conftest import HERE, run
 
+from attention_course.probes.rubric import Rubric
 from autograde.authoring import check, lint
 from autograde.course import Lesson, parse_text
 from autograde.grading.running.reference import load
-from autograde.rubric.probes.lines import Rubric
 
 NAME = "07_my_lesson"
 TEXT, VARIANTS, TOLERANCES = "my_lesson.py", "variants/center_rows.md", "tolerances.json"

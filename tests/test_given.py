@@ -147,7 +147,9 @@ def graded(
         nb.cells[place:place] = [code(source) for source in sources]
     nb = restore(Parsed(nb), built(version))
     keys = pipeline.keys_of(version, 7)
-    job = replace(pipeline.job_of(nb, built(version), {}, wall=False), seed=7)
+    job = replace(
+        pipeline.job_of(nb, built(version), {}, wall=False, package=lesson.package), seed=7
+    )
     pipeline.run(nb, job, FirstLook(lambda: keys))
     return judge_notebook(lesson, nb, keys, pipeline.practice_of(version))
 

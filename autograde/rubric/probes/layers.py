@@ -34,7 +34,7 @@ class LayerProbe(Probe):
     def linear(self, names: str, shape: str, bias: str = "") -> None:
         """Declare nn.Linear layers; `bias` names the size that switches it on, or is "always".
 
-        layer.linear("W_query W_key W_value", "d_in -> d_out", bias="qkv_bias")
+        layer.linear("first second", "d_in -> d_out", bias="with_bias")
         """
         d_in, d_out = shape.split(" -> ")
         for name in names.split():
@@ -46,7 +46,7 @@ class LayerProbe(Probe):
     def parameters(self, names: str, shape: str) -> None:
         """Say which nn.Parameter tensors there are.
 
-        layer.parameters("W_query W_key W_value", "d_in d_out")
+        layer.parameters("weight scale", "d_in d_out")
         """
         self._parts += [(name, shape, "always") for name in names.split()]
 
@@ -60,7 +60,7 @@ class LayerProbe(Probe):
     ) -> None:
         """Record the outputs for each input, smallest first, each time with other weights.
 
-        layer.outputs("shorter sentences, one token alone", r.normal(1, 1, 4), r.normal(3, 5, 4))
+        layer.outputs("one row, three rows", r.normal(1, 1, 4), r.normal(3, 5, 4))
         """
         made: list[nn.Module] = []
 

@@ -39,9 +39,9 @@ def rubric(
 ) -> Callable[[Callable[["Rubric"], None]], None]:
     """Decorate the function that holds the lines of an exercise; it runs at once.
 
-        @rubric("attention_scores")
+        @rubric("all_products")
         def _(r):
-            r.call("two queries, four keys", attention_scores, r.normal(2, 3), r.normal(4, 3))
+            r.call("two rows, four rows", all_products, r.normal(2, 3), r.normal(4, 3))
 
     Args:
         forbids: endings of names of torch functions that the answer must do without.
@@ -94,21 +94,21 @@ class Rubric(RandomProbes):
     def call(self, line: str, answer: Callable[..., Any], *args: Any) -> None:
         """Record what the answer returns for these arguments.
 
-        r.call("two queries, four keys", attention_scores, r.normal(2, 3), r.normal(4, 3))
+        r.call("two rows, four rows", all_products, r.normal(2, 3), r.normal(4, 3))
         """
         self.record(line, "call", answer, [args])
 
     def each(self, line: str, answer: Callable[..., Any], *cases: Args) -> None:
         """Record what the answer returns for each tuple of arguments, the smallest first.
 
-        r.each("any number of tokens", causal_mask, (1,), (3,), (r.integer(5, 40),))
+        r.each("any size", identity, (1,), (3,), (r.integer(5, 40),))
         """
         self.record(line, "call", answer, cases)
 
     def refuses(self, line: str, answer: Callable[..., Any], *cases: Args) -> None:
         """Record for each tuple of arguments whether the answer raises a ValueError.
 
-        r.refuses("raises ValueError when n is below 1", causal_mask, (0,), (-3,))
+        r.refuses("raises ValueError when n is below 1", identity, (0,), (-3,))
         """
         self.record(line, "refuses", partial(refusal, answer), cases, answer)
 
@@ -117,7 +117,7 @@ class Rubric(RandomProbes):
 
         The scalar that is differentiated is the sum of the output times fixed random numbers.
 
-            r.gradient("lets gradients through", attention_scores, r.normal(2, 3), r.normal(4, 3))
+            r.gradient("lets gradients through", all_products, r.normal(2, 3), r.normal(4, 3))
         """
 
         def run(*args: Any) -> dict[str, Tensor | None]:
@@ -130,14 +130,14 @@ class Rubric(RandomProbes):
     def check(self, line: str, check: str, answer: Callable[..., Any], *cases: Args) -> None:
         """Record results that can be right in many ways; the check of that name judges them.
 
-        r.check("a share p is 0", "share_of_zeros", keep_mask, ((90, 50), 0.2))
+        r.check("a share p is 1", "share_of_ones", coins, (5000, 0.2))
         """
         self.record(line, check, answer, cases)
 
     def conventions(self, answer: Callable[..., Any], *args: Any) -> None:
         """Record the last three lines of most rubrics: float64, gradients, arguments left alone.
 
-        r.conventions(attention_scores, r.normal(3, 2), r.normal(4, 2))
+        r.conventions(all_products, r.normal(3, 2), r.normal(4, 2))
         """
         double = map_floats(args, lambda x: turned(x.double()))
         self.call("float64 in, float64 out, for any layout in memory", answer, *double)
@@ -147,16 +147,16 @@ class Rubric(RandomProbes):
     def layer(self, module: type[nn.Module], **sizes: Any) -> LayerProbe:
         """Return a probe of a layer built with these sizes, in the order given.
 
-        layer = r.layer(SelfAttention_v2, d_in=3, d_out=2, qkv_bias=False)
-        layer.linear("W_query W_key W_value", "d_in -> d_out", bias="qkv_bias")
-        layer.outputs("one sentence", r.normal(6, 3))
+        layer = r.layer(Affine, d_in=3, d_out=2)
+        layer.linear("inner", "d_in -> d_out", bias="always")
+        layer.outputs("six rows", r.normal(6, 3))
         """
         return LayerProbe(self, module, sizes)
 
     def forbids(self, line: str, answer: Callable[..., Any]) -> None:
         """Record which forbidden functions the answer called on the lines before.
 
-        r.forbids("does without PyTorch's softmax", stable_softmax)
+        r.forbids("does without PyTorch's softmax", own_softmax)
         """
 
         def run(*_names: str) -> list[str]:

@@ -18,7 +18,7 @@ class RandomProbes(Recorder):
     ) -> None:
         """Record many results of a call, its last argument a fresh generator; a check judges them.
 
-        r.sample("measurements scatter", "scatters_about_root", dot_product_std, 8, 50, times=200)
+        r.sample("measurements scatter", "scatters", mean_of_draws, 8, 50, times=200)
         """
         start = self.integer(1, 10**6)
 
@@ -30,7 +30,7 @@ class RandomProbes(Recorder):
     def follows_generator(self, line: str, answer: Callable[..., Any], *args: Any) -> None:
         """Record whether results depend on the generator alone, and on torch's own without one.
 
-        r.follows_generator("draws from its generator alone", keep_mask, (6, 7), 0.5)
+        r.follows_generator("draws from its generator alone", coins, (6, 7), 0.5)
         """
         one, two = self.integer(1, 10**6), self.integer(10**6 + 1, 10**7)
 
