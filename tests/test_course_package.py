@@ -1,4 +1,4 @@
-"""A course's own package: its probes and checks, its way to a grade, and what is said without it."""
+"""A course's own package: its probes, checks and way to a grade; what is said without it."""
 
 import re
 import sys
