@@ -1,6 +1,5 @@
 """A course on plain Python, NumPy and pandas: right answers earn all, wrong ones nothing."""
 
-import os
 import shutil
 import subprocess
 import sys
@@ -111,8 +110,9 @@ def without_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     hidden = tmp_path / "hidden"
     hidden.mkdir()
     (hidden / "attention_course.py").write_text(BLOCKED)
-    monkeypatch.setenv("PYTHONPATH", f"{hidden}{os.pathsep}{HERE}")
-    failed = subprocess.run([sys.executable, "-c", "import attention_course"], capture_output=True)
+    monkeypatch.setenv("PYTHONPATH", str(hidden))
+    command = [sys.executable, "-c", "import attention_course"]
+    failed = subprocess.run(command, cwd=tmp_path, capture_output=True)
     assert b"a course without it" in failed.stderr
 
 

@@ -103,8 +103,8 @@ SLIPS = {
         "my_lesson.py: the cell setup fails: NameError: name 'foo' is not defined",
     ),
     "an unknown name in a figure": Slip(
-        TEXT, "center_rows(inputs), tokens", "center_rows(inputs), toknes",
-        "the cell 'show( heatmap( center_rows(inputs), toknes,",
+        TEXT, "chart(draw, center_rows(inputs)", "chart(draw, center_rows(inpust)",
+        "the cell 'def draw(rows):",
     ),
     "another ID": Slip(
         TEXT, '"grade_id": "center_rows"', '"grade_id": "centre_rows"',

@@ -131,7 +131,8 @@ def test_an_earlier_exercise_that_nothing_calls_is_not_blamed(
 
 def job_on(nb: NotebookNode, version: Version, seed: int) -> Job:
     return replace(
-        pipeline.job_of(nb, notebook(version), {}, wall=False, package=lesson.package), seed=seed
+        pipeline.job_of(nb, notebook(version), {}, wall=False, package=version.lesson.package),
+        seed=seed,
     )
 
 

@@ -35,7 +35,7 @@ def test_there_and_back(beliefs: tuple[Belief, ...]) -> None:
         "f": Verdict("f", 1.5, 4.5, LINES, beliefs=beliefs, note="a\nb"),
         "g": Verdict("g", 0.0, 2.0, (), attempted=False),
     }
-    note = json.loads(json.dumps(graded_note(verdicts)))
+    note = json.loads(json.dumps(graded_note(verdicts, "")))
     assert read_verdicts(note) == verdicts
 
 
