@@ -165,7 +165,7 @@ class Quick:
 
         monkeypatch.setattr(workers, "Processes", ThreadPoolExecutor)
         monkeypatch.setattr(workers, "start_template", lambda *_: None)
-        monkeypatch.setattr(workers, "start_kernel", lambda: None)
+        monkeypatch.setattr(workers, "start_kernel", lambda _: None)
         monkeypatch.setattr(feedback, "get_ready", lambda released: None)
         monkeypatch.setattr(pipeline, "run_job", self.run_job)
         monkeypatch.setattr(Coordinator, "save", counted)
@@ -301,7 +301,7 @@ def test_another_grader_does_again_what_it_does_otherwise(
     made: int,
 ) -> None:  # fmt: skip
     other = replace(GRADER, **{part: "another"})
-    for module in (coordinator, job_module, state):
+    for module in (coordinator, job_module, state, workers):
         monkeypatch.setattr(module, "grader_of", lambda package: other)
     monkeypatch.setattr(coordinator, "GRADER", other)
     quick(course)
