@@ -183,10 +183,10 @@ def release(folder: Path, lessons: tuple[str, ...]) -> None:
 @main.command()
 @click.option("--apart", is_flag=True, help="Build the grader's wheel apart from the course's.")
 def dist(apart: bool) -> None:
-    """Build the wheel in dist/ that is all a student installs.
+    """Build the wheel that a student installs.
 
-    It holds the grader. For two courses on one machine the grader is in a wheel of its own, in
-    dist/apart/.
+    It goes to dist/, and the grader is in it. For two courses on one machine the grader is in a
+    wheel of its own, in dist/apart/.
     """
     from autograde.authoring import dist as building
 
@@ -199,7 +199,7 @@ def dist(apart: bool) -> None:
 @main.command()
 @click.argument("target", type=click.Path(path_type=Path), required=False)
 def site(target: Path | None) -> None:
-    """Write the lessons as web pages, without answers, to build/site."""
+    """Write the lessons as pages to build/site."""
     from autograde.authoring.site import build_site
 
     root = the_course()
