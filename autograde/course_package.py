@@ -20,11 +20,11 @@ CACHES = {"__pycache__", ".ipynb_checkpoints"}
 
 def make_importable(root: Path) -> None:
     """Have this process, and those that it starts, find the package in a course's folder."""
-    folder = str(root)
+    folder, given = str(root), os.environ.get("PYTHONPATH", "")
     if folder not in sys.path:
         sys.path.append(folder)
-        before = os.environ.get("PYTHONPATH")
-        os.environ["PYTHONPATH"] = os.pathsep.join([*filter(None, [before]), folder])
+    if folder not in given.split(os.pathsep):
+        os.environ["PYTHONPATH"] = os.pathsep.join([*filter(None, [given]), folder])
 
 
 def bring_in(package: str) -> None:
