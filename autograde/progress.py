@@ -19,8 +19,6 @@ STATE = ".lessons"
 INDEX = "lessons.json"
 PAGE = "Lessons.md"
 PRACTICE_FILE = "practice.safetensors.gz"
-INSTALLED = Path(__file__).resolve().parent / "lessons"
-"""Every lesson, in a package that was installed from a wheel."""
 
 TEXT = """\
 # Lessons

@@ -12,6 +12,7 @@ import pytest
 from conftest import make_key
 from torch import Tensor
 
+from autograde.installed import Installed
 from autograde.notebook import asking, practice, rubric, runs
 from autograde.notebook.runs import Run
 from autograde.rubric import session
@@ -242,7 +243,8 @@ def test_a_notebook_alone_finds_its_practice_data_in_the_package(
     (tmp_path / practice.PRACTICE_FILE).rename(this)
     asking.progress()
     assert shown.pop() == "Progress\nRun a rubric cell first."
-    monkeypatch.setattr(practice, "INSTALLED", tmp_path / "lessons")
+    brought = Installed("this-course", tmp_path / "lessons")
+    monkeypatch.setattr(practice, "installed", lambda: (brought,))
     cell(right)
     asking.progress()
     assert shown[0].startswith("it: 4 of 4 points")

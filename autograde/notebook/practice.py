@@ -9,11 +9,11 @@ from pathlib import Path
 from IPython.core.getipython import get_ipython
 from IPython.display import display
 
+from autograde.installed import installed
 from autograde.notebook import runs
 from autograde.notebook.tables import in_columns
 from autograde.progress import (
     INDEX,
-    INSTALLED,
     PRACTICE_FILE,
     STATE,
     Standing,
@@ -82,7 +82,8 @@ def lesson_keys(exercise: str | None = None) -> dict[str, Key]:
     if beside.is_file():
         return keys(beside)
     wanted = exercise or next(reversed(verdicts), None)
-    found = [keys(path) for path in sorted(INSTALLED.glob(f"*/{PRACTICE_FILE}"))]
+    places = [path for each in installed() for path in each.lessons.glob(f"*/{PRACTICE_FILE}")]
+    found = [keys(path) for path in sorted(places)]
     if found:
         every = {name: key for lesson in found for name, key in lesson.items()}
         return next((lesson for lesson in found if wanted in lesson), every)
