@@ -2,6 +2,7 @@
 
 import os
 from copy import deepcopy
+from pathlib import Path
 
 from IPython.display import display
 from torch import nn
@@ -12,6 +13,7 @@ from autograde.notebook.course_model import begin
 from autograde.notebook.figures.canvas import display_png, png_of
 from autograde.notebook.language import IDS
 
+HERE = Path(__file__).parent
 RUN = "Run this cell to press words and change heads."
 
 
@@ -38,7 +40,7 @@ def explore_story(model: nn.Module, *stories: str, head: str = "1.1") -> None:
     readings = [read(kept, words) for words in told]
     place = _place(head, [len(layer) for layer in readings[0].weights])
     picture, alt = still_picture(readings[0], *place)
-    display_png(png_of(picture), alt, alt)
+    display_png(png_of(picture), alt, alt, code=[HERE / "still.py", HERE / "reading.py"])
     if os.environ.get("NBGRADER_EXECUTION"):
         return  # nobody is there to press a word
     from attention_course.explorer.live import StoryWidget  # slow to import

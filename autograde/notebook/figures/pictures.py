@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -33,11 +32,13 @@ def chart(draw: Callable[..., Figure], *values: Any) -> Figure:
         return draw(*values)
 
 
-@cache
-def drawn_by() -> str:
-    """Return a digest of the code that draws, so that a check of built lessons can compare it."""
+def drawn_by(*others: Path) -> str:
+    """Return a digest of the code that draws, so that a check of built lessons can compare it.
+
+    Args:
+        others: files that draw this figure, beside those of this folder.
+    """
     folder = Path(__file__).parent
-    code = [
-        (folder / f"{name}.py").read_bytes() for name in ("canvas", "heatmaps", "query_picture")
-    ]
+    own = [folder / f"{name}.py" for name in ("canvas", "heatmaps", "query_picture")]
+    code = [path.read_bytes() for path in (*own, *others)]
     return hashlib.sha256(b"\0".join(code)).hexdigest()[:16]
