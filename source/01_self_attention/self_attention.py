@@ -174,8 +174,9 @@ my_guess = None  # a word, such as "Tom"
 # %% tags=["raises-exception"]
 @torch.no_grad()
 def vectors(words):
-    """The vectors that the model's first layer gets, all of about the same length: (n, 48)."""
-    return model.layers()[0].norm1(model.embed(torch.tensor([encode(words)])))[0]
+    """The vectors that the heads of the model's first layer get: (n, 48)."""
+    embedded = model.embed(torch.tensor([encode(words)]))  # one vector a word, and its position's
+    return model.layers()[0].norm1(embedded)[0]  # norm1 brings all to about the same length
 
 
 gym = beginnings[2]
@@ -341,7 +342,8 @@ show(
 
 # %% [markdown]
 # Without the scale, long random keys give nearly all of the weight to one token before anything is learned. And such a choice is hard to unlearn: the
-# derivative of a weight w with respect to its own score is w (1 - w), almost nothing when w is close to 0 or 1.
+# derivative of a weight w with respect to its own score is w (1 - w), almost nothing when w is close to 0 or 1. (How much that matters in training
+# depends on how large queries and keys are when it starts.)
 #
 # ### Exercise: `attention_weights` (2 points)
 #
@@ -693,17 +695,19 @@ beside(my_guess, (round(swapped[0][2], 3), round(swapped[0][1], 3)))
 print("rows: the sentence that is read; columns: where head 1.1's twelve numbers come from")
 for place, row in zip(places, swapped):
     print(f"{place:>6}: " + "   ".join(f"{donor} {share:.3f}" for donor, share in zip(places, row)))
-for number in (1, 2, 3):
-    others = [[animal_with(words, donor, 12 * number) for donor in beginnings] for words in beginnings]
-    largest = max(abs(share - row[i]) for i, row in enumerate(others) for share in row)
-    print(f"the same with head 1.{number + 1}: no share changes by more than {largest:.3f}")
+changes = [
+    abs(animal_with(words, donor, 12 * number) - animal(model, words))
+    for number in (1, 2, 3) for words in beginnings for donor in beginnings
+]
+print("the same with heads 1.2, 1.3 and 1.4: every share changes by less than 0.001:", max(changes) < 1e-3)
 
 # %% [markdown]
 # Read a column from top to bottom: **only the donor matters**. The gym's twelve numbers make wood of the cave's bat; the cave's make an animal of the
 # gym's. Within a kind nothing changes. On the diagonal the donor is the sentence itself, so these are the model's own numbers. Other heads' numbers change
 # nothing: it is these twelve that carry the sense of *bat*. This is stronger than switching off: the head does not just matter, we know what it says.
 #
-# Check it by hand. Choose *cave* and let head 1.1 at *bat* work as in *gym*. Then look at head 2.3: where does *bat* look now?
+# Check it by hand. Choose *cave*, and let head 1.1 at *bat* work as in *gym*. Then look at head 2.3 in the second layer, which reads what the first has
+# written: where does *bat* look there, before and after?
 
 # %%
 # demonstration: exchange a head's output
