@@ -1,5 +1,6 @@
 """The explorer, its half in Python: what heads look at, and what a changed head changes."""
 
+from io import BytesIO
 from types import SimpleNamespace
 
 import nbformat
@@ -7,11 +8,13 @@ import pytest
 import torch
 from displays import displayed
 from IPython.utils.capture import capture_output
+from matplotlib.colors import to_rgb
 from nbclient import NotebookClient
+from PIL import Image
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from attention_course.explorer import explore_story
+from attention_course.explorer import explore_story, still
 from attention_course.explorer.reading import Change, Reading, read
 from attention_course.explorer.still import still_picture
 from autograde.notebook.course_model import (
@@ -22,6 +25,7 @@ from autograde.notebook.course_model import (
     without_head,
     without_mask,
 )
+from autograde.notebook.figures.canvas import groundless_png_of
 from autograde.notebook.language import IDS, VOCABULARY
 from autograde.notebook.tiny_gpt import MultiHeadAttention, TinyGPT
 
@@ -312,6 +316,28 @@ def test_the_picture_holds_a_story_of_many_lines() -> None:
     assert box.x1 <= width
     assert height > 4
     assert "In head 1.4 the word ? looks at she 0.62" in alt
+
+
+def luminance(color: str) -> float:
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(color)]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: str, other: str) -> float:
+    light, dark = sorted((luminance(one), luminance(other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def test_the_picture_is_clear_and_holds_on_light_and_dark_pages() -> None:
+    picture, _ = still_picture(read(course_model(), WORDS["gym"]), 0, 0)
+    image = Image.open(BytesIO(groundless_png_of(picture))).convert("RGBA")
+    assert image.getpixel((image.width - 1, image.height - 1))[3] == 0
+    words = {*WORDS["gym"]}
+    for text in picture.figure().axes[0].texts:
+        ground = text.get_bbox_patch()
+        assert ground is not None or text.get_text() in words, text.get_text()
+        assert contrast(text.get_color(), still.GROUND) >= 4.5
+    assert min(contrast(still.BLUE, page) for page in ("white", "#111111")) >= 3
 
 
 def test_it_works_in_a_kernel_without_a_front_end() -> None:

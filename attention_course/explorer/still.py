@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.patches import FancyBboxPatch, PathPatch
@@ -15,11 +16,14 @@ from autograde.notebook.figures.canvas import style
 from autograde.notebook.figures.pictures import Picture
 from autograde.notebook.language import VOCABULARY
 
-BLUE, GREY = "#0072B2", "0.4"
+# The picture is clear and holds on light and on dark pages: what is written has light ground of its
+# own, and the blue of bars and arcs lies between white and black.
+BLUE, NUMBER, GROUND = "#1d7fc4", "#0b5c99", "#eef2f6"
+CHIP = {"boxstyle": "round,pad=0.2", "facecolor": GROUND, "edgecolor": "none"}
 WIDTH, MARGIN = 590.0, 8.0  # points; the text of a story is as wide as the page of a notebook
 SIZE, PAD, GAP = 12.0, 6.0, 5.0
 ARCS, NUMBERS, LINE = 40.0, 15.0, 22.0  # heights above, below and of a line of the story
-BAR, BARS = 15.0, 5
+BAR, BARS = 19.0, 5
 SHOWN = 0.005
 """A weight below this is 0.00."""
 
@@ -44,7 +48,8 @@ class StillPicture(Picture):
             figure = Figure(figsize=(WIDTH / 72, height / 72))
             ax = figure.add_axes((0, 0, 1, 1), xlim=(0, WIDTH), ylim=(height, 0))
             ax.set_axis_off()
-            ax.text(MARGIN, 12, f"Head {self.name}: what “{self.words[-1]}” looks at", fontsize=11)
+            title = f"Head {self.name}: what “{self.words[-1]}” looks at"
+            ax.text(MARGIN, 12, title, fontsize=11, bbox=CHIP)
             _draw_story(ax, self.words, self.row, places)
             _draw_bars(ax, self.words, self.likely, below)
         return figure
@@ -86,15 +91,15 @@ def _draw_story(ax: Axes, words: list[str], row: list[float], places: list[Place
     for word, weight, (x, y), (center, _) in zip(words, row, places, middle, strict=True):
         box = FancyBboxPatch(
             (x, y), _width(word), LINE, boxstyle="round,pad=0,rounding_size=4",
-            facecolor=(*_rgb(BLUE), 0.45 * weight), edgecolor="none",
+            facecolor=_mixed(weight), edgecolor="none",
         )  # fmt: skip
         ax.add_patch(box)
         ax.text(center, y + LINE / 2, word, ha="center", va="center_baseline", fontsize=SIZE)
         if weight >= SHOWN:
             bold = "bold" if weight == max(row) else "normal"
             ax.text(
-                center, y + LINE + 11, f"{weight:.2f}", ha="center", fontsize=9, color=BLUE,
-                fontweight=bold,
+                center, y + LINE + 11, f"{weight:.2f}", ha="center", fontsize=9, color=NUMBER,
+                fontweight=bold, bbox=CHIP,
             )  # fmt: skip
     x, y = places[-1]
     last = FancyBboxPatch(
@@ -117,27 +122,28 @@ def _draw_arc(ax: Axes, start: Place, end: Place, weight: float) -> None:
         way = [start, (x, y - ARCS), (end[0], end[1] + ARCS), end]
     arc = PathPatch(
         Path(way, [Path.MOVETO, *[Path.CURVE4] * 3]), facecolor="none", edgecolor=BLUE,
-        linewidth=0.8 + 5 * weight, alpha=0.25 + 0.7 * weight, capstyle="round",
+        linewidth=0.8 + 5 * weight, alpha=0.45 + 0.5 * weight, capstyle="round",
     )  # fmt: skip
     ax.add_patch(arc)
 
 
 def _draw_bars(ax: Axes, words: list[str], likely: dict[str, float], top: float) -> None:
-    ax.text(MARGIN, top - 10, f"The next word, after “… {words[-1]}”", fontsize=11)
+    ax.text(MARGIN, top - 10, f"The next word, after “… {words[-1]}”", fontsize=11, bbox=CHIP)
     for place, (word, chance) in enumerate(likely.items()):
         y = top + BAR * (place + 0.5)
-        ax.text(MARGIN + 52, y, word, ha="right", va="center_baseline", fontsize=10)
-        ax.barh(y, 300 * chance, height=BAR * 0.7, left=MARGIN + 60, color=BLUE)
+        ax.text(MARGIN + 52, y, word, ha="right", va="center_baseline", fontsize=10, bbox=CHIP)
+        ax.barh(y, 300 * chance, height=BAR * 0.6, left=MARGIN + 60, color=BLUE)
         ax.text(
             MARGIN + 66 + 300 * chance, y, f"{chance:.2f}", va="center_baseline", fontsize=9,
-            color="0.1",
+            color="0.1", bbox=CHIP,
         )  # fmt: skip
     ax.text(
         MARGIN, top + BAR * len(likely) + 16, "A still picture. Run the cell to press words and to "
-        "change heads.", fontsize=8.5, color=GREY,
+        "change heads.", fontsize=8.5, color="0.3", bbox=CHIP,
     )  # fmt: skip
 
 
-def _rgb(color: str) -> tuple[float, float, float]:
-    red, green, blue = (int(color[i : i + 2], 16) / 255 for i in (1, 3, 5))
-    return red, green, blue
+def _mixed(weight: float) -> tuple[float, ...]:
+    """Return the ground of a word: the more it is looked at, the bluer."""
+    pairs = zip(to_rgb(GROUND), to_rgb(BLUE), strict=True)
+    return tuple(ground + 0.5 * weight * (blue - ground) for ground, blue in pairs)

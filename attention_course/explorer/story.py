@@ -10,7 +10,7 @@ from torch import nn
 from attention_course.explorer.reading import read
 from attention_course.explorer.still import still_picture
 from autograde.notebook.course_model import begin
-from autograde.notebook.figures.canvas import display_png, png_of
+from autograde.notebook.figures.canvas import display_png, groundless_png_of
 from autograde.notebook.language import IDS
 
 HERE = Path(__file__).parent
@@ -40,7 +40,7 @@ def explore_story(model: nn.Module, *stories: str, head: str = "1.1") -> None:
     readings = [read(kept, words) for words in told]
     place = _place(head, [len(layer) for layer in readings[0].weights])
     picture, alt = still_picture(readings[0], *place)
-    display_png(png_of(picture), alt, alt, code=[HERE / "still.py", HERE / "reading.py"])
+    display_png(groundless_png_of(picture), alt, alt, code=[HERE / "still.py", HERE / "reading.py"])
     if os.environ.get("NBGRADER_EXECUTION"):
         return  # nobody is there to press a word
     from attention_course.explorer.live import StoryWidget  # slow to import
