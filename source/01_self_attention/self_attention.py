@@ -141,7 +141,8 @@ table(inputs, rows=tokens, columns=["0", "1", "2"])
 # Return the score of every query with every key, as it is.
 #
 # ```
-# queries (n, d_k)      keys (m, d_k)      scores (n, m): scores[i, j] = query i · key j
+# queries (n, d_k)   keys (m, d_k)   ->   scores (n, m)
+# scores[i, j] = query i · key j
 # ```
 
 # %% nbgrader={"grade": false, "grade_id": "attention_scores", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -276,7 +277,7 @@ my_guess = None  # a number
 # Draw `n_samples` pairs q and k with `torch.randn`, `d_k` numbers each, and return the standard deviation of their dot products, a Python float.
 #
 # ```
-# q (n_samples, d_k)      k (n_samples, d_k)      q · k, pair by pair (n_samples,)
+# q, k (n_samples, d_k)   ->   q · k, pair by pair (n_samples,)
 # ```
 #
 # Measure; do not return a formula.
@@ -350,7 +351,7 @@ show(
 # Divide the scores by the square root of `d_k`, then take the softmax over the keys. Use your own softmax or `torch.softmax`.
 #
 # ```
-# scores (n, m), d_k      weights (n, m), each row adds up to 1
+# scores (n, m), d_k   ->   weights (n, m), each row adds up to 1
 # ```
 
 # %% nbgrader={"grade": false, "grade_id": "attention_weights", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -427,7 +428,8 @@ print("largest difference from the model's own weights below 0.000001:", differe
 # ### Exercise: `context_vectors` (1 point)
 #
 # ```
-# weights (n, m)      values (m, d_v)      context (n, d_v): context[i] = sum over j of weights[i, j] · value j
+# weights (n, m)   values (m, d_v)   ->   context (n, d_v)
+# context[i] = sum over j of weights[i, j] · value j
 # ```
 #
 # Use the weights as they come, even where a row does not add up to 1. (In lesson 04 that happens.)
@@ -472,7 +474,8 @@ show(
 # Make a layer of your three functions. In `__init__`, create `W_query`, `W_key` and `W_value`, each an `nn.Parameter(torch.rand(d_in, d_out))`.
 #
 # ```
-# x (n, d_in)   ->   queries, keys, values (n, d_out)   ->   weights (n, n)   ->   context (n, d_out)
+# x (n, d_in)   ->   queries, keys, values (n, d_out)
+#               ->   weights (n, n)   ->   context (n, d_out)
 # ```
 #
 # - Create them in this order. (The tables below depend on it, your points do not.)
@@ -632,7 +635,7 @@ show(
 # Return the context vectors of the sentence `x`, but take the **last row** from the context vectors of the sentence `donor`.
 #
 # ```
-# x (n, d)   donor (m, d)   W_query, W_key, W_value (d, d_k)   ->   (n, d_k)
+# x (n, d)   donor (m, d)   each matrix (d, d_k)   ->   (n, d_k)
 # ```
 
 # %% nbgrader={"grade": false, "grade_id": "transplant", "locked": false, "schema_version": 3, "solution": true, "task": false}
