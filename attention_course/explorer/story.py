@@ -2,18 +2,16 @@
 
 import os
 from copy import deepcopy
-from pathlib import Path
 
 from IPython.display import display
 from torch import nn
 
 from attention_course.explorer.reading import read
 from attention_course.explorer.still import still_picture
-from autograde.notebook.course_model import begin
+from attention_course.language import IDS
+from attention_course.trained import begin
 from autograde.notebook.figures.canvas import display_png, groundless_png_of
-from autograde.notebook.language import IDS
 
-HERE = Path(__file__).parent
 RUN = "Run this cell to press words and change heads."
 
 
@@ -46,7 +44,7 @@ def explore_story(
     place = _place(head, [len(layer) for layer in readings[0].weights])
     at = _last_place(told[0], word)
     picture, alt = still_picture(readings[0], *place, at)
-    display_png(groundless_png_of(picture), alt, alt, code=[HERE / "still.py", HERE / "reading.py"])
+    display_png(groundless_png_of(picture), alt, alt)
     if os.environ.get("NBGRADER_EXECUTION"):
         return  # nobody is there to press a word
     from attention_course.explorer.live import StoryWidget  # slow to import

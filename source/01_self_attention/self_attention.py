@@ -26,10 +26,10 @@ import matplotlib.pyplot as plt
 import torch
 from torch import nn
 
-from attention_course.explorer import explore_story
-from autograde.notebook import attention_picture, beside, case, chart, explore, heatmap, hint, panels, progress, rubric, show, table, why
-from autograde.notebook.course_model import attention_of, begin, course_model, jobs, new_model, next_words, without_head
-from autograde.notebook.language import encode, stories
+from attention_course import (
+    attention_of, attention_picture, begin, beside, case, chart, course_model, encode, explore_story, heatmap,
+    hint, new_model, next_words, panels, progress, rubric, show, table, why, without_head,
+)
 
 # "cuda" runs the lesson on a GPU
 device = torch.device(os.environ.get("AUTOGRADE_DEVICE", "cpu"))

@@ -4,7 +4,6 @@ import base64
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from io import BytesIO
-from pathlib import Path
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -151,21 +150,16 @@ def screen_width(png: bytes) -> int:
     return round(int.from_bytes(png[16:20], "big") * SCREEN_DPI / DPI)
 
 
-def display_png(
-    png: bytes, alt: str, text: str, widget: dict[str, Any] | None = None, code: Sequence[Path] = ()
-) -> None:
-    """Display a PNG; `code` are files beside this folder's that draw it."""
-    data, about = _data(png, alt, text, code)
+def display_png(png: bytes, alt: str, text: str, widget: dict[str, Any] | None = None) -> None:
+    data, about = _data(png, alt, text)
     display({**(widget or {}), **data}, metadata=about, raw=True)
 
 
-def _data(
-    png: bytes, alt: str, text: str, code: Sequence[Path] = ()
-) -> tuple[dict[str, Any], dict[str, Any]]:
+def _data(png: bytes, alt: str, text: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return what displays a PNG, and the metadata that go with it."""
     data = {"image/png": base64.b64encode(png).decode(), "text/plain": text}
     picture = {"alt": alt, "width": screen_width(png)}
-    return data, {"image/png": picture, "drawn_by": drawn_by(*code)}
+    return data, {"image/png": picture, "drawn_by": drawn_by()}
 
 
 def numbers_of(values: Tensor, dimensions: int, name: str) -> Numbers:
