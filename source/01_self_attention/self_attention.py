@@ -124,7 +124,7 @@ for layer in range(2):
 #
 # ## 1 Which words match?
 #
-# A model turns each **token**, here each word, into a vector of numbers. To check everything by hand, take six tokens of three numbers. (The sentence, its
+# A model turns each **token**, here each word, into a vector. To check everything by hand, take six tokens of three numbers. (The sentence, its
 # vectors, the seeds 123 and 789 and the first tables come from Sebastian Raschka's *Build a Large Language Model (From Scratch)*, chapter 3.)
 
 # %%
@@ -342,7 +342,7 @@ show(
 )
 
 # %% [markdown]
-# Without the scale, long random keys give nearly all of the weight to one token before anything is learned. And such a choice is hard to unlearn: the
+# Without the scale, long random vectors give nearly all of the weight to one token before anything is learned. And such a choice is hard to unlearn: the
 # derivative of a weight w with respect to its own score is w (1 - w), almost nothing when w is close to 0 or 1. (How much that matters in training
 # depends on how large queries and keys are when it starts.)
 #
@@ -414,8 +414,8 @@ difference = max((row - attention_of(model, words)[0, 0, 10]).abs().max().item()
 print("largest difference from the model's own weights below 0.000001:", difference < 1e-6)
 
 # %% [markdown]
-# **Now *bat* finds *barn*, *gym* and *shop*.** Those are the numbers of the explorer, computed by your code. The two matrices do one thing more. Scores of
-# raw vectors are symmetric: what *bat* gets from *gym*, *gym* gets from *bat*. With a query and a key they need not be.
+# **Now *bat* finds *barn*, *gym* and *shop*.** Those are the numbers of the explorer, computed by your code. The two matrices do one thing more. Raw
+# scores are symmetric: that of *bat* for *gym* is that of *gym* for *bat*. With a query and a key they need not be.
 #
 # A third matrix has nothing to do with finding. It decides what is handed on:
 #
@@ -464,8 +464,8 @@ show(
 )
 
 # %% [markdown]
-# **A query asks, keys answer, values are added.** The context vector goes through one more matrix, and the result is *added* to the vector of *bat*. The
-# word keeps its meaning and gets a nudge from the gym.
+# **A query asks, keys answer, values are added.** The context vector goes through one more matrix, and the result is *added* to the vector of *bat*: the
+# word stays, with a nudge from the gym.
 #
 # ## 5 A layer that can learn
 #
@@ -632,7 +632,8 @@ show(
 #
 # ### Exercise: `transplant` (3 points)
 #
-# Return the context vectors of the sentence `x`, but take the **last row** from the context vectors of the sentence `donor`.
+# `x` and `donor` are two sentences, one row a word. Each is read by itself, with the same three matrices. Return the context vectors of `x`, but take the
+# **last row** from the context vectors of `donor`.
 #
 # ```
 # x (n, d)   donor (m, d)   each matrix (d, d_k)   ->   (n, d_k)
@@ -705,9 +706,10 @@ changes = [
 print("the same with heads 1.2, 1.3 and 1.4: every share changes by less than 0.001:", max(changes) < 1e-3)
 
 # %% [markdown]
-# Read a column from top to bottom: **only the donor matters**. The gym's twelve numbers make wood of the cave's bat; the cave's make an animal of the
-# gym's. Within a kind nothing changes. On the diagonal the donor is the sentence itself, so these are the model's own numbers. Other heads' numbers change
-# nothing: it is these twelve that carry the sense of *bat*. This is stronger than switching off: the head does not just matter, we know what it says.
+# Read a column from top to bottom: **what counts is the donor**, not the sentence that is read. The gym's twelve numbers make wood of the cave's bat; the
+# cave's make an animal of the gym's. Within a kind hardly anything changes. (On the diagonal the donor is the sentence itself, so these are the model's own
+# numbers.) The layer's other three heads make no difference: these twelve numbers carry the sense of *bat*. Switching a head off shows that it matters.
+# Exchanging what it hands on shows what it says.
 #
 # Check it by hand. Choose *cave*, and let head 1.1 at *bat* work as in *gym*. Then look at head 2.3 in the second layer, which reads what the first has
 # written: where does *bat* look there, before and after?
@@ -758,8 +760,8 @@ print(" ".join(tokens[i] for i in order) + ": every word keeps its context vecto
 # %% [markdown]
 # ## Summary
 #
-# - **Scores** are dot products of queries with keys. Dot products of the words' own vectors find the same word; `W_query` and `W_key` let a word look for
-#   something else.
+# - **Scores** are dot products of queries with keys. In the trained model, dot products of the words' own vectors find only the word itself; `W_query` and
+#   `W_key` let a word look for something else.
 # - **Weights** are the softmax of the scores divided by the square root of the key size. Row i belongs to query i and adds up to 1.
 # - **Context vectors** are sums of the values, each times its weight. `W_value` decides what is handed on; the model adds it to the word's vector.
 # - A weight shows where a head looks. Whether that matters, only a change tells: switch the head off, or exchange what it hands on.
