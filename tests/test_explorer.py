@@ -9,6 +9,7 @@ import torch
 from displays import displayed
 from IPython.utils.capture import capture_output
 from matplotlib.colors import to_rgb
+from matplotlib.patches import PathPatch
 from nbclient import NotebookClient
 from PIL import Image
 from torch import Tensor, nn
@@ -286,16 +287,19 @@ def test_the_explorer_keeps_the_model_as_it_was_and_reads_it_without_dropout() -
 
 
 @pytest.mark.parametrize(
-    ("stories", "head", "said"),
+    ("stories", "chosen", "said"),
     [
-        ((), "1.1", "no story"),
-        (("Tom is in the moon",), "1.1", "'moon'"),
-        ((TOLD["gym"],), "3.1", "no head 3.1; its heads are 1.1, 1.2, 1.3, 1.4, 2.1"),
+        ((), {}, "no story"),
+        (("Tom is in the moon",), {}, "'moon'"),
+        ((TOLD["gym"],), {"head": "3.1"}, "no head 3.1; its heads are 1.1, 1.2, 1.3, 1.4, 2.1"),
+        ((TOLD["gym"], TOLD["cave"]), {"word": "cave"}, "the first story has no word 'cave'"),
     ],
 )
-def test_what_cannot_be_explored_is_refused(stories: tuple[str, ...], head: str, said: str) -> None:
+def test_what_cannot_be_explored_is_refused(
+    stories: tuple[str, ...], chosen: dict[str, str], said: str
+) -> None:
     with pytest.raises(ValueError, match=said):
-        explore_story(course_model(), *stories, head=head)
+        explore_story(course_model(), *stories, **chosen)
 
 
 @pytest.mark.usefixtures("shell")
@@ -316,6 +320,26 @@ def test_the_picture_holds_a_story_of_many_lines() -> None:
     assert box.x1 <= width
     assert height > 4
     assert "In head 1.4 the word ? looks at she 0.62" in alt
+
+
+@pytest.mark.usefixtures("shell")
+def test_it_can_begin_at_any_word_of_the_first_story() -> None:
+    (still_one, _), widget = shown("he sees a bat . he sees a cat", TOLD["gym"], word="sees")
+    assert widget.shown["word"] == 7, "the last place of the word"
+    alt = still_one.metadata["image/png"]["alt"]
+    assert "In head 1.1 the word sees looks at" in alt
+    _, widget = shown(TOLD["gym"])
+    assert widget.shown["word"] == BAT
+
+
+def test_the_picture_hatches_what_is_hidden_from_its_word() -> None:
+    for model, hidden in ((course_model(), 5), (without_mask(course_model()), 0)):
+        picture, _ = still_picture(read(model, WORDS["gym"]), 1, 1, at=5)
+        patches = picture.figure().axes[0].patches
+        assert sum(patch.get_hatch() is not None for patch in patches) == hidden
+        arcs = [patch for patch in patches if isinstance(patch, PathPatch)]
+        drawn = [j for j, weight in enumerate(picture.row) if weight >= still.DRAWN]
+        assert len(arcs) == len({*drawn} - {5})
 
 
 def luminance(color: str) -> float:

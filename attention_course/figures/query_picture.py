@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -175,9 +176,9 @@ def _furthest(numbers: Numbers) -> float:
     return float(np.abs(np.nan_to_num(numbers)).max()) or 1.0
 
 
-def _write(ax: Axes, x: float, y: float, text: str, **look: object) -> None:
+def _write(ax: Axes, x: float, y: float, text: str, **look: Any) -> None:
     ax.text(x, y, text, **{"ha": "center", "va": "center", "fontsize": SIZE, **_named(look)})
 
 
-def _named(look: dict[str, object]) -> dict[str, object]:
+def _named(look: dict[str, Any]) -> dict[str, Any]:
     return {{"size": "fontsize", "weight": "fontweight"}.get(k, k): v for k, v in look.items()}
