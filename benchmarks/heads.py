@@ -10,9 +10,9 @@ import argparse
 
 import torch
 
-from autograde.authoring.train_model import HELD_OUT, TRAINING, trained
-from autograde.notebook.course_model import answers, excess
-from autograde.notebook.language import stories
+from attention_course.language import stories
+from attention_course.train_model import HELD_OUT, TRAINING, trained
+from attention_course.trained import answers, excess
 
 
 def main() -> None:

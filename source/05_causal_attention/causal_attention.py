@@ -26,10 +26,10 @@ import matplotlib.pyplot as plt
 import torch
 from torch import nn
 
-from attention_course.explorer import explore_story
-from autograde.notebook import beside, case, chart, heatmap, hint, panels, progress, rubric, show, table, trace, why
-from autograde.notebook.course_model import answers, begin, course_model, next_words, without_mask, word_by_word
-from autograde.notebook.language import encode, stories
+from attention_course import (
+    answers, begin, beside, case, chart, course_model, encode, explore_story, heatmap, hint, next_words, panels,
+    progress, rubric, show, stories, table, trace, why, without_mask, word_by_word,
+)
 
 # "cuda" runs the lesson on a GPU
 device = torch.device(os.environ.get("AUTOGRADE_DEVICE", "cpu"))
@@ -391,8 +391,25 @@ for name, (_, weights) in {"mask fixed": fixed, "mask trained": drifted}.items()
     print(f"{name}: largest weight on a later word {weights[future(6)].max().item():.2f}")
 
 # %% [markdown]
-# **The rule is trained away**, because looking at the next word is the best way to predict it. (A mask that is *added* to the scores keeps its -inf, but its
-# zeros drift. One that *fills* gets no gradient; it stands among the parameters for nothing, and a bool tensor cannot be one at all.)
+# **The rule is trained away**, because looking at the next word is the best way to predict it. And a mask that is *added* to the scores, or one that says
+# where to *fill* in -inf? One training step shows what reaches them.
+
+# %%
+hidden, scores = future(6), nn.Parameter(torch.zeros(6, 6, device=device))
+added = nn.Parameter(torch.zeros(6, 6, device=device).masked_fill(hidden, -math.inf))
+filling = nn.Parameter(hidden.float())
+for masked in (scores + added, scores.masked_fill(filling == 1, -math.inf)):
+    ((torch.softmax(masked, dim=-1) @ inputs)[:-1] - inputs[1:]).square().mean().backward()
+print(f"added: gradient up to {added.grad[hidden].abs().max().item():.2f} where it is -inf, up to {added.grad[~hidden].abs().max().item():.2f} where it is 0")
+print("filling: gradient", filling.grad)
+try:
+    nn.Parameter(hidden)
+except RuntimeError as error:
+    print("a bool mask:", error)
+
+# %% [markdown]
+# The added one keeps its -inf, but its zeros turn into one more thing that is learned. The filling one stands among the parameters for nothing. And a
+# bool mask cannot be a parameter at all.
 #
 # A **buffer** moves and is not trained. It is also saved, unless you say `persistent=False`. We save ours: it is the only thing in the file that says for
 # how many words the layer was made.
@@ -439,7 +456,7 @@ print("one layer of GPT-2:       ", count_parameters(nn.ModuleList([nn.Linear(76
 # ### Question: `why_buffer` (2 points, a person reads it)
 #
 # Why is the mask a buffer, and neither a parameter nor a plain attribute? Say in three to five sentences what goes wrong with each of the two. With the
-# parameter, say also for which kind of mask (one that multiplies, is added, or fills).
+# parameter, say also for which kind of mask: one that multiplies, is added, or fills.
 #
 # <!-- BEGIN MARK SCHEME -->
 # **Marking scheme.** Two halves, one point each; half a point where it is not said what goes wrong.

@@ -27,10 +27,10 @@ import matplotlib.pyplot as plt
 import torch
 from torch import nn
 
-from attention_course.explorer import explore_story
-from autograde.notebook import beside, case, chart, heatmap, hint, panels, progress, rubric, show, table, why
-from autograde.notebook.course_model import answers, begin, course_model, jobs
-from autograde.notebook.language import encode, stories
+from attention_course import (
+    answers, begin, beside, case, chart, course_model, encode, explore_story, heatmap, hint, jobs, panels, progress,
+    rubric, show, stories, table, why,
+)
 
 # "cuda" runs the lesson on a GPU
 device = torch.device(os.environ.get("AUTOGRADE_DEVICE", "cpu"))
