@@ -27,6 +27,7 @@ MISTAKES: dict[str, tuple[str, str]] = {
     "MultiHeadAttentionWrapper": ("head(x) for", "head(x).sin() for"),
     "split_heads": (".transpose(1, 2)", ".transpose(1, 2).flip(1)"),
     "merge_heads": ("x.transpose(1, 2)", "x.roll(1, 1).transpose(1, 2)"),
+    "silence": ("else at] = 0", "else at] *= 0.1"),
     "FeedForward": ("nn.GELU()", "nn.Tanh()"),
     "TransformerBlock": ("x = x + self.feed_forward", "x = x - self.feed_forward"),
     "TinyGPT": ("self.position_embedding.weight[:n]", "self.position_embedding.weight[-n:]"),
