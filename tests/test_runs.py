@@ -70,3 +70,24 @@ def test_an_exercise_calls_what_its_answer_and_its_rubric_name(
     assert {"earlier", "other"} <= runs.called_by("later")
     runs._runs.append(Run(3, "def later(x):\n    return x", ""))
     assert "earlier" not in runs.called_by("later")
+
+
+def test_a_panel_is_not_repeated_by_its_error_unless_validate_asks(
+    shell: InteractiveShell,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cell = "from autograde.notebook.practice import RubricFailed\nraise RubricFailed('it is wrong')"
+    assert said(shell, cell, capsys) == ""
+    assert not shell.run_cell(cell).success
+    monkeypatch.setenv("NBGRADER_EXECUTION", "validate")
+    assert "it is wrong" in said(shell, cell, capsys)
+
+
+def test_a_warning_has_no_path_of_pytorchs_own_code(
+    shell: InteractiveShell, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = "`x.T` is deprecated (Triggered internally at /pytorch/aten/src/x.cpp:44.)"
+    capsys.readouterr()
+    runs._show_warning(UserWarning(text), UserWarning, "<cell>", 1)
+    assert capsys.readouterr().err == "UserWarning: `x.T` is deprecated\n"
