@@ -59,7 +59,8 @@ def test_right_answer_is_shown_and_does_not_raise(shown: list[str]) -> None:
     cell(right)
     assert shown == [
         "it: 4 of 4 points\n  right  a matrix\n"
-        "This lesson: 1 of 1 exercises right, 4 of 4 points. Save the notebook and press Validate."
+        "This lesson: 1 of 1 exercises right, 4 of 4 points. "
+        "At the end save the notebook and press Validate."
     ]
 
 

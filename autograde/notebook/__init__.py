@@ -13,13 +13,13 @@ from autograde.notebook.figures.heatmaps import heatmap, panels
 from autograde.notebook.figures.pictures import chart
 from autograde.notebook.figures.query_picture import attention_picture
 from autograde.notebook.figures.sliders import explore
-from autograde.notebook.practice import unsolved
+from autograde.notebook.practice import lesson_cells, unsolved
 from autograde.notebook.runs import watch
 from autograde.notebook.tables import beside, table
 from autograde.notebook.traces import trace
 from autograde.rubric.probes.lines import rubric
 
-watch(unsolved)
+watch(unsolved, lesson_cells)
 torch.set_num_threads(1)
 
 __all__ = [

@@ -10,6 +10,7 @@ from IPython.core.getipython import get_ipython
 from IPython.display import display
 
 from autograde.notebook import runs
+from autograde.notebook.saved import Cells, cells_in, still_to_come
 from autograde.notebook.tables import in_columns
 from autograde.progress import (
     INDEX,
@@ -263,7 +264,10 @@ def _so_far() -> str:
     here, course = standing_here()
     if here.next:
         return f"This lesson: {here.in_words()}. Next: `{here.next}`."
-    said = [f"This lesson: {here.in_words()}. Save the notebook and press Validate."]
+    said = [f"This lesson: {here.in_words()}."]
+    if left := still_to_come(lesson_cells(), here.worth):
+        said.append(f"Still to come here: {', '.join(left)}.")
+    said.append("At the end save the notebook and press Validate.")
     if here.title:
         said.append(how_to_submit(here.lesson))
         said += [f"Then go on with {lesson.title}." for lesson in following(course, here.lesson)]
@@ -280,6 +284,11 @@ def unfinished(exercise: str) -> list[str]:
 def lesson_is_known() -> bool:
     """Return whether this kernel can tell which lesson it is in."""
     return (folder() / PRACTICE_FILE).is_file() or bool(verdicts)
+
+
+def lesson_cells() -> Cells:
+    """Return the cells of this kernel's notebook as it was saved."""
+    return cells_in(folder())
 
 
 def unsolved() -> set[str]:

@@ -21,6 +21,8 @@ from typing import Any, TextIO
 
 from IPython.core.getipython import get_ipython
 
+from autograde.notebook.saved import Cells, binds
+from autograde.progress import NOT_RUN
 from autograde.rubric.given import OwnRubric, given_in, keep
 from autograde.rubric.names import UNREADABLE, names_of, read_names
 from autograde.rubric.probes.lines import rubric
@@ -49,12 +51,13 @@ _skipped: set[str] = set()
 """Names that skipped demonstrations would have bound."""
 
 _unsolved: Callable[[], set[str]] = set
+_lesson: Callable[[], Cells] = list
 
 
-def watch(unsolved: Callable[[], set[str]]) -> None:
+def watch(unsolved: Callable[[], set[str]], lesson: Callable[[], Cells] = list) -> None:
     """Begin to note a notebook's runs, explain a lesson's errors, skip what grading skips."""
-    global _unsolved
-    _unsolved = unsolved
+    global _unsolved, _lesson
+    _unsolved, _lesson = unsolved, lesson
     shell: Any = get_ipython()
     if shell is None:
         return
@@ -176,6 +179,8 @@ def _explain(
         stub = isinstance(error, NotImplementedError) and not str(error)
         missing = "written" if stub else "right"
         said = f"This cell waits for the exercise {exercise}, which is not {missing} yet."
+    elif name and isinstance(error, NameError) and not _last_binding(name):
+        said = NOT_RUN.format(name=name) if binds(_lesson(), name) else ""
     if said:
         error._render_traceback_ = lambda: [said]  # type: ignore[attr-defined]
     shell.showtraceback((kind, error, trace), tb_offset=tb_offset)
