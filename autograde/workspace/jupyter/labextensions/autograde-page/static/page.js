@@ -6,6 +6,8 @@
   const LOOK = 150; // milliseconds between two looks at the cells
   const SHOWN = 250; // a cell that takes longer says that it runs
   const KEPT = 2000; // one that takes longer is known the next time
+  const SETTLED = 8; // times that a cell is scrolled to
+  const PATIENCE = 80; // looks for a cell of a notebook that is being opened
   const NARROW = 1000; // pixels: the file browser would take a third of the window
 
   const started = new WeakMap();
@@ -81,6 +83,24 @@
     }
   }
 
+  // A link to a cell: JupyterLab scrolls to where it guesses that the cell will be, and selects
+  // nothing. The cell is selected here, and scrolled to until the cells above have their heights.
+  function goTo(app, id, looks = 0, found = 0) {
+    const notebook = app.shell.currentWidget?.content;
+    const place = notebook?.widgets?.findIndex?.((cell) => cell.model?.id === id) ?? -1;
+    if (place >= 0 && found < SETTLED) {
+      notebook.activeCellIndex = place;
+      notebook.scrollToItem(place, "start");
+      found += 1;
+    }
+    if (found < SETTLED && looks < PATIENCE) setTimeout(() => goTo(app, id, looks + 1, found), SHOWN);
+  }
+
+  function follow(app, event) {
+    const link = event.target.closest?.("a[href*='#cell-id=']");
+    if (link) goTo(app, decodeURIComponent(link.hash.replace("#cell-id=", "")));
+  }
+
   const plugin = {
     id: `${NAME}:plugin`,
     autoStart: true,
@@ -90,6 +110,7 @@
       sheet.href = HERE.replace(/page\.js/, "page.css");
       document.head.append(sheet);
       setInterval(() => look(app), LOOK);
+      document.addEventListener("click", (event) => follow(app, event), true);
       app.restored.then(() => {
         if (window.innerWidth < NARROW) app.shell.collapseLeft?.();
       });
