@@ -197,8 +197,10 @@ def _now(course: list[Standing]) -> list[str]:
     if last is None or not last.tried:
         return [f"**Begin with** {lesson.link}." for lesson in course[:1]]
     if last.next:
-        said = f"**Continue where you left off:** {last.link}, {last.link_to_next}."
-        return [f"{said} In a new kernel, first choose *Run > Run All Above Selected Cell* there."]
+        return [
+            f"**Continue where you left off:** {last.link}, {last.link_to_next}. In a new kernel, "
+            "first choose *Run > Run All Above Selected Cell* there."
+        ]
     said = [f"**Every exercise of {last.title} is right.** {how_to_submit(last.lesson)}"]
     return said + [f"**Go on with** {lesson.link}." for lesson in following(course, last.lesson)]
 

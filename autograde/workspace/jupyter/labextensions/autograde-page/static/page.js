@@ -61,8 +61,12 @@
     if (said.textContent !== text) said.textContent = text;
   }
 
-  function look(app) {
-    const panel = app.shell.currentWidget;
+  function ended(cell) {
+    const outputs = cell.model.outputs;
+    return ![...Array(outputs.length).keys()].some((i) => outputs.get(i).type === "error");
+  }
+
+  function look(panel) {
     for (const cell of panel?.content?.widgets ?? []) {
       if (cell.model?.type !== "code") continue;
       if (cell.model.executionState === "running") {
@@ -72,7 +76,7 @@
       } else if (started.has(cell)) {
         const took = performance.now() - started.get(cell);
         started.delete(cell);
-        if (took >= KEPT) keep(key(panel, cell), took);
+        if (took >= KEPT && ended(cell)) keep(key(panel, cell), took);
         cell.node.querySelector(":scope > .lesson-running")?.remove();
       }
     }
@@ -109,7 +113,7 @@
       sheet.rel = "stylesheet";
       sheet.href = HERE.replace(/page\.js/, "page.css");
       document.head.append(sheet);
-      setInterval(() => look(app), LOOK);
+      setInterval(() => [...app.shell.widgets("main")].forEach(look), LOOK);
       document.addEventListener("click", (event) => follow(app, event), true);
       app.restored.then(() => {
         if (window.innerWidth < NARROW) app.shell.collapseLeft?.();
