@@ -83,6 +83,9 @@ def test_the_wheel_holds_the_lessons_and_no_answers(wheel: Path) -> None:
         assert "BEGIN SOLUTION" not in text, name
     assert {
         "autograde/workspace/jupyter/nbgrader_config.py",
+        "autograde/workspace/jupyter/labextensions/autograde-page/package.json",
+        "autograde/workspace/jupyter/labextensions/autograde-page/static/page.js",
+        "autograde/workspace/jupyter/labextensions/autograde-page/static/page.css",
         "attention_course/explorer/explorer.js",
         "attention_course/explorer/explorer.css",
     } <= set(named.splitlines())

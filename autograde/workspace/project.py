@@ -6,7 +6,7 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
-from autograde.course import CourseError, Exercise, Lesson, Written, named_cells
+from autograde.course import MINUTES, CourseError, Exercise, Lesson, Written, named_cells
 from autograde.course_package import NAMED
 from autograde.grading.restore import Parsed, parse_file, restore
 from autograde.installed import installed
@@ -106,7 +106,7 @@ def read_lesson(project: Project, path: Path) -> tuple[Lesson, NotebookNode]:
         notebook=path.stem,
         title=title_of(nb) or path.stem,
         about="",
-        minutes=0,
+        minutes=int(nb.metadata.get(MINUTES, 0)),
         exercises=tuple(
             Exercise(name.removeprefix("test_"), points[name])
             for name in points

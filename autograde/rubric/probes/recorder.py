@@ -80,7 +80,8 @@ class Recorder(Draws):
 
         Args:
             typed: the calls as a person would type them: a text for each case, one text for all,
-                or the function that is called, by default `run`.
+                or the function that is called, by default `run`. Lines before the last make what
+                the call needs, such as `layer = Layer(d_in=4)`.
         """
         texts = _texts(run if typed is None else typed, cases)
         recorded = []
@@ -92,7 +93,7 @@ class Recorder(Draws):
                 with self._own_random_state(name), torch.enable_grad():
                     outcome = self._outcome(run, args)
                 if change := _change(before, to_plain(args)):
-                    self.changes.append([text, change])
+                    self.changes.append([text.split("\n")[-1], change])
             recorded.append(Case(text, before, outcome))
         kind += self._suffix * (kind == "call")
         self.lines.append(Line(line, kind, tuple(recorded), KINDS[kind].weight * self._factor))
