@@ -58,6 +58,7 @@ LIVES = [
     "is stopped though it ignores signals", "has its own iopub",
     "comes from a template without a network", "finds a new template",
     "dies with the template", "is gone when the run is killed",
+    "sees no sign in what was read",
 ]  # fmt: skip
 ALIKE = [
     "is interrupted", "shuts down when asked", "dies by exit", "dies by a signal", "restarts",
