@@ -216,6 +216,16 @@ FAULTS = [
         "    _limit(resource.RLIMIT_NPROC, limits.processes)\n", "",
         "tests/test_wall.py -k says",
     ),
+    Fault(
+        "a kernel sees what another has read", "autograde/sandbox/inside/template_server.py",
+        "resident.read_all()", "pass",
+        "tests/test_wall.py -k 'test_a_kernel and sign'",
+    ),
+    Fault(
+        "a kernel makes Linux forget a file", "autograde/sandbox/inside/confine.py",
+        "steps += _refused(FADVISE[column], 0)", "pass",
+        "tests/test_wall.py -k 'test_a_kernel and sign'",
+    ),
     # pages
     Fault(
         "a panel is dark on dark", "autograde/rubric/panel.py",

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from autograde.rubric import session
-from autograde.rubric.given import with_given_names
+from autograde.rubric.given import given_in, with_given_names
 from autograde.rubric.probes import examples
 from autograde.rubric.probes.blocks import BlockProbes
 from autograde.rubric.probes.caches import CachedLayerProbe, CacheProbes
@@ -51,7 +51,8 @@ def rubric(
     def run(lines: Callable[["Rubric"], None]) -> None:
         session.remember(exercise, partial(run, lines))
         now = session.current()
-        r = Rubric(exercise, now.seed, double=now.double, forbids=forbids)
+        given = (given_in(lines.__globals__).names or {}).values()
+        r = Rubric(exercise, now.seed, double=now.double, forbids=forbids, given=given)
         stopped = interrupt = None
         try:
             if exercise in lines.__globals__:
