@@ -10,13 +10,13 @@ import torch
 from conftest import make_key, record
 from torch import Tensor, nn
 
+from attention_course import course_model
+from attention_course.probes.rubric import Rubric
 from autograde.grading.running.reference import run
 from autograde.notebook import rubric
-from autograde.notebook.course_model import course_model
 from autograde.rubric import session
 from autograde.rubric.given import keep
 from autograde.rubric.judge import judge
-from autograde.rubric.probes.lines import Rubric
 from autograde.rubric.probes.plain import ContractBroken
 from autograde.rubric.probes.weights import load
 from autograde.rubric.recording import Recording, Stop, pack_recording
@@ -264,7 +264,7 @@ def test_a_name_that_holds_a_result_is_named(value: Any) -> None:
 def test_what_the_package_has_is_no_answer(inherited: bool) -> None:
     """The course's model is in the package, and is what lessons 06 and 07 ask for."""
     names: dict[str, Any] = {"rubric": rubric, "__name__": "__main__"}
-    exec("from autograde.notebook.tiny_gpt import FeedForward as it", names)  # noqa: S102
+    exec("from attention_course.tiny_gpt import FeedForward as it", names)  # noqa: S102
     if inherited:
         exec("class it(it): pass", names)  # noqa: S102
     with session.recording(3) as recordings:
@@ -272,7 +272,7 @@ def test_what_the_package_has_is_no_answer(inherited: bool) -> None:
     assert recordings["it"].lines == ()
     stopped = recordings["it"].stopped
     assert stopped is not None
-    assert "FeedForward is from autograde.notebook.tiny_gpt" in stopped.message
+    assert "FeedForward is from attention_course.tiny_gpt" in stopped.message
 
 
 def test_lines_that_watch_an_answer_say_so() -> None:
@@ -286,7 +286,7 @@ def test_lines_that_watch_an_answer_say_so() -> None:
 
 WRAPS = {
     "a class of the package": """
-from autograde.notebook.tiny_gpt import FeedForward
+from attention_course.tiny_gpt import FeedForward
 class it(nn.Module):
     def __init__(self, d_model):
         super().__init__()
@@ -301,7 +301,7 @@ class it(nn.Module):
     def forward(self, x): return self.inner(x)
 """,
     "its method": """
-from autograde.notebook import tiny_gpt
+from attention_course import tiny_gpt
 class it(nn.Module):
     def __init__(self, d):
         super().__init__()
@@ -310,7 +310,7 @@ class it(nn.Module):
 """,
 }
 GIVEN_CLASS = """
-from autograde.notebook.tiny_gpt import FeedForward as Given
+from attention_course.tiny_gpt import FeedForward as Given
 from autograde.notebook import rubric
 """
 
