@@ -341,8 +341,11 @@ def test_an_answer_that_calls_the_packages_code_for_what_was_asked_fails_from_th
         assert "of the package's" in case.outcome.message
 
 
-def test_an_answer_may_call_what_the_lesson_gives() -> None:
+def test_an_answer_may_call_what_the_lesson_gives_or_what_gives_no_tensors() -> None:
     answer = WRAPS["a class of the package"].replace("FeedForward(", "Given(")
-    recorded = layers_of(answer, GIVEN_CLASS)
+    drawing = "from attention_course import heatmap\n" + answer.replace(
+        "(self, x): ", "(self, x): heatmap(x[0].detach(), None, None, title='x'); "
+    )
+    recorded = layers_of(drawing, GIVEN_CLASS)
     assert [line.cases[0].outcome.error for line in recorded.lines] == [None, None]
     assert sys.getprofile() is None

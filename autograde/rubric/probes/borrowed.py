@@ -1,7 +1,8 @@
 """Notice an answer that has the grader's or the course's package do what was asked.
 
 What counts is which code runs, not what it is called: a function or method of a package that the
-answer calls, though neither the lesson nor the rubric gave it.
+answer calls and that gives it tensors, though neither the lesson nor the rubric gave it. One that
+prints or draws is no answer.
 """
 
 import os
@@ -16,7 +17,7 @@ from typing import Any
 
 from torch import nn
 
-from autograde.rubric.probes.plain import ContractBroken
+from autograde.rubric.probes.plain import ContractBroken, tensors_in
 
 LIBRARIES = (sys.prefix, sys.base_prefix, "<frozen", "<string>")
 """How the file names of code begin that is neither a package's nor the student's."""
@@ -48,13 +49,14 @@ class Borrowed:
         modules = (part for arg in args if isinstance(arg, nn.Module) for part in arg.modules())
         allowed = self.allowed.union(*map(codes_of, map(type, modules)))
 
-        def look(frame: FrameType, event: str, _arg: Any) -> None:
+        def look(frame: FrameType, event: str, result: Any) -> None:
             file = frame.f_code.co_filename
             if (
-                event == "call"
+                event == "return"
                 and file.startswith(self.packages)
                 and not file.startswith(self.probes)
                 and frame.f_code not in allowed
+                and next(tensors_in(result), None) is not None
                 and self._called_by_student(frame)
             ):
                 self.found = frame.f_code
