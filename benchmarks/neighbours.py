@@ -148,9 +148,13 @@ def _share(process: psutil.Process) -> int:
 
 
 def _lives(process: psutil.Process) -> bool:
-    """Return whether it has not ended; who has, waits for its parent, which is this process."""
+    """Return whether it has not ended, and was not started for this process itself.
+
+    What has ended waits for its parent, which is this process.
+    """
     try:
-        return bool(process.status() != psutil.STATUS_ZOMBIE)
+        ended = process.status() == psutil.STATUS_ZOMBIE
+        return not ended and "resource_tracker" not in "".join(process.cmdline())
     except psutil.NoSuchProcess:
         return False
 

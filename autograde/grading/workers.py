@@ -157,7 +157,8 @@ def on_cluster(address: str, wall: bool, package: str) -> Iterator[tuple[Executo
         def share(shared: Any) -> Any:
             return client.scatter([shared], broadcast=True)[0]
 
-        yield client.get_executor(pure=False, retries=ATTEMPTS - 1), share, sum(threads.values())
+        # a task that fails fails again; one whose worker dies the scheduler tries again anyway
+        yield client.get_executor(pure=False, retries=0), share, sum(threads.values())
 
 
 class WorkerDied(Exception):

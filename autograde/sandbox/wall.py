@@ -175,8 +175,8 @@ def _command(copies: list[str], arguments: list[str]) -> list[str]:
     options += ["--dev", "/dev", "--dir", "/scratch", "--dir", SOCKETS]
     for folder in ("/tmp", HOME):  # noqa: S108 (inside)
         options += ["--perms", "1777", "--tmpfs", folder]
-    for place in (*empty, "/dev", "/"):
-        options += ["--remount-ro", str(place)]
+    for read_only in (*empty, "/dev", "/"):
+        options += ["--remount-ro", str(read_only)]
     options += ["--chdir", "/"]
     python = inside(Path(sys.executable))
     programs = f"{python.parent}:/usr/local/bin:/usr/bin:/bin"
