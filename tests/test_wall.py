@@ -58,7 +58,6 @@ LIVES = [
     "is stopped though it ignores signals", "has its own iopub",
     "comes from a template without a network", "finds a new template",
     "dies with the template", "is gone when the run is killed",
-    "sees no sign in what was read",
 ]  # fmt: skip
 ALIKE = [
     "is interrupted", "shuts down when asked", "dies by exit", "dies by a signal", "restarts",
@@ -328,3 +327,8 @@ def test_a_prepared_kernel_that_died_meanwhile_is_replaced() -> None:
     assert drive({"lives": ["replaces one that died as it waited"]}, []) == {
         "replaces one that died as it waited": "yes"
     }
+
+
+def test_a_kernel_sees_no_sign_in_what_another_has_read(user: list[str]) -> None:
+    name = "sees no sign in what was read"
+    assert drive({"lives": [name]}, user) == {name: "yes"}
