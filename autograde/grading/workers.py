@@ -4,6 +4,7 @@ Work travels as plain data; no file system is shared with a cluster. The coordin
 this too, needs neither torch nor what renders pages, so the work itself imports late.
 """
 
+import faulthandler
 import importlib
 import os
 import signal
@@ -35,6 +36,8 @@ ATTEMPTS = 2
 LONGEST_SECONDS = 600
 """A job that takes longer has hung: a notebook may take 300 s, its kernel's start 120 s."""
 
+MORE_SECONDS = 30
+
 CONNECT_SECONDS = 20
 
 SWITCH_SECONDS = 0.0005
@@ -61,7 +64,22 @@ def grade(task: Task, versions: tuple[Version, ...]) -> Graded:
     get_ready(task.wall, package)
     from autograde.grading import pipeline
 
-    return pipeline.grade(task, versions)
+    with at_most(LONGEST_SECONDS + MORE_SECONDS):
+        return pipeline.grade(task, versions)
+
+
+@contextmanager
+def at_most(seconds: float) -> Iterator[None]:
+    """End this process if a block takes longer, even while a call keeps all of Python waiting.
+
+    A worker of this machine is ended and replaced before that. Of a cluster's worker nobody else
+    would notice; there its nanny starts another.
+    """
+    faulthandler.dump_traceback_later(seconds, exit=True, file=sys.__stderr__ or sys.stderr)
+    try:
+        yield
+    finally:
+        faulthandler.cancel_dump_traceback_later()
 
 
 def get_ready(wall: bool, package: str) -> None:
@@ -142,7 +160,8 @@ def on_cluster(address: str, wall: bool, package: str) -> Iterator[tuple[Executo
         def share(shared: Any) -> Any:
             return client.scatter([shared], broadcast=True)[0]
 
-        yield client.get_executor(pure=False, retries=ATTEMPTS - 1), share, sum(threads.values())
+        # a task that fails fails again; one whose worker dies the scheduler tries again anyway
+        yield client.get_executor(pure=False, retries=0), share, sum(threads.values())
 
 
 class WorkerDied(Exception):

@@ -13,7 +13,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from autograde.rubric import session
-from autograde.rubric.given import with_given_names
+from autograde.rubric.given import given_in, with_given_names
 from autograde.rubric.probes.layers import LayerProbe
 from autograde.rubric.probes.plain import (
     Args,
@@ -54,7 +54,8 @@ def rubric(
         now.begin(exercise)
         package = next(reversed(_probes), "") if now.package is None else now.package
         probes = _probes.get(package, Rubric)
-        r = probes(exercise, now.seed, double=now.double, forbids=forbids)
+        given = (given_in(lines.__globals__).names or {}).values()
+        r = probes(exercise, now.seed, double=now.double, forbids=forbids, given=given)
         stopped = interrupt = None
         try:
             if exercise in lines.__globals__:
