@@ -10,7 +10,7 @@ MISTAKES: dict[str, tuple[str, str]] = {
     "context_vectors": ("weights @ values", "weights.round(decimals=2) @ values"),
     "SelfAttention_v1": ("queries = x @ self.W_query", "queries = 0.9 * x @ self.W_query"),
     "SelfAttention_v2": ("values = self.W_value(x)", "values = self.W_value(x).relu()"),
-    "match_weights": ("v1.W_key.copy_(v2.W_key", "v1.W_key.copy_(1.01 * v2.W_key"),
+    "transplant": ("context(donor)[-1:]", "context(donor)[-1:].relu()"),
     "causal_mask": ("torch.ones(n, n).tril()", "torch.ones(n, n).tril(diagonal=n // 4 - 1)"),
     "apply_mask": ("masked_fill(mask == 0, 0.0)", "masked_fill(mask == 0, 1e-3)"),
     "renormalise": ("weights / sums.masked", "weights.square() / sums.masked"),
