@@ -8,7 +8,7 @@ from importlib import import_module
 
 from autograde.rubric.checks.readings import CHECKS, Check
 
-MODULES = ("of_dropout", "of_results")
+MODULES = ("of_dropout", "of_results", "of_tokens")
 
 
 def all_checks() -> dict[str, Check]:
