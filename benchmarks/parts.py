@@ -14,7 +14,9 @@ from collections.abc import Callable, Iterator
 import torch
 from torch import Tensor
 
-from autograde.notebook.course_model import (
+from attention_course.language import Story, is_grammatical, stories, surprise
+from attention_course.tiny_gpt import TinyGPT
+from attention_course.trained import (
     answers,
     begin,
     new_model,
@@ -23,9 +25,7 @@ from autograde.notebook.course_model import (
     without_positions,
     write,
 )
-from autograde.notebook.language import Story, is_grammatical, stories, surprise
-from autograde.notebook.tiny_gpt import TinyGPT
-from autograde.notebook.training import loss_of, pairs
+from attention_course.training import loss_of, pairs
 
 MODELS: dict[str, Callable[[], TinyGPT]] = {
     "whole": lambda: small_positions(new_model()),

@@ -6,8 +6,18 @@ import pytest
 import torch
 from conftest import HERE
 
-from autograde.authoring.train_model import page
-from autograde.notebook.course_model import (
+from attention_course.language import (
+    END,
+    encode,
+    entropy,
+    floor,
+    is_grammatical,
+    stories,
+    surprise,
+)
+from attention_course.tiny_gpt import TinyGPT
+from attention_course.train_model import page
+from attention_course.trained import (
     FILES,
     SIZES,
     answers,
@@ -27,17 +37,7 @@ from autograde.notebook.course_model import (
     without_positions,
     write,
 )
-from autograde.notebook.language import (
-    END,
-    encode,
-    entropy,
-    floor,
-    is_grammatical,
-    stories,
-    surprise,
-)
-from autograde.notebook.tiny_gpt import TinyGPT
-from autograde.notebook.training import loss_of, pairs, train
+from attention_course.training import loss_of, pairs, train
 
 CARD = card()
 TOLD = stories(**CARD["held_out"])

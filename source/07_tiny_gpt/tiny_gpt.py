@@ -26,13 +26,13 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from attention_course.explorer import explore_story
+from attention_course import (
+    END, VOCABULARY, answers, begin, beside, case, chart, copy_weights, course_model, decode, encode, explore_story,
+    floor, hint, is_grammatical, new_model, progress, python_help, rubric, show, show_live, small_positions,
+    someone_is_there, stories, surprise, why, without_mask, write,
+)
+from attention_course import MultiHeadAttention  # lesson 06: (d_in, d_out, context_length, dropout, num_heads)
 from attention_course.explorer.reading import Change, read
-from attention_course.real_text import python_help, someone_is_there
-from autograde.notebook import beside, case, chart, hint, progress, rubric, show, show_live, why
-from autograde.notebook.course_model import answers, begin, copy_weights, course_model, new_model, small_positions, without_mask, write
-from autograde.notebook.language import END, VOCABULARY, decode, encode, floor, is_grammatical, stories, surprise
-from autograde.notebook.tiny_gpt import MultiHeadAttention  # lesson 06: (d_in, d_out, context_length, dropout, num_heads)
 
 # "cuda" runs the exercises on a GPU
 device = torch.device(os.environ.get("AUTOGRADE_DEVICE", "cpu"))

@@ -6,7 +6,7 @@ from math import sqrt
 import torch
 from torch import Tensor
 
-from autograde.rubric.checks.of_results import tensors
+from attention_course.checks.of_attention import tensors
 from autograde.rubric.checks.readings import Reading, Unreadable, check
 from autograde.values.base import Plain
 
