@@ -267,13 +267,13 @@ def batches(inputs, targets, steps):
 def climb(name, one, curves, stages, learned=learned, unseen=unseen, levels=None, writes=None):
     """Train `one` with your functions, and draw how it learns. Interrupt the kernel to stop it."""
     total, done, samples = sum(steps for steps, _ in stages), 0, {}
-    moments = {0, total // 24, total // 6, total}
+    moments, curves[name] = {0, total // 24, total // 6, total}, []
     draw = show_live("The loss on text that the model does not learn from, against the step; beside it, where it writes, what it wrote at four moments.")
 
     def look():
         one.eval()
         with torch.no_grad():
-            curves.setdefault(name, []).append((done, loss_of(one, *unseen).item()))
+            curves[name].append((done, loss_of(one, *unseen).item()))
             if writes and (done in moments or not samples):
                 samples[done] = writes(one)
         one.train()
@@ -282,7 +282,7 @@ def climb(name, one, curves, stages, learned=learned, unseen=unseen, levels=None
     def watched(steps):
         nonlocal done
         for batch in batches(*learned, steps):
-            if done in moments or done in (10, 20, 50) or done % 100 == 0:
+            if done in moments or done in (10, 20, 50) or done % 200 == 0:
                 look()
             yield batch
             done += 1
@@ -698,7 +698,7 @@ print("written:", story_from(small, " ".join(told[0].words[:3])))
 # ## 6 The ladder
 #
 # The second rung is your model with one layer and one head; the third has two layers of four heads. All of it is your code: pairs, loss, loop, model,
-# writing. The third takes about a minute. (The folded cell of part 2, `climb`, calls your functions and draws.)
+# writing. The third takes about half a minute. (The folded cell of part 2, `climb`, calls your functions and draws.)
 #
 # **Predict, then run.** The table stopped at 1.1. Where does one head end?
 
@@ -709,17 +709,17 @@ my_guess = None  # a number
 # demonstration: one layer with one head
 torch.manual_seed(0)
 one_head = my_model(num_heads=1, num_layers=1)
-climb("one layer, one head", one_head, ladder, [(600, 3e-3)], writes=story_from)
+climb("one layer, one head", one_head, ladder, [(400, 3e-3)], writes=story_from)
 beside(my_guess, round(ladder["one layer, one head"][-1][1], 2))
 
 # %% [markdown]
-# Now the whole model: 2,000 steps, and 400 with a smaller `lr`. Watch its stories.
+# Now the whole model: 1,000 steps, and 200 with a smaller `lr`. Watch its stories.
 
 # %% tags=["raises-exception", "nbval-ignore-output"]
-# demonstration: two layers of four heads, about a minute
+# demonstration: two layers of four heads, about half a minute
 torch.manual_seed(0)
 student = my_model()
-climb("two layers, four heads", student, ladder, [(2000, 3e-3), (400, 5e-4)], writes=story_from)
+climb("two layers, four heads", student, ladder, [(1000, 3e-3), (200, 5e-4)], writes=story_from)
 
 # %% tags=["raises-exception", "nbval-ignore-output"]
 # demonstration: the loss and the answers, rung by rung
@@ -732,8 +732,8 @@ print(f"{'the floor':>24}  {lowest:.2f}")
 
 # %% [markdown]
 # (An answer counts as right if each of its words is the model's first choice after the true words before it.) Each rung sees more: the last word, all
-# words, and with a second layer what the first one found. Compare the stories: first come the sentences, then the things that belong to somebody, and
-# near the end the answers. A loss near the floor can still hide a kind of question that fails, so ask.
+# words, and with a second layer what the first one found. A loss near the floor can hide a kind of question that still fails, so ask. (If yours does:
+# another start, or more steps. Run the cell of the third rung again without its line `student = my_model()`, and it learns on.)
 #
 # ### The dials, scored
 #
@@ -768,10 +768,10 @@ print(f"{'a table, plain':>16}   {sum(not is_grammatical(words) for words in dra
 #
 # ## 7 Two steps to a name
 #
-# *Who is he ?* Nobody told the model how to find a name. Open it: here the course's weights (20,000 stories and 2,500 steps) go into
-# **your** class. (`copy_weights` pairs parameters in the order in which they are used, whatever you called them.) Press `?` and go through the heads. Which head of layer 2 looks at the right name?
-# And since *he* may be anyone: which head of layer 1 tells `?` whether a girl or a boy is asked for? Switch that one off at `?` alone, and watch the next
-# word.
+# *Who is he ?* Nobody told the model how to find a name. Open it: here the course's weights (20,000 stories and 2,500 steps) go into **your** class.
+# (`copy_weights` pairs parameters in the order in which they are used, whatever you called them.) Press `?` and go through the heads. Which head of layer
+# 2 looks at the right name? And as *he* may be anyone: which head of layer 1 tells `?` whether a girl or a boy is asked for? Switch that one off at `?`
+# alone, and watch the next word.
 
 # %% tags=["raises-exception", "nbval-ignore-output"]
 # demonstration: the explorer, on your class
@@ -838,9 +838,8 @@ beside(my_guess, f"{two_steps(yours):.0%}")
 
 # %% [markdown]
 # Two steps. **1.4 carries the pronoun to `?`**: it gives *he* or *she* 0.90 of its weight, where 0.04 would be an equal share. **2.4 uses it to find the
-# name**: without 1.4 its weight on the right name falls from 0.44 to 0.12, that on the other name doubles, and of four answers three are wrong. The
-# other three heads of layer 1 change next to nothing at this place: that is the baseline. Lesson 06 found such a pair as well: one layer prepares a
-# word, the next one reads it.
+# name**: without 1.4 its weight on the right name falls from 0.44 to 0.12, that on the other name doubles, and three of four answers are wrong. The
+# other three heads of layer 1 change little at this place: that is the baseline. As in lesson 06, one layer prepares a word and the next one reads it.
 #
 # **Predict, then run.** And the model that you trained: does it find names in the same two steps?
 
@@ -892,33 +891,33 @@ for name, one in parts.items():
 # %% [markdown]
 # The trained model relies on each of them. But a model that is *trained* without a part may find another way.
 #
-# **Predict.** Trained from nothing as in part 6, but without positions (all of them 0), with one head in each layer, or without the mask: which of the
-# three ends as well as yours?
+# **Predict.** Trained from nothing as in part 6, but twice as long (2,000 steps and 400): without positions (all of them 0), with one head in each layer,
+# or without the mask. Which of the three ends as well as the whole model?
 #
-# Each row is three or five trainings from the random starts 0, 1, 2, …, measured on 500 new stories with the future hidden; there the true probabilities have a loss of
-# 0.417. For the last column 100 beginnings are continued, greedily. (`benchmarks/parts.py` makes the table.)
+# Each row is three or five trainings from the random starts 0, 1, 2, …, measured on 500 new stories with the future hidden; there the true
+# probabilities have a loss of 0.417. For the last column 100 beginnings are continued, greedily. (`benchmarks/parts.py` makes the table.)
 #
 # | trained | loss | right answers | *where* | right stories of 100 |
 # |---|---|---|---|---|
-# | as yours | 0.421/0.420/0.420/0.421/0.421 | each 100% | each 100% | each 100 |
+# | whole | 0.421/0.420/0.420/0.421/0.421 | each 100% | each 100% | each 100 |
 # | positions that start large | 0.434/0.433/0.420/0.421/0.421 | 87/86/100/100/100% | 71/68/100/100/100% | 49/36/100/100/100 |
 # | no positions | 0.422/0.421/0.420/0.421/0.422 | each 100% | each 100% | each 100 |
 # | one head a layer | 0.440/0.434/0.421 | 85/85/100% | 66/67/100% | 59/88/100 |
 # | no mask | 3.500/4.127/3.542 | 34/38/24% | 53/51/26% | 0/0/0 |
 #
-# **Without the mask** nothing is learned that a writer could use: not one story is right. **One head** falls short from two of three starts, at *where*. **Without positions** this
-# language is learned as well: the word at position t sees t + 1 words, so the mask itself tells a model how many came before. (Haviv et al. found
-# the same in larger models; we have not tested that it is the reason here.)
+# **Without the mask** nothing is learned that a writer could use: not one story is right. **One head** falls short from two of three starts, at *where*.
+# **Without positions** this language is learned as well: the word at position t sees t + 1 words, so the mask itself tells a model how many came before.
+# (Haviv et al. found the same in larger models; that this is the reason here was not tested.)
 #
-# And **positions that start large** do worse than none: from two of five starts the model gets stuck, with all but *where* answered. The same parts, the
-# same data; only the first numbers differ, by a factor of 50. `nn.Embedding` starts from a standard deviation of 1, so a random position vector is as
-# long as a word's: the same word at two places looks like two words, until training has shrunk that. Before you conclude that a part is useless,
-# look at how it starts.
+# And **positions that start large** do worse than none: from two of five starts the model gets stuck before *where*. The parts and the data are the same;
+# only the first numbers differ. A likely reason: from `nn.Embedding` a position vector is as long as a word's, so the same word at two places looks like
+# two words. Before you conclude that a part is useless, look at how it starts.
 #
 # ## 9 Real text
 #
 # Your functions do not care what a token is. Let it be a letter, and let the text be real: the help texts on the language that come with every Python,
-# 465,000 characters or so, or a file of your own. The model has three layers now. The baseline is the best table of letter pairs.
+# 465,000 characters or so, or a file of your own. The baseline is the best table of letter pairs. The model has three layers, and positions as
+# PyTorch starts them: a letter depends on its neighbours, and with small positions it learned more slowly when we tried.
 #
 # It takes about three minutes. **Interrupt the kernel** (■) whenever you like: it stops, and goes on writing from what it has. Run by a program, as
 # when this page is made, it takes 30 steps only, so what you see on the page is hardly trained. Nothing here is graded.
@@ -979,7 +978,7 @@ print(f"probabilities: {F.cross_entropy(certain.softmax(dim=-1), right):.2f}")
 # - A **block** adds what attention found, then what the feed-forward part makes of it, to a stream; each reads a normed copy (**pre-norm**,
 #   **residual**).
 # - The **entropy** of the language is the floor of the loss: a table stays far above it, two layers come close. Near it, still ask each kind of question.
-# - **Temperature** and **top-p** trade mistakes for variety.
+# - A low **temperature** and **top-p** trade variety for fewer mistakes.
 # - What a trained model relies on, and what a model needs in training, are two questions. How numbers start can matter more than a part.
 #
 # **Next.** For every new word the model reads the whole text again, and attention makes n × n numbers each time. Lessons 08 and 09 do away with both.
