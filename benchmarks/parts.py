@@ -1,8 +1,9 @@
 """Losses, answers and stories of the course's model, trained whole and without one of its parts.
 
-Lesson 07 quotes the table. Each model is trained as there, but twice as long: AdamW as PyTorch sets it, 32 of
-20,000 stories a step, 2,000 steps with lr 0.003, then 400 with 0.0005. The loss on new stories and
-the answers are measured with the future hidden, as it is when a model writes. Stories are written from the first five words of new ones, always with the likeliest word.
+Lesson 07 quotes the table. Each model is trained as there, but twice as long: AdamW as PyTorch sets
+it, 32 of 20,000 stories a step, 2,000 steps with lr 0.003, then 400 with 0.0005. The loss on new
+stories and the answers are measured with the future hidden, as it is when a model writes. Stories
+are written from the first five words of new ones, always with the likeliest word.
 
     python benchmarks/parts.py [--seeds 0 1 2 3 4] [--parts ...]
 """
