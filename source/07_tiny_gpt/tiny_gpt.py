@@ -157,8 +157,7 @@ beside(my_guess, round(-math.log(1 / len(VOCABULARY)), 2))
 
 # %% [markdown]
 # And the best model there is? Whether Tom has two books or a hat, nobody can know. What a model that knows all the rules still pays, on average for
-# each word, is the **entropy** of the language. Nobody knows that of English. Our language is made by a grammar, so it is a sum over all possible
-# stories.
+# each word, is the **entropy** of the language. Nobody knows that of English. Our language comes from a grammar, so it is a sum over all stories.
 
 # %%
 lowest = sum(map(surprise, new)) / sum(len(story.words) for story in new)
@@ -701,7 +700,7 @@ print("written:", story_from(small, " ".join(told[0].words[:3])))
 # ## 6 The ladder
 #
 # The second rung is your model with one layer and one head; the third has two layers of four heads. All of it is your code: pairs, loss, loop, model,
-# writing. The third takes about half a minute. (The folded cell of part 2, `climb`, calls your functions and draws.)
+# writing. The third takes about half a minute. (`climb`, folded in part 2, calls it and draws.)
 #
 # **Predict, then run.** The table stopped at 1.4. Where does one head end?
 
