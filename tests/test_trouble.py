@@ -43,7 +43,7 @@ def fakes(patch: pytest.MonkeyPatch) -> None:
 
     patch.setattr(workers, "Processes", ThreadPoolExecutor)
     patch.setattr(workers, "start_template", lambda *_: None)
-    patch.setattr(workers, "start_kernel", lambda: None)
+    patch.setattr(workers, "start_kernel", lambda _: None)
     patch.setattr(feedback, "get_ready", lambda released: None)
     patch.setattr(pipeline, "run_job", run_job)
     patch.setattr(feedback, "page", lambda notebook, marks: b"a page")

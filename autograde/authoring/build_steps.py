@@ -17,7 +17,7 @@ from autograde.authoring.marks import give
 from autograde.authoring.points import changes, write_points
 from autograde.authoring.review import review
 from autograde.authoring.sources import identify, source_notebook
-from autograde.course import CourseError, Lesson
+from autograde.course import MINUTES, CourseError, Lesson
 from autograde.course_package import NAMED
 from autograde.grading.gradebook import maxima, save_maxima
 from autograde.grading.nbgrader_steps import lesson_of
@@ -44,10 +44,12 @@ def refuse(lesson: Lesson, *rules: Iterable[str]) -> None:
 
 
 class Identify(NbGraderPreprocessor):
-    """Repeatable cell ids, and no metadata of the machine it was written on."""
+    """Repeatable cell ids, the lesson's minutes, and no metadata of the machine that wrote it."""
 
     def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[Any, Any]:
-        return identify(nb), resources
+        nb = identify(nb)
+        nb.metadata[MINUTES] = lesson_of(resources).minutes
+        return nb, resources
 
 
 class LintSource(NbGraderPreprocessor):
