@@ -14,13 +14,14 @@ from attention_course.probes.caches import CachedLayerProbe, CacheProbes
 from attention_course.probes.copies import ConversionProbe, CopyProbe
 from attention_course.probes.dropped import DropoutProbes
 from attention_course.probes.models import ModelProbes
+from attention_course.probes.tokens import TokenProbes
 from autograde.rubric.probes import lines
 from autograde.rubric.probes.draws import device
 from autograde.rubric.probes.layers import LayerProbe
 from autograde.rubric.probes.plain import Args, as_typed, snapshot
 
 
-class Rubric(DropoutProbes, ModelProbes, BlockProbes, CacheProbes, lines.Rubric):
+class Rubric(DropoutProbes, TokenProbes, ModelProbes, BlockProbes, CacheProbes, lines.Rubric):
     """The probes that a rubric cell of this course calls."""
 
     examples = examples
