@@ -17,7 +17,6 @@ c.CourseDirectory.solution_directory = "solutions"
 # A marking scheme ends the locked question of a written answer. The gradebook keeps it and puts it
 # back for whoever grades in Formgrader; students get it neither in the lesson nor in feedback.
 c.ClearMarkScheme.enforce_metadata = False
-c.ClearSolutions.code_stub = {"python": "# YOUR CODE HERE\nraise NotImplementedError()"}
 c.GenerateAssignment.preprocessors = [
     "autograde.grading.nbgrader_steps.Withhold",
     "autograde.authoring.build_steps.Identify",
@@ -30,6 +29,7 @@ c.GenerateAssignment.preprocessors = [
     "nbgrader.preprocessors.ComputeChecksums",
     "autograde.authoring.build_steps.SavePoints",
     "nbgrader.preprocessors.SaveCells",
+    "nbgrader.preprocessors.ClearHiddenTests",
     "nbgrader.preprocessors.ClearMarkScheme",
     "nbgrader.preprocessors.ComputeChecksums",
     "nbgrader.preprocessors.CheckCellMetadata",

@@ -259,7 +259,7 @@ def export(lessons: tuple[str, ...], kind: str, file: Path | None) -> None:
     """Export grades for another system."""
     from autograde.lms.exports import export_grades
 
-    print(export_grades(chosen(lessons)[0].root, kind, lessons, file))
+    print(export_grades(course.find_root(Path.cwd()), kind, lessons, file))
 
 
 @main.command(context_settings={"ignore_unknown_options": True})

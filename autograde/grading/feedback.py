@@ -115,16 +115,25 @@ class FeedbackExporter(HTMLExporter):
     def from_notebook_node(  # type: ignore[override]  # as HTMLExporter's
         self, nb: NotebookNode, resources: dict[str, Any] | None = None, **options: Any
     ) -> tuple[str, dict[str, Any]]:
-        """Return the page, as the template makes it.
+        """Return the page, as the template makes it; of a plain assignment, nbgrader's own page.
 
         HTMLExporter would parse the page again, to add alt text to pictures and to mark the cells
         of its own template. Here every picture has alt text, and parsing takes most of the time.
         """
+        if NOTE not in nb.metadata:
+            return self._plain().from_notebook_node(nb, resources, **options)
         highlight = highlighter(lexer_of(nb))
         self.register_filter("highlight_code", lambda code: highlight(code)[0])  # type: ignore[no-untyped-call]
         page: tuple[str, dict[str, Any]]
         page = super(HTMLExporter, self).from_notebook_node(nb, resources, **options)
         return page
+
+    def _plain(self) -> HTMLExporter:
+        """Return the exporter that nbgrader would use, with the steps it has put before this."""
+        exporter = HTMLExporter(parent=self.parent, config=self.config)
+        for step in self._preprocessors:
+            exporter.register_preprocessor(step, enabled=True)
+        return exporter
 
     def default_filters(self) -> Iterable[tuple[str, Any]]:
         yield from super().default_filters()  # type: ignore[no-untyped-call]
