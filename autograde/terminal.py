@@ -46,7 +46,7 @@ class _Rate(ProgressColumn):
         return Text(f"{task.speed * 60:.0f}/min" if task.speed else "")
 
 
-def grade(found: list[Place], how: How, *, whole: bool) -> int:
+def grade_and_show(found: list[Place], how: How, *, whole: bool) -> int:
     """Grade, show the progress, and return the exit code.
 
     Args:

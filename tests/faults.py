@@ -162,7 +162,7 @@ FAULTS = [
     ),
     Fault(
         "of a doubled cell the first counts", RESTORE,
-        "for cell in reversed(parsed.nb.cells):", "for cell in parsed.nb.cells:",
+        "for cell in reversed(record.nb.cells):", "for cell in record.nb.cells:",
         "tests/test_restore.py",
     ),
     Fault(

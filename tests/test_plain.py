@@ -21,7 +21,7 @@ from nbgrader.coursedir import CourseDirectory
 from autograde.course import CURRICULUM, Lesson, lessons, named_cells
 from autograde.course_config import course_config
 from autograde.grading.gradebook import marks_of_class, open_gradebook
-from autograde.grading.restore import NOTE
+from autograde.grading.record import NOTE
 from autograde.sandbox.wall import missing
 
 HW = "hw1"

@@ -153,13 +153,13 @@ def test_a_time_that_is_none_is_named_before_anything_runs(
     course: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     no_time(course)
-    began, really = [], pipeline.grade
+    began, really = [], pipeline.grade_submission
 
     def grade(task: submission.Task, versions: tuple[Version, ...]) -> submission.Graded:
         began.append(task.submission.place.student)
         return really(task, versions)
 
-    monkeypatch.setattr(pipeline, "grade", grade)
+    monkeypatch.setattr(pipeline, "grade_submission", grade)
     assert graded()[0] == 1
     assert began == ["perfect"]
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from pathlib import Path
@@ -17,10 +18,9 @@ from traitlets.config import Config
 
 from autograde.course import grade_id
 from autograde.grading.formatting import highlighter, lexer_of
-from autograde.grading.restore import NOTE
+from autograde.grading.record import NOTE, Record, read_note, write_note
 from autograde.grading.sanitise import offline
 from autograde.grading.submission import Marks
-from autograde.grading.verdicts import read_verdicts
 from autograde.rubric.judge import Verdict
 from autograde.rubric.panel import advice, inline, lines_html
 from autograde.values.text import await_marking, number, of_points
@@ -89,7 +89,8 @@ def put_marks(nb: NotebookNode, marks: Marks) -> dict[str, Any]:
 def get_ready(released: NotebookNode) -> None:
     """Make the page of the released notebook: later pages reuse its template and highlighting."""
     about = {"notebook": "", "score": 0.0, "max_score": 0.0, "late_penalty": 0, "student_name": ""}
-    _exporter().from_notebook_node(released, {"nbgrader": about})
+    nb = write_note(Record(deepcopy(released)))
+    _exporter().from_notebook_node(nb, {"nbgrader": about})
 
 
 @cache
@@ -186,9 +187,9 @@ class Block:
 
 @dataclass(frozen=True)
 class Page:
-    """The whole page; `note` is what grading noted in the notebook."""
+    """The whole page; `record` is what grading found out."""
 
-    note: dict[str, Any]
+    record: Record
     graded: list[Item]
     blocks: list[Block]
 
@@ -200,8 +201,7 @@ class Page:
 
 def page_of(nb: NotebookNode) -> Page:
     """Read a graded notebook that has scores and comments in its nbgrader metadata."""
-    note = nb.metadata.get(NOTE, {})
-    verdicts, left_out = read_verdicts(note), note.get("left_out", ())
+    record = read_note(nb)
     comments = {grade_id(cell) or "": _comment(cell) for cell in nb.cells}
     outline, items, blocks = _Outline(), [], []
     for place, cell in enumerate(nb.cells):
@@ -212,14 +212,16 @@ def page_of(nb: NotebookNode) -> Page:
         item = None
         if cell.metadata.get("nbgrader", {}).get("grade"):
             exercise = name.removeprefix("test_")
-            item = _item(cell, verdicts.get(exercise), comments.get(exercise, ""), outline.part)
+            item = _item(
+                cell, record.verdicts.get(exercise), comments.get(exercise, ""), outline.part
+            )
             items.append(item)
-        judged = name in verdicts  # then the comment stands with the verdict
+        judged = name in record.verdicts  # then the comment stands with the verdict
         comment = "" if judged else comments.get(name, "")
         anchor = f"cell-{name}" if name else f"cell-{place}"
-        folded = cell.get("id") in left_out
+        folded = cell.get("id") in record.left_out
         blocks.append(Block(cell, anchor, text, item, comment, _figure(cell), folded))
-    return Page(note, items, blocks)
+    return Page(record, items, blocks)
 
 
 def _item(cell: NotebookNode, verdict: Verdict | None, comment: str, part: Part | None) -> Item:

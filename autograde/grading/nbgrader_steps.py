@@ -5,6 +5,7 @@ nbgrader imports this to read its configuration, so what imports torch is import
 """
 
 import math
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, cast
@@ -32,7 +33,8 @@ from autograde.grading.batch import require_wall
 from autograde.grading.gradebook import marks_of_class, save_scores
 from autograde.grading.handed_in import read_files
 from autograde.grading.limits import LIMITS
-from autograde.grading.restore import NOTE, Parsed, parse_file, restore
+from autograde.grading.record import NOTE, Record, read_note, write_note
+from autograde.grading.restore import parse_file, restore
 from autograde.grading.state import course_secret, keep_ran, one_run, read_ran
 from autograde.grading.submission import ADDRESS, Place
 from autograde.sandbox.template import visible_files
@@ -80,13 +82,13 @@ class SubmissionExporter(NotebookExporter):
         course = cast(Any, self.parent).coursedir
         own = Path(course.root, course.autograded_directory).resolve()
         restored = Path(filename).resolve().is_relative_to(own)  # written by the step before
-        parsed = parse_file(Path(filename), whole=restored)
-        for number, cell in enumerate(parsed.nb.cells):
+        record = parse_file(Path(filename), whole=restored)
+        for number, cell in enumerate(record.nb.cells):
             cell.setdefault("id", f"cell-{number}")  # a submission's own ids are not read
-        resources = {**(resources or {}), "problem": parsed.problem, "remarks": parsed.remarks}
+        resources = {**(resources or {}), "problem": record.problem, "remarks": record.remarks}
         resources["metadata"] = {"name": Path(filename).stem, "path": str(Path(filename).parent)}
         output: tuple[Any, dict[str, Any]]
-        output = self.from_notebook_node(parsed.nb, resources, **options)  # type: ignore
+        output = self.from_notebook_node(record.nb, resources, **options)  # type: ignore
         return output
 
 
@@ -127,8 +129,8 @@ class Restore(LessonStep):
                 f"made from an earlier version of {lesson.name}: since it was handed out, "
                 f"the rubric of {changed} was changed. Grade it with `autograde grade`"
             )
-        parsed = Parsed(nb, resources["problem"], remarks=resources["remarks"])
-        return restore(parsed, notebook(version))
+        record = Record(nb, resources["problem"], remarks=resources["remarks"])
+        return write_note(restore(record, notebook(version)))
 
 
 class RunPlain(Execute):
@@ -174,17 +176,18 @@ class Run(LessonStep):
         files, left_out = read_files(visible_files(folder, LIMITS.folder_depth))
         if left_out:
             self.log.warning("Too large, so left out: %s", named(left_out))
-        secret = course_secret(lesson.root)
-        version = versions(lesson)[0]
-        grade = partial(
-            pipeline.grade_restored, nb, version, files, secret, wall=wall, before=read_ran(place)
+        rules = pipeline.rules_of(versions(lesson)[0], course_secret(lesson.root))
+        steps = partial(pipeline.grade_restored, replace(read_note(nb), walled=wall), rules, files)
+        record, ran, marks = pipeline.at_most_twice(
+            lambda alone: steps(wall=wall, before=read_ran(place), alone=alone)
         )
-        ran, marks = pipeline.at_most_twice(lambda alone: grade(alone=alone))
         if ran:
             keep_ran(place, ran.to_bytes())
+        if record.fault:
+            self.log.error(record.fault)
         with one_run(lesson.root), Gradebook(about["db_url"]) as gradebook:
             save_scores(gradebook, place, marks)
-        return nb
+        return write_note(record)
 
 
 class HandGrades(LessonStep):
