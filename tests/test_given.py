@@ -180,7 +180,7 @@ HELPED = GENERATE.replace("ENCODE", "ids") + "\ndef ids(words): return helper(wo
         (["encode = 'my notes'", GENERATE.replace("ENCODE", "encode")], "`encode`"),
         (["range = (3, 4)", GENERATE.replace("ENCODE", "encode")], "`range`"),
         (["def helper(words): return encode(words)", "encode = 3", HELPED], "`encode`"),
-        (["encode = 3", "from autograde.notebook.language import encode", HELPED], ""),
+        (["encode = 3", "from attention_course.language import encode", HELPED], ""),
         (["import torch; END = '<end>'; words = 3", HELPED], "`END`"),
         (["fill = 3", HELPED], ""),
     ],

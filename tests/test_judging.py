@@ -9,6 +9,7 @@ from classes import fill
 from conftest import HERE
 from nbformat import NotebookNode
 
+from attention_course.checks.of_attention import some_influence
 from autograde.authoring.expected import practice_keys
 from autograde.authoring.sources import source_notebook
 from autograde.authoring.variants import read_variants
@@ -20,7 +21,6 @@ from autograde.grading.running.job import Ran
 from autograde.grading.running.reference import load
 from autograde.grading.submission import Problem
 from autograde.grading.verdicts import UNJUDGED, FirstLook, judge_notebook
-from autograde.rubric.checks import all_checks
 from autograde.rubric.key import Key
 from autograde.rubric.recording import MIME, PRACTICE_MIME, pack_recording
 from autograde.rubric.session import PRACTICE_SEED
@@ -89,7 +89,7 @@ def test_a_second_recording_costs_the_exercise(
 
 @pytest.mark.parametrize(("gap", "right"), [(0.9995e-3, False), (1.0005e-3, True)])
 def test_an_influence_of_a_thousandth_is_the_limit(gap: float, right: bool) -> None:
-    (some,) = all_checks()["some_influence"](gap, [torch.ones(2, 2)])
+    (some,) = some_influence(gap, [torch.ones(2, 2)])
     assert (abs(some.value - some.wanted) <= some.limit) == right
 
 

@@ -56,7 +56,7 @@ def seed(*cells: str | NotebookNode, text: str = "", left_out: str = "", **files
     given = [new_code_cell(each, id="a") if isinstance(each, str) else each for each in cells]
     nb = NotebookNode(cells=[*given, new_markdown_cell(text)])
     named = {name.replace("_", "."): content for name, content in files.items()}
-    job = make_job(nb, named, wall=False, left_out=set(left_out.split()))
+    job = make_job(nb, named, wall=False, package="", left_out=set(left_out.split()))
     return seed_of(b"secret", "lesson", job.seen)
 
 

@@ -23,6 +23,7 @@ from autograde.authoring.points import changes, write_points
 from autograde.authoring.review import review
 from autograde.authoring.sources import identify, source_notebook
 from autograde.course import CourseError, Lesson
+from autograde.course_package import NAMED
 from autograde.grading.gradebook import maxima, save_maxima
 from autograde.grading.nbgrader_steps import LessonStep
 from autograde.progress import PRACTICE_FILE
@@ -96,10 +97,12 @@ class LintStudent(LessonStep):
 
 
 class AddPracticeData(LessonStep):
-    """Put the practice data beside the notebook."""
+    """Put the practice data beside the notebook, and the name of the course's package into it."""
 
     def take(self, lesson: Lesson, nb: NotebookNode, resources: dict[str, Any]) -> NotebookNode:
         resources["outputs"] = {PRACTICE_FILE: practice_data(lesson)}
+        if lesson.package:
+            nb.metadata[NAMED] = lesson.package
         return nb
 
 

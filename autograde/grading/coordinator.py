@@ -28,7 +28,7 @@ from traitlets.config import Config
 from autograde.course import CourseError, Lesson
 from autograde.course_config import CONFIG
 from autograde.files import write_folder
-from autograde.grader import GRADER
+from autograde.grader import GRADER, grader_of
 from autograde.grading import gradebook as book
 from autograde.grading import state, workers
 from autograde.grading.gradebook import digest_of
@@ -225,7 +225,8 @@ class Coordinator:
         ):
             ran = b"" if self.regrade else read_ran(place)
             known = marks or Marks(student=self._names.get(student, student))
-            task = Task(submission, self._secret, self.wall, known, ran, self._alone)
+            grader = str(grader_of(lesson.package))
+            task = Task(submission, self._secret, self.wall, known, ran, self._alone, grader=grader)
             grading = self.executor.submit(workers.grade_task, task, opened.versions)
             return grading, partial(self._save_graded, handed_in)
         if entry.page == _page_digest(decided_by, marks) and page.is_file():
@@ -269,7 +270,8 @@ class Coordinator:
         """Write what came of a submission, and say so."""
         scores = book.digest_of_scores(marks)
         on_page = _page_digest(handed_in.decided_by, marks)
-        entry = Entry(handed_in.decided_by, scores, on_page, problem, seconds, GRADER)
+        grader = grader_of(handed_in.place.lesson.package)
+        entry = Entry(handed_in.decided_by, scores, on_page, problem, seconds, grader)
         self.finish(handed_in.submission, notebook, html, entry)
         remark = handed_in.submission.remark
         both = f"{problem.rstrip('.')}. {remark}" if problem else remark
@@ -284,13 +286,13 @@ class Coordinator:
         if lesson in self._opened:
             return self._opened[lesson]
         self._opened[lesson] = None
-        found = versions(lesson)
+        found, grader = versions(lesson), grader_of(lesson.package)
         if lesson.name not in {assignment.name for assignment in self.gradebook.assignments}:
             raise CourseError(
                 f"the gradebook does not know {lesson.name}. Run: autograde build {lesson.name}"
             )
         deciding = [
-            [GRADER.runs, GRADER.judges, *(version.digest for version in found)],
+            [grader.runs, grader.judges, *(version.digest for version in found)],
             self._secret,
             self.wall,
             asdict(LIMITS),

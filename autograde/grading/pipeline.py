@@ -136,7 +136,8 @@ def job_of(
         files: as in `grade_restored`.
     """
     left_out = not_needed(record.nb, rules.released)
-    job = make_job(record.nb, files, wall=wall, left_out=left_out)
+    package = rules.lesson.package
+    job = make_job(record.nb, files, wall=wall, package=package, left_out=left_out)
     if rules.secret:
         job = replace(job, seed=seed_of(rules.secret, rules.lesson.name, job.seen))
     return replace(record, left_out=frozenset() if record.problem else left_out), job

@@ -9,7 +9,8 @@ from datetime import date
 from nbformat import NotebookNode
 
 from autograde.course import Exercise, Lesson, named_cells
-from autograde.grader import GRADER
+from autograde.course_package import bring_in
+from autograde.grader import grader_of
 from autograde.grading.record import Record
 from autograde.grading.submission import Problem
 from autograde.rubric.judge import Verdict, failed, judge
@@ -41,6 +42,7 @@ def judge_notebook(
             Without them it is recognised with `keys`, if these know of mistakes.
         seen: verdicts that a `FirstLook` has already reached.
     """
+    bring_in(lesson.package)
     cells = named_cells(record.nb)
     problem = record.problem.words if record.problem else ""
     verdicts: dict[str, Verdict] = {}
@@ -76,7 +78,7 @@ def judge_notebook(
         failure = Problem("the judge failed", words)
         record = replace(record, problem=failure, fault="".join(unjudged.values()))
     now = f"{date.today():%Y-%m-%d}"
-    return replace(record, verdicts=verdicts, grader=GRADER.name, date=now)
+    return replace(record, verdicts=verdicts, grader=grader_of(lesson.package).name, date=now)
 
 
 def _judge_outputs(name: str, outputs: list[NotebookNode], key: Key, problem: str = "") -> Verdict:

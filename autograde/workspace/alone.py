@@ -4,6 +4,7 @@ from pathlib import Path
 
 from autograde.course import CourseError
 from autograde.files import write_whole
+from autograde.grader import grader_of
 from autograde.grading import feedback, pipeline
 from autograde.progress import PRACTICE_FILE
 from autograde.rubric.key import unpack_keys
@@ -19,7 +20,7 @@ REMARK = "Graded on your own machine, with the practice inputs. Your teacher's g
 def grade_alone(project: Project, path: Path) -> tuple[list[str], Path]:
     """Grade a notebook as it was saved, with the lesson's own cells restored, in a new kernel.
 
-    Return a line for each exercise and each question, and the feedback page.
+    Return what there is to say, a line for each exercise and question, and the feedback page.
 
     Raises:
         CourseError: it cannot be graded: it is not a notebook, belongs to no lesson here or to
@@ -43,4 +44,6 @@ def grade_alone(project: Project, path: Path) -> tuple[list[str], Path]:
     write_whole(page, feedback.page(pipeline.to_file(record), marks))
     said = [headline(verdict) for verdict in record.verdicts.values()]
     said += [f"{each.name}: {await_marking(each.points)}" for each in lesson.written]
+    name = grader_of(lesson.package).name
+    said.append(f"grader: {name}; your teacher's feedback ends with the name of theirs")
     return said, page

@@ -7,6 +7,7 @@ import nbformat
 from nbformat import NotebookNode
 
 from autograde.course import CourseError, Exercise, Lesson, Written, named_cells
+from autograde.course_package import NAMED
 from autograde.grading.record import Record
 from autograde.grading.restore import parse_file, restore
 from autograde.progress import INSTALLED, PRACTICE_FILE, STATE
@@ -106,6 +107,7 @@ def read_lesson(project: Project, path: Path) -> tuple[Lesson, NotebookNode]:
             if name not in written
         ),
         written=tuple(Written(name, points[name]) for name in written),
+        package=nb.metadata.get(NAMED, ""),
     )
     return lesson, nb
 

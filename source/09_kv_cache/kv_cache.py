@@ -54,10 +54,10 @@ import torch
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
-from autograde.notebook import beside, case, chart, explore, heatmap, hint, panels, progress, rubric, show, table, why
-from autograde.notebook.course_model import answers, begin, course_model, without_mask
-from autograde.notebook.language import END, decode, encode, stories
-from autograde.notebook.training import pairs, train
+from attention_course import (
+    END, answers, begin, beside, case, chart, course_model, decode, encode, explore, heatmap, hint, pairs,
+    panels, progress, rubric, show, stories, table, train, why, without_mask,
+)
 
 # "cuda" runs the exercises on a GPU
 device = torch.device(os.environ.get("AUTOGRADE_DEVICE", "cpu"))
