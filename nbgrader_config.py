@@ -1,13 +1,8 @@
 """nbgrader on this course: its commands, Formgrader and Validate, with the judge behind them."""
 
-from pathlib import Path
-
-from autograde.authoring.sources import sync
 from autograde.workspace.validate import ask_for_table
 
 c = get_config()  # noqa: F821 (nbgrader defines it)
-
-root = Path(__file__).resolve().parent if "__file__" in globals() else Path.cwd()
 
 c.CourseDirectory.course_id = "attention"
 c.CourseDirectory.source_directory = "source"
@@ -48,9 +43,6 @@ c.GenerateSolution.preprocessors = [
 
 # Validate answers with one table, in `nbgrader validate` as in students' JupyterLab.
 c.Validator.Execute.on_notebook_start = ask_for_table
-
-# What nbgrader reads in source/ is made from the lesson text, even in a fresh clone.
-sync(root)
 
 c.Autograde.exporter_class = "autograde.grading.nbgrader_steps.SubmissionExporter"
 c.Autograde.sanitize_preprocessors = [

@@ -21,7 +21,7 @@ from autograde.authoring.expected import practice_keys
 from autograde.authoring.marks import give
 from autograde.authoring.points import changes, write_points
 from autograde.authoring.review import review
-from autograde.authoring.sources import identify, source_notebook
+from autograde.authoring.sources import identify, source_notebook, sync
 from autograde.course import CourseError, Lesson
 from autograde.course_package import NAMED
 from autograde.grading.gradebook import maxima, save_maxima
@@ -49,12 +49,13 @@ def refuse(lesson: Lesson, *rules: Iterable[str]) -> None:
 
 
 class Identify(LessonStep):
-    """Repeatable cell ids, and no metadata of the machine it was written on."""
+    """Takes the lesson's text as it is now, with repeatable cell ids."""
 
     plain = (IncludeHeaderFooter,)
 
     def take(self, lesson: Lesson, nb: NotebookNode, resources: dict[str, Any]) -> NotebookNode:
-        return identify(nb)
+        sync(lesson)
+        return source_notebook(lesson)
 
 
 class LintSource(LessonStep):
