@@ -17,7 +17,6 @@ from autograde.course import (
     CURRICULUM,
     CourseError,
     Lesson,
-    exercise_of,
     lessons,
     named_cells,
     parse_text,
@@ -160,7 +159,8 @@ def rules(nb: "NotebookNode") -> dict[str, str]:
 
 def rubrics(nb: "NotebookNode") -> dict[str, str]:
     """Return the text of each rubric cell."""
-    return {name: cell.source for name, cell in named_cells(nb).items() if exercise_of(cell)}
+    cells = named_cells(nb).items()
+    return {name: cell.source for name, cell in cells if name.startswith("test_")}
 
 
 def other_rubrics(nb: "NotebookNode", released: "NotebookNode") -> list[str]:

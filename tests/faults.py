@@ -151,8 +151,8 @@ FAULTS = [
     # what is restored
     Fault(
         "a restore forgets deleted cells", RESTORE,
-        "nb.cells.insert(place, _replacement(original))",
-        "nb.cells.insert(place, nbformat.v4.new_code_cell())",
+        "at[name] = _replacement(original)",
+        "at[name] = nbformat.v4.new_code_cell()",
         "tests/test_restore.py",
     ),
     Fault(

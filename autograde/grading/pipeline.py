@@ -16,7 +16,7 @@ import nbformat
 import torch
 from nbformat import NotebookNode
 
-from autograde.course import Lesson, grade_id, named_cells, parse_text
+from autograde.course import Lesson, named_cells, parse_text
 from autograde.grading import feedback
 from autograde.grading.formatting import SAID, colour_or_not
 from autograde.grading.record import Record, write_note
@@ -232,12 +232,11 @@ def marks_of(record: Record, released: NotebookNode) -> Marks:
 
     A written answer waits for a person, unless it was left as it was handed out or emptied.
     """
-    given = {grade_id(cell): cell.source for cell in released.cells}
+    given = {name: cell.source for name, cell in named_cells(released).items()}
     automatic: dict[str, float | None] = {}
     points, written, comments = {}, {}, {}
-    for cell in record.nb.cells:
-        about, name = cell.metadata.get("nbgrader", {}), grade_id(cell) or ""
-        untouched = cell.source == given.get(name)
+    for name, cell in named_cells(record.nb).items():
+        about, untouched = cell.metadata["nbgrader"], cell.source == given.get(name)
         if about.get("grade"):
             verdict = record.verdicts.get(name.removeprefix("test_"))
             points[name] = float(about["points"])

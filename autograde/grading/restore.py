@@ -9,7 +9,7 @@ from typing import Any
 import nbformat
 from nbformat import NotebookNode
 
-from autograde.course import code_cells, grade_id, named_cells
+from autograde.course import named_cells
 from autograde.grading.limits import LIMITS
 from autograde.grading.record import Record
 from autograde.grading.submission import Problem, Submission, too_large
@@ -130,7 +130,7 @@ def _metadata(given: object) -> dict[str, Any]:
 
 
 def _name(cell: object) -> str:
-    """Return the name that an unread cell carries, or ""."""
+    """Return the name that a cell carries, read or not, or ""."""
     metadata = cell.get("metadata") if isinstance(cell, dict) else None
     name = _metadata(metadata).get("nbgrader", {}).get("grade_id") if metadata else None
     return name or ""
@@ -179,34 +179,44 @@ def restore(record: Record, released: NotebookNode) -> Record:
     owned = named_cells(released)
     _recognise(nb, owned)
     _part(nb, owned)
-    join_copies(nb, owned)
+    join_copies(nb, _by_name(nb), owned)
     _forget_outputs_and_claims(record, set(owned))
-    at, place = named_cells(nb), -1
+    at, place = {name: cells[-1] for name, cells in _by_name(nb).items()}, -1
     for name, original in owned.items():
         if name in at:
-            _restore_cell(record, at[name], original)
+            _restore_cell(record, at[name], name, original)
             place = next(i for i, cell in enumerate(nb.cells) if cell is at[name])
             continue
         if not record.problem:
             record.note(name, "the cell was deleted; the original is used")
         place += 1
-        nb.cells.insert(place, _replacement(original))
-    join_beside(nb, released)
+        at[name] = _replacement(original)
+        nb.cells.insert(place, at[name])
+    join_beside(nb, at, owned, {cell.source.strip() for cell in released.cells} - {""})
     for number, cell in enumerate(nb.cells):
-        cell["id"] = grade_id(cell) or f"cell-{number}"
+        cell["id"] = _name(cell) or f"cell-{number}"
     return record
+
+
+def _by_name(nb: NotebookNode) -> dict[str, list[NotebookNode]]:
+    """Return the cells that have a name, all of one name together."""
+    found: dict[str, list[NotebookNode]] = {}
+    for cell in nb.cells:
+        if name := _name(cell):
+            found.setdefault(name, []).append(cell)
+    return found
 
 
 def _recognise(nb: NotebookNode, owned: dict[str, NotebookNode]) -> None:
     """Recognise the lesson's cells by their text, if another program dropped their names."""
-    there = named_cells(nb)
+    there = _by_name(nb)
     lost = {
         cell.source.strip(): name
         for name, cell in owned.items()
         if name not in there and not _is_students(cell)
     }
     for cell in nb.cells:
-        if grade_id(cell) is None and (name := lost.get(cell.source.strip())):
+        if not _name(cell) and (name := lost.get(cell.source.strip())):
             cell.metadata["nbgrader"] = {"grade_id": name}
 
 
@@ -214,7 +224,7 @@ def _part(nb: NotebookNode, owned: dict[str, NotebookNode]) -> None:
     """Move what was merged into a locked cell to its own cell: it may be the next answer."""
     parted = []
     for cell in nb.cells:
-        original = owned.get(grade_id(cell) or "")
+        original = owned.get(_name(cell))
         before = after = ""
         if original and cell.cell_type == original.cell_type and not _is_students(original):
             before, found, after = cell.source.partition(original.source.strip())
@@ -230,12 +240,12 @@ def _parted(cell: NotebookNode, text: str) -> list[NotebookNode]:
 
 def _forget_outputs_and_claims(record: Record, owned: set[str]) -> None:
     """Clear outputs, and cell names that are not the lesson's or occur twice."""
-    for cell in code_cells(record.nb):
-        cell.outputs, cell.execution_count = [], None
     seen: set[str] = set()
     for cell in reversed(record.nb.cells):
-        name = grade_id(cell)
-        if name is None:
+        if cell.cell_type == "code":
+            cell.outputs, cell.execution_count = [], None
+        name = _name(cell)
+        if not name:
             cell.metadata.pop("nbgrader", None)
         elif name not in owned or name in seen:
             if name in seen:
@@ -260,8 +270,7 @@ def _replacement(original: NotebookNode) -> NotebookNode:
     return cell
 
 
-def _restore_cell(record: Record, cell: NotebookNode, original: NotebookNode) -> None:
-    name = grade_id(original) or ""
+def _restore_cell(record: Record, cell: NotebookNode, name: str, original: NotebookNode) -> None:
     if cell.cell_type != original.cell_type:
         record.note(
             name,
