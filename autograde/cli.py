@@ -248,18 +248,18 @@ def report(lessons: tuple[str, ...], anonymous: bool, folder: Path | None) -> No
     sys.exit(1 if failed or not written else 0)
 
 
-FORMATS = ["csv", "canvas", "moodle", "gradescope"]
+FORMATS = ["csv", "canvas", "moodle"]
 
 
 @main.command()
 @click.argument("lessons", nargs=-1)
-@click.option("--format", "kind", required=True, type=click.Choice(FORMATS))
+@click.option("--format", "form", required=True, type=click.Choice(FORMATS))
 @click.option("--to", "file", type=click.Path(path_type=Path, dir_okay=False))
-def export(lessons: tuple[str, ...], kind: str, file: Path | None) -> None:
+def export(lessons: tuple[str, ...], form: str, file: Path | None) -> None:
     """Export grades for another system."""
     from autograde.lms.exports import export_grades
 
-    print(export_grades(course.find_root(Path.cwd()), kind, lessons, file))
+    print(export_grades(course.find_root(Path.cwd()), form, lessons, file))
 
 
 @main.command(context_settings={"ignore_unknown_options": True})
