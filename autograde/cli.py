@@ -104,13 +104,14 @@ def check(names: tuple[str, ...], measure: bool) -> None:
     from rich.table import Table
 
     from autograde.authoring import check as checking
+    from autograde.authoring.measure import measure as measure_lesson
     from autograde.authoring.review import review
     from autograde.authoring.sources import source_notebook
 
     failed = False
     for lesson, named in wanted.items():
         if measure:
-            measured = checking.measure(lesson, named)
+            measured = measure_lesson(lesson, named)
             print(
                 f"{lesson.name}: measured {', '.join(measured) or 'nothing: no code has changed'}"
             )

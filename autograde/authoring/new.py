@@ -6,7 +6,7 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from autograde.authoring.check import measure
+from autograde.authoring.measure import measure
 from autograde.authoring.sources import sync
 from autograde.course import CURRICULUM, CourseError, Lesson, lessons
 
