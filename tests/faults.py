@@ -34,7 +34,7 @@ class Fault:
 
 
 WALL, JUDGE = "autograde/sandbox/wall.py", "autograde/rubric/judge.py"
-RESTORE, SANITISE = "autograde/grading/restore.py", "autograde/grading/sanitise.py"
+RESTORE, SANITISE = "autograde/grading/reading/restore.py", "autograde/grading/sanitise.py"
 NEEDED = "autograde/grading/running/needed.py"
 COORDINATOR, BOOK = "autograde/grading/coordinator.py", "autograde/grading/gradebook.py"
 ARCHIVES, MERGE = "autograde/lms/archives.py", "autograde/workspace/merge.py"

@@ -25,8 +25,8 @@ from nbformat import NotebookNode
 
 from autograde.course import Lesson, grade_id, lessons
 from autograde.grading.pipeline import job_of, rules_of
+from autograde.grading.reading.restore import restore
 from autograde.grading.record import Record
-from autograde.grading.restore import restore
 from autograde.grading.running.reference import load
 from autograde.grading.state import course_secret, seed_of
 from autograde.rubric.recording import pack_recording

@@ -16,7 +16,7 @@ from nbformat import NotebookNode
 from autograde.course import Lesson
 from autograde.grading import feedback, pipeline
 from autograde.grading.limits import LIMITS
-from autograde.grading.restore import parse, restore
+from autograde.grading.reading.restore import parse, restore
 from autograde.grading.sanitise import (
     as_on_a_terminal,
     plain_content,

@@ -15,8 +15,8 @@ from autograde.authoring.sources import source_notebook
 from autograde.authoring.variants import read_variants
 from autograde.course import Exercise, Lesson, grade_id, lessons, named_cells
 from autograde.grading import pipeline
+from autograde.grading.reading.restore import restore
 from autograde.grading.record import Record
-from autograde.grading.restore import restore
 from autograde.grading.running.job import Ran
 from autograde.grading.running.reference import load
 from autograde.grading.submission import Problem

@@ -11,8 +11,8 @@ from nbformat import NotebookNode
 from autograde.authoring.variants import read_variants
 from autograde.course import Lesson
 from autograde.grading import pipeline
+from autograde.grading.reading.restore import restore
 from autograde.grading.record import Record
-from autograde.grading.restore import restore
 from autograde.grading.running.needed import not_needed
 from autograde.grading.verdicts import FirstLook, judge_notebook
 from autograde.rubric.judge import Verdict

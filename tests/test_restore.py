@@ -9,8 +9,8 @@ import pytest
 from nbformat import NotebookNode
 
 from autograde.course import Lesson, grade_id
+from autograde.grading.reading.restore import parse, restore
 from autograde.grading.record import Record
-from autograde.grading.restore import parse, restore
 
 ANSWER, RUBRIC = "match_weights", "test_match_weights"
 

@@ -20,12 +20,12 @@ from autograde.grading import (
     coordinator,
     feedback,
     pipeline,
-    restore,
     state,
     submission,
     verdicts,
     workers,
 )
+from autograde.grading.reading import restore
 from autograde.grading.running.job import Job, Ran
 from autograde.grading.running.run import Look
 from autograde.sandbox.wall import missing

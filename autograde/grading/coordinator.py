@@ -32,8 +32,8 @@ from autograde.grader import GRADER, grader_of
 from autograde.grading import gradebook as book
 from autograde.grading import state, workers
 from autograde.grading.gradebook import digest_of
-from autograde.grading.handed_in import read_submission
 from autograde.grading.limits import LIMITS
+from autograde.grading.reading.handed_in import read_submission
 from autograde.grading.state import (
     Entry,
     Stop,

@@ -8,8 +8,8 @@ from nbformat import NotebookNode
 
 from autograde.course import CourseError, Exercise, Lesson, Written, named_cells
 from autograde.course_package import NAMED
+from autograde.grading.reading.restore import parse_file, restore
 from autograde.grading.record import Record
-from autograde.grading.restore import parse_file, restore
 from autograde.progress import INSTALLED, PRACTICE_FILE, STATE
 from autograde.versions import other_rubrics, rules
 

@@ -11,9 +11,9 @@ from nbformat import NotebookNode
 
 from autograde.course import named_cells
 from autograde.grading.limits import LIMITS
+from autograde.grading.reading.written import join_beside, join_copies
 from autograde.grading.record import Record
 from autograde.grading.submission import Problem, Submission, too_large
-from autograde.grading.written import join_beside, join_copies
 from autograde.values.text import well_formed
 
 NBGRADER = ("grade_id", "checksum")
