@@ -270,14 +270,14 @@ def choose_exercises(root: Path, names: tuple[str, ...]) -> dict[Lesson, tuple[E
     return found
 
 
-def pick(kind: str, name: str, known: Mapping[str, T]) -> T:
+def pick(what: str, name: str, known: Mapping[str, T]) -> T:
     """Return what somebody named.
 
     Raises:
         CourseError: there is nothing of this name; the message lists what there is.
     """
     if name not in known:
-        raise CourseError(f"there is no {kind} {name!r}; there are: {', '.join(known) or 'none'}")
+        raise CourseError(f"there is no {what} {name!r}; there are: {', '.join(known) or 'none'}")
     return known[name]
 
 
@@ -340,8 +340,8 @@ def state_folder(root: Path) -> Path:
 
 def grade_id(cell: "NotebookNode") -> str | None:
     """Return the nbgrader name of a cell, if it has one."""
-    kind = cell.metadata.get("nbgrader")
-    name = kind.get("grade_id") if isinstance(kind, dict) else None
+    about = cell.metadata.get("nbgrader")
+    name = about.get("grade_id") if isinstance(about, dict) else None
     return name if isinstance(name, str) and name else None
 
 

@@ -24,7 +24,7 @@ NEEDED = {
     "GenerateFeedback": ("preprocessors", "exporter_class"),
     "CourseDirectory": ("release_directory", "solution_directory"),
 }
-"""What a course has to say by section: which steps build, grade and return its lessons."""
+"""The settings that a course needs, by section: which steps build, grade and return its lessons."""
 COPY = (
     "Copy the grader's own nbgrader_config.py to the course and change its course_id; "
     "docs/authoring.md, “A course of your own”, says more."

@@ -152,8 +152,10 @@ def rules(nb: "NotebookNode") -> dict[str, str]:
     It is the digest of the cell's text, its name and its points, and stays when a student edits
     the cell.
     """
-    kinds = {name: cell.metadata["nbgrader"] for name, cell in named_cells(nb).items()}
-    sums = {name: kind.get("checksum") for name, kind in kinds.items() if name.startswith("test_")}
+    facts = {name: cell.metadata["nbgrader"] for name, cell in named_cells(nb).items()}
+    sums = {
+        name: about.get("checksum") for name, about in facts.items() if name.startswith("test_")
+    }
     return {name: str(checksum) for name, checksum in sums.items() if checksum}
 
 

@@ -71,11 +71,11 @@ def put_marks(nb: NotebookNode, marks: Marks) -> dict[str, Any]:
     Returns the facts on the whole notebook, by nbgrader's names.
     """
     for cell in nb.cells:
-        kind, cell_name = cell.metadata.get("nbgrader", {}), grade_id(cell) or ""
-        if kind.get("solution"):
-            kind["comment"] = marks.comment(cell_name)
-        if kind.get("grade"):
-            kind["score"], kind["points"] = marks.score(cell_name), marks.points[cell_name]
+        about, cell_name = cell.metadata.get("nbgrader", {}), grade_id(cell) or ""
+        if about.get("solution"):
+            about["comment"] = marks.comment(cell_name)
+        if about.get("grade"):
+            about["score"], about["points"] = marks.score(cell_name), marks.points[cell_name]
         elif cell.cell_type == "markdown":
             cell.source = MARK_SCHEME.sub("", cell.source)
     return {
@@ -225,10 +225,10 @@ def page_of(nb: NotebookNode) -> Page:
 
 
 def _item(cell: NotebookNode, verdict: Verdict | None, comment: str, part: Part | None) -> Item:
-    kind = cell.metadata["nbgrader"]
-    name = kind["grade_id"].removeprefix("test_")
-    score, points = kind.get("score"), float(kind["points"])
-    item = Item(name, score, points, f"cell-{kind['grade_id']}", comment=comment, part=part)
+    about = cell.metadata["nbgrader"]
+    name = about["grade_id"].removeprefix("test_")
+    score, points = about.get("score"), float(about["points"])
+    item = Item(name, score, points, f"cell-{about['grade_id']}", comment=comment, part=part)
     if verdict is None:
         return item
     return replace(

@@ -37,7 +37,7 @@ class Handed:
 
 @dataclass
 class Plan:
-    """Who gets what, by the gradebook's ids; from whom nothing is collected, and why.
+    """The files of each student, by the gradebook's ids; from whom nothing is collected, and why.
 
     `absent` are people of whom there is nothing in the download. `said` are warnings on the whole.
     """

@@ -91,9 +91,9 @@ def read_lesson(project: Project, path: Path) -> tuple[Lesson, NotebookNode]:
         CourseError: it cannot be read.
     """
     nb = read_notebook(path)
-    kinds = {name: cell.metadata["nbgrader"] for name, cell in named_cells(nb).items()}
-    points = {name: float(kind["points"]) for name, kind in kinds.items() if kind["grade"]}
-    written = [name for name in points if kinds[name]["solution"]]
+    facts = {name: cell.metadata["nbgrader"] for name, cell in named_cells(nb).items()}
+    points = {name: float(about["points"]) for name, about in facts.items() if about["grade"]}
+    written = [name for name in points if facts[name]["solution"]]
     lesson = Lesson(
         root=project.root,
         name=path.parent.name,

@@ -104,13 +104,13 @@ def _cell(cell: object) -> NotebookNode:
         source = "".join(source)
     if not isinstance(source, str):
         raise _NoNotebook
-    kind = cell.get("cell_type")
+    cell_type = cell.get("cell_type")
     read = {
-        "cell_type": kind if kind in ("code", "raw") else "markdown",
+        "cell_type": cell_type if cell_type in ("code", "raw") else "markdown",
         "metadata": _metadata(cell.get("metadata")),
         "source": _with_newlines(well_formed(source)),
     }
-    if kind == "code":
+    if cell_type == "code":
         read |= {"outputs": [], "execution_count": None}
     return NotebookNode(nbformat.from_dict(read))
 

@@ -15,8 +15,8 @@ MORE = "[There is more in the cells below: open the whole notebook.]"
 
 def is_written(original: NotebookNode) -> bool:
     """Return whether a cell of the lesson is an answer in words, which a person grades."""
-    kind = original.metadata["nbgrader"]
-    return bool(kind.get("grade") and kind.get("solution"))
+    about = original.metadata["nbgrader"]
+    return bool(about.get("grade") and about.get("solution"))
 
 
 def join_copies(

@@ -44,7 +44,7 @@ class Job:
 
     @property
     def begin_code(self) -> str:
-        """What the kernel runs before the first cell."""
+        """The code that the kernel runs before the first cell."""
         return BEGIN_CODE.format(package=self.package)
 
     @property

@@ -34,7 +34,7 @@ from autograde.sandbox.provisioner import (
 )
 
 QUIET = {"stdout": DEVNULL, "stderr": DEVNULL}
-"""What a kernel's process itself writes, such as tracebacks of Jupyter's own, helps no grader."""
+"""A kernel's process itself writes, for example, tracebacks of Jupyter's own: no help to a grader."""
 NOT_RUN = "The cells after that were not run."
 START_SECONDS = 150
 """For a kernel to start and answer."""
