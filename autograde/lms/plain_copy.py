@@ -22,7 +22,7 @@ class NotPlain(Exception):
 
 @dataclass
 class Room:
-    """The room that a folder still has, and whose everything in it has to be, if anybody's."""
+    """The room that a folder still has, and the owner that everything in it must have, if one."""
 
     size: int
     owner: int | None
