@@ -140,7 +140,7 @@ def job_of(
     job = make_job(record.nb, files, wall=wall, package=package, left_out=left_out)
     if rules.secret:
         job = replace(job, seed=seed_of(rules.secret, rules.lesson.name, job.seen))
-    return replace(record, left_out=frozenset() if record.problem else left_out), job
+    return replace(record, left_out=frozenset(() if record.problem else left_out)), job
 
 
 def run(
