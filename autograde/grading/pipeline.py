@@ -118,6 +118,7 @@ def grade_restored(
         keys = meanwhile.submit(rules.keys, job.seed)
         practice = meanwhile.submit(rules.practice)
         meanwhile.submit(rules.get_ready)  # if this fails, so does the page later
+        # a run on the practice seed needs no second recording on it
         look = FirstLook(keys.result if rules.secret else dict)
         record, ran = run(record, job, look, before, alone=alone)
     record = judge_notebook(record, rules.lesson, keys.result(), practice.result(), look.verdicts)
