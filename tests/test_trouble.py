@@ -41,9 +41,9 @@ def fakes(patch: pytest.MonkeyPatch) -> None:
         nothing = {"outputs": [], "execution_count": 1}
         return Ran(job.key, [nothing] * len(job.cells), None, {}, 0.1)
 
-    patch.setattr(workers, "Processes", ThreadPoolExecutor)
+    patch.setattr(workers, "Processes", lambda number, *_: ThreadPoolExecutor(number))
     patch.setattr(workers, "start_template", lambda *_: None)
-    patch.setattr(workers, "start_kernel", lambda: None)
+    patch.setattr(workers, "start_kernel", lambda *_: None)
     patch.setattr(feedback, "get_ready", lambda released: None)
     patch.setattr(pipeline, "run_job", run_job)
     patch.setattr(feedback, "page", lambda notebook, marks: b"a page")

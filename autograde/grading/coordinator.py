@@ -168,7 +168,7 @@ class Coordinator:
         """Take the next step of each submission for which a worker is done."""
         for future in finished:
             place, step = self._working.pop(future)
-            yield from self._take(place, lambda step=step, done=future: step(done.result()))
+            yield from self._take(place, partial(_next, step, future))
 
     def _take(self, place: Place, step: Callable[[], Next]) -> Iterator[Done]:
         """Take a step for a submission; report it if that fails, so that the others go on."""
@@ -342,6 +342,10 @@ class Coordinator:
         """Put a folder in place whole, with the permissions that nbgrader gives it."""
         write_folder(self._folder(step, place), files)
         self._converters[step].set_permissions(place.lesson.name, place.student)
+
+
+def _next(step: Callable[[Any], Next], done: Future[Any]) -> Next:
+    return step(done.result())
 
 
 def shown(config: Config, lesson: Lesson, known: dict[str, Marks]) -> bool:
