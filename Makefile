@@ -14,7 +14,6 @@ unexport VIRTUAL_ENV
 # In a container you are often root, and JupyterLab runs as root only if told to.
 AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 PIP_INSTALL := -m pip install -qq --disable-pip-version-check
-PIP_WHEEL := -m pip wheel -qq --disable-pip-version-check --no-deps --no-build-isolation
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-processor test-browser pictures lab instructor hub as-root site dist build check model bench gpu lock clean python
@@ -56,7 +55,7 @@ lab: $(READY) ## open JupyterLab on the lessons, in a working copy in work/
 	@$(VENV) autograde lab
 
 site: $(READY) ## the lessons as pages to read, without answers, in build/site
-	@$(VENV) python -m autograde.authoring.site
+	@$(VENV) autograde site
 
 # JupyterLab writes its tabs where it reads them, so it gets a copy.
 instructor: $(READY) ## open JupyterLab with Formgrader on this course
@@ -74,10 +73,7 @@ as-root:
 	@test "$$(id -u)" -eq 0 || { echo 'A hub adds users to the system, so it needs root: sudo make hub' >&2; exit 1; }
 
 dist: $(READY) ## a wheel with the lessons in dist/, all that a student installs
-	@rm -rf build/release
-	@$(VENV) autograde release build/release
-	@$(VENV) python $(PIP_WHEEL) --wheel-dir dist build/release
-	@ls dist/*.whl
+	@$(VENV) autograde dist
 
 build: $(READY) ## make notebooks/ and solutions/ from source/
 	@$(VENV) autograde build
@@ -116,7 +112,8 @@ clean: ## remove the environment and the caches, never grades or submissions
 $(READY): requirements.lock pyproject.toml
 	@test -x .venv/bin/pip || $(MAKE) --no-print-directory python
 	@test -x .venv/bin/pip || $(PYTHON) -m venv .venv
-	@echo 'Setting up .venv; the first time takes a few minutes, torch is large.' >&2
+	@echo 'Setting up .venv: 1.7 GB on disk with PyTorch for CPUs, more where pip brings CUDA.' \
+		'The first time takes a few minutes.' >&2
 	@.venv/bin/python $(PIP_INSTALL) -r requirements.lock
 	@.venv/bin/python $(PIP_INSTALL) --no-deps --no-build-isolation -e .
 	@.venv/bin/jupyter kernelspec install --log-level=ERROR --sys-prefix \

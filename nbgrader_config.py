@@ -1,86 +1,13 @@
 """nbgrader on this course: its commands, Formgrader and Validate, with the judge behind them."""
 
-from autograde.workspace.validate import ask_for_table
+from autograde.nbgrader_settings import configure
 
 c = get_config()  # noqa: F821 (nbgrader defines it)
-
+configure(c, __file__)
 c.CourseDirectory.course_id = "attention"
-c.CourseDirectory.source_directory = "source"
-c.CourseDirectory.release_directory = "notebooks"
-c.CourseDirectory.solution_directory = "solutions"
-
-# A marking scheme ends the locked question of a written answer. The gradebook keeps it and puts it
-# back for whoever grades in Formgrader; students get it neither in the lesson nor in feedback.
-c.ClearMarkScheme.enforce_metadata = False
-c.GenerateAssignment.preprocessors = [
-    "autograde.grading.nbgrader_steps.Withhold",
-    "autograde.authoring.build_steps.Identify",
-    "autograde.authoring.build_steps.LintSource",
-    "nbgrader.preprocessors.LockCells",
-    "nbgrader.preprocessors.ClearSolutions",
-    "autograde.authoring.build_steps.GiveCode",
-    "nbgrader.preprocessors.ClearOutput",
-    "nbgrader.preprocessors.CheckCellMetadata",
-    "nbgrader.preprocessors.ComputeChecksums",
-    "autograde.authoring.build_steps.SavePoints",
-    "nbgrader.preprocessors.SaveCells",
-    "nbgrader.preprocessors.ClearHiddenTests",
-    "nbgrader.preprocessors.ClearMarkScheme",
-    "nbgrader.preprocessors.ComputeChecksums",
-    "nbgrader.preprocessors.CheckCellMetadata",
-    "autograde.authoring.build_steps.LintStudent",
-    "autograde.authoring.build_steps.AddPracticeData",
-    "autograde.authoring.build_steps.KeepVersion",
-]
-c.GenerateSolution.preprocessors = [
-    "autograde.grading.nbgrader_steps.Withhold",
-    "autograde.authoring.build_steps.Identify",
-    "nbgrader.preprocessors.LockCells",
-    "nbgrader.preprocessors.ClearOutput",
-    "autograde.authoring.build_steps.RunReference",
-    "autograde.authoring.build_steps.AddPracticeData",
-]
-
-# Validate answers with one table, in `nbgrader validate` as in students' JupyterLab.
-c.Validator.Execute.on_notebook_start = ask_for_table
-
-c.Autograde.exporter_class = "autograde.grading.nbgrader_steps.SubmissionExporter"
-c.Autograde.sanitize_preprocessors = [
-    "autograde.grading.nbgrader_steps.Withhold",
-    "autograde.grading.nbgrader_steps.Restore",
-    "nbgrader.preprocessors.OverwriteKernelspec",
-    "nbgrader.preprocessors.OverwriteCells",
-    "nbgrader.preprocessors.CheckCellMetadata",
-]
-c.Autograde.autograde_preprocessors = [
-    "autograde.grading.nbgrader_steps.Run",
-    "nbgrader.preprocessors.AssignLatePenalties",
-    "nbgrader.preprocessors.CheckCellMetadata",
-]
-c.GenerateFeedback.preprocessors = [
-    "autograde.grading.nbgrader_steps.Withhold",
-    "autograde.grading.nbgrader_steps.HandGrades",
-    "nbconvert.preprocessors.CSSHTMLHeaderPreprocessor",
-]
-c.GenerateFeedback.exporter_class = "autograde.grading.feedback.FeedbackExporter"
 
 # Lateness costs nothing unless you say so: "none", "zero" (no points left), or "percent" of the
 # score for each day that has begun. Within the grace period nothing is taken off.
-c.AssignLatePenalties.plugin_class = "autograde.grading.nbgrader_steps.LatePolicy"
 c.LatePolicy.penalty_method = "none"
 c.LatePolicy.percent_per_day = 10.0
 c.LatePolicy.grace_hours = 0.0
-
-# nbgrader export writes what nbgrader's own plug-in does, but no cell that a spreadsheet would run.
-c.ExportApp.plugin_class = "autograde.lms.exports.CsvExporter"
-
-# nbgrader zip_collect reads downloads of Canvas, Moodle and Gradescope as they are.
-c.ZipCollectApp.extractor_plugin = "autograde.lms.collect.SafeExtractor"
-c.ZipCollectApp.collector_plugin = "autograde.lms.collect.LmsCollector"
-
-# nbgrader release_assignment releases what was built, not what somebody tried in it since.
-c.ExchangeFactory.release_assignment = "autograde.authoring.release.ReleaseAsBuilt"
-# nbgrader collect follows no links that students place in the exchange.
-c.ExchangeFactory.collect = "autograde.lms.exchange.PlainCollect"
-# nbgrader release_feedback leaves out a submission that does not say whose it is, and goes on.
-c.ExchangeFactory.release_feedback = "autograde.lms.exchange.SteadyReleaseFeedback"

@@ -1,9 +1,12 @@
-"""Puts the lessons into the installed package, so that it works without a clone of the course."""
+"""Puts the lessons into the course's installed package, so that it works without a clone."""
 
+import tomllib
 from pathlib import Path
 
 from setuptools import setup
 from setuptools.command.build_py import build_py
+
+PROJECT = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 
 class WithLessons(build_py):
@@ -11,13 +14,13 @@ class WithLessons(build_py):
 
     def run(self) -> None:
         super().run()
-        package = Path(self.build_lib, "autograde")
+        (package,) = PROJECT["entry-points"]["autograde.courses"].values()
+        lessons = Path(self.build_lib, package, "lessons")
         for file in sorted(Path("notebooks").glob("[!.]*/[!.]*.*")):
-            place = package / "lessons" / file.parent.name
-            self.mkpath(str(place))
-            self.copy_file(str(file), str(place))
+            self.mkpath(str(lessons / file.parent.name))
+            self.copy_file(str(file), str(lessons / file.parent.name))
         if Path("due.toml").is_file():
-            self.copy_file("due.toml", str(package))
+            self.copy_file("due.toml", str(lessons.parent))
 
 
 setup(cmdclass={"build_py": WithLessons})

@@ -37,22 +37,46 @@ def reason(error: course.CourseError | OSError) -> str:
 
 
 @click.group(cls=Commands)
-def main() -> None:
+@click.option("--course", "name", default="", help="Which of several installed courses is meant.")
+@click.pass_context
+def main(ctx: click.Context, name: str) -> None:
     """Study lessons; build, check and grade them."""
+    ctx.obj = name
     # nbgrader starts `alembic` by name when it makes a gradebook
     os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
 
 
+def the_course() -> Path:
+    """Return the folder of the course around this one; from now on its package can be imported."""
+    from autograde.course_package import make_importable
+
+    root = course.find_root(Path.cwd())
+    make_importable(root)
+    return root
+
+
 def chosen(names: tuple[str, ...]) -> list[course.Lesson]:
     """Return the named lessons of this folder's course, or all."""
-    return course.choose(course.find_root(Path.cwd()), names)
+    return course.choose(the_course(), names)
 
 
 def the_project() -> "Project":
     """Return the project that this folder belongs to."""
     from autograde.workspace.project import find_project
 
-    return find_project(Path.cwd())
+    return find_project(Path.cwd(), click.get_current_context().obj)
+
+
+@main.command()
+@click.argument("folder", type=click.Path(path_type=Path))
+def init(folder: Path) -> None:
+    """Make a course that builds and grades as it is."""
+    from autograde.authoring import init as making
+
+    lesson = making.init(folder)
+    print(f"{folder} holds the course {course.read_course(folder).title!r} with {lesson.name}.")
+    print(f"Next: cd {folder}; autograde build; then write over what says REPLACE.")
+    print("How to write a lesson: docs/authoring.md of the grader")
 
 
 @main.command()
@@ -61,7 +85,7 @@ def new(lesson: str) -> None:
     """Create a lesson that builds and grades as it is."""
     from autograde.authoring import new as making
 
-    root = course.find_root(Path.cwd())
+    root = the_course()
     folder = making.new(root, lesson).folder.relative_to(root)
     print(f"{folder}/ holds the lesson; {course.CURRICULUM} ends with its entry.")
     print(f"Next: autograde build {lesson}; then write over what says REPLACE.")
@@ -99,7 +123,7 @@ def check(names: tuple[str, ...], measure: bool) -> None:
 
     With --measure, an exercise that is named is measured in any case.
     """
-    wanted = course.choose_exercises(course.find_root(Path.cwd()), names)
+    wanted = course.choose_exercises(the_course(), names)
     from rich.console import Console
     from rich.table import Table
 
@@ -140,7 +164,7 @@ def variant(exercise: str, name: str) -> None:
     """Print one variant of an exercise in full."""
     from autograde.authoring.variants import find_variant
 
-    print(find_variant(course.find_root(Path.cwd()), exercise, name).code, end="")
+    print(find_variant(the_course(), exercise, name).code, end="")
 
 
 @main.command()
@@ -151,12 +175,38 @@ def release(folder: Path, lessons: tuple[str, ...]) -> None:
     from autograde.authoring import release as releasing
 
     wanted = chosen(lessons)
-    lacking = releasing.release(wanted[0].root, wanted, folder)
+    releasing.release(wanted[0].root, wanted, folder)
     print(f"released to {folder}: {', '.join(lesson.name for lesson in wanted)}")
-    if lacking:
-        print(f"without {', '.join(lacking)}, which this course does not have")
-    if releasing.PACKAGE in lacking:
+    if not (folder / releasing.PACKAGE).is_dir():
         print("The grader is not in it: students install it, and start `autograde lab` there.")
+
+
+@main.command()
+@click.option("--apart", is_flag=True, help="Build the grader's wheel apart from the course's.")
+def dist(apart: bool) -> None:
+    """Build the wheel that a student installs.
+
+    It goes to dist/, and the grader is in it. For two courses on one machine the grader is in a
+    wheel of its own, in dist/apart/.
+    """
+    from autograde.authoring import dist as building
+
+    root = the_course()
+    target = root / "dist" / "apart" if apart else root / "dist"
+    for wheel in building.dist(root, target, apart=apart):
+        print(wheel)
+
+
+@main.command()
+@click.argument("target", type=click.Path(path_type=Path), required=False)
+def site(target: Path | None) -> None:
+    """Write the lessons as pages to build/site."""
+    from autograde.authoring.site import build_site
+
+    root = the_course()
+    target = target or root / "build" / "site"
+    build_site(root, target)
+    print(f"Open {target / 'index.html'}")
 
 
 @main.command()

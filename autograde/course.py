@@ -17,6 +17,9 @@ if TYPE_CHECKING:  # nbformat is slow to import; commands that only look do with
 
 T = TypeVar("T")
 
+MINUTES = "minutes"
+"""In the metadata of a built notebook: the lesson's minutes, for students' page of lessons."""
+
 CURRICULUM = Path("source", "curriculum.toml")
 DUE = "due.toml"
 """An optional file that tells students when lessons are due."""

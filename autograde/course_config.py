@@ -25,8 +25,9 @@ NEEDED = {
     "CourseDirectory": ("release_directory", "solution_directory"),
 }
 """The settings that a course needs, by section: which steps build, grade and return its lessons."""
-COPY = (
-    "Copy the grader's own nbgrader_config.py to the course and change its course_id; "
+CONFIGURE = (
+    "Have it import `configure` from autograde.nbgrader_settings, and call "
+    "configure(get_config(), __file__); "
     "docs/authoring.md, “A course of your own”, says more."
 )
 
@@ -41,7 +42,7 @@ def course_config(root: Path) -> Config:
         CourseError: the folder has none, it fails, or it lacks what a course needs.
     """
     if not (root / CONFIG).is_file():
-        raise CourseError(f"{root / CONFIG} is missing, so nbgrader knows no course. {COPY}")
+        raise CourseError(f"{root / CONFIG} is missing, so nbgrader knows no course. {CONFIGURE}")
     try:
         config = PyFileConfigLoader(CONFIG, path=str(root)).load_config()
     except CourseError:
@@ -55,7 +56,7 @@ def course_config(root: Path) -> Config:
         if not isinstance(config[section].get(name), list | str)
     ]
     if missing:
-        raise CourseError(f"{root / CONFIG} lacks {', '.join(missing)}. {COPY}")
+        raise CourseError(f"{root / CONFIG} lacks {', '.join(missing)}. {CONFIGURE}")
     config.CourseDirectory.root = str(root)
     return config
 

@@ -3,6 +3,8 @@
 `source/curriculum.toml` names it. A course may do without one; then its name is "".
 """
 
+import os
+import sys
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -14,6 +16,15 @@ NAMED = "course_package"
 """In the metadata of a notebook that students get: the name of the package."""
 
 CACHES = {"__pycache__", ".ipynb_checkpoints"}
+
+
+def make_importable(root: Path) -> None:
+    """Have this process, and those that it starts, find the package in a course's folder."""
+    folder, given = str(root), os.environ.get("PYTHONPATH", "")
+    if folder not in sys.path:
+        sys.path.append(folder)
+    if folder not in given.split(os.pathsep):
+        os.environ["PYTHONPATH"] = os.pathsep.join([*filter(None, [given]), folder])
 
 
 def bring_in(package: str) -> None:

@@ -7,20 +7,25 @@ write the page of lessons. Grading neither writes nor reads any of it.
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from autograde.files import write_whole
-from autograde.values.text import digest, number, of_points
+from autograde.values.text import digest, of_points
 
 STATE = ".lessons"
 """The folder in a working copy that holds what `autograde update` and practice remember."""
 INDEX = "lessons.json"
 PAGE = "Lessons.md"
 PRACTICE_FILE = "practice.safetensors.gz"
-INSTALLED = Path(__file__).resolve().parent / "lessons"
-"""Every lesson, in a package that was installed from a wheel."""
+
+NOT_RUN = (
+    "{name} is not defined yet: cells above have not run in this kernel. Choose in the menu: "
+    "Run > Run All Above Selected Cell."
+)
+"""Said of a name that a lesson's own cell would have bound."""
 
 TEXT = """\
 # Lessons
@@ -61,6 +66,8 @@ class Standing:
     notebook: str = ""
     due: str = ""
     newer: bool = False
+    minutes: int = 0
+    packed: str = ""
     tried: float = 0
 
     @property
@@ -75,14 +82,21 @@ class Standing:
     def in_words(self) -> str:
         have = sum(self.points.get(name, 0) for name in self.worth)
         written = sum(self.written.values())
-        points = of_points(have, sum(self.worth.values()) + written)
-        marked = f" (your teacher marks {number(written)} of them)" if written else ""
-        return f"{len(self.solved)} of {len(self.worth)} exercises right, {points}{marked}"
+        points = of_points(have, sum(self.worth.values()) + written, written)
+        return f"{len(self.solved)} of {len(self.worth)} exercises right, {points}"
 
     @property
     def link(self) -> str:
-        title = self.title.replace("|", "\\|")
-        return f"[{title}]({quote(f'{self.lesson}/{self.notebook}')})"
+        return self._link(self.title)
+
+    @property
+    def link_to_next(self) -> str:
+        """A link to the cell of the first exercise that is not solved; its id is its name."""
+        return self._link(f"exercise `{self.next}`", f"#cell-id={quote(self.next)}")
+
+    def _link(self, text: str, place: str = "") -> str:
+        title, path = text.replace("|", "\\|"), quote(f"{self.lesson}/{self.notebook}")
+        return f"[{title}]({path}{place})"
 
 
 @dataclass(frozen=True)
@@ -111,7 +125,23 @@ def _standing(folder: Path, entry: Mapping[str, Any]) -> Standing:
     tried = {exercise: each for exercise, each in found.items() if each}
     points = {exercise: each.points for exercise, each in tried.items()}
     last = max((each.when for each in tried.values()), default=0)
-    return Standing(folder.name, points=points, tried=last, **entry)
+    return Standing(folder.name, points=points, tried=last, packed=_packed(folder), **entry)
+
+
+def _packed_file(lesson: Path) -> Path:
+    return lesson.parent / STATE / "packed" / f"{lesson.name}.txt"
+
+
+def note_packed(lesson: Path) -> None:
+    """Note that a lesson was packed or submitted just now."""
+    write_whole(_packed_file(lesson), f"{datetime.now():%Y-%m-%d %H:%M}".encode())
+
+
+def _packed(lesson: Path) -> str:
+    try:
+        return _packed_file(lesson).read_text(encoding="utf-8")
+    except DAMAGED:
+        return ""
 
 
 def _record_file(lesson: Path, exercise: str) -> Path:
@@ -147,10 +177,12 @@ def digest_of_cell(text: str) -> str:
 def write_page(working: Path) -> None:
     """Write the page of lessons, which JupyterLab opens first."""
     course = of_course(working)
-    rows = ["| lesson | so far |", "|---|---|"]
+    rows = ["| lesson | minutes | so far | submitted |", "|---|---|---|---|"]
     for lesson in course:
         due = f", due {lesson.due}" if lesson.due else ""
-        rows.append(f"| {lesson.link}{due} | {lesson.in_words()} |")
+        minutes = lesson.minutes or ""
+        packed = f"packed {lesson.packed}" if lesson.packed else ""
+        rows.append(f"| {lesson.link}{due} | {minutes} | {lesson.in_words()} | {packed} |")
     if newer := [lesson.lesson for lesson in course if lesson.newer]:
         rows += ["", f"**There are new versions of {', '.join(newer)}.** To get them, see below."]
     page = TEXT.format(now="\n\n".join(_now(course)), rows="\n".join(rows))
@@ -163,7 +195,10 @@ def _now(course: list[Standing]) -> list[str]:
     if last is None or not last.tried:
         return [f"**Begin with** {lesson.link}." for lesson in course[:1]]
     if last.next:
-        return [f"**Continue where you left off:** {last.link}, exercise `{last.next}`."]
+        return [
+            f"**Continue where you left off:** {last.link}, {last.link_to_next}. In a new kernel, "
+            "first choose *Run > Run All Above Selected Cell* there."
+        ]
     said = [f"**Every exercise of {last.title} is right.** {how_to_submit(last.lesson)}"]
     return said + [f"**Go on with** {lesson.link}." for lesson in following(course, last.lesson)]
 

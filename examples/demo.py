@@ -7,9 +7,9 @@ from pathlib import Path
 from make_class import make_class
 
 from autograde.authoring.build import adopt
-from autograde.authoring.release import COURSE, ENVIRONMENT, PACKAGE, release
+from autograde.authoring.release import ENVIRONMENT, PACKAGE, release
 from autograde.cli import main
-from autograde.course import lessons
+from autograde.course import lessons, read_course
 from autograde.course_config import CONFIG
 from autograde.report.class_report import write_report
 from autograde.sandbox.wall import missing
@@ -22,7 +22,8 @@ def demo() -> None:
     """Make the scratch course anew, and grade a class in it."""
     shutil.rmtree(SCRATCH, ignore_errors=True)
     SCRATCH.mkdir()
-    for folder in ("source", "notebooks", "solutions", "docs", PACKAGE, COURSE):
+    ours = read_course(HERE).package
+    for folder in ("source", "notebooks", "solutions", "docs", PACKAGE, ours):
         shutil.copytree(HERE / folder, SCRATCH / folder)
     for name in (*ENVIRONMENT, CONFIG):
         shutil.copy(HERE / name, SCRATCH)

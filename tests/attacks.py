@@ -310,6 +310,12 @@ ATTACKS: dict[str, tuple[str, str]] = {
         "RuntimeError: found ''",
     ),
     "reads_the_parent": ("open('/proc/1/mem', 'rb').read(1)", "PermissionError"),
+    "reads_a_sign_that_another_left": (
+        "import os, torch\nfile = os.open(torch.__file__, os.O_RDONLY)\n"
+        "os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)\n"
+        "raise RuntimeError(os.preadv(file, [bytearray(1)], 0, os.RWF_NOWAIT))",
+        "Operation not supported",
+    ),
     "reads_files_beside": (
         "import os\nraise RuntimeError(str(sorted(os.listdir('.'))))",
         "RuntimeError: ['.ipython']",

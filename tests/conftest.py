@@ -160,7 +160,7 @@ def site() -> Path:
 
 
 def make_site(folder: Path) -> None:
-    command = [sys.executable, "-m", "autograde.authoring.site", folder / "site"]
+    command = [sys.executable, "-m", "autograde.cli", "site", folder / "site"]
     subprocess.run(command, cwd=HERE, check=True)
 
 

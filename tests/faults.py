@@ -113,6 +113,21 @@ FAULTS = [
         "tests/test_misconceptions.py::test_an_error_of_another_size_is_another_mistake",
     ),
     Fault(
+        "an answer may wrap the package's code", "autograde/rubric/probes/recorder.py",
+        "self._borrowed.noticed(args) if look", "nullcontext() if look",
+        "tests/test_rubric.py -k packages_code",
+    ),
+    Fault(
+        "only the line of what was borrowed fails", "autograde/rubric/probes/recorder.py",
+        "            self._borrowed.refuse()\n", "",
+        "tests/test_rubric.py -k packages_code",
+    ),
+    Fault(
+        "lines that watch may carry every point", "autograde/authoring/check.py",
+        "MOST_WATCHED = 0.2", "MOST_WATCHED = 1.0",
+        "tests/test_authoring.py -k carry_a_fifth",
+    ),
+    Fault(
         "two recordings count as one", "autograde/grading/verdicts.py",
         "if len(found) > 1:", "if False:",
         "tests/test_judging.py",
@@ -215,6 +230,16 @@ FAULTS = [
         "a kernel without limits for processes", "autograde/sandbox/inside/confine.py",
         "    _limit(resource.RLIMIT_NPROC, limits.processes)\n", "",
         "tests/test_wall.py -k says",
+    ),
+    Fault(
+        "a kernel sees what another has read", "autograde/sandbox/inside/template_server.py",
+        "resident.read_all()", "pass",
+        "tests/test_wall.py -k sees_no_sign",
+    ),
+    Fault(
+        "a kernel makes Linux forget a file", "autograde/sandbox/inside/confine.py",
+        "steps += _refused(FADVISE[column], 0)", "pass",
+        "tests/test_wall.py -k sees_no_sign",
     ),
     # pages
     Fault(
@@ -372,6 +397,11 @@ FAULTS = [
         "a worker that dies takes its job along", "autograde/grading/workers.py",
         "ATTEMPTS = 2", "ATTEMPTS = 1",
         "tests/test_processes.py -k tried_once_more",
+    ),
+    Fault(
+        "a process that is stuck stays", "autograde/grading/workers.py",
+        "exit=True,", "exit=False,",
+        "tests/test_processes.py -k ends_in_time",
     ),
     Fault(
         "an earlier exercise is blamed though nothing calls it", "autograde/grading/verdicts.py",

@@ -11,6 +11,7 @@ from attention_course.probes.rubric import Rubric
 from autograde.authoring import check, lint
 from autograde.course import Lesson, parse_text
 from autograde.grading.running.reference import load
+from autograde.rubric.kinds import KINDS
 
 NAME = "07_my_lesson"
 TEXT, VARIANTS, TOLERANCES = "my_lesson.py", "variants/center_rows.md", "tolerances.json"
@@ -267,6 +268,16 @@ def test_a_right_variant_is_not_blamed_for_what_the_references_answer_fails(mine
     faults = " ".join(check.check(mine)[0].faults)
     assert faults.count("the lesson's own answer fails “leaves its arguments as they were”") == 1
     assert "the right variant" not in faults
+
+
+def test_lines_that_watch_how_an_answer_works_carry_a_fifth_at_most(
+    mine: Lesson, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (exercise,) = mine.exercises
+    for kind, share in {"gradient": 0.08, "call": 0.9}.items():
+        monkeypatch.setattr(check, "Watched", type(KINDS[kind]))
+        faults = " ".join(check.judge_variants(mine, exercise, [1]).faults)
+        assert ("lines that watch how an answer works carry" in faults) is (share > 0.2)
 
 
 def test_a_margin_is_a_number_that_says_something(mine: Lesson) -> None:

@@ -295,10 +295,10 @@ def test_linter_refuses_variants(course: Path) -> None:
 
 def test_missing_tolerances_and_variants_are_told_together(course: Path) -> None:
     lesson = lessons(course)[LESSON]
-    (lesson.folder / "variants" / "match_weights.md").unlink()
+    (lesson.folder / "variants" / "transplant.md").unlink()
     (lesson.folder / "tolerances.json").unlink()
     _, faults = review(lesson, source_notebook(lesson), check_once)
-    assert any("match_weights has no variants" in fault for fault in faults)
+    assert any("transplant has no variants" in fault for fault in faults)
     assert any("no tolerance was measured for attention_scores" in fault for fault in faults)
 
 

@@ -109,13 +109,13 @@ def test_feedback_says_what_happened(graded: Path, student: str) -> None:
 def test_what_was_restored_is_noted(graded: Path, student: str, note: str) -> None:
     path = graded / "autograded" / student / LESSON / f"{NOTEBOOK}.ipynb"
     notes = nbformat.read(path, as_version=4).metadata["autograde"]["notes"]
-    assert notes == {"test_match_weights": [note]}
+    assert notes == {"test_transplant": [note]}
 
 
 def test_answer_that_became_markdown_is_noted(graded: Path) -> None:
     path = graded / "autograded" / "answer_as_markdown" / LESSON / f"{NOTEBOOK}.ipynb"
     notes = nbformat.read(path, as_version=4).metadata["autograde"]["notes"]
-    assert "treated as code" in notes["match_weights"][0]
+    assert "treated as code" in notes["transplant"][0]
 
 
 def test_partly_wrong_answers_get_partial_credit(graded: Path) -> None:

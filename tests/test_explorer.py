@@ -1,5 +1,6 @@
 """The explorer, its half in Python: what heads look at, and what a changed head changes."""
 
+from io import BytesIO
 from types import SimpleNamespace
 
 import nbformat
@@ -7,11 +8,14 @@ import pytest
 import torch
 from displays import displayed
 from IPython.utils.capture import capture_output
+from matplotlib.colors import to_rgb
+from matplotlib.patches import PathPatch
 from nbclient import NotebookClient
+from PIL import Image
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from attention_course.explorer import explore_story
+from attention_course.explorer import explore_story, still
 from attention_course.explorer.reading import Change, Reading, read
 from attention_course.explorer.still import still_picture
 from attention_course.language import IDS, VOCABULARY
@@ -24,6 +28,7 @@ from attention_course.trained import (
     without_head,
     without_mask,
 )
+from autograde.notebook.figures.canvas import groundless_png_of
 
 PLACES = ("cave", "barn", "gym", "shop")
 TOLD = {place: f"Tom is in the {place} . he sees a bat" for place in PLACES}
@@ -282,16 +287,19 @@ def test_the_explorer_keeps_the_model_as_it_was_and_reads_it_without_dropout() -
 
 
 @pytest.mark.parametrize(
-    ("stories", "head", "said"),
+    ("stories", "chosen", "said"),
     [
-        ((), "1.1", "no story"),
-        (("Tom is in the moon",), "1.1", "'moon'"),
-        ((TOLD["gym"],), "3.1", "no head 3.1; its heads are 1.1, 1.2, 1.3, 1.4, 2.1"),
+        ((), {}, "no story"),
+        (("Tom is in the moon",), {}, "'moon'"),
+        ((TOLD["gym"],), {"head": "3.1"}, "no head 3.1; its heads are 1.1, 1.2, 1.3, 1.4, 2.1"),
+        ((TOLD["gym"], TOLD["cave"]), {"word": "cave"}, "the first story has no word 'cave'"),
     ],
 )
-def test_what_cannot_be_explored_is_refused(stories: tuple[str, ...], head: str, said: str) -> None:
+def test_what_cannot_be_explored_is_refused(
+    stories: tuple[str, ...], chosen: dict[str, str], said: str
+) -> None:
     with pytest.raises(ValueError, match=said):
-        explore_story(course_model(), *stories, head=head)
+        explore_story(course_model(), *stories, **chosen)
 
 
 @pytest.mark.usefixtures("shell")
@@ -312,6 +320,48 @@ def test_the_picture_holds_a_story_of_many_lines() -> None:
     assert box.x1 <= width
     assert height > 4
     assert "In head 1.4 the word ? looks at she 0.62" in alt
+
+
+@pytest.mark.usefixtures("shell")
+def test_it_can_begin_at_any_word_of_the_first_story() -> None:
+    (still_one, _), widget = shown("he sees a bat . he sees a cat", TOLD["gym"], word="sees")
+    assert widget.shown["word"] == 7, "the last place of the word"
+    alt = still_one.metadata["image/png"]["alt"]
+    assert "In head 1.1 the word sees looks at" in alt
+    _, widget = shown(TOLD["gym"])
+    assert widget.shown["word"] == BAT
+
+
+def test_the_picture_hatches_what_is_hidden_from_its_word() -> None:
+    for model, hidden in ((course_model(), 5), (without_mask(course_model()), 0)):
+        picture, _ = still_picture(read(model, WORDS["gym"]), 1, 1, at=5)
+        patches = picture.figure().axes[0].patches
+        assert sum(patch.get_hatch() is not None for patch in patches) == hidden
+        arcs = [patch for patch in patches if isinstance(patch, PathPatch)]
+        drawn = [j for j, weight in enumerate(picture.row) if weight >= still.DRAWN]
+        assert len(arcs) == len({*drawn} - {5})
+
+
+def luminance(color: str) -> float:
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(color)]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: str, other: str) -> float:
+    light, dark = sorted((luminance(one), luminance(other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def test_the_picture_is_clear_and_holds_on_light_and_dark_pages() -> None:
+    picture, _ = still_picture(read(course_model(), WORDS["gym"]), 0, 0)
+    image = Image.open(BytesIO(groundless_png_of(picture))).convert("RGBA")
+    assert image.getpixel((image.width - 1, image.height - 1))[3] == 0
+    words = {*WORDS["gym"]}
+    for text in picture.figure().axes[0].texts:
+        ground = text.get_bbox_patch()
+        assert ground is not None or text.get_text() in words, text.get_text()
+        assert contrast(text.get_color(), still.GROUND) >= 4.5
+    assert min(contrast(still.BLUE, page) for page in ("white", "#111111")) >= 3
 
 
 def test_it_works_in_a_kernel_without_a_front_end() -> None:

@@ -5,6 +5,7 @@ import struct
 from collections.abc import Callable
 from io import BytesIO
 from itertools import combinations
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -14,12 +15,14 @@ from displays import displayed, png_of
 from IPython.utils.capture import capture_output
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
+from matplotlib.patches import FancyArrowPatch, Rectangle
 from matplotlib.text import Text
 from PIL import Image
 from torch import Tensor
 
 from attention_course import attention_picture, heatmap, panels, show, show_live
 from attention_course.figures import heatmaps
+from attention_course.figures import query_picture as query
 from autograde.notebook.figures import canvas
 from autograde.notebook.figures.pictures import Picture
 
@@ -39,6 +42,7 @@ FUTURE = torch.ones(6, 6).triu(1).bool()
 VALUES = torch.tensor(
     [[0.76, 0.28], [0.40, 0.35], [0.41, 0.35], [0.74, 0.63], [0.36, 0.86], [0.74, 0.01]]
 )
+KEYS = torch.linspace(-1, 2, 12).reshape(6, 2)
 
 
 def weights_picture() -> Picture:
@@ -65,8 +69,12 @@ def row_of_two() -> Picture:
     )
 
 
-def query_picture() -> Picture:
-    return attention_picture(WEIGHTS[1], VALUES, TOKENS, 1)
+def query_picture(**other: Any) -> Picture:
+    given = {
+        "tokens": TOKENS, "query": KEYS[-1], "keys": KEYS, "scores": SCORES[-1],
+        "weights": WEIGHTS[-1], "values": VALUES,
+    }  # fmt: skip
+    return attention_picture(**given | other)
 
 
 EVERY_PICTURE = [
@@ -328,28 +336,57 @@ def test_sizes_that_do_not_fit_are_refused(arguments: dict, named: str) -> None:
 # attention_picture
 
 
-def test_the_star_is_the_context_vector() -> None:
-    weights = torch.tensor([0.5, 0.25, 0.25, 0.0, 0.0, 0.0])
-    plane = attention_picture(weights, VALUES, TOKENS, 1).figure().axes[1]
-    (star,) = (c for c in plane.collections if "context" in str(c.get_label()))
-    assert star.get_offsets().tolist() == [pytest.approx((weights @ VALUES).tolist())]
+def rectangles(figure: Figure, color: str) -> list[Rectangle]:
+    return [
+        patch
+        for patch in figure.axes[0].patches
+        if isinstance(patch, Rectangle) and to_rgb(patch.get_facecolor()) == to_rgb(color)
+        and patch.get_fill()
+    ]  # fmt: skip
 
 
-def test_areas_lines_and_bars_follow_the_weights() -> None:
+def lines(figure: Figure, color: str) -> list[float]:
+    """The widths of the curved lines of a colour, in the order of the tokens."""
+    return [
+        patch.get_linewidth()
+        for patch in figure.axes[0].patches
+        if isinstance(patch, FancyArrowPatch) and to_rgb(patch.get_edgecolor()) == to_rgb(color)
+    ]
+
+
+def test_bars_arcs_and_flows_follow_the_weights() -> None:
     weights = torch.tensor([0.5, 0.25, 0.125, 0.125, 0.0, 0.0])
-    bars, plane = attention_picture(weights, VALUES, TOKENS, "Your").figure().axes
-    lengths = [bar.get_width() for bar in bars.patches]
-    assert lengths == pytest.approx(weights.tolist())
-    assert [t.get_text() for t in bars.get_yticklabels()] == TOKENS
-    assert [t.get_text() for t in bars.texts][:2] == ["0.5000", "0.2500"]
-    assert bars.yaxis_inverted(), "the first token is at the top"
-    widths = [line.get_linewidth() for line in plane.lines]
-    assert widths == pytest.approx([widths[0] * float(w) * 2 for w in weights])
-    areas = {tuple(c.get_offsets()[0]): 0.0 for c in plane.collections}
-    for disc in plane.collections[:-1]:
-        areas[tuple(disc.get_offsets()[0])] += disc.get_sizes()[0]
-    first, second = (areas[tuple(map(float, VALUES[i]))] for i in (0, 1))
-    assert first - second == pytest.approx(second - 5, rel=1e-6), "but for the dot of 5"
+    figure = query_picture(weights=weights).figure()
+    heights = [-bar.get_height() / query.BARS for bar in rectangles(figure, query.BLUE)]
+    assert heights == pytest.approx(weights.tolist())
+    written = [text.get_text() for text in figure.axes[0].texts]
+    assert written.count("0.50") == written.count("0.25") == 1
+    for color in (query.ORANGE, query.BLUE):
+        widths = lines(figure, color)
+        steps = [width - widths[-1] for width in widths]
+        assert steps == pytest.approx([2 * steps[0] * w for w in weights.tolist()])
+
+
+def test_the_last_strip_is_the_sum_of_weight_times_value() -> None:
+    weights = torch.tensor([0.5, 0.25, 0.25, 0.0, 0.0, 0.0])
+    strips = [
+        np.array(image.get_array())
+        for image in query_picture(weights=weights).figure().axes[0].images
+    ]
+    assert len(strips) == 2 * len(TOKENS) + 2
+    assert strips[-2].ravel() == pytest.approx(KEYS[-1].tolist())
+    assert strips[-1].ravel() == pytest.approx((weights @ VALUES).tolist())
+
+
+@pytest.mark.parametrize(
+    "tokens", [TOKENS, ["<end>", "upstairs", "downstairs", "she's", "$a$", ""]]
+)
+def test_what_is_written_does_not_overlap(tokens: list[str]) -> None:
+    figure = query_picture(tokens=tokens).figure()
+    with canvas.style():
+        figure.draw_without_rendering()
+    for a, b in combinations(figure.axes[0].texts, 2):
+        assert overlap(a, b) == 0, f"{a.get_text()} on {b.get_text()}"
 
 
 def overlap(a: Text, b: Text) -> float:
@@ -357,33 +394,25 @@ def overlap(a: Text, b: Text) -> float:
     return max(0, min(ax1, bx1) - max(ax0, bx0)) * max(0, min(ay1, by1) - max(ay0, by0))
 
 
-@pytest.mark.parametrize("values", [VALUES, VALUES[:1].expand(6, 2), VALUES[:1] + 1e-3 * VALUES])
-def test_labels_of_close_values_do_not_overlap(values: Tensor) -> None:
-    figure = attention_picture(WEIGHTS[1], values, TOKENS, 1).figure()
-    with canvas.style():
-        figure.draw_without_rendering()
-    labels = figure.axes[1].texts
-    assert [t.get_text() for t in labels] == TOKENS
-    for a, b in combinations(labels, 2):
-        assert overlap(a, b) == 0, f"{a.get_text()} on {b.get_text()}"
-
-
-def test_title_and_legend_have_room() -> None:
-    figure = query_picture().figure()
-    legend = figure.axes[1].get_legend().get_window_extent()
-    assert figure.axes[1].get_window_extent().y1 <= legend.y0 + 1
-    assert legend.y1 <= figure.texts[0].get_window_extent().y0
-    assert figure.axes[0].get_tightbbox().x0 >= 0
-
-
 @pytest.mark.usefixtures("shell")
 def test_a_row_of_nan_can_be_drawn() -> None:
-    figure = attention_picture(torch.full((6,), torch.nan), VALUES, TOKENS, 1).figure()
-    assert figure.axes[0].texts[0].get_text() == "nan"
+    nan = torch.full((6,), torch.nan)
+    figure = query_picture(scores=nan, weights=nan, keys=torch.full((6, 2), torch.nan)).figure()
+    assert [text.get_text() for text in figure.axes[0].texts].count("nan") == 12
     assert png_of(figure)
 
 
-@pytest.mark.parametrize("values", [VALUES[:5], torch.rand(6, 3)])
-def test_values_must_be_pairs_one_a_weight(values: Tensor) -> None:
-    with pytest.raises(ValueError, match="values"):
-        attention_picture(WEIGHTS[0], values, TOKENS, 0)
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        ("keys", KEYS[:5]),
+        ("query", KEYS[0, :1]),
+        ("values", VALUES[:5]),
+        ("values", VALUES[0].expand(6, 1, 2)),
+        ("scores", torch.rand(7)),
+        ("weights", torch.rand(5)),
+    ],
+)
+def test_one_row_a_token_is_wanted(name: str, given: Tensor) -> None:
+    with pytest.raises(ValueError, match=name):
+        query_picture(**{name: given})

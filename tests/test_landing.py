@@ -1,13 +1,16 @@
 """The page of lessons: progress, where to continue, what is due, and how to submit."""
 
+import re
 from pathlib import Path
 
+import nbformat
 import pytest
 from conftest import HERE, run
-from working_copy import LESSON, make_project
+from working_copy import LESSON, answer_all, make_project, mine
 
 from autograde.course import CourseError, lessons
 from autograde.notebook.practice import _so_far
+from autograde.notebook.saved import cells_in, still_to_come
 from autograde.progress import PAGE, following, note, of_course, write_page
 from autograde.workspace.project import Project
 from autograde.workspace.update import prepare
@@ -42,18 +45,45 @@ def test_it_counts_what_was_solved_and_says_where_to_go_on(project: Project) -> 
     first, second, *_ = lessons(HERE)[LESSON].exercises
     note(project.work / LESSON, first.name, first.points, "")
     write_page(project.work)
-    assert f"/causal_mask.ipynb) | 1 of 7 exercises right, {first.points:g} of 13 points |" in page(
-        project
-    )
-    assert f"/causal_mask.ipynb), exercise `{second.name}`." in page(project)
+    row = f"/causal_mask.ipynb) | 80 | 1 of 7 exercises right, {first.points:g} of 13 points | |"
+    assert row in page(project).replace("|  |", "| |")
+    place = f"/causal_mask.ipynb#cell-id={second.name})"
+    assert f", [exercise `{second.name}`](02_causal_mask{place}." in page(project)
+    assert "Run All Above Selected Cell" in page(project)
+
+
+def test_the_place_to_continue_is_a_cell_of_the_notebook(project: Project) -> None:
+    for path in project.released():
+        lesson = lessons(HERE)[path.parent.name]
+        ids = {cell.id for cell in nbformat.read(project.working(path), as_version=4).cells}
+        assert {exercise.name for exercise in lesson.exercises} <= ids
+
+
+def test_what_was_packed_is_noted(project: Project) -> None:
+    answer_all(mine(project))
+    assert run(project.root, "submit", LESSON, "--yes").exit_code == 0
+    (row,) = (line for line in page(project).splitlines() if "causal_mask.ipynb) |" in line)
+    assert re.search(r"\| packed \d{4}-\d\d-\d\d \d\d:\d\d \|$", row)
+    assert page(project).count("packed 2") == 1
+
+
+def test_after_the_last_exercise_comes_what_is_left_of_the_lesson(project: Project) -> None:
+    chdir = project.work / WRITTEN
+    cells = cells_in(chdir)
+    left = still_to_come(cells, lessons(HERE)[WRITTEN].worth)
+    assert "the question `heads_written`" in left
+    assert any(part.startswith("“") for part in left)
+    (chdir / "another.ipynb").write_text("{}")
+    assert cells_in(chdir) == []
+    assert still_to_come([], ["it"]) == []
 
 
 def test_points_for_words_are_counted_and_said_to_wait(project: Project) -> None:
     lesson = lessons(HERE)[WRITTEN]
     by_hand = sum(each.points for each in lesson.written)
     row = (
-        f"| 0 of {len(lesson.exercises)} exercises right, 0 of {lesson.points:g} points "
-        f"(your teacher marks {by_hand:g} of them) |"
+        f"| 0 of {len(lesson.exercises)} exercises right, 0 of {lesson.points:g} points, "
+        f"{by_hand:g} points await marking |"
     )
     assert by_hand
     assert row in page(project)
@@ -79,7 +109,7 @@ def test_what_is_due_is_shown(project: Project) -> None:
     (project.root / "due.toml").write_text(f"{LESSON} = 2026-12-01T23:59:00\n")
     prepare(project)
     assert (
-        "causal_mask.ipynb), due 2026-12-01 23:59 | 0 of 7 exercises right, 0 of 13 points |"
+        "causal_mask.ipynb), due 2026-12-01 23:59 | 80 | 0 of 7 exercises right, 0 of 13 points |"
         in page(project)
     )
 

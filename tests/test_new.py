@@ -160,7 +160,6 @@ def test_a_course_of_three_files_releases_what_it_has(new_lesson: Lesson, tmp_pa
     result = run(root, "release", str(tmp_path / "out"))
     assert result.exit_code == 0, result.output
     assert f"released to {tmp_path / 'out'}: {NAME}" in result.output
-    assert "without autograde, LICENSE, environment.yml, " in result.output
     assert "students install it, and start `autograde lab` there" in result.output
     assert {path.name for path in (tmp_path / "out").rglob("*") if path.is_file()} == {
         "my_lesson.ipynb",
@@ -174,7 +173,7 @@ def test_a_course_of_three_files_releases_what_it_has(new_lesson: Lesson, tmp_pa
 
 
 CONFIGS: dict[str, tuple[str | None, str]] = {
-    "absent": (None, "nbgrader_config.py is missing, so nbgrader knows no course. Copy "),
+    "absent": (None, "nbgrader_config.py is missing, so nbgrader knows no course. Have it import "),
     "empty": ("", "nbgrader_config.py lacks c.GenerateAssignment.preprocessors, "),
     "without a step": (
         "c = get_config()\nc.GenerateAssignment.preprocessors = []\n",
@@ -197,7 +196,7 @@ def test_a_configuration_that_lacks_what_a_course_needs(mine: Lesson, config: st
     result = run(mine.root, "build", NAME)
     assert result.exit_code == 1
     assert said in result.output
-    assert "change its course_id; docs/authoring.md, “A course of your own”" in result.output
+    assert "docs/authoring.md, “A course of your own”" in result.output
     assert "## A course of your own" in PAGE
 
 

@@ -1,6 +1,7 @@
 """Practice: the answer at once, first the symptom, then the misconception."""
 
 import gzip
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -12,6 +13,7 @@ import pytest
 from conftest import make_key
 from torch import Tensor
 
+from autograde.installed import Installed
 from autograde.notebook import asking, practice, rubric, runs
 from autograde.notebook.runs import Run
 from autograde.rubric import session
@@ -58,7 +60,8 @@ def test_right_answer_is_shown_and_does_not_raise(shown: list[str]) -> None:
     cell(right)
     assert shown == [
         "it: 4 of 4 points\n  right  a matrix\n"
-        "This lesson: 1 of 1 exercises right, 4 of 4 points. Save the notebook and press Validate."
+        "This lesson: 1 of 1 exercises right, 4 of 4 points. "
+        "At the end save the notebook and press Validate."
     ]
 
 
@@ -113,6 +116,77 @@ def test_a_case_can_be_played_with(shown: list[str]) -> None:
     assert shown[-1].startswith("it: 4 of 4 points")
 
 
+def test_a_case_is_shown_as_a_small_page(shown: list[str]) -> None:
+    with pytest.raises(practice.RubricFailed):
+        cell(over_columns)
+    found = asking.case()
+    assert found is not None
+    page = found._repr_mimebundle_()
+    assert "x (shape (5, 7))" in page["text/plain"]
+    assert "came back (shape (5, 7)), wrong entries marked *" in page["text/plain"]
+    assert ">x, shape (5, 7)</th>" in page["text/html"]
+    cell(right)
+    found = asking.case("it", 1)
+    assert found is not None
+    assert "is right." in repr(found)
+
+
+def test_what_can_be_asked_is_folded_in_the_panel(
+    shown: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pages: list[str] = []
+    monkeypatch.setattr(practice, "display", lambda data, raw: pages.append(data["text/html"]))
+    for _ in range(2):
+        with pytest.raises(practice.RubricFailed):
+            cell(over_columns)
+    cell(right)
+    first, second, third = pages
+    summaries = [re.findall(r"<summary[^>]*>([^<]*)<", page) for page in pages]
+    assert summaries[0][-4:] == ["Why?", "Hint 1 of 2", "Hint 2 of 2", "Case"]
+    assert first.count("<details") == first.count("</details>")
+    assert "over_columns is right." in first.split("Why?")[1]
+    assert "Why?" not in second  # it is said outright
+    assert "<summary" not in third
+
+
+def test_an_answer_whose_older_run_prints_is_not_run_again_when_the_last_run_failed(
+    shown: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    def loud(x: Tensor) -> Tensor:
+        print("an older function")
+        return x
+
+    runs._runs.append(Run(7, "def it(x)", "SyntaxError: no"))
+    with pytest.raises(practice.RubricFailed):
+        cell(loud)
+    assert capsys.readouterr().out == ""
+
+
+def two_lines(answer: Callable[..., Any]) -> None:
+    @rubric("it")
+    def _(r: Any) -> None:
+        r.each("any numbers", answer, (r.normal(2, 3),), (100 * r.normal(2, 3),))
+        r.each("large numbers", answer, (1000 * r.normal(2, 3),))
+
+
+def naive(x: Tensor) -> Tensor:
+    return x.exp() / x.exp().sum(-1, keepdim=True)
+
+
+def test_the_line_that_leads_is_the_one_whose_simplest_case_is_wrong(
+    shown: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / practice.PRACTICE_FILE).write_bytes(pack_keys({"it": make_key(two_lines, right)}))
+    practice.keys.cache_clear()
+    with pytest.raises(practice.RubricFailed, match="large numbers"):
+        two_lines(naive)
+    with pytest.raises(practice.RubricFailed, match="any numbers"):
+        two_lines(over_columns)
+    with pytest.raises(practice.RubricFailed):
+        two_lines(lambda x: right(x.clamp(-300, 300)) if x.abs().max() < 300 else x)
+    assert "Right so far: 1 of 2 lines, 1 more than before." in shown[-1]
+
+
 def test_hints_come_one_at_a_time(shown: list[str]) -> None:
     for _ in range(3):
         asking.hint("it")
@@ -151,7 +225,9 @@ def test_the_run_that_was_judged_is_named(shown: list[str]) -> None:
     runs._runs.append(Run(10, "'''\ndef it(x): an earlier answer\n'''\nit(1, 2)", "TypeError: no"))
     with pytest.raises(practice.RubricFailed):
         cell(over_columns)
-    assert shown[0].endswith("Judged: your cell as run in [7].")
+    assert "Judged: your cell as run in [7]." in shown[0]
+    cell(right)
+    assert shown[1].endswith("Judged: your cell as run in [7].")
 
 
 def test_nothing_older_is_judged_when_the_last_run_of_the_answer_failed(shown: list[str]) -> None:
@@ -242,7 +318,8 @@ def test_a_notebook_alone_finds_its_practice_data_in_the_package(
     (tmp_path / practice.PRACTICE_FILE).rename(this)
     asking.progress()
     assert shown.pop() == "Progress\nRun a rubric cell first."
-    monkeypatch.setattr(practice, "INSTALLED", tmp_path / "lessons")
+    brought = Installed("this-course", tmp_path / "lessons")
+    monkeypatch.setattr(practice, "installed", lambda: (brought,))
     cell(right)
     asking.progress()
     assert shown[0].startswith("it: 4 of 4 points")

@@ -74,6 +74,24 @@ def test_a_job_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch, tmp_path:
         until(lambda: not lives(int((tmp_path / "mark").read_text())))
 
 
+STUCK = """
+import re
+from autograde.grading.workers import at_most
+with at_most(0.1):
+    pass
+with at_most(1):
+    re.match("(a+)+$", "a" * 60 + "b")  # takes years, and no other thread runs meanwhile
+"""
+
+
+def test_a_process_ends_in_time_even_in_a_call_that_keeps_python_waiting() -> None:
+    began = time.monotonic()
+    done = subprocess.run([sys.executable, "-c", STUCK], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1
+    assert "Timeout" in done.stderr
+    assert time.monotonic() - began > 1
+
+
 def test_an_exception_comes_back(two: Processes) -> None:
     with pytest.raises(ValueError, match="as it should"):
         two.submit(jobs.fail).result()

@@ -12,7 +12,7 @@ from autograde.course import Lesson, grade_id
 from autograde.grading.reading.restore import parse, restore
 from autograde.grading.record import Record
 
-ANSWER, RUBRIC = "match_weights", "test_match_weights"
+ANSWER, RUBRIC = "transplant", "test_transplant"
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +80,7 @@ CHANGES = {
 def test_the_lessons_cells_are_as_they_were_released(name: str, released: NotebookNode) -> None:
     change, cell, said = CHANGES[name]
     students = NotebookNode(nbformat.from_dict(released))
-    students.cells[place_of(students, ANSWER)].source = "def match_weights(v1, v2): ..."
+    students.cells[place_of(students, ANSWER)].source = "def transplant(x, y): ..."
     change(students)
     restored = Record(students)
     restore(restored, released)
@@ -93,7 +93,7 @@ def test_the_lessons_cells_are_as_they_were_released(name: str, released: Notebo
         if not original.metadata["nbgrader"].get("solution"):
             assert found.source == original.source
     answer = restored.nb.cells[place_of(restored.nb, ANSWER)]
-    assert answer.source == "def match_weights(v1, v2): ..."
+    assert answer.source == "def transplant(x, y): ..."
     assert said in " ".join(restored.notes.get(cell, []))
     assert set(restored.notes) <= {cell}
 
@@ -140,11 +140,11 @@ def order_of(nb: NotebookNode, *texts: str) -> list[int]:
 
 def test_rubrics_without_their_names_are_found_by_their_text(released: NotebookNode) -> None:
     students = NotebookNode(nbformat.from_dict(released))
-    students.cells[place_of(students, ANSWER)].source = "def match_weights(v1, v2): ..."
+    students.cells[place_of(students, ANSWER)].source = "def transplant(x, y): ..."
     nameless(students)
     nb = restore(Record(students), released).nb
     assert {*names_of(nb)} == {*names_of(released)}
-    answer, rubric = order_of(nb, "(v1, v2): ...", '@rubric("match_weights")')
+    answer, rubric = order_of(nb, "(x, y): ...", '@rubric("transplant")')
     assert answer < rubric == place_of(nb, RUBRIC)
 
 
@@ -152,14 +152,14 @@ def test_rubrics_without_their_names_are_found_by_their_text(released: NotebookN
 def test_code_that_was_merged_into_another_cell_is_kept(released: NotebookNode, name: str) -> None:
     students = NotebookNode(nbformat.from_dict(released))
     rubric = place_of(students, "test_SelfAttention_v2")
-    mine = "def match_weights(v1, v2): ..."
+    mine = "def transplant(x, y): ..."
     merged = {ANSWER: [rubric], RUBRIC: [place_of(students, RUBRIC)]}[name]
     for place in merged:
         own = students.cells[place].source
         students.cells[place].source = f"{own}\n\n{mine}" if name == ANSWER else f"{mine}\n\n{own}"
     del students.cells[place_of(students, ANSWER)]
     nb = restore(Record(students), released).nb
-    answer, after = order_of(nb, mine, '@rubric("match_weights")')
+    answer, after = order_of(nb, mine, '@rubric("transplant")')
     assert place_of(nb, "test_SelfAttention_v2") < answer < after == place_of(nb, RUBRIC)
     assert mine not in nb.cells[place_of(nb, RUBRIC)].source
 

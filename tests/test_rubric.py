@@ -1,6 +1,7 @@
 """Recording: each line stands alone, and the student's process is left as it was."""
 
 import os
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -9,8 +10,12 @@ import torch
 from conftest import make_key, record
 from torch import Tensor, nn
 
+from attention_course import course_model
+from attention_course.probes.rubric import Rubric
+from autograde.grading.running.reference import run
 from autograde.notebook import rubric
 from autograde.rubric import session
+from autograde.rubric.given import keep
 from autograde.rubric.judge import judge
 from autograde.rubric.probes.plain import ContractBroken
 from autograde.rubric.probes.weights import load
@@ -268,3 +273,79 @@ def test_what_the_package_has_is_no_answer(inherited: bool) -> None:
     stopped = recordings["it"].stopped
     assert stopped is not None
     assert "FeedForward is from attention_course.tiny_gpt" in stopped.message
+
+
+def test_lines_that_watch_an_answer_say_so() -> None:
+    r = Rubric("it", 3)
+    q = r.normal(4, 2)
+    r.sums_in_blocks("sums", lambda x, block: x, (q[0], 2))
+    r.attends_in_blocks("attends", lambda q, k, v, block, causal: q, (q, q, q, 2))
+    r.skips_the_future("skips", lambda q, k, v, block, causal: q, (q, q, q, 2))
+    assert {line.kind for line in r.lines} == {"watched"}
+
+
+WRAPS = {
+    "a class of the package": """
+from attention_course.tiny_gpt import FeedForward
+class it(nn.Module):
+    def __init__(self, d_model):
+        super().__init__()
+        self.inner = FeedForward(d_model)
+    def forward(self, x): return self.inner(x)
+""",
+    "the class of something the lesson gives": """
+class it(nn.Module):
+    def __init__(self, d_model):
+        super().__init__()
+        self.inner = type(course_model(1).blocks[0].feed_forward)(d_model)
+    def forward(self, x): return self.inner(x)
+""",
+    "its method": """
+from attention_course import tiny_gpt
+class it(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(d, 4 * d), nn.GELU(), nn.Linear(4 * d, d))
+    forward = tiny_gpt.FeedForward.forward
+""",
+}
+GIVEN_CLASS = """
+from attention_course.tiny_gpt import FeedForward as Given
+from autograde.notebook import rubric
+"""
+
+
+def layers_of(answer: str, given: str = "") -> Recording:
+    names: dict[str, Any] = {"__name__": "__main__", "nn": nn, "course_model": course_model}
+    run(given, names)
+    keep(given, names, rubric)
+    names["rubric"] = rubric
+    run(answer, names)
+    with session.recording(3) as recordings:
+        run(
+            "@rubric('it')\ndef _(r):\n"
+            "    feed = r.model(it, 'feed-forward', d_model=4)\n"
+            "    feed.idea.outputs('idea', r.normal(1, 2, 4))\n"
+            "    feed.outputs('more', r.normal(2, 2, 4))\n",
+            names,
+        )
+    return recordings["it"]
+
+
+@pytest.mark.parametrize("name", WRAPS)
+def test_an_answer_that_calls_the_packages_code_for_what_was_asked_fails_from_there_on(
+    name: str,
+) -> None:
+    for line in layers_of(WRAPS[name]).lines:
+        (case,) = line.cases
+        assert "of the package's" in case.outcome.message
+
+
+def test_an_answer_may_call_what_the_lesson_gives_or_what_gives_no_tensors() -> None:
+    answer = WRAPS["a class of the package"].replace("FeedForward(", "Given(")
+    drawing = "from attention_course import heatmap\n" + answer.replace(
+        "(self, x): ", "(self, x): heatmap(x[0].detach(), None, None, title='x'); "
+    )
+    recorded = layers_of(drawing, GIVEN_CLASS)
+    assert [line.cases[0].outcome.error for line in recorded.lines] == [None, None]
+    assert sys.getprofile() is None

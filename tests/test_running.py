@@ -34,7 +34,7 @@ from nbgrader.converters import Autograde, GenerateFeedback
 
 from autograde.course import Lesson, lessons
 from autograde.course_config import convert, course_config
-from autograde.grader import GRADER, JUDGES, RUNS, SHOWS
+from autograde.grader import JUDGES, RUNS, SHOWS, grader_of
 from autograde.grading import coordinator, feedback, pipeline, state, workers
 from autograde.grading.batch import How, grade_class
 from autograde.grading.coordinator import Coordinator
@@ -300,8 +300,8 @@ def test_another_grader_does_again_what_it_does_otherwise(
     course: Path, quick: Quick, monkeypatch: pytest.MonkeyPatch, part: str, run: int, saved: int,
     made: int,
 ) -> None:  # fmt: skip
-    other = replace(GRADER, **{part: "another"})
-    for module in (coordinator, job_module, state):
+    other = replace(grader_of("attention_course"), **{part: "another"})
+    for module in (coordinator, job_module, state, workers):
         monkeypatch.setattr(module, "grader_of", lambda package: other)
     monkeypatch.setattr(coordinator, "GRADER", other)
     quick(course)

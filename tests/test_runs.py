@@ -1,6 +1,7 @@
 """What a kernel notes of its runs, and what it says of a cell that waits for an exercise."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
@@ -8,6 +9,8 @@ from traitlets.config import Config
 
 from autograde.notebook import runs
 from autograde.notebook.runs import Run
+from autograde.progress import PRACTICE_FILE
+from autograde.workspace.unready import explain_what_has_not_run
 
 UNSOLVED = "attention_scores"
 
@@ -70,3 +73,54 @@ def test_an_exercise_calls_what_its_answer_and_its_rubric_name(
     assert {"earlier", "other"} <= runs.called_by("later")
     runs._runs.append(Run(3, "def later(x):\n    return x", ""))
     assert "earlier" not in runs.called_by("later")
+
+
+def test_a_panel_is_not_repeated_by_its_error_unless_validate_asks(
+    shell: InteractiveShell,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cell = "from autograde.notebook.practice import RubricFailed\nraise RubricFailed('it is wrong')"
+    assert said(shell, cell, capsys) == ""
+    assert not shell.run_cell(cell).success
+    monkeypatch.setenv("NBGRADER_EXECUTION", "validate")
+    assert "it is wrong" in said(shell, cell, capsys)
+
+
+def test_a_warning_has_no_path_of_pytorchs_own_code(
+    shell: InteractiveShell, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = "`x.T` is deprecated (Triggered internally at /pytorch/aten/src/x.cpp:44.)"
+    capsys.readouterr()
+    runs._show_warning(UserWarning(text), UserWarning, "<cell>", 1)
+    assert capsys.readouterr().err == "UserWarning: `x.T` is deprecated\n"
+
+
+def test_a_name_of_a_cell_that_has_not_run_says_so(
+    shell: InteractiveShell, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cells = [{"cell_type": "code", "source": "inputs = 3"}]
+    runs.watch(lambda: {UNSOLVED}, lambda: cells)
+    line = "inputs is not defined yet: cells above have not run in this kernel."
+    assert said(shell, "inputs + 1", capsys).startswith(line)
+    assert "NameError" in said(shell, "input_s + 1", capsys)
+    shell.run_cell("inputs = 3", store_history=True)
+    shell.run_cell("del inputs", store_history=True)
+    assert "NameError" in said(shell, "inputs + 1", capsys)
+
+
+def test_a_new_kernel_says_that_nothing_has_run(
+    shell: InteractiveShell,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shell.set_custom_exc((), None)
+    explain_what_has_not_run()
+    assert "Traceback" in said(shell, "nothing_here", capsys)
+    (tmp_path / PRACTICE_FILE).write_bytes(b"")
+    explain_what_has_not_run()
+    found = said(shell, "nothing_here", capsys)
+    assert found.startswith("nothing_here is not defined yet: cells above have not run")
+    assert "Run > Run All Above Selected Cell" in found

@@ -23,7 +23,6 @@ from autograde.values.text import of_points
 LESSONS = list(lessons(HERE).values())
 QUOTING = lessons(HERE)["05_causal_attention"]
 """A cell of this lesson prints the lines of an answer."""
-CONFIG = HERE / "docs" / "site"
 READABLE = {".html", ".js", ".json", ".txt", ".md", ".ipynb", ".py", ".inv", ".css"}
 FEWEST_LETTERS = 16
 """A shorter line of an answer, such as `return x`, is found in any script."""
@@ -88,7 +87,7 @@ def test_an_answer_would_be_found(tmp_path: Path) -> None:
     lesson = QUOTING
     (tmp_path / "pages").mkdir()
     nbformat.write(read(lesson.solution_notebook), tmp_path / "pages" / "index.ipynb")
-    render(tmp_path / "pages", tmp_path / "site", CONFIG)
+    render(tmp_path / "pages", tmp_path / "site", "Lessons")
     text = everything(tmp_path / "site")
     solved = {one_space(line) for line in solution_of(lesson, "code")}
     wanted = solved & secrets_of(lesson)
@@ -186,7 +185,7 @@ def test_a_bad_page_fails_the_build(tmp_path: Path, page: str) -> None:
     (tmp_path / "pages").mkdir()
     (tmp_path / "pages" / "index.md").write_text(page)
     with pytest.raises(CourseError, match="Fix what Sphinx names above"):
-        render(tmp_path / "pages", tmp_path / "site", CONFIG)
+        render(tmp_path / "pages", tmp_path / "site", "Lessons")
 
 
 def two_figures(course: Path) -> None:

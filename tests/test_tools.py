@@ -17,6 +17,7 @@ from conftest import HERE, program
 from faults import FAULTS
 from nbgrader.api import Gradebook
 
+from autograde.authoring.dist import NEEDED
 from autograde.authoring.sources import source_notebook
 from autograde.authoring.variants import read_variants
 from autograde.cli import main
@@ -42,7 +43,10 @@ def test_environment_for_conda_pins_what_the_lock_pins() -> None:
         name, version = pin.split("==")
         assert lock[name] == version
     project = tomllib.loads((HERE / "pyproject.toml").read_text())["project"]
-    direct = project["dependencies"] + project["optional-dependencies"]["dev"]
+    packages = ("autograde", "attention_course")
+    lines = [line for p in packages for line in (HERE / p / NEEDED).read_text().splitlines()]
+    direct = [line for line in lines if not line.startswith("#")]
+    direct += project["optional-dependencies"]["dev"]
     assert {bare(pin) for pin in pins} == {bare(name) for name in direct}
 
 

@@ -327,3 +327,8 @@ def test_a_prepared_kernel_that_died_meanwhile_is_replaced() -> None:
     assert drive({"lives": ["replaces one that died as it waited"]}, []) == {
         "replaces one that died as it waited": "yes"
     }
+
+
+def test_a_kernel_sees_no_sign_in_what_another_has_read(user: list[str]) -> None:
+    name = "sees no sign in what was read"
+    assert drive({"lives": [name]}, user) == {name: "yes"}

@@ -12,9 +12,10 @@ from pathlib import Path
 import nbformat
 import pytest
 from classes import reference_answers
-from conftest import HERE, run
+from conftest import HERE
 from working_copy import LESSON, NOTEBOOK
 
+from autograde.authoring.dist import dist
 from autograde.course import lessons
 from autograde.progress import PAGE, PRACTICE_FILE
 from autograde.sandbox.provisioner import open_manager
@@ -32,13 +33,8 @@ OF_LINUX = ("fcntl", "resource", "pwd", "grp", "termios")
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel of `make dist`: made from what `autograde release` writes."""
-    folder = tmp_path_factory.mktemp("dist")
-    released = run(HERE, "release", str(folder / "release"))
-    assert released.exit_code == 0, released.output
-    pip = [sys.executable, "-m", "pip", "wheel", "-qq", "--no-deps", "--no-build-isolation"]
-    subprocess.run([*pip, "--wheel-dir", folder, folder / "release"], check=True)
-    (found,) = folder.glob("*.whl")
+    """The wheel that `make dist` builds, in another folder."""
+    (found,) = dist(HERE, tmp_path_factory.mktemp("dist"), apart=False)
     return found
 
 
@@ -73,22 +69,27 @@ def on(folder: Path, *command: str) -> str:
 
 def test_the_wheel_holds_the_lessons_and_no_answers(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
-        found = {name for name in archive.namelist() if name.startswith("autograde/lessons/")}
+        found = {
+            name for name in archive.namelist() if name.startswith("attention_course/lessons/")
+        }
         texts = {name: archive.read(name).decode() for name in found if name.endswith(".ipynb")}
         named = "\n".join(archive.namelist())
     wanted = set()
     for lesson in lessons(HERE).values():
         wanted |= {f"{lesson.name}/{name}" for name in (f"{lesson.notebook}.ipynb", PRACTICE_FILE)}
-    assert found == {f"autograde/lessons/{name}" for name in wanted}
+    assert found == {f"attention_course/lessons/{name}" for name in wanted}
     for name, text in texts.items():
         assert "raise NotImplementedError()" in text, name
         assert "BEGIN SOLUTION" not in text, name
     assert {
         "autograde/workspace/jupyter/nbgrader_config.py",
+        "autograde/workspace/jupyter/labextensions/autograde-page/package.json",
+        "autograde/workspace/jupyter/labextensions/autograde-page/static/page.js",
+        "autograde/workspace/jupyter/labextensions/autograde-page/static/page.css",
         "attention_course/explorer/explorer.js",
         "attention_course/explorer/explorer.css",
     } <= set(named.splitlines())
-    for hidden in ("solutions", "source/", "curriculum.toml", "variants/0", "secret"):
+    for hidden in ("solutions", "source/", "curriculum.toml\n", "variants/0", "secret"):
         assert hidden not in named
 
 

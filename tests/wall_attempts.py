@@ -106,6 +106,18 @@ def call(*numbers):
 tried(lambda: os.memfd_create('x'), lambda: call(29, 0, 1 << 20, 0o1600), lambda: call(425, 1, 0),
       lambda: call(250, 0, -4, 1), lambda: call(248, b'user', b'a', b'b', 1, -4))
 """,
+    "what Linux has of files in memory": """
+import ctypes, mmap, torch
+libc = ctypes.CDLL(None, use_errno=True)
+def call(*numbers):
+    if libc.syscall(*numbers) < 0:
+        raise OSError(ctypes.get_errno(), 'no')
+file = os.open(torch.__file__, os.O_RDONLY)
+tried(lambda: os.preadv(file, [bytearray(1)], 0, os.RWF_NOWAIT), lambda: call(27, 0, 4096, 0),
+      lambda: call(451, file, 0, 0, 0), lambda: call(206, 1, ctypes.byref(ctypes.c_long())),
+      lambda: os.listdir(os.path.dirname(torch.__file__) + '/include')[0],
+      lambda: os.listdir('/usr/include'), lambda: os.listdir('/usr/share/doc'))
+""",
     "when and where the process that watches it runs": """
 import ctypes
 libc = ctypes.CDLL(None, use_errno=True)
@@ -223,6 +235,12 @@ SAYS = {
         "    s.setsockopt(1, 7, 10**6); s.setsockopt(1, 8, 10**6); s.setsockopt(1, 2, 1)\n"
         "    print(before == (s.getsockopt(1, 7), s.getsockopt(1, 8)), max(before) <= 2**14, s.getsockopt(1, 2))",
         "True True 1",
+    ),
+    "advice that is not followed": (
+        "import ctypes, torch\nlibc = ctypes.CDLL(None)\nfile = os.open(torch.__file__, os.O_RDONLY)\n"
+        "print(os.preadv(file, [bytearray(1)], 0), os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED),\n"
+        "      *(libc.madvise(1, 4096, advice) for advice in (20, 21, 4)))",
+        "1 None 0 0 -1",
     ),
     "its own priority and processors": (
         "os.sched_setaffinity(0, os.sched_getaffinity(0)); os.nice(1)\n"

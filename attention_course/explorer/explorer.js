@@ -28,12 +28,12 @@ function make(tag, about = {}, ...children) {
 }
 
 function render({ model, el }) {
-  const { stories, vocabulary, layer, head } = model.get("shown");
+  const { stories, vocabulary, layer, head, word } = model.get("shown");
   const state = {
     story: 0,
     layer,
     head,
-    word: stories[0].words.length - 1, // the pressed one
+    word, // the pressed one
     over: null, // the one under the mouse or the keyboard's focus
     change: null,
     after: null, // what the changed model does

@@ -30,13 +30,16 @@ class StoryWidget(anywidget.AnyWidget):
     _css = (HERE / "explorer.css").read_text("utf-8")
     shown = traitlets.Dict().tag(sync=True)
 
-    def __init__(self, model: nn.Module, readings: list[Reading], place: tuple[int, int]) -> None:
+    def __init__(
+        self, model: nn.Module, readings: list[Reading], place: tuple[int, int], at: int
+    ) -> None:
         names = labels([reading.words for reading in readings])
         stories = [
             {**to_page(reading), "words": reading.words, "hidden": reading.hidden, "label": name}
             for reading, name in zip(readings, names, strict=True)
         ]
-        shown = {"stories": stories, "vocabulary": VOCABULARY, "layer": place[0], "head": place[1]}
+        first = {"layer": place[0], "head": place[1], "word": at}
+        shown = {"stories": stories, "vocabulary": VOCABULARY, **first}
         super().__init__(shown=shown)
         self._model, self._told = model, [reading.words for reading in readings]
         self.on_msg(self._answer)

@@ -2,8 +2,10 @@
 
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.patches import FancyBboxPatch, PathPatch
@@ -15,24 +17,28 @@ from attention_course.language import VOCABULARY
 from autograde.notebook.figures.canvas import style
 from autograde.notebook.figures.pictures import Picture
 
-BLUE, GREY = "#0072B2", "0.4"
+# The picture is clear and holds on light and on dark pages: what is written has light ground of its
+# own, and the blue of bars and arcs lies between white and black.
+BLUE, NUMBER, GROUND, HATCH = "#1d7fc4", "#0b5c99", "#eef2f6", "#b9c4cf"
+CHIP = {"boxstyle": "round,pad=0.2", "facecolor": GROUND, "edgecolor": "none"}
 WIDTH, MARGIN = 590.0, 8.0  # points; the text of a story is as wide as the page of a notebook
 SIZE, PAD, GAP = 12.0, 6.0, 5.0
 ARCS, NUMBERS, LINE = 40.0, 15.0, 22.0  # heights above, below and of a line of the story
-BAR, BARS = 15.0, 5
-SHOWN = 0.005
-"""A weight below this is 0.00."""
-
+BAR, BARS = 19.0, 5
+SHOWN, DRAWN = 0.005, 0.01
+"""A weight below the first is 0.00; one below the second has no arc."""
 
 Place = tuple[float, float]
 
 
 @dataclass(frozen=True, repr=False)
 class StillPicture(Picture):
-    """A story, what its last word looks at in one head, and the words that may come next."""
+    """A story, what one of its words looks at in one head, and the words that may come next."""
 
     words: list[str]
+    at: int
     row: list[float]
+    hidden: list[bool]
     name: str
     likely: dict[str, float]
 
@@ -44,24 +50,50 @@ class StillPicture(Picture):
             figure = Figure(figsize=(WIDTH / 72, height / 72))
             ax = figure.add_axes((0, 0, 1, 1), xlim=(0, WIDTH), ylim=(height, 0))
             ax.set_axis_off()
-            ax.text(MARGIN, 12, f"Head {self.name}: what “{self.words[-1]}” looks at", fontsize=11)
-            _draw_story(ax, self.words, self.row, places)
+            title = f"Head {self.name}: what “{self.words[self.at]}” looks at"
+            ax.text(MARGIN, 12, title, fontsize=11, bbox=CHIP)
+            self._draw_story(ax, places)
             _draw_bars(ax, self.words, self.likely, below)
         return figure
 
+    def _draw_story(self, ax: Axes, places: list[Place]) -> None:
+        widths = [_width(word) for word in self.words]
+        middle = [(x + width / 2, y) for width, (x, y) in zip(widths, places, strict=True)]
+        for j, (word, weight) in enumerate(zip(self.words, self.row, strict=True)):
+            center, y = middle[j]
+            hatch = "////" if self.hidden[j] else None
+            _draw_box(
+                ax, places[j], widths[j], facecolor=_mixed(weight), edgecolor=HATCH, hatch=hatch
+            )
+            ax.text(center, y + LINE / 2, word, ha="center", va="center_baseline", fontsize=SIZE)
+            if weight >= SHOWN:
+                bold = "bold" if weight == max(self.row) else "normal"
+                ax.text(
+                    center, y + LINE + 11, f"{weight:.2f}", ha="center", fontsize=9, color=NUMBER,
+                    fontweight=bold, bbox=CHIP,
+                )  # fmt: skip
+            if weight >= DRAWN and j != self.at:
+                _draw_arc(ax, middle[self.at], middle[j], weight)
+        pressed = {"facecolor": "none", "edgecolor": BLUE, "linewidth": 2}
+        _draw_box(ax, places[self.at], widths[self.at], **pressed)
 
-def still_picture(reading: Reading, layer: int, head: int) -> tuple[StillPicture, str]:
-    """Return the picture of a story's last word in one head, and the same in words."""
-    row, name, last = reading.weights[layer][head][-1], f"{layer + 1}.{head + 1}", reading.words[-1]
+
+def still_picture(
+    reading: Reading, layer: int, head: int, at: int = -1
+) -> tuple[StillPicture, str]:
+    """Return the picture of a story's word in one head, and the same in words."""
+    at %= len(reading.words)
+    row, name = reading.weights[layer][head][at], f"{layer + 1}.{head + 1}"
     by_chance = sorted(zip(VOCABULARY, reading.chances, strict=True), key=lambda pair: -pair[1])
     likely = dict(by_chance[:BARS])
     most = sorted(range(len(row)), key=lambda j: -row[j])[:4]
     looks = ", ".join(f"{reading.words[j]} {row[j]:.2f}" for j in most if row[j] >= SHOWN)
     alt = (
-        f"The story “{' '.join(reading.words)}”. In head {name} the word {last} looks at {looks}. "
+        f"The story “{' '.join(reading.words)}”. In head {name} the word {reading.words[at]} looks "
+        f"at {looks}. "
         f"Next may come {', '.join(f'{word} {chance:.2f}' for word, chance in likely.items())}."
     )
-    return StillPicture(reading.words, row, name, likely), alt
+    return StillPicture(reading.words, at, row, reading.hidden[at], name, likely), alt
 
 
 @cache
@@ -81,30 +113,11 @@ def _places(words: list[str]) -> list[Place]:
     return places
 
 
-def _draw_story(ax: Axes, words: list[str], row: list[float], places: list[Place]) -> None:
-    middle = [(x + _width(word) / 2, y) for word, (x, y) in zip(words, places, strict=True)]
-    for word, weight, (x, y), (center, _) in zip(words, row, places, middle, strict=True):
-        box = FancyBboxPatch(
-            (x, y), _width(word), LINE, boxstyle="round,pad=0,rounding_size=4",
-            facecolor=(*_rgb(BLUE), 0.45 * weight), edgecolor="none",
-        )  # fmt: skip
-        ax.add_patch(box)
-        ax.text(center, y + LINE / 2, word, ha="center", va="center_baseline", fontsize=SIZE)
-        if weight >= SHOWN:
-            bold = "bold" if weight == max(row) else "normal"
-            ax.text(
-                center, y + LINE + 11, f"{weight:.2f}", ha="center", fontsize=9, color=BLUE,
-                fontweight=bold,
-            )  # fmt: skip
-    x, y = places[-1]
-    last = FancyBboxPatch(
-        (x, y), _width(words[-1]), LINE, boxstyle="round,pad=0,rounding_size=4",
-        facecolor="none", edgecolor=BLUE, linewidth=2,
-    )  # fmt: skip
-    ax.add_patch(last)
-    for weight, end in zip(row[:-1], middle[:-1], strict=True):
-        if weight >= 0.01:
-            _draw_arc(ax, middle[-1], end, weight)
+def _draw_box(ax: Axes, corner: Place, width: float, **look: Any) -> None:
+    box = FancyBboxPatch(
+        corner, width, LINE, boxstyle="round,pad=0,rounding_size=4", **{"linewidth": 0, **look}
+    )
+    ax.add_patch(box)
 
 
 def _draw_arc(ax: Axes, start: Place, end: Place, weight: float) -> None:
@@ -112,32 +125,34 @@ def _draw_arc(ax: Axes, start: Place, end: Place, weight: float) -> None:
     if end[1] == y:
         up, aside = y - min(ARCS, 14 + abs(end[0] - x) / 6) * 4 / 3, 0.15 * (end[0] - x)
         way = [start, (x + aside, up), (end[0] - aside, up), end]
-    else:  # from the line below, past the number of the word it ends at
-        end = end[0], end[1] + LINE + NUMBERS
-        way = [start, (x, y - ARCS), (end[0], end[1] + ARCS), end]
+    else:  # between lines, past the number of the word above
+        above, below = sorted((start, end), key=lambda place: place[1])
+        foot = above[1] + LINE + NUMBERS
+        way = [below, (below[0], below[1] - ARCS), (above[0], foot + ARCS), (above[0], foot)]
     arc = PathPatch(
         Path(way, [Path.MOVETO, *[Path.CURVE4] * 3]), facecolor="none", edgecolor=BLUE,
-        linewidth=0.8 + 5 * weight, alpha=0.25 + 0.7 * weight, capstyle="round",
+        linewidth=0.8 + 5 * weight, alpha=0.45 + 0.5 * weight, capstyle="round",
     )  # fmt: skip
     ax.add_patch(arc)
 
 
 def _draw_bars(ax: Axes, words: list[str], likely: dict[str, float], top: float) -> None:
-    ax.text(MARGIN, top - 10, f"The next word, after “… {words[-1]}”", fontsize=11)
+    ax.text(MARGIN, top - 10, f"The next word, after “… {words[-1]}”", fontsize=11, bbox=CHIP)
     for place, (word, chance) in enumerate(likely.items()):
         y = top + BAR * (place + 0.5)
-        ax.text(MARGIN + 52, y, word, ha="right", va="center_baseline", fontsize=10)
-        ax.barh(y, 300 * chance, height=BAR * 0.7, left=MARGIN + 60, color=BLUE)
+        ax.text(MARGIN + 52, y, word, ha="right", va="center_baseline", fontsize=10, bbox=CHIP)
+        ax.barh(y, 300 * chance, height=BAR * 0.6, left=MARGIN + 60, color=BLUE)
         ax.text(
             MARGIN + 66 + 300 * chance, y, f"{chance:.2f}", va="center_baseline", fontsize=9,
-            color="0.1",
+            color="0.1", bbox=CHIP,
         )  # fmt: skip
     ax.text(
         MARGIN, top + BAR * len(likely) + 16, "A still picture. Run the cell to press words and to "
-        "change heads.", fontsize=8.5, color=GREY,
+        "change heads.", fontsize=8.5, color="0.3", bbox=CHIP,
     )  # fmt: skip
 
 
-def _rgb(color: str) -> tuple[float, float, float]:
-    red, green, blue = (int(color[i : i + 2], 16) / 255 for i in (1, 3, 5))
-    return red, green, blue
+def _mixed(weight: float) -> tuple[float, ...]:
+    """Return the ground of a word: the more it is looked at, the bluer."""
+    pairs = zip(to_rgb(GROUND), to_rgb(BLUE), strict=True)
+    return tuple(ground + 0.5 * weight * (blue - ground) for ground, blue in pairs)

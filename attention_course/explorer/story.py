@@ -10,12 +10,14 @@ from attention_course.explorer.reading import read
 from attention_course.explorer.still import still_picture
 from attention_course.language import IDS
 from attention_course.trained import begin
-from autograde.notebook.figures.canvas import display_png, png_of
+from autograde.notebook.figures.canvas import display_png, groundless_png_of
 
 RUN = "Run this cell to press words and change heads."
 
 
-def explore_story(model: nn.Module, *stories: str, head: str = "1.1") -> None:
+def explore_story(
+    model: nn.Module, *stories: str, head: str = "1.1", word: str | None = None
+) -> None:
     """Display a story whose words say what they look at, and a model whose heads can be changed.
 
     A picture of what it shows first is displayed above it, and stays where no kernel answers.
@@ -25,9 +27,12 @@ def explore_story(model: nn.Module, *stories: str, head: str = "1.1") -> None:
         stories: one text or more, of words that the model knows, without the first <end>. Heads can
             hand on what they hand on in another of them.
         head: the head that is shown first: 1.2 is the first layer's second head.
+        word: the word of the first story that is pressed first, by default the last; where the
+            story has it several times, its last place.
 
     Raises:
-        ValueError: there is no story, a word is unknown, or the model has no such head.
+        ValueError: there is no story, a word is unknown or not in the first story, or the model has
+            no such head.
     """
     if not stories:
         raise ValueError("there is no story to explore")
@@ -37,13 +42,14 @@ def explore_story(model: nn.Module, *stories: str, head: str = "1.1") -> None:
     kept = deepcopy(model).eval()
     readings = [read(kept, words) for words in told]
     place = _place(head, [len(layer) for layer in readings[0].weights])
-    picture, alt = still_picture(readings[0], *place)
-    display_png(png_of(picture), alt, alt)
+    at = _last_place(told[0], word)
+    picture, alt = still_picture(readings[0], *place, at)
+    display_png(groundless_png_of(picture), alt, alt)
     if os.environ.get("NBGRADER_EXECUTION"):
         return  # nobody is there to press a word
     from attention_course.explorer.live import StoryWidget  # slow to import
 
-    data, about = StoryWidget(kept, readings, place)._repr_mimebundle_() or ({}, {})
+    data, about = StoryWidget(kept, readings, place, at)._repr_mimebundle_() or ({}, {})
     display({**data, "text/plain": RUN}, metadata=about, raw=True)
 
 
@@ -53,3 +59,12 @@ def _place(head: str, heads: list[int]) -> tuple[int, int]:
     if head not in names:
         raise ValueError(f"the model has no head {head}; its heads are {', '.join(names)}")
     return names[head]
+
+
+def _last_place(words: list[str], word: str | None) -> int:
+    """Return where a word stands last; None stands for the last word."""
+    if word is None:
+        return len(words) - 1
+    if word not in words:
+        raise ValueError(f"the first story has no word {word!r}")
+    return len(words) - 1 - words[::-1].index(word)

@@ -1,184 +1,184 @@
-"""A picture of one query: its weights, and the context vector among the values."""
+"""A picture of the mechanism: a query asks, keys answer, values are added to the word's vector."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patheffects import withStroke
-from matplotlib.text import Annotation, Text
+from matplotlib.patches import FancyArrowPatch, Rectangle
 from torch import Tensor
 
-from autograde.notebook.figures.canvas import Numbers, figure_of, labels_of, numbers_of, style
+from autograde.notebook.figures.canvas import Numbers, labels_of, numbers_of, style
 from autograde.notebook.figures.pictures import Picture
 
-BLUE, ORANGE = "#0072B2", "#F0A30A"
-STAR = "context vector: the sum of weight times value"
-GAPS = np.array([1.0, 9.0, 18.0, 30.0, 44.0])  # between a disc and its label, in points
+BLUE, ORANGE, INK, GREY = "#0072B2", "#C4650A", "0.1", "0.4"
+COLOURS = "PuOr"  # of the numbers in a vector: below 0, around 0, above 0
+LABELS, COLUMN, STRIP = 96.0, 46.0, 17.0  # points: the names at the left, a word, a vector
+HEIGHT, BARS = 66.0, 40.0  # of a vector, of a weight of 1
+KEYS, SCORES, WEIGHTS, VALUES = 62.0, 146.0, 212.0, 248.0  # from the top; of weights, the foot
+SIZE = 9.5
 
 
 @dataclass(frozen=True, repr=False)
 class QueryPicture(Picture):
-    """The weights of one query, and its context vector; see `attention_picture`."""
+    """One query, the keys it asks, and the values it is answered with; see `attention_picture`."""
 
+    names: list[str]
+    query: Numbers
+    keys: Numbers
+    scores: Numbers
     weights: Numbers
     values: Numbers
-    names: list[str]
-    query: str
-    title: str
-    widest: float | None
 
     def figure(self) -> Figure:
+        width, height = LABELS + COLUMN * (len(self.names) + 2.1), VALUES + HEIGHT + 44
         with style(formulas=False):
-            height = max(3.6, 1.2 + 0.24 * len(self.weights))
-            figure = Figure(figsize=(8.2, height), layout="constrained")
-            left, right = figure.subplots(1, 2, width_ratios=(1, 1.35))
-            figure.suptitle(self.title, fontsize=11)
-            _weight_bars(left, self.weights, self.names, self.query)
-            if self.widest is not None:
-                left.set_xlim(0, 1.2 * self.widest)
-            _value_plane(right, self.weights, self.values, self.names)
+            figure = Figure(figsize=(width / 72, height / 72))
+            ax = figure.add_axes((0, 0, 1, 1), xlim=(0, width), ylim=(height, 0))
+            ax.set_axis_off()
+            self._name_rows(ax)
+            self._draw_words(ax)
+            self._draw_asking(ax)
+            self._draw_answer(ax)
         return figure
+
+    def _shares(self) -> list[float]:
+        """Return the weights as widths: what is no share is drawn as the nearest one, nan as 0."""
+        return [float(share) for share in np.nan_to_num(self.weights).clip(0, 1)]
+
+    def _column(self, place: int) -> float:
+        """Return the middle of a word; past the last word stands the one that asks."""
+        aside = 0.6 if place == len(self.names) else 0
+        return LABELS + COLUMN * (place + 0.5 + aside)
+
+    def _name_rows(self, ax: Axes) -> None:
+        rows = (
+            (KEYS + HEIGHT / 2, "key"),
+            (SCORES, "score"),
+            (WEIGHTS - BARS / 2, "weight"),
+            (VALUES + HEIGHT / 2, "value"),
+        )
+        said = ("", "query · key / √d_k", "softmax of the scores", "what is handed on")
+        for (y, name), more in zip(rows, said, strict=True):
+            _write(ax, 2, y - 6 * bool(more), name, ha="left", weight="bold", color=INK)
+            _write(ax, 2, y + 6, more, ha="left", color=GREY, size=8)
+
+    def _draw_words(self, ax: Axes) -> None:
+        furthest = _furthest(np.vstack([self.keys, self.query])), _furthest(self.values)
+        most, size = int(np.argmax(self.weights)), min(10.5, 66 / max(map(len, self.names)))
+        for place, (name, weight) in enumerate(zip(self.names, self._shares(), strict=True)):
+            x = self._column(place)
+            bold = "bold" if place == most else "normal"
+            _write(ax, x, KEYS - 12, name, size=size, weight=bold)
+            _strip(ax, x, KEYS, self.keys[place], furthest[0])
+            _write(ax, x, SCORES, f"{self.scores[place]:z.1f}", weight=bold)
+            bar = Rectangle((x - STRIP / 2, WEIGHTS), STRIP, -BARS * weight, color=BLUE)
+            ax.add_patch(bar)
+            said = f"{self.weights[place]:z.2f}"
+            _write(ax, x, WEIGHTS + 9, said, color=BLUE, weight=bold)
+            _strip(ax, x, VALUES, self.values[place], furthest[1], shown=0.15 + 0.85 * weight)
+        context = self.weights @ self.values
+        _strip(ax, self._column(len(self.names)), KEYS, self.query, furthest[0], edge=ORANGE)
+        _strip(ax, self._column(len(self.names)), VALUES, context, furthest[1], edge=ORANGE)
+
+    def _draw_asking(self, ax: Axes) -> None:
+        """Draw an arc from the query to each key, as wide as the weight that it gets there."""
+        x, asks = self._column(len(self.names)), self.names[-1]
+        _write(ax, x, KEYS - 24, f"“{asks}” asks", color=ORANGE, weight="bold", size=10.5)
+        _write(ax, x, KEYS - 12, "query", color=ORANGE)
+        for place, weight in enumerate(self._shares()):
+            end = self._column(place), KEYS - 22
+            bend = 0.06 + 0.02 * (len(self.names) - place) / len(self.names)
+            arc = FancyArrowPatch(
+                (x - 34, KEYS - 28), end, connectionstyle=f"arc3,rad={bend}",
+                arrowstyle="-|>", mutation_scale=6 + 5 * weight, color=ORANGE,
+                linewidth=0.6 + 3 * weight, alpha=0.3 + 0.7 * weight, shrinkA=0, shrinkB=0,
+            )  # fmt: skip
+            ax.add_patch(arc)
+
+    def _draw_answer(self, ax: Axes) -> None:
+        """Draw a line from each value to the context vector, as wide as its weight."""
+        x, foot = self._column(len(self.names)), VALUES + HEIGHT
+        for place, weight in enumerate(self._shares()):
+            start = self._column(place), foot + 2
+            flow = FancyArrowPatch(
+                start, (x - STRIP / 2 - 3, foot - 8), arrowstyle="-",
+                connectionstyle="arc3,rad=0.12", color=BLUE,
+                linewidth=0.5 + 6 * weight, alpha=0.2 + 0.7 * weight, shrinkA=0, shrinkB=0,
+            )  # fmt: skip
+            ax.add_patch(flow)
+        _write(ax, x, VALUES - 12, "context vector", color=ORANGE)
+        _write(ax, x, foot + 12, "is added to", color=ORANGE)
+        _write(ax, x, foot + 24, f"the vector of “{self.names[-1]}”", color=ORANGE)
 
 
 def attention_picture(
-    weights_row: Tensor,
-    values: Tensor,
     tokens: Sequence[str],
-    query: int | str,
-    *,
-    widest: float | None = None,
+    query: Tensor,
+    keys: Tensor,
+    scores: Tensor,
+    weights: Tensor,
+    values: Tensor,
 ) -> QueryPicture:
-    """Return a picture of what one query attends to, and the context vector it gets from that.
+    """Return a picture of what the last token asks, and what it is answered.
 
-    Left, its weights. Right, the value vectors as discs whose area is the weight; the star is
-    the sum of weight times value, each line to it as wide as the weight.
+    Every vector is a strip of colours. The sum of weight times value is drawn as it comes out.
 
     Args:
-        weights_row: (m,), the query's row of the attention weights.
-        values: (m, 2).
-        tokens: m labels of the keys.
-        query: its index in `tokens`, or its text where it is not one of them.
-        widest: the weight at which the bars' axis ends, so that several pictures can be compared.
+        tokens: m labels.
+        query: (d_k,), of the last token.
+        keys: (m, d_k).
+        scores: (m,), of this query.
+        weights: (m,), of this query.
+        values: (m, d_v).
 
     Raises:
-        ValueError: a size does not fit the others, or a value does not have two numbers.
+        ValueError: a size does not fit the others.
     """
-    weights, points = numbers_of(weights_row, 1, "weights_row"), numbers_of(values, 2, "values")
-    m = len(weights)
-    if points.shape != (m, 2):
-        raise ValueError(f"values must be ({m}, 2), one row a weight, not {points.shape}")
-    names = labels_of(tokens, m, "tokens")
-    name = query if isinstance(query, str) else names[query]
-    title = f"What “{name}” attends to"
-    return QueryPicture(weights, points, names, name, title, widest)
-
-
-def _weight_bars(ax: Axes, weights: Numbers, names: list[str], query: str) -> None:
-    lengths = np.where(np.isfinite(weights), weights, 0)  # nan has no bar, yet is written
-    bars = ax.barh(range(len(weights)), lengths, color=BLUE, height=0.68)
-    ax.bar_label(bars, [f"{w:z.4f}" for w in weights], padding=3, size=9)
-    ax.set_yticks(range(len(weights)), names)
-    ax.invert_yaxis()
-    ax.margins(x=0.24)
-    ax.set(xlabel=f"weight for query “{query}”", ylabel="key", xticks=[])  # the bars say how much
-    ax.spines["bottom"].set_visible(False)
-    ax.tick_params(axis="y", length=0)
-
-
-def _value_plane(ax: Axes, weights: Numbers, points: Numbers, names: list[str]) -> None:
-    shares = np.nan_to_num(weights).clip(0, 1)
-    context = weights @ points  # nan where a weight is, and then no star is drawn
-    for share, point in zip(shares, points, strict=True):
-        ax.plot(*zip(point, context, strict=True), color="0.6", linewidth=7 * share, zorder=1)
-    areas = 1600 * shares
-    for i in np.argsort(-areas, kind="stable"):  # a small disc lies on top of a large one
-        x, y = points[i]
-        ax.scatter(x, y, s=areas[i], color=BLUE, edgecolor="white", linewidth=0.8, zorder=2)
-        ax.scatter(x, y, s=5, color=BLUE, zorder=3)  # a weight of 0 has a place as well
-    x, y = context
-    ax.scatter(x, y, s=330, marker="*", color=ORANGE, edgecolor="black", zorder=4, label=STAR)
-    ax.margins(0.16)
-    ax.set(xlabel="value, first number", ylabel="value, second number")
-    ax.legend(loc="lower left", bbox_to_anchor=(0, 1), frameon=False, fontsize=9.5)
-    _label_points(ax, points, np.sqrt(areas / np.pi), names, np.nan_to_num(context))
-
-
-def _label_points(
-    ax: Axes, points: Numbers, radii: Numbers, names: list[str], context: Numbers
-) -> None:
-    """Put each name beside its disc where it covers least; a line leads to it from afar.
-
-    Args:
-        points: (m, 2), in the numbers of the axes.
-        radii: (m,), of the discs, in points (1/72 inch).
-        context: (2,), the star, which labels avoid as well.
-    """
-    _lay_out(figure_of(ax))
-    unit = figure_of(ax).dpi / 72
-    centres = ax.transData.transform(np.vstack([points, context])) / unit
-    reach = np.append(radii.clip(3), 11.0)[:, None]
-    taken = np.hstack([centres - reach, centres + reach])
-    frame = np.array(ax.get_window_extent().extents) / unit
-    for centre, radius, point, name in zip(centres, reach, points, names, strict=False):
-        note = _note(ax, name, point)
-        size = np.array(Text.get_window_extent(note).size) / unit + 2  # without the line to it
-        place, gap = _free_place(centre, float(radius[0]), size, taken, frame, centres[-1])
-        note.set_position((float(place[0] - centre[0]), float(place[1] - centre[1])))
-        if note.arrow_patch:
-            note.arrow_patch.set_visible(gap > GAPS[0])
-        taken = np.vstack([taken, np.hstack([place - size / 2, place + size / 2])])
-
-
-def _lay_out(figure: Figure) -> None:
-    """Settle where the axes are, for good: only then is it known where their points lie."""
-    engine = figure.get_layout_engine()
-    if engine is not None:
-        engine.execute(figure)
-        figure.set_layout_engine("none")
-
-
-def _note(ax: Axes, name: str, point: Numbers) -> Annotation:
-    note = ax.annotate(
-        name,
-        (float(point[0]), float(point[1])),
-        (0, 0),
-        textcoords="offset points",
-        ha="center",
-        va="center",
-        zorder=5,
-        arrowprops={"arrowstyle": "-", "color": "0.3", "linewidth": 0.8, "shrinkB": 0},
-        path_effects=[withStroke(linewidth=2.5, foreground="white")],
+    m = len(tokens)
+    rows = {"keys": keys, "scores": scores, "weights": weights, "values": values}
+    for name, given in rows.items():
+        if len(given) != m:
+            raise ValueError(f"{name} must be {m}, one for each token, not {len(given)}")
+    if keys.shape[1:] != query.shape:
+        raise ValueError(f"a key has {keys.shape[1]} numbers, the query {tuple(query.shape)}")
+    return QueryPicture(
+        labels_of(tokens, m, "tokens"),
+        numbers_of(query, 1, "query"),
+        numbers_of(keys, 2, "keys"),
+        numbers_of(scores, 1, "scores"),
+        numbers_of(weights, 1, "weights"),
+        numbers_of(values, 2, "values"),
     )
-    note.set_in_layout(False)
-    return note
 
 
-def _free_place(
-    centre: Numbers, radius: float, size: Numbers, taken: Numbers, frame: Numbers, star: Numbers
-) -> tuple[Numbers, float]:
-    """Find where a label covers least of what is taken: near its disc, and turned from the star.
+def _strip(
+    ax: Axes, x: float, top: float, vector: Numbers, furthest: float, shown: float = 1.0,
+    edge: str = "0.5",
+) -> None:  # fmt: skip
+    """Draw a vector as a column of coloured cells."""
+    corners = (x - STRIP / 2, x + STRIP / 2, top + HEIGHT, top)
+    ax.imshow(
+        vector[:, None], COLOURS, vmin=-furthest, vmax=furthest, extent=corners, aspect="auto",
+        alpha=shown, interpolation="nearest",
+    )  # fmt: skip
+    frame = Rectangle(
+        (x - STRIP / 2, top), STRIP, HEIGHT, fill=False, edgecolor=edge, linewidth=0.8,
+        alpha=max(shown, 0.4),
+    )  # fmt: skip
+    ax.add_patch(frame)
 
-    Args:
-        centre: (2,) of the disc.
-        size: (2,) of the label.
-        taken: (k, 4), boxes: left, bottom, right, top.
-        frame: (4,), the box of the axes.
-        star: (2,), where the lines from all discs meet.
 
-    Returns:
-        The label's middle (2,) and the gap between the two.
-    """
-    angles = np.arange(16) * np.pi / 8
-    ways = np.tile(np.stack([np.cos(angles), np.sin(angles)], axis=1), (len(GAPS), 1))
-    far = np.repeat(GAPS, len(angles))
-    middles = centre + ways * (radius + far[:, None] + size / 2)
-    boxes = np.hstack([middles - size / 2, middles + size / 2])
-    shared = np.minimum(boxes[:, None, 2:], taken[:, 2:])
-    shared -= np.maximum(boxes[:, None, :2], taken[:, :2])
-    covered = shared.clip(0).prod(axis=2).sum(axis=1)
-    outside = (frame[:2] - boxes[:, :2]).clip(0) + (boxes[:, 2:] - frame[2:]).clip(0)
-    inward = ways @ (star - centre) / (np.linalg.norm(star - centre) + 1)
-    best = int(np.argmin(covered + 50 * outside.sum(axis=1) + far + 5 * inward))
-    return middles[best], float(far[best])
+def _furthest(numbers: Numbers) -> float:
+    """Return how far from 0 the scale of the colours reaches."""
+    return float(np.abs(np.nan_to_num(numbers)).max()) or 1.0
+
+
+def _write(ax: Axes, x: float, y: float, text: str, **look: Any) -> None:
+    ax.text(x, y, text, **{"ha": "center", "va": "center", "fontsize": SIZE, **_named(look)})
+
+
+def _named(look: dict[str, Any]) -> dict[str, Any]:
+    return {{"size": "fontsize", "weight": "fontweight"}.get(k, k): v for k, v in look.items()}

@@ -49,7 +49,7 @@ class BlockProbes(Recorder):
             with _Operations(look):
                 return answer(x, block)
 
-        self.record(line, "call", run, cases, answer)
+        self.record(line, "watched", run, cases, answer)
 
     def attends_in_blocks(self, line: str, answer: Callable[..., Any], *cases: Args) -> None:
         """Record results for (q, k, v, block, causal), made from a block of keys at a time.
@@ -82,7 +82,7 @@ class BlockProbes(Recorder):
             with _Operations(look):
                 return answer(q, k, v, block, causal)
 
-        self.record(line, "call", run, cases, answer)
+        self.record(line, "watched", run, cases, answer)
 
     def skips_the_future(self, line: str, answer: Callable[..., Any], *cases: Args) -> None:
         """Record causal results for (q, k, v, block), from fewer scores than without the mask.
@@ -106,7 +106,7 @@ class BlockProbes(Recorder):
                 raise ContractBroken("as many scores are computed with causal=True as without")
             return result
 
-        self.record(line, "call", run, cases, answer)
+        self.record(line, "watched", run, cases, answer)
 
 
 def _counted(k: Tensor) -> tuple[int, int, Tensor]:

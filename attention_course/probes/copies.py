@@ -134,11 +134,11 @@ class CopyProbe(Probe):
 
     def _typed(self, sizes: Mapping[str, Any], then: str) -> str:
         """Return the copy as one would type it, and what is done with the target then."""
-        made = [layer.typed(**_known(layer, sizes)) for layer in self.layers]
-        place = 1 - self.layers.index(self.source)
-        target = parameter_names(self.answer, 2)[place]
-        made[place] = f"{target} := {made[place]}"
-        return f"{self.answer.__name__}({', '.join(made)}); {target}{then}"
+        names = parameter_names(self.answer, 2)
+        built = [layer.built_as(**_known(layer, sizes)) for layer in self.layers]
+        made = [f"{name} = {text}" for name, text in zip(names, built, strict=True)]
+        target = names[1 - self.layers.index(self.source)]
+        return "\n".join([*made, f"{self.answer.__name__}({', '.join(names)})", f"{target}{then}"])
 
 
 def _known(layer: LayerProbe, sizes: Mapping[str, Any]) -> dict[str, Any]:
@@ -159,7 +159,8 @@ class ConversionProbe(CopyProbe):
 
     def _typed(self, sizes: Mapping[str, Any], then: str) -> str:
         called = ".eval()(x, x, x, attn_mask=future)[0]" if then else ""
-        return f"{self.answer.__name__}({self.source.typed(**sizes)}){called}"
+        made, layer = self.source.typed(**sizes).split("\n")
+        return f"{made}\n{self.answer.__name__}({layer}){called}"
 
 
 class _Causal(nn.Module):

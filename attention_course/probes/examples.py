@@ -95,13 +95,6 @@ def half_in_training(d: int) -> nn.Module:
     return nn.Sequential(layer)
 
 
-def dropout_in_training(d: int) -> nn.Module:
-    """Return a linear layer in eval() whose dropout is in training mode."""
-    layers = nn.Sequential(nn.Linear(d, d), nn.Dropout(0.5)).eval()
-    layers[1].train()
-    return layers
-
-
 class Convolution(nn.Module):
     """A convolution over three tokens (b, n, d) -> (b, n, d), shifted into the past or centred."""
 
@@ -210,13 +203,6 @@ def odd_shapes(n: int, m: int) -> nn.Module:
     return layer
 
 
-class NextSign(OneLinear):
-    """Looks one token ahead, with a gradient of 0 there."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        return super().forward(x) + x.sign().roll(-1, dims=-2)
-
-
 class Reader(nn.Module):
     """A causal model (b, n) -> (b, n, v) that reads each token and the mean of all up to it.
 
@@ -263,16 +249,13 @@ MODULES: dict[str, Callable[..., nn.Module]] = {
     "recurrent, half in training": half_in_training,
     "total minus the rest": TotalMinusRest,
     "small outputs, no mask": Quiet,
-    "outputs below 0": lambda d: nn.Sequential(Attention(d, "causal"), nn.LogSigmoid()),
     "recurrent in both directions": lambda d: Recurrent(d, both=True),
     "one glance": OneGlance,
     "faint look at the next token": FaintLook,
-    "sign of the next token": NextSign,
     "sentences mixed": Mixed,
     "sentences run together": RunTogether,
     "looks ahead in training": lambda d: TrainingOnly(d, training=True),
     "looks ahead in eval()": lambda d: TrainingOnly(d, training=False),
-    "in eval() but for its dropout": dropout_in_training,
 }
 
 LAYERS = (
@@ -286,7 +269,6 @@ LAYERS = (
     "centred convolution",
     "recurrent",
     "recurrent in both directions",
-    "sign of the next token",
     "sentences mixed",
     "sentences run together",
 )

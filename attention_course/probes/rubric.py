@@ -84,8 +84,8 @@ class Rubric(DropoutProbes, ModelProbes, BlockProbes, CacheProbes, lines.Rubric)
     ) -> CopyProbe:
         """Return a probe of a function that copies one layer's weights into another.
 
-        copy = r.copies(match_weights, v1, v2, source=v2)
-        copy.outputs("v1 gives the output of v2", r.normal(6, 3))
+        copy = r.copies(pack_heads, wrapper, mha, source=wrapper)
+        copy.outputs("mha gives the output of the wrapper", r.normal(2, 6, 3))
         """
         return CopyProbe(self, answer, layers, source)
 

@@ -22,7 +22,7 @@ from autograde.authoring.marks import give
 from autograde.authoring.points import changes, write_points
 from autograde.authoring.review import review
 from autograde.authoring.sources import identify, source_notebook, sync
-from autograde.course import CourseError, Lesson
+from autograde.course import MINUTES, CourseError, Lesson
 from autograde.course_package import NAMED
 from autograde.grading.gradebook import maxima, save_maxima
 from autograde.grading.nbgrader_steps import LessonStep
@@ -49,13 +49,15 @@ def refuse(lesson: Lesson, *rules: Iterable[str]) -> None:
 
 
 class Identify(LessonStep):
-    """Takes the lesson's text as it is now, with repeatable cell ids."""
+    """Takes the lesson's text as it is now, with repeatable cell ids, and its minutes."""
 
     plain = (IncludeHeaderFooter,)
 
     def take(self, lesson: Lesson, nb: NotebookNode, resources: dict[str, Any]) -> NotebookNode:
         sync(lesson)
-        return source_notebook(lesson)
+        nb = source_notebook(lesson)
+        nb.metadata[MINUTES] = lesson.minutes
+        return nb
 
 
 class LintSource(LessonStep):

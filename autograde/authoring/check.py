@@ -12,7 +12,7 @@ from autograde.course import CourseError, Exercise, Lesson
 from autograde.grading.running.reference import load, right_key
 from autograde.rubric.judge import Verdict, judge
 from autograde.rubric.key import Key
-from autograde.rubric.kinds import KINDS, Checked, outcomes_of, wrong_cases
+from autograde.rubric.kinds import KINDS, Checked, Watched, outcomes_of, wrong_cases
 from autograde.rubric.recording import Recording
 from autograde.rubric.session import PRACTICE_SEED
 
@@ -30,6 +30,9 @@ ALL_GUESSED = (
 )
 MOST_EARNED = 0.5
 """The share of the points that an answer may earn at most when it misses the idea."""
+MOST_WATCHED = 0.2
+"""The share of the points that lines may carry at most of which only the student's process saw how
+they came about. The others have to show it by their results."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +91,7 @@ def judge_variants(lesson: Lesson, exercise: Exercise, seeds: Sequence[int]) -> 
     margins: dict[str, list[tuple[float, float]]] = defaultdict(list)
     earned = dict.fromkeys((variant.name for variant in variants.wrong), 0.0)
     failed, broken = _Failures(len(seeds)), dict[str, str]()
-    lines, guessed = 0, False
+    lines, guessed, watched = 0, False, 0.0
     for seed in seeds:
         try:
             key = right_key(reference, exercise, seed, measured)
@@ -96,6 +99,7 @@ def judge_variants(lesson: Lesson, exercise: Exercise, seeds: Sequence[int]) -> 
             broken["reference"] = str(error)
             continue
         lines, guessed = len(key.expected.lines), all(key.claims)
+        watched = _watched(key)
         own = failed.note(OWN, judge(reference.record(exercise.name, seed), key, trusted=guessed))
         for variant in variants.right:
             try:
@@ -125,6 +129,7 @@ def judge_variants(lesson: Lesson, exercise: Exercise, seeds: Sequence[int]) -> 
         faults=(
             *broken.values(),
             *([ALL_GUESSED] if guessed else []),
+            *(_too_much_watched(watched) if watched > MOST_WATCHED else []),
             *failed.in_words(lesson.name),
             *(_too_near(name, *found) for name, found in least.items() if found[0] < found[1]),
             *(
@@ -136,6 +141,21 @@ def judge_variants(lesson: Lesson, exercise: Exercise, seeds: Sequence[int]) -> 
             ),
         ),
     )
+
+
+def _watched(key: Key) -> float:
+    """Return the share of the points on lines of which only the student's process saw the way."""
+    lines = key.expected.lines
+    watched = (line.weight for line in lines if isinstance(KINDS[line.kind], Watched))
+    return sum(watched) / sum(line.weight for line in lines)
+
+
+def _too_much_watched(share: float) -> list[str]:
+    return [
+        f"lines that watch how an answer works carry {share:.0%} of the points; at most "
+        f"{MOST_WATCHED:.0%} are allowed, since a student's code can hide that. Put `.idea` before "
+        "a line whose result shows it, not before these"
+    ]
 
 
 def _too_near(name: str, margin: float, least: float) -> str:

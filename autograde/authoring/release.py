@@ -26,11 +26,10 @@ GUIDE = "docs/student.md"
 """The page that tells students how to set up and work; the README of what is released."""
 
 
-def release(root: Path, chosen: list[Lesson], target: Path) -> list[str]:
+def release(root: Path, chosen: list[Lesson], target: Path) -> None:
     """Write the lessons and what they run with to a new or empty folder, and nothing else.
 
-    A course whose grader is installed has no package of its own, and perhaps no environment.
-    Return the names of what it lacks.
+    The grader is in it only if it is in the course's folder.
 
     Raises:
         CourseError: the folder is not empty, a lesson is not built, not finished or was changed
@@ -50,7 +49,6 @@ def release(root: Path, chosen: list[Lesson], target: Path) -> list[str]:
         shutil.copytree(root / PACKAGE, target / PACKAGE, ignore=unwanted)
     if package := read_course(root).package:
         shutil.copytree(folder_of(package), target / package, ignore=unwanted)
-    return [name for name in (PACKAGE, *ENVIRONMENT, GUIDE) if not (root / name).exists()]
 
 
 def files_for_students(lesson: Lesson) -> dict[str, Path]:

@@ -1,13 +1,12 @@
 """The lessons as a static site: what students get, with the figures of the executed reference.
 
-`make site` runs this; `docs/site/conf.py` says how the pages look.
+`autograde site` runs this; `pages/conf.py` says how the pages look.
 
 The text of every cell is the student version's. What a cell shows is what the reference printed and
 drew, except where that quotes an answer.
 """
 
 import shutil
-import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -18,10 +17,12 @@ from sphinx.cmd.build import main as sphinx
 
 from autograde.authoring.marks import kept_back
 from autograde.authoring.release import GUIDE
-from autograde.course import CourseError, Lesson, exercise_of, find_root, lessons, read_course
+from autograde.course import CourseError, Lesson, exercise_of, lessons, read_course
 from autograde.values.text import number
 
 FIGURE = "image/png"
+LOOK = Path(__file__).parent / "pages"
+"""The folder of Sphinx's configuration."""
 FEWEST_LETTERS = 10
 """A shorter line of an answer, such as `return x`, may occur anywhere and gives nothing away."""
 LEFT_OUT = "This output quotes the answer. It is shown in the lesson itself."
@@ -64,13 +65,13 @@ def build_site(root: Path, target: Path) -> None:
         pages.mkdir()
         write_pages(list(lessons(root).values()), pages)
         shutil.copy(root / GUIDE, pages / "guide.md")
-        render(pages, site, root / "docs" / "site")
+        render(pages, site, read_course(root).title)
         shutil.rmtree(target, ignore_errors=True)
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.move(site, target)
 
 
-def render(pages: Path, site: Path, config: Path) -> None:
+def render(pages: Path, site: Path, title: str) -> None:
     """Render pages to HTML. Every warning counts, and every reference must lead somewhere.
 
     Raises:
@@ -78,7 +79,8 @@ def render(pages: Path, site: Path, config: Path) -> None:
     """
     strict = ("--quiet", "--fail-on-warning", "--nitpicky")
     with TemporaryDirectory() as cache:
-        if sphinx([*strict, "-c", str(config), "-d", cache, str(pages), str(site)]):
+        named = ("-D", f"project={title}", "-D", f"html_title={title}")
+        if sphinx([*strict, *named, "-c", str(LOOK), "-d", cache, str(pages), str(site)]):
             raise CourseError("The site was not built. Fix what Sphinx names above.")
     (site / ".buildinfo").unlink()
     for page in site.glob("*.html"):  # make scrolling parts reachable by keyboard
@@ -181,20 +183,3 @@ def _folding(cell: NotebookNode) -> tuple[list[str], dict[str, Any]]:
     else:
         return [], {}
     return [tag], {"code_prompt_show": f"Show {what}", "code_prompt_hide": f"Hide {what}"}
-
-
-def main() -> int:
-    """Build the site in build/site, or where the first argument says."""
-    try:
-        root = find_root(Path.cwd())
-        target = Path(sys.argv[1]) if sys.argv[1:] else root / "build" / "site"
-        build_site(root, target)
-    except CourseError as error:
-        print(error, file=sys.stderr)
-        return 1
-    print(f"Open {target / 'index.html'}")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

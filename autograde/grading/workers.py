@@ -4,6 +4,7 @@ Work travels as plain data; no file system is shared with a cluster. The coordin
 this too, needs neither torch nor what renders pages, so the work itself imports late.
 """
 
+import faulthandler
 import importlib
 import os
 import signal
@@ -35,6 +36,8 @@ ATTEMPTS = 2
 LONGEST_SECONDS = 600
 """A job that takes longer has hung: a notebook may take 300 s, its kernel's start 120 s."""
 
+MORE_SECONDS = 30
+
 CONNECT_SECONDS = 20
 
 SWITCH_SECONDS = 0.0005
@@ -42,6 +45,9 @@ SWITCH_SECONDS = 0.0005
 
 PRELOADED = "autograde.grading.preloaded"
 """Importing it takes seconds. On a single machine, one process does it and forks the workers."""
+
+Line = tuple[socket.socket, str]
+"""The connection to a template, and the package of the course that its kernels see."""
 
 Share = Callable[[Any], Any]
 """Sends data that many tasks need to the workers; returns what to pass to tasks instead."""
@@ -58,7 +64,22 @@ def grade_task(task: Task, versions: tuple[Version, ...]) -> Graded:
     get_ready(task.wall, package)
     from autograde.grading import pipeline
 
-    return pipeline.grade_submission(task, versions)
+    with at_most(LONGEST_SECONDS + MORE_SECONDS):
+        return pipeline.grade_submission(task, versions)
+
+
+@contextmanager
+def at_most(seconds: float) -> Iterator[None]:
+    """End this process if a block takes longer, even while a call keeps all of Python waiting.
+
+    A worker of this machine is ended and replaced before that. Of a cluster's worker nobody else
+    would notice; there its nanny starts another.
+    """
+    faulthandler.dump_traceback_later(seconds, exit=True, file=sys.__stderr__ or sys.stderr)
+    try:
+        yield
+    finally:
+        faulthandler.cancel_dump_traceback_later()
 
 
 def get_ready(wall: bool, package: str) -> None:
@@ -76,9 +97,9 @@ def make_page(notebook: bytes, marks: Marks) -> bytes:
     return feedback.page(notebook, marks)
 
 
-def start_template(wall: bool, package: str) -> socket.socket | None:
+def start_template(wall: bool, package: str) -> Line | None:
     """Start the kernels' template, which takes longest; return the connection to it."""
-    return template.current(package).line if wall else None
+    return (template.current(package).line, package) if wall else None
 
 
 def start_kernel(package: str) -> None:
@@ -102,7 +123,7 @@ def require_same(grader: str, wall: bool, package: str) -> None:
 @contextmanager
 def on_this_machine(number: int, wall: bool, package: str) -> Iterator[tuple[Executor, Share, int]]:
     """Start processes, which share one template of the kernels; they end with this block."""
-    processes = Processes(number, start_template(wall, package), package)
+    processes = Processes(number, start_template(wall, package))
     processes.submit(os.getpid)  # so that the first starts now
     try:
         yield processes, lambda shared: shared, number
@@ -139,7 +160,8 @@ def on_cluster(address: str, wall: bool, package: str) -> Iterator[tuple[Executo
         def share(shared: Any) -> Any:
             return client.scatter([shared], broadcast=True)[0]
 
-        yield client.get_executor(pure=False, retries=ATTEMPTS - 1), share, sum(threads.values())
+        # a task that fails fails again; one whose worker dies the scheduler tries again anyway
+        yield client.get_executor(pure=False, retries=0), share, sum(threads.values())
 
 
 class WorkerDied(Exception):
@@ -157,16 +179,12 @@ class Processes(ThreadPoolExecutor):
     was to blame. Here each pool has one process: a dead one is replaced, its job tried once more.
     """
 
-    def __init__(self, number: int, line: socket.socket | None = None, package: str = "") -> None:
-        """Prepare processes; `line` leads to the template of the kernels, if there is one yet.
-
-        Args:
-            package: the package of the course that those kernels see.
-        """
+    def __init__(self, number: int, line: Line | None = None) -> None:
+        """Prepare processes; `line` leads to the template of the kernels, if there is one yet."""
         # workers inherit this, so that Ctrl-C does not reach one before it is ready for it
         block = (signal.SIG_BLOCK, [signal.SIGINT])
         super().__init__(number, initializer=signal.pthread_sigmask, initargs=block)
-        self._line, self._package = line, package
+        self._line = line
         self._ended = False
         self._processes: dict[ProcessPoolExecutor, int] = {}
         self._free: list[ProcessPoolExecutor | None] = [None] * number  # None: not started yet
@@ -208,7 +226,7 @@ class Processes(ThreadPoolExecutor):
             raise BrokenExecutor
         context = get_context("forkserver")
         context.set_forkserver_preload([PRELOADED])
-        pool = ProcessPoolExecutor(1, context, _settle_in, (self._line, self._package))
+        pool = ProcessPoolExecutor(1, context, _settle_in, (self._line,))
         self._processes[pool] = pool.submit(os.getpid).result(LONGEST_SECONDS)
         if self._ended:
             self._kill(pool)
@@ -233,10 +251,10 @@ class Processes(ThreadPoolExecutor):
                 pool.shutdown()
 
 
-def _settle_in(line: socket.socket | None, package: str) -> None:
+def _settle_in(line: Line | None) -> None:
     """Set up a new worker: Ctrl-C does not reach it, and it ends when the coordinator ends."""
     if line is not None:
-        template.share(line, package)
+        template.share(*line)
     os.setpgid(0, 0)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # discards a pending Ctrl-C
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])

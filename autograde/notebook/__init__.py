@@ -11,13 +11,13 @@ from autograde.notebook.asking import case, hint, progress, why
 from autograde.notebook.figures.canvas import show, show_live
 from autograde.notebook.figures.pictures import chart
 from autograde.notebook.figures.sliders import explore
-from autograde.notebook.practice import unsolved
+from autograde.notebook.practice import lesson_cells, unsolved
 from autograde.notebook.runs import watch
 from autograde.notebook.tables import beside, table
 from autograde.notebook.traces import trace
 from autograde.rubric.probes.lines import rubric
 
-watch(unsolved)
+watch(unsolved, lesson_cells)
 torch.set_num_threads(1)
 
 __all__ = [

@@ -3,12 +3,14 @@
 import difflib
 from collections import Counter
 from copy import deepcopy
-from types import SimpleNamespace
+from dataclasses import dataclass
+from typing import Any
 
 from autograde.notebook import practice
 from autograde.progress import Standing
+from autograde.rubric.judge import Failure, right_case
 from autograde.rubric.kinds import outcomes_of, wrong_cases
-from autograde.rubric.panel import advice, repair_first
+from autograde.rubric.panel import advice, example, repair_first
 
 _hints_shown: Counter[str] = Counter()
 
@@ -48,7 +50,26 @@ def why(exercise: str = "") -> None:
     practice.show(f"{name}: why", said)
 
 
-def case(exercise: str = "", line: int | None = None) -> SimpleNamespace | None:
+@dataclass(frozen=True)
+class Example:
+    """A case of a rubric line to play with. At the end of a cell it is shown as a small page."""
+
+    title: str
+    call: str
+    arguments: Any
+    result: Any
+    expected: Any
+    failure: Failure
+
+    def __repr__(self) -> str:
+        return self._repr_mimebundle_()["text/plain"]
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        said = ["To go on with it: `c = case()`, then `c.arguments`, `c.result`, `c.expected`."]
+        return example(self.title, self.failure, said)
+
+
+def case(exercise: str = "", line: int | None = None) -> Example | None:
     """Return a case of a rubric line to play with: the smallest that fails.
 
     It has a `call` as text, its `arguments`, its `result`, and what was `expected`.
@@ -68,7 +89,8 @@ def case(exercise: str = "", line: int | None = None) -> SimpleNamespace | None:
     found = outcomes_of(recording, key.expected)
     verdict = practice.verdicts[name]
     wrong = [i for i, each in enumerate(verdict.lines) if not each.passed]
-    place = line - 1 if line is not None else (wrong or [0])[0]
+    leading = verdict.leading if verdict.leading is not None else (wrong or [0])[0]
+    place = line - 1 if line is not None else leading
     if not 0 <= place < len(found):
         practice.show(f"{name}: case", [f"There is no line {line}; there are {len(found)}."])
         return None
@@ -77,8 +99,9 @@ def case(exercise: str = "", line: int | None = None) -> SimpleNamespace | None:
     known, outcome, _ = next(wrong_cases(expected, found[place], key.tolerances[place]), first)
     error = f"{outcome.error}: {outcome.message}".removesuffix(": ")
     result = outcome.value if outcome.error is None else error
-    given = {"arguments": known.before, "result": result, "expected": known.outcome.value}
-    return SimpleNamespace(call=known.call, **deepcopy(given))  # a change must not reach the key
+    values = deepcopy((known.before, result, known.outcome.value))  # changes must not reach the key
+    failure = verdict.lines[place].failure or right_case(known)
+    return Example(f"{name}: {expected.name}", known.call, *values, failure)
 
 
 def progress() -> None:

@@ -9,11 +9,12 @@ from pathlib import Path
 from IPython.core.getipython import get_ipython
 from IPython.display import display
 
+from autograde.installed import installed
 from autograde.notebook import runs
+from autograde.notebook.saved import Cells, cells_in, still_to_come
 from autograde.notebook.tables import in_columns
 from autograde.progress import (
     INDEX,
-    INSTALLED,
     PRACTICE_FILE,
     STATE,
     Standing,
@@ -26,7 +27,15 @@ from autograde.progress import (
 from autograde.rubric import session
 from autograde.rubric.judge import Verdict, judge
 from autograde.rubric.key import Key, unpack_keys
-from autograde.rubric.panel import advice, panel, plain, repair_first, to_display
+from autograde.rubric.panel import (
+    Help,
+    advice,
+    panel,
+    plain,
+    repair_first,
+    to_display,
+    with_edits_noticed,
+)
 from autograde.rubric.recording import Recording
 from autograde.values.base import BadData, shorten
 from autograde.values.text import number, visible
@@ -42,6 +51,8 @@ recordings: dict[str, Recording] = {}
 
 class RubricFailed(session.CellEnded):
     """A rubric line failed; the panel above has said which."""
+
+    shown = True
 
 
 def folder() -> Path:
@@ -82,7 +93,8 @@ def lesson_keys(exercise: str | None = None) -> dict[str, Key]:
     if beside.is_file():
         return keys(beside)
     wanted = exercise or next(reversed(verdicts), None)
-    found = [keys(path) for path in sorted(INSTALLED.glob(f"*/{PRACTICE_FILE}"))]
+    places = [path for each in installed() for path in each.lessons.glob(f"*/{PRACTICE_FILE}")]
+    found = [keys(path) for path in sorted(places)]
     if found:
         every = {name: key for lesson in found for name, key in lesson.items()}
         return next((lesson for lesson in found if wanted in lesson), every)
@@ -105,29 +117,70 @@ def answer(recording: Recording) -> None:
         return
     key = lesson_keys(recording.exercise)[recording.exercise]
     run = runs.last_run_of(recording.exercise)
-    if run is not None and run.error:
-        _show_failed_run(recording.exercise, run)
-        raise RubricFailed(f"{recording.exercise}: not judged, its cell ended with {run.error}")
     verdict = judge(recording, key, trusted=True)
     before = verdicts.pop(recording.exercise, None)
     verdicts[recording.exercise], recordings[recording.exercise] = verdict, recording
     named = before is not None and bool(verdict.beliefs) and before.beliefs == verdict.beliefs
     _remember(verdict, run.source if run else "")
-    said = advice(verdict, named=named) + _next_steps(verdict, named=named)
-    if not verdict.passed and run is not None:
+    said = _lines_so_far(verdict, before) + advice(verdict, named=named)
+    said += _next_steps(verdict)
+    if run is not None:
         said.append(f"Judged: your cell as run in [{run.number}].")
-    display(to_display(verdict, said), raw=True)
+    helps = [] if verdict.passed else _helps(verdict, key, named=named)
+    ask = "" if verdict.passed else _how_to_ask(verdict, named=named)
+    display(with_edits_noticed(to_display(verdict, said, helps, ask)), raw=True)
     if not verdict.passed:
         raise RubricFailed(f"{recording.exercise} is not right: {first_wrong(verdict)}")
 
 
-def _show_failed_run(exercise: str, run: runs.Run) -> None:
-    """Show the error that ended the answer cell; nothing older is judged."""
+def require_run(exercise: str) -> None:
+    """Show the error that ended the answer cell, if one did; nothing older is judged, nor run.
+
+    Raises:
+        RubricFailed: the last run of the answer failed.
+    """
+    run = runs.last_run_of(exercise)
+    if run is None or not run.error:
+        return
     said = (
         f"The cell of `{exercise}`, run as [{run.number}], ended with an error; nothing is judged:"
     )
     then = "Fix the cell, run it, then run this one again."
     show(f"{exercise}: not judged", [said, f"`{run.error}`", then], "wrong")
+    raise RubricFailed(f"{exercise}: not judged, its cell ended with {run.error}")
+
+
+def _lines_so_far(verdict: Verdict, before: Verdict | None) -> list[str]:
+    """Return a sentence on how many lines are right, and on how many were at the run before."""
+    right, most = sum(line.passed for line in verdict.lines), len(verdict.lines)
+    if verdict.passed or not verdict.judged or most == 1:
+        return []
+    change = right - sum(line.passed for line in before.lines) if before else 0
+    than = f", {abs(change)} {'more' if change > 0 else 'fewer'} than before" if change else ""
+    return [f"Right so far: {right} of {most} lines{than}."]
+
+
+def _helps(verdict: Verdict, key: Key, *, named: bool) -> list[Help]:
+    """Return what can be asked below a wrong answer: why, the hints one by one, the case."""
+    helps = []
+    if verdict.beliefs and not named:
+        helps.append(Help("Why?", tuple(advice(replace(verdict, note=""), named=True))))
+    then: tuple[Help, ...] = ()
+    for place, hint in reversed([*enumerate(key.hints, start=1)]):
+        then = (Help(f"Hint {place} of {len(key.hints)}", (hint,), then),)
+    helps += then
+    if verdict.leading is not None and (call := _leading_call(verdict)):
+        said = (
+            f"The call is `{call}`. In a cell of your own, `c = case()` fetches it: `c.arguments` "
+            "is what goes in, `c.result` what came back, `c.expected` what was expected."
+        )
+        helps.append(Help("Case", (said,)))
+    return helps
+
+
+def _leading_call(verdict: Verdict) -> str:
+    failure = verdict.lines[verdict.leading].failure if verdict.leading is not None else None
+    return failure.call if failure else ""
 
 
 def show(title: str, said: list[str], kind: str = "idle") -> None:
@@ -139,8 +192,10 @@ def first_wrong(verdict: Verdict) -> str:
     """Return in one line why an answer is not right, or "" if it is."""
     if not verdict.attempted:
         return "not written yet"
-    wrong = (line.name for line in verdict.lines if not line.passed)
-    said = verdict.note or next(wrong, "")
+    wrong = [line.name for line in verdict.lines if not line.passed]
+    if verdict.leading is not None:
+        wrong.insert(0, verdict.lines[verdict.leading].name)
+    said = verdict.note or next(iter(wrong), "")
     return visible(shorten(plain(said)))
 
 
@@ -158,7 +213,13 @@ def say_all() -> None:
         raise session.CellEnded("\n".join(in_columns(table)))
 
 
-def _next_steps(verdict: Verdict, *, named: bool) -> list[str]:
+def _how_to_ask(verdict: Verdict, *, named: bool) -> str:
+    if verdict.beliefs and not named:
+        return "Ask `why()` for what may be behind it, `hint()` for a hint."
+    return f"Ask `hint()` for {'another' if verdict.beliefs else 'a'} hint."
+
+
+def _next_steps(verdict: Verdict) -> list[str]:
     if verdict.passed:
         return [_so_far()]
     said = [
@@ -168,10 +229,6 @@ def _next_steps(verdict: Verdict, *, named: bool) -> list[str]:
     ]
     if verdict.attempted and (earlier := unfinished(verdict.exercise)):
         said.append(repair_first(earlier))
-    if verdict.beliefs and not named:
-        said.append("Ask `why()` for what may be behind it, `hint()` for a hint.")
-    else:
-        said.append(f"Ask `hint()` for {'another' if verdict.beliefs else 'a'} hint.")
     return said
 
 
@@ -208,7 +265,10 @@ def _so_far() -> str:
     here, course = standing_here()
     if here.next:
         return f"This lesson: {here.in_words()}. Next: `{here.next}`."
-    said = [f"This lesson: {here.in_words()}. Save the notebook and press Validate."]
+    said = [f"This lesson: {here.in_words()}."]
+    if left := still_to_come(lesson_cells(), here.worth):
+        said.append(f"Still to come here: {', '.join(left)}.")
+    said.append("At the end save the notebook and press Validate.")
     if here.title:
         said.append(how_to_submit(here.lesson))
         said += [f"Then go on with {lesson.title}." for lesson in following(course, here.lesson)]
@@ -227,6 +287,11 @@ def lesson_is_known() -> bool:
     return (folder() / PRACTICE_FILE).is_file() or bool(verdicts)
 
 
+def lesson_cells() -> Cells:
+    """Return the cells of this kernel's notebook as it was saved."""
+    return cells_in(folder())
+
+
 def unsolved() -> set[str]:
     """Return the exercises of this lesson that are not known to be right."""
     if not lesson_is_known():
@@ -238,4 +303,4 @@ def unsolved() -> set[str]:
         return set()
 
 
-session.practise(answer)
+session.practise(require_run, answer)

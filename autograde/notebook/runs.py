@@ -8,20 +8,29 @@ first line is `# demonstration`, with or without words after a colon. A kernel s
 and not its tags, so the text has to say it.
 """
 
+import linecache
 import os
 import re
+import sys
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, TextIO
 
 from IPython.core.getipython import get_ipython
 
+from autograde.notebook.saved import Cells, binds
+from autograde.progress import NOT_RUN
 from autograde.rubric.given import OwnRubric, given_in, keep
 from autograde.rubric.names import UNREADABLE, names_of, read_names
 from autograde.rubric.probes.lines import rubric
+from autograde.rubric.session import CellEnded
 
 DEMONSTRATION = re.compile(r"# demonstration(:.*)?$")
+INTERNALLY = re.compile(r"\(Triggered internally at [^)]*\)\.?")
+"""What PyTorch adds to a warning: the place in its C++ code, on the machine that built it."""
 SKIPPED = "A demonstration: it is not run in grading."
 
 
@@ -42,12 +51,13 @@ _skipped: set[str] = set()
 """Names that skipped demonstrations would have bound."""
 
 _unsolved: Callable[[], set[str]] = set
+_lesson: Callable[[], Cells] = list
 
 
-def watch(unsolved: Callable[[], set[str]]) -> None:
+def watch(unsolved: Callable[[], set[str]], lesson: Callable[[], Cells] = list) -> None:
     """Begin to note a notebook's runs, explain a lesson's errors, skip what grading skips."""
-    global _unsolved
-    _unsolved = unsolved
+    global _unsolved, _lesson
+    _unsolved, _lesson = unsolved, lesson
     shell: Any = get_ipython()
     if shell is None:
         return
@@ -55,8 +65,24 @@ def watch(unsolved: Callable[[], set[str]]) -> None:
     if not any(isinstance(each, OwnRubric) for each in shell.ast_transformers):
         shell.ast_transformers.append(OwnRubric())
     shell.set_custom_exc((Exception,), _explain)
+    warnings.showwarning = _show_warning
     if os.environ.get("NBGRADER_EXECUTION"):
         shell.input_transformers_cleanup.append(_without_demonstration)
+
+
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """Show a warning in a line, without the paths of a kernel's cells and of PyTorch's own code."""
+    said = INTERNALLY.sub("", str(message)).strip()
+    code = (line or linecache.getline(filename, lineno)).strip()
+    at = f" (in {code})" if code and not Path(filename).is_file() else ""
+    print(f"{category.__name__}: {said}{at}", file=file or sys.stderr)
 
 
 def is_demonstration(source: str) -> bool:
@@ -144,6 +170,8 @@ def _explain(
     tb_offset: int | None = None,
 ) -> None:
     """Show an error, in one line if the cell waits for an exercise or a skipped demonstration."""
+    if isinstance(error, CellEnded) and error.shown and "NBGRADER_EXECUTION" not in os.environ:
+        return  # Validate needs the message; beside the panel it would say the same twice
     said, name = "", getattr(error, "name", None)
     if name in _skipped:
         said = f"{name} comes from a demonstration, and demonstrations are not run in grading."
@@ -151,6 +179,8 @@ def _explain(
         stub = isinstance(error, NotImplementedError) and not str(error)
         missing = "written" if stub else "right"
         said = f"This cell waits for the exercise {exercise}, which is not {missing} yet."
+    elif name and isinstance(error, NameError) and not _last_binding(name):
+        said = NOT_RUN.format(name=name) if binds(_lesson(), name) else ""
     if said:
         error._render_traceback_ = lambda: [said]  # type: ignore[attr-defined]
     shell.showtraceback((kind, error, trace), tb_offset=tb_offset)

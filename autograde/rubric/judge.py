@@ -1,5 +1,6 @@
 """From a recording and a key to a verdict. Pure: the same for practice and for grading."""
 
+import ast
 from dataclasses import dataclass, replace
 
 from autograde.rubric.key import Key
@@ -7,7 +8,7 @@ from autograde.rubric.kinds import KINDS, NOT_REACHED, outcomes_of, wrong_cases
 from autograde.rubric.misconceptions import Belief, beliefs
 from autograde.rubric.recording import Case, Line, Outcome, Recording, Stop
 from autograde.values.base import Difference, Plain, Table
-from autograde.values.dispatch import apart, side_by_side
+from autograde.values.dispatch import apart, in_full, side_by_side
 from autograde.values.text import short, visible
 
 SAME_INPUTS = 1e-6
@@ -25,13 +26,27 @@ GUESSED = "counts only if a line that computes something is right too"
 
 
 @dataclass(frozen=True)
+class Input:
+    """An argument of a call, by its name in the call's text."""
+
+    name: str
+    table: Table
+
+
+@dataclass(frozen=True)
 class Failure:
-    """The smallest failing case of a line: what was called, what came back, what was expected."""
+    """The smallest failing case of a line: what was called, what came back, what was expected.
+
+    `inputs` are the call's arguments, as far as they are small. `simplest` says that no case of the
+    line is smaller: if one is, and right, the line fails for another reason than its name says.
+    """
 
     sentence: str
     call: str = ""
     got: Table | None = None
     expected: Table | None = None
+    inputs: tuple[Input, ...] = ()
+    simplest: bool = True
 
 
 @dataclass(frozen=True)
@@ -60,6 +75,13 @@ class Verdict:
     @property
     def passed(self) -> bool:
         return all(line.passed for line in self.lines)
+
+    @property
+    def leading(self) -> int | None:
+        """The place of the wrong line that is shown first; None if none has anything to show."""
+        said = [i for i, each in enumerate(self.lines) if each.failure and each.failure.sentence]
+        simplest = (i for i in said if (f := self.lines[i].failure) and f.simplest and f.call)
+        return next(simplest, said[0] if said else None)
 
     @property
     def judged(self) -> bool:
@@ -140,25 +162,67 @@ def _worth(key: Key) -> list[float]:
 def _judge_line(line: Line, outcomes: list[Outcome], tolerance: float) -> Failure | None:
     """Return the first failing case, the smallest; None when the line is right."""
     first = next(wrong_cases(line, outcomes, tolerance), None)
-    return _failure(*first) if first else None
+    return _failure(*first, simplest=first[0] is line.cases[0]) if first else None
 
 
-def _failure(case: Case, outcome: Outcome, found: Difference) -> Failure:
+def _failure(case: Case, outcome: Outcome, found: Difference, *, simplest: bool) -> Failure:
     if outcome.error == NOT_REACHED:
         return Failure("")
     found = found.in_words()
-    shapes = _shapes(case.before) if outcome.error is not None else ""
+    *made, call = case.call.split("\n")
+    named = _named_arguments(case)
+    inputs = _inputs(named)
+    shown = {each.name for each in inputs}
+    large = {name: value for name, value in named.items() if name not in shown}
     if found.symptom:
-        sentence = f"`{case.call}`{found.at} {found.symptom.removesuffix('.')}."
+        sentence = f"`{call}`{found.at} {found.symptom.removesuffix('.')}."
     else:
-        sentence = f"`{case.call}`:" if case.call else ""
-    sentence = " ".join(text for text in (sentence, found.note, shapes) if text)
+        sentence = f"`{call}`:" if call else ""
+    here = f"Here {' and '.join(f'`{line}`' for line in made)}." if made else ""
+    unseen = _shapes(large or ({} if named else case.before)) if outcome.error is not None else ""
+    sentence = " ".join(text for text in (sentence, found.note, here, unseen) if text)
     tables = side_by_side(*found.pair, found.pair_at) if found.pair else (None, None)
-    return Failure(_readable(sentence), case.call, *tables)
+    return Failure(_readable(sentence), call, *tables, inputs, simplest)
+
+
+def right_case(case: Case) -> Failure:
+    """Return a case of a right line in the form of a failing one, without anything marked."""
+    call, value = case.call.split("\n")[-1], in_full(case.outcome.value)
+    return Failure(f"`{call}` is right.", call, value, value, _inputs(_named_arguments(case)))
+
+
+def _inputs(named: dict[str, Plain]) -> tuple[Input, ...]:
+    return tuple(Input(name, table) for name, v in named.items() if (table := in_full(v)))
+
+
+def _named_arguments(case: Case) -> dict[str, Plain]:
+    """Return the tensors, arrays and containers that a call was given, by their names in its text.
+
+    A call's last arguments are the last of those recorded; weights of a layer stand before them.
+    """
+    *made, call = case.call.split("\n")
+    try:
+        typed = ast.parse(call, mode="eval").body
+    except SyntaxError:
+        return {}
+    while isinstance(typed, ast.Subscript | ast.Attribute):
+        typed = typed.value
+    if not isinstance(typed, ast.Call) or not isinstance(case.before, list | tuple):
+        return {}
+    earlier = {line.partition(" = ")[0] for line in made}
+    pairs = zip(reversed(typed.args), reversed(case.before), strict=False)
+    named = [(each.id, value) for each, value in pairs if isinstance(each, ast.Name)]
+    large = (list, tuple, dict)
+    return {
+        name: value
+        for name, value in reversed(named)
+        if name not in earlier and (hasattr(value, "shape") or isinstance(value, large))
+    }
 
 
 def _shapes(before: Plain) -> str:
     """Return a sentence on the shapes of the tensors or arrays that a call was given, or ""."""
+    before = [*before.values()] if isinstance(before, dict) else before
     given = [value.shape for value in before if hasattr(value, "shape")] if before else []
     shapes = " and ".join(str(tuple(shape)) for shape in given)
     if len(given) > 1:

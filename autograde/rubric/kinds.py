@@ -66,6 +66,10 @@ class Call:
         return outcome.error is None and _says_much(outcome)
 
 
+class Watched(Call):
+    """A result that counts only if the student's process saw nothing amiss on the way to it."""
+
+
 class AnyColumnOrder(Call):
     """A DataFrame whose columns may stand in any order."""
 
@@ -236,6 +240,7 @@ class Kinds(dict[str, Call]):
 KINDS = Kinds(
     call=Call(),
     call_any_column_order=AnyColumnOrder(),
+    watched=Watched(),
     gradient=Gradient(),
     refuses=Refuses(),
     unchanged=Unchanged(),

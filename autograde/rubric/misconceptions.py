@@ -28,6 +28,9 @@ MOST = 2
 SHOWN = 2
 """In fewer cases than these, another mistake may give the same numbers by chance."""
 
+RESULTS = ("call", "watched")
+"""The kinds of lines that record what an answer returns."""
+
 Place = tuple[int, int]
 """A case of a rubric, by the place of its line and its place in the line."""
 
@@ -146,7 +149,7 @@ def _likeness(
         if all(alike) or (numbers and len(same) > len(shown) / 2):
             lines.add(i)
             telling |= {i} if numbers else set()
-        if line.kind == "call":
+        if line.kind in RESULTS:
             results |= {(i, j) for j in numbers}
         everywhere = everywhere and all(distances[i][j] > tolerance for j in shown)
     return Likeness(frozenset(lines), frozenset(telling), frozenset(results), everywhere)

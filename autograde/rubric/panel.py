@@ -6,6 +6,7 @@ JupyterLab the light fallbacks hold.
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from html import escape
 
 from autograde.rubric.judge import Failure, LineVerdict, Verdict
@@ -27,8 +28,29 @@ BOX = (
     f"border:1px solid {COLOURS['edge']};border-left-width:6px;border-radius:4px;"
     f"padding:.6em .9em;max-width:52em;color:{COLOURS['text']};background:{COLOURS['page']}"
 )
+BUTTON = (
+    f"display:inline-block;border:1px solid {COLOURS['edge']};border-radius:4px;cursor:pointer;"
+    "padding:.15em .7em"
+)
+EDITED = (
+    "The answer above was edited and not run since. This is the verdict on the older one: run the "
+    "answer, then this cell again."
+)
+"""Said where JupyterLab marks the cell above as edited; its class for such cells shows it."""
+STYLE = (
+    "<style>.jp-Cell.jp-mod-dirty + .jp-Cell .rubric .edited {display: block !important}</style>"
+)
 MARK_WIDTH = "1.6em"
 CELL = "padding:.1em .45em;font-family:monospace;white-space:pre"
+
+
+@dataclass(frozen=True)
+class Help:
+    """Something that is folded below a verdict until it is asked for; `then` is folded in it."""
+
+    title: str
+    said: tuple[str, ...]
+    then: tuple["Help", ...] = ()
 
 
 def headline(verdict: Verdict) -> str:
@@ -91,8 +113,10 @@ def _failure_text(failure: Failure) -> list[str]:
 
 
 def _tables(failure: Failure) -> list[tuple[str, Table]]:
-    named = ("came back", failure.got), ("expected", failure.expected)
-    return [(name, table) for name, table in named if table is not None and table.rows]
+    named = [(each.name, each.table) for each in failure.inputs]
+    if failure.got is not None and failure.expected is not None:
+        named += [("came back", failure.got), ("expected", failure.expected)]
+    return [(name, table) for name, table in named if table.rows]
 
 
 def _aligned(table: Table) -> list[str]:
@@ -118,15 +142,51 @@ def plain(text: str) -> str:
 
 
 def _first_wrong(verdict: Verdict) -> LineVerdict | None:
-    wrong = [line for line in verdict.lines if not line.passed]
-    return next((line for line in wrong if line.failure and line.failure.sentence), None)
+    return None if verdict.leading is None else verdict.lines[verdict.leading]
 
 
-def to_display(verdict: Verdict, said: list[str]) -> dict[str, str]:
-    """Return a verdict as a panel; `said` are the paragraphs below the lines."""
+def to_display(
+    verdict: Verdict, said: list[str], helps: Sequence[Help] = (), ask: str = ""
+) -> dict[str, str]:
+    """Return a verdict as a panel; `said` are the paragraphs below the lines, then come the helps.
+
+    Help is folded, which needs neither a kernel nor a script. The text, where nothing can be
+    unfolded, says in its place how to `ask`.
+    """
     kind = "right" if verdict.passed else "wrong" if verdict.attempted else "idle"
     text, html = (_lines_text(verdict), lines_html(verdict)) if verdict.judged else ([], "")
-    return panel(kind, headline(verdict), said, "rubric", text, html)
+    shown = panel(kind, headline(verdict), said, "rubric", text, html, _helps_html(helps))
+    return {**shown, "text/plain": "\n".join(filter(None, [shown["text/plain"], plain(ask)]))}
+
+
+def example(title: str, failure: Failure, said: list[str]) -> dict[str, str]:
+    """Return one case of a line as a panel: its call, its inputs, what came back, what should."""
+    return panel("idle", title, said, "note", _failure_text(failure), _failure_html(failure))
+
+
+def with_edits_noticed(shown: dict[str, str]) -> dict[str, str]:
+    """Return a panel that says in JupyterLab when the cell above it was edited and not run."""
+    look = (
+        f"display:none;margin:0 0 .6em;padding:.3em .6em;font-weight:bold;"
+        f"border:2px dashed {COLOURS['edge']}"
+    )
+    note = f'<p class="edited" role="status" style="{look}">{EDITED}</p>'
+    html = shown["text/html"]
+    begin = html.index(">") + 1
+    return {**shown, "text/html": f"{STYLE}{html[:begin]}{note}{html[begin:]}"}
+
+
+def _helps_html(helps: Sequence[Help]) -> str:
+    row = "display:flex;flex-wrap:wrap;gap:.4em .6em;align-items:flex-start;margin-top:.7em"
+    inner = "".join(map(_help_html, helps))
+    return f'<div class="help" style="{row}">{inner}</div>' if helps else ""
+
+
+def _help_html(help: Help) -> str:
+    title = f'<summary style="{BUTTON}">{escape(help.title)}</summary>'
+    body = "".join(f'<p style="margin:.4em 0">{inline(each)}</p>' for each in help.said)
+    inner = "".join(map(_help_html, help.then))
+    return f'<details style="max-width:100%">{title}{body}{inner}</details>'
 
 
 def panel(
@@ -136,6 +196,7 @@ def panel(
     name: str = "note",
     text: Sequence[str] = (),
     html: str = "",
+    below: str = "",
 ) -> dict[str, str]:
     """Return a panel as what a notebook displays, by MIME type.
 
@@ -144,13 +205,14 @@ def panel(
     Args:
         said: paragraphs, in which code stands between backticks.
         text: lines between the title and the paragraphs; `html` is the same as HTML.
+        below: HTML after the paragraphs, which the text has not.
     """
     paragraphs = "".join(f'<p style="margin:.5em 0 0">{inline(each)}</p>' for each in said)
     look = f"{BOX};border-left-color:{COLOURS[kind]}"
     head = f'<div class="{name} tex2jax_ignore" style="{look}"><strong>{escape(title)}</strong>'
     return {
         "text/plain": "\n".join([title, *text, *map(plain, said)]),
-        "text/html": f"{head}{html}{paragraphs}</div>",
+        "text/html": f"{head}{html}{paragraphs}{below}</div>",
     }
 
 

@@ -9,7 +9,7 @@ import base64
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -25,7 +25,12 @@ PRACTICE_SEED = 20170612
 
 
 class CellEnded(Exception):
-    """Ends a cell; a notebook shows the message alone, without a traceback."""
+    """Ends a cell; a notebook shows the message alone, without a traceback.
+
+    `shown` says that the cell has already shown it, as a panel.
+    """
+
+    shown = False
 
     def _render_traceback_(self) -> list[str]:
         return [str(self)]
@@ -39,25 +44,27 @@ class RecordedNotJudged(CellEnded):
 class Session:
     """The seed to record a rubric on, and the function that gets the recording.
 
-    `package` is the course's; None in practice, where the imported one is.
+    `package` is the course's; None in practice, where the imported one is. `begin` gets the
+    exercise before its lines run, and may end the cell.
     """
 
     seed: int
     finish: Callable[[Recording], None]
     double: bool = False
     package: str | None = None
+    begin: Callable[[str], None] = lambda _: None
 
 
 _current: Callable[[], Session] | None = None
-_practise: Callable[[Recording], None] | None = None
+_practise: Session | None = None
 _rubrics: dict[str, Callable[[], None]] = {}
 _package: str | None = None
 
 
-def practise(finish: Callable[[Recording], None]) -> None:
-    """Say what a rubric cell does with its recording when nobody is grading."""
+def practise(begin: Callable[[str], None], finish: Callable[[Recording], None]) -> None:
+    """Say what a rubric cell does first, and with its recording, when nobody is grading."""
     global _practise
-    _practise = finish
+    _practise = Session(PRACTICE_SEED, finish, begin=begin)
 
 
 def current() -> Session:
@@ -70,7 +77,7 @@ def current() -> Session:
         return _current()
     if _practise is None or os.environ.get("NBGRADER_EXECUTION") == "autograde":
         return Session(PRACTICE_SEED, hand_over)
-    return Session(PRACTICE_SEED, _practise)
+    return replace(_practise, seed=PRACTICE_SEED)
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from autograde.values.base import (
     BadData,
     Difference,
     Plain,
+    Table,
     Tables,
     Unrecordable,
     differs,
@@ -94,6 +95,11 @@ def side_by_side(got: Plain, expected: numbers.Array, where: str) -> Tables:
     if not isinstance(got, np.ndarray):
         return None, None
     return numbers.side_by_side(got, expected, where)
+
+
+def in_full(value: numbers.Array) -> Table | None:
+    """Return a small array as a table."""
+    return numbers.in_full(value)
 
 
 def cast(value: Plain, like: numbers.Array) -> Plain:

@@ -10,7 +10,7 @@ from functools import lru_cache
 from importlib import import_module
 from typing import Any, Protocol, cast
 
-from autograde.values.base import Difference, Plain, Record, Tables
+from autograde.values.base import Difference, Plain, Record, Table, Tables
 
 LIBRARIES = {"numpy": "arrays", "torch": "tensors", "pandas": "frames"}
 """The module for the types of a library, and of classes that inherit from them."""
@@ -35,6 +35,9 @@ class Kind(Protocol):
 
     def side_by_side(self, got: Plain, expected: Plain, where: str) -> Tables:
         """Return plain data and expected data of this kind as tables."""
+
+    def in_full(self, value: Plain) -> Table | None:
+        """Return small plain data of this kind as a table; None if it is large, or nothing."""
 
     def says_much(self, value: Plain) -> bool:
         """Return whether plain data of this kind are so specific that equal ones share a cause."""
@@ -89,6 +92,11 @@ def side_by_side(got: Plain, expected: Plain, where: str) -> Tables:
     `where` is their place in the result, as in `Difference`.
     """
     return kind(expected).side_by_side(got, expected, where.strip(", "))
+
+
+def in_full(value: Plain) -> Table | None:
+    """Return a small value as a table; None if it is large, or there is nothing to lay out."""
+    return kind(value).in_full(value)
 
 
 def says_much(value: Plain) -> bool:

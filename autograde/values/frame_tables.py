@@ -36,6 +36,12 @@ def side_by_side(got: Plain, expected: Record, where: str) -> Tables:
     return _table(got, row, column, where, wrong), _table(expected, row, column, where, [])
 
 
+def in_full(value: Record) -> Table | None:
+    """Return a small DataFrame, Series or Index as a table."""
+    small = max(shape(value)) <= numbers.LARGEST
+    return _table(value, 0, 0, "", []) if small else None
+
+
 def _wrong(got: Record, expected: Record) -> list[tuple[int, int]]:
     """Return the entries of a result that differ from the expected ones at the same place."""
     mine, wanted = columns(got), columns(expected)

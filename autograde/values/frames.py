@@ -247,6 +247,7 @@ def describe(value: Record) -> str:
 
 cast, float_types, says_much = python.cast, python.float_types, python.says_much
 side_by_side = frame_tables.side_by_side
+in_full = frame_tables.in_full
 
 
 def columns_sorted(frame: Record) -> Record:

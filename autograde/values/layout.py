@@ -48,6 +48,14 @@ def side_by_side(got: Plain, expected: Plain, where: str) -> Tables:
     return _table(got, mine, start, where, wrong), _table(expected, wanted, start, where, [])
 
 
+def in_full(value: Plain) -> Table | None:
+    """Return a small container as a table; None for anything else."""
+    if not isinstance(value, list | tuple | set | frozenset | dict):
+        return None
+    rows = _rows(value) or []
+    return _table(value, rows, 0, "", []) if 0 < len(rows) <= LARGEST else None
+
+
 def _rows(value: Plain) -> list[Row] | None:
     match value:
         case dict():

@@ -177,6 +177,29 @@ def side_by_side(got: Array, expected: Array, where: str) -> Tables:
     return _table(got, place, where, wrong), _table(expected, place, where)
 
 
+def in_full(array: Array) -> Table | None:
+    """Return a small array as a table, its matrices one below the other; None if it is large."""
+    if array.size == 0 or array.ndim == 0:
+        return None
+    rows = array.reshape(-1, array.shape[-1])
+    if max(rows.shape) > LARGEST:
+        return None
+    below = ", one matrix below the other" if array.ndim > 2 and array.shape[0] > 1 else ""
+    return Table(f"shape {tuple(array.shape)}{below}", in_one_format(rows))
+
+
+def in_one_format(matrix: Array) -> tuple[tuple[str, ...], ...]:
+    """Return the entries of a matrix as text: with four decimals all, if one needs them."""
+    lines = [[numeral(x) for x in line] for line in entries(matrix)]
+    decimals = any(text[-5:-4] == "." and "e" not in text for line in lines for text in line)
+    if matrix.dtype.kind != "f" or not decimals:
+        return tuple(map(tuple, lines))
+    return tuple(
+        tuple(f"{text}.0000" if text.lstrip("-").isdigit() else text for text in line)
+        for line in lines
+    )
+
+
 def _other_kinds(got: Array, expected: Array) -> bool:
     """Return whether entries cannot be compared, such as numbers with text."""
     kinds = {a.dtype.kind if a.dtype.kind not in "biufc" else "number" for a in (got, expected)}
@@ -203,7 +226,7 @@ def _table(
         )
     return Table(
         ", ".join(filter(None, caption)),
-        tuple(tuple(map(numeral, line)) for line in entries(matrix[rows, columns])),
+        in_one_format(matrix[rows, columns]),
         tuple((int(i), int(j)) for i, j in np.argwhere(marked[rows, columns])),
     )
 

@@ -201,6 +201,9 @@ def says_much(value: Plain) -> bool:
     return any(map(dispatch.says_much, inside(value)))
 
 
+in_full = layout.in_full
+
+
 def side_by_side(got: Plain, expected: Plain, where: str) -> Tables:
     """Return plain values as tables, one row for each item."""
     return layout.side_by_side(got, expected, where)

@@ -19,6 +19,7 @@ from autograde.values.base import (
     Difference,
     Plain,
     Record,
+    Table,
     Tables,
     Unrecordable,
     differs,
@@ -114,6 +115,11 @@ def side_by_side(got: Plain, expected: Tensor, where: str) -> Tables:
     if not isinstance(got, Tensor):
         return None, None
     return numbers.side_by_side(_array(got), _array(expected), where)
+
+
+def in_full(value: Tensor) -> Table | None:
+    """Return a small tensor as a table."""
+    return numbers.in_full(_array(value))
 
 
 def cast(value: Plain, like: Tensor) -> Plain:

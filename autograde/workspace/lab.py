@@ -1,13 +1,16 @@
 """JupyterLab on the working copy, opened at the page of lessons."""
 
 import os
+import shutil
 from pathlib import Path
 
 from autograde.progress import PAGE
 from autograde.workspace.project import Project
 
 SETTINGS = Path(__file__).parent / "jupyter"
-"""A Jupyter configuration folder: news off, kernels started, Markdown shown as a page."""
+"""A Jupyter configuration folder: news off, kernels started, Markdown shown as a page.
+
+`startup.py` in it is for kernels, `labextensions/` for the page."""
 
 
 def arguments(project: Project, options: tuple[str, ...]) -> list[str]:
@@ -16,15 +19,27 @@ def arguments(project: Project, options: tuple[str, ...]) -> list[str]:
     Tabs are kept with the working copy, so that those of other projects do not appear here.
     """
     root = ["--allow-root"] if is_root() else []
+    terminal = [f"--ServerApp.terminado_settings={{'shell_command': ['{shell()}']}}"]
     return [
         f"--ServerApp.root_dir={project.work}",
         f"--LabApp.default_url=/lab/tree/{PAGE}",
         f"--LabApp.workspaces_dir={project.state / 'workspaces'}",
         "--LabApp.news_url=",
         "--LabApp.extension_manager=readonly",
+        f"--LabApp.extra_labextensions_path={SETTINGS / 'labextensions'}",
+        *(terminal if os.name != "nt" else []),
         *root,
         *options,
     ]
+
+
+def shell() -> str:
+    """Return the shell for terminals, which keeps the path on which `autograde` is found.
+
+    JupyterLab would make it a login shell where its own output is no terminal; /etc/profile then
+    sets another path.
+    """
+    return os.environ.get("SHELL") or shutil.which("sh") or "sh"
 
 
 def is_root() -> bool:
@@ -37,5 +52,6 @@ def open_lab(project: Project, options: tuple[str, ...]) -> None:
 
     paths = [str(SETTINGS), *filter(None, [os.environ.get("JUPYTER_CONFIG_PATH")])]
     os.environ["JUPYTER_CONFIG_PATH"] = os.pathsep.join(paths)
+    os.environ.setdefault("PYTHONSTARTUP", str(SETTINGS / "startup.py"))
     os.chdir(project.work)  # a course's nbgrader_config.py is not for students
     LabApp.launch_instance(arguments(project, options))

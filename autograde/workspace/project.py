@@ -6,15 +6,13 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
-from autograde.course import CourseError, Exercise, Lesson, Written, named_cells
+from autograde.course import MINUTES, CourseError, Exercise, Lesson, Written, named_cells
 from autograde.course_package import NAMED
 from autograde.grading.reading.restore import parse_file, restore
 from autograde.grading.record import Record
-from autograde.progress import INSTALLED, PRACTICE_FILE, STATE
+from autograde.installed import installed
+from autograde.progress import PRACTICE_FILE, STATE
 from autograde.versions import other_rubrics, rules
-
-HOME = "attention-notebooks"
-"""The folder, in the home folder, for the work of a student who installed only the wheel."""
 
 
 @dataclass(frozen=True)
@@ -53,19 +51,28 @@ class Project:
         return own.get(name.rstrip("/\\"), Path(name))
 
 
-def find_project(start: Path) -> Project:
+def find_project(start: Path, name: str = "") -> Project:
     """Return the project that contains a folder: the nearest one above with lessons in notebooks/.
 
-    Without such a folder, the project has the package's lessons, with work in the home folder.
+    Without such a folder, it is the installed course of this name, of whose work the folder is
+    part, or the only one; its work is kept in the home folder.
 
     Raises:
-        CourseError: there are no lessons.
+        CourseError: there are no lessons, or several courses are installed.
     """
     for folder in (start, *start.parents):
         if any(folder.glob(f"notebooks/[!.]*/{PRACTICE_FILE}")):
             return Project(folder, folder / "notebooks")
-    if INSTALLED.is_dir():
-        return Project(Path.home() / HOME, INSTALLED)
+    courses = {each.name: each for each in installed()}
+    here = [each.name for each in courses.values() if each.home in (start, *start.parents)]
+    if courses:
+        wanted = name or next(iter(courses if len(courses) == 1 else here), "")
+        if wanted not in courses:
+            raise CourseError(
+                f"these courses are installed: {', '.join(courses)}. Say which one you mean: "
+                f"autograde --course {next(iter(courses))} lab"
+            )
+        return Project(courses[wanted].home, courses[wanted].lessons)
     raise CourseError(
         f"{start} is in no folder with lessons: no notebooks/LESSON/NAME.ipynb here or above. "
         "Go to the folder that holds notebooks/."
@@ -100,7 +107,7 @@ def read_lesson(project: Project, path: Path) -> tuple[Lesson, NotebookNode]:
         notebook=path.stem,
         title=title_of(nb) or path.stem,
         about="",
-        minutes=0,
+        minutes=int(nb.metadata.get(MINUTES, 0)),
         exercises=tuple(
             Exercise(name.removeprefix("test_"), points[name])
             for name in points

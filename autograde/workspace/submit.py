@@ -102,7 +102,14 @@ def pack(project: Project, checked: list[Checked]) -> Path:
     name = checked[0].lesson if len(checked) == 1 else "lessons"
     path = project.work / "hand_in" / f"{name}.zip"
     write_whole(path, content.getvalue())
+    _note(project, checked)
     return path
+
+
+def _note(project: Project, checked: list[Checked]) -> None:
+    for each in checked:
+        progress.note_packed(project.work / each.lesson)
+    progress.write_page(project.work)
 
 
 def exchange(project: Project, checked: list[Checked]) -> list[str]:
@@ -115,4 +122,5 @@ def exchange(project: Project, checked: list[Checked]) -> list[str]:
         command = [sys.executable, "-m", "nbgrader", "submit", each.lesson]
         if subprocess.run(command, cwd=project.work, check=False).returncode:
             refused.append(each.lesson)
+    _note(project, [each for each in checked if each.lesson not in refused])
     return refused

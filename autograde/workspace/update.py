@@ -72,6 +72,7 @@ def write_index(project: Project) -> list[str]:
             "notebook": path.name,
             "due": f"{dates.get(lesson.name, '')}"[: len("2026-03-01 12:00")],
             "newer": is_newer(project, path),
+            "minutes": lesson.minutes,
         }
     write_whole(project.state / INDEX, json.dumps(index, indent=1).encode())
     write_page(project.work)

@@ -25,9 +25,9 @@ import torch
 from torch import nn
 
 from attention_course import (
-    MultiHeadAttention, answers, attention_of, begin, beside, case, chart, course_model, encode, explore,
-    floor, heatmap, hint, loss_of, new_model, pairs, panels, progress, rubric, show, stories, table, train,
-    why, without_mask, word_by_word, write,
+    MultiHeadAttention, answers, begin, beside, case, chart, course_model, encode, explore_story, floor, heatmap,
+    hint, loss_of, new_model, pairs, panels, progress, rubric, show, stories, table, train, why, without_mask,
+    word_by_word, write,
 )
 
 # "cuda" runs the lesson on a GPU
@@ -576,34 +576,20 @@ with torch.no_grad():
         in_one_pass, in_turn = (answers(read, new_stories)["all"] for read in (changed, word_by_word(changed)))
         print(f"{name:>20}: loss {loss_of(changed, *pairs(new_stories)).item():.2f}, right answers {in_one_pass:.0%}, word by word {in_turn:.0%}")
 
-# %% jupyter={"source_hidden": true} tags=["raises-exception"]
-# demonstration: draws the figure
-bat = begin("Tom is in the gym . he sees a bat")
-future = torch.ones(11, 11).triu(diagonal=1) == 1
-masked_maps = attention_of(with_attention(Masked, make_weights=tril_causal_weights), bat)  # (2 layers, 4 heads, 11, 11)
-open_maps = attention_of(with_attention(Masked, make_weights=not_masked), bat)
-heads = {f"{layer + 1}.{h + 1}": (layer, h) for layer in range(2) for h in range(4)}
+# %% [markdown]
+# Look into both: first the model with your weights, then the one that is not masked. Press other words, and compare.
 
+# %% tags=["raises-exception"]
+# demonstration: what the words look at, with your mask
+explore_story(with_attention(Masked, make_weights=tril_causal_weights), "Tom is in the gym . he sees a bat", head="2.2", word="the")
 
-def picture(head):
-    layer, h = heads[head]
-    maps = panels(
-        heatmap(masked_maps[layer, h], bat, bat, title=f"head {head} with your weights", hidden=future, limits=(0, 1), bar=False),
-        heatmap(open_maps[layer, h], bat, bat, title="not masked", limits=(0, 1)),
-        size=(12, 5.6),
-    )
-    ahead = (open_maps[layer, h] * future).sum().item() / 11
-    return maps, f"Head {head}. With your weights no word looks at a later one; not masked, {ahead:.0%} of the weight is on later words."
-
-
-explore(
-    picture,
-    alt="Two heatmaps of one trained head on the sentence Tom is in the gym, he sees a bat: with your weights, where nothing above the "
-    "diagonal is visible, and not masked.",
-    head=["2.2", *(name for name in heads if name != "2.2")],
-)
+# %% tags=["raises-exception"]
+# demonstration: what they look at without a mask
+explore_story(with_attention(Masked, make_weights=not_masked), "Tom is in the gym . he sees a bat", head="2.2", word="the")
 
 # %% [markdown]
+# Without a mask *the* looks at *gym*, the very word it has to predict. With yours, all later words are hidden, for every word and in every head.
+#
 # With your mask the trained model works as it was trained. Without renormalising, or without any mask, the same parameters make a worse model. Read
 # word by word, most of it comes back: nothing follows the last word, so in layer 1 its row is right. The rows before it are still wrong, and layer 2
 # reads them.

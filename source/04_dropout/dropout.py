@@ -169,7 +169,7 @@ print(f"at the end, with all scores divided by 1.5: loss {softer:.2f}, where it 
 # early would have kept the loss at its lowest and halved the right answers. Measure what you want from a model, not only its loss.
 #
 # This is **overfitting**: the model fits its examples, not the rule behind them. What works against it is called **regularisation**. The best remedy
-# is more data: the course's own model, from 20,000 stories, has a loss of 0.417 on 1,500 stories drawn afresh, where 0.414 is the lowest.
+# is more data: the course's own model, from 20,000 stories, has a loss of 0.417 on 1,500 others, where 0.414 is the lowest.
 #
 # ## 2 A coin for every weight
 #
@@ -261,7 +261,7 @@ beside(my_guess, f"{zeros.count(18)}; the others have {min(zeros)} to {max(zeros
 # mean       p · 0  +  (1 - p) · x / (1 - p)  =  x
 # ```
 #
-# This is **inverted dropout**. In use, that is in **inference**, nothing is dropped and nothing is scaled. (An older way scales in use instead.)
+# This is **inverted dropout**. In use, that is in **inference**, nothing is dropped and nothing is scaled.
 #
 # **Predict, then run.** With p = 0.9, what becomes of a weight of 0.2 that is kept?
 
@@ -697,9 +697,8 @@ show(
 #
 # **Dropout lowers the last loss in every start**, on average most where it is applied in all of a GPT's places. But after 300 steps the row with the
 # lowest loss on fifty stories has the fewest right answers: noise makes learning slow. With three times the steps 24% are right, where without
-# dropout it is 15%, at a loss of 2.6. In right answers that is about as good as fifty more stories after 300 steps (22%), in loss it is worse (1.13
-# against 1.00), and it is no better than a guess (26%). **Dropout does not replace data.** On a problem of your own, compare several p, by what you
-# want from the model, on examples left out of training.
+# dropout it is 15%. That is about as good as fifty more stories after 300 steps (22%), and no better than a guess (26%). **Dropout does not replace
+# data.** On a problem of your own, compare several p, by what you want from the model, on examples left out of training.
 #
 # ## 8 What goes wrong in practice
 #
@@ -722,7 +721,7 @@ for layer in (Forgets().eval(), Attends().eval()):
     print(f"{type(layer).__name__} after eval(), the same answer twice:", torch.equal(layer(x), layer(x)))
 
 # %% [markdown]
-# **`eval()` is forgotten.** No error is raised. Here is the trained model of the course, with your `Dropout(0.1)` on its attention weights, on the
+# **`eval()` is forgotten.** Here is the trained model of the course, with your `Dropout(0.1)` on its attention weights, on the
 # new stories.
 
 # %% tags=["raises-exception", "nbval-ignore-output"]

@@ -9,52 +9,27 @@
 #     language: python
 #     name: python3
 # ---
+
 # %% [markdown]
-# # Several heads: side by side, then cut from one matrix
+# # Several heads: one word looks in several places
 #
-# Your layer from lesson 05 gives each word one row of weights, so each word receives one mixture of what came before. In this lesson you run several
-# such layers, called **heads**, next to each other. Then you build one layer that makes the queries, keys and values of all heads with three
-# matrices, and check with numbers that it gives the same output. You also repair somebody else's layer. At the end your class runs inside the
-# course's model.
-#
-# **You will be able to**
-# - say what several heads can do that one wide head cannot, and show it;
-# - split a matrix into heads and merge them again, with the right transpose;
-# - write multi-head attention, and find faults in it that raise no error;
-# - measure what each head of a trained model looks at, and what is lost without it.
-#
-# **It builds on** lesson 05: batches, the causal mask as a buffer, dropout on weights. A `CausalAttention` is given below.
-#
-# | part | minutes, estimated |
-# |---|---|
-# | 1 One row, one mixture | 10 |
-# | 2 Heads side by side | 10 |
-# | 3 One matrix, split into heads | 18 |
-# | 4 The whole layer | 20 |
-# | 5 Somebody else's layer | 15 |
-# | 6 The same numbers, twice | 10 |
-# | 7 What heads are good for | 12 |
-# | 8 What goes wrong in practice, summary | 5 |
-# | total | 100 |
-#
-# *Run the cells from top to bottom, fill in the exercises, and ask for `hint`, `why` and `progress()` when you need them.* As before, float64 in
-# gives float64 out (a layer computes in float64 after `.double()`); let gradients through and don't modify the arguments. `b` is the number of
-# sentences, `n` the number of tokens in each. `d_out` has two meanings, and each exercise says which one it uses.
-#
-# *Using Colab or another hosted service?* Get the file `attention_notebooks-….whl` from where you got this lesson, put
-# it beside the notebook, and run `%pip install attention_notebooks-*.whl` in a new cell above the others.
+# *Anna has a ball . Tom has two books . he reads them upstairs . she's outside . where is Anna ? she's* … The course's model was trained to answer this
+# from sixteen random starts: eight times with **one head** of attention in each layer, as in lesson 05, and eight times with **two heads** of half the
+# size. All learn equally many numbers from the same 20,000 stories. How often did they learn it? Run the next two cells.
 
 # %% nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
+import itertools
 import math
 import os
+import time
 
 import matplotlib.pyplot as plt
 import torch
 from torch import nn
 
 from attention_course import (
-    answers, begin, beside, card, case, chart, course_model, encode, explore, heatmap, hint, jobs, model_card,
-    next_words, panels, progress, rubric, show, stories, table, why, without_head,
+    answers, begin, beside, case, chart, course_model, encode, explore_story, heatmap, hint, jobs, panels, progress,
+    rubric, show, stories, table, why,
 )
 
 # "cuda" runs the lesson on a GPU
@@ -99,104 +74,87 @@ class CausalAttention(nn.Module):
     def forward(self, x):
         return self.dropout(self.weights(x)) @ self.W_value(x)
 
-
-# %% [markdown]
-# ## 1 One row, one mixture
-#
-# Here are two models of the course's language. They have the same layers, equally many trained numbers, and the same training, from different random
-# starts (more on that below). One has one head in each layer, the other has four. Both read a story and a question.
-
-# %%
-one_head, four_heads = course_model(1), course_model(4)
-question = begin("Anna has a ball . Tom has two books . he reads them upstairs . she's outside . where is Anna ? she's")
-for name, model in {"1 head": one_head, "4 heads": four_heads}.items():
-    best = list(next_words(model, question).items())[:3]
-    size = sum(parameter.numel() for parameter in model.parameters())
-    print(f"{name:>7}, {size} numbers:", ", ".join(f"{word} {chance:.2f}" for word, chance in best))
-
-# %%
-told = stories(100, seed=5)
-results = {name: answers(model, told) for name, model in {"1 head": one_head, "4 heads": four_heads}.items()}
-for kind in ("who", "what", "where"):
-    print(f"right answers to “{kind}”:", ", ".join(f"{name} {shares[kind]:.0%}" for name, shares in results.items()))
-two_people = [story for story in told if len(story.notes.people) == 2]
-results = {name: answers(model, two_people)["where"] for name, model in {"1 head": one_head, "4 heads": four_heads}.items()}
-print("right answers to “where”, two people in the story:", ", ".join(f"{name} {share:.0%}" for name, share in results.items()))
-
-# %% [markdown]
-# One head in each layer answers *who* and *what*. But with two people in a story it answers *where* no better than by guessing among the four places.
-# Is one head to blame? These are two trained models, and luck plays a part in training. Here is how the same training ended from several random
-# starts, those two among them (from the model's card, which `model_card()` shows; its questions come from 1,500 stories, not 100, so the model with
-# one head from start 0 has 39% there and 35% above). The two models above were not chosen in the same way: the one with one head is start 0, the one
-# with four heads is start 1, the first that learned to answer all questions.
-
-# %%
-for heads, runs in card()["seeds"].items():
-    print(f"{heads}: right answers to “where” from start 0, 1, …:", ", ".join(f"{run['answers']['where']:.0%}" for run in runs))
-
-# %% [markdown]
-# So 35% against 100% is the luck of two starts. One head *can* learn it (99% from start 2), and four heads can fail (68% from start 0). Eight runs are
-# too few to say which goes well more often. What, then, can several heads do that one cannot?
-#
-# Suppose each word needs **two** things: the vector of the word before it, and the vector of the one before that. One row of
-# weights can look at both, half and half. What it passes on is their average.
-
 # %% jupyter={"source_hidden": true}
-# draws the figure
-before = torch.eye(6, device=device)[[0, 0, 1, 2, 3, 4]]  # (6, 6): all weight on the word before
-two_before = torch.eye(6, device=device)[[0, 0, 0, 1, 2, 3]]  # (6, 6): on the one before that
-half_half = (before + two_before) / 2
-future = torch.ones(6, 6, device=device).triu(diagonal=1) == 1
-titles = {"one head has to share": half_half, "two heads: the word before": before, "and the one before that": two_before}
-maps = [
-    heatmap(weights, tokens, tokens, title=title, hidden=future, limits=(0, 1), bar=False)
-    for title, weights in titles.items()
-]
-show(
-    panels(*maps, size=(11.5, 3.9)),
-    "Three heatmaps of weights. With one head each row from the third on has 0.5 on the word before and 0.5 on the one before that; the first two rows have 1 on Your. "
-    "With two heads the first has weight 1 on the word before, the second weight 1 on the one before that.",
-)
+# draws the figure: right answers to “where” in percent, 1,500 new stories, two people in each; from benchmarks/heads.py, about 50 s for each start
+starts = {"one head": [33, 53, 100, 65, 26, 26, 100, 100], "two heads": [87, 50, 100, 100, 50, 100, 76, 100]}
+
+
+def dots(starts):
+    figure, axes = plt.subplots(figsize=(9, 2.1), layout="constrained")
+    for row, (name, shares) in enumerate(starts.items()):
+        stacked = [sorted(shares)[:i].count(share) for i, share in enumerate(sorted(shares))]
+        axes.plot(sorted(shares), [-row - 0.16 * up for up in stacked], "o", ms=9, alpha=0.8, color=("#b5541c", "#1f6f8b")[row])
+    axes.axvline(25, color="0.4", ls=":")
+    axes.text(25.7, 0.33, "guessing one of four places", fontsize=9, color="0.35")
+    axes.set(xlim=(0, 103), ylim=(-1.8, 0.6), yticks=[0, -1], yticklabels=list(starts), xlabel="right answers to “where”, in percent; a dot for each start")
+    return figure
+
+
+show(chart(dots, starts), "Two rows of eight dots. " + "; ".join(f"{name}: {sorted(shares)} percent" for name, shares in starts.items()) + ".")
+for name, shares in starts.items():
+    print(f"{name:>9}: mean {sum(shares) / 8:.0f}%, above 95% in {sum(share > 95 for share in shares)} of 8 starts")
+all_shares, ahead = sum(starts.values(), []), sum(starts["two heads"])
+deals = [sum(eight) >= ahead for eight in itertools.combinations(all_shares, 8)]
+print(f"the sixteen results dealt out at random: two heads are as far ahead in {sum(deals) / len(deals):.0%} of the deals")
 
 # %% [markdown]
-# **Predict, then run.** Swap the first two words: *journey Your starts*. *starts* still takes half of each. The values are the inputs themselves.
-# One number in the context vector of *starts* changes most. By how much, with one head? And with two heads, one for the word before and one
-# for the word before that?
+# The start decides more than the number of heads. Two heads do better on average, but mere chance deals out such a lead one time in ten. Three starts
+# with one head learned it, and four with two heads did not. (You train none of them here: each takes 50 s.) So it is not true that one head *cannot*.
+# Then what is it that two can do?
+#
+# - You find what one head loses, and when it loses nothing.
+# - You cut one matrix into heads, build the layer, and repair somebody else's.
+# - You switch heads off in the trained model, word by word, and find the two steps in which it answers.
+#
+# *About 100 minutes. It builds on lesson 05. Run cells, solve exercises and ask for `hint()`, `why()` and `progress()` as before; let gradients through
+# and don't modify the arguments. `b` counts sentences, `n` tokens.*
+#
+# ## 1 One row of weights
+#
+# A head gives each word one row of weights, and mixes **all** numbers of the values with that row. Suppose a word needs two vectors, a and b, of three
+# numbers each. The head passes on a mixture, and the best linear layer there is reads a and b back from it. An error of 0 means that it recovers both,
+# an error of 1 that it recovers nothing.
+#
+# **Predict, then run.** From half of a and half of b the error is 0.50. What is it from 0.7 of a and 0.3 of b? From a head whose values are twice as
+# wide? From two heads, one for a and one for b?
 
 # %%
-my_guess = None  # two numbers: (one head, two heads)
+my_guess = None  # three numbers
 
 # %%
-swapped = inputs[[1, 0, 2, 3, 4, 5]]
-change = {name: (weights @ swapped - weights @ inputs)[2].abs().max().item() for name, weights in
-          {"half and half": half_half, "before": before, "two before": two_before, "0.7 and 0.3": 0.7 * before + 0.3 * two_before}.items()}
-beside(my_guess, (round(change["half and half"], 2), round(max(change["before"], change["two before"]), 2)))
+torch.manual_seed(0)
+a, b = torch.randn(2, 20_000, 3)  # 20,000 pairs of vectors
+nothing, wider = torch.zeros_like(a), torch.randn(3, 6)
+
+
+def error_of(passed_on):
+    """The mean squared error with which the best linear layer reads a and b back; they have a spread of 1."""
+    wanted = torch.cat([a, b], dim=-1)
+    return (passed_on @ torch.linalg.lstsq(passed_on, wanted).solution - wanted).square().mean().item()
+
+
+errors = {
+    "one head, half and half": error_of(0.5 * a + 0.5 * b),
+    "one head, 0.7 and 0.3": error_of(0.7 * a + 0.3 * b),
+    "one head, values of six numbers": error_of((0.5 * a + 0.5 * b) @ wider),
+    "two heads": error_of(torch.cat([a, b], dim=-1)),
+    "one head, a in numbers 0 to 2 of its values, b in 3 to 5": error_of(0.5 * torch.cat([a, nothing], dim=-1) + 0.5 * torch.cat([nothing, b], dim=-1)),
+}
+beside(my_guess, tuple(round(abs(error), 1) for error in list(errors.values())[1:4]))
+for name, error in errors.items():
+    print(f"{abs(error):.2f}  {name}")
 
 # %% [markdown]
-# Half and half cannot tell *Your journey* from *journey Your*. Unequal shares can, but they do not pass on both vectors either: many
-# different pairs of vectors have the same mixture. (If only a few vectors can occur, later layers may work out which two were mixed. The head itself
-# passes on one mixture.) And a *wider* head does not help: its values are the
-# inputs times a wider matrix, and all of them are mixed with the same row of weights. So mixing the wide values gives no more than widening
-# the mixture.
-
-# %%
-print(f"0.7 and 0.3: the swap moves “starts” by {change['0.7 and 0.3']:.3f}")
-shift = torch.tensor([1.0, -2.0, 0.5], device=device)
-other_pair = torch.stack([inputs[0] - 0.7 * shift, inputs[1] + 0.3 * shift])  # two other words
-mixture, same = 0.3 * inputs[0] + 0.7 * inputs[1], 0.3 * other_pair[0] + 0.7 * other_pair[1]
-print(f"two other words, same mixture: {(mixture - same).abs().max().item():.4f} apart")
-wide = torch.randn(3, 12, generator=torch.Generator().manual_seed(0)).to(device)  # values of 12 numbers instead of 3
-print(f"widen the mixture, or mix the wide values: {(half_half @ (inputs @ wide) - (half_half @ inputs) @ wide).abs().max().item():.4f} apart")
-
-# %% [markdown]
-# With such values one head **cannot pass on both unmixed**. (It can where the two vectors lie in different directions: a person's thing in some
-# numbers, her place in others. The mixture then still holds both, each in numbers of its own.) Two rows of weights for each word can, and that is
-# what several heads are for. Part 7 tries it by training.
+# Unequal shares only move the error from one vector to the other. A wider head widens the mixture, and no number in it is new. **Two rows of weights
+# pass on both.**
+#
+# The last line is the exception. Where a and b use *different* numbers of the values, say a person's thing and her place, one row loses nothing. It
+# does where they are of **the same kind**, and so in the same numbers: two people, or two neighbouring words. (And where only a few vectors can occur,
+# later layers may still guess them from an unequal mixture, as some starts above did.)
 #
 # ## 2 Heads side by side
 #
-# The plain way: several `CausalAttention` layers read the same x, each with three matrices of its own. Their outputs are **concatenated**:
-# put next to each other, head 0 first.
+# The plain way: several `CausalAttention` layers read the same x, and their outputs are put next to each other, **concatenated**.
 #
 # ```
 #                ┌─ head 0 ─►  (b, n, d_out) ─┐
@@ -204,11 +162,10 @@ print(f"widen the mixture, or mix the wide values: {(half_half @ (inputs @ wide)
 #                └─ head 2 ─►  (b, n, d_out) ─┘
 # ```
 #
-# ### Exercise: `MultiHeadAttentionWrapper` (3 points)
+# ### Exercise: `MultiHeadAttentionWrapper` (2 points)
 #
-# Keep the heads in `self.heads`, an `nn.ModuleList` of `CausalAttention`. Each head gets the constructor's arguments except `num_heads`, so it
-# also drops weights of its own. Here `d_out` is the size of **one head**. `forward` returns the heads' outputs side by side. For more tokens
-# than `context_length` the heads raise a `ValueError`; you need not check.
+# `self.heads` is an `nn.ModuleList` of `CausalAttention` layers, each built with the constructor's arguments except `num_heads`. Here `d_out` is the
+# size of **one head**. `forward` returns their outputs side by side, head 0 first.
 
 # %% nbgrader={"grade": false, "grade_id": "MultiHeadAttentionWrapper", "locked": false, "schema_version": 3, "solution": true, "task": false}
 class MultiHeadAttentionWrapper(nn.Module):
@@ -227,7 +184,7 @@ class MultiHeadAttentionWrapper(nn.Module):
         return torch.cat([head(x) for head in self.heads], dim=-1)
         ### END SOLUTION
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_MultiHeadAttentionWrapper", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_MultiHeadAttentionWrapper", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
 @rubric("MultiHeadAttentionWrapper")  # the contract as a checklist; open this cell to read it
 def _(r):
     layer = r.layer(MultiHeadAttentionWrapper, d_in=4, d_out=3, context_length=8, dropout=0.0, num_heads=2, qkv_bias=False)
@@ -246,57 +203,146 @@ print("batch", tuple(batch.shape), "-> context vectors", tuple(wrapper(batch).sh
 table(wrapper(batch)[0], rows=tokens, columns=["head 0: 0", "head 0: 1", "head 1: 0", "head 1: 1"])
 
 # %% [markdown]
-# ## 3 One matrix, split into heads
+# Does training find the two rows by itself? In random sentences each word, three numbers and its position, should pass on two vectors of the same kind:
+# the word before it, and the one before that. Your wrapper and a linear layer learn it, with six numbers shared out among 1, 2 or 6 heads.
 #
-# Two heads mean six small products where three large ones would do, and a loop in Python. So stack the matrices. `nn.Linear`
-# has one row of its weight for each number that it returns. Give rows 0 and 1 to head 0, rows 2 and 3 to head 1. Then one product makes
-# the queries of both heads, side by side.
+# **Predict, then run.** Two heads of three end with an error near 0. And one head of six? Six heads of one?
 
-# %% jupyter={"source_hidden": true} tags=["raises-exception"]
-# draws the figure
+# %%
+my_guess = None  # two numbers from 0 to 1
+
+# %% jupyter={"source_hidden": true} tags=["raises-exception", "nbval-ignore-output"]
+# demonstration: trains five layers, about six seconds
+def sentences(count):
+    """Random sentences (count, 6, 9), and the two words before each word from the third on, (count, 4, 6)."""
+    words, places = torch.randn(count, 6, 3), torch.eye(6).expand(count, 6, 6)
+    return torch.cat([words, places], dim=-1), torch.cat([words[:, 1:-1], words[:, :-2]], dim=-1)
+
+
+@torch.no_grad()
+def blind(heads):
+    """Scores that do not see the three numbers of a word, only its position."""
+    for head in heads.heads:
+        head.W_query.weight[:, :3] = head.W_key.weight[:, :3] = 0
+
+
+def trained(num_heads, wider_keys=False, after_each_step=lambda heads: None):
+    """Train heads that have six numbers in all; return them and the error on new sentences."""
+    torch.manual_seed(123)
+    heads = MultiHeadAttentionWrapper(9, 2 if wider_keys else 6 // num_heads, 6, 0.0, num_heads)
+    if wider_keys:  # queries and keys of two numbers, values of one
+        for head in heads.heads:
+            head.W_value = nn.Linear(9, 1, bias=False)
+    model = nn.Sequential(heads, nn.Linear(6, 6))
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.03)
+    for _ in range(400):
+        x, wanted = sentences(64)
+        loss = (model(x)[:, 2:] - wanted).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        after_each_step(heads)
+    x, wanted = sentences(2000)
+    with torch.no_grad():
+        return heads, (model(x)[:, 2:] - wanted).square().mean().item(), x
+
+
+learned = {number: trained(number) for number in (1, 2, 6)}
+beside(my_guess, tuple(round(learned[number][1], 2) for number in (1, 6)))
+for number, (_, error, _) in learned.items():
+    print(f"{number} head{'s' if number > 1 else ' '} of {6 // number}: error {error:.2f}")
+print(f"1 head  of 6, its scores blind to the words: error {trained(1, after_each_step=blind)[1]:.2f}")
+print(f"6 heads of 1, but with queries and keys of 2: error {trained(6, wider_keys=True)[1]:.2f}")
+
+# %% jupyter={"source_hidden": true} tags=["raises-exception", "nbval-ignore-output"]
+# demonstration: draws the figure
 with torch.no_grad():
-    stacked = torch.cat([head.W_query.weight for head in wrapper.heads])  # (4, 3): rows 0, 1 head 0; rows 2, 3 head 1
-    both_queries = inputs @ stacked.T  # (6, 4)
-row_names = ["head 0, row 0", "head 0, row 1", "head 1, row 2", "head 1, row 3"]
-numbers = ["0", "1", "2", "3"]
-maps = [
-    heatmap(stacked, row_names, numbers[:3], title="one W_query", row_name="number out", column_name="number in",
-            limits=(-1, 1), bar=False),
-    heatmap(both_queries, tokens, numbers, title="queries", row_name="token", column_name="feature", limits=(-1, 1), bar=False),
-]
-for h in range(2):
-    maps.append(heatmap(both_queries[:, 2 * h : 2 * h + 2], tokens, numbers[2 * h : 2 * h + 2], title=f"head {h}",
-                        row_name="", column_name="feature", limits=(-1, 1), bar=False))
-
-
-def cut_chart(maps):
-    figure, axes = plt.subplots(1, 4, figsize=(11.5, 4.1), layout="constrained", width_ratios=(3, 4, 2, 2))
-    for ax, one in zip(axes, maps):
-        one.on(ax)
-    axes[0].axhline(2, color="black", linewidth=2.5)
-    axes[1].axvline(2, color="black", linewidth=2.5)
-    return figure
-
-
+    rows = {number: [head.weights(learned[number][2]).mean(dim=0) for head in learned[number][0].heads] for number in (1, 2)}
+later = torch.ones(6, 6).triu(diagonal=1) == 1
+maps = {"the only head": rows[1][0], "two heads: head 0": rows[2][0], "two heads: head 1": rows[2][1]}
 show(
-    chart(cut_chart, maps),
-    "Four heatmaps. A matrix of 4 rows and 3 columns, a line between rows 0, 1 of head 0 and "
-    "rows 2, 3 of head 1; the 6 by 4 queries it makes, a line between features 0, 1 and 2, 3; and the two halves alone.",
+    panels(*(heatmap(weights, tokens, tokens, title=title, hidden=later, limits=(0, 1), bar=False) for title, weights in maps.items()), size=(11.5, 3.9)),
+    "Three heatmaps of mean weights after training. From the third word on, the only head gives about half to each of the two "
+    "words before; of the two heads one gives nearly all to the word before, the other to the one before that.",
 )
 
 # %% [markdown]
-# **Predict, then run.** Are features 2 and 3 of the large product the same numbers as the queries that head 1 of your wrapper makes?
+# One head halves its weight. (It gets below 0.50 by weights that change a little with the words; blind to them, it does not.) Two heads take one word
+# each; nothing in the loss says which takes which.
+#
+# Why do six heads of one number do worse? With one number in a query and in a key, a score is their product. As the query grows, the largest key wins,
+# as it falls, the smallest, and never a key between them. Queries and keys of two numbers cure it.
+
+# %% jupyter={"source_hidden": true}
+# draws the figure
+def who_wins(line, circle):
+    figure, (left, right) = plt.subplots(1, 2, figsize=(11, 2.9), layout="constrained", sharey=True)
+    for axes, (at, weights) in zip((left, right), (line, circle)):
+        for j, colour in enumerate(("#b5541c", "#d9a441", "0.45", "#56a3bd", "#1f4f6b")):
+            axes.plot(at, weights[:, j], color=colour, label=f"key {j}")
+    left.set(title="keys of one number: -2, -1, 0, 1, 2", xlabel="query", ylabel="weight", ylim=(0, 1))
+    right.set(title="keys of two numbers: five directions", xlabel="direction of the query, in degrees")
+    left.legend(fontsize=8, loc="upper center")
+    return figure
+
+
+query = torch.linspace(-3, 3, 121)[:, None]
+line = (query * torch.linspace(-2, 2, 5)).softmax(dim=-1)
+turn = torch.linspace(0, 360, 121).deg2rad()[:, None]
+circle = (6 * torch.cos(turn - torch.arange(5) * 2 * math.pi / 5)).softmax(dim=-1)  # dot products of vectors on a circle
+show(
+    chart(who_wins, (query, line), (turn.rad2deg(), circle)),
+    "Weights of five keys against the query. Left, keys of one number: the smallest key has nearly all weight for queries below -1, the largest for queries "
+    "above 1, the other three never come near it. Right, keys of two numbers: as the query turns, each key has most of the weight in turn.",
+)
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "question_heads_written", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ### In your own words: `heads_written` (2 points, a person reads it)
+#
+# A friend says: "Why several heads? Take one head twice as wide." Answer in three to five sentences. One head applies one row of weights to all of its
+# numbers: give a case with **the same kind of vector twice** in which that loses something, and say how two heads keep it.
+#
+# <!-- BEGIN MARK SCHEME -->
+# **1 point** for a case in which one mixture loses something: a word needs two vectors of the same kind, and which is which, or both in full. The word
+# before and the one before that, two people, the things of two people, the two neighbours of a word. Half a point for two vectors of different kinds,
+# such as a person's thing and her place: where these lie in different numbers of the values (in different directions), one mixture keeps both, as part 1
+# shows. Half a point where no loss is named.
+#
+# **1 point** for how two heads keep it: they have two rows of weights, so each passes on one of the two vectors, next to each other. Half a point for
+# "heads look at different things" without weights, rows or mixtures. Half a point where nothing says that width does not help: however wide, all numbers
+# are mixed with the same row.
+#
+# No points off for saying that the heads cost no more parameters, that `out_proj` mixes what they found, that more heads are narrower, or that one head
+# may still succeed where few vectors can occur (some starts at the top did). Half a point off for "one head cannot see two words" (it can, it mixes them), and
+# for "one head cannot tell the order of two words" (with unequal weights it may). That heads are faster is no answer.
+# <!-- END MARK SCHEME -->
+
+# %% [markdown] nbgrader={"grade": true, "grade_id": "heads_written", "locked": false, "points": 2, "schema_version": 3, "solution": true, "task": false}
+# <!-- BEGIN SOLUTION --> A word may need the word before it and the one before that: two vectors of the same kind, in the same numbers. One head has one
+# row of weights, so it passes on one mixture of the two, and half of what was in them is lost, whatever the shares. A wider head mixes more numbers, but
+# with the same row. Two heads have two rows: one passes on the word before, the other the one before that, each in full and side by side. In part 2 the
+# error fell from about 0.35 to 0. <!-- END SOLUTION -->
+
+# %% [markdown]
+# ## 3 One matrix, cut into heads
+#
+# Two heads mean six small products and a loop in Python. `nn.Linear` has one row of its weight for each number that it returns. So stack the rows of
+# all heads: one product makes the queries of both.
+#
+# **Predict, then run.** Features 2 and 3 of that product: are they the queries of your wrapper's head 1?
 
 # %%
 my_guess = None  # "yes" or "no"
 
 # %% tags=["raises-exception"]
-apart = (both_queries[:, 2:] - wrapper.heads[1].W_query(inputs)).abs().max().item()
-beside(my_guess, "yes" if apart < 1e-6 else "no")
+with torch.no_grad():
+    stacked = torch.cat([head.W_query.weight for head in wrapper.heads])  # (4, 3): rows 0, 1 for head 0; rows 2, 3 for head 1
+    both = inputs @ stacked.T  # (6, 4)
+    beside(my_guess, "yes" if torch.allclose(both[:, 2:], wrapper.heads[1].W_query(inputs), atol=1e-6) else "no")
 
 # %% [markdown]
-# So one large query matrix *is* several heads, as long as you split its result: each block of features needs scores and a softmax of its own.
-# For that, the heads become a dimension next to the batch. There `@` multiplies each head's matrix separately:
+# So one large matrix *is* several heads, if you cut its result: each block of features needs a softmax of its own. The heads become a dimension
+# next to the batch, and `@` multiplies each head's matrix separately.
 #
 # ```
 # (b, n, d)   ──view──►   (b, n, heads, d / heads)   ──transpose 1, 2──►   (b, heads, n, d / heads)
@@ -307,8 +353,8 @@ beside(my_guess, "yes" if apart < 1e-6 else "no")
 #
 # ### Exercise: `split_heads` (2 points)
 #
-# Head h gets features `h * d / num_heads` up to, but not including, `(h + 1) * d / num_heads` of every token. If `num_heads` does not divide
-# `d`, raise a `ValueError`; a good message names both numbers. You may return a view of x.
+# Return `(b, num_heads, n, d / num_heads)` for x `(b, n, d)`. Head h gets features `h * d / num_heads` up to, but not including,
+# `(h + 1) * d / num_heads` of every token. If `num_heads` does not divide d, raise a `ValueError`.
 
 # %% nbgrader={"grade": false, "grade_id": "split_heads", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def split_heads(x, num_heads):
@@ -328,38 +374,42 @@ def _(r):
     r.conventions(split_heads, r.normal(2, 3, 6, dtype=torch.float64), 3)
 
 # %% [markdown]
-# Why the transpose? `x.view(b, num_heads, n, d // num_heads)` has the right shape in one step. Below, every entry
-# says what it is: 3.10 is token 3, feature 1.
+# Why the transpose? `x.view(b, num_heads, n, d // num_heads)` has the right shape in one step. Here 3:1 is token 3, feature 1.
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # draws the figure
-labelled = torch.arange(6.0)[:, None] + torch.arange(4.0) / 10  # (6, 4): 3.10 is token 3, feature 1
-cut = split_heads(labelled[None], 2)[0]  # (2, 6, 2)
-scrambled = labelled.view(2, 6, 2)
-parts = {"x": labelled, "yours:\nhead 0": cut[0], "yours:\nhead 1": cut[1],
-         "view alone:\nhead 0": scrambled[0], "view alone:\nhead 1": scrambled[1]}
-maps = [
-    heatmap(part, tokens, None, title=title, row_name="token" if title == "x" else "", column_name="feature",
-            limits=(0, 5.3), bar=False)
-    for title, part in parts.items()
-]
+def labelled(parts):
+    figure, grid = plt.subplots(1, len(parts), figsize=(11, 2.9), layout="constrained", width_ratios=[len(part[0]) for part in parts.values()])
+    for axes, (title, part) in zip(grid, parts.items()):
+        axes.imshow([[int(entry) // 10 for entry in row] for row in part], cmap="Blues", vmin=-2, vmax=9, aspect="auto")
+        for i, row in enumerate(part):
+            for j, entry in enumerate(row):
+                axes.text(j, i, f"{int(entry) // 10}:{int(entry) % 10}", ha="center", va="center", fontsize=9)
+        axes.set(title=title, xticks=[], yticks=range(6), yticklabels=tokens if title == "x" else [])
+        axes.tick_params(length=0)
+    return figure
+
+
+x = 10.0 * torch.arange(6)[:, None] + torch.arange(4)  # (6, 4): 31 is token 3, feature 1
+cut, scrambled = split_heads(x[None], 2)[0].tolist(), x.view(2, 6, 2).tolist()
+parts = {"x": x.tolist(), "yours: head 0": cut[0], "yours: head 1": cut[1], "view alone: head 0": scrambled[0], "view alone: head 1": scrambled[1]}
 show(
-    panels(*maps, size=(11.5, 4.4)),
-    "Five heatmaps of entries named after token and feature. Yours: head 0 holds features 0 and 1 of each token in its own row, "
+    chart(labelled, parts),
+    "Five tables whose entries say token and feature. Yours: head 0 holds features 0 and 1 of each token in its own row, "
     "head 1 features 2 and 3. With view alone head 0 holds tokens 0 to 2 and head 1 tokens 3 to 5, each on two rows.",
 )
 
 # %% [markdown]
-# With `view` alone, the row of *Your* in head 1 holds features of *with*, the fourth word. The mask cannot help: it hides
-# keys by their place. Change *with*, and see whose context vector moves.
+# With `view` alone head 1 holds features of *with* in the row of *Your*, and the mask hides keys by their place only. Change *with*: whose context vector
+# moves?
 
 # %% tags=["raises-exception"]
 def who_notices(split):
     """The words whose context vector changes when *with* does; queries, keys and values are x itself."""
     def attend(x):  # (1, n, d) -> (1, 2, n, d / 2)
         heads = split(x)
-        scores = (heads @ heads.mT).masked_fill(future, -math.inf)
-        return scores.softmax(dim=-1) @ heads
+        future = torch.ones(6, 6, device=device).triu(diagonal=1) == 1
+        return (heads @ heads.mT).masked_fill(future, -math.inf).softmax(dim=-1) @ heads
 
     torch.manual_seed(123)
     x = torch.randn(1, 6, 4).to(device)
@@ -373,13 +423,12 @@ print("split_heads:", who_notices(lambda x: split_heads(x, 2)))
 print("view alone: ", who_notices(lambda x: x.view(1, 2, 6, 2)))
 
 # %% [markdown]
-# Split correctly, *with* reaches itself and the words after it. With `view` alone it reaches every word, including the first.
+# With `view` alone every word notices, the first one too: the future leaks, and no shape shows it.
 #
 # ### Exercise: `merge_heads` (2 points)
 #
-# The way back: `(b, num_heads, n, d_head)` to `(b, n, num_heads * d_head)`, so that `merge_heads(split_heads(x, num_heads))` is x again.
-# `view` can split any dimension, but after a transpose it cannot join the heads again. A transposed tensor is not contiguous: its numbers do not lie in memory in the
-# order in which you read them. `reshape` and `flatten` copy where they have to.
+# The way back, `(b, num_heads, n, d_head)` to `(b, n, num_heads * d_head)`. After a transpose the numbers do not lie in memory in the order in which you
+# read them, and `view` refuses; `reshape` and `flatten` copy where they have to.
 
 # %% nbgrader={"grade": false, "grade_id": "merge_heads", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def merge_heads(x):
@@ -395,17 +444,51 @@ def _(r):
     r.each("one head, heads of one number, as many heads as tokens, one token alone", merge_heads, (r.normal(3, 1, 4, 5),), (r.normal(2, 7, 5, 1),), (r.normal(4, 4, 4, 4),), (r.normal(3, 2, 1, 4),))
     r.conventions(merge_heads, r.normal(2, 3, 4, 2, dtype=torch.float64))
 
-# %% tags=["raises-exception"]
-torch.manual_seed(123)
-x = torch.randn(2, 5, 12).to(device)
-for num_heads in (1, 2, 3, 4, 6, 12):
-    heads = split_heads(x, num_heads)
-    print(f"{num_heads:>2} heads: {tuple(heads.shape)}, merged again it is x: {torch.equal(merge_heads(heads), x)}")
+# %% [markdown]
+# ## 4 Each head writes to the stream
+#
+# What an attention layer returns is **added** to the word's vector, which runs through the model like a stream (the **residual stream**). Four heads of
+# 12 numbers, side by side, would fit a stream of 48, but head 0 could only ever reach its first 12. So a last linear layer, `out_proj`, follows. Cut its
+# weight as you cut the features, and it is one matrix for each head: every head **writes** to the whole stream, which adds up what they write.
+
+# %% jupyter={"source_hidden": true}
+# draws the figure
+def stream():
+    figure, axes = plt.subplots(figsize=(11, 4.2), layout="constrained")
+    axes.annotate("", (10.9, 0.9), (0.1, 0.9), arrowprops={"arrowstyle": "-|>", "lw": 9, "color": "0.75", "shrinkA": 0, "shrinkB": 0})
+    axes.text(0.1, 0.45, "a word's vector, 48 numbers", fontsize=10)
+    axes.text(10.9, 0.45, "to the next layer", fontsize=10, ha="right")
+    for h, colour in enumerate(("#b5541c", "#8a6d00", "#1f6f8b", "#6a4c93")):
+        height = 4.5 - 0.95 * h
+        axes.plot([1.2, 1.2, 1.8], [0.9, height, height], color=colour, lw=1.8)
+        for left, width, text in ((1.8, 2.6, f"head {h}: a row of weights"), (5.6, 2.6, f"out_proj, columns {12 * h} to {12 * h + 11}")):
+            axes.add_patch(plt.Rectangle((left, height - 0.3), width, 0.6, color=colour, linewidth=0))
+            axes.text(left + width / 2, height, text, ha="center", va="center", color="white", fontsize=10)
+        axes.annotate("", (5.6, height), (4.4, height), arrowprops={"arrowstyle": "-|>", "color": colour, "lw": 1.8, "shrinkA": 0, "shrinkB": 0})
+        axes.text(4.95, height + 0.13, "12 numbers", ha="center", fontsize=9, color=colour)
+        axes.plot([8.2, 9.6, 9.6], [height, height, 0.9], color=colour, lw=1.8)
+        axes.text(8.9, height + 0.13, "48 numbers", ha="center", fontsize=9, color=colour)
+    axes.text(9.6, 0.9, "+", ha="center", va="center", fontsize=16, weight="bold", bbox={"boxstyle": "circle,pad=0.15", "facecolor": "white", "edgecolor": "black"})
+    axes.set(xlim=(0, 11), ylim=(0.25, 4.95))
+    axes.set_axis_off()
+    return figure
+
+
+show(
+    chart(stream),
+    "A grey arrow from left to right is the word's vector, 48 numbers. Four heads read from it. Each has a row of weights of its own, passes 12 numbers to its "
+    "own 12 columns of out_proj, and the 48 numbers that come out are added to the arrow.",
+)
+
+# %%
+torch.manual_seed(0)
+out_proj, merged = nn.Linear(48, 48), torch.randn(1, 6, 48)
+with torch.no_grad():
+    written = [merged[..., 12 * h : 12 * h + 12] @ out_proj.weight[:, 12 * h : 12 * h + 12].T for h in range(4)]  # four times (1, 6, 48)
+    print("out_proj is the sum of what four heads write:", torch.allclose(out_proj(merged), sum(written) + out_proj.bias, atol=1e-5))
 
 # %% [markdown]
-# There and back proves little by itself: two mistakes can cancel. The rubrics look at each way alone.
-#
-# ## 4 The whole layer
+# Now the layer:
 #
 # ```
 # x (b, n, d_in)
@@ -416,10 +499,7 @@ for num_heads in (1, 2, 3, 4, 6, 12):
 #   output                   out_proj                           (b, n, d_out)
 # ```
 #
-# `out_proj`, a linear layer at the end, is new in your class; in lesson 05 you used the model's own. Without it, the first
-# features of the output would always come from head 0, and the next ones from head 1. `out_proj` mixes what the heads have found.
-#
-# **Predict, then run.** `d_out` is 12, and there are 3 heads. The scores are divided by the square root of a number. Which one?
+# **Predict, then run.** `d_out` is 12, and there are 3 heads. The scores are divided by the square root of which number?
 
 # %%
 my_guess = None  # a number
@@ -431,19 +511,15 @@ spread = (queries @ keys.mT).std().item()
 beside(my_guess, f"{spread**2:.1f}: the spread of the scores is {spread:.2f}")
 
 # %% [markdown]
-# A score is a dot product of as many numbers as **one head** has, and its spread grows with the root of that number (lesson 01).
+# A score is a dot product of as many numbers as **one head** has (lesson 01).
 #
-# ### Exercise: `MultiHeadAttention` (8 points)
+# ### Exercise: `MultiHeadAttention` (7 points)
 #
-# - `W_query`, `W_key`, `W_value`: `nn.Linear` from `d_in` to `d_out`, with a bias only if `qkv_bias`. Here `d_out` is the size of
-#   **all heads together**.
-# - `out_proj`: `nn.Linear` from `d_out` to `d_out`, with a bias.
-# - `num_heads` is kept as an attribute. `mask` is a buffer in `state_dict()`, as in `CausalAttention`. The layer works wherever `.to()` moves it.
-# - `dropout` is an `nn.Dropout`. In training each head drops weights of its own, with the probability that `dropout.p` holds when `forward` is called.
-#   In `eval()` nothing is dropped.
-# - `forward`: `(b, n, d_in)` to `(b, n, d_out)` for n from 1 to `context_length`. A token sees itself and the tokens before it and nothing else,
-#   however large the scores are. A token of zeros is a token like any other. Heads are cut as `split_heads` cuts them.
-# - A `ValueError` when `num_heads` does not divide `d_out` (in `__init__`), and for longer input or input that is not 3-D (in `forward`).
+# Lesson 05's layer with heads, `(b, n, d_in)` to `(b, n, d_out)`. Here `d_out` is the size of **all heads together**.
+#
+# - `W_query`, `W_key`, `W_value`, `dropout` and the buffer `mask` as in `CausalAttention`. `out_proj` is an `nn.Linear` from `d_out` to `d_out`.
+# - Keep `num_heads` as an attribute.
+# - A `ValueError` in `__init__` when `num_heads` does not divide `d_out`, and in `forward` for what `CausalAttention` refuses.
 
 # %% nbgrader={"grade": false, "grade_id": "MultiHeadAttention", "locked": false, "schema_version": 3, "solution": true, "task": false}
 class MultiHeadAttention(nn.Module):
@@ -481,7 +557,7 @@ class MultiHeadAttention(nn.Module):
         return self.out_proj(context)
         ### END SOLUTION
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_MultiHeadAttention", "locked": true, "points": 8, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_MultiHeadAttention", "locked": true, "points": 7, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
 @rubric("MultiHeadAttention")  # the contract as a checklist; open this cell to read it
 def _(r):
     layer = r.layer(MultiHeadAttention, d_in=4, d_out=6, context_length=8, dropout=0.0, num_heads=2, qkv_bias=False)
@@ -498,18 +574,94 @@ def _(r):
     layer.conventions(r.normal(3, 7, 4))
 
 # %% [markdown]
+# ### The same numbers, twice
+#
+# Is that the same as heads side by side? Give it the wrapper's numbers.
+#
+# ```
+# wrapper, d_out = 2 a head, 2 heads            mha, d_out = 4 in total, 2 heads
+#   heads.0.W_query.weight   (2, d_in)   ──►    W_query.weight rows 0, 1   (4, d_in)
+#   heads.1.W_query.weight   (2, d_in)   ──►    W_query.weight rows 2, 3
+#   nothing                                     out_proj.weight            (4, 4)       must change nothing
+# ```
+#
+# ### Exercise: `pack_heads` (3 points)
+#
+# Copy the heads of `wrapper` into `mha`, biases too if there are any, and make `mha.out_proj` change nothing. Then both give the same output in `eval()`.
+#
+# - Copy numbers, so that a later change of one layer does not reach the other; `wrapper` stays as it was.
+# - The rubric uses your two classes, so get those right first.
+
+# %% nbgrader={"grade": false, "grade_id": "pack_heads", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def pack_heads(wrapper, mha):
+    """Give mha the heads of wrapper, so that mha(x) equals wrapper(x) in eval()."""
+    ### BEGIN SOLUTION
+    with torch.no_grad():
+        for name in ("W_query", "W_key", "W_value"):
+            layers = [getattr(head, name) for head in wrapper.heads]
+            packed = getattr(mha, name)
+            packed.weight.copy_(torch.cat([layer.weight for layer in layers]))
+            if packed.bias is not None:
+                packed.bias.copy_(torch.cat([layer.bias for layer in layers]))
+        mha.out_proj.weight.copy_(torch.eye(mha.out_proj.in_features))
+        mha.out_proj.bias.zero_()
+    ### END SOLUTION
+
+# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_pack_heads", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+@rubric("pack_heads")  # the contract as a checklist; open this cell to read it
+def _(r):
+    wrapper = r.layer(MultiHeadAttentionWrapper, d_in=4, d_out=2, context_length=8, dropout=0.0, num_heads=3, qkv_bias=False)
+    wrapper.linear("heads.*.W_query heads.*.W_key heads.*.W_value", "d_in -> d_out", bias="qkv_bias")
+    mha = r.layer(MultiHeadAttention, d_in=4, d_out=6, context_length=8, dropout=0.0, num_heads=3, qkv_bias=False)
+    mha.linear("W_query W_key W_value", "d_in -> d_out", bias="qkv_bias")
+    copy = r.copies(pack_heads, wrapper, mha, source=wrapper)
+    copy.outputs("mha gives the output of the wrapper", r.normal(1, 2, 4), r.normal(2, 7, 4))
+    copy.outputs("with a bias, and with dropout, both in eval()", r.normal(2, 5, 2), d_in=2, qkv_bias=True, dropout=0.5)
+    copy.outputs("one head; float64", r.normal(2, 5, 4, dtype=torch.float64), d_out=6, num_heads=1)
+    copy.gives("out_proj is the identity, its bias zero", r.normal(2, 3, 4), "out_proj.weight", "out_proj.bias")
+    copy.shares_nothing("a later change of one does not reach the other", r.normal(2, 5, 4), qkv_bias=True)
+    copy.shares_nothing("nor with one head", r.normal(2, 5, 4), d_out=6, num_heads=1, qkv_bias=True)
+    copy.keeps_source("the wrapper is unchanged", r.normal(2, 4, 4))
+    copy.learns("mha computes with layers of its own, and they can learn", r.normal(2, 5, 4))
+
+# %% tags=["raises-exception"]
+mha = MultiHeadAttention(d_in=3, d_out=4, context_length=6, dropout=0.0, num_heads=2).to(device)
+pack_heads(wrapper, mha)
+table(mha(batch)[0], rows=tokens, columns=["head 0: 0", "head 0: 1", "head 1: 0", "head 1: 1"])
+print("largest difference to the wrapper below 0.000001:", (mha(batch) - wrapper(batch)).abs().max().item() < 1e-6)
+
+# %% [markdown]
+# That is part 2's table, from another class. Then why cut, and not stack?
+
+# %% tags=["raises-exception", "unsteady-output"]
+# demonstration: times both classes with 12 heads of 16, in milliseconds
+def milliseconds(layer, x):
+    took = []
+    for _ in range(11):
+        started = time.perf_counter()
+        layer(x)
+        took.append(1000 * (time.perf_counter() - started))
+    return sorted(took)[5]
+
+
+with torch.no_grad():
+    for b, n in ((1, 16), (16, 128)):
+        x = torch.randn(b, n, 192)
+        apart, cut = MultiHeadAttentionWrapper(192, 16, n, 0.0, 12).eval(), MultiHeadAttention(192, 192, n, 0.0, 12).eval()
+        print(f"{b:>2} sentences of {n:>3}: wrapper {milliseconds(apart, x):6.2f} ms, cut from one matrix {milliseconds(cut, x):6.2f} ms")
+
+# %% [markdown]
+# For one short sentence, cutting is several times as fast, although your class has `out_proj` to do as well: fewer steps, and
+# starting a step takes time. On large input the arithmetic outweighs that, and the gain is gone.
+#
 # ## 5 Somebody else's layer
 #
 # ### Exercise: `fix_me` (3 points)
 #
-# The class below makes queries, keys and values with **one** layer, `qkv`. Of its `3 * d_out` numbers
-# the first third are the queries, then come the keys, then the values. It returns two things: the output, and the weights
-# before dropout, `(b, num_heads, n, n)`. They are only to be looked at, so you may detach them. Otherwise it should give
-# what `MultiHeadAttention` gives, keep `num_heads` and `mask` as it does, and refuse what it refuses.
+# The class below runs, its shapes are right, and it has **five faults**. None raises an error. One layer `qkv` makes queries, keys and values, in this
+# order. It returns two things: the output, and the weights before dropout, `(b, num_heads, n, n)`. Otherwise it should do what `MultiHeadAttention` does.
 #
-# It runs, the shapes are right, and it has **five faults**. None of them raises an error. Let the rubric
-# guide you: which of its lines fail with one head, which only with several, which only for short sentences? Your class is graded by what it
-# does, not by how little you change.
+# Let the rubric guide you: which lines fail with one head, which only with several, which for short sentences?
 
 # %% nbgrader={"grade": false, "grade_id": "fix_me", "locked": false, "schema_version": 3, "solution": true, "task": false} tags=["raises-exception"]
 ### BEGIN SOLUTION
@@ -566,7 +718,8 @@ class RepairedMultiHeadAttention(nn.Module):
 #             part.unflatten(-1, (self.num_heads, -1)).transpose(1, 2) for part in self.qkv(x).chunk(3, dim=-1)
 #         )
 #         hidden = self.mask[-n:, :n]
-#         scores = queries @ keys.transpose(2, 3) / math.sqrt(self.out_proj.in_features)
+#         C = self.out_proj.in_features
+#         scores = queries @ keys.transpose(2, 3) * C**-0.5
 #         weights = torch.softmax(scores.masked_fill(hidden, -math.inf), dim=2)
 #         dropped = nn.functional.dropout(weights, self.dropout.p)
 #         context = (dropped @ values).reshape(*x.shape[:2], -1)  # (b, n, d_out)
@@ -591,360 +744,225 @@ def _(r):
     layer.conventions(r.normal(3, 7, 4))
 
 # %% [markdown]
-# Three of the five faults change the second result, the weights. Of these three, two break a rule that can be checked without knowing the right
-# weights: every row adds up to 1, and nothing lies above the diagonal. The next cell checks both rules. Run these checks on any causal attention
-# weights that you are given, taken before dropout.
+# Two of the faults break rules that you can check on any causal weights, taken before dropout:
 
 # %% tags=["raises-exception"]
 torch.manual_seed(123)
 repaired = RepairedMultiHeadAttention(3, 4, 6, 0.0, 2).to(device).eval()
 _, seen = repaired(batch[:, :4])  # (2, 2, 4, 4), a sentence shorter than the context
-print("weights:", tuple(seen.shape))
 print("every row adds up to 1:", bool((seen.sum(dim=-1) - 1).abs().max() < 1e-6))
 print("largest weight above the diagonal:", round(seen.triu(diagonal=1).max().item(), 2))
 
 # %% [markdown]
-# ## 6 The same numbers, twice
+# The scale `C**-0.5` breaks none. Andrej Karpathy's *Let's build GPT* scaled like this at first, with C the width of the whole model; a note below the
+# video corrects it.
 #
-# Does the split layer compute the same as heads side by side? Give it the wrapper's numbers and compare.
-# Head h of the wrapper becomes a block of rows, as in the figure of part 3. Biases, if there are any, are stacked the same way.
-#
-# ```
-# wrapper, d_out = 2 a head, 2 heads            mha, d_out = 4 in total, 2 heads
-#   heads.0.W_query.weight   (2, d_in)   ──►    W_query.weight rows 0, 1   (4, d_in)
-#   heads.1.W_query.weight   (2, d_in)   ──►    W_query.weight rows 2, 3
-#   nothing                                     out_proj.weight            (4, 4)       must change nothing
-# ```
-#
-# ### Exercise: `pack_heads` (3 points)
-#
-# Copy the heads of `wrapper` into `mha`, and make `mha.out_proj` change nothing: the identity matrix as weight, zeros as bias. Then both give the same
-# output in `eval()`. Both were built with the same `d_in`, `num_heads`, `qkv_bias` and context length, and both have the same dtype. `mha`'s `d_out` is
-# `num_heads` times the wrapper's. Afterwards the two share nothing, and `wrapper` is as it was, including mode, dtype and `requires_grad`. `mha` can
-# still learn; you may replace its parameters. The return value is ignored.
-#
-# The rubric uses your `MultiHeadAttentionWrapper` and `MultiHeadAttention`, so get those right first.
-
-# %% nbgrader={"grade": false, "grade_id": "pack_heads", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def pack_heads(wrapper, mha):
-    """Give mha the heads of wrapper, so that mha(x) equals wrapper(x) in eval()."""
-    ### BEGIN SOLUTION
-    with torch.no_grad():
-        for name in ("W_query", "W_key", "W_value"):
-            layers = [getattr(head, name) for head in wrapper.heads]
-            packed = getattr(mha, name)
-            packed.weight.copy_(torch.cat([layer.weight for layer in layers]))
-            if packed.bias is not None:
-                packed.bias.copy_(torch.cat([layer.bias for layer in layers]))
-        mha.out_proj.weight.copy_(torch.eye(mha.out_proj.in_features))
-        mha.out_proj.bias.zero_()
-    ### END SOLUTION
-
-# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_pack_heads", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
-@rubric("pack_heads")  # the contract as a checklist; open this cell to read it
-def _(r):
-    wrapper = r.layer(MultiHeadAttentionWrapper, d_in=4, d_out=2, context_length=8, dropout=0.0, num_heads=3, qkv_bias=False)
-    wrapper.linear("heads.*.W_query heads.*.W_key heads.*.W_value", "d_in -> d_out", bias="qkv_bias")
-    mha = r.layer(MultiHeadAttention, d_in=4, d_out=6, context_length=8, dropout=0.0, num_heads=3, qkv_bias=False)
-    mha.linear("W_query W_key W_value", "d_in -> d_out", bias="qkv_bias")
-    copy = r.copies(pack_heads, wrapper, mha, source=wrapper)
-    copy.outputs("mha gives the output of the wrapper", r.normal(1, 2, 4), r.normal(2, 7, 4))
-    copy.outputs("with a bias, and with dropout, both in eval()", r.normal(2, 5, 2), d_in=2, qkv_bias=True, dropout=0.5)
-    copy.outputs("one head; float64", r.normal(2, 5, 4, dtype=torch.float64), d_out=6, num_heads=1)
-    copy.gives("out_proj is the identity, its bias zero", r.normal(2, 3, 4), "out_proj.weight", "out_proj.bias")
-    copy.shares_nothing("a later change of one does not reach the other", r.normal(2, 5, 4), qkv_bias=True)
-    copy.shares_nothing("nor with one head", r.normal(2, 5, 4), d_out=6, num_heads=1, qkv_bias=True)
-    copy.keeps_source("the wrapper is unchanged", r.normal(2, 4, 4))
-    copy.learns("mha computes with layers of its own, and they can learn", r.normal(2, 5, 4))
-
-# %% tags=["raises-exception"]
-mha = MultiHeadAttention(d_in=3, d_out=4, context_length=6, dropout=0.0, num_heads=2).to(device)
-pack_heads(wrapper, mha)
-table(mha(batch)[0], rows=tokens, columns=["head 0: 0", "head 0: 1", "head 1: 0", "head 1: 1"])
-print("largest difference to the wrapper below 0.000001:", (mha(batch) - wrapper(batch)).abs().max().item() < 1e-6)
-
-# %% [markdown]
-# That is the table of part 2, from another class.
-#
-# ## 7 What heads are good for
-#
-# First the task of part 1: pass on the word before and the one before that. The next cell trains your `MultiHeadAttention` on random sentences, with
-# 1, 2 and 6 heads. All three layers have equally many numbers to learn. Each word comes with its three numbers and six more that give its position.
-# The error is measured on new sentences. A layer that always answers 0 has an error of 1. The best that one row of *fixed* weights allows is 0.5: it
-# mixes two independent vectors into one, and half of what was in them is lost. A fourth layer has one head whose scores do not see the words, so its
-# weights are fixed.
-
-# %% jupyter={"source_hidden": true} tags=["raises-exception"]
-# demonstration: trains four layers, about four seconds
-def weights_of(mha, x):
-    """The attention weights of every head, (b, heads, n, n)."""
-    with torch.no_grad():
-        queries, keys = (split_heads(layer(x), mha.num_heads) for layer in (mha.W_query, mha.W_key))
-        scores = queries @ keys.mT / math.sqrt(queries.shape[-1])
-        hidden = torch.ones_like(scores).triu(diagonal=1) == 1
-        return scores.masked_fill(hidden, -math.inf).softmax(dim=-1)
-
-
-def sentences(count):
-    """Random sentences (count, 6, 9), and the two words before each word from the third on, (count, 4, 6)."""
-    words, places = torch.randn(count, 6, 3), torch.eye(6).expand(count, 6, 6)
-    return torch.cat([words, places], dim=-1), torch.cat([words[:, 1:-1], words[:, :-2]], dim=-1)
-
-
-def trained(num_heads, places_only=False):
-    """Train a layer; with places_only its scores do not see the words."""
-    torch.manual_seed(123)
-    mha = MultiHeadAttention(9, 6, 6, 0.0, num_heads)
-    optimizer = torch.optim.Adam(mha.parameters(), lr=0.03)
-    for _ in range(400):
-        if places_only:
-            mha.W_query.weight.data[:, :3] = mha.W_key.weight.data[:, :3] = 0
-        x, wanted = sentences(64)
-        loss = (mha(x)[:, 2:] - wanted).square().mean()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    if places_only:  # the last step moved them
-        mha.W_query.weight.data[:, :3] = mha.W_key.weight.data[:, :3] = 0
-    x, wanted = sentences(2000)
-    with torch.no_grad():
-        error = (mha(x)[:, 2:] - wanted).square().mean().item()
-    weights = weights_of(mha, x)  # (2000, heads, 6, 6)
-    spread = weights.diagonal(-1, 2, 3)[:, :, 1:].std(dim=0).mean(dim=-1).max()
-    print(f"{num_heads} head{'s' if num_heads > 1 else ' '} of {6 // num_heads}{', places only' * places_only}: error on new sentences {error:.2f}; "
-          f"from sentence to sentence a weight on the word before varies by {spread:.2f}")
-    return weights.mean(dim=0)  # (heads, 6, 6)
-
-
-by_number = {num_heads: trained(num_heads) for num_heads in (1, 2, 6)}
-trained(1, places_only=True)
-maps = {"the only head": by_number[1][0], "two heads: head 0": by_number[2][0], "two heads: head 1": by_number[2][1]}
-show(
-    panels(*(heatmap(weights, tokens, tokens, title=title, hidden=future.cpu(), limits=(0, 1), bar=False) for title, weights in maps.items()),
-           size=(11.5, 3.9)),
-    "Three heatmaps of mean weights after training. From the third word on, the only head gives about half to each of the two "
-    "words before; of the two heads one gives nearly all to the word before, the other to the one before that.",
-)
-
-# %% [markdown]
-# In our run one head does not pass on both. It gives about half of its weight to each. Its error is 0.35, below the 0.5 of fixed weights, because
-# its weights change a little with the words: the layer whose scores do not see the words ends at 0.50. Two heads take one word
-# each. Nothing in the loss says which head takes which. But more heads are not always better: after the same training, six heads of one number each
-# do worse than two of three. With one number in a query and in a key, a score is the product of two numbers. So the largest or the smallest key wins,
-# whatever the query. We trained six heads whose queries and keys had two numbers, with values of one: from three random starts the error was below
-# 0.01. With one number it was 0.13, 0.19 and 0.17.
-#
-# Now put **your** class into the course's model, with the trained weights. The baseline is your class with fresh random ones.
-
-# %% tags=["raises-exception"]
-yours, untrained = course_model(4), course_model(4)
-torch.manual_seed(123)
-for block, other in zip(yours.blocks, untrained.blocks):
-    own = MultiHeadAttention(48, 48, 48, 0.0, num_heads=4)
-    own.load_state_dict(block.attention.state_dict(), strict=False)  # the file holds no mask
-    block.attention = own
-    other.attention = MultiHeadAttention(48, 48, 48, 0.0, num_heads=4)
-for name, one in {"the model as it came": four_heads, "with your layers": yours, "your layers, untrained": untrained}.items():
-    print(f"{name:>22}: she's outside {next_words(one, question)['outside']:.2f}, {answers(one, told)['all']:.0%} of the questions right")
-
-# %% [markdown]
-# What does each head look at? Choose where the story stops. Each row is one head: 1.1 to 1.4 in the first layer, 2.1 to 2.4 in the second.
-
-# %% jupyter={"source_hidden": true} tags=["raises-exception"]
-# demonstration: draws the figure
-stops = {
-    "… she's": "Anna has a ball . Tom has two books . he reads them upstairs . she's outside . where is Anna ? she's",
-    "… he's": "Anna has a ball . Tom has two books . he reads them upstairs . she's outside . where is Tom ? he's",
-    "… she": "Anna has a ball . Tom has two books . she",
-    "… he": "Anna has a ball . Tom has two books . he",
-}
-
-
-def last_rows(model, words):
-    """What the last word looks at, a row for each head of both layers, (8, n)."""
-    rows = []
-    with torch.no_grad():
-        x = model.embed(torch.tensor([encode(words)]))  # (1, n, 48)
-        for block in model.blocks:
-            mha, normed = block.attention, block.norm1(x)
-            queries, keys = (split_heads(layer(normed), mha.num_heads) for layer in (mha.W_query, mha.W_key))
-            rows.append((queries[:, :, -1:] @ keys.mT / math.sqrt(queries.shape[-1])).softmax(dim=-1)[0, :, 0])
-            x = block(x)
-    return torch.cat(rows)
-
-
-def looks(story):
-    words = begin(stops[story])
-    rows, names = last_rows(yours, words), [f"{layer}.{head}" for layer in (1, 2) for head in range(1, 5)]
-    following, chance = next(iter(next_words(yours, words).items()))
-    most = ", ".join(f"{name} at {words[int(row.argmax())]} ({row.max():.2f})" for name, row in zip(names[4:], rows[4:]))
-    pictures = [
-        heatmap(weights, names, words, title=title, row_name="head", column_name="", limits=(0, 1))
-        for weights, title in ((rows, f"What “{words[-1]}” looks at in your trained layers"), (last_rows(untrained, words), "in your untrained layers"))
-    ]
-    return panels(*pictures, size=(11, 7.2), in_a_row=1), f"Second layer: {most}. Next word: {following} ({chance:.2f})."
-
-
-explore(looks, alt="For the last word of a story: what each of the eight heads looks at, trained and untrained.", story=list(stops))
-
-# %% [markdown]
-# That is one story. It can be measured over many, because the rules of the language say which earlier word decides what comes next. Each row of the
-# table names the word that is read and, after the colon, the word that it has to find. *she* is the word in the story, *answer, she* the same word in
-# an answer. *she* and *she's* stand for *he* and *he's*, too. In the last row the word that is read is the question mark of *who is she ?*. The column
-# *head* names the head that looks most at the word to be found, *right word* is its mean weight there, and *other* its mean weight on the matching word
-# of the other person. *alike* is the mean weight of a head that looks at every word alike.
+# **Predict, then run.** The trained model answers every question in 1,000 stories. How many with that scale?
 
 # %%
-measured = jobs(four_heads, told)
-print("the word: what must be found   head   right word  other  alike")
-for job in ("she: own thing", "answer, she: own thing", "she's: own place", "who is she ?: her name"):
-    found = measured[job]
-    layer, head = divmod(int(found["own"].argmax()), 4)
-    numbers = [found["own"][layer, head], found["other"][layer, head], found["uniform"]]
-    print(f"{job:30} {layer + 1}.{head + 1}  " + "  ".join(f"{float(number):9.2f}" for number in numbers))
+my_guess = None  # a percentage
+
+# %%
+# demonstration: the trained model with the scale of all heads together
+four_heads, many = course_model(4), stories(1000, seed=5)
+early = course_model(4)
+for block in early.layers():
+    block.attention.W_query.weight.data *= math.sqrt(12) / math.sqrt(48)  # 12 numbers a head, 48 in all
+beside(my_guess, f"{answers(early, many)['all']:.0%}; with the right scale {answers(four_heads, many)['all']:.0%}")
 
 # %% [markdown]
-# Which head does which job depends on the random start (`model_card()` has a table for five starts). And the table shows only one word at a time: a
-# head may do its work at another word.
+# These weights were trained with the right scale. A model trained with the other one may make up for it by larger matrices.
 #
-# **Predict, then run.** In the first story above (the one that ends with *she's*), 2.3 and 2.4 look most at the place. Over 1,000 stories, 2.4 and
-# 2.1 do. Switch off each of the eight heads in turn. Apart from 2.1 and 2.4, which head costs the most right answers to
-# *where* when it is off?
+# ## 6 Two steps
+#
+# The course's model has four heads in each layer. Put **your** class into it, with the trained weights; the baseline is your class with fresh ones.
+
+# %% tags=["raises-exception"]
+# demonstration: your layers in the trained model
+def with_your_layers(trained=True):
+    """The course's model with your MultiHeadAttention in both layers."""
+    model = course_model(4)
+    for block in model.blocks:
+        own = MultiHeadAttention(48, 48, 48, 0.0, num_heads=4)
+        if trained:
+            own.load_state_dict(block.attention.state_dict(), strict=False)  # the file holds no mask
+        block.attention = own
+    return model.eval()
+
+
+torch.manual_seed(123)
+yours = with_your_layers()
+for name, model in {"as it came": four_heads, "your layers": yours, "your layers, untrained": with_your_layers(trained=False)}.items():
+    print(f"{name:>22}: {answers(model, many)['all']:.0%} of the questions right")
+
+# %% [markdown]
+# Here it answers *where is Anna ?* Which heads of layer 2 look at her place from the last word? Press *outside*, too. Choose heads, and switch one off.
+
+# %% tags=["raises-exception"]
+told = "Anna has a ball . Tom has two books . he reads them upstairs . she's outside . where is"
+explore_story(yours, f"{told} Anna ? she's", f"{told} Tom ? he's", head="2.4")
+
+# %% [markdown]
+# That is one story. Now do it to hundreds.
+#
+# ### Exercise: `silence` (2 points)
+#
+# Switch off one head: set what it passes on to 0, everywhere or at some words.
+#
+# ```
+# outputs (b, h, n, d) of h heads, head, at      result (b, h, n, d), a new tensor
+# ```
+#
+# - `at` is a list of positions, from 0 to n - 1. With `at=None` the head is off at every position.
+
+# %% nbgrader={"grade": false, "grade_id": "silence", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def silence(outputs, head, at=None):
+    """The heads' outputs (b, h, n, d), zero for this head: everywhere, or at the positions in `at`."""
+    ### BEGIN SOLUTION
+    silenced = outputs.clone()
+    silenced[:, head, slice(None) if at is None else at] = 0
+    return silenced
+    ### END SOLUTION
+
+
+# %% jupyter={"source_hidden": true} nbgrader={"grade": true, "grade_id": "test_silence", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false} tags=["raises-exception"]
+@rubric("silence")  # the contract as a checklist; open this cell to read it
+def _(r):
+    x, one = r.nonzero(3, 4, 5, 2), r.nonzero(1, 2, 3, 1)
+    r.each("without at: zero at every position, the other heads as they were", silence, (r.nonzero(1, 2, 2, 1), 1), (x, 0), (r.nonzero(4, 4, 4, 4), 3), (r.nonzero(2, 1, 3, 2), 0))
+    r.idea.each("with at: there and nowhere else; with None: everywhere", silence, (one, 1, [0]), (one, 1, None), (x, 0, [1, 3]), (x, r.integer(1, 2), [4, 0]), (r.nonzero(4, 4, 4, 4), 1, [3]), (r.nonzero(2, 3, 1, 4), 2, [0]))
+    r.conventions(silence, r.nonzero(2, 3, 5, 4, dtype=torch.float64), 1, [2, 3])
+
+# %% [markdown]
+# Now ask *where* in 1,000 stories, wherever the two people are in different places. First switch off each head everywhere.
+#
+# **Predict, then run.** Head 2.4 looks most at the right place, and costs most. Which head comes second?
 
 # %%
 my_guess = None  # a head, such as "1.1"
 
 # %% tags=["raises-exception"]
-# demonstration: asks nine models the questions in 1,000 stories
-many = stories(1000, seed=5)
-places = jobs(four_heads, many)["she's: own place"]["own"]  # (2, 4): the weight on the place
-heads = {f"{layer + 1}.{head + 1}": (layer, head) for layer in range(2) for head in range(4)}
-shares = {name: answers(without_head(yours, *place), many) for name, place in heads.items()}
-beside(my_guess, min(set(heads) - {"2.1", "2.4"}, key=lambda name: shares[name]["where"]))
-
-# %% tags=["raises-exception"]
-# demonstration: what was measured
-print("head   looks at the place   right answers without it")
-for name, right in {**shares, "none": answers(yours, many)}.items():
-    seen = f"{places[heads[name]].item():.2f}" if name in heads else ""
-    print(f"{name:>4}   {seen:>18}   " + "  ".join(f"{kind} {right[kind]:4.0%}" for kind in ("who", "what", "where")))
-
-# %% [markdown]
-# Without 2.1, or without 2.4, about half of the answers to *where* are wrong. Head 1.3 does not look at the place from the answering word, and yet
-# without it a quarter of them are wrong. What does it do, and where? The next cell changes what it passes on at some words only. It takes the answers
-# in stories that name the places of both people, and counts how often the model's first choice is the right place, and how often the other person's.
-# Head
-# 1.1 is the comparison.
-
-# %% tags=["raises-exception"]
-# demonstration: one head of the first layer changed at some words
-ids = torch.nn.utils.rnn.pad_sequence([torch.tensor(encode(begin(str(story)))) for story in many], True)  # (b, n)
-links = [(row, link.at + 1, link.own + 1, link.other + 1) for row, story in enumerate(many) for link in story.notes.links
+# demonstration: eight heads of your layers, each switched off by your function
+links = [(story, link) for story in many for link in story.notes.links
          if link.job == "she's: own place" and link.other is not None and story.words[link.own] != story.words[link.other]]
-row, at, own, other = torch.tensor(links).T  # the answering word, the right place, the other person's place
+ids = torch.nn.utils.rnn.pad_sequence([torch.tensor(encode(begin(str(story)))) for story, _ in links], True)  # (b, n); <end> stands first
+at, own, other = torch.tensor([(link.at + 1, link.own + 1, link.other + 1) for _, link in links]).T  # the answering word, the two places
+row = torch.arange(len(ids))
 
 
 @torch.no_grad()
-def first_choices(head, change):
-    """How often the model's first choice is the right place, and the other person's, when a head's output (b, n, 12) is changed."""
-    model = course_model(4)
-    model.layers()[0].attention.out_proj.register_forward_pre_hook(lambda layer, given: change(given[0][..., 12 * head : 12 * head + 12]))
-    chosen = model(ids[:, :48])[row, at].argmax(dim=-1)
-    return [(chosen == ids[row, place]).double().mean().item() for place in (own, other)]
+def places_named(layer=0, change=lambda heads: heads):
+    """The shares of answers that name the right place, and the other person's, when the outputs of a layer's heads are changed."""
+    model, called = with_your_layers(), []
+
+    def before_out_proj(_, given):
+        called.append(layer)
+        return merge_heads(change(split_heads(given[0], 4)))
+
+    model.blocks[layer].attention.out_proj.register_forward_pre_hook(before_out_proj)
+    chosen = model(ids)[row, at].argmax(dim=-1)
+    assert called, "forward does not call self.out_proj"
+    return tuple(round(100 * (chosen == ids[row, place]).double().mean().item(), 1) for place in (own, other))
 
 
-def off_at_answer(out):
-    out[row, at] = 0
+def off_at(head, words):
+    """Your silence, at these words of each sentence."""
+    return lambda heads: torch.cat([silence(one[None], head, where) for one, where in zip(heads, words)])
 
 
-def off_at_places(out):
-    out[row, own] = out[row, other] = 0
-
-
-def swapped(out):
-    out[row, own], out[row, other] = out[row, other], out[row, own]
-
-
-print(f"{len(links)} answers:".rjust(26) + " head 1.3".ljust(27) + "head 1.1")
-for name, change in {"off at the answering word": off_at_answer, "off at the two places": off_at_places, "swapped at the two places": swapped}.items():
-    print(f"{name:>25}: " + "   ".join("right {:4.0%}, other {:4.0%}".format(*first_choices(head, change)) for head in (2, 0)))
-
-# %% [markdown]
-# Switched off at the answering word, head 1.3 costs next to nothing. Switched off at the two places, it costs a quarter of the answers. And where the
-# two places exchange what head 1.3 passes on, twelve numbers each, most answers name the other person's place. (Four in ten still name the right one,
-# so head 1.3 does not do this alone.) With head 1.1 next to nothing changes. So the two layers work in two steps. In the first layer, at the word
-# *outside*, head
-# 1.3 **marks the place with its person**. In the second layer *she's* **fetches** the place that carries the mark. To see what a head is for, look at
-# the words at which it works, not only at the last one.
-#
-# *Who* depends most on another head: without 1.4 only a third of the answers are right. And one head can serve two kinds: *what* also depends most on
-# 2.1; without it fewer than half of these answers are right.
-
-# %% [markdown] nbgrader={"grade": false, "grade_id": "question_heads_written", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ### In your own words: `heads_written` (2 points, a person reads it)
-#
-# A friend says: "Why several heads? Take one head that is twice as wide. It has as many numbers to learn." Answer in three to
-# five sentences. What can several heads do that one wide head cannot, and why? Give an example in which a word needs two vectors of the same kind.
-#
-# <!-- BEGIN MARK SCHEME -->
-# **1 point** for the reason: one head has one row of weights for each word. Whatever its width, it applies that same row to all of its
-# numbers. Several heads have several rows, hence several mixtures at the same time. One head loses what two vectors have in the same directions.
-# Half a point when it only says that heads "look at different things" without naming weights or mixtures.
-#
-# **1 point** for an example in which two vectors of the same kind must be kept apart: the word before and the one before that, the things of
-# two people. Half a point for two vectors of different kinds, such as a person's thing and her place: if they lie in different directions, one
-# mixture keeps both. Half a point when the example could be done with one mixture for another reason.
-#
-# No points off for saying that heads cost no more parameters, that out_proj mixes them, or that more heads are narrower. It is wrong to
-# say that one head cannot see the order of two words (with unequal weights it can): half a point off. That heads are faster is no answer.
-# <!-- END MARK SCHEME -->
-
-# %% [markdown] nbgrader={"grade": true, "grade_id": "heads_written", "locked": false, "points": 2, "schema_version": 3, "solution": true, "task": false}
-# <!-- BEGIN SOLUTION --> For each word a head has one row of weights, and everything it passes on is mixed with that row. A wider head has longer
-# values, but all of their numbers are mixed alike, so from two vectors of the same kind it makes one, and which was which is lost. Two heads have two
-# rows and make two mixtures at the same time. In part 7 each word needed the word before and the one before that. One head passed on a mixture of
-# both, with an error of about a third; two heads passed on each in full. <!-- END SOLUTION -->
+heads = {f"{layer + 1}.{head + 1}": (layer, head) for layer in range(2) for head in range(4)}
+off = {name: places_named(layer, lambda outputs: silence(outputs, head))[0] for name, (layer, head) in heads.items()}
+seen = jobs(four_heads, many)["she's: own place"]["own"]  # (2, 4): mean weight of the answering word on the right place
+beside(my_guess, sorted(off, key=off.get)[1])
+print(f"all heads on: {places_named()[0]:.1f}% of {len(links)} places right")
+for name, share in off.items():
+    print(f"{name} off: {share:5.1f}%; it looks at the right place by {seen[heads[name]].item():.2f}")
 
 # %% [markdown]
-# ## 8 What goes wrong in practice
+# Head 1.3 hardly looks at the place, and yet a third of the answers need it. Does it work at the answering word at all?
 #
-# **`view` without a transpose.** The shape is right and the content is scrambled. If one of the two ways is wrong and the other right, the future
-# leaks, as in part 3. If both are wrong, each head sees only a part of the sentence.
-#
-# **The scale is taken from `d_out`.** Each score is a dot product within one head, so it is divided by the root of that head's size. Small inputs
-# hide the mistake:
+# **Predict, then run.** Head 1.3 off at the answering word alone: what percentage is right?
+
+# %%
+my_guess = None  # a percentage
 
 # %% tags=["raises-exception"]
-with torch.no_grad():
-    for name, x in {"the six tokens": inputs[None], "spread out": 6 * inputs[None] - 3}.items():
-        queries, keys, values = (split_heads(layer(x), 2) for layer in (mha.W_query, mha.W_key, mha.W_value))
-        scores = queries @ keys.mT
-        right, wrong = ((scores / math.sqrt(size)).masked_fill(future, -math.inf).softmax(dim=-1) @ values for size in (2, 4))
-        moved = (right - wrong).abs().max().item() / right.abs().max().item()
-        print(f"{name}: with d_out for the head's size the context moves by up to {moved:.1%} of its largest number")
+# demonstration: head 1.3 off at the answering word
+beside(my_guess, places_named(0, off_at(2, at[:, None].tolist()))[0])
 
 # %% [markdown]
-# **`d_out` means two things.** In the wrapper it is the size of one head, in `MultiHeadAttention` the size of all of them.
-# With `d_out=4` and two heads the wrapper puts out 8 numbers.
+# Next to nothing is lost. Then where does it work? A guess worth testing: at the two words that *are* places, long before anyone asks.
+
+# %% tags=["raises-exception"]
+# demonstration: each head off at the answering word, and at the two places; head 1.3 exchanged
+words_of = {"at the answering word": at[:, None].tolist(), "at the two place words": torch.stack([own, other], dim=1).tolist()}
+found = [[places_named(layer, off_at(head, words))[0] for words in words_of.values()] for layer, head in heads.values()]
+
+
+def exchanged(head):
+    """What a head passes on at the two places changes places."""
+    def change(outputs):
+        changed = outputs.clone()
+        changed[row, head, own], changed[row, head, other] = outputs[row, head, other], outputs[row, head, own]
+        return changed
+
+    return change
+
+
+def circuit(found, names):
+    figure, axes = plt.subplots(figsize=(8, 4.2), layout="constrained")
+    axes.imshow([[100 - share for share in shares] for shares in found], cmap="Oranges", vmin=0, vmax=80, aspect="auto")
+    for i, shares in enumerate(found):
+        for j, share in enumerate(shares):
+            axes.text(j, i, f"{100 - share:.1f}", ha="center", va="center", fontsize=10)
+    axes.axhline(3.5, color="black", lw=1.5)
+    axes.set(title="Percent of wrong places, with one head off", xticks=[0, 1], xticklabels=list(words_of), yticks=range(8), yticklabels=names)
+    axes.set_ylabel("layer 2                    layer 1")
+    return figure
+
+
+show(
+    chart(circuit, found, list(heads)),
+    "Wrong places in percent, with one head off at the answering word, and at the two place words. "
+    + "; ".join(f"{name}: {100 - shares[0]:.1f} and {100 - shares[1]:.1f}" for name, shares in zip(heads, found)) + ".",
+)
+for head in (2, 0):
+    print(f"head 1.{head + 1} exchanged at the two places: right {{}}%, the other person's place {{}}%".format(*places_named(0, exchanged(head))))
+
+# %% [markdown]
+# **Two steps.** In layer 1, at the word *outside*, head 1.3 **marks the place with its person**. In layer 2 the answering word **fetches** the place with
+# the right mark, by 2.4, with help from 2.1. Exchange the marks, twelve numbers each, and most answers name the other person's place; with head 1.1
+# instead, hardly any.
+#
+# In layer 2 silence at the place words costs nothing, and cannot: no layer comes after it that could carry anything from there. And the mark is not all:
+# four in ten answers survive the exchange, so other heads help. To see what a head is for, look at the words at which it **works**.
+#
+# ## 7 What goes wrong in practice
+#
+# **`d_out` means two things.** In the wrapper it is the size of one head, in `MultiHeadAttention` of all of them.
 #
 # **The mask is repeated for every head.** It need not be: `(n, n)` broadcasts to `(b, heads, n, n)`.
 #
-# **Believing that more heads means more parameters.** Splitting adds none, as part 1 showed. What changes is how many numbers
-# each head has for comparing words.
+# **More heads are taken to mean more parameters.** Cutting adds none. It makes the heads narrower, down to one number, which is too few.
 #
 # ## Summary
 #
-# - One head gives one mixture for each word. **Several heads** give several, and `out_proj` mixes what they found.
-# - A head is a **block of rows** of `nn.Linear.weight`, and a block of features: split with `view`, then **transpose**.
-# - The scale is the root of **one head's** size.
-# - Heads side by side and one layer split into heads are the same function: your numbers agreed.
-# - Compare a head's weights with a baseline, and measure what is lost without the head, and at which words.
+# - One head applies **one row of weights** to all its numbers. It loses what two vectors have in the same numbers; two heads keep both.
+# - A head is a **block of rows** of `nn.Linear.weight` and a block of features: cut with `view`, then **transpose**. The scale is the root of **one
+#   head's** size.
+# - `out_proj` is one matrix for each head, by which it **writes to the stream**.
+# - In the trained model one head marks, another fetches. You found it by switching heads off **at some words only**.
 #
-# **A loose end.** The attention is yours; the rest of the model is not yet. Lesson 07 builds and trains all of it.
+# **Next.** The attention is yours, the rest of the model is not: where do the words' vectors come from, what does the stream pass on its way, and how is
+# all of it trained? Lesson 07.
 #
 # ## Further reading
 #
-# - Vaswani et al., *Attention Is All You Need*, 2017, section 3.2.2: multi-head attention, with the sizes of its heads.
-# - Michel, Levy and Neubig, *Are Sixteen Heads Really Better than One?*, 2019, sections 3 and 4: heads taken out of trained models, one at a time and
-#   many together.
-# - Voita et al., *Analyzing Multi-Head Self-Attention*, 2019: heads with jobs, found in translation models.
+# - Vaswani et al., *Attention Is All You Need*, 2017, section 3.2.2.
+# - Elhage et al., *A Mathematical Framework for Transformer Circuits*, 2021: heads that write to the residual stream, and circuits of two layers.
+# - Michel, Levy and Neubig, *Are Sixteen Heads Really Better than One?*, 2019: heads taken out of trained models.
+# - Andrej Karpathy, *Let's build GPT*, 2023.
+# - The six tokens, their vectors, seed 123 and the wrapper: Sebastian Raschka, *Build a Large Language Model (From Scratch)*, 2024, chapter 3.
+#
+# *Using Colab or another hosted service?* Get the file `attention_notebooks-….whl` from where you got the lesson, put it beside the notebook, and run
+# `%pip install attention_notebooks-*.whl` in a new cell above the others.

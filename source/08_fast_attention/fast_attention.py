@@ -227,8 +227,9 @@ def online_softmax(x, block):
 @rubric("online_softmax", forbids=["softmax", "softmin", "logsumexp", "cross_entropy", "scaled_dot_product_attention"])
 def _(r):
     rising, steep, far = 3 * r.normal(12).sort().values, 1e3 * torch.arange(9.0, device=device) + r.uniform(9), 12 * r.normal(8).argsort().float() - 1e4
-    r.idea.sums_in_blocks("in any order and for ±10,000, with no maximum or sum over more than a block and one running number", online_softmax, (rising.flip(0), 4), (rising, 4), (3 * r.normal(23), 5), (steep, 2), (steep.flip(0), 2), (far, 3), (rising[:4].repeat(3), 4))
+    r.idea.each("the softmax of the whole row, in any order and for ±10,000", online_softmax, (rising.flip(0), 4), (rising, 4), (3 * r.normal(23), 5), (steep, 2), (steep.flip(0), 2), (far, 3), (rising[:4].repeat(3), 4))
     r.each("blocks of one number, a short last block, a block longer than x", online_softmax, (2 * r.normal(7), 1), (2 * r.normal(11), 4), (2000 * r.normal(3), 8))
+    r.sums_in_blocks("no maximum or sum reads more than a block and one running number", online_softmax, (3 * r.normal(12), 4), (3 * r.normal(23), 2))
     r.forbids("does without PyTorch's softmax, logsumexp and what contains them", online_softmax)
     r.conventions(online_softmax, 2 * r.normal(10), 3)
 
@@ -371,11 +372,10 @@ def _(r):
     whole = *[(100 * r.normal(40, 4)).round() for _ in range(2)], r.normal(40, 4)  # scores of ±10,000
     v = r.normal(40, 4).double()
     low = torch.full_like(v, 100), torch.full_like(v, -50), v  # scores of -10,000
-    r.each("full attention, for one sentence, for heads, for scores of ±10,000", tiled_attention, (*small, 2), (*pairs, 2), (*whole, 9))
-    r.each("causal: every token sees itself and those before it", tiled_attention, (*small, 2, True), (*pairs, 3, True), (*pairs, 4, True), (*low, 8, True))
+    r.idea.each("full attention, for one sentence, for heads, for scores of ±10,000", tiled_attention, (*small, 2), (*pairs, 2), (*whole, 9))
+    r.idea.each("causal: every token sees itself and those before it", tiled_attention, (*small, 2, True), (*pairs, 3, True), (*pairs, 4, True), (*low, 8, True))
     r.each("blocks of one token, one block, a block longer than the sentence", tiled_attention, (*small, 1, True), (*small, 5), (*small, 5, True), (*pairs, 20, True))
-    cases = (*large, 7), (*(x[:16] for x in large), 3), (*deep, 8, True), (*whole, 8, True)
-    r.idea.attends_in_blocks("at most block keys at a time, and never n x n scores", tiled_attention, *cases)
+    r.attends_in_blocks("at most block keys at a time, and never n x n scores", tiled_attention, (*large, 7), (*(x[:16] for x in large), 3), (*deep, 8, True), (*whole, 8, True))
     r.skips_the_future("causal: blocks wholly in the future are left out", tiled_attention, (*large, 8), (*deep, 8))
     r.conventions(tiled_attention, *pairs, 2, True)
 

@@ -22,7 +22,7 @@ from autograde.progress import Standing
 from autograde.report.class_report import write_report
 from autograde.rubric.judge import Failure, LineVerdict, Verdict
 from autograde.rubric.misconceptions import Belief
-from autograde.rubric.panel import advice, panel, to_display
+from autograde.rubric.panel import Help, advice, panel, to_display, with_edits_noticed
 from autograde.values.base import Table
 from browser import person
 from browser.conftest import Lab, lab, watch
@@ -93,6 +93,7 @@ VERDICTS = {
 }
 """What a rubric cell may show. Adding a case is adding a row."""
 
+HELPS = (Help("Why?", ("Because of `this`.",)), Help("Hint 1 of 2", ("a",), (Help("Hint 2", ()),)))
 BEGUN = Standing("02", {"a": 1.0, "b": 2.0, "c": 2.0}, {"a": 1.0, "b": 0.5})
 DONE = Standing("01", {"d": 3.0}, {"d": 3.0})
 NOTES = {
@@ -114,7 +115,7 @@ def panels(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     outputs = []
     for verdict in VERDICTS.values():
         said = advice(verdict, named=True)
-        outputs.append(shown(to_display(verdict, said)))
+        outputs.append(shown(with_edits_noticed(to_display(verdict, said, HELPS))))
     outputs += [shown(panel("idle", title, said)) for title, said in NOTES.items()]
     lesson = lessons(HERE)["02_causal_mask"]
     solution = nbformat.read(lesson.solution_notebook, as_version=4)

@@ -77,7 +77,7 @@ def test_a_formula_is_drawn_without_a_script(tmp_path: Path, browser: Browser) -
     (tmp_path / "pages").mkdir()
     text = "# A\n\nHere $QK^\\top$ and\n\n$$\\frac{a}{\\sqrt{d_k}}$$\n"
     (tmp_path / "pages" / "index.md").write_text(text)
-    render(tmp_path / "pages", tmp_path / "site", HERE / "docs" / "site")
+    render(tmp_path / "pages", tmp_path / "site", "Lessons")
     with watch(browser) as seen:
         seen.page.goto((tmp_path / "site" / "index.html").as_uri())
         inline, block = seen.page.locator("math").all()

@@ -96,7 +96,22 @@ def png_of(picture: Picture | Figure) -> bytes:
         pixels = _drawn(figure)
     plt.close(figure)
     # 256 colours are a third of the bytes, and the lossy part cannot be seen.
-    palette = pixels.quantize(256, dither=Image.Dither.NONE)
+    return _png(pixels.quantize(256, dither=Image.Dither.NONE))
+
+
+def groundless_png_of(picture: Picture) -> bytes:
+    """Render what is drawn and leave the rest clear, for colours that hold on any page."""
+    with style():
+        figure = picture.figure()
+        figure.set(facecolor="none", dpi=DPI)
+        canvas = FigureCanvasAgg(figure)
+        canvas.draw()  # type: ignore[no-untyped-call]
+        pixels = Image.fromarray(np.asarray(canvas.buffer_rgba()))  # type: ignore[no-untyped-call]
+    box = pixels.getchannel("A").getbbox()
+    return _png(pixels.crop(box).quantize(256, Image.Quantize.FASTOCTREE))
+
+
+def _png(palette: Image.Image) -> bytes:
     small = BytesIO()
     palette.save(small, "png")
     return small.getvalue()

@@ -47,7 +47,8 @@ def _panel(
     """Return sliders, picture and description as a MIME bundle."""
     import ipywidgets as widgets
 
-    sliders = {name: _slider(name, options) for name, options in choices.items()}
+    room = f"{0.6 * max(map(len, choices)) + 1:.1f}em"
+    sliders = {name: _slider(name, options, room) for name, options in choices.items()}
     picture = widgets.Image(value=png, format="png", width=screen_width(png))
     picture.layout.max_width = "100%"
     caption = widgets.HTML(_caption(description))
@@ -66,7 +67,7 @@ def _panel(
     return bundle
 
 
-def _slider(name: str, options: Sequence[str | float]) -> Any:
+def _slider(name: str, options: Sequence[str | float], room: str) -> Any:
     import ipywidgets as widgets
 
     placed = _in_order(options)
@@ -74,7 +75,7 @@ def _slider(name: str, options: Sequence[str | float]) -> Any:
         options=[(f"{o:g}" if isinstance(o, float) else str(o), o) for o in placed],
         value=options[0],
         description=name,
-        style={"description_width": "initial"},
+        style={"description_width": room},
     )
 
 

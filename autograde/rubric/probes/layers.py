@@ -123,7 +123,7 @@ class LayerProbe(Probe):
         Raises:
             ContractBroken: the layer is no nn.Module.
         """
-        arguments = self._arguments(**sizes)
+        arguments = self._arguments(**sizes).values()
         layer = self.module(*arguments)
         if self.reused:  # a larger model takes long to build
             self.module(*(2 * size if type(size) is int else size for size in arguments))
@@ -132,14 +132,19 @@ class LayerProbe(Probe):
         return layer
 
     def typed(self, **sizes: Any) -> str:
-        """Return the text that builds the layer."""
-        return f"{self.module.__name__}({', '.join(map(repr, self._arguments(**sizes)))})"
+        """Return the line that builds the layer, then its name, as calls of it begin."""
+        return f"layer = {self.built_as(**sizes)}\nlayer"
 
-    def _arguments(self, **sizes: Any) -> list[Any]:
+    def built_as(self, **sizes: Any) -> str:
+        """Return the text that builds the layer."""
+        named = (f"{name}={value!r}" for name, value in self._arguments(**sizes).items())
+        return f"{self.module.__name__}({', '.join(named)})"
+
+    def _arguments(self, **sizes: Any) -> dict[str, Any]:
         """Return what the layer is built with; a False at the end is left to its default."""
-        arguments = [*{**self.sizes, **sizes}.values()]
-        while arguments and arguments[-1] is False:
-            del arguments[-1]
+        arguments = {**self.sizes, **sizes}
+        while arguments and [*arguments.values()][-1] is False:
+            arguments.popitem()
         return arguments
 
     def shapes(self, **sizes: Any) -> dict[str, tuple[int, ...]]:

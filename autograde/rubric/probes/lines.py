@@ -5,6 +5,7 @@ what to call. docs/authoring.md teaches them; every docstring has an example.
 """
 
 import inspect
+import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from autograde.rubric import session
-from autograde.rubric.given import with_given_names
+from autograde.rubric.given import given_in, with_given_names
 from autograde.rubric.probes.layers import LayerProbe
 from autograde.rubric.probes.plain import (
     Args,
@@ -50,14 +51,18 @@ def rubric(
     def run(lines: Callable[["Rubric"], None]) -> None:
         session.remember(exercise, partial(run, lines))
         now = session.current()
+        now.begin(exercise)
         package = next(reversed(_probes), "") if now.package is None else now.package
         probes = _probes.get(package, Rubric)
-        r = probes(exercise, now.seed, double=now.double, forbids=forbids)
+        given = (given_in(lines.__globals__).names or {}).values()
+        r = probes(exercise, now.seed, double=now.double, forbids=forbids, given=given)
         stopped = interrupt = None
         try:
             if exercise in lines.__globals__:
                 _require_own(exercise, lines.__globals__[exercise], package)
-            with_given_names(lines)(r)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # what they warn of, the panel says
+                with_given_names(lines)(r)
         except KeyboardInterrupt as error:
             stopped, interrupt = Stop("KeyboardInterrupt", ""), error
         except Exception as error:

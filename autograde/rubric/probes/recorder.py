@@ -1,6 +1,6 @@
 """Recording calls: each line's cases run one after another, whatever an answer raises."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any, Self
 
@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from autograde.rubric.kinds import KINDS
+from autograde.rubric.probes.borrowed import Borrowed
 from autograde.rubric.probes.draws import Draws, device, seeded
 from autograde.rubric.probes.plain import (
     RAISED,
@@ -32,9 +33,16 @@ class Recorder(Draws):
     """Records lines on one seed. Each stands alone: one that raises does not stop the next."""
 
     def __init__(
-        self, exercise: str, seed: int, *, double: bool = False, forbids: Sequence[str] = ()
+        self,
+        exercise: str,
+        seed: int,
+        *,
+        double: bool = False,
+        forbids: Sequence[str] = (),
+        given: Iterable[Any] = (),
     ) -> None:
         super().__init__(seed, exercise)
+        self._borrowed = Borrowed(type(self), given)
         self.exercise, self.seed, self.double = exercise, seed, double
         self.lines: list[Line] = []
         self.changes: list[list[str]] = []
@@ -80,27 +88,32 @@ class Recorder(Draws):
 
         Args:
             typed: the calls as a person would type them: a text for each case, one text for all,
-                or the function that is called, by default `run`.
+                or the function that is called, by default `run`. Lines before the last make what
+                the call needs, such as `layer = Layer(d_in=4)`.
         """
         texts = _texts(run if typed is None else typed, cases)
         recorded = []
+        look = not self.lines or self._factor > 1
         for number, (text, case) in enumerate(zip(texts, cases, strict=True)):
             name = f"{line} {number}" if number else line
             with lent(self.widened(case)) as args:
                 before = to_plain(args)
                 # An earlier answer may have switched gradients off.
                 with self._own_random_state(name), torch.enable_grad():
-                    outcome = self._outcome(run, args)
+                    outcome = self._outcome(run, args, look=number == 0 and look)
                 if change := _change(before, to_plain(args)):
-                    self.changes.append([text, change])
+                    self.changes.append([text.split("\n")[-1], change])
             recorded.append(Case(text, before, outcome))
         kind += self._suffix * (kind == "call")
         self.lines.append(Line(line, kind, tuple(recorded), KINDS[kind].weight * self._factor))
         self._factor, self._suffix = 1.0, ""
 
-    def _outcome(self, run: Callable[..., Any], args: Args) -> Outcome:
+    def _outcome(self, run: Callable[..., Any], args: Args, *, look: bool) -> Outcome:
         try:
-            with Functions(self._note) if self.forbidden else nullcontext():  # it slows every call
+            self._borrowed.refuse()
+            functions = Functions(self._note) if self.forbidden else nullcontext()
+            # both slow every call
+            with functions, self._borrowed.noticed(args) if look else nullcontext():
                 result = run(*args)
             _check_device(result, args)
             return Outcome(value=to_plain(result))

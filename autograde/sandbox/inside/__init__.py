@@ -6,5 +6,6 @@ first            the first process of a kernel's own namespace: watches it, ends
 confine          limits, capabilities and system calls of the kernel's process
 landlock         files it may touch, enforced a second time
 kernel           the kernel itself
+resident         keeps in memory what kernels can read
 system           system calls that Python does not offer
 """

@@ -33,7 +33,8 @@ def _limit(kind: int, value: int) -> None:
 
 
 # Numbers of system calls: (x86_64, aarch64). They allocate memory that no limit counts, reach
-# other processes or parts of Linux itself, or make namespaces and mounts.
+# other processes or parts of Linux itself, make namespaces and mounts, or tell which parts of a
+# file Linux has in memory, as whoever has read it before left it.
 FORBIDDEN = {
     "memfd_create": (319, 279), "memfd_secret": (447, 447), "shmget": (29, 194),
     "msgget": (68, 186), "semget": (64, 190), "mq_open": (240, 180),
@@ -48,6 +49,7 @@ FORBIDDEN = {
     "mount_setattr": (442, 442), "open_by_handle_at": (304, 265),
     "kexec_load": (246, 104), "init_module": (175, 105), "finit_module": (313, 273),
     "fanotify_init": (300, 262),
+    "mincore": (27, 232), "cachestat": (451, 451), "io_setup": (206, 0),
 }  # fmt: skip
 CLONE, CLONE3, SOCKET, SOCKETPAIR = (56, 220), (435, 435), (41, 198), (53, 199)
 PRLIMIT = (302, 261)
@@ -57,6 +59,11 @@ SCHEDULING = ((142, 118), (144, 119), (203, 122), (314, 274))
 watches the others, nobody may change when and where it runs."""
 PRIORITIES = (((141, 140), 0), ((251, 30), 1))
 """setpriority, ioprio_set, and their words for a single process; a user is several."""
+FADVISE, MADVISE = (221, 223), (28, 233)
+COLD, PAGEOUT = 20, 21
+"""Advice that makes Linux forget parts of files that all kernels can read."""
+PREADV2, NOWAIT = (327, 286), 8
+"""To read only what is in memory says what that is."""
 SETSOCKOPT = (54, 208)
 SOL_SOCKET, SO_SNDBUF, SO_RCVBUF = 1, 7, 8
 FAMILIES = (1, 2, 10, 16)
@@ -66,6 +73,7 @@ NAMESPACES = 0x7E020000
 ALLOW, KILL, REFUSE = 0x7FFF0000, 0x80000000, 0x00050000
 LOAD, EQUAL, AT_LEAST, ANY_BIT, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 NUMBER, ARCHITECTURE, FIRST_ARGUMENT, SECOND_ARGUMENT, THIRD_ARGUMENT = 0, 4, 16, 24, 32
+SIXTH_ARGUMENT = 56
 
 
 def _filter_calls() -> None:
@@ -100,6 +108,14 @@ def _program(column: int, architecture: int) -> list[bytes]:
         kind = [_step(LOAD, FIRST_ARGUMENT), _step(EQUAL, one_process, 1, 0), _error(errno.EPERM)]
         who = [_step(LOAD, SECOND_ARGUMENT), *_refused_for(FIRST_PROCESS)]
         steps += _when(call[column], [*kind, *who])
+    # nobody has to follow advice: it succeeds, and does nothing
+    steps += _refused(FADVISE[column], 0)
+    steps += _when(MADVISE[column], [
+        _step(LOAD, THIRD_ARGUMENT), _step(EQUAL, COLD, 2, 0), _step(EQUAL, PAGEOUT, 1, 0),
+        _allow(), _error(0),
+    ])  # fmt: skip
+    nowait = [_step(LOAD, SIXTH_ARGUMENT), _step(ANY_BIT, NOWAIT, 0, 1)]
+    steps += _when(PREADV2[column], [*nowait, _error(errno.EOPNOTSUPP), _allow()])
     # what sockets hold is no process's memory: asking for larger buffers succeeds, and does nothing
     steps += _when(SETSOCKOPT[column], [
         _step(LOAD, SECOND_ARGUMENT), _step(EQUAL, SOL_SOCKET, 0, 3),

@@ -1,4 +1,4 @@
-"""How Sphinx makes the lessons' site; `make site` runs it.
+"""How Sphinx makes the site of a course's lessons; `autograde site` runs it.
 
 MyST-NB, the heart of Jupyter Book 1, reads the notebooks. It needs Python alone. Jupyter Book 2 and
 mystmd need Node, and fetch their theme from the network at each build.
@@ -10,8 +10,6 @@ from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.application import Sphinx
 from sphinx.util import logging
 
-project = "Attention, step by step"
-html_title = project
 language = "en"
 extensions = ["myst_nb"]
 

@@ -1,0 +1,137 @@
+"""A course as wheels: one file that is all a student installs, or the grader apart from it."""
+
+import json
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import autograde
+from autograde.authoring.release import files_for_students
+from autograde.course import DUE, CourseError, lessons, read_course
+from autograde.course_package import CACHES, folder_of
+from autograde.installed import GROUP, LESSONS
+
+GRADER = "autograde-notebooks"
+"""The name of the grader's own wheel."""
+NEEDED = "requirements.txt"
+"""The file in a package that lists what it needs."""
+KERNEL = "share/jupyter/kernels/autograde-walled"
+OF_GRADER = {
+    "scripts": {"autograde": "autograde.cli:main"},
+    "entry-points": {
+        "jupyter_client.kernel_provisioners": {
+            "autograde-walled": "autograde.sandbox.provisioner:WalledProvisioner"
+        }
+    },
+}
+
+
+def dist(root: Path, target: Path, *, apart: bool) -> list[Path]:
+    """Build the wheel of a course, with the grader in it, or, if `apart`, a wheel for each.
+
+    Wheels that hold the grader overwrite each other's; two courses on one machine need it apart.
+
+    Raises:
+        CourseError: the course has no package or no name, a lesson is not built or not finished,
+            or pip fails.
+    """
+    course = read_course(root)
+    if not course.package:
+        raise CourseError("the curriculum names no package; a wheel holds the lessons in one")
+    project = _project(root)
+    ours = {**project, "entry-points": {GROUP: {project["name"]: course.package}}}
+    needed = [*_needed(folder_of(course.package))]
+    made = []
+    with TemporaryDirectory() as folder:
+        if apart:
+            grader = {"name": GRADER, "version": autograde.__version__, **OF_GRADER}
+            grader["dependencies"] = _needed(Path(autograde.__file__).parent)
+            made.append(Path(folder, "grader"))
+            _write(made[-1], grader, autograde.__name__)
+            needed.append(f"{GRADER}=={autograde.__version__}")
+        else:
+            needed += _needed(Path(autograde.__file__).parent)
+            ours["scripts"] = OF_GRADER["scripts"]
+            ours["entry-points"] |= OF_GRADER["entry-points"]
+        ours["dependencies"] = sorted({*needed})
+        made.append(Path(folder, "course"))
+        _write(made[-1], ours, course.package, *([] if apart else [autograde.__name__]))
+        _put_lessons(root, made[-1] / course.package)
+        return [_wheel(each, target) for each in made]
+
+
+def _project(root: Path) -> dict[str, Any]:
+    """Return what a course's pyproject.toml says that its wheel says too.
+
+    Raises:
+        CourseError: it cannot be read, or lacks the name or the version.
+    """
+    path, wanted = root / "pyproject.toml", ("name", "version", "description", "requires-python")
+    try:
+        project = tomllib.loads(path.read_text(encoding="utf-8"))["project"]
+        return {name: project[name] for name in wanted}
+    except (OSError, tomllib.TOMLDecodeError) as error:
+        raise CourseError(f"{path} cannot be read: {error}") from error
+    except KeyError as error:
+        raise CourseError(f"{path}: [project] lacks {error.args[0]!r}") from error
+
+
+def _needed(package: Path) -> list[str]:
+    file = package / NEEDED
+    lines = file.read_text(encoding="utf-8").splitlines() if file.is_file() else []
+    found = (line.partition("#")[0].strip() for line in lines)
+    return [name for name in found if name]
+
+
+def _write(folder: Path, project: dict[str, Any], *packages: str) -> None:
+    """Write packages and the pyproject.toml that builds them, in a new folder."""
+    for package in packages:
+        unwanted = shutil.ignore_patterns(*CACHES, LESSONS)
+        shutil.copytree(folder_of(package), folder / package, ignore=unwanted)
+    setuptools: dict[str, Any] = {
+        "packages": {"find": {"include": [f"{package}*" for package in packages]}},
+        "package-data": {"*": ["**/*", ".*"]},
+    }
+    if autograde.__name__ in packages:
+        setuptools["data-files"] = {KERNEL: [f"{autograde.__name__}/sandbox/spec/kernel.json"]}
+    build = {"requires": ["setuptools>=77"], "build-backend": "setuptools.build_meta"}
+    tables = {"build-system": build, "project": project, "tool": {"setuptools": setuptools}}
+    text = "".join(f"{name} = {_toml(table)}\n" for name, table in tables.items())
+    (folder / "pyproject.toml").write_text(text, encoding="utf-8")
+
+
+def _toml(value: Any) -> str:
+    """Return text, lists and tables as TOML, in which text and keys are quoted as in JSON."""
+    if isinstance(value, dict):
+        return (
+            "{"
+            + ", ".join(f"{json.dumps(key)} = {_toml(each)}" for key, each in value.items())
+            + "}"
+        )
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _put_lessons(root: Path, package: Path) -> None:
+    for lesson in lessons(root).values():
+        for name, path in files_for_students(lesson).items():
+            place = package / LESSONS / lesson.name / name
+            place.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, place)
+    if (root / DUE).is_file():
+        shutil.copyfile(root / DUE, package / DUE)
+
+
+def _wheel(folder: Path, target: Path) -> Path:
+    pip = [sys.executable, "-m", "pip", "wheel", "-qq", "--disable-pip-version-check", "--no-deps"]
+    target.mkdir(parents=True, exist_ok=True)
+    before = {path: path.stat().st_mtime_ns for path in target.glob("*.whl")}
+    command = [*pip, "--no-build-isolation", "--wheel-dir", str(target), str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    made = [path for path in target.glob("*.whl") if path.stat().st_mtime_ns != before.get(path)]
+    if done.returncode or len(made) != 1:
+        raise CourseError(f"pip built no wheel: {done.stderr.strip()}")
+    return made[0]

@@ -1,0 +1,40 @@
+"""Courses that were installed from wheels: each has its lessons inside its own package.
+
+Two courses can be installed side by side. Each has a folder of its own for its students' work.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import entry_points
+from pathlib import Path
+
+from autograde.course_package import folder_of
+
+GROUP = "autograde.courses"
+"""The entry points by which a wheel says that it brings a course; each names a package."""
+LESSONS = "lessons"
+"""The folder in a course's package that holds its lessons as students get them."""
+
+
+@dataclass(frozen=True)
+class Installed:
+    """A course by the name of its wheel, and the folder of its lessons."""
+
+    name: str
+    lessons: Path
+
+    @property
+    def home(self) -> Path:
+        """The folder, in the home folder, for the work of a student who has only the wheel."""
+        return Path.home() / self.name
+
+
+@cache
+def installed() -> tuple[Installed, ...]:
+    """Return the courses that were installed with lessons, by name."""
+    found = {}
+    for point in entry_points(group=GROUP):
+        folder = folder_of(point.value) / LESSONS
+        if folder.is_dir():
+            found[point.name] = Installed(point.name, folder)
+    return tuple(found[name] for name in sorted(found))

@@ -1,0 +1,127 @@
+// What JupyterLab lacks for lessons. Written as what its module loader expects, so that nothing has
+// to be compiled: `autograde lab` names this folder to it.
+(() => {
+  const NAME = "autograde-page";
+  const HERE = document.currentScript.src;
+  const LOOK = 150; // milliseconds between two looks at the cells
+  const SHOWN = 250; // a cell that takes longer says that it runs
+  const KEPT = 2000; // one that takes longer is known the next time
+  const SETTLED = 8; // times that a cell is scrolled to
+  const PATIENCE = 80; // looks for a cell of a notebook that is being opened
+  const NARROW = 1000; // pixels: the file browser would take a third of the window
+
+  const started = new WeakMap();
+  const seconds = (milliseconds) => `${Math.max(1, Math.round(milliseconds / 1000))} s`;
+  const key = (panel, cell) => `${NAME}:${panel.context.path}:${cell.model.id}`;
+
+  function last(name) {
+    try {
+      return Number(localStorage.getItem(name)) || 0;
+    } catch {
+      return 0; // a browser that keeps nothing
+    }
+  }
+
+  function keep(name, milliseconds) {
+    try {
+      localStorage.setItem(name, String(Math.round(milliseconds)));
+    } catch {
+      // the next run shows no bar
+    }
+  }
+
+  function sign(cell) {
+    let node = cell.node.querySelector(":scope > .lesson-running");
+    if (!node) {
+      node = document.createElement("div");
+      node.className = "lesson-running";
+      const said = document.createElement("span");
+      said.setAttribute("role", "status");
+      const bar = document.createElement("progress");
+      bar.max = 1;
+      bar.setAttribute("aria-label", "How much of the time of the last run has passed");
+      node.append(said, bar);
+      cell.node.append(node);
+    }
+    return node;
+  }
+
+  function show(panel, cell, passed) {
+    const node = sign(cell);
+    const [said, bar] = node.children;
+    const before = last(key(panel, cell));
+    const left = before - passed;
+    if (left > 0) bar.value = passed / before;
+    else bar.removeAttribute("value");
+    bar.hidden = !before;
+    const then = !before ? "" : left > 0 ? `, about ${seconds(left)} left` : ", longer than last time";
+    const text = `Running for ${seconds(passed)}${then}`;
+    // a screen reader is told once, not every second
+    said.setAttribute("aria-live", passed < SHOWN + 2 * LOOK ? "polite" : "off");
+    if (said.textContent !== text) said.textContent = text;
+  }
+
+  function ended(cell) {
+    const outputs = cell.model.outputs;
+    return ![...Array(outputs.length).keys()].some((i) => outputs.get(i).type === "error");
+  }
+
+  function look(panel) {
+    for (const cell of panel?.content?.widgets ?? []) {
+      if (cell.model?.type !== "code") continue;
+      if (cell.model.executionState === "running") {
+        if (!started.has(cell)) started.set(cell, performance.now());
+        const passed = performance.now() - started.get(cell);
+        if (passed >= SHOWN) show(panel, cell, passed);
+      } else if (started.has(cell)) {
+        const took = performance.now() - started.get(cell);
+        started.delete(cell);
+        if (took >= KEPT && ended(cell)) keep(key(panel, cell), took);
+        cell.node.querySelector(":scope > .lesson-running")?.remove();
+      }
+    }
+    // what is wider than the page is scrolled, by keys too
+    for (const block of panel?.node?.querySelectorAll(".jp-RenderedMarkdown pre") ?? []) {
+      if (block.scrollWidth > block.clientWidth) block.tabIndex = 0;
+      else block.removeAttribute("tabindex");
+    }
+  }
+
+  // A link to a cell: JupyterLab scrolls to where it guesses that the cell will be, and selects
+  // nothing. The cell is selected here, and scrolled to until the cells above have their heights.
+  function goTo(app, id, looks = 0, found = 0) {
+    const notebook = app.shell.currentWidget?.content;
+    const place = notebook?.widgets?.findIndex?.((cell) => cell.model?.id === id) ?? -1;
+    if (place >= 0 && found < SETTLED) {
+      notebook.activeCellIndex = place;
+      notebook.scrollToItem(place, "start");
+      found += 1;
+    }
+    if (found < SETTLED && looks < PATIENCE) setTimeout(() => goTo(app, id, looks + 1, found), SHOWN);
+  }
+
+  function follow(app, event) {
+    const link = event.target.closest?.("a[href*='#cell-id=']");
+    if (link) goTo(app, decodeURIComponent(link.hash.replace("#cell-id=", "")));
+  }
+
+  const plugin = {
+    id: `${NAME}:plugin`,
+    autoStart: true,
+    activate: (app) => {
+      const sheet = document.createElement("link");
+      sheet.rel = "stylesheet";
+      sheet.href = HERE.replace(/page\.js/, "page.css");
+      document.head.append(sheet);
+      setInterval(() => [...app.shell.widgets("main")].forEach(look), LOOK);
+      document.addEventListener("click", (event) => follow(app, event), true);
+      app.restored.then(() => {
+        if (window.innerWidth < NARROW) app.shell.collapseLeft?.();
+      });
+    },
+  };
+
+  const modules = { "./extension": { __esModule: true, default: plugin } };
+  window._JUPYTERLAB = window._JUPYTERLAB ?? {};
+  window._JUPYTERLAB[NAME] = { init: () => {}, get: async (name) => () => modules[name] };
+})();

@@ -1,0 +1,137 @@
+"""A course on another subject, from `autograde init` to exported grades and a student's wheel."""
+
+import shutil
+import site
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+import nbformat
+import pytest
+from classes import scores
+from conftest import HERE, program
+
+from autograde.authoring.dist import dist
+from autograde.course import lessons, named_cells
+
+EXAMPLE = HERE / "examples" / "rain"
+LESSON = "01_a_wet_week"
+
+
+def autograde(folder: Path, *arguments: str) -> str:
+    done = program(sys.executable, "-m", "autograde.cli", *arguments, cwd=folder)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def rain(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The example's lesson and package in a course that `autograde init` has made, and built."""
+    root = tmp_path_factory.mktemp("second") / "rain"
+    autograde(root.parent, "init", "rain")
+    shutil.rmtree(root / "source")
+    shutil.copytree(EXAMPLE / "source", root / "source", ignore=shutil.ignore_patterns("*.ipynb"))
+    shutil.copytree(EXAMPLE / "rain", root / "rain", dirs_exist_ok=True)
+    autograde(root, "build")
+    return root
+
+
+def test_what_init_writes_is_what_the_example_has(rain: Path) -> None:
+    for name in ("nbgrader_config.py", "jupytext.toml", "pyproject.toml"):
+        assert (EXAMPLE / name).read_text() == (rain / name).read_text()
+
+
+def test_a_class_is_graded_reported_and_exported(rain: Path) -> None:
+    (lesson,) = lessons(rain).values()
+    wrong = nbformat.read(lesson.solution_notebook, as_version=4)
+    named_cells(wrong)[
+        "summary"
+    ].source = (
+        "def summary(days):\n    return {'dry': sum(mm == 0 for mm in days), 'total': sum(days)}"
+    )
+    for student, notebook in (("ada", nbformat.read(lesson.solution_notebook, 4)), ("bob", wrong)):
+        place = rain / "submitted" / student / LESSON / f"{lesson.notebook}.ipynb"
+        place.parent.mkdir(parents=True)
+        nbformat.write(notebook, place)
+    assert "2 graded" in autograde(rain, "grade", "--no-wall", "--workers", "1")
+    found = scores(rain, LESSON)
+    assert found["ada"] == 6
+    assert 4 <= found["bob"] < 5
+    autograde(rain, "report")
+    assert "A wet week" in (rain / "report" / f"{LESSON}.html").read_text()
+    autograde(rain, "export", "--format", "csv", "--to", "grades.csv")
+    assert "ada" in (rain / "grades.csv").read_text()
+
+
+def test_what_students_get_is_the_courses_own(rain: Path, tmp_path: Path) -> None:
+    said = autograde(rain, "release", str(tmp_path / "released"))
+    assert "The grader is not in it" in said
+    assert (tmp_path / "released" / "README.md").read_text().startswith("# Rain: start")
+    autograde(rain, "site")
+    page = (rain / "build" / "site" / "index.html").read_text()
+    assert "<title>Rain" in page
+    assert "ttention" not in page
+
+
+RUN = """
+import nbformat, sys
+from nbclient import NotebookClient
+nb = nbformat.read(sys.argv[1], as_version=4)
+wanted = ("setup", "summary", "test_summary")
+nb.cells = [c for c in nb.cells if c.metadata.get("nbgrader", {}).get("grade_id") in wanted]
+nb.cells[1].source = sys.argv[2]
+done = NotebookClient(nb, resources={"metadata": {"path": sys.argv[1].rpartition("/")[0]}})
+print(done.execute().cells[2].outputs[0].data["text/plain"])
+"""
+RIGHT = """
+def summary(days):
+    runs = "".join("d" if mm == 0 else " " for mm in days).split()
+    return {"dry": max(map(len, runs), default=0), "total": sum(days)}
+"""
+
+
+def laptop(folder: Path, wheels: list[Path]) -> Path:
+    """A fresh environment with these wheels; only their dependencies are borrowed."""
+    venv.create(folder / "env", with_pip=False)
+    (packages,) = (folder / "env").glob("lib/*/site-packages")
+    packages.joinpath("borrowed.pth").write_text("\n".join(site.getsitepackages()))
+    python = folder / "env" / "bin" / "python"
+    pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "-qq", "--no-deps"]
+    subprocess.run([*pip, "--no-index", *map(str, wheels)], check=True)
+    (folder / "home").mkdir()
+    return folder / "env" / "bin"
+
+
+def on(programs: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    home = programs.parent.parent / "home"
+    env = {"HOME": str(home), "PATH": f"{programs}:/usr/bin:/bin"}
+    return subprocess.run(
+        [programs / command[0], *command[1:]], cwd=home, env=env, capture_output=True, text=True
+    )
+
+
+def test_one_wheel_is_all_a_student_installs(rain: Path, tmp_path: Path) -> None:
+    autograde(rain, "dist")
+    programs = laptop(tmp_path, [*(rain / "dist").glob("*.whl")])
+    assert on(programs, "autograde", "lab", "--version").returncode == 0
+    work = tmp_path / "home" / "rain" / "work" / LESSON / "a_wet_week.ipynb"
+    done = on(programs, "python", "-c", RUN, str(work), RIGHT)
+    assert done.stdout.startswith("summary: 2 of 2 points"), done.stderr
+    assert (
+        f"{LESSON}: 1 of 3 exercises right, 2 of 6 points"
+        in on(programs, "autograde", "progress").stdout
+    )
+
+
+def test_two_courses_are_installed_side_by_side(rain: Path, tmp_path: Path) -> None:
+    autograde(rain, "dist", "--apart")
+    _, ours = dist(HERE, tmp_path / "dist", apart=True)
+    programs = laptop(tmp_path, [*(rain / "dist" / "apart").glob("*.whl"), ours])
+    asked = on(programs, "autograde", "lab", "--version")
+    assert asked.returncode == 1
+    assert "these courses are installed: attention-notebooks, rain. Say which one" in asked.stderr
+    for name in ("attention-notebooks", "rain"):
+        assert on(programs, "autograde", "--course", name, "lab", "--version").returncode == 0
+    homes = {path.name for path in (tmp_path / "home").iterdir()}
+    assert {"attention-notebooks", "rain"} <= homes
