@@ -99,7 +99,7 @@ def test_an_update_does_not_empty_the_cells_of_a_notebook_without_a_version(vers
     content = f'{{{version}"metadata": {{}}, "cells": {json.dumps(cells)}}}'
     problem = parse(content.encode(), whole=True).problem
     assert problem
-    assert problem.kind == "the file is not a notebook"
+    assert problem.cause == "the file is not a notebook"
 
 
 MANY = {
