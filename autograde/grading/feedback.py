@@ -201,7 +201,7 @@ class Page:
 
 def page_of(nb: NotebookNode) -> Page:
     """Read a graded notebook that has scores and comments in its nbgrader metadata."""
-    record = read_note(nb)
+    record = read_note(nb) if NOTE in nb.metadata else Record(nb)  # as it was handed out
     comments = {grade_id(cell) or "": _comment(cell) for cell in nb.cells}
     outline, items, blocks = _Outline(), [], []
     for place, cell in enumerate(nb.cells):
