@@ -49,15 +49,13 @@ def refuse(lesson: Lesson, *rules: Iterable[str]) -> None:
 
 
 class Identify(LessonStep):
-    """Takes the lesson's text as it is now, with repeatable cell ids, and its minutes."""
+    """Takes the lesson's text as it is now, with repeatable cell ids."""
 
     plain = (IncludeHeaderFooter,)
 
     def take(self, lesson: Lesson, nb: NotebookNode, resources: dict[str, Any]) -> NotebookNode:
         sync(lesson)
-        nb = source_notebook(lesson)
-        nb.metadata[MINUTES] = lesson.minutes
-        return nb
+        return source_notebook(lesson)
 
 
 class LintSource(LessonStep):
@@ -100,10 +98,11 @@ class LintStudent(LessonStep):
 
 
 class AddPracticeData(LessonStep):
-    """Put the practice data beside the notebook, and the name of the course's package into it."""
+    """Put the practice data beside the notebook; the course's package and the minutes into it."""
 
     def take(self, lesson: Lesson, nb: NotebookNode, resources: dict[str, Any]) -> NotebookNode:
         resources["outputs"] = {PRACTICE_FILE: practice_data(lesson)}
+        nb.metadata[MINUTES] = lesson.minutes
         if lesson.package:
             nb.metadata[NAMED] = lesson.package
         return nb
