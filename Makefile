@@ -59,6 +59,7 @@ site: $(READY) ## the lessons as pages to read, without answers, in build/site
 
 # JupyterLab writes its tabs where it reads them, so it gets a copy.
 instructor: $(READY) ## open JupyterLab with Formgrader on this course
+	@$(VENV) python -m autograde.authoring.sources
 	@mkdir -p .autograde && cp -r autograde/authoring/jupyter/workspaces .autograde
 	@$(VENV) JUPYTER_CONFIG_PATH="$(CURDIR)/autograde/authoring/jupyter$${JUPYTER_CONFIG_PATH:+:$$JUPYTER_CONFIG_PATH}" \
 		jupyter lab --LabApp.default_url='/lab/workspaces/instructor' \

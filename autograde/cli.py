@@ -128,13 +128,14 @@ def check(names: tuple[str, ...], measure: bool) -> None:
     from rich.table import Table
 
     from autograde.authoring import check as checking
+    from autograde.authoring.measure import measure as measure_lesson
     from autograde.authoring.review import review
     from autograde.authoring.sources import source_notebook
 
     failed = False
     for lesson, named in wanted.items():
         if measure:
-            measured = checking.measure(lesson, named)
+            measured = measure_lesson(lesson, named)
             print(
                 f"{lesson.name}: measured {', '.join(measured) or 'nothing: no code has changed'}"
             )
@@ -252,7 +253,7 @@ def grade(
     how = How(workers or cores or 1, not no_wall, regrade, scheduler)
     if how.wall and not scheduler:
         require_wall(root)
-    sys.exit(terminal.grade(found, how, whole=student is None))
+    sys.exit(terminal.grade_and_show(found, how, whole=student is None))
 
 
 @main.command(context_settings={"ignore_unknown_options": True})
@@ -298,18 +299,18 @@ def report(lessons: tuple[str, ...], anonymous: bool, folder: Path | None) -> No
     sys.exit(1 if failed or not written else 0)
 
 
-FORMATS = ["csv", "canvas", "moodle", "gradescope"]
+FORMATS = ["csv", "canvas", "moodle"]
 
 
 @main.command()
 @click.argument("lessons", nargs=-1)
-@click.option("--format", "kind", required=True, type=click.Choice(FORMATS))
+@click.option("--format", "form", required=True, type=click.Choice(FORMATS))
 @click.option("--to", "file", type=click.Path(path_type=Path, dir_okay=False))
-def export(lessons: tuple[str, ...], kind: str, file: Path | None) -> None:
+def export(lessons: tuple[str, ...], form: str, file: Path | None) -> None:
     """Export grades for another system."""
     from autograde.lms.exports import export_grades
 
-    print(export_grades(chosen(lessons)[0].root, kind, lessons, file))
+    print(export_grades(course.find_root(Path.cwd()), form, lessons, file))
 
 
 @main.command(context_settings={"ignore_unknown_options": True})

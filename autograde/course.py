@@ -232,13 +232,25 @@ def _is_positive(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < inf
 
 
+def plain_assignments(root: Path) -> list[str]:
+    """Name the folders in source/ that are no lessons but hold a notebook: nbgrader's to grade."""
+    folders = {path.parent.name for path in (root / "source").glob("[!.]*/[!.]*.ipynb")}
+    return sorted(folders - lessons(root).keys())
+
+
 def choose(root: Path, names: tuple[str, ...]) -> list[Lesson]:
     """Return the lessons of these names, each once, or all when none is named.
 
     Raises:
-        CourseError: a name is unknown, and the message lists the known ones; or there is no lesson.
+        CourseError: a name is unknown, and the message lists the known ones; it is that of a plain
+            assignment; or there is no lesson.
     """
     known = lessons(root)
+    if plain := [name for name in names if name in plain_assignments(root)]:
+        raise CourseError(
+            f"{plain[0]} is a plain nbgrader assignment, no lesson: it is left to nbgrader, so use "
+            f"Formgrader or nbgrader's commands, for example: nbgrader autograde {plain[0]}"
+        )
     if not known:
         raise CourseError(f"{CURRICULUM} names no lesson yet. Run: autograde new 01_my_lesson")
     return [pick("lesson", name, known) for name in dict.fromkeys(names) or known]
@@ -261,14 +273,14 @@ def choose_exercises(root: Path, names: tuple[str, ...]) -> dict[Lesson, tuple[E
     return found
 
 
-def pick(kind: str, name: str, known: Mapping[str, T]) -> T:
+def pick(what: str, name: str, known: Mapping[str, T]) -> T:
     """Return what somebody named.
 
     Raises:
         CourseError: there is nothing of this name; the message lists what there is.
     """
     if name not in known:
-        raise CourseError(f"there is no {kind} {name!r}; there are: {', '.join(known) or 'none'}")
+        raise CourseError(f"there is no {what} {name!r}; there are: {', '.join(known) or 'none'}")
     return known[name]
 
 
@@ -331,8 +343,8 @@ def state_folder(root: Path) -> Path:
 
 def grade_id(cell: "NotebookNode") -> str | None:
     """Return the nbgrader name of a cell, if it has one."""
-    kind = cell.metadata.get("nbgrader")
-    name = kind.get("grade_id") if isinstance(kind, dict) else None
+    about = cell.metadata.get("nbgrader")
+    name = about.get("grade_id") if isinstance(about, dict) else None
     return name if isinstance(name, str) and name else None
 
 

@@ -24,7 +24,7 @@ NEEDED = {
     "GenerateFeedback": ("preprocessors", "exporter_class"),
     "CourseDirectory": ("release_directory", "solution_directory"),
 }
-"""What a course has to say by section: which steps build, grade and return its lessons."""
+"""The settings that a course needs, by section: which steps build, grade and return its lessons."""
 CONFIGURE = (
     "Have it import `configure` from autograde.nbgrader_settings, and call "
     "configure(get_config(), __file__); "

@@ -43,7 +43,7 @@ PARTS = {
     "grading/feedback.py": SHOWS,
     "grading/templates": SHOWS,
 }
-"""What files and folders take part in; the longest path that fits counts, others take no part."""
+"""The part that files and folders take; the longest path that fits counts, others take no part."""
 
 
 @dataclass(frozen=True)

@@ -6,16 +6,12 @@ A course's `nbgrader_config.py` calls `configure` and goes on to what is the tea
 from pathlib import Path
 from typing import Any
 
-from autograde.authoring.sources import sync
 from autograde.course_package import make_importable
 from autograde.workspace.validate import ask_for_table
 
 
 def configure(c: Any, config_file: str) -> None:
-    """Set what every course needs, for the course in the configuration's folder.
-
-    What nbgrader reads in source/ is made from the lessons' texts first, even in a fresh clone.
-    """
+    """Set what every course needs, for the course in the configuration's folder."""
     root = Path(config_file).absolute().parent
     make_importable(root)
     c.CourseDirectory.source_directory = "source"
@@ -25,7 +21,6 @@ def configure(c: Any, config_file: str) -> None:
     # A marking scheme ends the locked question of a written answer. The gradebook keeps it and puts
     # it back for whoever grades in Formgrader; students get it neither in a lesson nor in feedback.
     c.ClearMarkScheme.enforce_metadata = False
-    c.ClearSolutions.code_stub = {"python": "# YOUR CODE HERE\nraise NotImplementedError()"}
     c.GenerateAssignment.preprocessors = [
         "autograde.grading.nbgrader_steps.Withhold",
         "autograde.authoring.build_steps.Identify",
@@ -38,6 +33,7 @@ def configure(c: Any, config_file: str) -> None:
         "nbgrader.preprocessors.ComputeChecksums",
         "autograde.authoring.build_steps.SavePoints",
         "nbgrader.preprocessors.SaveCells",
+        "nbgrader.preprocessors.ClearHiddenTests",
         "nbgrader.preprocessors.ClearMarkScheme",
         "nbgrader.preprocessors.ComputeChecksums",
         "nbgrader.preprocessors.CheckCellMetadata",
@@ -92,4 +88,3 @@ def configure(c: Any, config_file: str) -> None:
     c.ExchangeFactory.collect = "autograde.lms.exchange.PlainCollect"
     # nbgrader release_feedback leaves out a submission that does not say whose it is, and goes on.
     c.ExchangeFactory.release_feedback = "autograde.lms.exchange.SteadyReleaseFeedback"
-    sync(root)

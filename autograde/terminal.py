@@ -19,7 +19,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from autograde.course import Lesson
+from autograde.course import Lesson, plain_assignments
 from autograde.course import lessons as lessons_of
 from autograde.grading.batch import How, grade_class
 from autograde.grading.state import (
@@ -46,7 +46,7 @@ class _Rate(ProgressColumn):
         return Text(f"{task.speed * 60:.0f}/min" if task.speed else "")
 
 
-def grade(found: list[Place], how: How, *, whole: bool) -> int:
+def grade_and_show(found: list[Place], how: How, *, whole: bool) -> int:
     """Grade, show the progress, and return the exit code.
 
     Args:
@@ -159,7 +159,10 @@ def _summary(lessons: list[Lesson], done: list[Done]) -> tuple[str, str]:
                 said += f"{lesson.name}: {odd}\n"
             all_shown = all_shown and shown(config, lesson, marks)
     there = {path.name for path in (root / "submitted").glob("*/[!.]*") if path.is_dir()}
-    if unknown := sorted(there - lessons_of(root).keys()):
+    plain = [name for name in plain_assignments(root) if name in there]
+    for name in plain:
+        said += f"{name}: a plain assignment, left to nbgrader: nbgrader autograde {name}\n"
+    if unknown := sorted(there - lessons_of(root).keys() - {*plain}):
         said += f"no lesson of this course, so not graded: {printable(', '.join(unknown))}\n"
     return said, outputs if all_shown else ""
 

@@ -17,7 +17,6 @@ from autograde.course import (
     CURRICULUM,
     CourseError,
     Lesson,
-    exercise_of,
     lessons,
     named_cells,
     parse_text,
@@ -153,14 +152,17 @@ def rules(nb: "NotebookNode") -> dict[str, str]:
     It is the digest of the cell's text, its name and its points, and stays when a student edits
     the cell.
     """
-    kinds = {name: cell.metadata["nbgrader"] for name, cell in named_cells(nb).items()}
-    sums = {name: kind.get("checksum") for name, kind in kinds.items() if name.startswith("test_")}
+    facts = {name: cell.metadata["nbgrader"] for name, cell in named_cells(nb).items()}
+    sums = {
+        name: about.get("checksum") for name, about in facts.items() if name.startswith("test_")
+    }
     return {name: str(checksum) for name, checksum in sums.items() if checksum}
 
 
 def rubrics(nb: "NotebookNode") -> dict[str, str]:
     """Return the text of each rubric cell."""
-    return {name: cell.source for name, cell in named_cells(nb).items() if exercise_of(cell)}
+    cells = named_cells(nb).items()
+    return {name: cell.source for name, cell in cells if name.startswith("test_")}
 
 
 def other_rubrics(nb: "NotebookNode", released: "NotebookNode") -> list[str]:

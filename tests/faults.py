@@ -34,7 +34,7 @@ class Fault:
 
 
 WALL, JUDGE = "autograde/sandbox/wall.py", "autograde/rubric/judge.py"
-RESTORE, SANITISE = "autograde/grading/restore.py", "autograde/grading/sanitise.py"
+RESTORE, SANITISE = "autograde/grading/reading/restore.py", "autograde/grading/sanitise.py"
 NEEDED = "autograde/grading/running/needed.py"
 COORDINATOR, BOOK = "autograde/grading/coordinator.py", "autograde/grading/gradebook.py"
 ARCHIVES, MERGE = "autograde/lms/archives.py", "autograde/workspace/merge.py"
@@ -166,8 +166,8 @@ FAULTS = [
     # what is restored
     Fault(
         "a restore forgets deleted cells", RESTORE,
-        "nb.cells.insert(place, _replacement(original))",
-        "nb.cells.insert(place, nbformat.v4.new_code_cell())",
+        "at[name] = _replacement(original)",
+        "at[name] = nbformat.v4.new_code_cell()",
         "tests/test_restore.py",
     ),
     Fault(
@@ -177,7 +177,7 @@ FAULTS = [
     ),
     Fault(
         "of a doubled cell the first counts", RESTORE,
-        "for cell in reversed(parsed.nb.cells):", "for cell in parsed.nb.cells:",
+        "for cell in reversed(record.nb.cells):", "for cell in record.nb.cells:",
         "tests/test_restore.py",
     ),
     Fault(

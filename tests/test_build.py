@@ -12,7 +12,7 @@ import jupytext
 import nbformat
 import pytest
 from classes import copy_course, files_in, gradebook_of
-from conftest import HERE, run
+from conftest import HERE, program, run
 from nbformat import NotebookNode
 
 from autograde.authoring import build as building
@@ -24,6 +24,7 @@ from autograde.authoring.release import ENVIRONMENT, GUIDE, PACKAGE, release
 from autograde.authoring.review import review
 from autograde.authoring.sources import source_notebook, sync
 from autograde.course import CourseError, Lesson, lessons, named_cells
+from autograde.course_config import course_config
 from autograde.grading.running.reference import load
 from autograde.rubric.judge import judge
 from autograde.rubric.key import pack_keys, unpack_keys
@@ -89,13 +90,21 @@ def test_nbgrader_generates_the_same_bytes(mine: Lesson) -> None:
     built = files_in(course / "notebooks" / mine.name)
     shutil.rmtree(course / "notebooks")
     (course / "gradebook.db").unlink()
-    mine.source_notebook.unlink()
+    mine.source_notebook.unlink()  # as in a fresh clone; `make instructor` begins with this:
+    assert program(sys.executable, "-m", "autograde.authoring.sources", cwd=course).returncode == 0
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     command = ["nbgrader", "generate_assignment", mine.name]
     subprocess.run(command, cwd=course, env={**os.environ, "PATH": path}, check=True)
     assert files_in(course / "notebooks" / mine.name) == built
     with gradebook_of(course) as gradebook:
         assert gradebook.find_assignment(mine.name).max_score == mine.points
+
+
+def test_loading_the_configuration_writes_no_file(mine: Lesson) -> None:
+    mine.source_notebook.unlink()
+    before = files_in(mine.root)
+    course_config(mine.root)
+    assert files_in(mine.root) == before
 
 
 @pytest.fixture(scope="module")
@@ -187,22 +196,22 @@ def test_jupyter_can_edit_the_text(lesson: Lesson, tmp_path: Path) -> None:
 
 def test_newer_changes_in_the_notebook_are_not_overwritten(course: Path) -> None:
     lesson = lessons(course)[LESSON]
-    sync(course)
+    sync(lesson)
     nb = nbformat.read(lesson.source_notebook, as_version=4)
     nb.cells[0].source = "# Mine"
     nbformat.write(nb, lesson.source_notebook)
     with pytest.raises(CourseError, match=r"has changes that self_attention\.py lacks"):
-        sync(course)
+        sync(lesson)
     assert nbformat.read(lesson.source_notebook, as_version=4).cells[0].source == "# Mine"
 
 
 def test_a_notebook_that_nobody_changed_follows_the_text_whatever_its_time(course: Path) -> None:
     lesson = lessons(course)[LESSON]
-    sync(course)
+    sync(lesson)
     lesson.text.write_text(lesson.text.read_text() + "\n# %% [markdown]\n# The end\n")
     later = lesson.text.stat().st_mtime + 60
     os.utime(lesson.source_notebook, (later, later))
-    sync(course)
+    sync(lesson)
     assert nbformat.read(lesson.source_notebook, as_version=4).cells[-1].source == "The end"
 
 

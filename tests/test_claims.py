@@ -9,7 +9,7 @@ import pytest
 import torch
 from any_course import make
 
-from autograde.authoring import check
+from autograde.authoring import check, measure
 from autograde.authoring.expected import read_tolerances
 from autograde.rubric.recording import Line, Outcome
 from autograde.values.dispatch import to_plain
@@ -51,10 +51,10 @@ def outcome(value: Any) -> Outcome:
 def test_a_line_is_a_claim_if_it_can_be_guessed(name: str) -> None:
     give, claim = LINES[name]
     outcomes = [
-        [check._packed(outcome(value)) for value in give(np.random.default_rng(seed))]
-        for seed in check.MEASURED_SEEDS
+        [measure._packed(outcome(value)) for value in give(np.random.default_rng(seed))]
+        for seed in measure.MEASURED_SEEDS
     ]
-    assert check._can_be_guessed(Line("it", "call", ()), outcomes) == claim
+    assert measure._can_be_guessed(Line("it", "call", ()), outcomes) == claim
 
 
 def test_an_exercise_of_claims_alone_is_a_fault_said_once(tmp_path: Path) -> None:
@@ -64,7 +64,7 @@ def test_an_exercise_of_claims_alone_is_a_fault_said_once(tmp_path: Path) -> Non
     assert many in text
     lesson.text.write_text(text.replace(many, "*(([0.0, u],) for u in r.normal(1).tolist())"))
     exercise = lesson.exercise("is_sorted")
-    check.measure(lesson, (exercise,))
+    measure.measure(lesson, (exercise,))
     lines = read_tolerances(lesson)[exercise.name]
     assert lines["yes or no"]["claim"]
     lesson.tolerance_file.write_text(

@@ -17,7 +17,7 @@ from conftest import HERE, program, run
 
 from autograde.course import lessons
 from autograde.grading.limits import LIMITS
-from autograde.grading.restore import NOTE
+from autograde.grading.record import read_note
 from autograde.grading.sanitise import sanitise_outputs
 from autograde.grading.state import one_run
 from autograde.grading.submission import Place, graded_notebook
@@ -182,7 +182,7 @@ def test_other_ways_of_grading_give_the_same_scores(
     assert result.returncode == 0, result.stderr
     assert scores(root, LESSON) == pytest.approx(before)
     with graded_notebook(Place("partly_2", lesson)) as notebook:
-        assert notebook["metadata"][NOTE]["remark"] == "A long text was cut off."
+        assert read_note(notebook).remarks == ["A long text was cut off."]
     assert ("NO WALL: students' code ran as you" in result.stdout) == ("--no-wall" in command)
 
 

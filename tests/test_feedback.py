@@ -15,6 +15,7 @@ from small_class import LESSON, NOTEBOOK
 from autograde.course import Lesson
 from autograde.course_config import convert, course_config
 from autograde.grading.feedback import page_of
+from autograde.grading.record import Record, write_note
 
 STUDENTS = ("ada", "bob", "zoe", "eve")
 
@@ -142,8 +143,7 @@ def test_what_was_written_by_hand_is_there(graded_by_hand: Lesson) -> None:
 
 def notebook(*cells: NotebookNode) -> NotebookNode:
     nb = nbformat.v4.new_notebook(cells=list(cells))
-    nb.metadata["autograde"] = {"problem": "", "notes": {}}
-    return nb
+    return write_note(Record(nb))
 
 
 HEADINGS = {

@@ -15,7 +15,8 @@ from traitlets.config import Config
 
 from autograde.course import Lesson, lessons, named_cells
 from autograde.grading import pipeline
-from autograde.grading.restore import Parsed, restore
+from autograde.grading.reading.restore import restore
+from autograde.grading.record import Record
 from autograde.grading.verdicts import FirstLook, judge_notebook
 from autograde.notebook import practice, rubric, runs
 from autograde.rubric import session
@@ -145,13 +146,12 @@ def graded(
     for exercise, sources in above.items():
         place = nb.cells.index(named_cells(nb)[lesson.exercise(exercise).rubric_cell])
         nb.cells[place:place] = [code(source) for source in sources]
-    nb = restore(Parsed(nb), built(version))
+    record = restore(Record(nb), built(version))
     keys = pipeline.keys_of(version, 7)
-    job = replace(
-        pipeline.job_of(nb, built(version), {}, wall=False, package=lesson.package), seed=7
-    )
-    pipeline.run(nb, job, FirstLook(lambda: keys))
-    return judge_notebook(lesson, nb, keys, pipeline.practice_of(version))
+    record, job = pipeline.job_of(record, pipeline.rules_of(version, b""), {}, wall=False)
+    look = FirstLook(lambda: keys)
+    record, _ = pipeline.run(record, replace(job, seed=7), look, b"", alone=True)
+    return judge_notebook(record, lesson, keys, pipeline.practice_of(version)).verdicts
 
 
 def test_an_answer_that_another_rubric_needs_is_the_students(practise: Any) -> None:

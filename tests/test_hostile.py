@@ -16,7 +16,7 @@ from nbformat import NotebookNode
 from autograde.course import Lesson
 from autograde.grading import feedback, pipeline
 from autograde.grading.limits import LIMITS
-from autograde.grading.restore import parse, restore
+from autograde.grading.reading.restore import parse, restore
 from autograde.grading.sanitise import (
     as_on_a_terminal,
     plain_content,
@@ -62,12 +62,12 @@ def test_an_odd_notebook_is_read(lesson: Lesson, name: str) -> None:
     released = nbformat.read(lesson.released_notebook, as_version=4)
     parsed = parse(ODD[name])
     assert parsed.problem is None
-    nb = restore(parsed, released)
-    nbformat.validate(nb)
-    nbformat.writes(nb).encode()
-    sanitise_text(nb, released)
-    marks = pipeline.marks_of(nb, released, {})
-    assert feedback.page(pipeline.to_file(nb), marks)
+    record = restore(parsed, released)
+    nbformat.validate(record.nb)
+    nbformat.writes(record.nb).encode()
+    sanitise_text(record.nb, released)
+    marks = pipeline.marks_of(record, released)
+    assert feedback.page(pipeline.to_file(record), marks)
 
 
 NOT_ONE = ("the file is not a notebook", "The file is JSON, but not a notebook.")
@@ -86,10 +86,10 @@ NO_NOTEBOOKS = {
 
 @pytest.mark.parametrize("content", NO_NOTEBOOKS, ids=range(len(NO_NOTEBOOKS)))
 def test_what_is_no_notebook_has_the_graders_own_words(content: bytes) -> None:
-    kind, words = NO_NOTEBOOKS[content]
+    cause, words = NO_NOTEBOOKS[content]
     problem = parse(content).problem
     assert problem
-    assert problem.kind == kind
+    assert problem.cause == cause
     assert words in problem.words
 
 
@@ -99,7 +99,7 @@ def test_an_update_does_not_empty_the_cells_of_a_notebook_without_a_version(vers
     content = f'{{{version}"metadata": {{}}, "cells": {json.dumps(cells)}}}'
     problem = parse(content.encode(), whole=True).problem
     assert problem
-    assert problem.kind == "the file is not a notebook"
+    assert problem.cause == "the file is not a notebook"
 
 
 MANY = {

@@ -51,7 +51,7 @@ def test_a_notebook_has_its_time_on_the_clock() -> None:
 def test_what_ended_a_run_has_a_kind_without_the_students_words() -> None:
     ran = run_job(job(("", "jane = 1; import os; os._exit(0)")))
     assert ran.problem
-    assert ran.problem.kind == "the kernel died while the notebook ran"
+    assert ran.problem.cause == "the kernel died while the notebook ran"
     assert "jane" in ran.problem.words
     assert Ran.from_bytes(ran.to_bytes()) == ran
 
@@ -95,7 +95,7 @@ def test_a_message_of_many_parts_does_not_fill_the_worker() -> None:
     limits = Limits(worker_bytes=200_000_000)
     ran = run_job(job(("", IN_MANY_PARTS), ("", "import time; time.sleep(9)"), limits=limits))
     assert ran.problem
-    assert ran.problem.kind == "the kernel died while the notebook ran"
+    assert ran.problem.cause == "the kernel died while the notebook ran"
 
 
 def frames(session: Session, dates: int) -> list[bytes]:
@@ -247,19 +247,19 @@ BLOCKS = {
         UNREADABLE,
     ),
 }
-"""What a kernel sends to hold up the grader, and the kind of problem that is found."""
+"""What a kernel sends to hold up the grader, and the cause of the problem that is found."""
 
 
 @pytest.mark.skipif(not WALL, reason="no wall here")
 @pytest.mark.parametrize("name", BLOCKS)
 def test_no_message_holds_up_the_grader(name: str) -> None:
-    code, kind = BLOCKS[name]
+    code, cause = BLOCKS[name]
     limits, began = Limits(cell_seconds=3, notebook_seconds=12), time.monotonic()
     cells = [("", "print('before')"), ("", CONNECTIONS + code), ("", "print('after')")]
     ran = run_job(job(*cells, limits=limits))
     assert time.monotonic() - began < limits.notebook_seconds + 30
     assert ran.problem
-    assert ran.problem.kind == kind
+    assert ran.problem.cause == cause
     assert printed(ran) == ["before\n", "", ""]
 
 
@@ -283,7 +283,7 @@ def test_a_run_ends_in_time_though_its_loop_is_blocked(blocked: Event, wall: boo
     ran = run_job(work, look=lambda *_: blocked.wait(60))
     assert time.monotonic() - began < 25
     assert ran.problem
-    assert ran.problem.kind == "the notebook ran too long"
+    assert ran.problem.cause == "the notebook ran too long"
     assert printed(ran) == ["1\n", "2\n"]
 
 

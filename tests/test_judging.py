@@ -15,9 +15,11 @@ from autograde.authoring.sources import source_notebook
 from autograde.authoring.variants import read_variants
 from autograde.course import Exercise, Lesson, grade_id, lessons, named_cells
 from autograde.grading import pipeline
-from autograde.grading.restore import NOTE, Parsed, restore
-from autograde.grading.running.job import Job
+from autograde.grading.reading.restore import restore
+from autograde.grading.record import Record
+from autograde.grading.running.job import Ran
 from autograde.grading.running.reference import load
+from autograde.grading.submission import Problem
 from autograde.grading.verdicts import UNJUDGED, FirstLook, judge_notebook
 from autograde.rubric.key import Key
 from autograde.rubric.recording import MIME, PRACTICE_MIME, pack_recording
@@ -41,7 +43,6 @@ def keys(lesson: Lesson) -> dict[str, Key]:
 def executed(lesson: Lesson) -> NotebookNode:
     """The reference as it leaves a kernel: every rubric cell has handed over its recording."""
     nb, reference = source_notebook(lesson), load(lesson)
-    nb.metadata[NOTE] = {"problem": "", "notes": {}}
     cells = named_cells(nb)
     for exercise in lesson.exercises:
         recording = pack_recording(reference.record(exercise.name, PRACTICE_SEED))
@@ -53,7 +54,7 @@ def executed(lesson: Lesson) -> NotebookNode:
 
 
 def points(lesson: Lesson, nb: NotebookNode, keys: dict[str, Key]) -> dict[str, float]:
-    verdicts = judge_notebook(lesson, nb, keys, {})
+    verdicts = judge_notebook(Record(nb), lesson, keys, {}).verdicts
     return {name: verdict.points for name, verdict in verdicts.items()}
 
 
@@ -61,15 +62,16 @@ def test_a_judge_that_fails_on_one_exercise_keeps_the_others(
     lesson: Lesson, keys: dict[str, Key], executed: NotebookNode
 ) -> None:
     broken = {**keys, "renormalise": replace(keys["renormalise"], tolerances=())}
-    verdicts = judge_notebook(lesson, executed, broken, {})
-    note = executed.metadata[NOTE]
-    assert note["problem"] == "The judge failed on renormalise: look at the feedback."
+    judged = judge_notebook(Record(executed), lesson, broken, {})
+    verdicts = judged.verdicts
+    assert judged.problem
+    assert judged.problem.words == "The judge failed on renormalise: look at the feedback."
     outputs = named_cells(executed)["test_renormalise"].outputs
     look = FirstLook(lambda: broken)
     assert not look("renormalise", outputs)
     assert not look.verdicts
     assert not FirstLook(lambda: {})("renormalise", outputs)  # keys that cannot be made
-    assert note["fault"].count("Traceback") == 1
+    assert judged.fault.count("Traceback") == 1
     assert UNJUDGED in verdicts["renormalise"].note
     assert "ValueError" in verdicts["renormalise"].note
     others = sum(verdict.points for name, verdict in verdicts.items() if name != "renormalise")
@@ -106,10 +108,11 @@ def test_to_repair_the_earlier_exercise_first_is_said_of_what_was_judged(
     needed, cells = later.needs[-1], named_cells(executed)
     cells[f"test_{needed}"].outputs = []
     cells[later.rubric_cell].outputs[0].data = recorded(lesson, later, f"del {later.name}")
+    record = Record(executed)
     if not ran:
         cells[later.rubric_cell].outputs = []
-        executed.metadata[NOTE]["problem"] = "The file is empty."
-    verdict = judge_notebook(lesson, executed, keys, {})[later.name]
+        record = replace(record, problem=Problem("the file is empty", "The file is empty."))
+    verdict = judge_notebook(record, lesson, keys, {}).verdicts[later.name]
     assert not verdict.passed
     assert (f"Fix `{needed}` first" in verdict.note) == ran
 
@@ -124,28 +127,32 @@ def test_an_earlier_exercise_that_nothing_calls_is_not_blamed(
     cells[later.name].source = f"def {later.name}(*_):\n    return 3"
     data = recorded(lesson, later, cells[later.name].source)
     cells[later.rubric_cell].outputs[0].data = data
-    verdict = judge_notebook(lesson, executed, keys, {})[later.name]
+    verdict = judge_notebook(Record(executed), lesson, keys, {}).verdicts[later.name]
     assert not verdict.passed
     assert "Fix" not in verdict.note
 
 
-def job_on(nb: NotebookNode, version: Version, seed: int) -> Job:
-    return replace(
-        pipeline.job_of(nb, notebook(version), {}, wall=False, package=version.lesson.package),
-        seed=seed,
-    )
+def run_on(
+    version: Version, answers: dict[str, str], look: FirstLook, seed: int = 7
+) -> tuple[Record, Ran]:
+    """A notebook with these answers, run without a wall on this seed."""
+    record = restore(Record(fill(version.lesson, answers)), notebook(version))
+    record, job = pipeline.job_of(record, pipeline.rules_of(version, b""), {}, wall=False)
+    record, ran = pipeline.run(record, replace(job, seed=seed), look, b"", alone=True)
+    assert ran
+    return record, ran
 
 
 def test_practice_keys_that_do_not_fit_leave_the_points(lesson: Lesson) -> None:
     (now, *_) = versions(lesson)
-    nb = restore(Parsed(fill(lesson, {"renormalise": HALF_RIGHT})), notebook(now))
     keys, practice = pipeline.keys_of(now, 7), pipeline.practice_of(now)
-    pipeline.run(nb, job_on(nb, now, 7), FirstLook(lambda: keys))
+    record, _ = run_on(now, {"renormalise": HALF_RIGHT}, FirstLook(lambda: keys))
     broken = practice | {"renormalise": replace(practice["renormalise"], tolerances=())}
-    fair = judge_notebook(lesson, nb, keys, practice)
-    found = judge_notebook(lesson, nb, keys, broken)
-    assert nb.metadata[NOTE]["problem"].startswith("The judge failed on renormalise:")
-    assert 0 < found["renormalise"].points == fair["renormalise"].points
+    fair = judge_notebook(record, lesson, keys, practice).verdicts
+    found = judge_notebook(record, lesson, keys, broken)
+    assert found.problem
+    assert found.problem.words.startswith("The judge failed on renormalise:")
+    assert 0 < found.verdicts["renormalise"].points == fair["renormalise"].points
 
 
 def test_a_misconception_that_explains_no_wrong_line_is_not_named(lesson: Lesson) -> None:
@@ -160,7 +167,6 @@ def test_a_misconception_that_explains_no_wrong_line_is_not_named(lesson: Lesson
         for forged in variants.wrong:
             theirs = reference.with_answer(forged.code).record(exercise.name, PRACTICE_SEED)
             nb = source_notebook(lesson)
-            nb.metadata[NOTE] = {"problem": "", "notes": {}}
             outputs = [(MIME, mine), (PRACTICE_MIME, theirs)]
             named_cells(nb)[exercise.rubric_cell].outputs = [
                 NotebookNode(
@@ -169,7 +175,8 @@ def test_a_misconception_that_explains_no_wrong_line_is_not_named(lesson: Lesson
                 )
                 for mime, each in outputs
             ]
-            verdict = judge_notebook(lesson, nb, keys, practice)[exercise.name]
+            judged = judge_notebook(Record(nb), lesson, keys, practice)
+            verdict = judged.verdicts[exercise.name]
             wrong = {line.name for line in verdict.lines if not line.passed}
             assert all(wrong.intersection(belief.lines) for belief in verdict.beliefs)
             found |= {belief.name for belief in verdict.beliefs}
@@ -184,15 +191,13 @@ def test_the_second_recording_costs_nothing(lesson: Lesson, deed: str) -> None:
     answer = HALF_RIGHT.replace("\n", f"\n    {trap}\n", 1)
     imports = "import os\nfrom autograde.rubric import session\n"
     solved = {e.name: named_cells(source_notebook(lesson))[e.name].source for e in lesson.exercises}
-    nb = restore(Parsed(fill(lesson, solved | {"renormalise": imports + answer})), notebook(now))
     keys = pipeline.keys_of(now, 7)
     look = FirstLook(lambda: keys)
-    ran = pipeline.run(nb, job_on(nb, now, 7), look)
-    assert ran
+    record, ran = run_on(now, solved | {"renormalise": imports + answer}, look)
     assert ran.problem is None
     assert not ran.notes
     practice = pipeline.practice_of(now)
-    verdicts = judge_notebook(lesson, nb, keys, practice, look.verdicts)
+    verdicts = judge_notebook(record, lesson, keys, practice, look.verdicts).verdicts
     assert 0 < verdicts.pop("renormalise").points < 3
     assert all(verdict.passed for verdict in verdicts.values())
 
@@ -201,18 +206,17 @@ def test_only_what_is_wrong_is_recorded_again_and_its_misconception_named(lesson
     (now, *_) = versions(lesson)
     wrong = read_variants(lesson, lesson.exercise("renormalise")).wrong
     answers = {"renormalise": next(each.code for each in wrong if each.name == "columns")}
-    nb = restore(Parsed(fill(lesson, answers)), notebook(now))
     keys = pipeline.keys_of(now, 7)
     look = FirstLook(lambda: keys)
-    pipeline.run(nb, job_on(nb, now, 7), look)
+    record, _ = run_on(now, answers, look)
     again = [
         grade_id(cell)
-        for cell in nb.cells
+        for cell in record.nb.cells
         if any(PRACTICE_MIME in output.get("data", {}) for output in cell.get("outputs", []))
     ]
     assert again == ["test_renormalise"]
     practice = pipeline.practice_of(now)
-    found = judge_notebook(lesson, nb, keys, practice, look.verdicts)
-    assert found == judge_notebook(lesson, nb, keys, practice)
-    assert found["renormalise"].beliefs
-    assert not nb.metadata[NOTE]["problem"]
+    found = judge_notebook(record, lesson, keys, practice, look.verdicts)
+    assert found.verdicts == judge_notebook(record, lesson, keys, practice).verdicts
+    assert found.verdicts["renormalise"].beliefs
+    assert not found.problem

@@ -16,6 +16,7 @@ from torch.utils._pytree import tree_map
 
 from autograde.authoring import check
 from autograde.authoring.expected import read_tolerances
+from autograde.authoring.measure import measure
 from autograde.course import Exercise, Lesson, lessons
 from autograde.grading.running.reference import load, right_key
 from autograde.rubric.judge import judge
@@ -181,6 +182,6 @@ def test_a_right_variant_of_another_length_is_measured_then_named(tmp_path: Path
     (lesson.folder / "variants").mkdir(parents=True)
     lesson.text.write_text(TEXT)
     (lesson.folder / "variants" / "ends.md").write_text(VARIANT)
-    check.measure(lesson)
+    measure(lesson)
     faults = check.check_exercise(lesson, exercise).faults
     assert any("the right variant one_more fails “the ends”" in fault for fault in faults)

@@ -21,7 +21,7 @@ from traitlets.config import Config
 
 from autograde.course import CourseError, Lesson
 from autograde.grading.gradebook import marks_of_class
-from autograde.grading.restore import NOTE
+from autograde.grading.record import NOTE
 from autograde.marking import page
 from autograde.marking.answers import (
     Answer,

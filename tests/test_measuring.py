@@ -5,7 +5,7 @@ import json
 import pytest
 from conftest import HERE, run
 
-from autograde.authoring import check
+from autograde.authoring import measure
 from autograde.authoring.expected import read_fingerprints, read_tolerances
 from autograde.course import CURRICULUM, Lesson, lessons
 
@@ -16,9 +16,9 @@ TWO = '    r.call("two", center_rows, r.normal(2, 3))\n'
 
 
 def measured(lesson: Lesson) -> bool:
-    _, (_, lines, again) = check._measure(lesson, lesson.exercise(EXERCISE), always=False)
+    _, (_, lines, again) = measure._measure(lesson, lesson.exercise(EXERCISE), always=False)
     assert list(lines) == [
-        line.name for line in check.load(lesson).record(EXERCISE, check.PRACTICE_SEED).lines
+        line.name for line in measure.load(lesson).record(EXERCISE, measure.PRACTICE_SEED).lines
     ]
     return again
 
@@ -43,7 +43,7 @@ def measured(lesson: Lesson) -> bool:
 def test_an_exercise_is_measured_again_where_code_has_changed(
     mine: Lesson, monkeypatch: pytest.MonkeyPatch, file: str, old: str, new: str, again: bool
 ) -> None:
-    monkeypatch.setattr(check, "MEASURED_SEEDS", range(1000, 1002))
+    monkeypatch.setattr(measure, "MEASURED_SEEDS", range(1000, 1002))
     path = mine.folder / file
     text = path.read_text()
     assert old in text
@@ -53,7 +53,7 @@ def test_an_exercise_is_measured_again_where_code_has_changed(
 
 def test_a_reworded_line_keeps_its_tolerance_and_the_file_its_time(mine: Lesson) -> None:
     before, when = read_tolerances(mine), mine.tolerance_file.stat().st_mtime_ns
-    assert check.measure(mine) == []
+    assert measure.measure(mine) == []
     assert mine.tolerance_file.stat().st_mtime_ns == when
     mine.text.write_text(mine.text.read_text().replace('"one row"', '"a single row"'))
     path = mine.root / CURRICULUM

@@ -11,7 +11,8 @@ from nbformat import NotebookNode
 from autograde.authoring.variants import read_variants
 from autograde.course import Lesson
 from autograde.grading import pipeline
-from autograde.grading.restore import Parsed, restore
+from autograde.grading.reading.restore import restore
+from autograde.grading.record import Record
 from autograde.grading.running.needed import not_needed
 from autograde.grading.verdicts import FirstLook, judge_notebook
 from autograde.rubric.judge import Verdict
@@ -132,13 +133,13 @@ def test_names_are_soon_looked_for_in_what_is_not_python(text: str) -> None:
 def verdicts_on(lesson: Lesson, answers: dict[str, str]) -> tuple[dict[str, Verdict], int]:
     """The verdicts on a notebook with these answers, and how many cells of it were not run."""
     (version, *_) = versions(lesson)
-    released = built(version)
-    nb = restore(Parsed(fill(lesson, answers)), released)
+    record = restore(Record(fill(lesson, answers)), built(version))
     keys, practice = pipeline.keys_of(version, 7), pipeline.practice_of(version)
-    job = replace(pipeline.job_of(nb, released, {}, wall=False, package=lesson.package), seed=7)
-    pipeline.run(nb, job, FirstLook(lambda: keys))
-    found = judge_notebook(lesson, nb, keys, practice)
-    return found, len(nb.metadata["autograde"]["left_out"])
+    record, job = pipeline.job_of(record, pipeline.rules_of(version, b""), {}, wall=False)
+    look = FirstLook(lambda: keys)
+    record, _ = pipeline.run(record, replace(job, seed=7), look, b"", alone=True)
+    found = judge_notebook(record, lesson, keys, practice)
+    return found.verdicts, len(found.left_out)
 
 
 def test_what_is_left_out_changes_no_verdict(

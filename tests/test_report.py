@@ -357,7 +357,7 @@ def test_without_names_the_order_is_by_score(small_class: Lesson) -> None:
         small_class,
         (submission("weak", verdict("causal_mask", False)),
          submission("strong", verdict("causal_mask", True), problem="jane wrote nothing",
-                    kind="the file is empty")),
+                    cause="the file is empty")),
         ("missing",),
     )  # fmt: skip
     found = without_names(data)

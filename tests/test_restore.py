@@ -9,7 +9,8 @@ import pytest
 from nbformat import NotebookNode
 
 from autograde.course import Lesson, grade_id
-from autograde.grading.restore import Parsed, parse, restore
+from autograde.grading.reading.restore import parse, restore
+from autograde.grading.record import Record
 
 ANSWER, RUBRIC = "transplant", "test_transplant"
 
@@ -81,7 +82,7 @@ def test_the_lessons_cells_are_as_they_were_released(name: str, released: Notebo
     students = NotebookNode(nbformat.from_dict(released))
     students.cells[place_of(students, ANSWER)].source = "def transplant(x, y): ..."
     change(students)
-    restored = Parsed(students)
+    restored = Record(students)
     restore(restored, released)
     assert names_of(restored.nb) == names_of(released)
     for each in names_of(released):
@@ -101,7 +102,7 @@ def test_a_deleted_answer_comes_back_empty(released: NotebookNode) -> None:
     """Its text may stand in another cell, which the stub would overwrite."""
     students = NotebookNode(nbformat.from_dict(released))
     deleted(ANSWER)(students)
-    restored = Parsed(students)
+    restored = Record(students)
     restore(restored, released)
     assert restored.nb.cells[place_of(restored.nb, ANSWER)].source == ""
 
@@ -141,7 +142,7 @@ def test_rubrics_without_their_names_are_found_by_their_text(released: NotebookN
     students = NotebookNode(nbformat.from_dict(released))
     students.cells[place_of(students, ANSWER)].source = "def transplant(x, y): ..."
     nameless(students)
-    nb = restore(Parsed(students), released)
+    nb = restore(Record(students), released).nb
     assert {*names_of(nb)} == {*names_of(released)}
     answer, rubric = order_of(nb, "(x, y): ...", '@rubric("transplant")')
     assert answer < rubric == place_of(nb, RUBRIC)
@@ -157,7 +158,7 @@ def test_code_that_was_merged_into_another_cell_is_kept(released: NotebookNode, 
         own = students.cells[place].source
         students.cells[place].source = f"{own}\n\n{mine}" if name == ANSWER else f"{mine}\n\n{own}"
     del students.cells[place_of(students, ANSWER)]
-    nb = restore(Parsed(students), released)
+    nb = restore(Record(students), released).nb
     answer, after = order_of(nb, mine, '@rubric("transplant")')
     assert place_of(nb, "test_SelfAttention_v2") < answer < after == place_of(nb, RUBRIC)
     assert mine not in nb.cells[place_of(nb, RUBRIC)].source

@@ -163,9 +163,9 @@ class Quick:
             self.done["saved"] += 1
             return save(*arguments)
 
-        monkeypatch.setattr(workers, "Processes", ThreadPoolExecutor)
+        monkeypatch.setattr(workers, "Processes", lambda number, *_: ThreadPoolExecutor(number))
         monkeypatch.setattr(workers, "start_template", lambda *_: None)
-        monkeypatch.setattr(workers, "start_kernel", lambda _: None)
+        monkeypatch.setattr(workers, "start_kernel", lambda *_: None)
         monkeypatch.setattr(feedback, "get_ready", lambda released: None)
         monkeypatch.setattr(pipeline, "run_job", self.run_job)
         monkeypatch.setattr(Coordinator, "save", counted)

@@ -13,11 +13,11 @@ import pytest
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from autograde.grading import handed_in
 from autograde.grading.coordinator import _when
-from autograde.grading.handed_in import read_submission
 from autograde.grading.limits import LIMITS
-from autograde.grading.restore import parse_submission
+from autograde.grading.reading import handed_in
+from autograde.grading.reading.handed_in import read_submission
+from autograde.grading.reading.restore import parse_submission
 from autograde.grading.submission import Place, Submission
 
 NOTEBOOK = b'{"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": []}'

@@ -20,12 +20,12 @@ from autograde.grading import (
     coordinator,
     feedback,
     pipeline,
-    restore,
     state,
     submission,
     verdicts,
     workers,
 )
+from autograde.grading.reading import restore
 from autograde.grading.running.job import Job, Ran
 from autograde.grading.running.run import Look
 from autograde.sandbox.wall import missing
@@ -41,9 +41,9 @@ def fakes(patch: pytest.MonkeyPatch) -> None:
         nothing = {"outputs": [], "execution_count": 1}
         return Ran(job.key, [nothing] * len(job.cells), None, {}, 0.1)
 
-    patch.setattr(workers, "Processes", ThreadPoolExecutor)
+    patch.setattr(workers, "Processes", lambda number, *_: ThreadPoolExecutor(number))
     patch.setattr(workers, "start_template", lambda *_: None)
-    patch.setattr(workers, "start_kernel", lambda _: None)
+    patch.setattr(workers, "start_kernel", lambda *_: None)
     patch.setattr(feedback, "get_ready", lambda released: None)
     patch.setattr(pipeline, "run_job", run_job)
     patch.setattr(feedback, "page", lambda notebook, marks: b"a page")
@@ -153,13 +153,13 @@ def test_a_time_that_is_none_is_named_before_anything_runs(
     course: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     no_time(course)
-    began, really = [], pipeline.grade
+    began, really = [], pipeline.grade_submission
 
     def grade(task: submission.Task, versions: tuple[Version, ...]) -> submission.Graded:
         began.append(task.submission.place.student)
         return really(task, versions)
 
-    monkeypatch.setattr(pipeline, "grade", grade)
+    monkeypatch.setattr(pipeline, "grade_submission", grade)
     assert graded()[0] == 1
     assert began == ["perfect"]
 

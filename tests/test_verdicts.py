@@ -10,9 +10,10 @@ import pytest
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
+from autograde.grading.record import Record, read_note, write_note
 from autograde.grading.running.job import make_job
 from autograde.grading.state import seed_of
-from autograde.grading.verdicts import graded_note, read_verdicts
+from autograde.grading.submission import Problem
 from autograde.lms.spreadsheet import Cell, safe, write_table
 from autograde.rubric.judge import Failure, LineVerdict, Verdict
 from autograde.rubric.misconceptions import Belief
@@ -35,8 +36,19 @@ def test_there_and_back(beliefs: tuple[Belief, ...]) -> None:
         "f": Verdict("f", 1.5, 4.5, LINES, beliefs=beliefs, note="a\nb"),
         "g": Verdict("g", 0.0, 2.0, (), attempted=False),
     }
-    note = json.loads(json.dumps(graded_note(verdicts, "")))
-    assert read_verdicts(note) == verdicts
+    record = Record(
+        verdicts=verdicts,
+        problem=Problem("a cause", "words"),
+        notes={"f": ["a note"]},
+        remarks=["a remark"],
+        left_out=frozenset({"a", "b"}),
+        earlier=True,
+        walled=False,
+        title="title",
+        grader="0.1",
+        date="2026-03-01",
+    )
+    assert read_note(json.loads(json.dumps(write_note(record)))) == record
 
 
 def seed(*cells: str | NotebookNode, text: str = "", left_out: str = "", **files: bytes) -> int:
@@ -94,10 +106,6 @@ def test_submissions_that_a_kernel_can_tell_apart_share_no_seed(name: str) -> No
 def test_a_regrade_keeps_the_seed_whatever_a_kernel_cannot_see() -> None:
     assert seed("x", text="a", a_txt=b"1") == seed("x", text="b", a_txt=b"1", b_ipynb=b"2")
     assert seed(of_name("", "x", "a"), left_out="a") == seed(of_name("", "y", "a"), left_out="a")
-
-
-def test_a_notebook_graded_without_verdicts_has_none() -> None:
-    assert read_verdicts({"problem": "", "notes": {}}) == {}
 
 
 CELLS: list[tuple[Cell, Cell]] = [

@@ -19,9 +19,10 @@ from autograde.authoring.sources import source_notebook
 from autograde.course import CURRICULUM, Lesson, code_cells, lessons, named_cells
 from autograde.grading.gradebook import marks_of_class
 from autograde.grading.pipeline import marks_of
-from autograde.grading.restore import Parsed, restore
+from autograde.grading.reading.restore import restore
+from autograde.grading.reading.written import MORE
+from autograde.grading.record import Record
 from autograde.grading.submission import GRADED
-from autograde.grading.written import MORE
 from autograde.marking.answers import read_question
 from autograde.report.classdata import EMPTY, WAITING, read_class
 
@@ -318,8 +319,8 @@ def test_an_answer_is_gathered_wherever_it_stands(lesson: Lesson, where: str) ->
     nb = nbformat.read(lesson.released_notebook, as_version=4)
     change(nb)
     codes = [cell.source for cell in code_cells(nb)]
-    nb = restore(Parsed(nb), released)
-    marks = marks_of(nb, released, {})
+    record = restore(Record(nb), released)
+    nb, marks = record.nb, marks_of(record, released)
     assert (marks.automatic["why_zero"], marks.comments["why_zero"]) == (
         (0.0, "No response.") if text is None else (None, None)
     )
@@ -334,7 +335,7 @@ def test_more_than_a_page_can_show_stays_where_it_is(lesson: Lesson) -> None:
     released = nbformat.read(lesson.released_notebook, as_version=4)
     nb = nbformat.read(lesson.released_notebook, as_version=4)
     beside(markdown("a" * 15_000), markdown("b" * 15_000), markdown("short"))(nb)
-    nb = restore(Parsed(nb), released)
+    nb = restore(Record(nb), released).nb
     answer = named_cells(nb)["why_zero"].source
     assert answer.startswith("aaa")
     assert "b" not in answer.replace(MORE, "")

@@ -11,6 +11,7 @@ from nbgrader.converters import BaseConverter, GenerateAssignment, GenerateSolut
 
 from autograde.authoring.points import changes, with_points
 from autograde.authoring.same import keep_same, other_files
+from autograde.authoring.sources import sync
 from autograde.course import Lesson, text_of
 from autograde.course_config import convert, course_config
 from autograde.grading.gradebook import maxima, open_gradebook
@@ -84,6 +85,7 @@ def _convert(
 ) -> tuple[Path, Path]:
     """Write a lesson's student version and solution below a folder; return both places."""
     config = course_config(lesson.root)
+    sync(lesson)  # nbgrader looks for a notebook
     if db_url:
         config.CourseDirectory.db_url = db_url
     steps = config.GenerateAssignment

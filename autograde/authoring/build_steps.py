@@ -8,7 +8,12 @@ from typing import Any
 from nbclient import NotebookClient
 from nbformat import NotebookNode
 from nbgrader.api import Gradebook
-from nbgrader.preprocessors import NbGraderPreprocessor
+from nbgrader.preprocessors import (
+    ClearMarkScheme,
+    Execute,
+    IncludeHeaderFooter,
+    InstantiateTests,
+)
 
 from autograde.authoring import lint
 from autograde.authoring.check import check_once
@@ -16,11 +21,11 @@ from autograde.authoring.expected import practice_keys
 from autograde.authoring.marks import give
 from autograde.authoring.points import changes, write_points
 from autograde.authoring.review import review
-from autograde.authoring.sources import identify, source_notebook
+from autograde.authoring.sources import identify, source_notebook, sync
 from autograde.course import MINUTES, CourseError, Lesson
 from autograde.course_package import NAMED
 from autograde.grading.gradebook import maxima, save_maxima
-from autograde.grading.nbgrader_steps import lesson_of
+from autograde.grading.nbgrader_steps import LessonStep
 from autograde.progress import PRACTICE_FILE
 from autograde.rubric.key import pack_keys
 from autograde.sandbox.provisioner import open_manager
@@ -43,84 +48,85 @@ def refuse(lesson: Lesson, *rules: Iterable[str]) -> None:
         raise CourseError("\n".join([f"{lesson.name} is refused:", *faults]))
 
 
-class Identify(NbGraderPreprocessor):
-    """Repeatable cell ids, the lesson's minutes, and no metadata of the machine that wrote it."""
+class Identify(LessonStep):
+    """Takes the lesson's text as it is now, with repeatable cell ids."""
 
-    def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[Any, Any]:
-        nb = identify(nb)
-        nb.metadata[MINUTES] = lesson_of(resources).minutes
-        return nb, resources
+    plain = (IncludeHeaderFooter,)
+
+    def take(self, lesson: Lesson, nb: NotebookNode, resources: dict[str, Any]) -> NotebookNode:
+        sync(lesson)
+        return source_notebook(lesson)
 
 
-class LintSource(NbGraderPreprocessor):
+class LintSource(LessonStep):
     """Refuse a lesson with faults in its files, its text or its variants."""
 
-    def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[Any, Any]:
-        lesson = lesson_of(resources)
+    plain = (InstantiateTests,)
+
+    def take(self, lesson: Lesson, nb: NotebookNode, resources: dict[str, Any]) -> NotebookNode:
         _, faults = review(lesson, nb, check_once)
         refuse(lesson, faults)
-        return nb, resources
+        return nb
 
 
-class SavePoints(NbGraderPreprocessor):
+class SavePoints(LessonStep):
     """Before SaveCells: maximum scores follow the curriculum, all at once, and it is said."""
 
-    def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[Any, Any]:
-        lesson = lesson_of(resources)
+    def take(self, lesson: Lesson, nb: NotebookNode, resources: dict[str, Any]) -> NotebookNode:
         with Gradebook(resources["nbgrader"]["db_url"]) as gradebook:
             for change in changes(lesson, maxima(gradebook, lesson)):
                 self.log.warning("%s", change)
             save_maxima(gradebook, lesson)
-        return nb, resources
+        return nb
 
 
-class GiveCode(NbGraderPreprocessor):
+class GiveCode(LessonStep):
     """After ClearSolutions: code to be repaired comes in place of the stub."""
 
-    def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[Any, Any]:
+    def take(self, lesson: Lesson, nb: NotebookNode, resources: dict[str, Any]) -> NotebookNode:
         for cell in nb.cells:
             cell.source = give(cell.source)
-        return nb, resources
+        return nb
 
 
-class LintStudent(NbGraderPreprocessor):
+class LintStudent(LessonStep):
     """Refuse a student version in which a solution survives."""
 
-    def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[Any, Any]:
-        lesson = lesson_of(resources)
+    def take(self, lesson: Lesson, nb: NotebookNode, resources: dict[str, Any]) -> NotebookNode:
         refuse(lesson, lint.lint_student(source_notebook(lesson), nb))
-        return nb, resources
+        return nb
 
 
-class AddPracticeData(NbGraderPreprocessor):
-    """Put the practice data beside the notebook, and the name of the course's package into it."""
+class AddPracticeData(LessonStep):
+    """Put the practice data beside the notebook; the course's package and the minutes into it."""
 
-    def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[Any, Any]:
-        lesson = lesson_of(resources)
+    def take(self, lesson: Lesson, nb: NotebookNode, resources: dict[str, Any]) -> NotebookNode:
         resources["outputs"] = {PRACTICE_FILE: practice_data(lesson)}
+        nb.metadata[MINUTES] = lesson.minutes
         if lesson.package:
             nb.metadata[NAMED] = lesson.package
-        return nb, resources
+        return nb
 
 
-class KeepVersion(NbGraderPreprocessor):
+class KeepVersion(LessonStep):
     """Keep what was built, so that work made from it can be graded when the lesson has changed.
 
     By now the lesson is known to be good, so its text gets the points that it was built with.
     """
 
-    def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[Any, Any]:
-        lesson, practice = lesson_of(resources), resources.get("outputs", {}).get(PRACTICE_FILE)
+    def take(self, lesson: Lesson, nb: NotebookNode, resources: dict[str, Any]) -> NotebookNode:
+        practice = resources.get("outputs", {}).get(PRACTICE_FILE)
         write_points(lesson)
         keep(lesson, nb, practice or b"")
-        return nb, resources
+        return nb
 
 
-class RunReference(NbGraderPreprocessor):
+class RunReference(LessonStep):
     """Execute the reference in a folder with its practice data; refuse a lesson with faults."""
 
-    def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[Any, Any]:
-        lesson = lesson_of(resources)
+    plain = (ClearMarkScheme, Execute)
+
+    def take(self, lesson: Lesson, nb: NotebookNode, resources: dict[str, Any]) -> NotebookNode:
         with TemporaryDirectory() as folder:
             Path(folder, PRACTICE_FILE).write_bytes(practice_data(lesson))
             NotebookClient(
@@ -139,4 +145,4 @@ class RunReference(NbGraderPreprocessor):
         for cell in nb.cells:
             if UNSTEADY in cell.metadata.get("tags", []):
                 cell.outputs = []
-        return identify(nb), resources
+        return identify(nb)

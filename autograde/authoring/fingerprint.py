@@ -1,4 +1,4 @@
-"""What decides the tolerances of an exercise: code and inputs. Words and points do not.
+"""Code and inputs decide the tolerances of an exercise. Words and points do not.
 
 Two lessons with the same fingerprint of an exercise measure the same, line by line.
 """

@@ -38,7 +38,7 @@ TYPES = {
     (True, False): "Autograded tests",
     (True, True): "Manually graded answer",
 }
-"""What nbgrader's panel calls a cell, by whether it is graded and whether it is a solution."""
+"""The name of a cell in nbgrader's panel, by whether it is graded and whether it is a solution."""
 
 
 def lint_source(lesson: Lesson, nb: NotebookNode) -> Iterator[str]:
@@ -94,10 +94,10 @@ def _type(cell: NotebookNode) -> str:
     """Return the kind of a named cell, and its type as nbgrader's panel calls it."""
     about = cell.metadata["nbgrader"]
     grade, solution = bool(about.get("grade")), bool(about.get("solution"))
-    kind = TYPES.get((grade, solution), "Read-only" if about.get("locked") else "-")
+    type_name = TYPES.get((grade, solution), "Read-only" if about.get("locked") else "-")
     points = about.get("points", 0)
     points = f"{points:g}" if isinstance(points, int | float) else repr(points)
-    return f"{cell.cell_type}, {kind}" + (f", Points: {points}" if grade else "")
+    return f"{cell.cell_type}, {type_name}" + (f", Points: {points}" if grade else "")
 
 
 def _lint_demonstrations(nb: NotebookNode) -> Iterator[str]:
@@ -121,8 +121,8 @@ def _lint_demonstrations(nb: NotebookNode) -> Iterator[str]:
 
 def _unnamed(nb: NotebookNode) -> Iterator[str]:
     for number, cell in enumerate(nb.cells):
-        kind = cell.metadata.get("nbgrader", {})
-        marked = kind.get("grade") or kind.get("solution") or kind.get("locked")
+        about = cell.metadata.get("nbgrader", {})
+        marked = about.get("grade") or about.get("solution") or about.get("locked")
         if (marked or BEGIN in cell.source) and grade_id(cell) is None:
             yield f"cell {number} needs a grade_id: {cell.source[:40]!r}"
 
@@ -187,8 +187,8 @@ def shown_on_purpose(nb: NotebookNode) -> set[str]:
     """Return the stripped lines of given code: locked cells except rubrics, and GIVEN blocks."""
     lines: list[str] = []
     for cell in nb.cells:
-        kind = cell.metadata.get("nbgrader", {})
-        if cell.cell_type == "code" and kind.get("locked") and not kind.get("grade"):
+        about = cell.metadata.get("nbgrader", {})
+        if cell.cell_type == "code" and about.get("locked") and not about.get("grade"):
             lines += cell.source.splitlines()
         lines += given_lines(cell.source)
     return {code_of(line) for line in lines}
@@ -234,8 +234,8 @@ def lint_outputs(executed: NotebookNode) -> Iterator[str]:
             if output.get("name") == "stderr":  # it differs from machine to machine
                 yield f"{_place(cell)}: the reference warns: {output.text.strip()[:200]}"
             data, metadata = output.get("data", {}), output.get("metadata", {})
-            for kind in data:
-                if kind.startswith("image/") and not metadata.get(kind, {}).get("alt"):
+            for mime in data:
+                if mime.startswith("image/") and not metadata.get(mime, {}).get("alt"):
                     yield f"{_place(cell)}: a figure without a text alternative; use show()"
 
 

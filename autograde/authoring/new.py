@@ -6,7 +6,8 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from autograde.authoring.check import measure
+from autograde.authoring.measure import measure
+from autograde.authoring.sources import sync
 from autograde.course import CURRICULUM, CourseError, Lesson, lessons
 
 SKELETON = Path(__file__).parent / "skeleton"
@@ -52,6 +53,7 @@ def new(root: Path, name: str) -> Lesson:
         curriculum.write_text(before.rstrip("\n") + "\n" + entry, encoding="utf-8")
         lesson = lessons(root)[name]
         measure(lesson)
+        sync(lesson)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         if curriculum.read_text(encoding="utf-8") != before:

@@ -20,10 +20,10 @@ ENVIRONMENT = ("LICENSE", "environment.yml", "pyproject.toml", "requirements.loc
 PACKAGE = "autograde"
 
 TO_WRITE = "REPLACE"
-"""What `autograde new` writes where the author has to say something."""
+"""The word that `autograde new` writes where the author has to say something."""
 
 GUIDE = "docs/student.md"
-"""How students set up and work; the README of what is released."""
+"""The page that tells students how to set up and work; the README of what is released."""
 
 
 def release(root: Path, chosen: list[Lesson], target: Path) -> None:

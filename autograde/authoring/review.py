@@ -1,4 +1,4 @@
-"""What is wrong with a lesson, as far as its text and its variants show.
+"""Say what is wrong with a lesson, as far as its text and its variants show.
 
 `autograde build` refuses these faults and `autograde check` names them. Only a build runs the cells
 without a name as well, and only `check` tries more inputs than those of practice.

@@ -70,9 +70,9 @@ def _compared(cell: NotebookNode) -> NotebookNode:
     if NOT_COMPARED in cell.metadata.get("tags", []):
         cell.outputs = []
     for output in cell.get("outputs", []):
-        for kind in output.get("data", {}):
-            if kind.startswith("image/"):
-                output["data"][kind] = "picture"
+        for mime in output.get("data", {}):
+            if mime.startswith("image/"):
+                output["data"][mime] = "picture"
     return cell
 
 

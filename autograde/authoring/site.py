@@ -85,8 +85,8 @@ def render(pages: Path, site: Path, title: str) -> None:
     (site / ".buildinfo").unlink()
     for page in site.glob("*.html"):  # make scrolling parts reachable by keyboard
         text = page.read_text(encoding="utf-8")
-        for kind in ("table-wrapper", "math-wrapper"):
-            text = text.replace(f'<div class="{kind}', f'<div tabindex="0" class="{kind}')
+        for name in ("table-wrapper", "math-wrapper"):
+            text = text.replace(f'<div class="{name}', f'<div tabindex="0" class="{name}')
         page.write_text(text, encoding="utf-8")
 
 

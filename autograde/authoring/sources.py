@@ -10,7 +10,7 @@ import nbformat
 from nbformat import NotebookNode
 
 from autograde.authoring.points import with_points
-from autograde.course import CourseError, Lesson, grade_id, lessons, parse_text, text_of
+from autograde.course import CourseError, Lesson, find_root, grade_id, lessons, parse_text, text_of
 
 MADE_FROM = "made_from"
 """In the metadata of a notebook written here: digests of the lesson's text and of what it says."""
@@ -44,28 +44,27 @@ def source_notebook(lesson: Lesson) -> NotebookNode:
     return identify(parse_text(with_points(lesson, text_of(lesson))))
 
 
-def sync(root: Path) -> None:
-    """Write each lesson's text as the notebook that nbgrader reads, where it is out of date.
+def sync(lesson: Lesson) -> None:
+    """Write the lesson's text as the notebook that nbgrader looks for, where it is out of date.
 
     Raises:
         CourseError: there is no text, or the notebook has newer changes that the text lacks;
             nothing is overwritten.
     """
-    for lesson in lessons(root).values():
-        path, text = lesson.source_notebook, with_points(lesson, text_of(lesson))
-        made_from, there = _read(path)
-        if made_from == [_digest(text.encode()), there]:
-            continue  # seen without parsing the text, which takes a second for a course
-        nb = identify(parse_text(text))
-        written = _written(nb)
-        changed = there not in ("", written, *made_from)
-        if changed and path.stat().st_mtime > lesson.text.stat().st_mtime:
-            raise CourseError(
-                f"{path} has changes that {lesson.text.name} lacks. Open the .py file as a "
-                "notebook and make them there, then delete the .ipynb file."
-            )
-        nb.metadata[MADE_FROM] = [_digest(text.encode()), written]
-        path.write_text(nbformat.writes(nb) + "\n", encoding="utf-8")
+    path, text = lesson.source_notebook, with_points(lesson, text_of(lesson))
+    made_from, there = _read(path)
+    if made_from == [_digest(text.encode()), there]:
+        return  # seen without parsing the text
+    nb = identify(parse_text(text))
+    written = _written(nb)
+    changed = there not in ("", written, *made_from)
+    if changed and path.stat().st_mtime > lesson.text.stat().st_mtime:
+        raise CourseError(
+            f"{path} has changes that {lesson.text.name} lacks. Open the .py file as a "
+            "notebook and make them there, then delete the .ipynb file."
+        )
+    nb.metadata[MADE_FROM] = [_digest(text.encode()), written]
+    path.write_text(nbformat.writes(nb) + "\n", encoding="utf-8")
 
 
 def _read(path: Path) -> tuple[list[str], str]:
@@ -93,3 +92,8 @@ def _written(nb: Any) -> str:
 
 def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
+
+
+if __name__ == "__main__":
+    for each in lessons(find_root(Path.cwd())).values():
+        sync(each)

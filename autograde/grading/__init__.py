@@ -1,7 +1,8 @@
 """Trusted code that takes a submission from its bytes to the gradebook and its feedback page.
 
+record            a submission's notebook and all that is found out about it, step by step
 pipeline          one submission, top to bottom: the steps below, called by a worker
-  restore         parses the file, puts back the lesson's own cells
+  reading/        reads the files, chooses the notebook, puts back the lesson's own cells
   running/        runs the notebook in a kernel, and the reference on the same seed
   verdicts        judges what the rubric cells recorded
   sanitise        makes the notebook's text and outputs harmless
@@ -11,7 +12,7 @@ batch             many submissions, from start to end
   coordinator     decides what to do, saves, writes; nothing else touches the gradebook
   workers         processes, or a Dask cluster
   preloaded       imports what every worker needs
-submission        reads submitted files; the plain data that coordinator and workers exchange
+submission        the plain data that coordinator and workers exchange
 limits            how much one submission may cost
 gradebook         nbgrader's database
 state             what is kept in .autograde/: lock, secret, results

@@ -63,7 +63,7 @@ def grade_class(
                 coordinator = Coordinator(
                     root, config, gradebook, executor, share, wall=how.wall, regrade=how.regrade
                 )
-                yield from coordinator.grade(submissions, AHEAD * number, stopped)
+                yield from coordinator.grade_all(submissions, AHEAD * number, stopped)
 
 
 def require_wall(root: Path) -> None:

@@ -5,12 +5,12 @@ No other process touches the gradebook.
 
 import re
 import traceback
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from copy import deepcopy
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -32,8 +32,8 @@ from autograde.grader import GRADER, grader_of
 from autograde.grading import gradebook as book
 from autograde.grading import state, workers
 from autograde.grading.gradebook import digest_of
-from autograde.grading.handed_in import read_submission
 from autograde.grading.limits import LIMITS
+from autograde.grading.reading.handed_in import read_submission
 from autograde.grading.state import (
     Entry,
     Stop,
@@ -66,11 +66,8 @@ MOST_OF_A_TIME = 100
 """Characters of a time stamp. Students can write one, and a long one takes quadratic time."""
 
 
-Steps = Generator[Future[Any], Any, Done | None]
-"""The steps for one submission: they yield a worker's future and are sent it when it is done.
-
-They return None for a submission that was put aside.
-"""
+Next = Done | tuple[Future[Any], Callable[[Any], "Next"]]
+"""The outcome of a submission; or what a worker does for it, and the step that takes the result."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +83,19 @@ class Opened:
     versions: Any
     handed_out: list[Any]
     marks: dict[str, Marks]
+
+
+@dataclass(frozen=True)
+class HandedIn:
+    """A submission that is being graded, its time, and a digest of all that decides its scores."""
+
+    submission: Submission
+    when: datetime | None
+    decided_by: str
+
+    @property
+    def place(self) -> Place:
+        return self.submission.place
 
 
 class Coordinator:
@@ -110,7 +120,7 @@ class Coordinator:
         names = gradebook.db.query(Student.id, Student.first_name, Student.last_name)
         self._names = {row.id: book.full_name(*row) for row in names}
         self._opened: dict[Lesson, Opened | None] = {}
-        self._working: dict[Future[Any], Steps] = {}
+        self._working: dict[Future[Any], tuple[Place, Callable[[Any], Next]]] = {}
         self._aside: list[Place] = []
         self._alone = False
 
@@ -130,7 +140,7 @@ class Coordinator:
             raise Stop(f"{self.root / CONFIG}: {error}") from error
         return late
 
-    def grade(
+    def grade_all(
         self, submissions: list[Place], ahead: int, stopped: Callable[[], bool]
     ) -> Iterator[Done]:
         """Grade submissions, keeping `ahead` of them with the workers until all are done.
@@ -146,47 +156,49 @@ class Coordinator:
             if not todo and not self._working:
                 todo, self._aside, self._alone, ahead = self._aside[::-1], [], True, 1
             while todo and len(self._working) < ahead and not stopped():
-                yield from self._go_on(self._way(todo.pop()))
+                place = todo.pop()
+                yield from self._take(place, partial(self._begin, place))
             finished, _ = wait(self._working, LOOK_SECONDS, FIRST_COMPLETED)
-            for future in finished:
-                yield from self._go_on(self._working.pop(future), future)
+            yield from self._go_on_with(finished)
         if todo or self._working or self._aside:
-            for future in [each for each in self._working if each.done()]:
-                yield from self._go_on(self._working.pop(future), future)
+            yield from self._go_on_with([each for each in self._working if each.done()])
             raise KeyboardInterrupt
 
-    def _go_on(self, way: Steps, done: Future[Any] | None = None) -> Iterator[Done]:
-        """Advance a submission until it waits for a worker or is done."""
-        try:
-            self._working[way.send(done)] = way
-        except StopIteration as end:
-            if end.value:
-                yield end.value
+    def _go_on_with(self, finished: Iterable[Future[Any]]) -> Iterator[Done]:
+        """Take the next step of each submission for which a worker is done."""
+        for future in finished:
+            place, step = self._working.pop(future)
+            yield from self._take(place, partial(_next, step, future))
 
-    def _way(self, place: Place) -> Steps:
-        """Grade one submission; report it if that fails, so that the others go on."""
+    def _take(self, place: Place, step: Callable[[], Next]) -> Iterator[Done]:
+        """Take a step for a submission; report it if that fails, so that the others go on."""
         try:
-            return (yield from self._steps(place))
+            found = step()
         except (Stop, DBAPIError):
             raise
         except (CourseError, workers.WorkerDied) as error:
             others = isinstance(error, (Disturbed, workers.WorkerDied))
             if others and not self._alone and not isinstance(error, workers.WorkerHung):
                 self._aside.append(place)
-                return None
-            problem = str(error)
+                return
+            found = Done(place, FAILED, str(error))
         except OSError as error:
             if error.errno in state.FULL:
                 full = error.filename or self.root
                 raise Stop(f"the disk is full ({full}). Make room. {state.GO_ON}") from error
-            problem = f"{error.filename}: {error.strerror}"
+            found = Done(place, FAILED, f"{error.filename}: {error.strerror}")
         except Exception as error:  # the grader's own fault, and no reason to leave the others
             log = self._log("".join(traceback.format_exception(error)))
             self.gradebook.db.rollback()
-            problem = f"the grader failed: {type(error).__name__}: {error} (all of it: {log})"
-        return Done(place, FAILED, problem)
+            said = f"the grader failed: {type(error).__name__}: {error} (all of it: {log})"
+            found = Done(place, FAILED, said)
+        if isinstance(found, Done):
+            yield found
+        else:
+            future, then = found
+            self._working[future] = place, then
 
-    def _steps(self, place: Place) -> Steps:
+    def _begin(self, place: Place) -> Next:
         """Do what a submission needs: grade it, make only its page again, or nothing.
 
         Raises:
@@ -198,10 +210,10 @@ class Coordinator:
         if opened is None:
             return Done(place, FAILED)
         submission = read_submission(place, self._course.ignore, opened.handed_out)
-        when = _when(submission)
         marks, entry = opened.marks.get(student), read_entry(place)
         contents = sorted((name, sha256(c).hexdigest()) for name, c in submission.files.items())
         decided_by = digest_of([opened.deciding, marks.extension if marks else "None", contents])
+        handed_in = HandedIn(submission, _when(submission), decided_by)
         file = self._folder("autograded", place) / f"{lesson.notebook}.ipynb"
         page = self._folder("feedback", place) / f"{lesson.notebook}.html"
         if (
@@ -215,25 +227,55 @@ class Coordinator:
             known = marks or Marks(student=self._names.get(student, student))
             grader = str(grader_of(lesson.package))
             task = Task(submission, self._secret, self.wall, known, ran, self._alone, grader=grader)
-            graded = (yield self.executor.submit(workers.grade, task, opened.versions)).result()
-            self.save(place, when, graded)
-            notebook, html, shown = graded.notebook, graded.page, graded.marks
-            problem, seconds = graded.problem, graded.seconds
-        elif entry.page == _page_digest(decided_by, marks) and page.is_file():
+            grading = self.executor.submit(workers.grade_task, task, opened.versions)
+            return grading, partial(self._save_graded, handed_in)
+        if entry.page == _page_digest(decided_by, marks) and page.is_file():
             return Done(place, UNCHANGED)
-        else:  # people gave scores or comments since, or pages are made in another way
-            book.penalise(self.gradebook, place, self._late)
-            notebook, html, shown = file.read_bytes(), b"", None
-            problem, seconds = entry.problem, entry.seconds
+        # people gave scores or comments since, or pages are made in another way
+        book.penalise(self.gradebook, place, self._late)
+        return self._make_page(handed_in, file.read_bytes(), entry.problem, entry.seconds)
+
+    def _save_graded(self, handed_in: HandedIn, graded: Graded) -> Next:
+        self.save(handed_in.place, handed_in.when, graded)
+        return self._make_page(
+            handed_in, graded.notebook, graded.problem, graded.seconds, graded.marks, graded.page
+        )
+
+    def _make_page(
+        self,
+        handed_in: HandedIn,
+        notebook: bytes,
+        problem: str,
+        seconds: float,
+        shown: Marks | None = None,
+        html: bytes = b"",
+    ) -> Next:
+        """Have the page made, unless it shows what the gradebook holds; it is late, say."""
+        student, lesson = handed_in.place
         marks = book.marks_of_class(self.gradebook, lesson, student)[student]
-        if marks != shown:  # it is late, say
-            making = self.executor.submit(workers.page, notebook, marks)
-            html = (yield making).result()
-        scores, on_page = book.digest_of_scores(marks), _page_digest(decided_by, marks)
-        entry = Entry(decided_by, scores, on_page, problem, seconds, grader_of(lesson.package))
-        self.finish(submission, notebook, html, entry)
-        both = f"{problem.rstrip('.')}. {submission.remark}" if problem else submission.remark
-        return Done(place, GRADED, both if submission.remark else problem)
+        end = partial(self._end, handed_in, notebook, problem, seconds, marks)
+        if marks == shown:
+            return end(html)
+        return self.executor.submit(workers.make_page, notebook, marks), end
+
+    def _end(
+        self,
+        handed_in: HandedIn,
+        notebook: bytes,
+        problem: str,
+        seconds: float,
+        marks: Marks,
+        html: bytes,
+    ) -> Done:
+        """Write what came of a submission, and say so."""
+        scores = book.digest_of_scores(marks)
+        on_page = _page_digest(handed_in.decided_by, marks)
+        grader = grader_of(handed_in.place.lesson.package)
+        entry = Entry(handed_in.decided_by, scores, on_page, problem, seconds, grader)
+        self.finish(handed_in.submission, notebook, html, entry)
+        remark = handed_in.submission.remark
+        both = f"{problem.rstrip('.')}. {remark}" if problem else remark
+        return Done(handed_in.place, GRADED, both if remark else problem)
 
     def _open(self, lesson: Lesson) -> Opened | None:
         """Return what grading a lesson takes; None if it was already found not gradable.
@@ -292,14 +334,18 @@ class Coordinator:
             file.write(fault)
         return log
 
-    def _folder(self, kind: str, place: Place) -> Path:
-        folder = getattr(self._course, f"{kind}_directory")
+    def _folder(self, step: str, place: Place) -> Path:
+        folder = getattr(self._course, f"{step}_directory")
         return Path(self._course.format_path(folder, place.student, place.lesson.name))
 
-    def _write(self, kind: str, place: Place, files: dict[str, bytes]) -> None:
+    def _write(self, step: str, place: Place, files: dict[str, bytes]) -> None:
         """Put a folder in place whole, with the permissions that nbgrader gives it."""
-        write_folder(self._folder(kind, place), files)
-        self._converters[kind].set_permissions(place.lesson.name, place.student)
+        write_folder(self._folder(step, place), files)
+        self._converters[step].set_permissions(place.lesson.name, place.student)
+
+
+def _next(step: Callable[[Any], Next], done: Future[Any]) -> Next:
+    return step(done.result())
 
 
 def shown(config: Config, lesson: Lesson, known: dict[str, Marks]) -> bool:

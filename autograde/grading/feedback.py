@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from pathlib import Path
@@ -17,10 +18,9 @@ from traitlets.config import Config
 
 from autograde.course import grade_id
 from autograde.grading.formatting import highlighter, lexer_of
-from autograde.grading.restore import NOTE
+from autograde.grading.record import NOTE, Record, read_note, write_note
 from autograde.grading.sanitise import offline
 from autograde.grading.submission import Marks
-from autograde.grading.verdicts import read_verdicts
 from autograde.rubric.judge import Verdict
 from autograde.rubric.panel import advice, inline, lines_html
 from autograde.values.text import await_marking, number, of_points
@@ -71,11 +71,11 @@ def put_marks(nb: NotebookNode, marks: Marks) -> dict[str, Any]:
     Returns the facts on the whole notebook, by nbgrader's names.
     """
     for cell in nb.cells:
-        kind, cell_name = cell.metadata.get("nbgrader", {}), grade_id(cell) or ""
-        if kind.get("solution"):
-            kind["comment"] = marks.comment(cell_name)
-        if kind.get("grade"):
-            kind["score"], kind["points"] = marks.score(cell_name), marks.points[cell_name]
+        about, cell_name = cell.metadata.get("nbgrader", {}), grade_id(cell) or ""
+        if about.get("solution"):
+            about["comment"] = marks.comment(cell_name)
+        if about.get("grade"):
+            about["score"], about["points"] = marks.score(cell_name), marks.points[cell_name]
         elif cell.cell_type == "markdown":
             cell.source = MARK_SCHEME.sub("", cell.source)
     return {
@@ -89,7 +89,8 @@ def put_marks(nb: NotebookNode, marks: Marks) -> dict[str, Any]:
 def get_ready(released: NotebookNode) -> None:
     """Make the page of the released notebook: later pages reuse its template and highlighting."""
     about = {"notebook": "", "score": 0.0, "max_score": 0.0, "late_penalty": 0, "student_name": ""}
-    _exporter().from_notebook_node(released, {"nbgrader": about})
+    nb = write_note(Record(deepcopy(released)))
+    _exporter().from_notebook_node(nb, {"nbgrader": about})
 
 
 @cache
@@ -115,16 +116,25 @@ class FeedbackExporter(HTMLExporter):
     def from_notebook_node(  # type: ignore[override]  # as HTMLExporter's
         self, nb: NotebookNode, resources: dict[str, Any] | None = None, **options: Any
     ) -> tuple[str, dict[str, Any]]:
-        """Return the page, as the template makes it.
+        """Return the page, as the template makes it; of a plain assignment, nbgrader's own page.
 
         HTMLExporter would parse the page again, to add alt text to pictures and to mark the cells
         of its own template. Here every picture has alt text, and parsing takes most of the time.
         """
+        if NOTE not in nb.metadata:
+            return self._plain().from_notebook_node(nb, resources, **options)
         highlight = highlighter(lexer_of(nb))
         self.register_filter("highlight_code", lambda code: highlight(code)[0])  # type: ignore[no-untyped-call]
         page: tuple[str, dict[str, Any]]
         page = super(HTMLExporter, self).from_notebook_node(nb, resources, **options)
         return page
+
+    def _plain(self) -> HTMLExporter:
+        """Return the exporter that nbgrader would use, with the steps it has put before this."""
+        exporter = HTMLExporter(parent=self.parent, config=self.config)
+        for step in self._preprocessors:
+            exporter.register_preprocessor(step, enabled=True)
+        return exporter
 
     def default_filters(self) -> Iterable[tuple[str, Any]]:
         yield from super().default_filters()  # type: ignore[no-untyped-call]
@@ -177,9 +187,9 @@ class Block:
 
 @dataclass(frozen=True)
 class Page:
-    """The whole page; `note` is what grading noted in the notebook."""
+    """The whole page; `record` is what grading found out."""
 
-    note: dict[str, Any]
+    record: Record
     graded: list[Item]
     blocks: list[Block]
 
@@ -191,8 +201,7 @@ class Page:
 
 def page_of(nb: NotebookNode) -> Page:
     """Read a graded notebook that has scores and comments in its nbgrader metadata."""
-    note = nb.metadata.get(NOTE, {})
-    verdicts, left_out = read_verdicts(note), note.get("left_out", ())
+    record = read_note(nb) if NOTE in nb.metadata else Record(nb)  # as it was handed out
     comments = {grade_id(cell) or "": _comment(cell) for cell in nb.cells}
     outline, items, blocks = _Outline(), [], []
     for place, cell in enumerate(nb.cells):
@@ -203,21 +212,23 @@ def page_of(nb: NotebookNode) -> Page:
         item = None
         if cell.metadata.get("nbgrader", {}).get("grade"):
             exercise = name.removeprefix("test_")
-            item = _item(cell, verdicts.get(exercise), comments.get(exercise, ""), outline.part)
+            item = _item(
+                cell, record.verdicts.get(exercise), comments.get(exercise, ""), outline.part
+            )
             items.append(item)
-        judged = name in verdicts  # then the comment stands with the verdict
+        judged = name in record.verdicts  # then the comment stands with the verdict
         comment = "" if judged else comments.get(name, "")
         anchor = f"cell-{name}" if name else f"cell-{place}"
-        folded = cell.get("id") in left_out
+        folded = cell.get("id") in record.left_out
         blocks.append(Block(cell, anchor, text, item, comment, _figure(cell), folded))
-    return Page(note, items, blocks)
+    return Page(record, items, blocks)
 
 
 def _item(cell: NotebookNode, verdict: Verdict | None, comment: str, part: Part | None) -> Item:
-    kind = cell.metadata["nbgrader"]
-    name = kind["grade_id"].removeprefix("test_")
-    score, points = kind.get("score"), float(kind["points"])
-    item = Item(name, score, points, f"cell-{kind['grade_id']}", comment=comment, part=part)
+    about = cell.metadata["nbgrader"]
+    name = about["grade_id"].removeprefix("test_")
+    score, points = about.get("score"), float(about["points"])
+    item = Item(name, score, points, f"cell-{about['grade_id']}", comment=comment, part=part)
     if verdict is None:
         return item
     return replace(

@@ -145,7 +145,7 @@ def save_scores(gradebook: Gradebook, place: Place, marks: Marks) -> None:
     written answer has changed. The flag stays until a teacher marks it as seen in Formgrader.
     """
     notebook = _notebook(gradebook, place)
-    grades, comments = (_by_cell(gradebook, notebook, kind) for kind in (Grade, Comment))
+    grades, comments = (_by_cell(gradebook, notebook, table) for table in (Grade, Comment))
     for name, score in marks.automatic.items():
         grade = grades[name]
         changed = grade.auto_score != score
@@ -191,10 +191,10 @@ def _notebook(gradebook: Gradebook, place: Place) -> SubmittedNotebook:
     return gradebook.find_submission_notebook(lesson.notebook, lesson.name, student)
 
 
-def _by_cell(gradebook: Gradebook, notebook: SubmittedNotebook, kind: Any) -> dict[str, Any]:
-    rows = gradebook.db.query(BaseCell.name, kind).join(kind, kind.cell_id == BaseCell.id)
+def _by_cell(gradebook: Gradebook, notebook: SubmittedNotebook, table: Any) -> dict[str, Any]:
+    rows = gradebook.db.query(BaseCell.name, table).join(table, table.cell_id == BaseCell.id)
     cells = select(BaseCell.id).where(BaseCell.notebook_id == notebook.notebook_id)
-    return dict(rows.filter(kind.notebook_id == notebook.id, kind.cell_id.in_(cells)).all())
+    return dict(rows.filter(table.notebook_id == notebook.id, table.cell_id.in_(cells)).all())
 
 
 def marks_of_class(
@@ -234,23 +234,23 @@ def full_name(student: str, first_name: str | None, last_name: str | None) -> st
     return f"{name} ({student})" if name else student
 
 
-def rows_of_class(gradebook: Gradebook, lesson: Lesson, kind: Any, *columns: Any) -> Any:
+def rows_of_class(gradebook: Gradebook, lesson: Lesson, table: Any, *columns: Any) -> Any:
     """Query columns of a lesson's grades or comments, after student, extension and penalty."""
     facts = (Student.id, SubmittedAssignment.extension, SubmittedNotebook.late_submission_penalty)
     # nbgrader's index begins with the cell: without this filter it reads the whole course's rows
     cells = select(BaseCell.id).join(Notebook, Notebook.id == BaseCell.notebook_id)
     return (
         gradebook.db.query(*facts, *columns)
-        .select_from(kind)
-        .join(BaseCell, BaseCell.id == kind.cell_id)
-        .join(SubmittedNotebook, SubmittedNotebook.id == kind.notebook_id)
+        .select_from(table)
+        .join(BaseCell, BaseCell.id == table.cell_id)
+        .join(SubmittedNotebook, SubmittedNotebook.id == table.notebook_id)
         .join(Notebook, Notebook.id == SubmittedNotebook.notebook_id)
         .join(SubmittedAssignment, SubmittedAssignment.id == SubmittedNotebook.assignment_id)
         .join(Assignment, Assignment.id == SubmittedAssignment.assignment_id)
         .join(Student, Student.id == SubmittedAssignment.student_id)
         .filter(Assignment.name == lesson.name, Notebook.name == lesson.notebook)
         .filter(Notebook.assignment_id == Assignment.id)
-        .filter(kind.cell_id.in_(cells.where(Notebook.name == lesson.notebook)))
+        .filter(table.cell_id.in_(cells.where(Notebook.name == lesson.notebook)))
     )
 
 

@@ -1,44 +1,74 @@
 """Adapters: grading's steps as steps of nbgrader's own commands, and nbgrader's plug-ins.
 
+A course may also have plain nbgrader assignments: in them each step makes way for nbgrader's own.
 nbgrader imports this to read its configuration, so what imports torch is imported late.
 """
 
 import math
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 from nbconvert.exporters import NotebookExporter
+from nbconvert.preprocessors import ClearMetadataPreprocessor, Preprocessor
 from nbformat import NotebookNode
 from nbgrader.api import Gradebook
 from nbgrader.plugins import LateSubmissionPlugin
-from nbgrader.preprocessors import NbGraderPreprocessor
+from nbgrader.preprocessors import (
+    ClearOutput,
+    DeduplicateIds,
+    Execute,
+    GetGrades,
+    IgnorePattern,
+    LimitOutput,
+    NbGraderPreprocessor,
+    SaveAutoGrades,
+)
 from traitlets import Bool, Enum, Float
 
 from autograde.course import CourseError, Lesson, find_root, lessons
 from autograde.data_files import withhold
 from autograde.grading.batch import require_wall
 from autograde.grading.gradebook import marks_of_class, save_scores
-from autograde.grading.handed_in import read_files
 from autograde.grading.limits import LIMITS
-from autograde.grading.restore import Parsed, parse_file, restore
+from autograde.grading.reading.handed_in import read_files
+from autograde.grading.reading.restore import parse_file, restore
+from autograde.grading.record import NOTE, Record, read_note, write_note
 from autograde.grading.state import course_secret, keep_ran, one_run, read_ran
 from autograde.grading.submission import ADDRESS, Place
 from autograde.sandbox.template import visible_files
-from autograde.versions import Version, notebook, other_rubrics, version_of, versions
+from autograde.versions import notebook, other_rubrics, version_of, versions
 from autograde.words import named
 
 DAY = 24 * 60 * 60
+WALLED_KERNEL = "autograde-walled"
+"""The name by which Jupyter's tools know a kernel behind the wall."""
 
 
-def lesson_of(resources: dict[str, Any]) -> Lesson:
-    """Return the lesson that nbgrader is working on. nbgrader runs in the course's folder."""
-    return lessons(find_root(Path.cwd()))[resources["nbgrader"]["assignment"]]
+def lesson_of(resources: dict[str, Any]) -> Lesson | None:
+    """Return the lesson that nbgrader is working on; None if it is a plain assignment.
+
+    nbgrader runs in the course's folder.
+    """
+    return lessons(find_root(Path.cwd())).get(resources["nbgrader"]["assignment"])
 
 
-def newest(resources: dict[str, Any]) -> Version:
-    """Return the lesson as it is built now."""
-    return versions(lesson_of(resources))[0]
+class LessonStep(NbGraderPreprocessor):
+    """One step for a lesson. In a plain assignment, nbgrader's own steps take its place."""
+
+    plain: ClassVar[tuple[type[Preprocessor], ...]] = ()
+
+    def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[Any, Any]:
+        if (lesson := lesson_of(resources)) is not None:
+            return self.take(lesson, nb, resources), resources
+        for step in self.plain:
+            nb, resources = step(parent=self.parent)(nb, resources)
+        return nb, resources
+
+    def take(self, lesson: Lesson, nb: NotebookNode, resources: dict[str, Any]) -> NotebookNode:
+        """Return the notebook of a lesson after this step."""
+        raise NotImplementedError
 
 
 class SubmissionExporter(NotebookExporter):
@@ -47,63 +77,98 @@ class SubmissionExporter(NotebookExporter):
     def from_filename(
         self, filename: str, resources: dict[str, Any] | None = None, **options: Any
     ) -> tuple[Any, dict[str, Any]]:
+        if lesson_of(resources or {}) is None:
+            return super().from_filename(filename, resources, **options)
         course = cast(Any, self.parent).coursedir
         own = Path(course.root, course.autograded_directory).resolve()
         restored = Path(filename).resolve().is_relative_to(own)  # written by the step before
-        parsed = parse_file(Path(filename), whole=restored)
-        for number, cell in enumerate(parsed.nb.cells):
+        record = parse_file(Path(filename), whole=restored)
+        for number, cell in enumerate(record.nb.cells):
             cell.setdefault("id", f"cell-{number}")  # a submission's own ids are not read
-        resources = {**(resources or {}), "problem": parsed.problem, "remarks": parsed.remarks}
+        resources = {**(resources or {}), "problem": record.problem, "remarks": record.remarks}
         resources["metadata"] = {"name": Path(filename).stem, "path": str(Path(filename).parent)}
         output: tuple[Any, dict[str, Any]]
-        output = self.from_notebook_node(parsed.nb, resources, **options)  # type: ignore
+        output = self.from_notebook_node(record.nb, resources, **options)  # type: ignore
         return output
 
 
-class Withhold(NbGraderPreprocessor):
+class Withhold(LessonStep):
     """Deletes what nbgrader copied from beside a lesson and must not leave its folder."""
 
-    def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[Any, Any]:
+    def take(self, lesson: Lesson, nb: NotebookNode, resources: dict[str, Any]) -> NotebookNode:
         course, about = cast(Any, self.parent).parent.coursedir, resources["nbgrader"]
         for step in ("release", "solution", "autograded", "feedback"):
             folder = getattr(course, f"{step}_directory")
             copied = course.format_path(folder, about["student"], about["assignment"])
-            withhold(lesson_of(resources), Path(copied))
+            withhold(lesson, Path(copied))
+        return nb
+
+
+class ForgetNote(NbGraderPreprocessor):
+    """Drops the note that grading leaves in lessons: a student may have written this one."""
+
+    def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[Any, Any]:
+        nb.metadata.pop(NOTE, None)
         return nb, resources
 
 
-class Restore(NbGraderPreprocessor):
+class Restore(LessonStep):
     """Put back the cells that are the lesson's own, from the version that was released.
 
     nbgrader puts the newest cells into what it grades, so an earlier version is refused.
     """
 
-    def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[Any, Any]:
-        known = versions(lesson_of(resources))
+    plain = (ForgetNote, ClearOutput, DeduplicateIds)
+
+    def take(self, lesson: Lesson, nb: NotebookNode, resources: dict[str, Any]) -> NotebookNode:
+        known = versions(lesson)
         version = version_of(nb, known)
         if version.kept:
             changed = named(other_rubrics(nb, notebook(known[0])))
             raise CourseError(
-                f"made from an earlier version of {version.lesson.name}: since it was handed out, "
+                f"made from an earlier version of {lesson.name}: since it was handed out, "
                 f"the rubric of {changed} was changed. Grade it with `autograde grade`"
             )
-        parsed = Parsed(nb, resources["problem"], remarks=resources["remarks"])
-        return restore(parsed, notebook(version)), resources
+        record = Record(nb, resources["problem"], remarks=resources["remarks"])
+        return write_note(restore(record, notebook(version)))
 
 
-class Run(NbGraderPreprocessor):
+class RunPlain(Execute):
+    """Runs a plain assignment as nbgrader does, in a kernel behind the wall if `Run.wall` says so.
+
+    Raises:
+        CourseError: there is no wall, or the notebook is in another language.
+    """
+
+    def preprocess(
+        self, nb: NotebookNode, resources: dict[str, Any], **options: Any
+    ) -> tuple[Any, Any]:
+        if Run(parent=self.parent).wall:
+            require_wall(find_root(Path.cwd()))
+            language = nb.metadata.get("kernelspec", {}).get("language", "python")
+            if language != "python":
+                raise CourseError(
+                    f"a notebook in {language} cannot run behind the wall, where only Python is. "
+                    "If you trust what was handed in, grade with --Run.wall=False"
+                )
+            self.kernel_name = WALLED_KERNEL
+        result: tuple[Any, Any] = super().preprocess(nb, resources, **options)
+        return result
+
+
+class Run(LessonStep):
     """Run and judge the notebook, then save its scores, if no other run holds the course.
 
     Code that `autograde grade` has run is not run again.
     """
 
+    plain = (RunPlain, IgnorePattern, ClearMetadataPreprocessor, LimitOutput, SaveAutoGrades)
     wall = Bool(True, help="Run students' code behind a wall, or not at all.").tag(config=True)
 
-    def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[Any, Any]:
+    def take(self, lesson: Lesson, nb: NotebookNode, resources: dict[str, Any]) -> NotebookNode:
         from autograde.grading import pipeline
 
-        version, about = newest(resources), resources["nbgrader"]
-        lesson, wall = version.lesson, bool(self.wall)
+        about, wall = resources["nbgrader"], bool(self.wall)
         place = Place(about["student"], lesson)
         if wall:
             require_wall(lesson.root)
@@ -111,29 +176,33 @@ class Run(NbGraderPreprocessor):
         files, left_out = read_files(visible_files(folder, LIMITS.folder_depth))
         if left_out:
             self.log.warning("Too large, so left out: %s", named(left_out))
-        secret = course_secret(lesson.root)
-        grade = partial(
-            pipeline.grade_restored, nb, version, files, secret, wall=wall, before=read_ran(place)
+        rules = pipeline.rules_of(versions(lesson)[0], course_secret(lesson.root))
+        steps = partial(pipeline.grade_restored, replace(read_note(nb), walled=wall), rules, files)
+        record, ran, marks = pipeline.at_most_twice(
+            lambda alone: steps(wall=wall, before=read_ran(place), alone=alone)
         )
-        ran, marks = pipeline.at_most_twice(lambda alone: grade(alone=alone))
         if ran:
             keep_ran(place, ran.to_bytes())
+        if record.fault:
+            self.log.error(record.fault)
         with one_run(lesson.root), Gradebook(about["db_url"]) as gradebook:
             save_scores(gradebook, place, marks)
-        return nb, resources
+        return write_note(record)
 
 
-class HandGrades(NbGraderPreprocessor):
+class HandGrades(LessonStep):
     """Adds scores, comments and the student's name, as `autograde grade` does.
 
     As there, only what says whose it is stays beside the page.
     """
 
-    def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[Any, Any]:
+    plain = (GetGrades,)
+
+    def take(self, lesson: Lesson, nb: NotebookNode, resources: dict[str, Any]) -> NotebookNode:
         from autograde.grading.feedback import put_marks
 
         about = resources["nbgrader"]
-        lesson, student = lesson_of(resources), about["student"]
+        student = about["student"]
         course = cast(Any, self.parent).parent.coursedir
         folder = course.format_path(course.feedback_directory, student, lesson.name)
         for path in filter(Path.is_file, Path(folder).rglob("*")):  # nbgrader has copied them
@@ -141,7 +210,7 @@ class HandGrades(NbGraderPreprocessor):
                 path.unlink()
         with Gradebook(about["db_url"]) as gradebook:
             about |= put_marks(nb, marks_of_class(gradebook, lesson, student)[student])
-        return nb, resources
+        return nb
 
 
 class LatePolicy(LateSubmissionPlugin):

@@ -1,14 +1,14 @@
-"""One submission, top to bottom: restore, run, judge, sanitise, page.
+"""One submission, top to bottom: restore, run, judge, make harmless, page.
 
 A worker does all of it, here or on another machine; the coordinator only saves what comes back.
-nbgrader's own commands and `autograde self` call the same steps.
+nbgrader's own commands and `autograde self` take the same steps with `grade_restored`.
 """
 
 import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
-from functools import lru_cache
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 from threading import Lock
 from typing import TypeVar
 
@@ -16,10 +16,11 @@ import nbformat
 import torch
 from nbformat import NotebookNode
 
-from autograde.course import Lesson, grade_id, named_cells, parse_text
+from autograde.course import Lesson, named_cells, parse_text
 from autograde.grading import feedback
 from autograde.grading.formatting import SAID, colour_or_not
-from autograde.grading.restore import NOTE, parse_submission, restore
+from autograde.grading.reading.restore import parse_submission, restore
+from autograde.grading.record import Record, write_note
 from autograde.grading.running.job import Job, Ran, make_job, put_outputs
 from autograde.grading.running.needed import not_needed
 from autograde.grading.running.reference import Program, load, right_key
@@ -28,7 +29,6 @@ from autograde.grading.sanitise import sanitise_outputs, sanitise_text
 from autograde.grading.state import seed_of
 from autograde.grading.submission import Disturbed, Graded, Marks, Task
 from autograde.grading.verdicts import FirstLook, judge_notebook, show_verdicts
-from autograde.rubric.judge import Verdict
 from autograde.rubric.key import Key, unpack_keys
 from autograde.values.text import digest
 from autograde.versions import Version, notebook, version_of
@@ -36,7 +36,36 @@ from autograde.versions import Version, notebook, version_of
 T = TypeVar("T")
 
 
-def grade(task: Task, versions: tuple[Version, ...]) -> Graded:
+@dataclass(frozen=True)
+class Rules:
+    """All by which the submissions of a lesson are graded.
+
+    `released` is the notebook that students were given; `keys` makes the answer keys of a seed,
+    `practice` those that know of mistakes. `secret` is the course's, which with the job decides the
+    seed; without it the practice seed is used. `get_ready` makes pages quick.
+    """
+
+    lesson: Lesson
+    released: NotebookNode
+    keys: Callable[[int], dict[str, Key]]
+    practice: Callable[[], dict[str, Key]] = dict
+    secret: bytes = b""
+    get_ready: Callable[[], None] = lambda: None
+
+
+def rules_of(version: Version, secret: bytes) -> Rules:
+    """Return the rules of a version of a lesson."""
+    return Rules(
+        version.lesson,
+        notebook(version),
+        partial(keys_of, version),
+        partial(practice_of, version),
+        secret,
+        partial(_get_page_ready, version),
+    )
+
+
+def grade_submission(task: Task, versions: tuple[Version, ...]) -> Graded:
     """Grade a submission, made from one of these versions of its lesson.
 
     Raises:
@@ -44,96 +73,80 @@ def grade(task: Task, versions: tuple[Version, ...]) -> Graded:
             started.
         Disturbed: it should be graded again, alone.
     """
-    parsed = parse_submission(task.submission)
-    version = version_of(parsed.nb, versions)
-    nb = restore(parsed, notebook(version))
-    note = nb.metadata[NOTE]
-    if version.kept:
-        note["earlier"] = True
-    ran, new = grade_restored(
-        nb,
-        version,
-        task.submission.files,
-        task.secret,
-        wall=task.wall,
-        before=task.ran,
-        alone=task.alone,
+    record = parse_submission(task.submission)
+    version = version_of(record.nb, versions)
+    rules = rules_of(version, task.secret)
+    record = replace(restore(record, rules.released), earlier=version.kept, walled=task.wall)
+    files = task.submission.files
+    record, ran, new = grade_restored(
+        record, rules, files, wall=task.wall, before=task.ran, alone=task.alone
     )
-    marks = task.marks.graded_again(new)
-    put_schemes(nb, version)
-    file = to_file(nb)
+    put_schemes(record.nb, version)
+    marks, file = task.marks.graded_again(new), to_file(record)
     return Graded(
         notebook=file,
         marks=marks,
         page=feedback.page(file, marks),
         ran=ran.to_bytes() if ran else b"",
-        problem=note["problem"] or _noticed(note["notes"]),
-        fault=note.get("fault", ""),
+        problem=record.noticed,
+        fault=record.fault,
         seconds=ran.seconds if ran else 0.0,
     )
 
 
 def grade_restored(
-    nb: NotebookNode,
-    version: Version,
+    record: Record,
+    rules: Rules,
     files: dict[str, bytes],
-    secret: bytes,
     *,
     wall: bool,
-    before: bytes,
+    before: bytes = b"",
     alone: bool = True,
-) -> tuple[Ran | None, Marks]:
-    """Run a restored notebook, judge it and make it harmless; return its run and its marks.
+) -> tuple[Record, Ran | None, Marks]:
+    """Run a restored notebook, judge it and make it harmless; return its run and marks as well.
 
     The reference runs while the notebook does.
 
     Args:
         files: what was handed in beside it.
-        secret: the course's, which with the job decides the seed.
         before: the result of the last run, reused if that ran the same job.
         alone: as in `run_job`.
     """
     torch.set_num_threads(1)  # there is already one process for each core
-    lesson, released = version.lesson, notebook(version)
-    nb.metadata[NOTE]["wall"] = wall
-    job = job_of(nb, released, files, wall=wall, package=lesson.package)
-    job = replace(job, seed=seed_of(secret, lesson.name, job.seen))
+    record, job = job_of(record, rules, files, wall=wall)
     with ThreadPoolExecutor(1) as meanwhile:
-        keys = meanwhile.submit(keys_of, version, job.seed)
-        practice = meanwhile.submit(practice_of, version)
-        meanwhile.submit(_get_page_ready, version)  # if this fails, so does the page later
-        look = FirstLook(keys.result)
-        ran = run(nb, job, look, before, alone=alone)
-    verdicts = judge_notebook(lesson, nb, keys.result(), practice.result(), look.verdicts)
-    sanitise(lesson, nb, released, verdicts)
-    return ran, marks_of(nb, released, verdicts)
+        keys = meanwhile.submit(rules.keys, job.seed)
+        practice = meanwhile.submit(rules.practice)
+        meanwhile.submit(rules.get_ready)  # if this fails, so does the page later
+        # a run on the practice seed needs no second recording on it
+        look = FirstLook(keys.result if rules.secret else dict)
+        record, ran = run(record, job, look, before, alone=alone)
+    record = judge_notebook(record, rules.lesson, keys.result(), practice.result(), look.verdicts)
+    record = make_harmless(record, rules)
+    return record, ran, marks_of(record, rules.released)
 
 
 def job_of(
-    nb: NotebookNode, released: NotebookNode, files: dict[str, bytes], *, wall: bool, package: str
-) -> Job:
-    """Return the job of a restored notebook, and note in it which cells are left out.
+    record: Record, rules: Rules, files: dict[str, bytes], *, wall: bool
+) -> tuple[Record, Job]:
+    """Return the job of a restored notebook, and note which cells are left out of it.
 
     Those are the lesson's own cells that no graded or student's cell needs.
 
     Args:
-        released: the notebook that students were given.
         files: as in `grade_restored`.
     """
-    left_out = not_needed(nb, released)
-    if not nb.metadata[NOTE]["problem"]:
-        nb.metadata[NOTE]["left_out"] = sorted(left_out)
-    return make_job(nb, files, wall=wall, package=package, left_out=left_out)
+    left_out = not_needed(record.nb, rules.released)
+    package = rules.lesson.package
+    job = make_job(record.nb, files, wall=wall, package=package, left_out=left_out)
+    if rules.secret:
+        job = replace(job, seed=seed_of(rules.secret, rules.lesson.name, job.seen))
+    return replace(record, left_out=frozenset(() if record.problem else left_out)), job
 
 
 def run(
-    nb: NotebookNode,
-    job: Job,
-    look: Look = lambda *_: False,
-    before: bytes = b"",
-    *,
-    alone: bool = True,
-) -> Ran | None:
+    record: Record, job: Job, look: Look, before: bytes, *, alone: bool
+) -> tuple[Record, Ran | None]:
     """Run a restored notebook and put the outputs into it; None if there is nothing to run.
 
     Args:
@@ -141,13 +154,12 @@ def run(
         look: says which exercises to record again, on the practice seed.
         before, alone: as in `grade_restored`.
     """
-    if nb.metadata[NOTE]["problem"]:
-        return None
+    if record.problem:
+        return record, None
     ran = Ran.from_bytes(before)
     if ran is None or ran.key != job.key:
         ran = run_job(job, look, alone=alone)
-    put_outputs(nb, ran)
-    return ran
+    return put_outputs(record, ran), ran
 
 
 def at_most_twice(work: Callable[[bool], T]) -> T:
@@ -206,44 +218,37 @@ def _get_page_ready(version: Version) -> None:
     feedback.get_ready(notebook(version))
 
 
-def sanitise(
-    lesson: Lesson,
-    nb: NotebookNode,
-    released: NotebookNode,
-    verdicts: dict[str, Verdict],
-) -> None:
+def make_harmless(record: Record, rules: Rules) -> Record:
     """Reduce a judged notebook to what pages may show: verdicts, text, pictures."""
-    note = nb.metadata[NOTE]
-    note["title"] = lesson.title
-    sanitise_outputs(nb)
-    sanitise_text(nb, released)
-    if not colour_or_not(nb, released):
-        note["remark"] = f"{note['remark']} {SAID}".strip()
-    show_verdicts(lesson, nb, verdicts)
+    sanitise_outputs(record.nb)
+    sanitise_text(record.nb, rules.released)
+    plain = not colour_or_not(record.nb, rules.released)
+    show_verdicts(record, rules.lesson)
+    remarks = [*record.remarks, *([SAID] if plain else [])]
+    return replace(record, title=rules.lesson.title, remarks=remarks)
 
 
-def marks_of(nb: NotebookNode, released: NotebookNode, verdicts: dict[str, Verdict]) -> Marks:
+def marks_of(record: Record, released: NotebookNode) -> Marks:
     """Return the scores and comments of a judged notebook.
 
     A written answer waits for a person, unless it was left as it was handed out or emptied.
     """
-    given = {grade_id(cell): cell.source for cell in released.cells}
+    given = {name: cell.source for name, cell in named_cells(released).items()}
     automatic: dict[str, float | None] = {}
     points, written, comments = {}, {}, {}
-    for cell in nb.cells:
-        kind, name = cell.metadata.get("nbgrader", {}), grade_id(cell) or ""
-        untouched = cell.source == given.get(name)
-        if kind.get("grade"):
-            verdict = verdicts.get(name.removeprefix("test_"))
-            points[name] = float(kind["points"])
+    for name, cell in named_cells(record.nb).items():
+        about, untouched = cell.metadata["nbgrader"], cell.source == given.get(name)
+        if about.get("grade"):
+            verdict = record.verdicts.get(name.removeprefix("test_"))
+            points[name] = float(about["points"])
             if verdict is None:
-                put_there_again = name in nb.metadata[NOTE]["notes"]
+                put_there_again = name in record.notes
                 empty = untouched or (not cell.source.strip() and not put_there_again)
                 automatic[name] = 0.0 if empty else None
                 written[name] = digest(cell.source)
             else:
                 automatic[name] = verdict.points
-        if kind.get("solution"):
+        if about.get("solution"):
             comments[name] = feedback.NO_ANSWER if untouched else None
     return Marks(automatic=automatic, points=points, written=written, comments=comments)
 
@@ -256,12 +261,7 @@ def put_schemes(nb: NotebookNode, version: Version) -> None:
         cells[name].source = with_schemes[name].source
 
 
-def to_file(nb: NotebookNode) -> bytes:
-    """Return the bytes of a notebook's file, as nbgrader writes it."""
-    text: str = nbformat.writes(nb)
+def to_file(record: Record) -> bytes:
+    """Return the bytes of the notebook's file, as nbgrader writes it."""
+    text: str = nbformat.writes(write_note(record))
     return f"{text}\n".encode("utf-8", "surrogatepass")
-
-
-def _noticed(notes: dict[str, list[str]]) -> str:
-    """Return the notes on single cells as one line."""
-    return "; ".join(f"{cell}: {text}" for cell, said in notes.items() for text in said)

@@ -53,13 +53,13 @@ MATH_THAT_ACTS = re.compile(
 """TeX commands with which MathJax makes links, styles, identifiers, and names for those."""
 
 
-def plain_content(kind: str, content: dict[str, Any]) -> dict[str, Any]:
+def plain_content(output_type: str, content: dict[str, Any]) -> dict[str, Any]:
     """Return the parts of an output message that are used, as text that every file can hold."""
-    if kind == "stream":
+    if output_type == "stream":
         name = "stderr" if content.get("name") == "stderr" else "stdout"
         text = _text(content.get("text"))[: LIMITS.output_chars + 1]  # one more shows it is cut
         return {"name": name, "text": text}
-    if kind == "error":
+    if output_type == "error":
         lines = content.get("traceback")
         last = lines[-LAST_LINES:] if isinstance(lines, list) else []
         return {
@@ -73,7 +73,7 @@ def plain_content(kind: str, content: dict[str, Any]) -> dict[str, Any]:
         kept["text/plain"] = _cut(kept["text/plain"], LIMITS.output_chars)
     picture = _details(_dict(about.get(PNG)))
     read: dict[str, Any] = {"data": kept, "metadata": {PNG: picture} if picture else {}}
-    if kind == "execute_result":
+    if output_type == "execute_result":
         read["execution_count"] = None
     return read
 
@@ -130,16 +130,16 @@ def _sizes(output: NotebookNode) -> Counter[str]:
 
 
 def _reduced(output: NotebookNode) -> NotebookNode | None:
-    kind = output.output_type
-    if kind not in ("stream", "error", "display_data", "execute_result"):
+    output_type = output.output_type
+    if output_type not in ("stream", "error", "display_data", "execute_result"):
         return None
-    content = plain_content(kind, output)
-    if kind == "stream":
+    content = plain_content(output_type, output)
+    if output_type == "stream":
         content["text"] = _cut(_shown(content["text"]), LIMITS.output_chars)
-    if kind == "error":
+    if output_type == "error":
         content |= {"traceback": [_shown(line) for line in content["traceback"]]}
-    if kind in ("stream", "error"):
-        return NotebookNode(output_type=kind, **content)
+    if output_type in ("stream", "error"):
+        return NotebookNode(output_type=output_type, **content)
     data, metadata = content["data"], {}
     shown = {"text/plain": _shown(data["text/plain"])} if "text/plain" in data else {}
     if _is_small_picture(data.get(PNG, "")):

@@ -137,7 +137,7 @@ AGAIN = {
     JUDGES: ("The grader's judge has changed", "submission", "judged again"),
     SHOWS: ("The grader's feedback page has changed", "page", "made again"),
 }
-"""What is said of a part of the grader that has changed."""
+"""The words for a part of the grader that has changed."""
 
 
 def again(places: Iterable[Place]) -> list[str]:
@@ -176,8 +176,8 @@ def sweep(root: Path) -> None:
             left.unlink()
 
 
-def _kept(kind: str, place: Place) -> Path:
-    return state_folder(place.lesson.root) / kind / place.lesson.name / place.student
+def _kept(folder: str, place: Place) -> Path:
+    return state_folder(place.lesson.root) / folder / place.lesson.name / place.student
 
 
 INPUTS = (

@@ -34,10 +34,10 @@ class Place(NamedTuple):
 class Problem:
     """The reason that a submission was not graded in full.
 
-    The words may quote the student. The kind never does.
+    The words may quote the student. The cause never does.
     """
 
-    kind: str
+    cause: str
     words: str
 
 

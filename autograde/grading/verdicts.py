@@ -1,56 +1,50 @@
-"""Judge an executed notebook: its recordings are read as data, never run.
-
-The verdicts are kept as plain data in the metadata of the graded notebook.
-"""
+"""Judge an executed notebook: its recordings are read as data, never run."""
 
 import base64
 import traceback
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import date
-from typing import Any
 
 from nbformat import NotebookNode
 
 from autograde.course import Exercise, Lesson, named_cells
 from autograde.course_package import bring_in
 from autograde.grader import grader_of
-from autograde.grading.restore import NOTE
+from autograde.grading.record import Record
+from autograde.grading.submission import Problem
 from autograde.rubric.judge import Verdict, failed, judge
 from autograde.rubric.key import Key
 from autograde.rubric.misconceptions import Belief
 from autograde.rubric.names import names_of
 from autograde.rubric.panel import advice, repair_first, to_display
 from autograde.rubric.recording import MIME, PRACTICE_MIME, Recording, unpack_recording
-from autograde.values.packing import from_plain
 from autograde.values.text import visible
-
-Plain = dict[str, Any]
 
 UNJUDGED = "The grader failed on what this cell recorded; your teacher will look at it."
 
 
 def judge_notebook(
+    record: Record,
     lesson: Lesson,
-    nb: NotebookNode,
     keys: dict[str, Key],
     practice: dict[str, Key],
     seen: Mapping[str, Verdict] | None = None,
-) -> dict[str, Verdict]:
-    """Return the verdict on every exercise; the notebook's note keeps them.
+) -> Record:
+    """Put the verdict on every exercise into the record.
 
-    If judging fails on one exercise, the others keep their points, and the note says so.
+    If judging fails on one exercise, the others keep their points, and the record says so.
 
     Args:
-        nb: the executed notebook, outputs as they left the kernel.
+        record: its notebook has run; outputs are as they left the kernel.
         keys: by exercise, for the submission's own seed; they decide the points.
         practice: by exercise, for the practice seed; a misconception is recognised with them.
             Without them it is recognised with `keys`, if these know of mistakes.
         seen: verdicts that a `FirstLook` has already reached.
     """
     bring_in(lesson.package)
-    cells, note = named_cells(nb), nb.metadata[NOTE]
-    problem, notes = note["problem"], note["notes"]
+    cells = named_cells(record.nb)
+    problem = record.problem.words if record.problem else ""
     verdicts: dict[str, Verdict] = {}
     unjudged: dict[str, str] = {}  # tracebacks
     for exercise in lesson.exercises:
@@ -73,7 +67,7 @@ def judge_notebook(
             answer, rubric = (names_of(cells[n].source) for n in (name, exercise.rubric_cell))
             called = answer.needed | rubric.needed
             earlier = [n for n in keys[name].needs if n in called and not verdicts[n].passed]
-            said = [verdict.note, *_around(exercise, cells, notes)]
+            said = [verdict.note, *_around(exercise, cells, record.notes)]
             if earlier and verdict.judged:
                 said.append(repair_first(earlier))
                 verdict = replace(verdict, beliefs=())  # they would be the earlier one's
@@ -81,25 +75,31 @@ def judge_notebook(
         verdicts[name] = verdict
     if unjudged and not problem:
         words = f"The judge failed on {', '.join(unjudged)}: look at the feedback."
-        note |= {"problem": words, "kind": "the judge failed"}
-        note["fault"] = "".join(unjudged.values())
-    note |= graded_note(verdicts, lesson.package)
-    return verdicts
+        failure = Problem("the judge failed", words)
+        record = replace(record, problem=failure, fault="".join(unjudged.values()))
+    now = f"{date.today():%Y-%m-%d}"
+    return replace(record, verdicts=verdicts, grader=grader_of(lesson.package).name, date=now)
 
 
 def _judge_outputs(name: str, outputs: list[NotebookNode], key: Key, problem: str = "") -> Verdict:
+    recording = _only_recording(name, outputs, problem)
+    return failed(key, recording) if isinstance(recording, str) else judge(recording, key)
+
+
+def _only_recording(name: str, outputs: list[NotebookNode], problem: str) -> Recording | str:
+    """Return what the rubric cell recorded, or the reason that nothing of it counts."""
     found = _recorded(outputs, MIME)
     if not found:
-        return failed(key, problem or _silence(outputs))
+        return problem or _silence(outputs)
     if len(found) > 1:
-        return failed(key, "The rubric cell handed over more than one recording; none counts.")
+        return "The rubric cell handed over more than one recording; none counts."
     try:
         recording = _read(found[0])
     except ValueError as error:
-        return failed(key, f"What the rubric cell recorded cannot be read: {error}")
+        return f"What the rubric cell recorded cannot be read: {error}"
     if recording.exercise != name:
-        return failed(key, "The rubric cell handed over the recording of another exercise.")
-    return judge(recording, key)
+        return "The rubric cell handed over the recording of another exercise."
+    return recording
 
 
 def _wants_practice(verdict: Verdict) -> bool:
@@ -165,26 +165,12 @@ def _around(
     return said
 
 
-def show_verdicts(lesson: Lesson, nb: NotebookNode, verdicts: dict[str, Verdict]) -> None:
+def show_verdicts(record: Record, lesson: Lesson) -> None:
     """Replace the outputs of each rubric cell with the panel of its verdict."""
-    cells = named_cells(nb)
+    cells = named_cells(record.nb)
     for exercise in lesson.exercises:
-        verdict = verdicts[exercise.name]
+        verdict = record.verdicts[exercise.name]
         data = to_display(verdict, advice(verdict, named=True))
         cells[exercise.rubric_cell].outputs = [
             NotebookNode(output_type="display_data", data=data, metadata={})
         ]
-
-
-def graded_note(verdicts: dict[str, Verdict], package: str) -> Plain:
-    """Return the data that a graded notebook carries for feedback and report, as plain JSON."""
-    return {
-        "verdicts": [asdict(verdict) for verdict in verdicts.values()],
-        "version": grader_of(package).name,
-        "date": f"{date.today():%Y-%m-%d}",
-    }
-
-
-def read_verdicts(note: Plain) -> dict[str, Verdict]:
-    """Return the verdicts in a graded notebook's note, by exercise; none if it has none."""
-    return {each["exercise"]: from_plain(Verdict, each) for each in note.get("verdicts", [])}

@@ -53,7 +53,7 @@ Share = Callable[[Any], Any]
 """Sends data that many tasks need to the workers; returns what to pass to tasks instead."""
 
 
-def grade(task: Task, versions: tuple[Version, ...]) -> Graded:
+def grade_task(task: Task, versions: tuple[Version, ...]) -> Graded:
     """Grade a submission, made from one of these versions of its lesson.
 
     Raises:
@@ -65,7 +65,7 @@ def grade(task: Task, versions: tuple[Version, ...]) -> Graded:
     from autograde.grading import pipeline
 
     with at_most(LONGEST_SECONDS + MORE_SECONDS):
-        return pipeline.grade(task, versions)
+        return pipeline.grade_submission(task, versions)
 
 
 @contextmanager
@@ -90,7 +90,7 @@ def get_ready(wall: bool, package: str) -> None:
     importlib.import_module(PRELOADED)
 
 
-def page(notebook: bytes, marks: Marks) -> bytes:
+def make_page(notebook: bytes, marks: Marks) -> bytes:
     """Make the page of a graded notebook again."""
     from autograde.grading import feedback
 

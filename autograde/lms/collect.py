@@ -200,7 +200,7 @@ class LmsCollector(FileNameCollectorPlugin):
 
     @cached_property
     def _plan(self) -> Plan:
-        """What is to be done with all files; what somebody has to look at is logged."""
+        """The plan for all files; what somebody has to look at is logged."""
         course = self.parent.coursedir
         folder = Path(self.parent._format_collect_path(self.parent.extracted_directory))
         try:

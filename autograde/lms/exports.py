@@ -1,4 +1,4 @@
-"""Grades for elsewhere, as nbgrader's export plug-ins: CSV, Canvas, Moodle, Gradescope.
+"""Grades for elsewhere, as nbgrader's export plug-ins: CSV, Canvas, Moodle.
 
 The score that counts is the raw score minus the penalty for lateness, never below 0. In the files
 for other systems a student who handed nothing in has an empty cell, which is not a 0.
@@ -212,48 +212,14 @@ class MoodleExporter(GradeExporter):
         return head, rows
 
 
-class GradescopeExporter(GradeExporter):
-    """The layout of Gradescope's own "Download Grades".
-
-    Gradescope does not import grades; this file only keeps them in that layout. First Name, Last
-    Name, SID, Email and Sections name a student. Each lesson has four columns: the score, "Max
-    Points", "Submission Time" and "Lateness (H:M:S)". "Total Lateness (H:M:S)" is the last column.
-    Public tools such as gradelib and nemogb read this layout, and some fail without the last
-    column. Gradescope's help describes the roster's columns, not these.
-    """
-
-    file = "grades-gradescope.csv"
-
-    def table(self, lessons: list[Assignment], submissions: Class) -> Table:
-        head = ["First Name", "Last Name", "SID", "Email", "Sections"]
-        for title in map(self.title, lessons):
-            more = ("Max Points", "Submission Time", "Lateness (H:M:S)")
-            head += [title, *(f"{title} - {each}" for each in more)]
-        head.append("Total Lateness (H:M:S)")
-        rows: list[list[Cell]] = []
-        for student, found in submissions:
-            row: list[Cell] = [student.first_name, student.last_name, student.id, student.email, ""]
-            for lesson, each in zip(lessons, found, strict=True):
-                late = _hours(each.total_seconds_late) if each else ""
-                row += [_counts(each), lesson.max_score, _when(each), late]
-            rows.append([*row, _hours(sum(each.total_seconds_late for each in found if each))])
-        return head, rows
-
-
-def _hours(seconds: float) -> str:
-    minutes, rest = divmod(int(seconds), 60)
-    return f"{minutes // 60:02}:{minutes % 60:02}:{rest:02}"
-
-
 EXPORTERS: dict[str, type[GradeExporter]] = {
     "csv": CsvExporter,
     "canvas": CanvasExporter,
     "moodle": MoodleExporter,
-    "gradescope": GradescopeExporter,
 }
 
 
-def export_grades(root: Path, kind: str, lessons: tuple[str, ...], file: Path | None) -> Path:
+def export_grades(root: Path, form: str, lessons: tuple[str, ...], file: Path | None) -> Path:
     """Export the grades of a course, as `nbgrader export` does; returns the file.
 
     Raises:
@@ -263,7 +229,7 @@ def export_grades(root: Path, kind: str, lessons: tuple[str, ...], file: Path | 
     config = course_config(root)
     terminal = logging.Logger("export", logging.WARNING)  # nbgrader's command brings its own
     terminal.addHandler(logging.StreamHandler())
-    exporter = EXPORTERS[kind](config=config, log=terminal)
+    exporter = EXPORTERS[form](config=config, log=terminal)
     exporter.to = str(file or root / exporter.file)
     exporter.assignment = list(lessons)
     with open_gradebook(config) as gradebook:

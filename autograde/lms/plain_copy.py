@@ -22,7 +22,7 @@ class NotPlain(Exception):
 
 @dataclass
 class Room:
-    """What a folder may still hold, and whose everything in it has to be, if anybody's."""
+    """The room that a folder still has, and the owner that everything in it must have, if one."""
 
     size: int
     owner: int | None
@@ -49,8 +49,8 @@ def plain_copy(source: Path, target: Path, size: int, owner: int | None = None) 
 def _opened(name: str, shown: str, room: Room, around: int, keep: bool = False) -> Iterator[int]:
     """Open a plain file or folder in the folder `around`, which is closed unless it is kept."""
     try:
-        kind = os.stat(name, dir_fd=around, follow_symlinks=False).st_mode
-        _require_plain(kind, shown)  # opening a device may do something
+        mode = os.stat(name, dir_fd=around, follow_symlinks=False).st_mode
+        _require_plain(mode, shown)  # opening a device may do something
         found = os.open(name, OPEN, dir_fd=around)
     finally:
         if not keep:

@@ -7,7 +7,7 @@ from pathlib import Path, PurePath
 
 from nbgrader.api import Student
 
-from autograde.grading.choice import is_notebook
+from autograde.grading.reading.choice import is_notebook
 from autograde.lms.archives import UNPACKED
 from autograde.lms.people import SHEET, Roster, Unclear
 from autograde.lms.recognise import (
@@ -37,7 +37,7 @@ class Handed:
 
 @dataclass
 class Plan:
-    """Who gets what, by the gradebook's ids; from whom nothing is collected, and why.
+    """The files of each student, by the gradebook's ids; from whom nothing is collected, and why.
 
     `absent` are people of whom there is nothing in the download. `said` are warnings on the whole.
     """

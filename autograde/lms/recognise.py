@@ -24,7 +24,7 @@ CANVAS = re.compile(
     r"(?:.*?_)??(?P<late>LATE_)?(?P<student>\d+|anon_[A-Za-z0-9]+)_\d+_(?P<file>.+)"
 )
 MOODLE = re.compile(
-    r"(?P<name>[^_]*?)(?:_(?P<student>\d+))?_assignsubmission_(?P<kind>[a-z]+)(?:_(?P<file>.*))?"
+    r"(?P<name>[^_]*?)(?:_(?P<student>\d+))?_assignsubmission_(?P<plugin>[a-z]+)(?:_(?P<file>.*))?"
 )
 GRADESCOPE = re.compile(r"submission_\d+")
 METADATA = "submission_metadata.yml"
@@ -50,7 +50,7 @@ class Person:
 
 @dataclass(frozen=True)
 class Owner:
-    """Who handed a file in: one person, or several; in Moodle perhaps a group."""
+    """Whoever handed a file in: one person, or several; in Moodle perhaps a group."""
 
     people: tuple[Person, ...]
     moodle: bool = False
@@ -83,7 +83,7 @@ def recognise(path: PurePath, metadata: dict[PurePath, Any]) -> Found | None:
             return _gradescope(metadata.get(PurePath(*path.parts[:depth])), path.name)
         if found := MOODLE.fullmatch(part):
             file = found["file"] if last else path.name
-            if found["kind"] != "file" or not file:
+            if found["plugin"] != "file" or not file:
                 return None
             person = Person(found["student"] or "", found["name"])
             return Found(Owner((person,), moodle=True), file)

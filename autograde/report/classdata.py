@@ -12,10 +12,9 @@ from nbgrader.api import Gradebook, Student
 from autograde.course import CourseError, Lesson, lessons
 from autograde.course_config import course_config
 from autograde.grading.gradebook import as_recorded, marks_of_class, open_gradebook
-from autograde.grading.restore import NOTE
+from autograde.grading.record import read_note
 from autograde.grading.state import read_entry
 from autograde.grading.submission import Marks, Place, graded_notebook
-from autograde.grading.verdicts import read_verdicts
 from autograde.rubric.judge import LineVerdict, Verdict
 from autograde.rubric.misconceptions import Belief
 from autograde.values.text import well_formed
@@ -42,7 +41,7 @@ class NothingGraded(CourseError):
 class Submission:
     """One graded submission. `score` is the score that counts, less the penalty for lateness.
 
-    The words of a problem may quote the student; its `kind` never does.
+    The words of a problem may quote the student; its `cause` never does.
     `by_hand` are the points that wait for a person, `held` those of them already in the score.
     `before` is the share of the points in earlier lessons, None if there were none.
     `written` has the score of each written answer, or the state of one that has none.
@@ -56,7 +55,7 @@ class Submission:
     held: float = 0.0
     before: float | None = None
     problem: str = ""
-    kind: str = ""
+    cause: str = ""
     verdicts: dict[str, Verdict] = field(default_factory=dict)
     written: dict[str, float | str] = field(default_factory=dict)
     version: str = "unknown"
@@ -149,7 +148,7 @@ def without_names(data: ClassData) -> ClassData:
     """Return the class with students numbered by score, and each problem replaced by its kind."""
     ranked = sorted(data.submissions, key=lambda each: -each.score)
     numbered = tuple(
-        replace(each, student=f"student {number}", problem=each.problem and each.kind)
+        replace(each, student=f"student {number}", problem=each.problem and each.cause)
         for number, each in enumerate(ranked, start=1)
     )
     missing = tuple(f"submission {n}" for n, _ in enumerate(data.not_graded, start=1))
@@ -188,7 +187,7 @@ def _submissions(lesson: Lesson, gradebook: Gradebook) -> Iterator[Submission]:
         with graded_notebook(place) as notebook:
             if notebook is None:
                 continue
-            note = notebook["metadata"][NOTE]
+            record = read_note(notebook)
             yield Submission(
                 student=student,
                 score=max(0.0, marks.total()),
@@ -196,13 +195,13 @@ def _submissions(lesson: Lesson, gradebook: Gradebook) -> Iterator[Submission]:
                 by_hand=sum(marks.points[name] for name in marks.waits),
                 held=sum(marks.score(name) or 0.0 for name in marks.waits),
                 before=before.get(student),
-                problem=note["problem"],
-                kind=note["kind"],
-                verdicts=read_verdicts(note),
+                problem=record.problem.words if record.problem else "",
+                cause=record.problem.cause if record.problem else "",
+                verdicts=record.verdicts,
                 written={name: _answer(marks, name) for name in marks.points if name in names},
-                version=note["version"],
-                walled=note["wall"],
-                earlier=note.get("earlier", False),
+                version=record.grader,
+                walled=record.walled is not False,
+                earlier=record.earlier,
                 seconds=entry.seconds if entry else None,
             )
 

@@ -6,8 +6,6 @@ from autograde.course import CourseError
 from autograde.files import write_whole
 from autograde.grader import grader_of
 from autograde.grading import feedback, pipeline
-from autograde.grading.restore import NOTE
-from autograde.grading.verdicts import judge_notebook
 from autograde.progress import PRACTICE_FILE
 from autograde.rubric.key import unpack_keys
 from autograde.rubric.panel import headline
@@ -30,25 +28,21 @@ def grade_alone(project: Project, path: Path) -> tuple[list[str], Path]:
     """
     if not path.is_file():
         raise CourseError(f"{path} is neither a lesson here nor a saved notebook")
-    parsed, original, lesson, released = read_saved(project, path)
+    record, original, lesson, released = read_saved(project, path)
     practice = original.parent / PRACTICE_FILE
     try:
         keys = unpack_keys(practice.read_bytes())
     except (OSError, BadData) as error:
         raise CourseError(f"{practice} cannot be read; get the lesson again: {error}") from error
-    nb = parsed.nb
-    note = nb.metadata[NOTE]
-    note["remark"] = f"{REMARK} {note['remark']}".strip()
+    record.remarks.insert(0, REMARK)
     files = {name: file.read_bytes() for file, name in visible_files(path.parent)}
-    # on the practice seed
-    job = pipeline.job_of(nb, released, files, wall=False, package=lesson.package)
-    pipeline.at_most_twice(lambda alone: pipeline.run(nb, job, alone=alone))
-    verdicts = judge_notebook(lesson, nb, keys, {})
-    pipeline.sanitise(lesson, nb, released, verdicts)
-    marks = pipeline.marks_of(nb, released, verdicts)
+    rules = pipeline.Rules(lesson, released, lambda seed: keys)  # no secret: the practice seed
+    record, _, marks = pipeline.at_most_twice(
+        lambda alone: pipeline.grade_restored(record, rules, files, wall=False, alone=alone)
+    )
     page = project.work / "feedback" / lesson.name / f"{lesson.notebook}.html"
-    write_whole(page, feedback.page(pipeline.to_file(nb), marks))
-    said = [headline(verdict) for verdict in verdicts.values()]
+    write_whole(page, feedback.page(pipeline.to_file(record), marks))
+    said = [headline(verdict) for verdict in record.verdicts.values()]
     said += [f"{each.name}: {await_marking(each.points)}" for each in lesson.written]
     name = grader_of(lesson.package).name
     said.append(f"grader: {name}; your teacher's feedback ends with the name of theirs")

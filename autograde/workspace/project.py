@@ -8,7 +8,8 @@ from nbformat import NotebookNode
 
 from autograde.course import MINUTES, CourseError, Exercise, Lesson, Written, named_cells
 from autograde.course_package import NAMED
-from autograde.grading.restore import Parsed, parse_file, restore
+from autograde.grading.reading.restore import parse_file, restore
+from autograde.grading.record import Record
 from autograde.installed import installed
 from autograde.progress import PRACTICE_FILE, STATE
 from autograde.versions import other_rubrics, rules
@@ -97,9 +98,9 @@ def read_lesson(project: Project, path: Path) -> tuple[Lesson, NotebookNode]:
         CourseError: it cannot be read.
     """
     nb = read_notebook(path)
-    kinds = {name: cell.metadata["nbgrader"] for name, cell in named_cells(nb).items()}
-    points = {name: float(kind["points"]) for name, kind in kinds.items() if kind["grade"]}
-    written = [name for name in points if kinds[name]["solution"]]
+    facts = {name: cell.metadata["nbgrader"] for name, cell in named_cells(nb).items()}
+    points = {name: float(about["points"]) for name, about in facts.items() if about["grade"]}
+    written = [name for name in points if facts[name]["solution"]]
     lesson = Lesson(
         root=project.root,
         name=path.parent.name,
@@ -118,7 +119,7 @@ def read_lesson(project: Project, path: Path) -> tuple[Lesson, NotebookNode]:
     return lesson, nb
 
 
-def read_saved(project: Project, path: Path) -> tuple[Parsed, Path, Lesson, NotebookNode]:
+def read_saved(project: Project, path: Path) -> tuple[Record, Path, Lesson, NotebookNode]:
     """Read a saved notebook as grading does, and put back the lesson's own cells.
 
     Return it with the file that it was made from, that file's lesson, and its notebook. One in the
@@ -128,29 +129,28 @@ def read_saved(project: Project, path: Path) -> tuple[Parsed, Path, Lesson, Note
         CourseError: it cannot be graded: it is not a notebook, belongs to no lesson of this
             project, or to another version of one.
     """
-    parsed = parse_file(path)
-    if parsed.problem:
-        raise CourseError(f"{path}: {parsed.problem.words}")
+    record = parse_file(path)
+    if record.problem:
+        raise CourseError(f"{path}: {record.problem.words}")
     released = project.released()
     own = [
         project.handed_out(each.parent.name) / each.name
         for each in released
         if path.resolve() == project.working(each).resolve()
     ]
-    names = rules(parsed.nb).keys()
+    names = rules(record.nb).keys()
     alike = (each for each in released if names & rules(read_notebook(each)).keys())
     found = next((each for each in own if each.is_file()), None) or next(alike, None)
     if found is None:
         known = ", ".join(each.parent.name for each in released)
         raise CourseError(f"{path} belongs to none of these lessons: {known}")
     lesson, original = read_lesson(project, found)
-    if others := other_rubrics(parsed.nb, original):
+    if others := other_rubrics(record.nb, original):
         raise CourseError(
             f"your {lesson.name} was made from another version of the lesson: the rubric of "
             f"{', '.join(others)} has changed. Run: autograde update"
         )
-    restore(parsed, original)
-    return parsed, found, lesson, original
+    return restore(record, original), found, lesson, original
 
 
 def title_of(nb: NotebookNode) -> str:

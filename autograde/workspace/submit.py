@@ -60,10 +60,10 @@ def choose(project: Project, names: tuple[str, ...]) -> list[Checked]:
 def _check(project: Project, released: Path) -> Checked:
     name, path = released.parent.name, project.working(released)
     try:
-        parsed, _, lesson, original = read_saved(project, path)
+        record, _, lesson, original = read_saved(project, path)
     except CourseError as error:
         return Checked(name, path, refused=str(error), begun=path.exists())
-    mine, given = named_cells(parsed.nb), named_cells(original)
+    mine, given = named_cells(record.nb), named_cells(original)
     changed = {each for each in lesson.worth if mine[each].source != given[each].source}
     warnings = []
     for exercise in lesson.exercises:
@@ -71,7 +71,7 @@ def _check(project: Project, released: Path) -> Checked:
         missing = _missing(path, each, mine[each].source, each in changed)
         warnings += [f"{each}: {warning}" for warning in missing]
     warnings += [f"{each.name}: not begun" for each in lesson.written if each.name not in changed]
-    warnings += [f"{cell}: {text}" for cell, notes in parsed.notes.items() for text in notes]
+    warnings += [f"{cell}: {text}" for cell, notes in record.notes.items() for text in notes]
     if project.handed_out(name).is_dir() and is_newer(project, released):
         warnings.append("there is a newer version of the lesson: run autograde update")
     return Checked(name, path, begun=bool(changed), warnings=warnings)

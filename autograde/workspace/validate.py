@@ -20,8 +20,8 @@ def ask_for_table(notebook: NotebookNode) -> None:
     if not rubrics:
         return
     for cell in rubrics:
-        kind = cell.metadata.get("nbgrader", {})
-        if kind.get("grade") and kind.get("checksum") == compute_checksum(cell):
+        about = cell.metadata.get("nbgrader", {})
+        if about.get("grade") and about.get("checksum") == compute_checksum(cell):
             del cell.metadata["nbgrader"]
     about = {"grade": True, "solution": False, "locked": False, "points": 1, "grade_id": "all"}
     notebook.cells.append(new_code_cell(TABLE, metadata={"nbgrader": about}))

@@ -4,7 +4,7 @@ import gzip
 import hashlib
 import json
 import zlib
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import nbformat
@@ -13,7 +13,7 @@ from nbformat import NotebookNode
 from autograde.course import code_cells, grade_id
 from autograde.grader import grader_of
 from autograde.grading.limits import LIMITS, Limits
-from autograde.grading.restore import NOTE
+from autograde.grading.record import Record
 from autograde.grading.submission import Problem, beside
 from autograde.rubric.session import PRACTICE_SEED
 from autograde.values.text import digest
@@ -44,7 +44,7 @@ class Job:
 
     @property
     def begin_code(self) -> str:
-        """What the kernel runs before the first cell."""
+        """The code that the kernel runs before the first cell."""
         return BEGIN_CODE.format(package=self.package)
 
     @property
@@ -115,18 +115,17 @@ def make_job(
     return Job(cells, tuple(beside(files).items()), wall, package)
 
 
-def put_outputs(nb: NotebookNode, ran: Ran) -> None:
-    """Put a job's outputs into the notebook it was made from, its problem and notes into the note.
+def put_outputs(record: Record, ran: Ran) -> Record:
+    """Put a job's outputs into the notebook it was made from, its problem and notes beside it.
 
     Raises:
         ValueError: the job was made from another notebook.
     """
-    cells, note = code_cells(nb), nb.metadata[NOTE]
+    cells = code_cells(record.nb)
     for cell, done in zip(cells, ran.cells, strict=True):
         cell.outputs = nbformat.from_dict(done["outputs"])
         cell.execution_count = done["execution_count"]
-    if ran.problem:
-        note |= {"problem": ran.problem.words, "kind": ran.problem.kind}
     for number, text in ran.notes.items():
         if name := grade_id(cells[number]):
-            note["notes"].setdefault(name, []).append(text)
+            record.note(name, text)
+    return replace(record, problem=ran.problem)

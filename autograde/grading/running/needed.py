@@ -38,9 +38,9 @@ def not_needed(nb: NotebookNode, released: NotebookNode) -> set[str]:
         own, wanted = {}, frozenset[str]()
         left = Counter(cell.source.strip() for cell in code_cells(released) if not grade_id(cell))
         graded = frozenset[str]()
-        for cell in code_cells(nb):
+        for cell, named in [(cell, grade_id(cell)) for cell in code_cells(nb)]:
             names, text = _names(cell.source), cell.source.strip()
-            if grade_id(cell):
+            if named:
                 graded |= names.used
             elif left[text]:
                 left[text] -= 1

@@ -141,20 +141,20 @@ class GradingClient(NotebookClient):
     ) -> NotebookNode | None:
         if self.left_behind:
             raise asyncio.CancelledError
-        kind, content = msg["msg_type"], msg["content"]
-        if kind in OUTPUTS:
-            content = plain_content(kind, content)
-            if msg["cut"] or not self._has_room(kind, content, cell, cell_index):
+        msg_type, content = msg["msg_type"], msg["content"]
+        if msg_type in OUTPUTS:
+            content = plain_content(msg_type, content)
+            if msg["cut"] or not self._has_room(msg_type, content, cell, cell_index):
                 self.flooded.add(cell_index)
                 return None
-        elif kind in OTHERS:
-            content = {OTHERS[kind]: content.get(OTHERS[kind])}
+        elif msg_type in OTHERS:
+            content = {OTHERS[msg_type]: content.get(OTHERS[msg_type])}
         else:  # of widgets, for example, which are not shown
             return None
         return super().process_message({**msg, "content": content}, cell, cell_index)
 
     def _has_room(
-        self, kind: str, content: dict[str, Any], cell: NotebookNode, cell_index: int
+        self, msg_type: str, content: dict[str, Any], cell: NotebookNode, cell_index: int
     ) -> bool:
         """Take the room of an output, if there is enough.
 
@@ -163,7 +163,7 @@ class GradingClient(NotebookClient):
         size = len(str(content))
         if MIME in content.get("data", {}) and exercise_of(cell):
             return self._add("recordings", size, self._limits.recording_bytes)
-        if kind != "stream" and not self._add("outputs", 1, self._limits.outputs):
+        if msg_type != "stream" and not self._add("outputs", 1, self._limits.outputs):
             return False
         self._bytes[cell_index] += size
         return self._bytes[cell_index] <= self._limits.cell_output_bytes and self._add(

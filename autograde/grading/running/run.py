@@ -34,7 +34,7 @@ from autograde.sandbox.provisioner import (
 )
 
 QUIET = {"stdout": DEVNULL, "stderr": DEVNULL}
-"""What a kernel's process itself writes, such as tracebacks of Jupyter's own, helps no grader."""
+"""A kernel's own process writes such things as Jupyter's tracebacks, which help no grader."""
 NOT_RUN = "The cells after that were not run."
 START_SECONDS = 150
 """For a kernel to start and answer."""

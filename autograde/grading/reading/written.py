@@ -8,7 +8,6 @@ from textwrap import indent
 
 from nbformat import NotebookNode
 
-from autograde.course import grade_id, named_cells
 from autograde.grading.limits import LIMITS
 
 MORE = "[There is more in the cells below: open the whole notebook.]"
@@ -16,36 +15,49 @@ MORE = "[There is more in the cells below: open the whole notebook.]"
 
 def is_written(original: NotebookNode) -> bool:
     """Return whether a cell of the lesson is an answer in words, which a person grades."""
-    kind = original.metadata["nbgrader"]
-    return bool(kind.get("grade") and kind.get("solution"))
+    about = original.metadata["nbgrader"]
+    return bool(about.get("grade") and about.get("solution"))
 
 
-def join_copies(nb: NotebookNode, owned: dict[str, NotebookNode]) -> None:
-    """Join cells that have the name of the same written answer; the last one holds the text."""
+def join_copies(
+    nb: NotebookNode, there: dict[str, list[NotebookNode]], owned: dict[str, NotebookNode]
+) -> None:
+    """Join cells that have the name of the same written answer; the last one holds the text.
+
+    Args:
+        there: the cells of the notebook by name.
+        owned: the lesson's, by name.
+    """
     for name in filter(lambda each: is_written(owned[each]), owned):
-        copies = [cell for cell in nb.cells if grade_id(cell) == name]
+        copies = there.get(name, [])
         if len(copies) > 1:
             _join([copies[-1], *copies[:-1]], copies, owned[name])
             earlier = {id(cell) for cell in copies[:-1]}
             nb.cells = [cell for cell in nb.cells if id(cell) not in earlier]
 
 
-def join_beside(nb: NotebookNode, released: NotebookNode) -> None:
+def join_beside(
+    nb: NotebookNode,
+    at: dict[str, NotebookNode],
+    owned: dict[str, NotebookNode],
+    handed_out: set[str],
+) -> None:
     """Move the student's own text cells around a written answer into its cell.
 
     These are the cells from the lesson's cell before it to the lesson's next cell. Code stays where
     it is, because later answers may need it; where it is no program, its text is copied.
+
+    Args:
+        at: the lesson's cells in the notebook, by name.
+        owned: the same as they were handed out.
+        handed_out: the text of every cell that was handed out.
     """
-    owned, handed_out = (
-        named_cells(released),
-        {each.source.strip() for each in released.cells} - {""},
-    )
 
     def is_students(cell: NotebookNode) -> bool:
-        return grade_id(cell) is None and cell.source.strip() not in handed_out
+        return "nbgrader" not in cell.metadata and cell.source.strip() not in handed_out
 
     for name in filter(lambda each: is_written(owned[each]), owned):
-        place = next(n for n, cell in enumerate(nb.cells) if grade_id(cell) == name)
+        place = next(n for n, cell in enumerate(nb.cells) if cell is at[name])
         start, end = place, place + 1
         while start > 0 and is_students(nb.cells[start - 1]):
             start -= 1

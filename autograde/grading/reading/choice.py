@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from nbformat import NotebookNode
 
 from autograde.course import exercise_of, named_cells
-from autograde.grading.restore import parse
+from autograde.grading.reading.restore import parse
 from autograde.versions import rules
 from autograde.words import named, quoted
 
@@ -64,10 +64,10 @@ def choose(
 
 def _facts(content: bytes, handed_out: Iterable[NotebookNode]) -> tuple[int, int, int]:
     """Return how sure a notebook is from this lesson, its answers, whether it has anything new."""
-    parsed = parse(content)
-    if parsed.problem:
+    record = parse(content)
+    if record.problem:
         return 0, 0, 0
-    nb, found = parsed.nb, (0, 0, 0)
+    nb, found = record.nb, (0, 0, 0)
     mine, cells = rules(nb), named_cells(nb)
     texts = {cell.source.strip() for cell in nb.cells} - {""}
     for original in handed_out:

@@ -2,7 +2,6 @@
 
 import json
 import warnings
-from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -10,52 +9,32 @@ from typing import Any
 import nbformat
 from nbformat import NotebookNode
 
-from autograde.course import code_cells, grade_id, named_cells
+from autograde.course import named_cells
 from autograde.grading.limits import LIMITS
+from autograde.grading.reading.written import join_beside, join_copies
+from autograde.grading.record import Record
 from autograde.grading.submission import Problem, Submission, too_large
-from autograde.grading.written import join_beside, join_copies
 from autograde.values.text import well_formed
-
-NOTE = "autograde"
-"""The key in a notebook's metadata under which steps leave the problem, notes and verdicts."""
-
-EMPTY = {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": []}
 
 NBGRADER = ("grade_id", "checksum")
 """Only this is read of nbgrader's metadata: the lesson knows the rest."""
-
-
-@dataclass
-class Parsed:
-    """A notebook as it was read. `problem` says why it cannot be graded.
-
-    `notes` are for single cells; `remarks` say what was left out of the whole.
-    """
-
-    nb: NotebookNode = field(default_factory=lambda: nbformat.from_dict(EMPTY))
-    problem: Problem | None = None
-    notes: dict[str, list[str]] = field(default_factory=dict)
-    remarks: list[str] = field(default_factory=list)
-
-    def note(self, cell: str, text: str) -> None:
-        self.notes.setdefault(cell, []).append(text)
 
 
 class _NoNotebook(Exception):
     """The file is JSON, but no notebook."""
 
 
-def parse_submission(submission: Submission) -> Parsed:
+def parse_submission(submission: Submission) -> Record:
     """Parse the notebook of a submission."""
-    parsed = Parsed(problem=submission.problem)
+    record = Record(problem=submission.problem)
     if not submission.problem:
-        parsed = parse(submission.files[f"{submission.place.lesson.notebook}.ipynb"])
+        record = parse(submission.files[f"{submission.place.lesson.notebook}.ipynb"])
     if submission.remark:
-        parsed.remarks.insert(0, submission.remark)
-    return parsed
+        record.remarks.insert(0, submission.remark)
+    return record
 
 
-def parse(content: bytes, *, whole: bool = False) -> Parsed:
+def parse(content: bytes, *, whole: bool = False) -> Record:
     """Parse a notebook file; an unreadable one gives an empty notebook and the problem.
 
     Only a cell's kind, its text, and which cell of the lesson it was are read. Nothing else in a
@@ -65,33 +44,33 @@ def parse(content: bytes, *, whole: bool = False) -> Parsed:
         whole: keep all that is in the file, for the student's own copy.
     """
     if len(content) > LIMITS.file_bytes:
-        return Parsed(problem=too_large(len(content)))
+        return Record(problem=too_large(len(content)))
     if not content:
-        return Parsed(problem=Problem("the file is empty", "The file is empty."))
+        return Record(problem=Problem("the file is empty", "The file is empty."))
     try:
         plain = json.loads(content)  # UTF-8, or UTF-16 as PowerShell saves it
     except (ValueError, RecursionError) as error:
         words = f"The file is not JSON, so it is not a notebook: {error}"
-        return Parsed(problem=Problem("the file is not JSON", words))
+        return Record(problem=Problem("the file is not JSON", words))
     try:
         cells = _cells(plain)
-        return Parsed(_valid(plain)) if whole else _within_limits(cells)
+        return Record(_valid(plain)) if whole else _within_limits(cells)
     except _NoNotebook:
         words = "The file is JSON, but not a notebook."
-        return Parsed(problem=Problem("the file is not a notebook", words))
+        return Record(problem=Problem("the file is not a notebook", words))
 
 
-def parse_file(path: Path, *, whole: bool = False) -> Parsed:
+def parse_file(path: Path, *, whole: bool = False) -> Record:
     """Parse a notebook from its place on disk."""
     if not path.is_file() or path.is_symlink():
         words = "The notebook was not handed in."
-        return Parsed(problem=Problem("no notebook was handed in", words))
+        return Record(problem=Problem("no notebook was handed in", words))
     if (size := path.stat().st_size) > LIMITS.file_bytes:
-        return Parsed(problem=too_large(size))
+        return Record(problem=too_large(size))
     try:
         return parse(path.read_bytes(), whole=whole)
     except OSError as error:
-        return Parsed(problem=Problem("the file cannot be read", str(error)))
+        return Record(problem=Problem("the file cannot be read", str(error)))
 
 
 def _valid(content: object) -> NotebookNode:
@@ -125,13 +104,13 @@ def _cell(cell: object) -> NotebookNode:
         source = "".join(source)
     if not isinstance(source, str):
         raise _NoNotebook
-    kind = cell.get("cell_type")
+    cell_type = cell.get("cell_type")
     read = {
-        "cell_type": kind if kind in ("code", "raw") else "markdown",
+        "cell_type": cell_type if cell_type in ("code", "raw") else "markdown",
         "metadata": _metadata(cell.get("metadata")),
         "source": _with_newlines(well_formed(source)),
     }
-    if kind == "code":
+    if cell_type == "code":
         read |= {"outputs": [], "execution_count": None}
     return NotebookNode(nbformat.from_dict(read))
 
@@ -151,18 +130,17 @@ def _metadata(given: object) -> dict[str, Any]:
 
 
 def _name(cell: object) -> str:
-    """Return the name that an unread cell carries, or ""."""
+    """Return the name that a cell carries, read or not, or ""."""
     metadata = cell.get("metadata") if isinstance(cell, dict) else None
     name = _metadata(metadata).get("nbgrader", {}).get("grade_id") if metadata else None
     return name or ""
 
 
-def _within_limits(given: list[object]) -> Parsed:
+def _within_limits(given: list[object]) -> Record:
     """Read the cells that there is room for, the lesson's own first.
 
     No other cell is read: two bytes of JSON would become a kilobyte.
     """
-    parsed = Parsed()
     seen = given[: LIMITS.cells_seen]
     last = {name: number for number, cell in enumerate(seen) if (name := _name(cell))}
     own = set(last.values())
@@ -185,56 +163,60 @@ def _within_limits(given: list[object]) -> Parsed:
         chars -= len(cell.source)
     if left := len(given) - len(kept):
         remarks[f"The notebook has {len(given)} cells; {left} were left out."] = True
-    parsed.remarks = list(remarks)
-    parsed.nb.cells = [cells[number] for number in sorted(kept)]
-    return parsed
+    record = Record(remarks=list(remarks))
+    record.nb.cells = [cells[number] for number in sorted(kept)]
+    return record
 
 
-def restore(parsed: Parsed, released: NotebookNode) -> NotebookNode:
-    """Put back what the lesson owns: rubric cells, locked cells, names, kinds and points.
+def restore(record: Record, released: NotebookNode) -> Record:
+    """Put back what the lesson owns: rubric cells, locked cells, names, types and points.
 
-    The student's answers stay. The notebook carries a note on what was changed and what was wrong.
+    The student's answers stay. The record gets a note on each cell that was changed.
     """
-    nb = parsed.nb
+    nb = record.nb
     nb.metadata = nbformat.from_dict(released.metadata)
     nb.nbformat, nb.nbformat_minor = 4, 5
     owned = named_cells(released)
     _recognise(nb, owned)
     _part(nb, owned)
-    join_copies(nb, owned)
-    _forget_outputs_and_claims(parsed, set(owned))
-    at, place = named_cells(nb), -1
+    join_copies(nb, _by_name(nb), owned)
+    _forget_outputs_and_claims(record, set(owned))
+    at, place = {name: cells[-1] for name, cells in _by_name(nb).items()}, -1
     for name, original in owned.items():
         if name in at:
-            _restore_cell(parsed, at[name], original)
+            _restore_cell(record, at[name], name, original)
             place = next(i for i, cell in enumerate(nb.cells) if cell is at[name])
             continue
-        if not parsed.problem:
-            parsed.note(name, "the cell was deleted; the original is used")
+        if not record.problem:
+            record.note(name, "the cell was deleted; the original is used")
         place += 1
-        nb.cells.insert(place, _replacement(original))
-    join_beside(nb, released)
+        at[name] = _replacement(original)
+        nb.cells.insert(place, at[name])
+    join_beside(nb, at, owned, {cell.source.strip() for cell in released.cells} - {""})
     for number, cell in enumerate(nb.cells):
-        cell["id"] = grade_id(cell) or f"cell-{number}"
-    nb.metadata[NOTE] = {
-        "problem": parsed.problem.words if parsed.problem else "",
-        "kind": parsed.problem.kind if parsed.problem else "",
-        "notes": parsed.notes,
-        "remark": " ".join(parsed.remarks),
-    }
-    return nb
+        cell["id"] = _name(cell) or f"cell-{number}"
+    return record
+
+
+def _by_name(nb: NotebookNode) -> dict[str, list[NotebookNode]]:
+    """Return the cells that have a name, all of one name together."""
+    found: dict[str, list[NotebookNode]] = {}
+    for cell in nb.cells:
+        if name := _name(cell):
+            found.setdefault(name, []).append(cell)
+    return found
 
 
 def _recognise(nb: NotebookNode, owned: dict[str, NotebookNode]) -> None:
     """Recognise the lesson's cells by their text, if another program dropped their names."""
-    there = named_cells(nb)
+    there = _by_name(nb)
     lost = {
         cell.source.strip(): name
         for name, cell in owned.items()
         if name not in there and not _is_students(cell)
     }
     for cell in nb.cells:
-        if grade_id(cell) is None and (name := lost.get(cell.source.strip())):
+        if not _name(cell) and (name := lost.get(cell.source.strip())):
             cell.metadata["nbgrader"] = {"grade_id": name}
 
 
@@ -242,7 +224,7 @@ def _part(nb: NotebookNode, owned: dict[str, NotebookNode]) -> None:
     """Move what was merged into a locked cell to its own cell: it may be the next answer."""
     parted = []
     for cell in nb.cells:
-        original = owned.get(grade_id(cell) or "")
+        original = owned.get(_name(cell))
         before = after = ""
         if original and cell.cell_type == original.cell_type and not _is_students(original):
             before, found, after = cell.source.partition(original.source.strip())
@@ -256,18 +238,18 @@ def _parted(cell: NotebookNode, text: str) -> list[NotebookNode]:
     return [nbformat.from_dict(new)] if text.strip() else []
 
 
-def _forget_outputs_and_claims(parsed: Parsed, owned: set[str]) -> None:
+def _forget_outputs_and_claims(record: Record, owned: set[str]) -> None:
     """Clear outputs, and cell names that are not the lesson's or occur twice."""
-    for cell in code_cells(parsed.nb):
-        cell.outputs, cell.execution_count = [], None
     seen: set[str] = set()
-    for cell in reversed(parsed.nb.cells):
-        name = grade_id(cell)
-        if name is None:
+    for cell in reversed(record.nb.cells):
+        if cell.cell_type == "code":
+            cell.outputs, cell.execution_count = [], None
+        name = _name(cell)
+        if not name:
             cell.metadata.pop("nbgrader", None)
         elif name not in owned or name in seen:
             if name in seen:
-                parsed.note(name, "the cell is there twice; the last one is used")
+                record.note(name, "the cell is there twice; the last one is used")
             del cell.metadata["nbgrader"]
         else:
             seen.add(name)
@@ -288,10 +270,9 @@ def _replacement(original: NotebookNode) -> NotebookNode:
     return cell
 
 
-def _restore_cell(parsed: Parsed, cell: NotebookNode, original: NotebookNode) -> None:
-    name = grade_id(original) or ""
+def _restore_cell(record: Record, cell: NotebookNode, name: str, original: NotebookNode) -> None:
     if cell.cell_type != original.cell_type:
-        parsed.note(
+        record.note(
             name,
             f"the cell had become {cell.cell_type}; it is treated as {original.cell_type}",
         )
@@ -301,5 +282,5 @@ def _restore_cell(parsed: Parsed, cell: NotebookNode, original: NotebookNode) ->
         cell.source = source
     cell.metadata = nbformat.from_dict(original.metadata)
     if not _is_students(original) and cell.source != original.source:
-        parsed.note(name, "the cell was changed; the original is used")
+        record.note(name, "the cell was changed; the original is used")
         cell.source = original.source

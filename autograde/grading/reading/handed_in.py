@@ -6,8 +6,8 @@ from pathlib import Path
 from nbformat import NotebookNode
 
 from autograde.data_files import data_files
-from autograde.grading.choice import choose, is_notebook
 from autograde.grading.limits import LIMITS
+from autograde.grading.reading.choice import choose, is_notebook
 from autograde.grading.submission import TIMESTAMP, Place, Problem, Submission, too_large
 from autograde.sandbox.template import File, visible_files
 from autograde.words import named
