@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from autograde.rubric.probes.draws import Draws, device
-from autograde.rubric.probes.plain import ContractBroken, refusal, turned
+from autograde.rubric.probes.plain import ContractBroken, raised, refusal, turned
 from autograde.rubric.probes.recorder import Probe, Recorder
 from autograde.rubric.probes.watching import EMPTY, Devices
 from autograde.rubric.probes.weights import Weights, load
@@ -184,8 +183,12 @@ class LayerProbe(Probe):
     def _require_moving(self, x: Tensor) -> None:
         """Raises ContractBroken when forward uses a tensor that does not move with the layer."""
         layer = self.build().to(EMPTY)
-        with Devices() as devices, suppress(Exception):
-            layer(x.to(EMPTY))  # code that asks for numbers cannot run there: no fault
+        with Devices() as devices:
+            try:
+                layer(x.to(EMPTY))
+            except Exception as error:  # code that asks for numbers cannot run there: no fault
+                if raised(error).not_attempted:
+                    raise
         if devices.mixed:
             raise ContractBroken("forward uses a tensor that stayed behind")
 

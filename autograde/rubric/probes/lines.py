@@ -17,7 +17,7 @@ from autograde.rubric.given import with_given_names
 from autograde.rubric.probes import examples
 from autograde.rubric.probes.blocks import BlockProbes
 from autograde.rubric.probes.caches import CachedLayerProbe, CacheProbes
-from autograde.rubric.probes.copies import ConversionProbe, CopyProbe
+from autograde.rubric.probes.copies import CopyProbe
 from autograde.rubric.probes.draws import device
 from autograde.rubric.probes.layers import LayerProbe
 from autograde.rubric.probes.models import ModelProbes
@@ -196,14 +196,6 @@ class Rubric(RandomProbes, ModelProbes, BlockProbes, CacheProbes):
         copy.outputs("v1 gives the output of v2", r.normal(6, 3))
         """
         return CopyProbe(self, answer, layers, source)
-
-    def converts(self, answer: Callable[..., Any], layer: LayerProbe) -> ConversionProbe:
-        """Return a probe of a function that makes an nn.MultiheadAttention from a layer.
-
-        torchs = r.converts(to_torch, mha)
-        torchs.outputs("gives the output of mha", r.normal(2, 7, 4))
-        """
-        return ConversionProbe(self, answer, (layer,), layer)
 
     def switched(self, module: type[nn.Module]) -> Callable[[Tensor, float, bool], Any]:
         """Return a function (x, p, training) that sets the mode of a layer and calls it.
