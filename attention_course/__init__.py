@@ -1,4 +1,109 @@
-"""This course's own package: what its lessons import beyond the grader's words.
+"""This course's own package: what its lessons import, passed on from the grader or its own.
 
-The grader knows nothing of it: nothing in `autograde` imports it.
+language, grammar   the stories and their words
+tiny_gpt, trained   a small GPT; the one that was trained, and functions to study it
+training            trains a model on stories; train_model trains the one that comes with the course
+figures/            heatmaps, and what one query attends to
+explorer/           a story whose words say what they look at
+probes/, checks/    what rubrics of this course ask, and how some results are judged
+
+The grader knows nothing of it but its name, from `source/curriculum.toml`.
 """
+
+from attention_course.checks import of_attention, of_dropout  # noqa: F401  # they register themselves
+from attention_course.explorer import explore_story
+from attention_course.figures.heatmaps import heatmap, panels
+from attention_course.figures.query_picture import attention_picture
+from attention_course.language import (
+    END,
+    VOCABULARY,
+    decode,
+    encode,
+    floor,
+    is_grammatical,
+    stories,
+)
+from attention_course.probes.rubric import Rubric
+from attention_course.tiny_gpt import MultiHeadAttention
+from attention_course.trained import (
+    answers,
+    attention_of,
+    begin,
+    card,
+    copy_weights,
+    course_model,
+    excess,
+    jobs,
+    model_card,
+    new_model,
+    next_words,
+    without_head,
+    without_mask,
+    without_positions,
+    word_by_word,
+    write,
+)
+from attention_course.training import loss_of, pairs, train
+from autograde.notebook import (
+    beside,
+    case,
+    chart,
+    explore,
+    hint,
+    progress,
+    rubric,
+    show,
+    show_live,
+    table,
+    trace,
+    why,
+)
+from autograde.rubric.probes.lines import register
+
+register(__name__, Rubric)
+
+__all__ = [
+    "END",
+    "VOCABULARY",
+    "MultiHeadAttention",
+    "answers",
+    "attention_of",
+    "attention_picture",
+    "begin",
+    "beside",
+    "card",
+    "case",
+    "chart",
+    "copy_weights",
+    "course_model",
+    "decode",
+    "encode",
+    "excess",
+    "explore",
+    "explore_story",
+    "floor",
+    "heatmap",
+    "hint",
+    "is_grammatical",
+    "jobs",
+    "loss_of",
+    "model_card",
+    "new_model",
+    "next_words",
+    "pairs",
+    "panels",
+    "progress",
+    "rubric",
+    "show",
+    "show_live",
+    "stories",
+    "table",
+    "trace",
+    "train",
+    "why",
+    "without_head",
+    "without_mask",
+    "without_positions",
+    "word_by_word",
+    "write",
+]

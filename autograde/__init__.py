@@ -1,8 +1,8 @@
-"""Teaching notebooks on attention, and the grader behind them.
+"""Lessons as notebooks, and the grader behind them: for any course.
 
 values/     the values that a rubric can record: compared, packed and shown
 rubric/     what a rubric can ask, what it records, how that is judged and shown
-notebook/   what else a lesson imports: practice, progress, figures, widgets
+notebook/   what else a lesson imports: practice, progress, pictures, sliders
 sandbox/    warm kernels behind a wall, for untrusted code
 grading/    a submission's way from its bytes to the gradebook and its feedback
 authoring/  lesson text to notebooks, and the checks on both
@@ -11,8 +11,8 @@ lms/        submissions from a learning management system, grades back to it
 report/     the class report
 workspace/  the student's own copy: lab, update, submit, self
 
-course, course_config and versions are the course itself; cli and terminal the command; grader says
-which grader this is;
+course, course_config, course_package and versions are the course itself; cli and terminal the
+command; grader says which grader this is;
 progress is what a student has solved; files writes whole files; words escapes text that a student
 may have written.
 """

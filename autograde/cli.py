@@ -317,13 +317,11 @@ def grade_self(lesson: str, no_open: bool) -> None:
     Name a lesson, or a file. It uses the practice inputs. Your teacher's grader draws different
     ones; a correct answer passes both.
     """
-    from autograde.grader import GRADER
     from autograde.workspace.alone import grade_alone
 
     project = the_project()
     said, page = grade_alone(project, project.saved(lesson))
     print("\n".join(said))
-    print(f"grader: {GRADER.name}; your teacher's feedback ends with the name of theirs")
     print(f"feedback: {page}")
     if not no_open:
         webbrowser.open(page.as_uri())

@@ -27,6 +27,14 @@ class CourseError(Exception):
 
 
 @dataclass(frozen=True)
+class Course:
+    """A course as a whole. `package` is what its lessons import beside the grader, or ""."""
+
+    title: str = "Lessons"
+    package: str = ""
+
+
+@dataclass(frozen=True)
 class Exercise:
     """An exercise by name; `needs` are earlier ones that its rubric or an answer may call."""
 
@@ -56,7 +64,7 @@ class Written:
 
 @dataclass(frozen=True)
 class Lesson:
-    """One lesson. `root` is the course's folder."""
+    """One lesson. `root` is the course's folder, `package` the course's, or ""."""
 
     root: Path
     name: str
@@ -66,6 +74,7 @@ class Lesson:
     minutes: int
     exercises: tuple[Exercise, ...]
     written: tuple[Written, ...] = ()
+    package: str = ""
 
     @property
     def numbered_title(self) -> str:
@@ -156,17 +165,38 @@ def lessons(root: Path) -> dict[str, Lesson]:
     Raises:
         CourseError: the curriculum cannot be read.
     """
+    package, entries = read_course(root).package, _curriculum(root).get("lesson", [])
     try:
-        text = (root / CURRICULUM).read_text(encoding="utf-8")
-        entries = tomllib.loads(text).get("lesson", [])
-        return {entry["name"]: _lesson(root, entry) for entry in entries}
+        return {entry["name"]: _lesson(root, package, entry) for entry in entries}
     except KeyError as error:
         raise CourseError(f"{root / CURRICULUM}: a lesson lacks {error.args[0]!r}") from error
-    except (OSError, tomllib.TOMLDecodeError, TypeError) as error:
+    except TypeError as error:
         raise CourseError(f"{root / CURRICULUM} cannot be read: {error}") from error
 
 
-def _lesson(root: Path, entry: dict[str, Any]) -> Lesson:
+def read_course(root: Path) -> Course:
+    """Return what the curriculum says of the course as a whole, under `[course]`.
+
+    Raises:
+        CourseError: the curriculum cannot be read, or the package is no name of one.
+    """
+    try:
+        course = Course(**_curriculum(root).get("course", {}))
+        if course.package and not course.package.isidentifier():
+            raise TypeError(f"package = {course.package!r} names no Python package")
+    except (AttributeError, TypeError) as error:
+        raise CourseError(f"{root / CURRICULUM}: [course] cannot be read: {error}") from error
+    return course
+
+
+def _curriculum(root: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads((root / CURRICULUM).read_text(encoding="utf-8"))
+    except (OSError, tomllib.TOMLDecodeError) as error:
+        raise CourseError(f"{root / CURRICULUM} cannot be read: {error}") from error
+
+
+def _lesson(root: Path, package: str, entry: dict[str, Any]) -> Lesson:
     points, written, needs = entry["points"], entry.get("written", {}), entry.get("needs", {})
     numbers = {"minutes": entry["minutes"], **points, **written}
     wrong = [name for name, value in numbers.items() if not _is_positive(value)]
@@ -191,6 +221,7 @@ def _lesson(root: Path, entry: dict[str, Any]) -> Lesson:
             for name, value in points.items()
         ),
         written=tuple(Written(name, float(value)) for name, value in written.items()),
+        package=package,
     )
 
 

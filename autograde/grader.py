@@ -1,13 +1,15 @@
-"""Which grader this is: digests of the package's own files.
+"""Which grader this is: digests of its own files, and of the files of the course's package.
 
 Its version number stays the same for months. What its files say does not.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
 from autograde import __version__
+from autograde.course_package import files_of, folder_of
 
 SUFFIXES = {".json", ".j2", ".md", ".py", ".safetensors"}
 
@@ -25,6 +27,7 @@ PARTS = {
     "grading/running/run.py": RUNS,
     "grading/sanitise.py": RUNS,  # some of it while cells run
     "course.py": JUDGES,
+    "course_package.py": RUNS,
     "grading": JUDGES,
     "rubric/checks": JUDGES,
     "rubric/judge.py": JUDGES,
@@ -76,7 +79,29 @@ def read_grader(package: Path) -> Grader:
 
 
 GRADER = read_grader(Path(__file__).parent)
-"""The one that is running.
+"""The one that is running, without a course's package.
 
 It is read at once: files that change later are not what this process has imported.
 """
+
+
+@cache
+def grader_of(package: str) -> Grader:
+    """Return the one that is running with the package of a course.
+
+    All of a package runs in kernels, so a change of any of it makes another grader.
+    """
+    if not package:
+        return GRADER
+    return replace(GRADER, runs=sha256(f"{GRADER.runs} {digest_of(package)}".encode()).hexdigest())
+
+
+@cache
+def digest_of(package: str) -> str:
+    """Return a digest of the files of a course's package that decide a grade; "" without one."""
+    digest, folder = sha256(), folder_of(package) if package else Path()
+    for file in files_of(package):
+        if file.suffix in SUFFIXES:
+            path, content = file.relative_to(folder).as_posix(), file.read_bytes()
+            digest.update(f"{path}\0{sha256(content).hexdigest()}\0".encode())
+    return digest.hexdigest() if package else ""

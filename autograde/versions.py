@@ -23,6 +23,7 @@ from autograde.course import (
     parse_text,
 )
 from autograde.files import write_folder
+from autograde.grader import digest_of
 from autograde.words import named
 
 if TYPE_CHECKING:  # slow to import
@@ -122,6 +123,7 @@ def _read(lesson: Lesson, *, kept: bool = False) -> Version:
     files = {name: _content(path) for name, path in places.items()}
     facts = {**asdict(lesson), "root": ""}
     digest = sha256(json.dumps(facts, sort_keys=True).encode())
+    digest.update(digest_of(lesson.package).encode())
     for content in files.values():
         digest.update(sha256(content).digest())
     return Version(lesson, digest.hexdigest(), kept=kept, **files)

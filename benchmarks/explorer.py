@@ -16,7 +16,7 @@ from IPython.utils.capture import capture_output
 from attention_course.explorer import explore_story
 from attention_course.explorer.live import to_page
 from attention_course.explorer.reading import Change, read
-from autograde.notebook.course_model import begin, course_model
+from attention_course.trained import begin, course_model
 
 ROUNDS = 20
 STORIES = {

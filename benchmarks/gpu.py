@@ -12,14 +12,16 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
+import nbformat
 import torch
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention
 
 from autograde.authoring.expected import read_tolerances
-from autograde.course import Lesson, lessons
+from autograde.course import Lesson, lessons, named_cells, read_text
 from autograde.grading.running.reference import load, right_key
 from autograde.rubric.judge import judge
 from autograde.rubric.session import PRACTICE_SEED
@@ -76,6 +78,30 @@ def executed_again(lesson: Lesson) -> str:
         line.partition("::")[2].split(" - ")[0] for line in lines if line.startswith("FAILED")
     ]
     return ", ".join([lines[-1].strip(" ="), *differ])
+
+
+def graded(lesson: Lesson) -> list[str]:
+    """Grade a right submission where the lesson runs on the GPU, as its student would.
+
+    Return a line for each exercise. Each answer fails unless the lesson's device is the GPU.
+    """
+    answers = named_cells(read_text(lesson))
+    submitted = nbformat.read(lesson.released_notebook, as_version=4)
+    for name, cell in named_cells(submitted).items():
+        if name in {exercise.name for exercise in lesson.exercises}:
+            cell.source = f"{answers[name].source}\nassert device.type == 'cuda'"
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / lesson.released_notebook.name
+        nbformat.write(submitted, path)
+        done = subprocess.run(
+            [sys.executable, "-c", "from autograde.cli import main; main()", "self", path],
+            capture_output=True, text=True, check=False, cwd=ROOT,
+            env={**os.environ, "AUTOGRADE_DEVICE": "cuda"},
+        )  # fmt: skip
+    if done.returncode:
+        return [done.stderr]
+    said = done.stdout.splitlines()
+    return [line for line in said if line.partition(":")[0] in lesson.worth]
 
 
 def matrix(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
@@ -223,6 +249,9 @@ def main() -> None:
     row("---", "---", "---")
     for lesson, run in zip(found, again, strict=True):
         row(lesson.name, ", ".join(wrong[lesson.name]) or "none", run.result())
+    print("\n## A right submission of lesson 05, graded by its student on the GPU\n")
+    for line in graded(lessons(ROOT)["05_causal_attention"]):
+        print(f"- {line}")
     print(f"\n## Causal attention, {HEADS} heads of {SIZE}, forward pass\n")
     print("The median time of five calls, and the most memory beyond inputs that one held.\n")
     for dtype in (torch.bfloat16, torch.float32):

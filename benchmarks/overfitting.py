@@ -16,10 +16,10 @@ from statistics import mean
 import torch
 from torch import nn
 
-from autograde.notebook.course_model import answers, new_model
-from autograde.notebook.language import floor, stories
-from autograde.notebook.tiny_gpt import TinyGPT
-from autograde.notebook.training import loss_of, pairs, train
+from attention_course.language import floor, stories
+from attention_course.tiny_gpt import TinyGPT
+from attention_course.trained import answers, new_model
+from attention_course.training import loss_of, pairs, train
 
 EVERY = 25
 """Steps between two measurements."""

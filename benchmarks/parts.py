@@ -12,7 +12,9 @@ from collections.abc import Callable
 
 import torch
 
-from autograde.notebook.course_model import (
+from attention_course.language import Story, floor, is_grammatical, stories
+from attention_course.tiny_gpt import TinyGPT
+from attention_course.trained import (
     answers,
     begin,
     new_model,
@@ -20,9 +22,7 @@ from autograde.notebook.course_model import (
     without_positions,
     write,
 )
-from autograde.notebook.language import Story, floor, is_grammatical, stories
-from autograde.notebook.tiny_gpt import TinyGPT
-from autograde.notebook.training import loss_of, pairs, train
+from attention_course.training import loss_of, pairs, train
 
 MODELS: dict[str, Callable[[], TinyGPT]] = {
     "whole": new_model,

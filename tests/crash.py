@@ -54,7 +54,7 @@ def run(root: Path, results: Path) -> None:
     feedback.page = lambda notebook, marks: b"a page"
     feedback.get_ready = lambda released: None
     fakes = workers
-    fakes.start_template = lambda wall: None
+    fakes.start_template = lambda *_: None
     fakes.start_kernel = lambda: None
     fakes.Processes = ThreadPoolExecutor
     found = submissions(root, [lessons(root)[LESSON]], None)

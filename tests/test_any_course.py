@@ -1,15 +1,18 @@
 """A course on plain Python, NumPy and pandas: right answers earn all, wrong ones nothing."""
 
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from any_course import ROWS, make
+from classes import NO_WALL, scores
 from conftest import HERE, run
 
 from autograde.authoring.check import check, measure
 from autograde.authoring.expected import read_tolerances
-from autograde.course import Lesson
+from autograde.course import CURRICULUM, Lesson, lessons, read_course
 from autograde.grading.running.reference import Lines, Program, load, right_key
 from autograde.rubric.judge import Verdict, judge
 from autograde.rubric.panel import to_display
@@ -96,3 +99,44 @@ def test_measuring_checking_and_building_refuse_it_alike(
     assert said.count("cannot be recorded") == 1
     assert "remainders: the set: `remainders(" in said
     assert "returned a set_iterator, which cannot be recorded; return numbers, text" in said
+
+
+BLOCKED = "raise ImportError('a course without it')\n"
+
+
+@pytest.fixture
+def without_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In every process that is started from now on this course's package cannot be imported."""
+    hidden = tmp_path / "hidden"
+    hidden.mkdir()
+    (hidden / "attention_course.py").write_text(BLOCKED)
+    monkeypatch.setenv("PYTHONPATH", str(hidden))
+    command = [sys.executable, "-c", "import attention_course"]
+    failed = subprocess.run(command, cwd=tmp_path, capture_output=True)
+    assert b"a course without it" in failed.stderr
+
+
+@pytest.mark.usefixtures("without_the_package")
+def test_a_course_without_a_package_is_built_checked_and_graded(tmp_path: Path) -> None:
+    root = tmp_path / "course"
+    (root / "source").mkdir(parents=True)
+    (root / CURRICULUM).touch()
+    shutil.copy(HERE / "nbgrader_config.py", root)
+
+    def autograde(*arguments: str) -> str:
+        command = [sys.executable, "-m", "autograde.cli", *arguments]
+        done = subprocess.run(command, cwd=root, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    autograde("new", "01_rows")
+    autograde("build", "01_rows")
+    autograde("check", "01_rows")
+    made = lessons(root)["01_rows"]
+    assert (made.package, read_course(root).title) == ("", "Lessons")
+    for student, path in (("ada", made.solution_notebook), ("bob", made.released_notebook)):
+        place = root / "submitted" / student / made.name
+        place.mkdir(parents=True)
+        shutil.copy(path, place)
+    assert "2 graded" in autograde("grade", *NO_WALL, "--workers", "1")
+    assert scores(root, made.name) == {"ada": 2, "bob": 0}

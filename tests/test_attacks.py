@@ -87,7 +87,9 @@ def hand_in(lesson: Lesson, places: dict[str, str]) -> None:
     for student in HONEST:
         put_file(lesson, student, right)
     released = notebook(versions(lesson)[0])
-    job = job_of(restore(Parsed(deepcopy(right)), released), released, {}, wall=True)
+    job = job_of(
+        restore(Parsed(deepcopy(right)), released), released, {}, wall=True, package=lesson.package
+    )
     honest = seed_of(course_secret(lesson.root), NEW, job.seen)
     places |= {
         "RECORDINGS": _recordings(lesson, PRACTICE_SEED),

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 import pytest
 from conftest import HERE, run
 
+from attention_course.probes.rubric import Rubric
 from autograde.authoring import check, lint
 from autograde.course import Lesson, parse_text
 from autograde.grading.running.reference import load
-from autograde.rubric.probes.lines import Rubric
 
 NAME = "07_my_lesson"
 TEXT, VARIANTS, TOLERANCES = "my_lesson.py", "variants/center_rows.md", "tolerances.json"
@@ -103,8 +103,8 @@ SLIPS = {
         "my_lesson.py: the cell setup fails: NameError: name 'foo' is not defined",
     ),
     "an unknown name in a figure": Slip(
-        TEXT, "center_rows(inputs), tokens", "center_rows(inputs), toknes",
-        "the cell 'show( heatmap( center_rows(inputs), toknes,",
+        TEXT, "chart(draw, center_rows(inputs)", "chart(draw, center_rows(inpust)",
+        "the cell 'def draw(rows):",
     ),
     "another ID": Slip(
         TEXT, '"grade_id": "center_rows"', '"grade_id": "centre_rows"',

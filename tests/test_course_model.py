@@ -6,8 +6,9 @@ import pytest
 import torch
 from conftest import HERE
 
-from autograde.authoring.train_model import page
-from autograde.notebook.course_model import (
+from attention_course.language import END, encode, entropy, floor, is_grammatical, stories
+from attention_course.train_model import page
+from attention_course.trained import (
     FILES,
     answers,
     attention_of,
@@ -25,8 +26,7 @@ from autograde.notebook.course_model import (
     without_positions,
     write,
 )
-from autograde.notebook.language import END, encode, entropy, floor, is_grammatical, stories
-from autograde.notebook.training import loss_of, pairs, train
+from attention_course.training import loss_of, pairs, train
 
 CARD = card()
 TOLD = stories(**CARD["held_out"])

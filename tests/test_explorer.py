@@ -14,7 +14,9 @@ from torch.nn import functional as F
 from attention_course.explorer import explore_story
 from attention_course.explorer.reading import Change, Reading, read
 from attention_course.explorer.still import still_picture
-from autograde.notebook.course_model import (
+from attention_course.language import IDS, VOCABULARY
+from attention_course.tiny_gpt import MultiHeadAttention, TinyGPT
+from attention_course.trained import (
     attention_of,
     begin,
     course_model,
@@ -22,8 +24,6 @@ from autograde.notebook.course_model import (
     without_head,
     without_mask,
 )
-from autograde.notebook.language import IDS, VOCABULARY
-from autograde.notebook.tiny_gpt import MultiHeadAttention, TinyGPT
 
 PLACES = ("cave", "barn", "gym", "shop")
 TOLD = {place: f"Tom is in the {place} . he sees a bat" for place in PLACES}
@@ -320,7 +320,7 @@ def test_it_works_in_a_kernel_without_a_front_end() -> None:
         nbformat.v4.new_code_cell(
             "import sys\n"
             "from attention_course.explorer import explore_story\n"
-            "from autograde.notebook.course_model import course_model\n"
+            "from attention_course.trained import course_model\n"
             "late = 'anywidget' not in sys.modules\n"
             f"explore_story(course_model(), {TOLD['gym']!r})"
         ),

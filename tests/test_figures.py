@@ -18,8 +18,9 @@ from matplotlib.text import Text
 from PIL import Image
 from torch import Tensor
 
-from autograde.notebook import attention_picture, heatmap, panels, show, show_live
-from autograde.notebook.figures import canvas, heatmaps
+from attention_course import attention_picture, heatmap, panels, show, show_live
+from attention_course.figures import heatmaps
+from autograde.notebook.figures import canvas
 from autograde.notebook.figures.pictures import Picture
 
 TOKENS = ["Your", "journey", "starts", "with", "one", "step"]

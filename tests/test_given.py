@@ -146,7 +146,9 @@ def graded(
         nb.cells[place:place] = [code(source) for source in sources]
     nb = restore(Parsed(nb), built(version))
     keys = pipeline.keys_of(version, 7)
-    job = replace(pipeline.job_of(nb, built(version), {}, wall=False), seed=7)
+    job = replace(
+        pipeline.job_of(nb, built(version), {}, wall=False, package=lesson.package), seed=7
+    )
     pipeline.run(nb, job, FirstLook(lambda: keys))
     return judge_notebook(lesson, nb, keys, pipeline.practice_of(version))
 
@@ -177,7 +179,7 @@ HELPED = GENERATE.replace("ENCODE", "ids") + "\ndef ids(words): return helper(wo
         (["encode = 'my notes'", GENERATE.replace("ENCODE", "encode")], "`encode`"),
         (["range = (3, 4)", GENERATE.replace("ENCODE", "encode")], "`range`"),
         (["def helper(words): return encode(words)", "encode = 3", HELPED], "`encode`"),
-        (["encode = 3", "from autograde.notebook.language import encode", HELPED], ""),
+        (["encode = 3", "from attention_course.language import encode", HELPED], ""),
         (["import torch; END = '<end>'; words = 3", HELPED], "`END`"),
         (["fill = 3", HELPED], ""),
     ],

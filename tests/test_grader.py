@@ -41,13 +41,13 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("values/packing.py", RUNS),
         ("rubric/a_new_one.py", RUNS),
         ("sandbox/control_groups.py", RUNS),
-        ("notebook/model/heads_1.safetensors", RUNS),
+        ("course_package.py", RUNS),
         ("rubric/judge.py", JUDGES),
-        ("rubric/checks/of_dropout.py", JUDGES),
+        ("rubric/checks/of_generators.py", JUDGES),
         ("grading/verdicts.py", JUDGES),
         ("grading/running/reference.py", JUDGES),
         ("grading/feedback.py", SHOWS),
-        ("grading/templates/attention_feedback/index.html.j2", SHOWS),
+        ("grading/templates/graded_notebook/index.html.j2", SHOWS),
         ("cli.py", ""),
         ("report/class_report.html.j2", ""),
         ("lessons/02_causal_mask/causal_mask.ipynb", ""),
@@ -132,7 +132,7 @@ CHANGES = {
         score=13,
     ),
     "pages greet": Change(
-        "grading/templates/attention_feedback/index.html.j2",
+        "grading/templates/graded_notebook/index.html.j2",
         "<h1>Feedback: ",
         "<h1>Hello, feedback: ",
         "The grader's feedback page has changed since the last run: 2 pages are made again.",
@@ -198,11 +198,11 @@ def test_what_an_older_package_graded_is_graded_again(graded: Lesson, tmp_path: 
 
 
 def test_a_worker_with_other_files_is_refused() -> None:
-    workers.require_same(str(GRADER), wall=False)
+    workers.require_same(str(GRADER), wall=False, package="")
     for part in PARTS_OF:
         other = str(replace(GRADER, **{part: "another"}))
-        with pytest.raises(CourseError, match=r"other files of attention-notebooks than the"):
-            workers.require_same(other, wall=False)
+        with pytest.raises(CourseError, match="other files of the grader or"):
+            workers.require_same(other, wall=False, package="")
 
 
 CLUSTER = """
@@ -236,6 +236,6 @@ def scheduler(tmp_path: Path) -> Iterator[str]:
     importlib.util.find_spec("distributed") is None, reason="Dask (distributed) is not installed"
 )
 def test_a_cluster_with_other_files_is_refused(scheduler: str) -> None:
-    refused = pytest.raises(CourseError, match="other files of attention-notebooks")
-    with refused, workers.on_cluster(scheduler, wall=False):
+    refused = pytest.raises(CourseError, match="other files of the grader or")
+    with refused, workers.on_cluster(scheduler, wall=False, package=""):
         pass

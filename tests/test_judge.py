@@ -9,15 +9,13 @@ import torch
 from conftest import make_key, record
 from torch import Tensor, nn
 
-from autograde.notebook import rubric
-from autograde.rubric.checks import all_checks
+from attention_course import rubric
+from autograde.rubric.checks.readings import CHECKS
 from autograde.rubric.judge import Verdict, judge
 from autograde.rubric.kinds import KINDS
 from autograde.rubric.panel import advice, to_display
 from autograde.rubric.recording import Case, Outcome, Stop
 from autograde.values.dispatch import apart
-
-CHECKS = all_checks()
 
 
 def softmax_rubric(answer: Callable[..., Any]) -> None:

@@ -9,6 +9,7 @@ from classes import fill
 from conftest import HERE
 from nbformat import NotebookNode
 
+from attention_course.checks.of_attention import some_influence
 from autograde.authoring.expected import practice_keys
 from autograde.authoring.sources import source_notebook
 from autograde.authoring.variants import read_variants
@@ -18,7 +19,6 @@ from autograde.grading.restore import NOTE, Parsed, restore
 from autograde.grading.running.job import Job
 from autograde.grading.running.reference import load
 from autograde.grading.verdicts import UNJUDGED, FirstLook, judge_notebook
-from autograde.rubric.checks import all_checks
 from autograde.rubric.key import Key
 from autograde.rubric.recording import MIME, PRACTICE_MIME, pack_recording
 from autograde.rubric.session import PRACTICE_SEED
@@ -87,7 +87,7 @@ def test_a_second_recording_costs_the_exercise(
 
 @pytest.mark.parametrize(("gap", "right"), [(0.9995e-3, False), (1.0005e-3, True)])
 def test_an_influence_of_a_thousandth_is_the_limit(gap: float, right: bool) -> None:
-    (some,) = all_checks()["some_influence"](gap, [torch.ones(2, 2)])
+    (some,) = some_influence(gap, [torch.ones(2, 2)])
     assert (abs(some.value - some.wanted) <= some.limit) == right
 
 
@@ -130,7 +130,10 @@ def test_an_earlier_exercise_that_nothing_calls_is_not_blamed(
 
 
 def job_on(nb: NotebookNode, version: Version, seed: int) -> Job:
-    return replace(pipeline.job_of(nb, notebook(version), {}, wall=False), seed=seed)
+    return replace(
+        pipeline.job_of(nb, notebook(version), {}, wall=False, package=version.lesson.package),
+        seed=seed,
+    )
 
 
 def test_practice_keys_that_do_not_fit_leave_the_points(lesson: Lesson) -> None:

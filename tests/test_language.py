@@ -5,8 +5,8 @@ import statistics
 
 import pytest
 
-from autograde.notebook import grammar
-from autograde.notebook.language import (
+from attention_course import grammar
+from attention_course.language import (
     END,
     VOCABULARY,
     decode,

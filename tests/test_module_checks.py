@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from autograde.rubric.checks.of_dropout import drops_weights
-from autograde.rubric.checks.of_results import MOST_MATRICES, masks_the_future, starts_uniform
+from attention_course.checks.of_attention import MOST_MATRICES, masks_the_future, starts_uniform
+from attention_course.checks.of_dropout import drops_weights
 from autograde.rubric.checks.readings import Unreadable, difference
 
 LOWER = torch.ones(5, 5).tril()

@@ -135,7 +135,7 @@ def verdicts_on(lesson: Lesson, answers: dict[str, str]) -> tuple[dict[str, Verd
     released = built(version)
     nb = restore(Parsed(fill(lesson, answers)), released)
     keys, practice = pipeline.keys_of(version, 7), pipeline.practice_of(version)
-    job = replace(pipeline.job_of(nb, released, {}, wall=False), seed=7)
+    job = replace(pipeline.job_of(nb, released, {}, wall=False, package=lesson.package), seed=7)
     pipeline.run(nb, job, FirstLook(lambda: keys))
     found = judge_notebook(lesson, nb, keys, practice)
     return found, len(nb.metadata["autograde"]["left_out"])

@@ -7,7 +7,7 @@ import torch
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from autograde.notebook import chart, heatmap, panels
+from attention_course import chart, heatmap, panels
 from autograde.notebook.figures import canvas
 from autograde.notebook.figures.pictures import Picture
 

@@ -9,9 +9,9 @@ import torch
 from conftest import make_key, record
 from torch import Tensor, nn
 
-from autograde.notebook import rubric
+from attention_course import rubric
+from attention_course.probes.operations import EMPTY, Devices
 from autograde.rubric.judge import judge
-from autograde.rubric.probes.watching import EMPTY, Devices
 
 INF = float("inf")
 

@@ -1,23 +1,36 @@
 """What each room may import, as one table."""
 
 import ast
+import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 
+from autograde.course import lessons
+
 PACKAGE = Path(__file__).resolve().parent.parent / "autograde"
 COURSE = PACKAGE.parent / "attention_course"
 BASE = {
-    "course", "course_config", "data_files", "files", "grader", "progress", "versions", "words",
+    "course", "course_config", "course_package", "data_files", "files", "grader", "progress",
+    "versions", "words",
 }  # fmt: skip
 MAY_IMPORT = {
     "values": {"values"},
     "rubric": {"rubric", "values"},
     "notebook": {"notebook", "files", "progress", "rubric", "values"},
-    "sandbox": {"sandbox", "notebook", "rubric", "values"},  # the template tries what a lesson uses
+    "sandbox": {  # the template tries what a lesson uses, and a kernel sees the course's package
+        "sandbox",
+        "course",
+        "course_package",
+        "notebook",
+        "rubric",
+        "values",
+    },
     "grading": {"grading", "sandbox", "notebook", "rubric", "values", *BASE},
     "authoring": {"authoring", "grading", "sandbox", "notebook", "rubric", "values", *BASE},
     "lms": {"lms", "grading", *BASE},
@@ -71,11 +84,60 @@ def test_the_grader_knows_nothing_of_the_course() -> None:
         assert COURSE.name not in packages, path
 
 
+@cache
+def names_of_the_course() -> set[str]:
+    """Its package, lessons and exercises, and its own classes."""
+    known = {COURSE.name}
+    for lesson in lessons(PACKAGE.parent).values():
+        known |= {lesson.name, lesson.notebook, *lesson.worth}
+    for path in COURSE.rglob("*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        known |= {node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
+    return known
+
+
+WORDS = {
+    "Answer", "Attention", "Cache", "Change", "Convolution", "Heatmap", "Link", "Mixed", "Notes",
+    "Panels", "Quiet", "Reader", "Reading", "Recurrent", "Rubric", "Story", "Word", "dropout",
+    "generate", "train",
+}  # fmt: skip
+"""Names that are English or torch's as well, and say nothing of this course."""
+DISTRIBUTION = re.compile("attention[-_]notebooks")
+"""The name that is installed."""
+
+
+def told_of_the_course(text: str) -> set[str]:
+    """The names of this course in a text, and the word that it is about."""
+    text = DISTRIBUTION.sub("", text)
+    found = (names_of_the_course() - WORDS) & set(re.findall(r"\w+", text))
+    return found | set(re.findall(r"\w*attention\w*", text, re.IGNORECASE))
+
+
+def test_the_grader_names_nothing_of_the_course() -> None:
+    kinds = {".py", ".j2", ".js", ".json", ".md", ".css"}
+    files = [path for path in PACKAGE.rglob("*") if path.suffix in kinds]
+    assert len(files) > 100
+    assert {path: found for path in files if (found := told_of_the_course(path.read_text()))} == {}
+    named = [path for path in PACKAGE.rglob("*") if told_of_the_course(path.name)]
+    assert named == []
+
+
+def test_a_name_of_the_course_is_seen() -> None:
+    assert told_of_the_course("r.call(causal_mask) # TinyGPT") == {"causal_mask", "TinyGPT"}
+    assert told_of_the_course("attention_feedback, attention_notebooks") == {"attention_feedback"}
+
+
+def test_no_two_modules_have_one_name() -> None:
+    both = [path for house in (PACKAGE, COURSE) for path in house.rglob("[!_]*.py")]
+    count = Counter(path.stem for path in both if path.parent.name != "jupyter")
+    assert [name for name, number in count.items() if number > 1] == []
+
+
 def test_the_course_imports_only_what_a_lesson_may() -> None:
     files = list(COURSE.rglob("*.py"))
     assert len(files) > 1
     for path in files:
-        assert set(imported_rooms(path)) <= {"notebook"}, path
+        assert set(imported_rooms(path)) <= {"notebook", "rubric", "values"}, path
 
 
 def imported_by(code: str, *names: str) -> str:
@@ -92,7 +154,7 @@ def test_the_students_copy_needs_no_gradebook() -> None:
 
 
 def test_a_lesson_that_is_graded_needs_no_widgets() -> None:
-    code = "import attention_course.explorer"
+    code = "import attention_course"
     assert imported_by(code, "anywidget", "ipywidgets") == ""
 
 
@@ -108,7 +170,7 @@ torch.set_num_threads(2)  # as on a machine with two cores
 import autograde.notebook
 print(torch.get_num_threads())
 torch.set_num_threads(3)
-import autograde.notebook.course_model
+import attention_course
 print(torch.get_num_threads())
 """
     command = [sys.executable, "-c", code]

@@ -259,7 +259,7 @@ def test_a_name_that_holds_a_result_is_named(value: Any) -> None:
 def test_what_the_package_has_is_no_answer(inherited: bool) -> None:
     """The course's model is in the package, and is what lessons 06 and 07 ask for."""
     names: dict[str, Any] = {"rubric": rubric, "__name__": "__main__"}
-    exec("from autograde.notebook.tiny_gpt import FeedForward as it", names)  # noqa: S102
+    exec("from attention_course.tiny_gpt import FeedForward as it", names)  # noqa: S102
     if inherited:
         exec("class it(it): pass", names)  # noqa: S102
     with session.recording(3) as recordings:
@@ -267,4 +267,4 @@ def test_what_the_package_has_is_no_answer(inherited: bool) -> None:
     assert recordings["it"].lines == ()
     stopped = recordings["it"].stopped
     assert stopped is not None
-    assert "FeedForward is from autograde.notebook.tiny_gpt" in stopped.message
+    assert "FeedForward is from attention_course.tiny_gpt" in stopped.message

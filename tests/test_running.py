@@ -164,7 +164,7 @@ class Quick:
             return save(*arguments)
 
         monkeypatch.setattr(workers, "Processes", ThreadPoolExecutor)
-        monkeypatch.setattr(workers, "start_template", lambda wall: None)
+        monkeypatch.setattr(workers, "start_template", lambda *_: None)
         monkeypatch.setattr(workers, "start_kernel", lambda: None)
         monkeypatch.setattr(feedback, "get_ready", lambda released: None)
         monkeypatch.setattr(pipeline, "run_job", self.run_job)
@@ -302,7 +302,8 @@ def test_another_grader_does_again_what_it_does_otherwise(
 ) -> None:  # fmt: skip
     other = replace(GRADER, **{part: "another"})
     for module in (coordinator, job_module, state):
-        monkeypatch.setattr(module, "GRADER", other)
+        monkeypatch.setattr(module, "grader_of", lambda package: other)
+    monkeypatch.setattr(coordinator, "GRADER", other)
     quick(course)
     assert (quick.done["run"], quick.done["saved"], quick.done["pages"]) == (run, saved, made)
     assert {g.outcome for g in quick(course)} == {UNCHANGED}

@@ -9,7 +9,7 @@ import torch
 from displays import displayed, png_of
 from nbclient import NotebookClient
 
-from autograde.notebook import explore, heatmap
+from attention_course import explore, heatmap
 from autograde.notebook.figures.pictures import Picture
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
@@ -93,7 +93,7 @@ def test_explore_works_in_a_kernel_without_front_end() -> None:
         nbformat.v4.new_code_cell(source)
         for source in (
             "import torch\n"
-            "from autograde.notebook import explore, heatmap\n"
+            "from attention_course import explore, heatmap\n"
             "sizes = []\n"
             "def draw(size):\n"
             "    sizes.append(size)\n"

@@ -42,7 +42,7 @@ def fakes(patch: pytest.MonkeyPatch) -> None:
         return Ran(job.key, [nothing] * len(job.cells), None, {}, 0.1)
 
     patch.setattr(workers, "Processes", ThreadPoolExecutor)
-    patch.setattr(workers, "start_template", lambda wall: None)
+    patch.setattr(workers, "start_template", lambda *_: None)
     patch.setattr(workers, "start_kernel", lambda: None)
     patch.setattr(feedback, "get_ready", lambda released: None)
     patch.setattr(pipeline, "run_job", run_job)

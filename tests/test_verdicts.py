@@ -35,7 +35,7 @@ def test_there_and_back(beliefs: tuple[Belief, ...]) -> None:
         "f": Verdict("f", 1.5, 4.5, LINES, beliefs=beliefs, note="a\nb"),
         "g": Verdict("g", 0.0, 2.0, (), attempted=False),
     }
-    note = json.loads(json.dumps(graded_note(verdicts)))
+    note = json.loads(json.dumps(graded_note(verdicts, "")))
     assert read_verdicts(note) == verdicts
 
 
@@ -44,7 +44,7 @@ def seed(*cells: str | NotebookNode, text: str = "", left_out: str = "", **files
     given = [new_code_cell(each, id="a") if isinstance(each, str) else each for each in cells]
     nb = NotebookNode(cells=[*given, new_markdown_cell(text)])
     named = {name.replace("_", "."): content for name, content in files.items()}
-    job = make_job(nb, named, wall=False, left_out=set(left_out.split()))
+    job = make_job(nb, named, wall=False, package="", left_out=set(left_out.split()))
     return seed_of(b"secret", "lesson", job.seen)
 
 

@@ -177,7 +177,7 @@ SAYS = {
         "/opt/lesson/autograde/__init__.py None",
     ),
     "the course's model": (
-        "from autograde.notebook.course_model import course_model\nprint(course_model(1).context_length)",
+        "from attention_course.trained import course_model\nprint(course_model(1).context_length)",
         "48",
     ),
     "the course's own package, and what its page loads": (

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import psutil
 from wall_attempts import NO_GROUP, NO_USERS
-from walled_kernel import in_one_kernel, kernel, one_cell, running, runs_so_many
+from walled_kernel import PACKAGE, in_one_kernel, kernel, one_cell, running, runs_so_many
 
 from autograde.sandbox import control_groups, template
 from autograde.sandbox.agreed import KernelLimits
@@ -297,24 +297,24 @@ async def comes_from_a_template_without_a_network() -> bool:
 async def finds_a_new_template() -> bool:
     async with kernel():
         pass
-    before = template.current()
+    before = template.current(PACKAGE)
     end_template()
     if not before.ended(within=20):  # until then it may fork a kernel that dies with it
         return False
     async with kernel() as k:
-        return "5" in await k.run("print(5)") and template.current() is not before
+        return "5" in await k.run("print(5)") and template.current(PACKAGE) is not before
 
 
 async def replaces_a_shared_template_that_ended() -> bool:
     line, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    template.share(line)
+    template.share(line, PACKAGE)
     theirs.close()
     async with kernel() as k:
-        return "5" in await k.run("print(5)") and template.current().line is not line
+        return "5" in await k.run("print(5)") and template.current(PACKAGE).line is not line
 
 
 async def replaces_one_that_died_as_it_waited() -> bool:
-    prepare_kernel()
+    prepare_kernel(PACKAGE)
     spare = template._spare
     assert spare
     spare.line.shutdown(socket.SHUT_RDWR)  # so the grader hangs up, and it ends

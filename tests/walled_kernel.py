@@ -12,6 +12,7 @@ from autograde.sandbox.agreed import KernelLimits
 from autograde.sandbox.provisioner import walled_manager
 
 EMPTY = tempfile.mkdtemp()
+PACKAGE = "attention_course"
 
 
 class Kernel:
@@ -57,7 +58,7 @@ class Kernel:
 
 @asynccontextmanager
 async def kernel(folder: str = EMPTY, limits: KernelLimits | None = None) -> AsyncIterator[Kernel]:
-    manager = walled_manager(limits)
+    manager = walled_manager(limits, PACKAGE)
     await manager.start_kernel(cwd=folder)
     client = manager.client()
     client.start_channels()

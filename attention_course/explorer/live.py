@@ -9,7 +9,7 @@ import traitlets
 from torch import nn
 
 from attention_course.explorer.reading import Change, Reading, read
-from autograde.notebook.language import VOCABULARY
+from attention_course.language import VOCABULARY
 
 HERE = Path(__file__).parent
 DIGITS = 4

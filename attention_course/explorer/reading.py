@@ -16,7 +16,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from autograde.notebook.language import encode
+from attention_course.language import encode
 
 Rows = list[list[float]]
 Edit = Callable[[Tensor], Tensor]

@@ -11,9 +11,9 @@ from matplotlib.path import Path
 from matplotlib.textpath import TextPath
 
 from attention_course.explorer.reading import Reading
+from attention_course.language import VOCABULARY
 from autograde.notebook.figures.canvas import style
 from autograde.notebook.figures.pictures import Picture
-from autograde.notebook.language import VOCABULARY
 
 BLUE, GREY = "#0072B2", "0.4"
 WIDTH, MARGIN = 590.0, 8.0  # points; the text of a story is as wide as the page of a notebook

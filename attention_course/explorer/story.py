@@ -8,9 +8,9 @@ from torch import nn
 
 from attention_course.explorer.reading import read
 from attention_course.explorer.still import still_picture
-from autograde.notebook.course_model import begin
+from attention_course.language import IDS
+from attention_course.trained import begin
 from autograde.notebook.figures.canvas import display_png, png_of
-from autograde.notebook.language import IDS
 
 RUN = "Run this cell to press words and change heads."
 

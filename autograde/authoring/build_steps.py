@@ -18,6 +18,7 @@ from autograde.authoring.points import changes, write_points
 from autograde.authoring.review import review
 from autograde.authoring.sources import identify, source_notebook
 from autograde.course import CourseError, Lesson
+from autograde.course_package import NAMED
 from autograde.grading.gradebook import maxima, save_maxima
 from autograde.grading.nbgrader_steps import lesson_of
 from autograde.progress import PRACTICE_FILE
@@ -90,10 +91,13 @@ class LintStudent(NbGraderPreprocessor):
 
 
 class AddPracticeData(NbGraderPreprocessor):
-    """Put the practice data beside the notebook."""
+    """Put the practice data beside the notebook, and the name of the course's package into it."""
 
     def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[Any, Any]:
-        resources["outputs"] = {PRACTICE_FILE: practice_data(lesson_of(resources))}
+        lesson = lesson_of(resources)
+        resources["outputs"] = {PRACTICE_FILE: practice_data(lesson)}
+        if lesson.package:
+            nb.metadata[NAMED] = lesson.package
         return nb, resources
 
 

@@ -12,13 +12,12 @@ import nbformat
 from nbgrader.exchange.default import ExchangeReleaseAssignment
 
 from autograde.authoring.sources import source_notebook
-from autograde.course import DUE, CourseError, Lesson, due_dates, lessons
+from autograde.course import DUE, CourseError, Lesson, due_dates, lessons, read_course
+from autograde.course_package import CACHES, folder_of
 from autograde.data_files import data_files
 
 ENVIRONMENT = ("LICENSE", "environment.yml", "pyproject.toml", "requirements.lock", "setup.py")
 PACKAGE = "autograde"
-COURSE = "attention_course"
-"""What this course's lessons import beside the grader."""
 
 TO_WRITE = "REPLACE"
 """What `autograde new` writes where the author has to say something."""
@@ -46,10 +45,11 @@ def release(root: Path, chosen: list[Lesson], target: Path) -> list[str]:
         _copy(of_lesson, target / "notebooks" / lesson.name)
     others = {name: root / name for name in (*ENVIRONMENT, DUE)} | {"README.md": root / GUIDE}
     _copy({name: path for name, path in others.items() if path.is_file()}, target)
-    unwanted = shutil.ignore_patterns("__pycache__", ".ipynb_checkpoints")
-    for name in (PACKAGE, COURSE):
-        if (root / name).is_dir():
-            shutil.copytree(root / name, target / name, ignore=unwanted)
+    unwanted = shutil.ignore_patterns(*CACHES)
+    if (root / PACKAGE).is_dir():
+        shutil.copytree(root / PACKAGE, target / PACKAGE, ignore=unwanted)
+    if package := read_course(root).package:
+        shutil.copytree(folder_of(package), target / package, ignore=unwanted)
     return [name for name in (PACKAGE, *ENVIRONMENT, GUIDE) if not (root / name).exists()]
 
 

@@ -18,7 +18,7 @@ from sphinx.cmd.build import main as sphinx
 
 from autograde.authoring.marks import kept_back
 from autograde.authoring.release import GUIDE
-from autograde.course import CourseError, Lesson, exercise_of, find_root, lessons
+from autograde.course import CourseError, Lesson, exercise_of, find_root, lessons, read_course
 from autograde.values.text import number
 
 FIGURE = "image/png"
@@ -31,11 +31,11 @@ empty, and below each you can unfold its rubric and what the rubric says of a ri
 them in, [set up JupyterLab](guide.md) and open `{notebook}.ipynb`.*
 """
 INDEX = """\
-# Attention, step by step
+# {title}
 
-Notebooks that teach attention in PyTorch, from a dot product to a model that writes. These pages
-show what students read, with every figure. The exercises are empty here. Students solve them in
-JupyterLab, where an autograder answers line by line: [how to set it up and start](guide.md).
+These pages show what students read, with every figure. The exercises are empty here. Students solve
+them in JupyterLab, where an autograder answers line by line: [how to set it up and
+start](guide.md).
 
 | lesson | what it builds | minutes | points |
 |---|---|--:|--:|
@@ -102,6 +102,7 @@ def write_pages(chosen: list[Lesson], folder: Path) -> None:
 def index_page(chosen: list[Lesson]) -> str:
     """Return the page with the table of lessons."""
     return INDEX.format(
+        title=read_course(chosen[0].root).title,
         rows="\n".join(
             f"| [{lesson.numbered_title}]({lesson.name}.ipynb) | {lesson.about} "
             f"| {lesson.minutes} | {number(lesson.points)} |"

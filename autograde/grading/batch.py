@@ -40,15 +40,15 @@ def grade_class(
         Stop: nothing (more) can be graded, whatever the submission.
         CourseError: the cluster cannot be used, or nbgrader's configuration is missing.
     """
-    root = submissions[0][1].root
+    root, package = submissions[0].lesson.root, submissions[0].lesson.package
     with state.one_run(root):
         state.require_room(root)
         state.sweep(root)
         number = min(how.workers, len(submissions))
         if how.scheduler:
-            places = workers.on_cluster(how.scheduler, how.wall)
+            places = workers.on_cluster(how.scheduler, how.wall, package)
         else:
-            places = workers.on_this_machine(number, how.wall)
+            places = workers.on_this_machine(number, how.wall, package)
         with places as (executor, share, number):
             say("starting workers")
             with many_imports():  # nbgrader takes a second, in which the workers start

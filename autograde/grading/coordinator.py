@@ -28,7 +28,7 @@ from traitlets.config import Config
 from autograde.course import CourseError, Lesson
 from autograde.course_config import CONFIG
 from autograde.files import write_folder
-from autograde.grader import GRADER
+from autograde.grader import GRADER, grader_of
 from autograde.grading import gradebook as book
 from autograde.grading import state, workers
 from autograde.grading.gradebook import digest_of
@@ -213,7 +213,8 @@ class Coordinator:
         ):
             ran = b"" if self.regrade else read_ran(place)
             known = marks or Marks(student=self._names.get(student, student))
-            task = Task(submission, self._secret, self.wall, known, ran, self._alone)
+            grader = str(grader_of(lesson.package))
+            task = Task(submission, self._secret, self.wall, known, ran, self._alone, grader=grader)
             graded = (yield self.executor.submit(workers.grade, task, opened.versions)).result()
             self.save(place, when, graded)
             notebook, html, shown = graded.notebook, graded.page, graded.marks
@@ -229,7 +230,7 @@ class Coordinator:
             making = self.executor.submit(workers.page, notebook, marks)
             html = (yield making).result()
         scores, on_page = book.digest_of_scores(marks), _page_digest(decided_by, marks)
-        entry = Entry(decided_by, scores, on_page, problem, seconds, GRADER)
+        entry = Entry(decided_by, scores, on_page, problem, seconds, grader_of(lesson.package))
         self.finish(submission, notebook, html, entry)
         both = f"{problem.rstrip('.')}. {submission.remark}" if problem else submission.remark
         return Done(place, GRADED, both if submission.remark else problem)
@@ -243,13 +244,13 @@ class Coordinator:
         if lesson in self._opened:
             return self._opened[lesson]
         self._opened[lesson] = None
-        found = versions(lesson)
+        found, grader = versions(lesson), grader_of(lesson.package)
         if lesson.name not in {assignment.name for assignment in self.gradebook.assignments}:
             raise CourseError(
                 f"the gradebook does not know {lesson.name}. Run: autograde build {lesson.name}"
             )
         deciding = [
-            [GRADER.runs, GRADER.judges, *(version.digest for version in found)],
+            [grader.runs, grader.judges, *(version.digest for version in found)],
             self._secret,
             self.wall,
             asdict(LIMITS),

@@ -104,7 +104,7 @@ class FeedbackExporter(HTMLExporter):
     def default_config(self) -> Config:
         """This class's own section wins over what nbgrader sets for every HTMLExporter."""
         own = {
-            "template_name": "attention_feedback",
+            "template_name": "graded_notebook",
             "extra_template_basedirs": [str(TEMPLATES)],
             "optimistic_validation": True,  # once, not after each of ten steps
         }

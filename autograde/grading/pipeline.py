@@ -96,7 +96,7 @@ def grade_restored(
     torch.set_num_threads(1)  # there is already one process for each core
     lesson, released = version.lesson, notebook(version)
     nb.metadata[NOTE]["wall"] = wall
-    job = job_of(nb, released, files, wall=wall)
+    job = job_of(nb, released, files, wall=wall, package=lesson.package)
     job = replace(job, seed=seed_of(secret, lesson.name, job.seen))
     with ThreadPoolExecutor(1) as meanwhile:
         keys = meanwhile.submit(keys_of, version, job.seed)
@@ -109,7 +109,9 @@ def grade_restored(
     return ran, marks_of(nb, released, verdicts)
 
 
-def job_of(nb: NotebookNode, released: NotebookNode, files: dict[str, bytes], *, wall: bool) -> Job:
+def job_of(
+    nb: NotebookNode, released: NotebookNode, files: dict[str, bytes], *, wall: bool, package: str
+) -> Job:
     """Return the job of a restored notebook, and note in it which cells are left out.
 
     Those are the lesson's own cells that no graded or student's cell needs.
@@ -121,7 +123,7 @@ def job_of(nb: NotebookNode, released: NotebookNode, files: dict[str, bytes], *,
     left_out = not_needed(nb, released)
     if not nb.metadata[NOTE]["problem"]:
         nb.metadata[NOTE]["left_out"] = sorted(left_out)
-    return make_job(nb, files, wall=wall, left_out=left_out)
+    return make_job(nb, files, wall=wall, package=package, left_out=left_out)
 
 
 def run(

@@ -18,9 +18,9 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
 
-from autograde.course import CourseError, state_folder
+from autograde.course import CourseError, read_course, state_folder
 from autograde.files import FRESH, write_whole
-from autograde.grader import GRADER, JUDGES, RUNS, SHOWS, Grader
+from autograde.grader import JUDGES, RUNS, SHOWS, Grader, grader_of
 from autograde.grading.submission import Place
 
 LEAST_FREE_BYTES = 50_000_000
@@ -142,8 +142,9 @@ AGAIN = {
 
 def again(places: Iterable[Place]) -> list[str]:
     """Say what another grader than this one has graded, and what is done with it for that."""
-    entries = filter(None, map(read_entry, places))
-    counts = Counter(part for entry in entries if (part := _other_part(entry.grader)))
+    entries = ((read_entry(place), grader_of(place.lesson.package)) for place in places)
+    parts = (_other_part(entry.grader, now) for entry, now in entries if entry)
+    counts = Counter(filter(None, parts))
     return [
         f"{what} since the last run: {number} {noun}{' is' if number == 1 else 's are'} {done}."
         for part, (what, noun, done) in AGAIN.items()
@@ -151,9 +152,9 @@ def again(places: Iterable[Place]) -> list[str]:
     ]
 
 
-def _other_part(grader: Grader) -> str:
-    """Return the first part in which a grader differs from this one, or ""."""
-    return next((part for part in AGAIN if getattr(grader, part) != getattr(GRADER, part)), "")
+def _other_part(grader: Grader, now: Grader) -> str:
+    """Return the first part in which a grader differs from the one that is running, or ""."""
+    return next((part for part in AGAIN if getattr(grader, part) != getattr(now, part)), "")
 
 
 def read_ran(place: Place) -> bytes:
@@ -199,7 +200,8 @@ def fingerprint(root: Path, lessons: list[str], patterns: tuple[str, ...]) -> st
             if not path.is_dir() and (path.suffix != ".ipynb" or "source" not in path.parts):
                 facts = path.lstat()
                 found.add((str(path), facts.st_size, facts.st_mtime_ns))
-    return hashlib.sha256(json.dumps([str(GRADER), sorted(found)]).encode()).hexdigest()
+    grader = str(grader_of(read_course(root).package))
+    return hashlib.sha256(json.dumps([grader, sorted(found)]).encode()).hexdigest()
 
 
 def settled(root: Path, how: list[object], now: list[str]) -> str:

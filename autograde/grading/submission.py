@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from autograde.course import CourseError, Lesson, pick
-from autograde.grader import GRADER
 from autograde.grading.limits import LIMITS
 
 TIMESTAMP = "timestamp.txt"
@@ -123,7 +122,7 @@ class Task:
     marks: Marks = field(default_factory=Marks)
     ran: bytes = b""
     alone: bool = False
-    grader: str = str(GRADER)
+    grader: str = field(kw_only=True)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,8 @@ from typing import Any
 from nbformat import NotebookNode
 
 from autograde.course import Exercise, Lesson, named_cells
-from autograde.grader import GRADER
+from autograde.course_package import bring_in
+from autograde.grader import grader_of
 from autograde.grading.restore import NOTE
 from autograde.rubric.judge import Verdict, failed, judge
 from autograde.rubric.key import Key
@@ -47,6 +48,7 @@ def judge_notebook(
             Without them it is recognised with `keys`, if these know of mistakes.
         seen: verdicts that a `FirstLook` has already reached.
     """
+    bring_in(lesson.package)
     cells, note = named_cells(nb), nb.metadata[NOTE]
     problem, notes = note["problem"], note["notes"]
     verdicts: dict[str, Verdict] = {}
@@ -81,7 +83,7 @@ def judge_notebook(
         words = f"The judge failed on {', '.join(unjudged)}: look at the feedback."
         note |= {"problem": words, "kind": "the judge failed"}
         note["fault"] = "".join(unjudged.values())
-    note |= graded_note(verdicts)
+    note |= graded_note(verdicts, lesson.package)
     return verdicts
 
 
@@ -174,11 +176,11 @@ def show_verdicts(lesson: Lesson, nb: NotebookNode, verdicts: dict[str, Verdict]
         ]
 
 
-def graded_note(verdicts: dict[str, Verdict]) -> Plain:
+def graded_note(verdicts: dict[str, Verdict], package: str) -> Plain:
     """Return the data that a graded notebook carries for feedback and report, as plain JSON."""
     return {
         "verdicts": [asdict(verdict) for verdict in verdicts.values()],
-        "version": GRADER.name,
+        "version": grader_of(package).name,
         "date": f"{date.today():%Y-%m-%d}",
     }
 

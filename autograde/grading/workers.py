@@ -25,7 +25,7 @@ from multiprocessing import connection, get_context, parent_process
 from typing import Any, cast
 
 from autograde.course import CourseError
-from autograde.grader import GRADER
+from autograde.grader import grader_of
 from autograde.grading.submission import Graded, Marks, Task
 from autograde.sandbox import template
 from autograde.sandbox.wall import missing
@@ -53,18 +53,19 @@ def grade(task: Task, versions: tuple[Version, ...]) -> Graded:
     Raises:
         CourseError: it cannot be graded, or this process may not grade it.
     """
-    require_same(task.grader, task.wall)
-    get_ready(task.wall)
+    package = task.submission.place.lesson.package
+    require_same(task.grader, task.wall, package)
+    get_ready(task.wall, package)
     from autograde.grading import pipeline
 
     return pipeline.grade(task, versions)
 
 
-def get_ready(wall: bool) -> None:
+def get_ready(wall: bool, package: str) -> None:
     """Have the next kernel start, and import meanwhile what grading needs."""
     sys.setswitchinterval(SWITCH_SECONDS)
     if wall:
-        start_kernel()
+        start_kernel(package)
     importlib.import_module(PRELOADED)
 
 
@@ -75,33 +76,33 @@ def page(notebook: bytes, marks: Marks) -> bytes:
     return feedback.page(notebook, marks)
 
 
-def start_template(wall: bool) -> socket.socket | None:
+def start_template(wall: bool, package: str) -> socket.socket | None:
     """Start the kernels' template, which takes longest; return the connection to it."""
-    return template.current().line if wall else None
+    return template.current(package).line if wall else None
 
 
-def start_kernel() -> None:
+def start_kernel(package: str) -> None:
     """Start the kernel for this task while its notebook is read."""
     from autograde.sandbox.provisioner import prepare_kernel
 
-    prepare_kernel()
+    prepare_kernel(package)
 
 
-def require_same(grader: str, wall: bool) -> None:
+def require_same(grader: str, wall: bool, package: str) -> None:
     """Raises CourseError when this process would grade by other rules than the coordinator."""
-    if grader != str(GRADER):
+    if grader != str(grader_of(package)):
         raise CourseError(
-            "this worker grades with other files of attention-notebooks than the coordinator: "
-            "give it the same, and start it again"
+            "this worker grades with other files of the grader or of the course's package than the "
+            "coordinator: give it the same, and start it again"
         )
     if wall and (problem := missing()):
         raise CourseError(f"this worker has no wall: {problem}")
 
 
 @contextmanager
-def on_this_machine(number: int, wall: bool) -> Iterator[tuple[Executor, Share, int]]:
+def on_this_machine(number: int, wall: bool, package: str) -> Iterator[tuple[Executor, Share, int]]:
     """Start processes, which share one template of the kernels; they end with this block."""
-    processes = Processes(number, start_template(wall))
+    processes = Processes(number, start_template(wall, package), package)
     processes.submit(os.getpid)  # so that the first starts now
     try:
         yield processes, lambda shared: shared, number
@@ -110,7 +111,7 @@ def on_this_machine(number: int, wall: bool) -> Iterator[tuple[Executor, Share, 
 
 
 @contextmanager
-def on_cluster(address: str, wall: bool) -> Iterator[tuple[Executor, Share, int]]:
+def on_cluster(address: str, wall: bool, package: str) -> Iterator[tuple[Executor, Share, int]]:
     """Connect to a Dask cluster; yield its executor, a `Share`, and how many tasks it runs at once.
 
     Raises:
@@ -120,9 +121,7 @@ def on_cluster(address: str, wall: bool) -> Iterator[tuple[Executor, Share, int]
     try:
         import distributed
     except ImportError as error:
-        raise CourseError(
-            "--scheduler needs Dask: pip install 'attention-notebooks[cluster]'"
-        ) from error
+        raise CourseError("--scheduler needs Dask: pip install distributed") from error
     try:
         client = cast(Any, distributed).Client(address, timeout=CONNECT_SECONDS)
     except (OSError, ValueError) as error:
@@ -131,10 +130,10 @@ def on_cluster(address: str, wall: bool) -> Iterator[tuple[Executor, Share, int]
         threads = client.nthreads()
         if not threads:
             raise CourseError(f"the scheduler at {address} has no workers")
-        client.run(require_same, str(GRADER), wall)
+        client.run(require_same, str(grader_of(package)), wall, package)
         # runs while the coordinator imports nbgrader; a worker that fails says so in its first task
         for each in threads:
-            ready = client.submit(get_ready, wall, workers=[each], pure=False)
+            ready = client.submit(get_ready, wall, package, workers=[each], pure=False)
             cast(Any, distributed).fire_and_forget(ready)
 
         def share(shared: Any) -> Any:
@@ -158,12 +157,16 @@ class Processes(ThreadPoolExecutor):
     was to blame. Here each pool has one process: a dead one is replaced, its job tried once more.
     """
 
-    def __init__(self, number: int, line: socket.socket | None = None) -> None:
-        """Prepare processes; `line` leads to the template of the kernels, if there is one yet."""
+    def __init__(self, number: int, line: socket.socket | None = None, package: str = "") -> None:
+        """Prepare processes; `line` leads to the template of the kernels, if there is one yet.
+
+        Args:
+            package: the package of the course that those kernels see.
+        """
         # workers inherit this, so that Ctrl-C does not reach one before it is ready for it
         block = (signal.SIG_BLOCK, [signal.SIGINT])
         super().__init__(number, initializer=signal.pthread_sigmask, initargs=block)
-        self._line = line
+        self._line, self._package = line, package
         self._ended = False
         self._processes: dict[ProcessPoolExecutor, int] = {}
         self._free: list[ProcessPoolExecutor | None] = [None] * number  # None: not started yet
@@ -205,7 +208,7 @@ class Processes(ThreadPoolExecutor):
             raise BrokenExecutor
         context = get_context("forkserver")
         context.set_forkserver_preload([PRELOADED])
-        pool = ProcessPoolExecutor(1, context, _settle_in, (self._line,))
+        pool = ProcessPoolExecutor(1, context, _settle_in, (self._line, self._package))
         self._processes[pool] = pool.submit(os.getpid).result(LONGEST_SECONDS)
         if self._ended:
             self._kill(pool)
@@ -230,10 +233,10 @@ class Processes(ThreadPoolExecutor):
                 pool.shutdown()
 
 
-def _settle_in(line: socket.socket | None) -> None:
+def _settle_in(line: socket.socket | None, package: str) -> None:
     """Set up a new worker: Ctrl-C does not reach it, and it ends when the coordinator ends."""
     if line is not None:
-        template.share(line)
+        template.share(line, package)
     os.setpgid(0, 0)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # discards a pending Ctrl-C
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])

@@ -127,7 +127,7 @@ class CanvasExporter(GradeExporter):
     """The file that Canvas imports in its gradebook.
 
     Canvas wants Student, ID, optionally SIS User ID and SIS Login ID, and Section first, then a
-    column for each assignment, called by title or by title and id as in `Self-attention (1234)`; a
+    column for each assignment, called by title or by title and id as in `Values (1234)`; a
     row that begins with "Points Possible" comes before the students. It looks a student up by ID,
     then by the SIS ids, then by name (canvas-lms, lib/gradebook_importer.rb).
 

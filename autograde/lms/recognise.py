@@ -1,12 +1,12 @@
 r"""Whose a downloaded file is, by its path, as Canvas, Moodle and Gradescope write it.
 
-Canvas      doejane_LATE_123_4567_causal_mask.ipynb          (canvas-lms, content_zipper.rb)
-            anon_aB3xY_4567_causal_mask.ipynb                where students are anonymous
-Moodle      Jane Doe_123_assignsubmission_file/causal_mask.ipynb   (mod_assign, downloader.php)
-            Jane Doe_123_assignsubmission_file_causal_mask.ipynb   without folders, older ones
-            Team Red_45_assignsubmission_file/causal_mask.ipynb    a group and its number
+Canvas      doejane_LATE_123_4567_lesson.ipynb          (canvas-lms, content_zipper.rb)
+            anon_aB3xY_4567_lesson.ipynb                where students are anonymous
+Moodle      Jane Doe_123_assignsubmission_file/lesson.ipynb   (mod_assign, downloader.php)
+            Jane Doe_123_assignsubmission_file_lesson.ipynb   without folders, older ones
+            Team Red_45_assignsubmission_file/lesson.ipynb    a group and its number
             Default group_assignsubmission_file/...          students who are in no group
-Gradescope  submission_99/causal_mask.ipynb, beside submission_metadata.yml with
+Gradescope  submission_99/lesson.ipynb, beside submission_metadata.yml with
             :submitters: [{:sid:, :email:, :name:}] and :created_at:
 """
 

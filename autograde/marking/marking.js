@@ -35,7 +35,7 @@ function tell(article, state, text) {
 function accept(article, mark, seen) {
   article.before = mark;
   article.dataset.seen = seen;
-  tell(article, mark.waits ? "waits" : "marked", mark.waits ? "waits" : "saved");
+  tell(article, mark.waits ? "waits" : "marked", mark.waits ? "awaits marking" : "saved");
 }
 
 function save(article) {

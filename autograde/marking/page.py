@@ -141,7 +141,7 @@ async def _start_jupyter_server_extension(app: ServerApp) -> None:
     html, folders = config.HTMLExporter, config.HTMLExporter.extra_template_basedirs
     html.extra_template_paths = folders  # ours extends "formgrade/index.html.j2"
     html.extra_template_basedirs = [*folders, str(HERE)]
-    html.template_name = "attention_formgrade"
+    html.template_name = "marked_formgrade"
     settings["nbgrader_exporter"] = HTMLExporter(config=config)
 
 

@@ -9,9 +9,7 @@ import torch
 
 from autograde.notebook.asking import case, hint, progress, why
 from autograde.notebook.figures.canvas import show, show_live
-from autograde.notebook.figures.heatmaps import heatmap, panels
 from autograde.notebook.figures.pictures import chart
-from autograde.notebook.figures.query_picture import attention_picture
 from autograde.notebook.figures.sliders import explore
 from autograde.notebook.practice import unsolved
 from autograde.notebook.runs import watch
@@ -23,14 +21,11 @@ watch(unsolved)
 torch.set_num_threads(1)
 
 __all__ = [
-    "attention_picture",
     "beside",
     "case",
     "chart",
     "explore",
-    "heatmap",
     "hint",
-    "panels",
     "progress",
     "rubric",
     "show",

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from autograde.values.base import Plain
 from autograde.values.packing import from_plain, pack, unpack
 
-MIME = "application/vnd.attention-notebooks.recording+json"
+MIME = "application/vnd.autograde.recording+json"
 """The MIME type under which a recording leaves the kernel, base64 of `pack_recording`."""
-PRACTICE_MIME = "application/vnd.attention-notebooks.practice+json"
+PRACTICE_MIME = "application/vnd.autograde.practice+json"
 """The MIME type under which the grader adds a rubric's practice recording to a notebook."""
 
 REFUSED = (ValueError, AssertionError)

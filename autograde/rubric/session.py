@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from typing import Any
 
 from IPython.core.error import StdinNotImplementedError
@@ -19,7 +20,8 @@ from IPython.display import display
 
 from autograde.rubric.recording import MIME, Recording, pack_recording
 
-PRACTICE_SEED = 20170612  # the day "Attention Is All You Need" appeared
+PRACTICE_SEED = 20170612
+"""Any number would do; practice data are made with this one."""
 
 
 class CellEnded(Exception):
@@ -35,16 +37,21 @@ class RecordedNotJudged(CellEnded):
 
 @dataclass(frozen=True)
 class Session:
-    """The seed to record a rubric on, and the function that gets the recording."""
+    """The seed to record a rubric on, and the function that gets the recording.
+
+    `package` is the course's; None in practice, where the imported one is.
+    """
 
     seed: int
     finish: Callable[[Recording], None]
     double: bool = False
+    package: str | None = None
 
 
 _current: Callable[[], Session] | None = None
 _practise: Callable[[Recording], None] | None = None
 _rubrics: dict[str, Callable[[], None]] = {}
+_package: str | None = None
 
 
 def practise(finish: Callable[[Recording], None]) -> None:
@@ -67,11 +74,13 @@ def current() -> Session:
 
 
 @contextmanager
-def recording(seed: int, *, double: bool = False) -> Iterator[dict[str, Recording]]:
+def recording(
+    seed: int, *, double: bool = False, package: str | None = None
+) -> Iterator[dict[str, Recording]]:
     """Within this block rubric cells only record; the recordings arrive in the dict."""
     global _current
     recordings: dict[str, Recording] = {}
-    session = Session(seed, lambda r: recordings.update({r.exercise: r}), double)
+    session = Session(seed, lambda r: recordings.update({r.exercise: r}), double, package)
     before, _current = _current, lambda: session
     try:
         yield recordings
@@ -79,13 +88,15 @@ def recording(seed: int, *, double: bool = False) -> Iterator[dict[str, Recordin
         _current = before
 
 
-def begin_grading() -> None:
-    """From now on rubric cells hand over what they record.
+def begin_grading(package: str) -> None:
+    """From now on rubric cells of a course with this package hand over what they record.
 
     The seed is not known yet: the first rubric to be opened asks the grader for it.
     """
-    global _current
-    _current = _graded
+    global _current, _package
+    if package:
+        import_module(package)
+    _current, _package = _graded, package
 
 
 @cache
@@ -96,7 +107,7 @@ def _graded() -> Session:
     except StdinNotImplementedError:
         raise RuntimeError("in grading, a rubric runs only in the lesson's own cell") from None
     shell.kernel._allow_stdin = False  # else an answer's own input() would wait for the grader
-    return Session(seed, hand_over)
+    return Session(seed, hand_over, package=_package)
 
 
 def remember(exercise: str, rubric: Callable[[], None]) -> None:
@@ -109,7 +120,7 @@ def again(exercise: str) -> None:
 
     The grader interrupts a call that takes too long; the lines before it were recorded.
     """
-    with recording(PRACTICE_SEED) as recordings, suppress(KeyboardInterrupt):
+    with recording(PRACTICE_SEED, package=_package) as recordings, suppress(KeyboardInterrupt):
         _rubrics[exercise]()
     hand_over(recordings[exercise])
 

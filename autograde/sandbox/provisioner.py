@@ -21,6 +21,7 @@ from jupyter_client.kernelspec import KernelSpec
 from jupyter_client.manager import AsyncKernelManager, KernelManager
 from jupyter_client.provisioning.provisioner_base import KernelProvisionerBase
 
+from autograde.course import CourseError, find_root, read_course
 from autograde.sandbox import control_groups, template
 from autograde.sandbox.agreed import MEMORY, NEXT_CELL, PROCESSOR, SAY_TIME, KernelLimits
 from autograde.sandbox.wall import NoWall
@@ -41,20 +42,21 @@ COURSE_FILES = ("gradebook.db", "nbgrader_config.py", "source")
 """A folder with one of these is not copied to a kernel."""
 
 
-def prepare_kernel() -> None:
+def prepare_kernel(package: str = "") -> None:
     """Have a walled kernel start now, for the next notebook of this process."""
     with suppress(OSError, RuntimeError, NoWall):  # `take` reports why there is none
-        template.prepare(_environment(), KernelLimits())
+        template.prepare(_environment(), KernelLimits(), package)
 
 
-def walled_manager(limits: KernelLimits | None = None) -> AsyncKernelManager:
-    """Return a manager for one kernel behind a wall."""
+def walled_manager(limits: KernelLimits | None = None, package: str = "") -> AsyncKernelManager:
+    """Return a manager for one kernel behind a wall, which sees the package of a course."""
     spec = KernelSpec(argv=[], display_name=WALLED, language="python", interrupt_mode="signal")
     manager = AsyncKernelManager(kernel_name=WALLED, transport="ipc")
     manager._kernel_spec = spec
     provisioner = WalledProvisioner(kernel_spec=spec, parent=manager)
     provisioner.limits = limits or KernelLimits()
     provisioner.own_folder = True
+    provisioner.package = package
     manager.provisioner = provisioner
     return manager
 
@@ -86,6 +88,8 @@ class WalledProvisioner(KernelProvisionerBase):
     limits = KernelLimits()
     own_folder = False
     """Whether the folder in which it starts was made for it, whatever is called what in there."""
+    package: str | None = None
+    """The package of the course that it sees; None: that of the course around its folder."""
     kernel: template.Kernel | None = None
     folder: int | None = None
     code: int | None = None
@@ -121,6 +125,8 @@ class WalledProvisioner(KernelProvisionerBase):
             raise RuntimeError(f"the {what} of this user are used up")
         folder = Path(kwargs.get("cwd") or Path.cwd())
         hidden = not self.own_folder and _is_course(folder)
+        if self.package is None:
+            self.package = _package_around(folder)
         files = [] if hidden else list(template.visible_files(folder))
         self.code, self.reason, self.cell, self.interrupted = None, "", 0, None
         self.scarce, self.used, self.ended_here = "", None, False
@@ -150,8 +156,8 @@ class WalledProvisioner(KernelProvisionerBase):
         """Ask for a new kernel; on a restart with the old key, which clients know."""
         if self.folder is not None:
             key = cast(KernelManager, self.parent).session.key.decode()
-            return template.ask(key, _environment(), self.limits)
-        return template.take(_environment(), self.limits)
+            return template.ask(key, _environment(), self.limits, self.package or "")
+        return template.take(_environment(), self.limits, self.package or "")
 
     async def _ready(self, line: socket.socket) -> str | None:
         """Wait until the kernel is ready, and take the folder with its sockets.
@@ -323,6 +329,14 @@ def _received(line: socket.socket) -> tuple[bytes, int, list[int]]:
     sender, _, _ = CREDENTIALS.unpack(about.get(socket.SCM_CREDENTIALS, bytes(CREDENTIALS.size)))
     descriptors = array("i", about.get(socket.SCM_RIGHTS, b"")).tolist()
     return message, sender, descriptors
+
+
+def _package_around(folder: Path) -> str:
+    """Return the package of the course in which a folder lies, or ""."""
+    try:
+        return read_course(find_root(folder.absolute())).package
+    except CourseError:  # it lies in none
+        return ""
 
 
 def _is_course(folder: Path) -> bool:

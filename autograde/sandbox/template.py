@@ -36,11 +36,13 @@ File = tuple[Path, str]
 class Template:
     """The line to a template, which ends when no process holds such a line any more.
 
+    Its kernels see the package of one course, or of none.
     Only the process that started the template has its error file and the thread that keeps it.
     After a fork, this belongs to the parent alone.
     """
 
     line: socket.socket
+    package: str = ""
     errors: IO[bytes] | None = None
     keeper: threading.Thread | None = None
     owner: int = field(default_factory=os.getpid)
@@ -78,23 +80,23 @@ class Template:
             self.keeper.join(10)
 
 
-def _start() -> Template:
+def _start(package: str) -> Template:
     line, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     line.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", ASK_SECONDS, 0))
     errors = TemporaryFile()  # noqa: SIM115 (open as long as the template)
     started: Future[None] = Future()
     # The template dies with the thread that started it, so that thread must live as long.
-    keeper = threading.Thread(target=_keep, args=(theirs, errors, started), daemon=True)
+    keeper = threading.Thread(target=_keep, args=(theirs, package, errors, started), daemon=True)
     keeper.start()
     started.result()
-    return Template(line, errors, keeper)
+    return Template(line, package, errors, keeper)
 
 
-def _keep(theirs: socket.socket, errors: IO[bytes], started: "Future[None]") -> None:
+def _keep(theirs: socket.socket, package: str, errors: IO[bytes], started: "Future[None]") -> None:
     """Start a template at the other end of a line, and wait until it has ended."""
     with theirs:
         try:
-            process = wall.start(theirs.fileno(), errors=errors)
+            process = wall.start(theirs.fileno(), package, errors=errors)
         except BaseException as error:
             started.set_exception(error)
             return
@@ -124,14 +126,14 @@ class Kernel:
             control_groups.remove(self.group)
 
 
-def ask(key: str, environment: dict[str, str], limits: KernelLimits) -> Kernel:
+def ask(key: str, environment: dict[str, str], limits: KernelLimits, package: str = "") -> Kernel:
     """Ask this process's template for a kernel, and start or replace the template if need be.
 
     The kernel waits for `send_files` on the line, then says there that it is ready.
     """
     connection = {**CONNECTION, "ip": f"{SOCKETS}/k", "key": key}
     request = {"connection": connection, "environment": environment, "limits": asdict(limits)}
-    asked = current()
+    asked = current(package)
     group = control_groups.make(limits)
     try:
         try:
@@ -139,7 +141,7 @@ def ask(key: str, environment: dict[str, str], limits: KernelLimits) -> Kernel:
         except OSError:  # it has died; a new one is asked once
             if not asked.ended():
                 raise
-            asked = current()
+            asked = current(package)
             line = asked.ask(request, group)
     except BaseException:
         if group:
@@ -151,28 +153,29 @@ def ask(key: str, environment: dict[str, str], limits: KernelLimits) -> Kernel:
 _spare: Kernel | None = None
 
 
-def prepare(environment: dict[str, str], limits: KernelLimits) -> None:
+def prepare(environment: dict[str, str], limits: KernelLimits, package: str = "") -> None:
     """Start the kernel that `take` returns next. It knows nothing but its key."""
     global _spare
     with _lock:
-        _spare = take(environment, limits)
+        _spare = take(environment, limits, package)
 
 
-def take(environment: dict[str, str], limits: KernelLimits) -> Kernel:
+def take(environment: dict[str, str], limits: KernelLimits, package: str = "") -> Kernel:
     """Return the kernel prepared before, if it fits, else a new one."""
     global _spare
     with _lock:
         spare, _spare = _spare, None
     if spare is not None:
-        if _fits(spare, environment, limits):
+        if _fits(spare, environment, limits, package):
             return spare
         spare.close()
-    return ask(secrets.token_hex(32), environment, limits)
+    return ask(secrets.token_hex(32), environment, limits, package)
 
 
-def _fits(spare: Kernel, environment: dict[str, str], limits: KernelLimits) -> bool:
+def _fits(spare: Kernel, environment: dict[str, str], limits: KernelLimits, package: str) -> bool:
     same = spare.environment == environment and spare.limits == limits
-    return same and spare.template is _template and spare.template.usable
+    template = spare.template
+    return same and template is _template and template.usable and template.package == package
 
 
 def send_files(line: socket.socket, files: Iterable[File]) -> None:
@@ -184,19 +187,20 @@ def send_files(line: socket.socket, files: Iterable[File]) -> None:
             socket.send_fds(line, [b"+"], [archive.fileno()])
 
 
-def current() -> Template:
-    """Return the template that is running; start one if there is none."""
+def current(package: str = "") -> Template:
+    """Return the template whose kernels see a package; start it if it is not running."""
     global _template
     with _lock:
-        if _template is None or not _template.usable:
-            _template = _start()
+        if _template is None or not _template.usable or _template.package != package:
+            close()
+            _template = _start(package)
         return _template
 
 
-def share(line: socket.socket) -> None:
+def share(line: socket.socket, package: str = "") -> None:
     """From now on, ask for kernels through this line to the template of another process."""
     global _template
-    _template = Template(line)
+    _template = Template(line, package)
 
 
 @atexit.register

@@ -13,6 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO
 
+from autograde.course_package import files_of, folder_of
 from autograde.sandbox.agreed import HOME, MACHINES, SOCKETS
 
 PACKAGE = Path(__file__).resolve().parent.parent
@@ -22,8 +23,6 @@ PARTS = (
     "sandbox/scarce.py", "sandbox/inside",
 )  # fmt: skip
 """The parts of this package that a kernel needs; it sees a copy of them."""
-COURSE = "attention_course"
-"""The course's own package, which lies beside this one; a kernel sees a copy of all of it."""
 INSIDE = "/opt/lesson"
 ENVIRONMENT_INSIDE = Path("/opt/environment")
 """Where a kernel sees the virtual environment, even one in a course or below /tmp."""
@@ -66,8 +65,12 @@ class NoWall(Exception):
     """No kernel can be walled here; the message says what is missing and how to get it."""
 
 
-def start(descriptor: int, *options: str, errors: IO[bytes]) -> "subprocess.Popen[bytes]":
+def start(
+    descriptor: int, package: str, *options: str, errors: IO[bytes]
+) -> "subprocess.Popen[bytes]":
     """Start the template behind the wall; the open descriptor is the line to it.
+
+    Its kernels see copies of what they need of the grader, and of the package of a course.
 
     bubblewrap reads the kernel's own files from unnamed temporary files, so none is left behind.
 
@@ -76,7 +79,7 @@ def start(descriptor: int, *options: str, errors: IO[bytes]) -> "subprocess.Pope
     """
     with ExitStack() as opened:
         numbers, copies = [descriptor], []
-        for place, content in _own_files().items():
+        for place, content in _own_files(package).items():
             file = opened.enter_context(TemporaryFile())
             file.write(content)
             file.seek(0)
@@ -85,7 +88,8 @@ def start(descriptor: int, *options: str, errors: IO[bytes]) -> "subprocess.Pope
         uid = UNUSED_UIDS[os.getpid() % len(UNUSED_UIDS)]  # two templates hardly ever share one
         # root in a container often may not mount, but can become a user who may, in a namespace
         other = os.getuid() == 0 and not root_may_mount()
-        command = _command(copies, [*map(str, (descriptor, uid, *_kernel_uids())), *options])
+        numbered = map(str, (descriptor, uid, *_kernel_uids()))
+        command = _command(copies, [*numbered, package, *options])
         try:
             return subprocess.Popen(
                 command,
@@ -116,13 +120,15 @@ def _kernel_uids() -> tuple[int, int]:
     return block[0], len(block)
 
 
-def _own_files() -> dict[Path, bytes]:
+def _own_files(package: str) -> dict[Path, bytes]:
     """Return the files of both packages that a kernel sees, and those that say who it is."""
     files = {}
-    for path in [*(PACKAGE / part for part in PARTS), PACKAGE.parent / COURSE]:
+    for path in (PACKAGE / part for part in PARTS):
         for file in [path] if path.is_file() else path.rglob("*.*"):
             if file.is_file() and file.suffix != ".pyc":
                 files[Path(INSIDE, file.relative_to(PACKAGE.parent))] = file.read_bytes()
+    for file in files_of(package):
+        files[Path(INSIDE, file.relative_to(folder_of(package).parent))] = file.read_bytes()
     files[Path("/etc/passwd")] = f"student:x:1000:1000::{HOME}:/bin/sh\n".encode()
     files[Path("/etc/group")] = b"student:x:1000:\n"
     return files
@@ -230,7 +236,7 @@ def missing() -> str:
         return f"Walled kernels support {' and '.join(MACHINES)}, not {platform.machine()}."
     with TemporaryFile() as errors, open(os.devnull) as nothing:
         try:
-            trial = start(nothing.fileno(), "try", errors=errors)
+            trial = start(nothing.fileno(), "", "try", errors=errors)
         except NoWall as error:
             return str(error)
         if trial.wait() == 0:

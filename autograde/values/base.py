@@ -68,7 +68,7 @@ Tables = tuple[Table | None, Table | None]
 class Difference:
     """A difference from an expected value; `distance` is relative to the size of that value.
 
-    `at` and `symptom` complete the call as a sentence: `future_mask(3)`, `[0, 0]`, "is True,
+    `at` and `symptom` complete the call as a sentence: `answer(3)`, `[0, 0]`, "is True,
     expected False". `note` is a sentence of its own. `pair` are a result and what was expected,
     to be laid out side by side, and `pair_at` their place. `worded` describes a difference of
     their numbers, which takes much longer than the distance.

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from autograde.course import CourseError
 from autograde.files import write_whole
+from autograde.grader import grader_of
 from autograde.grading import feedback, pipeline
 from autograde.grading.restore import NOTE
 from autograde.grading.verdicts import judge_notebook
@@ -21,7 +22,7 @@ REMARK = "Graded on your own machine, with the practice inputs. Your teacher's g
 def grade_alone(project: Project, path: Path) -> tuple[list[str], Path]:
     """Grade a notebook as it was saved, with the lesson's own cells restored, in a new kernel.
 
-    Return a line for each exercise and each question, and the feedback page.
+    Return what there is to say, a line for each exercise and question, and the feedback page.
 
     Raises:
         CourseError: it cannot be graded: it is not a notebook, belongs to no lesson here or to
@@ -39,7 +40,8 @@ def grade_alone(project: Project, path: Path) -> tuple[list[str], Path]:
     note = nb.metadata[NOTE]
     note["remark"] = f"{REMARK} {note['remark']}".strip()
     files = {name: file.read_bytes() for file, name in visible_files(path.parent)}
-    job = pipeline.job_of(nb, released, files, wall=False)  # on the practice seed
+    # on the practice seed
+    job = pipeline.job_of(nb, released, files, wall=False, package=lesson.package)
     pipeline.at_most_twice(lambda alone: pipeline.run(nb, job, alone=alone))
     verdicts = judge_notebook(lesson, nb, keys, {})
     pipeline.sanitise(lesson, nb, released, verdicts)
@@ -48,4 +50,6 @@ def grade_alone(project: Project, path: Path) -> tuple[list[str], Path]:
     write_whole(page, feedback.page(pipeline.to_file(nb), marks))
     said = [headline(verdict) for verdict in verdicts.values()]
     said += [f"{each.name}: {await_marking(each.points)}" for each in lesson.written]
+    name = grader_of(lesson.package).name
+    said.append(f"grader: {name}; your teacher's feedback ends with the name of theirs")
     return said, page

@@ -7,6 +7,7 @@ import nbformat
 from nbformat import NotebookNode
 
 from autograde.course import CourseError, Exercise, Lesson, Written, named_cells
+from autograde.course_package import NAMED
 from autograde.grading.restore import Parsed, parse_file, restore
 from autograde.progress import INSTALLED, PRACTICE_FILE, STATE
 from autograde.versions import other_rubrics, rules
@@ -105,6 +106,7 @@ def read_lesson(project: Project, path: Path) -> tuple[Lesson, NotebookNode]:
             if name not in written
         ),
         written=tuple(Written(name, points[name]) for name in written),
+        package=nb.metadata.get(NAMED, ""),
     )
     return lesson, nb
 

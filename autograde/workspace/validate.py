@@ -16,12 +16,12 @@ def ask_for_table(notebook: NotebookNode) -> None:
     """
     from nbgrader.utils import compute_checksum  # only nbgrader's own process needs it
 
-    if not any("autograde.notebook" in cell.source for cell in notebook.cells):
+    rubrics = [cell for cell in notebook.cells if "@rubric(" in cell.source]
+    if not rubrics:
         return
-    for cell in notebook.cells:
+    for cell in rubrics:
         kind = cell.metadata.get("nbgrader", {})
-        rubric = kind.get("grade") and "@rubric(" in cell.source
-        if rubric and kind.get("checksum") == compute_checksum(cell):
+        if kind.get("grade") and kind.get("checksum") == compute_checksum(cell):
             del cell.metadata["nbgrader"]
     about = {"grade": True, "solution": False, "locked": False, "points": 1, "grade_id": "all"}
     notebook.cells.append(new_code_cell(TABLE, metadata={"nbgrader": about}))

@@ -20,6 +20,7 @@ from http import HTTPStatus
 from http.client import HTTPConnection
 from pathlib import Path
 
+from autograde.course import read_course
 from autograde.sandbox.inside import system
 from autograde.sandbox.wall import root_may_mount
 
@@ -30,7 +31,7 @@ STUDENTS = {"ada": "Ada Adams", "bob": "Bob Brown", "zoe": "Zoe Zimmer"}
 GROUPS = ("instructors", "students")
 COURSE = Path("/home", INSTRUCTOR, "course")
 COURSE_PARTS = ("source", "notebooks", "solutions", "nbgrader_config.py", "jupytext.toml")
-PROGRAMS = (".venv", "autograde", "deploy")
+PROGRAMS = (*filter(None, (".venv", "autograde", read_course(ROOT).package, "deploy")),)
 EMPTY = {"/home": 0o755, "/srv": 0o755, "/tmp": 0o1777, "/var/tmp": 0o1777, "/dev/shm": 0o1777}  # noqa: S108
 LOG = ROOT / "build" / "hub.log"
 START_SECONDS, STOP_SECONDS = 120, 15

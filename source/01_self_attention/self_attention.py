@@ -63,10 +63,11 @@ import matplotlib.pyplot as plt
 import torch
 from torch import nn
 
-from attention_course.explorer import explore_story
-from autograde.notebook import attention_picture, beside, case, chart, explore, heatmap, hint, panels, progress, rubric, show, table, why
-from autograde.notebook.course_model import attention_of, begin, course_model, jobs, new_model, next_words, without_head
-from autograde.notebook.language import encode, stories
+from attention_course import (
+    attention_of, attention_picture, begin, beside, case, chart, course_model, encode, explore, explore_story,
+    heatmap, hint, jobs, new_model, next_words, panels, progress, rubric, show, stories, table, why,
+    without_head,
+)
 
 # "cuda" runs the lesson on a GPU
 device = torch.device(os.environ.get("AUTOGRADE_DEVICE", "cpu"))
@@ -519,7 +520,7 @@ show(
 
 # %% jupyter={"source_hidden": true}
 # demonstration: the same model with and without the scale
-from autograde.notebook.tiny_gpt import MultiHeadAttention
+from attention_course import MultiHeadAttention
 
 
 class Unscaled(MultiHeadAttention):
@@ -545,7 +546,7 @@ def untrained(scaled):
 
 # %% jupyter={"source_hidden": true} tags=["nbval-ignore-output"]
 # demonstration: trains both models
-from autograde.notebook.training import pairs, train
+from attention_course import pairs, train
 
 
 def trained_for(steps, scaled):

@@ -24,11 +24,11 @@ import matplotlib.pyplot as plt
 import torch
 from torch import nn
 
-from autograde.notebook import beside, case, chart, explore, heatmap, hint, panels, progress, rubric, show, table, why
-from autograde.notebook.course_model import answers, attention_of, begin, course_model, new_model, without_mask, word_by_word, write
-from autograde.notebook.language import encode, floor, stories
-from autograde.notebook.tiny_gpt import MultiHeadAttention
-from autograde.notebook.training import loss_of, pairs, train
+from attention_course import (
+    MultiHeadAttention, answers, attention_of, begin, beside, case, chart, course_model, encode, explore,
+    floor, heatmap, hint, loss_of, new_model, pairs, panels, progress, rubric, show, stories, table, train,
+    why, without_mask, word_by_word, write,
+)
 
 # "cuda" runs the lesson on a GPU
 device = torch.device(os.environ.get("AUTOGRADE_DEVICE", "cpu"))

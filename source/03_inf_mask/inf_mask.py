@@ -25,10 +25,10 @@ import matplotlib.pyplot as plt
 import torch
 from torch import nn
 
-from autograde.notebook import beside, case, chart, explore, heatmap, hint, panels, progress, rubric, show, table, why
-from autograde.notebook.course_model import begin, course_model
-from autograde.notebook.language import END, VOCABULARY, decode, encode, stories
-from autograde.notebook.training import pairs
+from attention_course import (
+    END, VOCABULARY, begin, beside, case, chart, course_model, decode, encode, explore, heatmap, hint, pairs,
+    panels, progress, rubric, show, stories, table, why,
+)
 
 # "cuda" runs the lesson on a GPU
 device = torch.device(os.environ.get("AUTOGRADE_DEVICE", "cpu"))

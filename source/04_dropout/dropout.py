@@ -24,10 +24,10 @@ import matplotlib.pyplot as plt
 import torch
 from torch import nn
 
-from autograde.notebook import beside, case, chart, explore, heatmap, hint, panels, progress, rubric, show, table, why
-from autograde.notebook.course_model import answers, course_model, new_model
-from autograde.notebook.language import floor, stories
-from autograde.notebook.training import loss_of, pairs, train
+from attention_course import (
+    answers, beside, case, chart, course_model, explore, floor, heatmap, hint, loss_of, new_model, pairs,
+    panels, progress, rubric, show, stories, table, train, why,
+)
 
 # "cuda" runs the lesson on a GPU
 device = torch.device(os.environ.get("AUTOGRADE_DEVICE", "cpu"))

@@ -52,9 +52,10 @@ import matplotlib.pyplot as plt
 import torch
 from torch import nn
 
-from autograde.notebook import beside, case, chart, explore, heatmap, hint, panels, progress, rubric, show, table, trace, why
-from autograde.notebook.course_model import answers, attention_of, begin, course_model, next_words, without_mask, word_by_word
-from autograde.notebook.language import encode, stories
+from attention_course import (
+    answers, attention_of, begin, beside, case, chart, course_model, encode, explore, heatmap, hint,
+    next_words, panels, progress, rubric, show, stories, table, trace, why, without_mask, word_by_word,
+)
 
 # "cuda" runs the lesson on a GPU
 device = torch.device(os.environ.get("AUTOGRADE_DEVICE", "cpu"))

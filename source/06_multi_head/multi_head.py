@@ -52,9 +52,10 @@ import matplotlib.pyplot as plt
 import torch
 from torch import nn
 
-from autograde.notebook import beside, case, chart, explore, heatmap, hint, panels, progress, rubric, show, table, why
-from autograde.notebook.course_model import answers, begin, card, course_model, jobs, model_card, next_words, without_head
-from autograde.notebook.language import encode, stories
+from attention_course import (
+    answers, begin, beside, card, case, chart, course_model, encode, explore, heatmap, hint, jobs, model_card,
+    next_words, panels, progress, rubric, show, stories, table, why, without_head,
+)
 
 # "cuda" runs the lesson on a GPU
 device = torch.device(os.environ.get("AUTOGRADE_DEVICE", "cpu"))

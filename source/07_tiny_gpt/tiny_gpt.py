@@ -56,13 +56,13 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from attention_course.explorer import explore_story
-from autograde.notebook import beside, case, chart, heatmap, hint, panels, progress, rubric, show, show_live, why
-from autograde.notebook.course_model import answers, begin, card, copy_weights, course_model, excess, jobs, model_card, new_model, next_words, without_head, without_mask, without_positions, write
-from autograde.notebook.language import END, VOCABULARY, decode, encode, floor, is_grammatical, stories
-from autograde.notebook.tiny_gpt import MultiHeadAttention  # lesson 06: (d_in, d_out, context_length, dropout, num_heads)
-from autograde.notebook.training import pairs
-from autograde.notebook.training import train as train_in_batches
+from attention_course import (
+    END, VOCABULARY, answers, begin, beside, card, case, chart, copy_weights, course_model, decode, encode,
+    excess, explore_story, floor, heatmap, hint, is_grammatical, jobs, model_card, new_model, next_words,
+    pairs, panels, progress, rubric, show, show_live, stories, train as train_in_batches, why, without_head,
+    without_mask, without_positions, write,
+)
+from attention_course import MultiHeadAttention  # lesson 06: (d_in, d_out, context_length, dropout, num_heads)
 
 # "cuda" runs the exercises on a GPU
 device = torch.device(os.environ.get("AUTOGRADE_DEVICE", "cpu"))

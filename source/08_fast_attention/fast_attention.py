@@ -26,11 +26,11 @@ import torch
 from torch import nn
 from torch.nn.functional import scaled_dot_product_attention
 
-from autograde.notebook import beside, case, chart, explore, heatmap, hint, panels, progress, rubric, show, table, why
-from autograde.notebook.course_model import answers, attention_of, begin, course_model, write
-from autograde.notebook.language import encode, stories
-from autograde.notebook.tiny_gpt import MultiHeadAttention  # lesson 06's layer, as the trained model has it
-from autograde.notebook.training import pairs
+from attention_course import (
+    answers, attention_of, begin, beside, case, chart, course_model, encode, explore, hint, pairs, progress,
+    rubric, show, stories, table, why, write,
+)
+from attention_course import MultiHeadAttention  # lesson 06's layer, as the trained model has it
 
 # "cuda" runs the exercises and the measurements on a GPU
 device = torch.device(os.environ.get("AUTOGRADE_DEVICE", "cpu"))

@@ -27,11 +27,11 @@ import torch
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
-from autograde.notebook import beside, case, chart, explore, heatmap, hint, panels, progress, rubric, show, table, why
-from autograde.notebook.course_model import answers, begin, course_model, without_mask
-from autograde.notebook.language import END, decode, encode, stories
-from autograde.notebook.tiny_gpt import TinyGPT
-from autograde.notebook.training import pairs, train
+from attention_course import (
+    END, answers, begin, beside, case, chart, course_model, decode, encode, explore, hint, pairs, progress,
+    rubric, show, stories, table, train, why, without_mask,
+)
+from attention_course.tiny_gpt import TinyGPT
 
 # "cuda" runs the exercises on a GPU
 device = torch.device(os.environ.get("AUTOGRADE_DEVICE", "cpu"))

@@ -21,7 +21,7 @@ EXPLORE = 'explore_story(model, *(f"Tom is in the {place}'
 CELLS = (
     "import torch\n"
     "from attention_course.explorer import explore_story\n"
-    "from autograde.notebook.course_model import course_model\n"
+    "from attention_course.trained import course_model\n"
     "torch.set_num_threads(1)\n"
     "model = course_model()",
     f'{EXPLORE} . he sees a bat" for place in ("cave", "gym")))',

@@ -11,7 +11,7 @@ import nbformat
 from nbformat import NotebookNode
 
 from autograde.course import code_cells, grade_id
-from autograde.grader import GRADER
+from autograde.grader import grader_of
 from autograde.grading.limits import LIMITS, Limits
 from autograde.grading.restore import NOTE
 from autograde.grading.submission import Problem, beside
@@ -21,7 +21,7 @@ from autograde.values.text import digest
 BEGIN_CODE = (
     "import os, torch; os.environ['NBGRADER_EXECUTION'] = 'autograde'; torch.set_num_threads(1)\n"
     "from autograde.notebook import unsolved, watch; watch(unsolved)\n"
-    "from autograde.rubric.session import begin_grading; begin_grading()\n"
+    "from autograde.rubric.session import begin_grading; begin_grading({package!r})\n"
     "get_ipython().ask_exit = lambda: None"  # `exit` would end the kernel some cells later
 )
 AGAIN_CODE = "__import__('autograde.rubric.session').rubric.session.again({!r})"  # binds no name
@@ -32,13 +32,20 @@ class Job:
     """The code cells of a restored submission, each with its grade_id, and the files beside it.
 
     A cell that is not run has no code. The seed is the practice seed until it is replaced.
+    `package` is the course's.
     """
 
     cells: tuple[tuple[str, str], ...]
     files: tuple[tuple[str, bytes], ...]
     wall: bool
+    package: str = ""
     seed: int = PRACTICE_SEED
     limits: Limits = LIMITS
+
+    @property
+    def begin_code(self) -> str:
+        """What the kernel runs before the first cell."""
+        return BEGIN_CODE.format(package=self.package)
 
     @property
     def seen(self) -> str:
@@ -53,8 +60,15 @@ class Job:
     @property
     def key(self) -> str:
         """A digest of all that decides the result."""
-        sent = [BEGIN_CODE, AGAIN_CODE]
-        facts = [self.seen, sent, self.seed, self.wall, asdict(self.limits), GRADER.runs]
+        sent = [self.begin_code, AGAIN_CODE]
+        facts = [
+            self.seen,
+            sent,
+            self.seed,
+            self.wall,
+            asdict(self.limits),
+            grader_of(self.package).runs,
+        ]
         return digest(json.dumps(facts))
 
 
@@ -86,7 +100,9 @@ class Ran:
             return None
 
 
-def make_job(nb: NotebookNode, files: dict[str, bytes], *, wall: bool, left_out: set[str]) -> Job:
+def make_job(
+    nb: NotebookNode, files: dict[str, bytes], *, wall: bool, package: str, left_out: set[str]
+) -> Job:
     """Return the job of a restored submission, without the files that no code of a lesson reads.
 
     Args:
@@ -96,7 +112,7 @@ def make_job(nb: NotebookNode, files: dict[str, bytes], *, wall: bool, left_out:
         (grade_id(cell) or "", "" if cell.id in left_out else cell.source)
         for cell in code_cells(nb)
     )
-    return Job(cells, tuple(beside(files).items()), wall)
+    return Job(cells, tuple(beside(files).items()), wall, package)
 
 
 def put_outputs(nb: NotebookNode, ran: Ran) -> None:

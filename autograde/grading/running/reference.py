@@ -13,6 +13,7 @@ from typing import Any, TypedDict
 from nbformat import NotebookNode
 
 from autograde.course import CourseError, Exercise, Lesson, grade_id, read_text
+from autograde.course_package import bring_in
 from autograde.rubric import session
 from autograde.rubric.given import keep
 from autograde.rubric.key import Key
@@ -79,7 +80,8 @@ class Program:
         """
         if exercise not in self.rubrics:
             raise CourseError(f"{self.lesson.text.name} has no cell test_{exercise}")
-        with session.recording(seed, double=double) as recordings, warnings.catch_warnings():
+        asked = session.recording(seed, double=double, package=self.lesson.package)
+        with asked as recordings, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # wrong variants cause warnings, which do not matter
             try:
                 run(self.rubrics[exercise], {**self.names, "rubric": rubric})
@@ -101,6 +103,7 @@ def load(lesson: Lesson, text: NotebookNode | None = None) -> Program:
     Raises:
         CourseError: one of them fails, or a rubric is not Python; the message says which and why.
     """
+    bring_in(lesson.package)
     names: dict[str, Any] = {"__name__": lesson.name}
     rubrics = {}
     rubric_cells = {exercise.rubric_cell: exercise.name for exercise in lesson.exercises}

@@ -20,7 +20,7 @@ from nbformat import NotebookNode, v4
 from autograde.course import CourseError, exercise_of
 from autograde.grading.limits import LIMITS
 from autograde.grading.running.deadline import finish_in_time
-from autograde.grading.running.job import AGAIN_CODE, BEGIN_CODE, Job, Ran
+from autograde.grading.running.job import AGAIN_CODE, Job, Ran
 from autograde.grading.running.notebook_client import TIMED_OUT, BrokenConnection, GradingClient
 from autograde.grading.submission import Disturbed, Problem
 from autograde.rubric.recording import MIME, PRACTICE_MIME
@@ -104,7 +104,8 @@ class _Running:
 
     def run_in_time(self, place: Path) -> None:
         """Run the job. What it recorded by its time is kept, whatever the code in it blocks."""
-        manager = walled_manager() if self.job.wall else open_manager(place.parent)
+        walled, package = self.job.wall, self.job.package
+        manager = walled_manager(package=package) if walled else open_manager(place.parent)
         if isinstance(manager.provisioner, WalledProvisioner):
             self.wall = manager.provisioner
         client = GradingClient(
@@ -141,7 +142,7 @@ class _Running:
                 self.until = time.monotonic() + self.limits.notebook_seconds + GRACE_SECONDS
                 self.started = True
                 if self.wall:
-                    prepare_kernel()  # for the next notebook
+                    prepare_kernel(self.job.package)  # for the next notebook
                 await self._cells(client)
         except CourseError:
             raise
@@ -158,7 +159,7 @@ class _Running:
 
     async def _cells(self, client: GradingClient) -> None:
         end = time.monotonic() + self.limits.notebook_seconds
-        client.tell(BEGIN_CODE)
+        client.tell(self.job.begin_code)
         teller = asyncio.create_task(client.tell_when_asked(str(self.job.seed)))
         try:
             for index, cell in enumerate(self.nb.cells):

@@ -1,6 +1,7 @@
 """Pictures that `show` can draw, and charts of a lesson's own."""
 
 import hashlib
+import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -35,9 +36,12 @@ def chart(draw: Callable[..., Figure], *values: Any) -> Figure:
 
 @cache
 def drawn_by() -> str:
-    """Return a digest of the code that draws, so that a check of built lessons can compare it."""
-    folder = Path(__file__).parent
-    code = [
-        (folder / f"{name}.py").read_bytes() for name in ("canvas", "heatmaps", "query_picture")
-    ]
+    """Return a digest of the code that draws, so that a check of built lessons can compare it.
+
+    That is the canvas and every module with a kind of picture, the course's too.
+    """
+    modules = {"autograde.notebook.figures.canvas"}
+    modules |= {kind.__module__ for kind in Picture.__subclasses__()}
+    files = [sys.modules[name].__file__ for name in sorted(modules - {"__main__"})]
+    code = [Path(file).read_bytes() for file in files if file]
     return hashlib.sha256(b"\0".join(code)).hexdigest()[:16]

@@ -41,14 +41,21 @@ Check = Callable[[Plain, Plain], list[Reading]]
 """(outcome's value, arguments) -> readings; raises Unreadable."""
 
 CHECKS: dict[str, Check] = {}
-"""Every check, by the name that rubrics and probes use."""
+"""Every check that is imported, by the name that rubrics and probes use."""
 
 CLAIMS: set[Check] = set()
 """Checks that depend on no drawn input, so that a constant passes them."""
 
 
 def check(function: Check) -> Check:
-    """Register a function as a check under its own name."""
+    """Register a function as a check under its own name.
+
+    Raises:
+        ValueError: another check has that name.
+    """
+    known = CHECKS.get(function.__name__, function)
+    if known.__module__ != function.__module__:
+        raise ValueError(f"{known.__module__} has a check {function.__name__} too: rename one")
     CHECKS[function.__name__] = function
     return function
 

@@ -48,18 +48,6 @@ class Draws:
         signs[:2] = torch.tensor([1.0, -1.0])[: len(signs)]
         return signs.view(shape)
 
-    def mask(self, *shape: int, empty_rows: bool = False) -> Tensor:
-        """Draw a bool mask (..., m), True = hidden: in each row at least two visible, one hidden.
-
-        With `empty_rows` every third row, from the second on, is hidden entirely.
-        """
-        coins = torch.from_numpy(self._numbers.uniform(size=shape) < 0.5)
-        order = torch.from_numpy(self._numbers.uniform(size=shape)).argsort(dim=-1)
-        hidden = (order >= 2) & (coins | (order == shape[-1] - 1))
-        if empty_rows:
-            hidden[..., 1::3, :] = True
-        return hidden.to(device())
-
     def integer(self, low: int, high: int) -> int:
         """Draw a whole number from low to high, both included."""
         return int(self._numbers.integers(low, high, endpoint=True))

@@ -45,7 +45,7 @@ class Recorder(Draws):
     def idea(self) -> Self:
         """Say that the next line holds the idea of the exercise: it carries most of the points.
 
-        r.idea.call("entry [i, j] is query i · key j", attention_scores, q, k)
+        r.idea.call("entry [i, j] is row i · row j", all_products, x, y)
         """
         self._factor = IDEA
         return self

@@ -1,16 +1,18 @@
 """The warm template: one process, one thread, no secrets; forks a kernel for each request.
 
-    python -m autograde.sandbox.inside.template_server SOCKET UID FIRST COUNT [try]
+    python -m autograde.sandbox.inside.template_server SOCKET UID FIRST COUNT PACKAGE [try]
 
 SOCKET is the number of an open socket on which requests arrive, each with descriptors: the line
 between the kernel and the grader, and the door of the kernel's control group if it has one.
 If root starts it, it becomes the user UID, and kernels become COUNT users from FIRST on in turn.
 It ends when no grader is left at the other end.
+PACKAGE is that of the course, or empty; it is imported.
 With `try` it only looks whether a kernel could be walled here.
 """
 
 import errno
 import gc
+import importlib
 import json
 import os
 import signal
@@ -41,7 +43,8 @@ def main() -> None:
     else:
         uids = 0
     _try_wall(first_uid if uids else None)
-    if "try" in sys.argv:
+    package, *options = sys.argv[5:]
+    if "try" in options:
         return
     requests = socket.socket(fileno=int(sys.argv[1]))
     with many_imports():
@@ -49,6 +52,8 @@ def main() -> None:
 
         warm.import_late()
         warm.try_lesson()
+        if package:
+            importlib.import_module(package)
     _settle()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     for number in count():

@@ -16,11 +16,11 @@ from IPython.display import Markdown
 from safetensors.torch import load
 from torch import Tensor
 
-from autograde.notebook.grammar import Link
-from autograde.notebook.language import END, VOCABULARY, Story, decode, encode
-from autograde.notebook.tiny_gpt import TinyGPT
-from autograde.notebook.training import pairs
-from autograde.rubric.probes.models import parameters_by_use, shapes_of
+from attention_course.grammar import Link
+from attention_course.language import END, VOCABULARY, Story, decode, encode
+from attention_course.probes.models import parameters_by_use, shapes_of
+from attention_course.tiny_gpt import TinyGPT
+from attention_course.training import pairs
 
 FILES = Path(__file__).parent / "model"
 SIZES = {"vocab_size": len(VOCABULARY), "d_model": 48, "context_length": 48, "num_layers": 2}

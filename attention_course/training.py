@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
-from autograde.notebook.language import END, IDS, Story, encode
+from attention_course.language import END, IDS, Story, encode
 
 PADDING = -100
 """The target that cross_entropy ignores."""

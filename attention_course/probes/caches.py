@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from autograde.rubric.probes.layers import LayerProbe
+from attention_course.probes.attention_layers import AttentionProbe
 from autograde.rubric.probes.plain import Args, ContractBroken, snapshot
 from autograde.rubric.probes.recorder import Recorder
 from autograde.rubric.probes.weights import Weights, load
@@ -99,7 +99,7 @@ class CacheProbes(Recorder):
         return (plan, *pairs)
 
 
-class CachedLayerProbe(LayerProbe):
+class CachedLayerProbe(AttentionProbe):
     """Lines of a layer that takes a cache.
 
     Cuts are texts such as "3 1 other 2 none": parts of 3 tokens, of 1, of 2 with another cache, and

@@ -14,7 +14,17 @@ import torch
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from safetensors.torch import save_file
 
-from autograde.notebook.course_model import (
+from attention_course.language import (
+    VOCABULARY,
+    Story,
+    entropy,
+    floor,
+    is_grammatical,
+    stories,
+    surprise,
+)
+from attention_course.tiny_gpt import TinyGPT
+from attention_course.trained import (
     FILES,
     answers,
     begin,
@@ -25,17 +35,7 @@ from autograde.notebook.course_model import (
     without_head,
     write,
 )
-from autograde.notebook.language import (
-    VOCABULARY,
-    Story,
-    entropy,
-    floor,
-    is_grammatical,
-    stories,
-    surprise,
-)
-from autograde.notebook.tiny_gpt import TinyGPT
-from autograde.notebook.training import loss_of, pairs, train
+from attention_course.training import loss_of, pairs, train
 
 STEPS, BATCH, LR = 2500, 32, 3e-3
 SEEDS = {4: 5, 1: 3}  # how many random starts with so many heads; the card lists them all
@@ -177,7 +177,7 @@ def page(card: dict[str, Any]) -> str:
     def shares(of: dict[str, float]) -> str:
         return " | ".join(percent(of[kind]) for kind in kinds)
 
-    loader = PackageLoader("autograde.authoring", ".")
+    loader = PackageLoader("attention_course", ".")
     environment = Environment(  # noqa: S701  # Markdown, from numbers of our own
         loader=loader, undefined=StrictUndefined, keep_trailing_newline=True
     )

@@ -13,7 +13,7 @@ from functools import cache
 from itertools import accumulate
 from random import Random
 
-from autograde.notebook.grammar import (
+from attention_course.grammar import (
     BOYS,
     GIRLS,
     PLACES,

@@ -9,7 +9,7 @@ from math import inf, prod, sqrt
 import torch
 from torch import Tensor
 
-from autograde.rubric.checks.of_results import tensors
+from attention_course.checks.of_attention import tensors
 from autograde.rubric.checks.readings import Reading, Unreadable, check, share_of
 from autograde.values.base import Plain, Unrecordable
 

@@ -1,0 +1,1 @@
+"""Pictures of attention: matrices as heatmaps, and what one query attends to."""

@@ -1,0 +1,1 @@
+"""What rubrics of this course ask beyond the grader's probes."""

@@ -1,0 +1,46 @@
+"""The package of a course: what its lessons import beside the grader, and probes and checks of it.
+
+`source/curriculum.toml` names it. A course may do without one; then its name is "".
+"""
+
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+
+from autograde.course import CURRICULUM, CourseError
+
+NAMED = "course_package"
+"""In the metadata of a notebook that students get: the name of the package."""
+
+CACHES = {"__pycache__", ".ipynb_checkpoints"}
+
+
+def bring_in(package: str) -> None:
+    """Import a course's package, so that its probes and checks are known."""
+    if package:
+        folder_of(package)
+        import_module(package)
+
+
+@cache
+def folder_of(package: str) -> Path:
+    """Return the folder of a course's package.
+
+    Raises:
+        CourseError: it is not installed here.
+    """
+    spec = find_spec(package)
+    places = list(spec.submodule_search_locations or ()) if spec else []
+    if not places:
+        raise CourseError(
+            f"the course's package {package} is not installed here. Run pip install in the folder "
+            f"that holds it, or correct `package` in {CURRICULUM}"
+        )
+    return Path(places[0])
+
+
+def files_of(package: str) -> list[Path]:
+    """Return the files of a course's package, in order, without what Python and Jupyter keep."""
+    found = sorted(folder_of(package).rglob("*")) if package else []
+    return [path for path in found if path.is_file() and not CACHES.intersection(path.parts)]
