@@ -309,7 +309,6 @@ def _(r):
     r.each("an empty part changes nothing", merge, (a, none), (none, a))
     r.each("rows that are empty in one part, or in both", merge, (some, others), (some, some), (none, none))
     r.conventions(r.merged(merge), r.normal(2, 4, 3), r.normal(2, 6, 3), r.normal(2, 6, 5))
-    r.unchanged("leaves both parts as they were")
 
 # %% [markdown]
 # Your two functions in the trained model. In head 2.2 the word *she*, after *upstairs .*, has 17 words to look at. Cut them into the first nine and
