@@ -11,7 +11,7 @@ from attention_course.probes import examples
 from attention_course.probes.attention_layers import AttentionProbe
 from attention_course.probes.blocks import BlockProbes
 from attention_course.probes.caches import CachedLayerProbe, CacheProbes
-from attention_course.probes.copies import ConversionProbe, CopyProbe
+from attention_course.probes.copies import CopyProbe
 from attention_course.probes.dropped import DropoutProbes
 from attention_course.probes.models import ModelProbes
 from attention_course.probes.tokens import TokenProbes
@@ -89,14 +89,6 @@ class Rubric(DropoutProbes, TokenProbes, ModelProbes, BlockProbes, CacheProbes, 
         copy.outputs("mha gives the output of the wrapper", r.normal(2, 6, 3))
         """
         return CopyProbe(self, answer, layers, source)
-
-    def converts(self, answer: Callable[..., Any], layer: LayerProbe) -> ConversionProbe:
-        """Return a probe of a function that makes an nn.MultiheadAttention from a layer.
-
-        torchs = r.converts(to_torch, mha)
-        torchs.outputs("gives the output of mha", r.normal(2, 7, 4))
-        """
-        return ConversionProbe(self, answer, (layer,), layer)
 
     def switched(self, module: type[nn.Module]) -> Callable[[Tensor, float, bool], Any]:
         """Return a function (x, p, training) that sets the mode of a layer and calls it.
