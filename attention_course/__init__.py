@@ -10,7 +10,11 @@ probes/, checks/    what rubrics of this course ask, and how some results are ju
 The grader knows nothing of it but its name, from `source/curriculum.toml`.
 """
 
-from attention_course.checks import of_attention, of_dropout  # noqa: F401  # they register themselves
+from attention_course.checks import (  # noqa: F401  # they register themselves
+    of_attention,
+    of_dropout,
+    of_tokens,
+)
 from attention_course.explorer import explore_story
 from attention_course.figures.heatmaps import heatmap, panels
 from attention_course.figures.query_picture import attention_picture
@@ -22,8 +26,10 @@ from attention_course.language import (
     floor,
     is_grammatical,
     stories,
+    surprise,
 )
 from attention_course.probes.rubric import Rubric
+from attention_course.real_text import python_help, someone_is_there
 from attention_course.tiny_gpt import MultiHeadAttention
 from attention_course.trained import (
     answers,
@@ -37,6 +43,7 @@ from attention_course.trained import (
     model_card,
     new_model,
     next_words,
+    small_positions,
     without_head,
     without_mask,
     without_positions,
@@ -93,10 +100,14 @@ __all__ = [
     "pairs",
     "panels",
     "progress",
+    "python_help",
     "rubric",
     "show",
     "show_live",
+    "small_positions",
+    "someone_is_there",
     "stories",
+    "surprise",
     "table",
     "trace",
     "train",

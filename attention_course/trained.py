@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from IPython.display import Markdown
@@ -22,6 +22,7 @@ from attention_course.probes.models import parameters_by_use, shapes_of
 from attention_course.tiny_gpt import TinyGPT
 from attention_course.training import pairs
 
+Model = TypeVar("Model", bound=torch.nn.Module)
 FILES = Path(__file__).parent / "model"
 SIZES = {"vocab_size": len(VOCABULARY), "d_model": 48, "context_length": 48, "num_layers": 2}
 
@@ -66,6 +67,16 @@ def without_positions(model: TinyGPT) -> TinyGPT:
     table = model.position_embedding.weight
     table.data.zero_()
     table.requires_grad_(False)
+    return model
+
+
+@torch.no_grad()
+def small_positions(model: Model, num_layers: int = 2) -> Model:
+    """Multiply the position vectors by 0.02, as small as GPT-2's are at first; return the model.
+
+    It has the course's size, but for its layers, and they may have any names.
+    """
+    _by_use(model, num_layers)["position.weight"].mul_(0.02)
     return model
 
 
@@ -207,11 +218,16 @@ def copy_weights(source: torch.nn.Module, target: torch.nn.Module) -> None:
 
     Parameters are paired in the order in which the models use them.
     """
-    wanted = {name: torch.empty(shape) for name, shape in shapes_of("gpt", SIZES).items()}
-    tokens = torch.tensor([encode([END])])
-    weights = parameters_by_use(source, wanted, tokens)
-    for name, parameter in parameters_by_use(target, wanted, tokens).items():
+    weights = _by_use(source)
+    for name, parameter in _by_use(target).items():
         if name in weights:
             parameter.copy_(weights[name].view_as(parameter))
         else:
             parameter.zero_()
+
+
+def _by_use(model: torch.nn.Module, num_layers: int = 2) -> dict[str, torch.nn.Parameter]:
+    """Return the parameters of a model of the course's size by the part that each plays."""
+    shapes = shapes_of("gpt", {**SIZES, "num_layers": num_layers})
+    wanted = {name: torch.empty(shape) for name, shape in shapes.items()}
+    return parameters_by_use(model, wanted, torch.tensor([encode([END])]))

@@ -6,9 +6,8 @@ Two courses can be installed side by side. Each has a folder of its own for its 
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import entry_points
+from importlib.util import find_spec
 from pathlib import Path
-
-from autograde.course_package import folder_of
 
 GROUP = "autograde.courses"
 """The entry points by which a wheel says that it brings a course; each names a package."""
@@ -34,7 +33,8 @@ def installed() -> tuple[Installed, ...]:
     """Return the courses that were installed with lessons, by name."""
     found = {}
     for point in entry_points(group=GROUP):
-        folder = folder_of(point.value) / LESSONS
-        if folder.is_dir():
-            found[point.name] = Installed(point.name, folder)
+        spec = find_spec(point.value)
+        for place in (spec and spec.submodule_search_locations) or ():
+            if (folder := Path(place, LESSONS)).is_dir():
+                found[point.name] = Installed(point.name, folder)
     return tuple(found[name] for name in sorted(found))

@@ -32,6 +32,12 @@ HEADS, SIZE, BLOCK = 8, 64, 512
 LENGTHS = [2**power for power in range(10, 18)]
 LONGEST_TILED = 32_768
 """Beyond it a loop of Python over tiles takes seconds."""
+KERNELS = (
+    SDPBackend.CUDNN_ATTENTION,
+    SDPBackend.FLASH_ATTENTION,
+    SDPBackend.EFFICIENT_ATTENTION,
+    SDPBackend.MATH,
+)
 NBVAL = ("--nbval", f"--nbval-sanitize-with={ROOT / 'tests' / 'sanitize.cfg'}")
 PYTEST = (
     "-q",
@@ -200,7 +206,7 @@ def masks_table() -> None:
     row("kernel", "bf16, is_causal", "bf16, attn_mask", "float32, is_causal")
     row("---", "---", "---", "---")
     mask = torch.ones(n, n, dtype=torch.bool, device="cuda").tril()
-    for backend in (SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH):
+    for backend in KERNELS:
         full = [torch.randn(1, HEADS, n, SIZE, device="cuda") for _ in range(3)]
         half = [one.bfloat16() for one in full]
         masked = only(backend, attn_mask=mask)

@@ -31,6 +31,7 @@ MISTAKES: dict[str, tuple[str, str]] = {
     "FeedForward": ("nn.GELU()", "nn.Tanh()"),
     "TransformerBlock": ("x = x + self.feed_forward", "x = x - self.feed_forward"),
     "TinyGPT": ("self.position_embedding.weight[:n]", "self.position_embedding.weight[-n:]"),
+    "sample": ("logits / temperature", "logits / temperature**2"),
     "loss_of": ("scores.flatten(0, 1)", "2 * scores.flatten(0, 1)"),
     "sliding_window_mask": ("(back >= window)", "(back >= 2 * window)"),
     "cache_bytes": ("2 * layers", "3 * layers"),

@@ -32,10 +32,10 @@ LESSON, NOTEBOOK = "01_self_attention", "self_attention"
 
 SCORES = {
     "perfect_reference": 18, "perfect_1": 18, "perfect_2": 18,
-    "unfinished_untouched": 0, "unfinished_half": 9, "unfinished_nearly": 16,
+    "unfinished_untouched": 0, "unfinished_half": 9, "unfinished_nearly": 15,
     "deleted_rubric": 18, "doubled_rubric": 18, "edited_rubric": 18, "answer_as_markdown": 18,
-    "syntax_error": 16, "endless_loop": 16, "process_ended": 16, "out_of_memory": 16,
-    "megabytes_of_output": 16,
+    "syntax_error": 15, "endless_loop": 15, "process_ended": 15, "out_of_memory": 15,
+    "megabytes_of_output": 15,
     "not_json": 0, "not_a_notebook": 0, "empty_file": 0, "wrong_name": 18, "no_notebook": 0,
 }  # fmt: skip
 

@@ -6,10 +6,20 @@ import pytest
 import torch
 from conftest import HERE
 
-from attention_course.language import END, encode, entropy, floor, is_grammatical, stories
+from attention_course.language import (
+    END,
+    encode,
+    entropy,
+    floor,
+    is_grammatical,
+    stories,
+    surprise,
+)
+from attention_course.tiny_gpt import TinyGPT
 from attention_course.train_model import page
 from attention_course.trained import (
     FILES,
+    SIZES,
     answers,
     attention_of,
     begin,
@@ -21,6 +31,7 @@ from attention_course.trained import (
     model_card,
     new_model,
     next_words,
+    small_positions,
     without_head,
     without_mask,
     without_positions,
@@ -94,21 +105,16 @@ def test_numbers_in_the_text_of_lessons_are_those_of_the_card() -> None:
     assert recipe in text_of("07_tiny_gpt")
 
 
-@pytest.mark.parametrize(("row", "num_heads"), [("four heads", 4), ("one head", 1)])
-def test_the_table_in_lesson_07_fits_the_card(row: str, num_heads: int) -> None:
-    """The table has three random starts, measured on 500 stories; the card's are 1,500."""
-    (found,) = re.findall(rf"\| {row} \| (.+?) \| (.+?) \| (.+?) \|", text_of("07_tiny_gpt"))
-    losses, right, where = ([float(n.strip(" %")) for n in column.split("/")] for column in found)
-    runs = CARD["seeds"][f"heads_{num_heads}"][:3]
-    assert losses == pytest.approx([CARD["floor"] + run["excess"] for run in runs], abs=0.008)
-    assert right == pytest.approx([100 * run["answers"]["all"] for run in runs], abs=3)
-    assert where == pytest.approx([100 * run["answers"]["where"] for run in runs], abs=3)
-    shipped, told = CARD["shipped"][f"heads_{num_heads}"], stories(500, seed=99)
-    model = course_model(num_heads)
-    assert losses[shipped] == pytest.approx(loss_of(model, *pairs(told)).item(), abs=0.001)
-    shares = answers(model, told)
-    assert right[shipped] == pytest.approx(100 * shares["all"], abs=1)
-    assert where[shipped] == pytest.approx(100 * shares["where"], abs=1)
+def test_the_table_in_lesson_07_is_possible() -> None:
+    """Each row was measured on 500 stories, on which no model beats the true probabilities."""
+    told = stories(500, seed=99)
+    lowest = sum(map(surprise, told)) / sum(len(story.words) for story in told)
+    text = text_of("07_tiny_gpt")
+    assert f"the true probabilities have a loss of {lowest:.3f}" in text
+    table = text[text.index("| trained | loss |") : text.index("**Without the mask**")]
+    found = [float(loss) for loss in re.findall(r"\b\d\.\d{3}\b", table)]
+    assert len(found) >= 5 * 3
+    assert min(found) >= round(lowest, 3)
 
 
 def test_the_card_is_of_this_language() -> None:
@@ -192,3 +198,13 @@ def test_copied_weights_give_the_same_model_whatever_its_layers_are_called() -> 
     copy_weights(source, renamed)
     tokens = torch.tensor([encode(begin("Anna has a ball ."))])
     assert torch.equal(renamed(tokens), source(tokens))
+
+
+@pytest.mark.parametrize("num_layers", [1, 2])
+def test_positions_start_small_whatever_they_are_called(num_layers: int) -> None:
+    model = TinyGPT(**{**SIZES, "num_layers": num_layers}, num_heads=4, dropout=0.0)
+    before = {name: weight.clone() for name, weight in model.state_dict().items()}
+    small_positions(torch.nn.Sequential(model), num_layers)
+    for name, weight in model.state_dict().items():
+        factor = 0.02 if name == "position_embedding.weight" else 1.0
+        assert torch.equal(weight, factor * before[name]), name

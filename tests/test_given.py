@@ -47,7 +47,6 @@ OWN_CELLS = {
         "loss_of": ["globals()['rubric'] = None"],
     },
     "08_fast_attention": {
-        "to_torch": ["class MultiHeadAttention:\n    'My notes on lesson 06.'"],
         "online_softmax": ["import sys as device"],
         "with_sdpa": ["with open('/dev/null') as device: pass"],
     },

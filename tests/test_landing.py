@@ -1,7 +1,9 @@
 """The page of lessons: progress, where to continue, what is due, and how to submit."""
 
+import json
 import re
 from pathlib import Path
+from typing import Any
 
 import nbformat
 import pytest
@@ -67,15 +69,25 @@ def test_what_was_packed_is_noted(project: Project) -> None:
     assert page(project).count("packed 2") == 1
 
 
-def test_after_the_last_exercise_comes_what_is_left_of_the_lesson(project: Project) -> None:
-    chdir = project.work / WRITTEN
-    cells = cells_in(chdir)
-    left = still_to_come(cells, lessons(HERE)[WRITTEN].worth)
-    assert "the question `heads_written`" in left
-    assert any(part.startswith("“") for part in left)
-    (chdir / "another.ipynb").write_text("{}")
-    assert cells_in(chdir) == []
-    assert still_to_come([], ["it"]) == []
+def of_notebook(kind: str, source: str, name: str = "", **about: bool) -> dict[str, Any]:
+    nbgrader = {"nbgrader": {"grade_id": name, **about}} if name else {}
+    return {"cell_type": kind, "source": [source], "metadata": nbgrader}
+
+
+def test_after_the_last_exercise_comes_what_is_left_of_the_lesson(tmp_path: Path) -> None:
+    cells = [
+        of_notebook("markdown", "## 1 Begin\n\ntext"),
+        of_notebook("code", "@rubric('it')", "test_it", grade=True, solution=False),
+        of_notebook("markdown", "## 2 Train it\n### Step by step"),
+        of_notebook("code", "## not a heading"),
+        of_notebook("markdown", "Your answer", "why_it", grade=True, solution=True),
+    ]
+    path = tmp_path / "it.ipynb"
+    path.write_text(json.dumps({"cells": cells}))
+    assert still_to_come(cells_in(tmp_path), ["it"]) == ["the question `why_it`", "“2 Train it”"]
+    assert still_to_come(cells_in(tmp_path), ["other"]) == []
+    path.write_text("{")
+    assert cells_in(tmp_path) == []
 
 
 def test_points_for_words_are_counted_and_said_to_wait(project: Project) -> None:

@@ -16,13 +16,13 @@ from autograde.course import lessons
 PACKAGE = Path(__file__).resolve().parent.parent / "autograde"
 COURSE = PACKAGE.parent / "attention_course"
 BASE = {
-    "course", "course_config", "course_package", "data_files", "files", "grader", "progress",
-    "versions", "words",
+    "course", "course_config", "course_package", "data_files", "files", "grader", "installed",
+    "progress", "versions", "words",
 }  # fmt: skip
 MAY_IMPORT = {
     "values": {"values"},
     "rubric": {"rubric", "values"},
-    "notebook": {"notebook", "files", "progress", "rubric", "values"},
+    "notebook": {"notebook", "files", "installed", "progress", "rubric", "values"},
     "sandbox": {  # the template tries what a lesson uses, and a kernel sees the course's package
         "sandbox",
         "course",
@@ -99,7 +99,7 @@ def names_of_the_course() -> set[str]:
 WORDS = {
     "Answer", "Attention", "Cache", "Change", "Convolution", "Heatmap", "Link", "Mixed", "Notes",
     "Panels", "Quiet", "Reader", "Reading", "Recurrent", "Rubric", "Story", "Word", "dropout",
-    "generate", "train",
+    "generate", "sample", "train",
 }  # fmt: skip
 """Names that are English or torch's as well, and say nothing of this course."""
 DISTRIBUTION = re.compile("attention[-_]notebooks")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from typing import Any
 
 import torch
@@ -12,7 +11,7 @@ from torch import Tensor, nn
 from attention_course.probes.operations import EMPTY, Devices
 from autograde.rubric.probes.draws import device
 from autograde.rubric.probes.layers import LayerProbe, first_of
-from autograde.rubric.probes.plain import ContractBroken
+from autograde.rubric.probes.plain import ContractBroken, raised
 from autograde.rubric.probes.weights import Weights, load
 
 
@@ -100,8 +99,12 @@ class AttentionProbe(LayerProbe):
     def _require_moving(self, x: Tensor) -> None:
         """Raises ContractBroken when forward uses a tensor that does not move with the layer."""
         layer = self.build().to(EMPTY)
-        with Devices() as devices, suppress(Exception):
-            layer(x.to(EMPTY))  # code that asks for numbers cannot run there: no fault
+        with Devices() as devices:
+            try:
+                layer(x.to(EMPTY))
+            except Exception as error:  # code that asks for numbers cannot run there: no fault
+                if raised(error).not_attempted:
+                    raise
         if devices.mixed:
             raise ContractBroken("forward uses a tensor that stayed behind")
 

@@ -1,4 +1,4 @@
-"""Probes of answers that work block by block: what they read at once, and what they make."""
+"""Probes of answers that work block by block: what they read at once, make, and merge."""
 
 import math
 from collections.abc import Callable
@@ -20,6 +20,8 @@ PRODUCTS = ("mm", "mv", "dot", "bmm", "attention", "mul")
 MOST_CAUSAL = 0.8
 """The largest share of scores allowed when the future is skipped; a little over half suffices."""
 
+Triple = tuple[Tensor, Tensor, Tensor]
+"""The largest score m of each query, the sum l of exp(score - m), and the values o mixed so."""
 Look = Callable[[str, list[Tensor], list[Tensor]], None]
 
 
@@ -107,6 +109,58 @@ class BlockProbes(Recorder):
             return result
 
         self.record(line, "watched", run, cases, answer)
+
+    def part(self, *shape: int, empty_rows: bool = False) -> Triple:
+        """Draw (m, l, o) of queries over some keys; the shape (..., n, e) is that of o.
+
+        With `empty_rows` every third row, from the second on, is that of no visible key.
+
+            r.each("the triple over both parts", merge, (r.part(4, 3), r.part(4, 3)))
+        """
+        most = 2 * self.normal(*shape[:-1])
+        total, mixture = 1 + self.positive(*shape[:-1]), self.normal(*shape)
+        if empty_rows:
+            most[..., 1::3] = -math.inf
+            total[..., 1::3] = mixture[..., 1::3, :] = 0
+        return most, total, mixture
+
+    def finished(self, answer: Callable[..., Triple]) -> Callable[..., Tensor]:
+        """Return a function (q, k, v) that divides the answer's mixture o by its sum l.
+
+        r.gradient("lets gradients through", r.finished(partial_attention), q, k, v)
+        """
+
+        def call(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+            return _context(answer(q, k, v))
+
+        call.__name__ = f"o / l of {answer.__name__}({{q}}, {{k}}, {{v}})"
+        return call
+
+    def merged(self, answer: Callable[..., Triple]) -> Callable[..., Tensor]:
+        """Return a function (q, k, v) that attends to each half of the keys and merges the two.
+
+        r.gradient("lets gradients through", r.merged(merge), q, k, v)
+        """
+
+        def call(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+            halves = zip(k.tensor_split(2, dim=-2), v.tensor_split(2, dim=-2), strict=True)
+            return _context(answer(*(_attended(q, *half) for half in halves)))
+
+        call.__name__ = f"o / l of {answer.__name__} of both halves of {{k}} and {{v}} for {{q}}"
+        return call
+
+
+def _attended(q: Tensor, k: Tensor, v: Tensor) -> Triple:
+    """Return (m, l, o) of queries over these keys; no gradient passes through m."""
+    scores = q @ k.mT / q.shape[-1] ** 0.5
+    most = scores.detach().amax(dim=-1)
+    exps = torch.exp(scores - most[..., None])
+    return most, exps.sum(dim=-1), exps @ v
+
+
+def _context(part: Triple) -> Tensor:
+    _, total, mixture = part
+    return mixture / total[..., None]
 
 
 def _counted(k: Tensor) -> tuple[int, int, Tensor]:

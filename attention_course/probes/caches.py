@@ -88,28 +88,6 @@ class CacheProbes(Recorder):
         cases = [self._drawn(plan, dtype, larger=not later) for plan in plans]
         self.record(line, "call", run, cases, typed)
 
-    def append_gradients(
-        self, line: str, cache: Callable[[int], Any], max_length: int, plan: str
-    ) -> None:
-        """Record the gradients of all results at all keys and values that were appended.
-
-        r.append_gradients("gradients reach all that was appended", KVCache, 9, "2 1 4")
-        """
-
-        def run(*pairs: tuple[Tensor, Tensor]) -> dict[str, Tensor | None]:
-            leaves = {
-                f"{name} of append {i}": part.requires_grad_()
-                for i, pair in enumerate(pairs, start=1)
-                for name, part in zip("kv", pair, strict=True)
-            }
-            made, results = cache(max_length), []
-            for pair in pairs:  # a square keeps what it was given: no later append may change it
-                results.append(torch.cat([each.square() for each in made.append(*pair)], dim=-1))
-            return self.gradients(line, torch.cat(results, dim=2), leaves)
-
-        _, *drawn = self._drawn(plan, torch.float32)
-        self.record(line, "gradient", run, [tuple(drawn)], _typed(cache, max_length, plan))
-
     def _drawn(self, plan: str, dtype: torch.dtype, *, larger: bool = True) -> Args:
         batch, pairs = 2, []
         for step in plan.split():

@@ -1,4 +1,4 @@
-"""Probes of functions that copy one layer's weights into another, or into one of PyTorch's."""
+"""Probes of functions that copy one layer's weights into another."""
 
 from __future__ import annotations
 
@@ -143,34 +143,3 @@ class CopyProbe(Probe):
 
 def _known(layer: LayerProbe, sizes: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in sizes.items() if name in layer.sizes}
-
-
-class ConversionProbe(CopyProbe):
-    """Lines of a function from one layer to an nn.MultiheadAttention, called with a causal mask."""
-
-    def _copied(self, weights: Weights, sizes: Mapping[str, Any]) -> tuple[nn.Module, nn.Module]:
-        like = next(iter(weights.values()))
-        source = load(self.source.build(**sizes).to(like), weights)
-        made = self.answer(source)
-        if not isinstance(made, nn.MultiheadAttention):
-            kind = type(made).__name__
-            raise ContractBroken(f"a {kind} came back, expected an nn.MultiheadAttention")
-        return source, _Causal(made)
-
-    def _typed(self, sizes: Mapping[str, Any], then: str) -> str:
-        called = ".eval()(x, x, x, attn_mask=future)[0]" if then else ""
-        made, layer = self.source.typed(**sizes).split("\n")
-        return f"{made}\n{self.answer.__name__}({layer}){called}"
-
-
-class _Causal(nn.Module):
-    """PyTorch's layer as a function of x alone, every token seeing itself and those before it."""
-
-    def __init__(self, made: nn.MultiheadAttention) -> None:
-        super().__init__()
-        self.made = made
-
-    def forward(self, x: Tensor) -> Any:
-        n = x.shape[1]
-        future = torch.ones(n, n, dtype=torch.bool, device=x.device).triu(diagonal=1)
-        return self.made(x, x, x, attn_mask=future)[0]

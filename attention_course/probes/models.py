@@ -232,23 +232,27 @@ class ModelProbes(Recorder):
         self.record(line, "gradient", run, [case], f"{answer.__name__}(model, inputs, targets)")
 
     def trains(
-        self, line: str, answer: Callable[..., Any], *cases: Args, training: bool = True
+        self,
+        line: str,
+        answer: Callable[..., Any],
+        *cases: Args,
+        training: bool = True,
+        once: bool = False,
     ) -> None:
-        """Record losses and the trained table for each (table, inputs, targets, steps, lr).
+        """Record losses and the trained table for each (table, batches, lr).
 
-        `training` is the mode that the model is in before.
+        `training` is the mode that the model is in before. `once` gives the batches as a generator,
+        which has no length and can be read once.
 
-            r.trains("each loss, and the table at the end", train, (table, x, y, 5, 0.1))
+            r.trains("each loss, and the table at the end", train, (table, [(x, y), (x, y)], 0.1))
         """
 
-        def run(table: Tensor, *rest: Any) -> dict[str, Any]:
+        def run(table: Tensor, batches: list[tuple[Tensor, Tensor]], lr: float) -> dict[str, Any]:
             model = SmallModel(table, 99).train(training)
-            losses = answer(model, *rest)
+            losses = answer(model, (batch for batch in batches) if once else batches, lr)
             return {"losses": losses, "the model's table": model.table}
 
-        typed = [
-            f"{answer.__name__}(model, inputs, targets, {case[3]}, {case[4]})" for case in cases
-        ]
+        typed = [f"{answer.__name__}(model, batches, {case[2]})" for case in cases]
         self.record(line, "call", run, cases, typed)
 
     def writes(

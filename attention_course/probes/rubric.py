@@ -11,16 +11,17 @@ from attention_course.probes import examples
 from attention_course.probes.attention_layers import AttentionProbe
 from attention_course.probes.blocks import BlockProbes
 from attention_course.probes.caches import CachedLayerProbe, CacheProbes
-from attention_course.probes.copies import ConversionProbe, CopyProbe
+from attention_course.probes.copies import CopyProbe
 from attention_course.probes.dropped import DropoutProbes
 from attention_course.probes.models import ModelProbes
+from attention_course.probes.tokens import TokenProbes
 from autograde.rubric.probes import lines
 from autograde.rubric.probes.draws import device
 from autograde.rubric.probes.layers import LayerProbe
 from autograde.rubric.probes.plain import Args, as_typed, snapshot
 
 
-class Rubric(DropoutProbes, ModelProbes, BlockProbes, CacheProbes, lines.Rubric):
+class Rubric(DropoutProbes, TokenProbes, ModelProbes, BlockProbes, CacheProbes, lines.Rubric):
     """The probes that a rubric cell of this course calls."""
 
     examples = examples
@@ -88,14 +89,6 @@ class Rubric(DropoutProbes, ModelProbes, BlockProbes, CacheProbes, lines.Rubric)
         copy.outputs("mha gives the output of the wrapper", r.normal(2, 6, 3))
         """
         return CopyProbe(self, answer, layers, source)
-
-    def converts(self, answer: Callable[..., Any], layer: LayerProbe) -> ConversionProbe:
-        """Return a probe of a function that makes an nn.MultiheadAttention from a layer.
-
-        torchs = r.converts(to_torch, mha)
-        torchs.outputs("gives the output of mha", r.normal(2, 7, 4))
-        """
-        return ConversionProbe(self, answer, (layer,), layer)
 
     def switched(self, module: type[nn.Module]) -> Callable[[Tensor, float, bool], Any]:
         """Return a function (x, p, training) that sets the mode of a layer and calls it.

@@ -19,7 +19,7 @@ from autograde.sandbox.agreed import HOME, MACHINES, SOCKETS
 
 PACKAGE = Path(__file__).resolve().parent.parent
 PARTS = (
-    "__init__.py", "files.py", "progress.py", "values", "rubric", "notebook",
+    "__init__.py", "files.py", "installed.py", "progress.py", "values", "rubric", "notebook",
     "sandbox/__init__.py", "sandbox/agreed.py", "sandbox/imports.py",
     "sandbox/scarce.py", "sandbox/inside",
 )  # fmt: skip
