@@ -296,33 +296,6 @@ show(
     "above 1, the other three never come near it. Right, keys of two numbers: as the query turns, each key has most of the weight in turn.",
 )
 
-# %% [markdown] nbgrader={"grade": false, "grade_id": "question_heads_written", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ### In your own words: `heads_written` (2 points, a person reads it)
-#
-# A friend says: "Why several heads? Take one head twice as wide." Answer in three to five sentences. One head applies one row of weights to all of its
-# numbers: give a case with **the same kind of vector twice** in which that loses something, and say how two heads keep it.
-#
-# <!-- BEGIN MARK SCHEME -->
-# **1 point** for a case in which one mixture loses something: a word needs two vectors of the same kind, and which is which, or both in full. The word
-# before and the one before that, two people, the things of two people, the two neighbours of a word. Half a point for two vectors of different kinds,
-# such as a person's thing and her place: where these lie in different numbers of the values (in different directions), one mixture keeps both, as part 1
-# shows. Half a point where no loss is named.
-#
-# **1 point** for how two heads keep it: they have two rows of weights, so each passes on one of the two vectors, next to each other. Half a point for
-# "heads look at different things" without weights, rows or mixtures. Half a point where nothing says that width does not help: however wide, all numbers
-# are mixed with the same row.
-#
-# No points off for saying that the heads cost no more parameters, that `out_proj` mixes what they found, that more heads are narrower, or that one head
-# may still succeed where few vectors can occur (some starts at the top did). Half a point off for "one head cannot see two words" (it can, it mixes them), and
-# for "one head cannot tell the order of two words" (with unequal weights it may). That heads are faster is no answer.
-# <!-- END MARK SCHEME -->
-
-# %% [markdown] nbgrader={"grade": true, "grade_id": "heads_written", "locked": false, "points": 2, "schema_version": 3, "solution": true, "task": false}
-# <!-- BEGIN SOLUTION --> A word may need the word before it and the one before that: two vectors of the same kind, in the same numbers. One head has one
-# row of weights, so it passes on one mixture of the two, and half of what was in them is lost, whatever the shares. A wider head mixes more numbers, but
-# with the same row. Two heads have two rows: one passes on the word before, the other the one before that, each in full and side by side. In part 2 the
-# error fell from about 0.35 to 0. <!-- END SOLUTION -->
-
 # %% [markdown]
 # ## 3 One matrix, cut into heads
 #
@@ -936,7 +909,35 @@ for head in (2, 0):
 #
 # In layer 2 silence at the place words costs nothing, and cannot: no layer comes after it that could carry anything from there. And the mark is not all:
 # four in ten answers survive the exchange, so other heads help. To see what a head is for, look at the words at which it **works**.
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "question_heads_written", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ### In your own words: `heads_written` (2 points, a person reads it)
 #
+# A friend says: "Why several heads? Take one head twice as wide." Answer in three to five sentences. One head applies one row of weights to all of its
+# numbers: give a case with **the same kind of vector twice** in which that loses something, and say how two heads keep it.
+#
+# <!-- BEGIN MARK SCHEME -->
+# **1 point** for a case in which one mixture loses something: a word needs two vectors of the same kind, and which is which, or both in full. The word
+# before and the one before that, two people, the things of two people, the two neighbours of a word. Half a point for two vectors of different kinds,
+# such as a person's thing and her place: where these lie in different numbers of the values (in different directions), one mixture keeps both, as part 1
+# shows. Half a point where no loss is named.
+#
+# **1 point** for how two heads keep it: they have two rows of weights, so each passes on one of the two vectors, next to each other. Half a point for
+# "heads look at different things" without weights, rows or mixtures. Half a point where nothing says that width does not help: however wide, all numbers
+# are mixed with the same row.
+#
+# No points off for saying that the heads cost no more parameters, that `out_proj` mixes what they found, that more heads are narrower, or that one head
+# may still succeed where few vectors can occur (some starts at the top did). Half a point off for "one head cannot see two words" (it can, it mixes them), and
+# for "one head cannot tell the order of two words" (with unequal weights it may). That heads are faster is no answer.
+# <!-- END MARK SCHEME -->
+
+# %% [markdown] nbgrader={"grade": true, "grade_id": "heads_written", "locked": false, "points": 2, "schema_version": 3, "solution": true, "task": false}
+# <!-- BEGIN SOLUTION --> A word may need the word before it and the one before that: two vectors of the same kind, in the same numbers. One head has one
+# row of weights, so it passes on one mixture of the two, and half of what was in them is lost, whatever the shares. A wider head mixes more numbers, but
+# with the same row. Two heads have two rows: one passes on the word before, the other the one before that, each in full and side by side. In part 2 the
+# error fell from about 0.35 to 0. <!-- END SOLUTION -->
+
+# %% [markdown]
 # ## 7 What goes wrong in practice
 #
 # **`d_out` means two things.** In the wrapper it is the size of one head, in `MultiHeadAttention` of all of them.
