@@ -15,7 +15,7 @@ from pages import Outline, outline_of
 
 from autograde.course import CourseError, Lesson, Written, lessons
 from autograde.course_config import course_config
-from autograde.grader import GRADER
+from autograde.grader import grader_of
 from autograde.grading.gradebook import open_gradebook
 from autograde.lms.spreadsheet import write_table
 from autograde.report.actions import parts_of, talk_to, teach_again
@@ -45,7 +45,7 @@ def test_a_class_is_read_from_gradebook_and_notebooks(small_class: Lesson) -> No
     assert {each.student for each in data.judged} == {"ada", "bob"}
     assert [each.student for each in data.submissions if each.untouched] == ["zoe"]
     assert data.not_graded == ("kim",)
-    assert {each.version for each in data.submissions} == {GRADER.name}
+    assert {each.version for each in data.submissions} == {grader_of("attention_course").name}
 
 
 def test_a_folder_whose_name_is_no_text_is_listed(small_class: Lesson) -> None:
@@ -70,7 +70,7 @@ def test_the_page_says_what_the_class_shows(small_class: Lesson) -> None:
     assert page.headings[0] == (1, "Class report: The causal mask")
     for text in (
         "The file is not JSON", "Handed in, not graded.", "Handed in untouched: 1.",
-        "there is none: fewer than 10 students", "Psychometrika", GRADER.name,
+        "there is none: fewer than 10 students", "Psychometrika", grader_of("attention_course").name,
         "inputs drawn for it alone",
     ):  # fmt: skip
         assert text in page.text
