@@ -70,8 +70,8 @@ def test_the_page_says_what_the_class_shows(small_class: Lesson) -> None:
     assert page.headings[0] == (1, "Class report: The causal mask")
     for text in (
         "The file is not JSON", "Handed in, not graded.", "Handed in untouched: 1.",
-        "there is none: fewer than 10 students", "Psychometrika", grader_of("attention_course").name,
-        "inputs drawn for it alone",
+        "there is none: fewer than 10 students", "Psychometrika",
+        grader_of("attention_course").name, "inputs drawn for it alone",
     ):  # fmt: skip
         assert text in page.text
 

@@ -99,7 +99,7 @@ def names_of_the_course() -> set[str]:
 WORDS = {
     "Answer", "Attention", "Cache", "Change", "Convolution", "Heatmap", "Link", "Mixed", "Notes",
     "Panels", "Quiet", "Reader", "Reading", "Recurrent", "Rubric", "Story", "Word", "dropout",
-    "generate", "sample", "train",
+    "generate", "merge", "sample", "train",
 }  # fmt: skip
 """Names that are English or torch's as well, and say nothing of this course."""
 DISTRIBUTION = re.compile("attention[-_]notebooks")
