@@ -169,7 +169,7 @@ print(f"at the end, with all scores divided by 1.5: loss {softer:.2f}, where it 
 # early would have kept the loss at its lowest and halved the right answers. Measure what you want from a model, not only its loss.
 #
 # This is **overfitting**: the model fits its examples, not the rule behind them. What works against it is called **regularisation**. The best remedy
-# is more data: the course's own model, from 20,000 stories, has a loss of 0.417 on 1,500 others, where 0.414 is the lowest.
+# is more data: the course's own model, from 20,000 stories, has a loss of 0.417 on 1,500 stories drawn afresh, where 0.414 is the lowest.
 #
 # ## 2 A coin for every weight
 #
