@@ -16,6 +16,7 @@ SUFFIXES = {".json", ".j2", ".md", ".py", ".safetensors"}
 RUNS, JUDGES, SHOWS = "runs", "judges", "shows"
 PARTS = {
     "files.py": RUNS,
+    "installed.py": RUNS,
     "notebook": RUNS,
     "progress.py": RUNS,
     "rubric": RUNS,

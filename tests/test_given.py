@@ -106,11 +106,10 @@ def practise(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 
 def cells_of(lesson: Lesson, exercise: str) -> tuple[str, str, str]:
-    """The set-up, the right answers up to an exercise, and its rubric."""
+    """The set-up, the right answers to an exercise and what it needs, and its rubric."""
     cells = named_cells(built(versions(lesson)[0]))
     answers = right(lesson.name)
-    names = [each.name for each in lesson.exercises]
-    upto = names[: names.index(exercise) + 1]
+    upto = [*lesson.exercise(exercise).needs, exercise]
     rubric_cell = cells[lesson.exercise(exercise).rubric_cell].source
     return cells["setup"].source, "\n\n".join(answers[name] for name in upto), rubric_cell
 

@@ -58,7 +58,9 @@ class Template:
         return bool(poll.poll(within * 1000))
 
     def why_it_ended(self) -> str:
-        return wall.last_line(self.errors) if self.errors else "another process started it"
+        if self.errors is None:
+            return "another process started it"
+        return "it was ended here" if self.errors.closed else wall.last_line(self.errors)
 
     def ask(self, request: dict[str, Any], group: Path | None) -> socket.socket:
         """Ask for a kernel, in a control group if there is one; return the line to it.
@@ -78,6 +80,8 @@ class Template:
         self.line.close()
         if self.keeper:
             self.keeper.join(10)
+        if self.errors:
+            self.errors.close()
 
 
 def _start(package: str) -> Template:
