@@ -100,7 +100,7 @@ def test_a_student_with_nothing_but_the_wheel_solves_an_exercise(laptop: Path) -
     assert where.startswith(str(laptop / "env"))
     on(laptop, "autograde", "lab", "--version")  # makes the working copy and starts no server
     work = laptop / "home" / "attention-notebooks" / "work"
-    row = f"]({LESSON}/{NOTEBOOK}.ipynb) | 0 of 7 exercises right, 0 of 13 points |"
+    row = f"]({LESSON}/{NOTEBOOK}.ipynb) | 80 | 0 of 7 exercises right, 0 of 13 points |"
     assert row in (work / PAGE).read_text()
     notebook = work / LESSON / f"{NOTEBOOK}.ipynb"
     nb = nbformat.read(notebook, as_version=4)

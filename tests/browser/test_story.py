@@ -106,10 +106,10 @@ def test_a_wrong_answer_shows_its_symptom_then_the_belief(
     belief = wrong.misconception.replace("`", "")[1:]
     panel = person.answer(ada.page, "future_mask", wrong.code)
     expect(panel).to_contain_text("is True, expected False")
-    expect(panel).not_to_contain_text(belief)
+    expect(panel.get_by_text(belief)).to_be_hidden()
     camera.shoot(ada.page, "symptom")
     panel = person.run_rubric(ada.page, "future_mask")
-    expect(panel).to_contain_text(belief)
+    expect(panel.get_by_text(belief)).to_be_visible()
     camera.show(ada.page, "wrong_answer", person.cell(ada.page, "future_mask"), panel)
 
 
