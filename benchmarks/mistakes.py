@@ -18,7 +18,7 @@ MISTAKES: dict[str, tuple[str, str]] = {
     "future_mask": (".triu(diagonal=1)", ".triu(diagonal=1).flip(0)"),
     "mask_scores": ('float("-inf")', "-7.5"),
     "causal_weights": ("/ math.sqrt(d_k)", "/ (math.sqrt(d_k) + 0.1)"),
-    "padding_and_causal": (">= lengths[:, None]", ">= lengths.max() - lengths[:, None]"),
+    "padding_and_causal": ("padding_mask(lengths, n)", "padding_mask(lengths.flip(0), n)"),
     "keep_mask": (">= p).float()", ">= p / 2).float()"),
     "inverted_dropout": ("/ (1 - p)", "/ (1 - p / 2)"),
     "spread_after_dropout": ("p / (1 - p) *", "p / (1 + p) *"),
