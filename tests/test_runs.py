@@ -92,7 +92,7 @@ def test_a_warning_has_no_path_of_pytorchs_own_code(
 ) -> None:
     text = "`x.T` is deprecated (Triggered internally at /pytorch/aten/src/x.cpp:44.)"
     capsys.readouterr()
-    runs._show_warning(UserWarning(text), UserWarning, "<cell>", 1)
+    runs._show_warning(UserWarning(text), UserWarning, "<no cell>", 1)
     assert capsys.readouterr().err == "UserWarning: `x.T` is deprecated\n"
 
 

@@ -209,9 +209,11 @@ def share(line: socket.socket, package: str = "") -> None:
 
 @atexit.register
 def close() -> None:
-    """End this process's template, if it has one."""
+    """End this process's template and the kernel that was prepared, if it has them."""
     global _template, _spare
     if _template is not None and _template.owner == os.getpid():
+        if _spare is not None:
+            _spare.close()
         _template.close()
     _template = _spare = None
 
