@@ -11,8 +11,9 @@ lms/        submissions from a learning management system, grades back to it
 report/     the class report
 workspace/  the student's own copy: lab, update, submit, self
 
-course, course_config, course_package and versions are the course itself; cli and terminal the
-command; grader says which grader this is;
+course, course_config, course_package and versions are the course itself, nbgrader_settings what it
+asks of nbgrader; installed finds courses that came in wheels; cli and terminal are the command;
+grader says which grader this is;
 progress is what a student has solved; files writes whole files; words escapes text that a student
 may have written.
 """

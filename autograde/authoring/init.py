@@ -5,9 +5,7 @@ import shutil
 from importlib.util import find_spec
 from pathlib import Path
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-from autograde.authoring.new import new
+from autograde.authoring.new import new, templates_in
 from autograde.course import CourseError, Lesson
 from autograde.course_package import make_importable
 
@@ -43,9 +41,7 @@ def init(folder: Path) -> Lesson:
         "package": package,
         "distribution": package.replace("_", "-"),
     }
-    templates = Environment(  # noqa: S701 (no HTML)
-        loader=FileSystemLoader(SKELETON), undefined=StrictUndefined, keep_trailing_newline=True
-    )
+    templates = templates_in(SKELETON)
     existed = folder.exists()
     try:
         for template in templates.list_templates():

@@ -32,9 +32,7 @@ def new(root: Path, name: str) -> Lesson:
         )
     notebook = found[1]
     title = notebook.replace("_", " ").capitalize()
-    templates = Environment(  # noqa: S701 (no HTML)
-        loader=FileSystemLoader(SKELETON), undefined=StrictUndefined, keep_trailing_newline=True
-    )
+    templates = templates_in(SKELETON)
 
     def filled(template: str) -> str:
         return templates.get_template(template).render(name=name, notebook=notebook, title=title)
@@ -60,3 +58,10 @@ def new(root: Path, name: str) -> Lesson:
             curriculum.write_text(before, encoding="utf-8")
         raise
     return lesson
+
+
+def templates_in(folder: Path) -> Environment:
+    """Return the templates of files that are no HTML; what they lack is an error."""
+    return Environment(  # noqa: S701 (no HTML)
+        loader=FileSystemLoader(folder), undefined=StrictUndefined, keep_trailing_newline=True
+    )
