@@ -19,6 +19,8 @@ STATE = ".lessons"
 """The folder in a working copy that holds what `autograde update` and practice remember."""
 INDEX = "lessons.json"
 PAGE = "Lessons.md"
+NOTES = "My notes.html"
+"""The page of the cards of lessons; see `autograde.cards`."""
 PRACTICE_FILE = "practice.safetensors.gz"
 
 NOT_RUN = (
@@ -185,6 +187,8 @@ def write_page(working: Path) -> None:
         rows.append(f"| {lesson.link}{due} | {minutes} | {lesson.in_words()} | {packed} |")
     if newer := [lesson.lesson for lesson in course if lesson.newer]:
         rows += ["", f"**There are new versions of {', '.join(newer)}.** To get them, see below."]
+    if (working / NOTES).is_file():
+        rows += ["", f"What you have learned so far stands in [My notes]({quote(NOTES)})."]
     page = TEXT.format(now="\n\n".join(_now(course)), rows="\n".join(rows))
     write_whole(working / PAGE, page.encode())
 

@@ -5,7 +5,7 @@ without a name as well, and only `check` tries more inputs than those of practic
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from nbformat import NotebookNode
 
@@ -13,6 +13,7 @@ from autograde.authoring import lint
 from autograde.authoring.check import Result
 from autograde.authoring.expected import practice_keys
 from autograde.authoring.marks import students_version
+from autograde.cards import read_card
 from autograde.course import CourseError, Lesson
 from autograde.data_files import misplaced
 
@@ -27,7 +28,7 @@ def review(
     Args:
         judged: judges the variants.
     """
-    if faults := [*misplaced(lesson), *lint.lint_source(lesson, nb)]:
+    if faults := [*misplaced(lesson), *_lint_card(lesson), *lint.lint_source(lesson, nb)]:
         return [], faults
     try:
         practice_keys(lesson)
@@ -38,3 +39,11 @@ def review(
     faults += lint.lint_student(nb, students_version(nb))
     faults += [f"{each.exercise}: {fault}" for each in results for fault in each.faults]
     return results, faults
+
+
+def _lint_card(lesson: Lesson) -> Iterator[str]:
+    """Yield the fault of a damaged card."""
+    try:
+        read_card(lesson.folder)
+    except ValueError as error:
+        yield str(error)

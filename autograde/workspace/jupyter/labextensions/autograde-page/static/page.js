@@ -39,7 +39,7 @@
       said.setAttribute("role", "status");
       const bar = document.createElement("progress");
       bar.max = 1;
-      bar.setAttribute("aria-label", "How much of the time of the last run has passed");
+      bar.setAttribute("aria-label", "How much of the expected time has passed");
       node.append(said, bar);
       cell.node.append(node);
     }
@@ -49,12 +49,14 @@
   function show(panel, cell, passed) {
     const node = sign(cell);
     const [said, bar] = node.children;
-    const before = last(key(panel, cell));
+    const mine = last(key(panel, cell));
+    const before = mine || 1000 * (Number(cell.model.getMetadata("seconds")) || 0);
     const left = before - passed;
     if (left > 0) bar.value = passed / before;
     else bar.removeAttribute("value");
     bar.hidden = !before;
-    const then = !before ? "" : left > 0 ? `, about ${seconds(left)} left` : ", longer than last time";
+    const late = mine ? ", longer than last time" : ", longer than on the author's machine";
+    const then = !before ? "" : left > 0 ? `, about ${seconds(left)} left` : late;
     const text = `Running for ${seconds(passed)}${then}`;
     // a screen reader is told once, not every second
     said.setAttribute("aria-live", passed < SHOWN + 2 * LOOK ? "polite" : "off");
