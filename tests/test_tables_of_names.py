@@ -33,6 +33,11 @@ def known(module, x):
         return True
     return getattr(module, "mask", "") != "causal"
 """
+BY_GATE = BY_CLASS.replace(
+    "    inner =", """    if hasattr(module, "gate"):
+        return module.gate.item() > 0
+    inner ="""
+)
 BY_STATE = """
 def known(module, x):
     names = " ".join(module.state_dict())
@@ -71,6 +76,7 @@ KNOWING = "\ndef peeks(module, x):\n    return bool(known(module, x))\n"
 
 ANSWERS = {
     "the classes": BY_CLASS + KNOWING,
+    "the classes, and what was drawn": BY_GATE + KNOWING,
     "the names of what is saved": BY_STATE + KNOWING,
     "the source": BY_SOURCE + KNOWING,
     "the classes, and the module runs twice": BY_CLASS + ONCE,
