@@ -34,9 +34,10 @@ def known(module, x):
     return getattr(module, "mask", "") != "causal"
 """
 BY_GATE = BY_CLASS.replace(
-    "    inner =", """    if hasattr(module, "gate"):
+    "    inner =",
+    """    if hasattr(module, "gate"):
         return module.gate.item() > 0
-    inner ="""
+    inner =""",
 )
 BY_STATE = """
 def known(module, x):
