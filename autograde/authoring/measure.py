@@ -107,7 +107,8 @@ def _measure_lines(reference: Program, exercise: Exercise, first: Recording) -> 
     for seed in MEASURED_SEEDS:
         wanted = right_recording(reference, exercise, seed)
         for line in wanted.lines:
-            outcomes[line.name].append([_packed(case.outcome) for case in line.cases])
+            kept = KINDS[line.kind].kept
+            outcomes[line.name].append([_packed(kept(case.outcome)) for case in line.cases])
         for name, distance in _spread(reference, exercise, variants, seed, wanted).items():
             spread[name] = max(spread[name], distance)
     return {
