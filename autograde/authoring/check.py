@@ -29,7 +29,8 @@ ALL_GUESSED = (
     "which more results are possible, then run autograde check --measure"
 )
 MOST_EARNED = 0.5
-"""The share of the points that an answer may earn at most when it misses the idea."""
+"""The share of the points that an answer may earn at most when it misses the idea. A near miss made
+from the lesson's own answer has the idea, and earns at least that."""
 MOST_WATCHED = 0.2
 """The share of the points that lines may carry at most of which only the student's process saw how
 they came about. The others have to show it by their results."""
@@ -138,6 +139,13 @@ def judge_variants(lesson: Lesson, exercise: Exercise, seeds: Sequence[int]) -> 
                 "or call it a near miss"
                 for each in variants.wrong
                 if each.kind == "wrong" and earned[each.name] > MOST_EARNED
+            ),
+            *(
+                f"the near miss {each.name} that is made from the lesson's own answer earns "
+                f"{earned[each.name]:.0%} of the points; at least {MOST_EARNED:.0%} are expected, "
+                "since it has the idea. Leave it out, or write it"
+                for each in variants.wrong
+                if each.made and earned[each.name] < MOST_EARNED
             ),
         ),
     )
