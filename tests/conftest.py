@@ -138,11 +138,14 @@ def new_lesson() -> Lesson:
 
 def make_new_lesson(root: Path) -> None:
     (root / "source").mkdir()
-    (root / CURRICULUM).touch()
+    with_torch = '[course]\ntitle = "New"\npackage = "attention_course"\n'
+    (root / CURRICULUM).write_text(with_torch)
     shutil.copy(HERE / "nbgrader_config.py", root)
     result = run(root, "new", NEW)
     assert result.exit_code == 0, result.output
     assert f"Next: autograde build {NEW}" in result.output
+    entry = (root / CURRICULUM).read_text().removeprefix(with_torch)
+    (root / CURRICULUM).write_text(entry)  # the package was named for its requirements
     result = run(root, "build", NEW)  # with the gradebook, which takes longest to make
     assert result.exit_code == 0, result.output
 

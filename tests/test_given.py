@@ -288,8 +288,24 @@ many = list(range(20_000))
     notebook: dict[str, Any] = {}
     exec(cell, notebook)  # noqa: S102 (from this file)
     keep(cell, notebook, rubric)
-    for name in ("computed", "parts", "many"):
+    for name in ("computed", "many"):
         assert given_in(notebook).original(name) is notebook[name]
+    assert given_in(notebook).original("parts") == notebook["parts"]
+
+
+def test_an_array_and_a_table_that_a_lesson_gives_stay_as_they_were() -> None:
+    cell = """
+import numpy as np
+import pandas as pd
+from autograde.notebook import rubric
+array, table = np.ones(3), pd.DataFrame({"mm": [1.0, 2.0]})
+"""
+    notebook: dict[str, Any] = {}
+    exec(cell, notebook)  # noqa: S102 (from this file)
+    keep(cell, notebook, rubric)
+    exec("array += 1; table['mm'] = 0.0", notebook)  # noqa: S102
+    given = given_in(notebook).original
+    assert (given("array").tolist(), given("table")["mm"].tolist()) == ([1, 1, 1], [1, 2])
 
 
 def test_a_cell_without_the_packages_rubric_gives_nothing() -> None:

@@ -33,8 +33,8 @@ class Rubric(DropoutProbes, TokenProbes, ModelProbes, BlockProbes, CacheProbes, 
 
         With `empty_rows` every third row, from the second on, is hidden entirely.
         """
-        coins = torch.from_numpy(self._numbers.uniform(size=shape) < 0.5)
-        order = torch.from_numpy(self._numbers.uniform(size=shape)).argsort(dim=-1)
+        coins = torch.from_numpy(self.rng.uniform(size=shape) < 0.5)
+        order = torch.from_numpy(self.rng.uniform(size=shape)).argsort(dim=-1)
         hidden = (order >= 2) & (coins | (order == shape[-1] - 1))
         if empty_rows:
             hidden[..., 1::3, :] = True
@@ -160,5 +160,5 @@ class Rubric(DropoutProbes, TokenProbes, ModelProbes, BlockProbes, CacheProbes, 
 
         r.each("tells them apart", peeks, *r.modules(x, "recurrent", "mask after softmax"))
         """
-        drawn = [names[i] for i in self._numbers.permutation(len(names))]
+        drawn = [names[i] for i in self.rng.permutation(len(names))]
         return [(self.module(name, x.shape[-1]), x) for name in drawn]

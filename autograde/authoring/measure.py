@@ -14,8 +14,6 @@ from itertools import repeat
 from math import floor, log10, prod, sqrt
 from typing import Any, TypeVar
 
-import torch
-
 from autograde.authoring import expected
 from autograde.authoring.fingerprint import fingerprint
 from autograde.authoring.variants import Variants, read_variants
@@ -32,6 +30,7 @@ from autograde.rubric.kinds import KINDS, Checked
 from autograde.rubric.recording import Line, Outcome, Recording
 from autograde.rubric.session import PRACTICE_SEED
 from autograde.values.dispatch import cast_like, float_types
+from autograde.values.loaded import compute_on_one_thread
 from autograde.values.packing import pack
 
 T = TypeVar("T")
@@ -78,7 +77,7 @@ def for_each_exercise(
     find: Callable[[Lesson, Exercise], T], lesson: Lesson, exercises: tuple[Exercise, ...]
 ) -> list[T]:
     """Return a function's result for each exercise, computed with one process a core."""
-    with ProcessPoolExecutor(initializer=torch.set_num_threads, initargs=(1,)) as pool:
+    with ProcessPoolExecutor(initializer=compute_on_one_thread) as pool:
         return list(pool.map(find, repeat(lesson), exercises))
 
 

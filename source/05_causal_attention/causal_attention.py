@@ -93,10 +93,10 @@ for name, one in {"with the mask": model, "without it": unmasked}.items():
           + f"; right answers to “what” {shares['what']:.0%}, to “who” {shares['who']:.0%}")
 
 # %% [markdown]
-# It does. The questions were read word by word, with nothing after the last word, and yet more than a fifth of the answers to *what* are lost: the words
-# *before* the last one now see later words in layer 1, and pass on something else. **The mask belongs to the layer as its trained numbers do**, although
-# nobody trained it. So all that you have built so far goes into one object, which takes a whole batch, is saved and moved in one piece, and leaves
-# nothing behind.
+# It does. The questions were read word by word, with nothing after the last word. The names asked for are still found, but more than a fifth of the
+# answers to *what* are lost: the words *before* the last one now see later words in layer 1, and pass on something else. **The mask belongs to the
+# layer as its trained numbers do**, although nobody trained it. So all that you have built so far goes into one object, which takes a whole batch, is
+# saved and moved in one piece, and leaves nothing behind.
 #
 # - You compute attention for a batch without mixing its sentences.
 # - You write `CausalAttention`, and say what a module carries with it.
@@ -136,8 +136,8 @@ except RuntimeError as error:
     print(type(error).__name__ + ":", error)
 
 # %% [markdown]
-# `.T` reverses *all* dimensions, and what counted sentences now comes last. We were lucky to get an error. With three sentences of three tokens and keys
-# of three numbers, every dimension is 3:
+# The same shape? It looks so because two sentences meet keys of two numbers. `.T` reverses *all* dimensions: the first 2 now counts numbers, the last one
+# sentences. We were lucky to get an error. With three sentences of three tokens and keys of three numbers, every dimension is 3:
 
 # %%
 torch.manual_seed(1)
@@ -400,15 +400,15 @@ added = nn.Parameter(torch.zeros(6, 6, device=device).masked_fill(hidden, -math.
 filling = nn.Parameter(hidden.float())
 for masked in (scores + added, scores.masked_fill(filling == 1, -math.inf)):
     ((torch.softmax(masked, dim=-1) @ inputs)[:-1] - inputs[1:]).square().mean().backward()
-print(f"added: gradient up to {added.grad[hidden].abs().max().item():.2f} where it is -inf, up to {added.grad[~hidden].abs().max().item():.2f} where it is 0")
-print("filling: gradient", filling.grad)
+print(f"gradient of the added mask: {added.grad[hidden].abs().max().item():.2f} where it is -inf, up to {added.grad[~hidden].abs().max().item():.2f} where it is 0")
+print("gradient of the filling mask:", filling.grad)
 try:
     nn.Parameter(hidden)
 except RuntimeError as error:
     print("a bool mask:", error)
 
 # %% [markdown]
-# The added one keeps its -inf, but its zeros turn into one more thing that is learned. The filling one stands among the parameters for nothing. And a
+# The added one keeps its -inf, but its zeros become one more thing that is learned. The filling one is among the parameters and never learns. And a
 # bool mask cannot be a parameter at all.
 #
 # A **buffer** moves and is not trained. It is also saved, unless you say `persistent=False`. We save ours: it is the only thing in the file that says for
