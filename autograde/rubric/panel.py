@@ -39,6 +39,8 @@ EDITED = (
 STYLE = (
     "<style>.jp-Cell.jp-mod-dirty + .jp-Cell .rubric .edited {display: block !important}</style>"
 )
+UNFOLDED = "<style>.rubric .help > details[open] {flex-basis: 100%}</style>"
+"""What is unfolded takes a row of its own, and pushes no button aside."""
 MARK_WIDTH = "1.6em"
 CELL = "padding:.1em .45em;font-family:monospace;white-space:pre"
 
@@ -154,7 +156,8 @@ def to_display(
     """
     kind = "right" if verdict.passed else "wrong" if verdict.attempted else "idle"
     text, html = (_lines_text(verdict), lines_html(verdict)) if verdict.judged else ([], "")
-    shown = panel(kind, headline(verdict), said, "rubric", text, html, folded_html(helps))
+    below = f"{UNFOLDED}{folded_html(helps)}" if helps else ""
+    shown = panel(kind, headline(verdict), said, "rubric", text, html, below)
     return {**shown, "text/plain": "\n".join(filter(None, [shown["text/plain"], plain(ask)]))}
 
 

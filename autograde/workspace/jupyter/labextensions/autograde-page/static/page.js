@@ -107,6 +107,24 @@
     if (link) goTo(app, decodeURIComponent(link.hash.replace("#cell-id=", "")));
   }
 
+  // In command mode JupyterLab's arrow keys pass over cells whose code is folded: over every rubric.
+  function step(app, event) {
+    const by = { ArrowDown: 1, ArrowUp: -1, j: 1, k: -1 }[event.key];
+    const notebook = app.shell.currentWidget?.content;
+    if (!by || event.shiftKey || event.ctrlKey || event.altKey || event.metaKey) return;
+    if (notebook?.mode !== "command" || !notebook.node.contains(event.target)) return;
+    if (event.target.closest(".jp-OutputArea, input, textarea, [contenteditable=true]")) return;
+    const place = notebook.activeCellIndex + by;
+    const next = notebook.widgets[place];
+    if (!next?.inputHidden || next.isHidden) return;
+    event.preventDefault();
+    event.stopPropagation();
+    notebook.deselectAll();
+    notebook.activeCellIndex = place;
+    notebook.activate();
+    notebook.scrollToItem(place, "smart");
+  }
+
   const plugin = {
     id: `${NAME}:plugin`,
     autoStart: true,
@@ -117,6 +135,7 @@
       document.head.append(sheet);
       setInterval(() => [...app.shell.widgets("main")].forEach(look), LOOK);
       document.addEventListener("click", (event) => follow(app, event), true);
+      document.addEventListener("keydown", (event) => step(app, event), true);
       app.restored.then(() => {
         if (window.innerWidth < NARROW) app.shell.collapseLeft?.();
       });
