@@ -222,7 +222,8 @@ def _picture(course: list[Standing]) -> str:
     if len(course) < 3:
         return ""
     done = ["" if lesson.next else "✓ " for lesson in course]
-    titles = [lesson.title.partition(":")[0].replace('"', "'") for lesson in course]
+    shorts = (lesson.title.partition(":")[0].replace('"', "'") for lesson in course)
+    titles = [short.replace("-", "\N{NON-BREAKING HYPHEN}") for short in shorts]
     nodes = [f'  L{i}["{done[i]}{title}"]' for i, title in enumerate(titles)]
     way = " --> ".join(f"L{i}" for i in range(len(course)))
     return "\n".join(["", *DIAGRAM, *nodes, f"  {way}", "```", ""])
