@@ -12,9 +12,8 @@ from dataclasses import astuple
 from importlib import import_module
 from math import isclose, isnan
 
-from autograde.rubric.checks import check_called
-from autograde.rubric.checks.readings import CLAIMS, Check, Reading, Unreadable
-from autograde.rubric.checks.readings import difference as worst
+from autograde.rubric.checks import CHECKS, CLAIMS, Check, Reading, Unreadable
+from autograde.rubric.checks import difference as worst
 from autograde.rubric.recording import REFUSAL, Case, Line, Outcome, Recording
 from autograde.values.base import SAME, Difference, Plain, Record, differs, shorten
 from autograde.values.dispatch import apart, says_much
@@ -233,7 +232,7 @@ class Kinds(dict[str, Call]):
     """The kinds of lines by name; a check is looked up when a line first asks for it."""
 
     def __missing__(self, name: str) -> Call:
-        self[name] = Checked(check_called(name))
+        self[name] = Checked(CHECKS[name])
         return self[name]
 
 

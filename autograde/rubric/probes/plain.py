@@ -100,8 +100,6 @@ def _argument(value: Any, name: str) -> str:
             return repr(value)
         case nn.Module():
             return str(getattr(value, "called", name))
-        case torch.Generator():
-            return name
     return getattr(value, "__name__", name)
 
 
