@@ -20,8 +20,6 @@ from itertools import repeat
 from math import floor, log10, prod, sqrt
 from typing import Any, TypeVar
 
-import torch
-
 from autograde.authoring import expected
 from autograde.authoring.variants import Variants, read_variants
 from autograde.course import Exercise, Lesson, grade_id, read_text
@@ -39,6 +37,7 @@ from autograde.rubric.probes.plain import tensors_in
 from autograde.rubric.recording import Line, Outcome, Recording
 from autograde.rubric.session import PRACTICE_SEED
 from autograde.values.dispatch import cast_like, float_types
+from autograde.values.loaded import compute_on_one_thread
 from autograde.values.packing import pack
 
 T = TypeVar("T")
@@ -85,7 +84,7 @@ def for_each_exercise(
     find: Callable[[Lesson, Exercise], T], lesson: Lesson, exercises: tuple[Exercise, ...]
 ) -> list[T]:
     """Return a function's result for each exercise, computed with one process a core."""
-    with ProcessPoolExecutor(initializer=torch.set_num_threads, initargs=(1,)) as pool:
+    with ProcessPoolExecutor(initializer=compute_on_one_thread) as pool:
         return list(pool.map(find, repeat(lesson), exercises))
 
 
@@ -115,7 +114,8 @@ def _measure_lines(reference: Program, exercise: Exercise, first: Recording) -> 
     for seed in MEASURED_SEEDS:
         wanted = right_recording(reference, exercise, seed)
         for line in wanted.lines:
-            outcomes[line.name].append([_packed(case.outcome) for case in line.cases])
+            kept = KINDS[line.kind].kept
+            outcomes[line.name].append([_packed(kept(case.outcome)) for case in line.cases])
         for name, distance in _spread(reference, exercise, variants, seed, wanted).items():
             spread[name] = max(spread[name], distance)
     return {

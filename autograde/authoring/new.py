@@ -9,11 +9,12 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from autograde.authoring.measure import measure
 from autograde.authoring.sources import sync
-from autograde.course import CURRICULUM, CourseError, Lesson, lessons
-from autograde.course_package import make_importable
+from autograde.course import CURRICULUM, CourseError, Lesson, lessons, read_course
+from autograde.course_package import folder_of, make_importable, needed_by
 
 SKELETON = Path(__file__).parent / "skeleton"
 EXERCISE = "variants/center_rows.md"
+WITH_NUMPY = "variants/numpy/center_rows.md.j2"
 FIRST = "01_first_lesson"
 PLACES = {
     "curriculum.toml": "source/curriculum.toml",
@@ -29,6 +30,7 @@ NAME = re.compile(r"\d\d_([a-z][a-z0-9]*(?:_[a-z0-9]+)*)")
 def new(root: Path, name: str) -> Lesson:
     """Write a lesson of this name, enter it in the curriculum, and measure its tolerances.
 
+    Its exercise is about tensors if the course's package needs torch, else about NumPy's arrays.
     When anything goes wrong, the course is as it was.
 
     Raises:
@@ -43,10 +45,11 @@ def new(root: Path, name: str) -> Lesson:
         )
     notebook = found[1]
     title = notebook.replace("_", " ").capitalize()
-    templates = templates_in(SKELETON)
+    templates, torch = templates_in(SKELETON), "torch" in _needed(root)
 
     def filled(template: str) -> str:
-        return templates.get_template(template).render(name=name, notebook=notebook, title=title)
+        known = {"name": name, "notebook": notebook, "title": title, "torch": torch}
+        return templates.get_template(template).render(known)
 
     curriculum, folder = root / CURRICULUM, root / "source" / name
     if name in lessons(root) or folder.exists():
@@ -56,7 +59,8 @@ def new(root: Path, name: str) -> Lesson:
     before = curriculum.read_text(encoding="utf-8")
     try:
         (folder / EXERCISE).parent.mkdir(parents=True)
-        (folder / EXERCISE).write_text(filled(f"{EXERCISE}.j2"), encoding="utf-8")
+        variants = f"{EXERCISE}.j2" if torch else WITH_NUMPY
+        (folder / EXERCISE).write_text(filled(variants), encoding="utf-8")
         (folder / f"{notebook}.py").write_text(filled("lesson.py.j2"), encoding="utf-8")
         entry = filled("entry.toml.j2")
         curriculum.write_text(before.rstrip("\n") + "\n" + entry, encoding="utf-8")
@@ -69,6 +73,13 @@ def new(root: Path, name: str) -> Lesson:
             curriculum.write_text(before, encoding="utf-8")
         raise
     return lesson
+
+
+def _needed(root: Path) -> set[str]:
+    """Return the names of the distributions that the course's package needs."""
+    package = read_course(root).package
+    lines = needed_by(folder_of(package)) if package else []
+    return {re.split(r"[^\w.-]", line)[0].lower() for line in lines}
 
 
 def templates_in(folder: Path) -> Environment:
