@@ -2,6 +2,7 @@
 
 language, grammar   the stories and their words
 tiny_gpt, trained   a small GPT; the one that was trained, and functions to study it
+traces              the lines of a layer, each beside the step that it computes
 training            trains a model on stories; train_model trains the one that comes with the course
 figures/            heatmaps, and what one query attends to
 explorer/           a story whose words say what they look at
@@ -31,6 +32,7 @@ from attention_course.language import (
 from attention_course.probes.rubric import Rubric
 from attention_course.real_text import python_help, someone_is_there
 from attention_course.tiny_gpt import MultiHeadAttention
+from attention_course.traces import trace
 from attention_course.trained import (
     answers,
     attention_of,
@@ -62,7 +64,6 @@ from autograde.notebook import (
     show,
     show_live,
     table,
-    trace,
     why,
 )
 from autograde.rubric.probes.lines import register

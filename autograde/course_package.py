@@ -15,6 +15,9 @@ from autograde.course import CURRICULUM, CourseError
 NAMED = "course_package"
 """In the metadata of a notebook that students get: the name of the package."""
 
+NEEDED = "requirements.txt"
+"""The file in a package that lists what it needs, as pip reads it."""
+
 CACHES = {"__pycache__", ".ipynb_checkpoints"}
 
 
@@ -49,6 +52,14 @@ def folder_of(package: str) -> Path:
             f"that holds it, or correct `package` in {CURRICULUM}"
         )
     return Path(places[0])
+
+
+def needed_by(package: Path) -> list[str]:
+    """Return what a package in this folder needs, one requirement each."""
+    file = package / NEEDED
+    lines = file.read_text(encoding="utf-8").splitlines() if file.is_file() else []
+    found = (line.partition("#")[0].strip() for line in lines)
+    return [name for name in found if name]
 
 
 def files_of(package: str) -> list[Path]:

@@ -1,6 +1,7 @@
 """What each room may import, as one table."""
 
 import ast
+import os
 import re
 import subprocess
 import sys
@@ -102,13 +103,10 @@ WORDS = {
     "generate", "merge", "sample", "train",
 }  # fmt: skip
 """Names that are English or torch's as well, and say nothing of this course."""
-DISTRIBUTION = re.compile("attention[-_]notebooks")
-"""The name that is installed."""
 
 
 def told_of_the_course(text: str) -> set[str]:
     """The names of this course in a text, and the word that it is about."""
-    text = DISTRIBUTION.sub("", text)
     found = (names_of_the_course() - WORDS) & set(re.findall(r"\w+", text))
     return found | set(re.findall(r"\w*attention\w*", text, re.IGNORECASE))
 
@@ -124,7 +122,7 @@ def test_the_grader_names_nothing_of_the_course() -> None:
 
 def test_a_name_of_the_course_is_seen() -> None:
     assert told_of_the_course("r.call(causal_mask) # TinyGPT") == {"causal_mask", "TinyGPT"}
-    assert told_of_the_course("attention_feedback, attention_notebooks") == {"attention_feedback"}
+    assert told_of_the_course("attention_feedback, a distribution") == {"attention_feedback"}
 
 
 def test_no_two_modules_have_one_name() -> None:
@@ -163,6 +161,67 @@ def test_the_coordinator_needs_no_torch() -> None:
     assert imported_by(code, "torch", "matplotlib") == ""
 
 
+WITH_TORCH = {
+    "rubric/probes/layers.py",
+    "rubric/probes/watching.py",
+    "rubric/probes/weights.py",
+    "values/tensors.py",
+}
+"""The modules that import torch at their top. Others import it, and them, in functions alone."""
+
+
+def imported_at_the_top(path: Path) -> Iterator[str]:
+    """The modules that importing this one imports, without what only type checkers read."""
+    waiting: list[ast.AST] = [*ast.parse(path.read_text(encoding="utf-8")).body]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            continue
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            continue
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        waiting += ast.iter_child_nodes(node)
+
+
+def test_few_modules_import_torch_and_others_import_them_in_functions_alone() -> None:
+    names = {"autograde." + path.removesuffix(".py").replace("/", ".") for path in WITH_TORCH}
+    found = set()
+    for path in PACKAGE.rglob("*.py"):
+        modules = set(imported_at_the_top(path))
+        home = path.relative_to(PACKAGE).as_posix()
+        if any(name.partition(".")[0] == "torch" for name in modules):
+            found.add(home)
+        if home not in WITH_TORCH:
+            reached = {name for name in names for each in modules if f"{each}.".startswith(name)}
+            assert reached == set(), path
+    assert found == WITH_TORCH
+
+
+def test_the_other_modules_import_nothing_that_a_course_may_lack() -> None:
+    unfit = {"jupyter", "pages", "inside"}  # configurations, and programs behind the wall
+    names = [
+        f"autograde.{path.relative_to(PACKAGE).with_suffix('').as_posix().replace('/', '.')}"
+        for path in PACKAGE.rglob("[!_]*.py")
+        if path.relative_to(PACKAGE).as_posix() not in WITH_TORCH and path.parent.name not in unfit
+    ]
+    names += [f"autograde.sandbox.inside.{name}" for name in ("kernel", "template_server", "warm")]
+    assert len(names) > 100
+    assert imported_by("import " + ", ".join(names), "torch") == ""
+
+
+def test_a_kernel_of_a_course_without_torch_is_prepared_without_it() -> None:
+    code = """
+from autograde.sandbox.inside import warm
+warm.import_late()
+warm.try_lesson("")
+warm.try_the_rest()
+"""
+    assert imported_by(code, "torch") == ""
+
+
 def test_a_lesson_computes_on_one_thread_until_it_asks_for_more() -> None:
     code = """
 import torch
@@ -176,6 +235,14 @@ print(torch.get_num_threads())
     command = [sys.executable, "-c", code]
     said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert said.split() == ["1", "3"]
+
+
+def test_torch_that_is_imported_after_the_grader_computes_on_one_thread_too() -> None:
+    code = "import autograde.notebook, torch; print(torch.get_num_threads())"
+    env = {**os.environ, "OMP_NUM_THREADS": "2"}
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=env)
+    assert done.stdout.split() == ["1"]
 
 
 VALUES = {

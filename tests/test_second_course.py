@@ -1,10 +1,14 @@
-"""A course on another subject, from `autograde init` to exported grades and a student's wheel."""
+"""A course on another subject, from `autograde init` to exported grades and a student's wheel.
+
+Every program here is started as if torch were not installed.
+"""
 
 import shutil
 import site
 import subprocess
 import sys
 import venv
+from collections.abc import Iterator
 from pathlib import Path
 
 import nbformat
@@ -19,6 +23,20 @@ EXAMPLE = HERE / "examples" / "rain"
 LESSON = "01_a_wet_week"
 
 
+WITHOUT_TORCH = "import sys; sys.modules['torch'] = None"
+"""Python runs this first, as sitecustomize.py; `import torch` fails after it."""
+
+
+@pytest.fixture(scope="module")
+def without_torch(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """No Python that is started here has torch."""
+    folder = tmp_path_factory.mktemp("without")
+    folder.joinpath("sitecustomize.py").write_text(WITHOUT_TORCH)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(folder))
+        yield
+
+
 def autograde(folder: Path, *arguments: str) -> str:
     done = program(sys.executable, "-m", "autograde.cli", *arguments, cwd=folder)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -26,14 +44,18 @@ def autograde(folder: Path, *arguments: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def rain(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def rain(tmp_path_factory: pytest.TempPathFactory, without_torch: None) -> Path:
     """The example's lesson and package in a course that `autograde init` has made, and built."""
+    asked = program(sys.executable, "-c", "import torch", cwd=HERE)
+    assert "ModuleNotFoundError" in asked.stderr
     root = tmp_path_factory.mktemp("second") / "rain"
     autograde(root.parent, "init", "rain")
+    autograde(root, "build")
     shutil.rmtree(root / "source")
     shutil.copytree(EXAMPLE / "source", root / "source", ignore=shutil.ignore_patterns("*.ipynb"))
     shutil.copytree(EXAMPLE / "rain", root / "rain", dirs_exist_ok=True)
     autograde(root, "build")
+    autograde(root, "check")
     return root
 
 
@@ -114,6 +136,9 @@ def on(programs: Path, *command: str) -> subprocess.CompletedProcess[str]:
 def test_one_wheel_is_all_a_student_installs(rain: Path, tmp_path: Path) -> None:
     autograde(rain, "dist")
     programs = laptop(tmp_path, [*(rain / "dist").glob("*.whl")])
+    (packages,) = (tmp_path / "env").glob("lib/*/site-packages")
+    packages.joinpath("sitecustomize.py").write_text(WITHOUT_TORCH)
+    assert "ModuleNotFoundError" in on(programs, "python", "-c", "import torch").stderr
     assert on(programs, "autograde", "lab", "--version").returncode == 0
     work = tmp_path / "home" / "rain" / "work" / LESSON / "a_wet_week.ipynb"
     done = on(programs, "python", "-c", RUN, str(work), RIGHT)

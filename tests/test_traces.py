@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from autograde.notebook import trace
+from attention_course import trace
 
 
 class Layer(nn.Module):

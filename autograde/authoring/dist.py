@@ -12,14 +12,19 @@ from typing import Any
 import autograde
 from autograde.authoring.release import files_for_students
 from autograde.course import DUE, CourseError, lessons, read_course
-from autograde.course_package import CACHES, folder_of
+from autograde.course_package import CACHES, folder_of, needed_by
 from autograde.installed import GROUP, LESSONS
 
 GRADER = "autograde-notebooks"
 """The name of the grader's own wheel."""
-NEEDED = "requirements.txt"
-"""The file in a package that lists what it needs."""
-KERNEL = "share/jupyter/kernels/autograde-walled"
+SHARED = {
+    "share/jupyter/kernels/autograde-walled": "sandbox/spec",
+    "share/jupyter/labextensions/autograde-page": "workspace/jupyter/labextensions/autograde-page",
+    "share/jupyter/labextensions/autograde-page/static": (
+        "workspace/jupyter/labextensions/autograde-page/static"
+    ),
+}
+"""Folders in which Jupyter looks, and the folders of the grader whose files go there."""
 OF_GRADER = {
     "scripts": {"autograde": "autograde.cli:main"},
     "entry-points": {
@@ -44,17 +49,17 @@ def dist(root: Path, target: Path, *, apart: bool) -> list[Path]:
         raise CourseError("the curriculum names no package; a wheel holds the lessons in one")
     project = _project(root)
     ours = {**project, "entry-points": {GROUP: {project["name"]: course.package}}}
-    needed = [*_needed(folder_of(course.package))]
+    needed = [*needed_by(folder_of(course.package))]
     made = []
     with TemporaryDirectory() as folder:
         if apart:
             grader = {"name": GRADER, "version": autograde.__version__, **OF_GRADER}
-            grader["dependencies"] = _needed(Path(autograde.__file__).parent)
+            grader["dependencies"] = needed_by(Path(autograde.__file__).parent)
             made.append(Path(folder, "grader"))
             _write(made[-1], grader, autograde.__name__)
             needed.append(f"{GRADER}=={autograde.__version__}")
         else:
-            needed += _needed(Path(autograde.__file__).parent)
+            needed += needed_by(Path(autograde.__file__).parent)
             ours["scripts"] = OF_GRADER["scripts"]
             ours["entry-points"] |= OF_GRADER["entry-points"]
         ours["dependencies"] = sorted({*needed})
@@ -80,13 +85,6 @@ def _project(root: Path) -> dict[str, Any]:
         raise CourseError(f"{path}: [project] lacks {error.args[0]!r}") from error
 
 
-def _needed(package: Path) -> list[str]:
-    file = package / NEEDED
-    lines = file.read_text(encoding="utf-8").splitlines() if file.is_file() else []
-    found = (line.partition("#")[0].strip() for line in lines)
-    return [name for name in found if name]
-
-
 def _write(folder: Path, project: dict[str, Any], *packages: str) -> None:
     """Write packages and the pyproject.toml that builds them, in a new folder."""
     for package in packages:
@@ -97,11 +95,20 @@ def _write(folder: Path, project: dict[str, Any], *packages: str) -> None:
         "package-data": {"*": ["**/*", ".*"]},
     }
     if autograde.__name__ in packages:
-        setuptools["data-files"] = {KERNEL: [f"{autograde.__name__}/sandbox/spec/kernel.json"]}
+        setuptools["data-files"] = _shared(folder, autograde.__name__)
     build = {"requires": ["setuptools>=77"], "build-backend": "setuptools.build_meta"}
     tables = {"build-system": build, "project": project, "tool": {"setuptools": setuptools}}
     text = "".join(f"{name} = {_toml(table)}\n" for name, table in tables.items())
     (folder / "pyproject.toml").write_text(text, encoding="utf-8")
+
+
+def _shared(folder: Path, grader: str) -> dict[str, list[str]]:
+    """Return what is installed outside the package, as setuptools wants it."""
+    found = {place: sorted((folder / grader / own).glob("*.*")) for place, own in SHARED.items()}
+    return {
+        place: [path.relative_to(folder).as_posix() for path in paths]
+        for place, paths in found.items()
+    }
 
 
 def _toml(value: Any) -> str:

@@ -1,6 +1,6 @@
 """Release a course to students: student versions with practice data, and the environment.
 
-nbgrader imports this to read its configuration, so what imports torch is imported late.
+nbgrader imports this to read its configuration, so what takes long is imported late.
 """
 
 import re

@@ -366,7 +366,7 @@ def _page_digest(graded: str, marks: Marks) -> str:
 
 
 def _without_exporters(config: Config) -> Config:
-    """Return a configuration for converters that convert nothing: exporters import torch."""
+    """Return a configuration for converters that convert nothing: exporters import much."""
     config = deepcopy(config)
     for converter in ("Autograde", "GenerateFeedback"):
         config[converter].pop("exporter_class", None)

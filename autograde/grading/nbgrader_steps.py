@@ -1,7 +1,7 @@
 """Adapters: grading's steps as steps of nbgrader's own commands, and nbgrader's plug-ins.
 
 A course may also have plain nbgrader assignments: in them each step makes way for nbgrader's own.
-nbgrader imports this to read its configuration, so what imports torch is imported late.
+nbgrader imports this to read its configuration, so what takes long is imported late.
 """
 
 import math

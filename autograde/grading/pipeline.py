@@ -13,7 +13,6 @@ from threading import Lock
 from typing import TypeVar
 
 import nbformat
-import torch
 from nbformat import NotebookNode
 
 from autograde.course import Lesson, named_cells, parse_text
@@ -30,6 +29,7 @@ from autograde.grading.state import seed_of
 from autograde.grading.submission import Disturbed, Graded, Marks, Task
 from autograde.grading.verdicts import FirstLook, judge_notebook, show_verdicts
 from autograde.rubric.key import Key, unpack_keys
+from autograde.values.loaded import compute_on_one_thread
 from autograde.values.text import digest
 from autograde.versions import Version, notebook, version_of
 
@@ -112,7 +112,7 @@ def grade_restored(
         before: the result of the last run, reused if that ran the same job.
         alone: as in `run_job`.
     """
-    torch.set_num_threads(1)  # there is already one process for each core
+    compute_on_one_thread()  # there is already one process for each core
     record, job = job_of(record, rules, files, wall=wall)
     with ThreadPoolExecutor(1) as meanwhile:
         keys = meanwhile.submit(rules.keys, job.seed)
@@ -121,7 +121,9 @@ def grade_restored(
         # a run on the practice seed needs no second recording on it
         look = FirstLook(keys.result if rules.secret else dict)
         record, ran = run(record, job, look, before, alone=alone)
-    record = judge_notebook(record, rules.lesson, keys.result(), practice.result(), look.verdicts)
+    record = judge_notebook(
+        record, rules.lesson, keys.result(), practice.result(), look.verdicts, rules.released
+    )
     record = make_harmless(record, rules)
     return record, ran, marks_of(record, rules.released)
 
@@ -198,8 +200,8 @@ def keys_of(version: Version, seed: int) -> dict[str, Key]:
     """
     tolerances = json.loads(version.tolerances or b"{}")
     with _recording:
-        torch.set_num_threads(1)  # holds for one thread
         reference = _reference(version)
+        compute_on_one_thread()  # holds for one thread
         return {
             exercise.name: right_key(reference, exercise, seed, tolerances.get(exercise.name, {}))
             for exercise in version.lesson.exercises

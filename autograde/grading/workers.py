@@ -1,7 +1,7 @@
 """Run work in processes of this machine, or on a Dask cluster; either is an `Executor`.
 
 Work travels as plain data; no file system is shared with a cluster. The coordinator, which imports
-this too, needs neither torch nor what renders pages, so the work itself imports late.
+this too, needs neither the package of a course nor what renders pages, so the work imports late.
 """
 
 import faulthandler
@@ -26,6 +26,7 @@ from multiprocessing import connection, get_context, parent_process
 from typing import Any, cast
 
 from autograde.course import CourseError
+from autograde.course_package import bring_in
 from autograde.grader import grader_of
 from autograde.grading.submission import Graded, Marks, Task
 from autograde.sandbox import template
@@ -44,7 +45,8 @@ SWITCH_SECONDS = 0.0005
 """After this time the thread that makes the keys gives way to the one that a kernel waits for."""
 
 PRELOADED = "autograde.grading.preloaded"
-"""Importing it takes seconds. On a single machine, one process does it and forks the workers."""
+"""Importing it takes seconds, and so may the course's package. On a single machine, one process
+does it and forks the workers."""
 
 Line = tuple[socket.socket, str]
 """The connection to a template, and the package of the course that its kernels see."""
@@ -88,6 +90,7 @@ def get_ready(wall: bool, package: str) -> None:
     if wall:
         start_kernel(package)
     importlib.import_module(PRELOADED)
+    bring_in(package)
 
 
 def make_page(notebook: bytes, marks: Marks) -> bytes:
@@ -123,7 +126,7 @@ def require_same(grader: str, wall: bool, package: str) -> None:
 @contextmanager
 def on_this_machine(number: int, wall: bool, package: str) -> Iterator[tuple[Executor, Share, int]]:
     """Start processes, which share one template of the kernels; they end with this block."""
-    processes = Processes(number, start_template(wall, package))
+    processes = Processes(number, start_template(wall, package), package)
     processes.submit(os.getpid)  # so that the first starts now
     try:
         yield processes, lambda shared: shared, number
@@ -179,12 +182,15 @@ class Processes(ThreadPoolExecutor):
     was to blame. Here each pool has one process: a dead one is replaced, its job tried once more.
     """
 
-    def __init__(self, number: int, line: Line | None = None) -> None:
-        """Prepare processes; `line` leads to the template of the kernels, if there is one yet."""
+    def __init__(self, number: int, line: Line | None = None, package: str = "") -> None:
+        """Prepare processes, which import a course's package if it has one.
+
+        `line` leads to the template of the kernels, if there is one yet.
+        """
         # workers inherit this, so that Ctrl-C does not reach one before it is ready for it
         block = (signal.SIG_BLOCK, [signal.SIGINT])
         super().__init__(number, initializer=signal.pthread_sigmask, initargs=block)
-        self._line = line
+        self._line, self._package = line, package
         self._ended = False
         self._processes: dict[ProcessPoolExecutor, int] = {}
         self._free: list[ProcessPoolExecutor | None] = [None] * number  # None: not started yet
@@ -225,7 +231,7 @@ class Processes(ThreadPoolExecutor):
         if self._ended:
             raise BrokenExecutor
         context = get_context("forkserver")
-        context.set_forkserver_preload([PRELOADED])
+        context.set_forkserver_preload([PRELOADED, *filter(None, [self._package])])
         pool = ProcessPoolExecutor(1, context, _settle_in, (self._line,))
         self._processes[pool] = pool.submit(os.getpid).result(LONGEST_SECONDS)
         if self._ended:

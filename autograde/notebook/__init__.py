@@ -5,8 +5,6 @@ other busy programs the threads wait for one another, and training takes many ti
 wants more calls `torch.set_num_threads` after the import.
 """
 
-import torch
-
 from autograde.notebook.asking import case, hint, progress, why
 from autograde.notebook.figures.canvas import show, show_live
 from autograde.notebook.figures.pictures import chart
@@ -14,11 +12,11 @@ from autograde.notebook.figures.sliders import explore
 from autograde.notebook.practice import lesson_cells, unsolved
 from autograde.notebook.runs import watch
 from autograde.notebook.tables import beside, table
-from autograde.notebook.traces import trace
 from autograde.rubric.probes.lines import rubric
+from autograde.values.loaded import compute_on_one_thread
 
 watch(unsolved, lesson_cells)
-torch.set_num_threads(1)
+compute_on_one_thread()
 
 __all__ = [
     "beside",
@@ -31,6 +29,5 @@ __all__ = [
     "show",
     "show_live",
     "table",
-    "trace",
     "why",
 ]

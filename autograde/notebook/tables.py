@@ -1,15 +1,21 @@
 """Print tables of numbers, and a guess beside the answer."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from html import escape
+from typing import TYPE_CHECKING, Any
 
 from IPython.display import display
-from torch import Tensor
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from torch import Tensor
 
 NO_GUESS = "No guess yet. Write one into the cell above, then run this one again."
 
 
-def table(values: Tensor, *, rows: Sequence[str], columns: Sequence[str]) -> None:
+def table(values: Tensor | NDArray[Any], *, rows: Sequence[str], columns: Sequence[str]) -> None:
     """Print a matrix (n, m), with n row and m column labels: to four decimals, or whole numbers."""
     numbers = [[f"{float(x):z.4f}" for x in row] for row in values.tolist()]
     if all(text.endswith(".0000") for row in numbers for text in row):

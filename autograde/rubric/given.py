@@ -8,21 +8,17 @@ not: of a notebook it reads only the answers. `autograde build` keeps the three 
 import ast
 import builtins
 from collections.abc import Callable
-from copy import deepcopy
 from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
 
-from torch import Tensor
-
 from autograde.rubric.names import names_of
+from autograde.values.dispatch import copied
 
 PLACE = "__given__"
 """The name in a notebook under which what the lesson gives is kept."""
-CHANGEABLE = (Tensor, list, dict, set)
-"""Of these a copy is kept: `x += 1` in a student's cell changes the value itself."""
 MOST = 10_000
-"""The most items of a value that is copied; what rubrics read is small."""
+"""The most items of a container that is copied; what rubrics read is small."""
 OWN_RUBRIC = '__import__("autograde.notebook").notebook.rubric'
 
 
@@ -58,12 +54,11 @@ def keep(source: str, notebook: dict[str, Any], rubric: Callable[..., Any]) -> N
 
 
 def _copy(value: Any) -> Any:
-    if not isinstance(value, CHANGEABLE):
-        return value
-    size = value.numel() if isinstance(value, Tensor) else len(value)
+    """Return a copy of a small value: `x += 1` in a student's cell changes the value itself."""
+    large = isinstance(value, list | dict | set) and len(value) > MOST
     try:
-        return deepcopy(value) if size <= MOST else value
-    except (RuntimeError, TypeError):  # it holds a tensor that was computed, a generator, a module
+        return value if large else copied(value)
+    except (RuntimeError, TypeError):  # it holds a tensor that was computed
         return value
 
 

@@ -7,6 +7,7 @@ arrays        NumPy's arrays and scalars
 tensors       torch's tensors; modules and generators, given to answers
 frames        pandas' DataFrames, Series and Indexes; frame_tables shows them
 numbers       arrays of numbers: distance, first difference, tables; for all of the above
+loaded        torch, where something has imported it
 packing       plain data to bytes and back, without code being run
 base, text    what all of them share
 """

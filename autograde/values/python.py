@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import fields, is_dataclass
 from math import isfinite
 from typing import Any
@@ -123,15 +123,20 @@ def hashable(key: Plain) -> Hashable:
 
 def copied(value: Any) -> Any:
     """Return a live copy of a container and what is in it; anything else as it is."""
+    return changed(value, dispatch.copied)
+
+
+def changed(value: Any, change: Callable[[Any], Any]) -> Any:
+    """Return a live copy of a container, with each value in it changed; anything else as it is."""
     match value:
         case tuple() if hasattr(value, "_fields"):
-            return type(value)(*map(dispatch.copied, value))
+            return type(value)(*map(change, value))
         case list() | tuple() | set() | frozenset() if type(value) in PLAIN_CONTAINERS:
-            return type(value)(map(dispatch.copied, value))
+            return type(value)(map(change, value))
         case dict():
             new = copy.copy(value)
             for key, item in value.items():  # `update` of a Counter would add
-                new[key] = dispatch.copied(item)
+                new[key] = change(item)
             return new
         case list() | set() | bytearray():
             return copy.copy(value)
@@ -139,7 +144,7 @@ def copied(value: Any) -> Any:
         twin = copy.copy(value)
         for each in fields(value):
             if hasattr(value, each.name):
-                object.__setattr__(twin, each.name, dispatch.copied(getattr(value, each.name)))
+                object.__setattr__(twin, each.name, change(getattr(value, each.name)))
         return twin
     return value
 

@@ -19,9 +19,10 @@ from autograde.rubric.session import PRACTICE_SEED
 from autograde.values.text import digest
 
 BEGIN_CODE = (
-    "import os, torch; os.environ['NBGRADER_EXECUTION'] = 'autograde'; torch.set_num_threads(1)\n"
+    "import os; os.environ['NBGRADER_EXECUTION'] = 'autograde'\n"
     "from autograde.notebook import unsolved, watch; watch(unsolved)\n"
     "from autograde.rubric.session import begin_grading; begin_grading({package!r})\n"
+    "from autograde.values.loaded import compute_on_one_thread as one; one()\n"
     "get_ipython().ask_exit = lambda: None"  # `exit` would end the kernel some cells later
 )
 AGAIN_CODE = "__import__('autograde.rubric.session').rubric.session.again({!r})"  # binds no name

@@ -1,10 +1,12 @@
 """The base of every figure: one look, PNG bytes that repeat, and a text alternative."""
 
+from __future__ import annotations
+
 import base64
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from io import BytesIO
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -14,9 +16,11 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from PIL import Image, ImageOps
-from torch import Tensor
 
 from autograde.notebook.figures.pictures import Picture, drawn_by
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 Numbers = NDArray[np.float64]
 Mask = NDArray[np.bool_]

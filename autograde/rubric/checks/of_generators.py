@@ -1,10 +1,9 @@
 """A check of results that are drawn from a generator."""
 
-from torch import Tensor
-
 from autograde.rubric.checks.readings import Reading, Unreadable, claim
 from autograde.values.base import Plain
 from autograde.values.dispatch import apart
+from autograde.values.loaded import is_tensor
 
 
 @claim
@@ -44,7 +43,7 @@ def _equal(results: list[Plain]) -> bool:
 def _kept_alike(with_one: list[Plain], without: list[Plain]) -> bool:
     """Return whether tensors hold the same numbers where neither holds 0."""
     one, other = with_one[0], without[0]
-    if not isinstance(one, Tensor) or not isinstance(other, Tensor):
+    if not is_tensor(one) or not is_tensor(other):
         return type(one) is type(other)
     kept = (one != 0) & (other != 0) if one.shape == other.shape else one != 0
     return one.shape == other.shape and apart(one * kept, other * kept).distance < 1e-6

@@ -4,17 +4,16 @@ Each method of `Rubric` is a probe. Its first argument is a sentence of the cont
 what to call. docs/authoring.md teaches them; every docstring has an example.
 """
 
+from __future__ import annotations
+
 import inspect
 import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
-
-from torch import Tensor, nn
+from typing import TYPE_CHECKING, Any
 
 from autograde.rubric import session
 from autograde.rubric.given import given_in, with_given_names
-from autograde.rubric.probes.layers import LayerProbe
 from autograde.rubric.probes.plain import (
     Args,
     ContractBroken,
@@ -25,19 +24,25 @@ from autograde.rubric.probes.plain import (
 )
 from autograde.rubric.probes.random_results import RandomProbes
 from autograde.rubric.recording import Recording, Stop
+from autograde.values.loaded import is_module, is_tensor
 
-_probes: dict[str, type["Rubric"]] = {}
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from autograde.rubric.probes.layers import LayerProbe
+
+_probes: dict[str, type[Rubric]] = {}
 """By the package of a course."""
 
 
-def register(package: str, probes: type["Rubric"]) -> None:
+def register(package: str, probes: type[Rubric]) -> None:
     """Say that a course's package is here: rubrics call its probes, and it holds no answers."""
     _probes[package] = probes
 
 
 def rubric(
     exercise: str, forbids: Sequence[str] = ()
-) -> Callable[[Callable[["Rubric"], None]], None]:
+) -> Callable[[Callable[[Rubric], None]], None]:
     """Decorate the function that holds the lines of an exercise; it runs at once.
 
         @rubric("all_products")
@@ -48,7 +53,7 @@ def rubric(
         forbids: endings of names of torch functions that the answer must do without.
     """
 
-    def run(lines: Callable[["Rubric"], None]) -> None:
+    def run(lines: Callable[[Rubric], None]) -> None:
         session.remember(exercise, partial(run, lines))
         now = session.current()
         now.begin(exercise)
@@ -82,7 +87,7 @@ def _require_own(exercise: str, answer: Any, package: str) -> None:
         TypeError: the name holds a value now, perhaps the result of a call.
         ContractBroken: the answer is, or inherits from, something of the grader or of the course.
     """
-    if not callable(answer) or isinstance(answer, nn.Module):
+    if not callable(answer) or is_module(answer):
         kind = type(answer).__name__
         raise TypeError(
             f"{exercise} holds a value ({kind}) now. Run the cell that defines it again."
@@ -127,7 +132,7 @@ class Rubric(RandomProbes):
 
         def run(*args: Any) -> dict[str, Tensor | None]:
             named = zip(parameter_names(answer, len(args)), args, strict=True)
-            leaves = {name: x for name, x in named if isinstance(x, Tensor) and x.requires_grad}
+            leaves = {name: x for name, x in named if is_tensor(x) and x.requires_grad}
             return self.gradients(line, answer(*args), leaves)
 
         self.record(line, "gradient", run, [map_floats(self.widened(args), _leaf)], answer)
@@ -156,6 +161,8 @@ class Rubric(RandomProbes):
         layer.linear("inner", "d_in -> d_out", bias="always")
         layer.outputs("six rows", r.normal(6, 3))
         """
+        from autograde.rubric.probes.layers import LayerProbe
+
         return LayerProbe(self, module, sizes)
 
     def forbids(self, line: str, answer: Callable[..., Any]) -> None:

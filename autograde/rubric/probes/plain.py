@@ -1,21 +1,26 @@
 """Turns live values into plain data, and a call into the text that a person would type."""
 
+from __future__ import annotations
+
 import inspect
 import linecache
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import deepcopy
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
-from torch import Tensor, nn
-from torch.utils._pytree import tree_iter, tree_map_only
 
 from autograde.rubric.recording import REFUSAL, REFUSED, Outcome
 from autograde.values.dispatch import copied
+from autograde.values.loaded import is_module, is_tensor, loaded_torch
+from autograde.values.python import changed
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 RAISED = (Exception, SystemExit)
 """An answer may raise these; each is the outcome of that call alone. `sys.exit()` is one."""
@@ -26,41 +31,57 @@ class ContractBroken(Exception):
     """An answer misses something that its contract names; the message is for the student."""
 
 
+def map_tensors(value: Any, change: Callable[[Tensor], Any]) -> Any:
+    """Return the value with each tensor in it changed."""
+    if is_tensor(value):
+        return change(value)
+    return changed(value, partial(map_tensors, change=change))
+
+
 def map_floats(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
     """Return the value with each float tensor in it changed."""
-    return tree_map_only(Tensor, lambda t: change(t) if t.is_floating_point() else t, value)
+    return map_tensors(value, lambda t: change(t) if t.is_floating_point() else t)
 
 
 def in_double(value: Any) -> Any:
     """Return the value with the float tensors and arrays in it in float64."""
-    arrays = tree_map_only(np.ndarray, _double_array, value)
-    return map_floats(arrays, Tensor.double)
-
-
-def _double_array(array: Any) -> Any:
-    return array.astype(np.float64) if array.dtype.kind == "f" else array
+    if isinstance(value, np.ndarray):
+        return value.astype(np.float64) if value.dtype.kind == "f" else value
+    if is_tensor(value):
+        return value.double() if value.is_floating_point() else value
+    return changed(value, in_double)
 
 
 def turned(tensor: Tensor) -> Tensor:
     """Return the tensor as part of a larger one, its dimensions in opposite order in memory."""
+    import torch
+
     back = tuple(reversed(range(tensor.ndim)))
     return torch.stack([tensor.permute(back)] * 2)[1].permute(back)
 
 
 def snapshot(value: Any) -> Any:
     """Return a copy of the value, its tensors each on its own device, which pass gradients on."""
-    return tree_map_only(Tensor, Tensor.clone, value)
+    return map_tensors(value, lambda t: t.clone())
 
 
 def tensors_in(value: Any) -> Iterator[Tensor]:
     """Yield the tensors in a value, in order."""
-    return (each for each in tree_iter(value) if isinstance(each, Tensor))
+    return filter(is_tensor, _leaves(value))
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    """Yield what the containers in a value hold, if it could be of torch."""
+    if loaded_torch():
+        from torch.utils._pytree import tree_iter
+
+        yield from tree_iter(value)
 
 
 @contextmanager
 def lent(args: Args) -> Iterator[Args]:
     """Give a call copies of what other calls share, and undo its changes to modules."""
-    modules = [each for each in tree_iter(args) if isinstance(each, nn.Module)]
+    modules = [*filter(is_module, _leaves(args))]
     before = deepcopy([vars(module) for module in modules])
     yield copied(args)
     for module, state in zip(modules, before, strict=True):
@@ -89,19 +110,17 @@ def parameter_names(answer: Callable[..., Any], count: int) -> list[str]:
 
 
 def _argument(value: Any, name: str) -> str:
+    if is_tensor(value):
+        return f"tensor({_short(value.tolist())})" if value.numel() <= 3 else name
+    if is_module(value):
+        return str(getattr(value, "called", name))
     match value:
-        case Tensor():
-            return f"tensor({_short(value.tolist())})" if value.numel() <= 3 else name
         case np.ndarray():
             return f"array({_short(value.tolist())})" if value.size <= 3 else name
         case None | bool() | int() | float() | str():
             return repr(value)
         case list() | tuple() if all(isinstance(item, int | float) for item in value):
             return repr(value)
-        case nn.Module():
-            return str(getattr(value, "called", name))
-        case torch.Generator():
-            return name
     return getattr(value, "__name__", name)
 
 

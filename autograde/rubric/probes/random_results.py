@@ -1,13 +1,16 @@
 """Probes of random results: judged by their statistics, never by another's draws."""
 
-from collections.abc import Callable
-from typing import Any
+from __future__ import annotations
 
-import torch
-from torch import Tensor
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from autograde.rubric.probes.plain import Args, snapshot
 from autograde.rubric.probes.recorder import Recorder
+from autograde.values.loaded import is_tensor
+
+if TYPE_CHECKING:
+    import torch
 
 
 class RandomProbes(Recorder):
@@ -31,6 +34,8 @@ class RandomProbes(Recorder):
 
         r.follows_generator("draws from its generator alone", coins, (6, 7), 0.5)
         """
+        import torch
+
         one, two = self.integer(1, 10**6), self.integer(10**6 + 1, 10**7)
 
         def result(own: int, generator: torch.Generator | None) -> Any:
@@ -57,5 +62,7 @@ class RandomProbes(Recorder):
 
 def _generator(seed: int, args: Args) -> torch.Generator:
     """Return a generator for the device of the arguments: numbers are drawn where it is."""
-    place = next((arg.device for arg in args if isinstance(arg, Tensor)), "cpu")
+    import torch
+
+    place = next((arg.device for arg in args if is_tensor(arg)), "cpu")
     return torch.Generator(place).manual_seed(seed)

@@ -1,11 +1,10 @@
 """Recording calls: each line's cases run one after another, whatever an answer raises."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
-from typing import Any, Self
+from __future__ import annotations
 
-import torch
-from torch import Tensor
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import TYPE_CHECKING, Any, Self
 
 from autograde.rubric.kinds import KINDS
 from autograde.rubric.probes.borrowed import Borrowed
@@ -20,10 +19,13 @@ from autograde.rubric.probes.plain import (
     raised,
     tensors_in,
 )
-from autograde.rubric.probes.watching import Functions
 from autograde.rubric.recording import Case, Line, Outcome
 from autograde.values.base import Plain, Record
 from autograde.values.dispatch import apart, to_plain
+from autograde.values.loaded import is_tensor, loaded_torch
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 IDEA = 5.0
 """The factor by which a line with the idea of its exercise outweighs others of its kind."""
@@ -98,8 +100,7 @@ class Recorder(Draws):
             name = f"{line} {number}" if number else line
             with lent(self.widened(case)) as args:
                 before = to_plain(args)
-                # An earlier answer may have switched gradients off.
-                with self._own_random_state(name), torch.enable_grad():
+                with self._as_in_a_new_process(name):
                     outcome = self._outcome(run, args, look=number == 0 and look)
                 if change := _change(before, to_plain(args)):
                     self.changes.append([text.split("\n")[-1], change])
@@ -111,14 +112,20 @@ class Recorder(Draws):
     def _outcome(self, run: Callable[..., Any], args: Args, *, look: bool) -> Outcome:
         try:
             self._borrowed.refuse()
-            functions = Functions(self._note) if self.forbidden else nullcontext()
             # both slow every call
-            with functions, self._borrowed.noticed(args) if look else nullcontext():
+            with self._functions_noted(), self._borrowed.noticed(args) if look else nullcontext():
                 result = run(*args)
             _check_device(result, args)
             return Outcome(value=to_plain(result))
         except RAISED as error:
             return raised(error)
+
+    def _functions_noted(self) -> AbstractContextManager[object]:
+        if not self.forbidden:
+            return nullcontext()
+        from autograde.rubric.probes.watching import Functions
+
+        return Functions(self._note)
 
     def _note(self, name: str, _given: list[Any]) -> None:
         if name.endswith(self.forbidden):
@@ -128,10 +135,12 @@ class Recorder(Draws):
         self, line: str, output: Any, leaves: Mapping[str, Tensor]
     ) -> dict[str, Tensor | None]:
         """Return the gradients at the leaves of the sum of output times fixed random numbers."""
-        if not isinstance(output, Tensor):
+        if not is_tensor(output):
             raise ContractBroken(f"the result is a {type(output).__name__}, expected a tensor")
         if not output.requires_grad:
             raise ContractBroken("its result is cut off from its inputs, so no gradient passes")
+        import torch
+
         numbers = seeded(self.seed, self.exercise, line).standard_normal(output.numel())
         direction = torch.from_numpy(numbers).to(output).view(output.shape)
         total = (output * direction).sum()
@@ -143,12 +152,16 @@ class Recorder(Draws):
         return in_double(given) if self.double else given
 
     @contextmanager
-    def _own_random_state(self, line: str) -> Iterator[None]:
-        """Seed torch for one call, and leave the student's own random state as it was."""
+    def _as_in_a_new_process(self, line: str) -> Iterator[None]:
+        """Seed torch for one call, with gradients, and leave the student's own state as it was."""
+        if (torch := loaded_torch()) is None:
+            yield
+            return
         seed = int(seeded(self.seed, self.exercise, line, "torch").integers(2**31))
         # for devices not in use torch.manual_seed notes where it was called from, which is slow
         used = torch.default_generator if device().type == "cpu" else torch
-        with torch.random.fork_rng([device()] if device().type == "cuda" else []):
+        forked = torch.random.fork_rng([device()] if device().type == "cuda" else [])
+        with forked, torch.enable_grad():  # an earlier answer may have switched them off
             used.manual_seed(seed)
             yield
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from ipykernel.kernelapp import IPKernelApp
 from IPython.core.pylabtools import activate_matplotlib
 from matplotlib_inline.backend_inline import configure_inline_support
@@ -18,6 +17,7 @@ from matplotlib_inline.backend_inline import configure_inline_support
 from autograde.sandbox.agreed import HOME, KernelLimits
 from autograde.sandbox.inside.confine import confine
 from autograde.sandbox.inside.messages import CONFIG
+from autograde.values.loaded import loaded_torch
 
 TORCH_START = 67280421310721
 """The seed that torch has in every new process."""
@@ -60,6 +60,7 @@ def _show_figures(shell: Any) -> None:
 
 def _forget_random_state() -> None:
     """Seed as in a new process: torch with its usual seed, NumPy and Python from the system."""
-    torch.default_generator.manual_seed(TORCH_START)  # there is no other device here
+    if torch := loaded_torch():
+        torch.default_generator.manual_seed(TORCH_START)  # there is no other device here
     np.random.seed()
     random.seed()

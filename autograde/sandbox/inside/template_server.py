@@ -12,7 +12,6 @@ With `try` it only looks whether a kernel could be walled here.
 
 import errno
 import gc
-import importlib
 import json
 import os
 import signal
@@ -54,9 +53,7 @@ def main() -> None:
         from autograde.sandbox.inside import warm
 
         warm.import_late()
-        warm.try_lesson()
-        if package:
-            importlib.import_module(package)
+        warm.try_lesson(package)
     _settle()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     with suppress(ChildProcessError):  # it still reads

@@ -1,6 +1,6 @@
 """Import and try once what a lesson uses, so that kernels need not.
 
-Importing this module imports most of it.
+That is what the grader needs, and what the course's package imports: torch, for some.
 """
 
 import base64
@@ -8,14 +8,12 @@ import importlib
 import os
 from typing import Any
 
-import torch
-from torch import nn
-
 import autograde.notebook
 import autograde.sandbox.inside.kernel  # noqa: F401
 from autograde.rubric import session
 from autograde.rubric.probes.lines import rubric
 from autograde.rubric.recording import pack_recording
+from autograde.values.loaded import compute_on_one_thread, loaded_torch
 
 # what ipykernel and IPython import late, in their first seconds or at the first error
 LATE = (
@@ -40,20 +38,29 @@ def import_late() -> None:
             continue
 
 
-def try_lesson() -> None:
-    """Run once what is slow the first time: torch, a recording."""
-    torch.set_num_threads(1)
-    _try_torch()
+def try_lesson(package: str) -> None:
+    """Import the course's package, and run once what is slow the first time."""
+    if package:
+        importlib.import_module(package)
+    compute_on_one_thread()
+    if loaded_torch():
+        _try_torch()
+        _try_rubric_of_torch()
     _try_rubric()
 
 
 def try_the_rest() -> None:
     """Run once what only some kernels need; training alone imports a thousand modules."""
+    if (torch := loaded_torch()) is None:
+        return
     torch.optim.Adam([torch.zeros(1, requires_grad=True)]).step()
     torch.testing.assert_close(torch.zeros(1), torch.zeros(1))
 
 
 def _try_torch() -> None:
+    import torch
+    from torch import nn
+
     layer = nn.Linear(4, 4)
     x = torch.ones(2, 3, 4)
     weights = torch.softmax(layer(x) @ layer(x).mT / 2, dim=-1)
@@ -64,6 +71,20 @@ def _try_torch() -> None:
 
 
 def _try_rubric() -> None:
+    with session.recording(1) as recordings:
+
+        @rubric("warm")
+        def _(r: Any) -> None:
+            r.call("call", abs, -1.5)
+            r.refuses("refuses", float, ("x",))
+            r.unchanged("unchanged")
+
+    base64.b64encode(pack_recording(recordings["warm"]))
+
+
+def _try_rubric_of_torch() -> None:
+    import torch
+
     with session.recording(1) as recordings:
 
         @rubric("warm", forbids=["softmax"])

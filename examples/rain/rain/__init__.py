@@ -10,7 +10,7 @@ RAIN = [0.0, 3.5, 12.1, 0.2, 0.0, 7.4, 1.0]
 
 def rainy_days(r: Rubric, n: int) -> list[float]:
     """Draw n days of rain, in millimetres; about half of them are dry."""
-    return [max(0.0, 10 * mm) for mm in r.normal(n).double().tolist()]
+    return [max(0.0, 10 * mm) for mm in r.rng.normal(size=n).tolist()]
 
 
 def stations(r: Rubric, n: int) -> pd.DataFrame:
