@@ -99,6 +99,7 @@ def build(lessons: tuple[str, ...], check: bool) -> None:
     """Build notebooks/ and solutions/ from source/."""
     wanted = chosen(lessons)  # report a wrong name before importing anything slow
     from autograde.authoring import build as building
+    from autograde.authoring.check import drafts
 
     stale = []
     for lesson in wanted:
@@ -107,6 +108,8 @@ def build(lessons: tuple[str, ...], check: bool) -> None:
         else:
             changes = building.build(lesson)
             print(f"{lesson.name}: built")
+            for draft in drafts(lesson):
+                print(f"{lesson.name}: {draft}")
             for change in changes:
                 print(f"{lesson.name}: {change}")
     for change in stale:
@@ -154,6 +157,11 @@ def check(names: tuple[str, ...], measure: bool) -> None:
         if faults:
             print("\n".join([f"{lesson.name} has faults:", *(f"- {fault}" for fault in faults)]))
             failed = True
+        else:
+            for draft in checking.drafts(lesson, named):
+                print(f"{lesson.name}: {draft}")
+    if not failed:
+        print("No faults. Cells without an ID, such as figures, are run by autograde build.")
     sys.exit(1 if failed else 0)
 
 
