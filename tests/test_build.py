@@ -18,10 +18,9 @@ from nbformat import NotebookNode
 from autograde.authoring import build as building
 from autograde.authoring import lint, marks, same
 from autograde.authoring.build_steps import UNSTEADY, Identify, RunReference, identify
-from autograde.authoring.check import check_once
+from autograde.authoring.check import check_once, review
 from autograde.authoring.expected import practice_keys
 from autograde.authoring.release import ENVIRONMENT, GUIDE, PACKAGE, release
-from autograde.authoring.review import review
 from autograde.authoring.sources import source_notebook, sync
 from autograde.course import CourseError, Lesson, lessons, named_cells
 from autograde.course_config import course_config
@@ -306,7 +305,7 @@ def test_release_writes_what_students_may_have_and_nothing_else(tmp_path: Path) 
     assert lessons_released == {
         f"notebooks/{lesson.name}/{name}"
         for lesson in wanted
-        for name in (f"{lesson.notebook}.ipynb", "practice.safetensors.gz")
+        for name in (f"{lesson.notebook}.ipynb", "practice.safetensors.gz", "card.toml")
     }
     packages = ("autograde/", "attention_course/")
     assert "attention_course/explorer/explorer.js" in names
