@@ -3,7 +3,6 @@
 import os
 import sys
 import webbrowser
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -71,9 +70,9 @@ def the_project() -> "Project":
 @click.argument("folder", type=click.Path(path_type=Path))
 def init(folder: Path) -> None:
     """Make a course that builds and grades as it is."""
-    from autograde.authoring import init as making
+    from autograde.authoring.new import init as make
 
-    lesson = making.init(folder)
+    lesson = make(folder)
     print(f"{folder} holds the course {course.read_course(folder).title!r} with {lesson.name}.")
     print(f"Next: cd {folder}; autograde build; then write over what says REPLACE.")
     print("How to write a lesson: docs/authoring.md of the grader")
@@ -83,10 +82,10 @@ def init(folder: Path) -> None:
 @click.argument("lesson")
 def new(lesson: str) -> None:
     """Create a lesson that builds and grades as it is."""
-    from autograde.authoring import new as making
+    from autograde.authoring.new import new as make
 
     root = the_course()
-    folder = making.new(root, lesson).folder.relative_to(root)
+    folder = make(root, lesson).folder.relative_to(root)
     print(f"{folder}/ holds the lesson; {course.CURRICULUM} ends with its entry.")
     print(f"Next: autograde build {lesson}; then write over what says REPLACE.")
     print("How to add an exercise: docs/authoring.md")
@@ -123,38 +122,17 @@ def check(names: tuple[str, ...], measure: bool) -> None:
 
     With --measure, an exercise that is named is measured in any case.
     """
-    wanted = course.choose_exercises(the_course(), names)
-    from rich.console import Console
-    from rich.table import Table
-
-    from autograde.authoring import check as checking
+    wanted = course.choose_exercises(the_course(), names)  # report a wrong name at once
+    from autograde.authoring.check import check_and_show
     from autograde.authoring.measure import measure as measure_lesson
-    from autograde.authoring.review import review
-    from autograde.authoring.sources import source_notebook
 
-    failed = False
+    faulty = 0
     for lesson, named in wanted.items():
         if measure:
-            measured = measure_lesson(lesson, named)
-            print(
-                f"{lesson.name}: measured {', '.join(measured) or 'nothing: no code has changed'}"
-            )
-        judged = partial(checking.check, named=named)
-        results, faults = review(lesson, source_notebook(lesson), judged)
-        if results:
-            heads = ["exercise", "points", "lines", "right", "wrong", "margin", "faults"]
-            table = Table(*heads, title=lesson.name)
-            for r in results:
-                numbers = [f"{r.points:g}", r.lines, r.right, r.wrong, r.least, len(r.faults)]
-                table.add_row(r.exercise, *map(str, numbers))
-            Console().print(table)
-        for result in results:
-            if result.earned:
-                print(f"{result.exercise}: wrong variants still earn {result.earned}")
-        if faults:
-            print("\n".join([f"{lesson.name} has faults:", *(f"- {fault}" for fault in faults)]))
-            failed = True
-    sys.exit(1 if failed else 0)
+            measured = ", ".join(measure_lesson(lesson, named))
+            print(f"{lesson.name}: measured {measured or 'nothing: no code has changed'}")
+        faulty += not check_and_show(lesson, named)
+    sys.exit(1 if faulty else 0)
 
 
 @main.command()

@@ -22,6 +22,7 @@ from traitlets.config import Config
 from autograde.authoring.same import NOT_COMPARED
 from autograde.cli import main
 from autograde.course import CURRICULUM, Lesson, lessons
+from autograde.grading.running.reference import as_kept
 from autograde.notebook.runs import is_demonstration
 from autograde.rubric import session
 from autograde.rubric.key import Key, Mistake
@@ -210,7 +211,8 @@ def make_key(
     seed: int = 3,
 ) -> Key:
     """Return a key made from a reference and known wrong answers."""
-    expected = record(rubric_cell, reference, seed)
+    recorded = record(rubric_cell, reference, seed)
+    expected = replace(recorded, lines=tuple(map(as_kept, recorded.lines)))
     kinds = [KINDS[line.kind] for line in expected.lines]
     key = Key(
         exercise="it",

@@ -18,10 +18,9 @@ from nbformat import NotebookNode
 from autograde.authoring import build as building
 from autograde.authoring import lint, marks, same
 from autograde.authoring.build_steps import UNSTEADY, Identify, RunReference, identify
-from autograde.authoring.check import check_once
+from autograde.authoring.check import check_once, review
 from autograde.authoring.expected import practice_keys
 from autograde.authoring.release import ENVIRONMENT, GUIDE, PACKAGE, release
-from autograde.authoring.review import review
 from autograde.authoring.sources import source_notebook, sync
 from autograde.course import CourseError, Lesson, lessons, named_cells
 from autograde.course_config import course_config

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterator
+from copy import deepcopy
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -16,6 +17,7 @@ from traitlets.config import Config
 from autograde.course import Lesson, lessons, named_cells
 from autograde.grading import pipeline
 from autograde.grading.reading.restore import restore
+from autograde.grading.rebound import rebound
 from autograde.grading.record import Record
 from autograde.grading.verdicts import FirstLook, judge_notebook
 from autograde.notebook import practice, rubric, runs
@@ -149,7 +151,8 @@ def graded(
     record, job = pipeline.job_of(record, pipeline.rules_of(version, b""), {}, wall=False)
     look = FirstLook(lambda: keys)
     record, _ = pipeline.run(record, replace(job, seed=7), look, b"", alone=True)
-    return judge_notebook(record, lesson, keys, pipeline.practice_of(version)).verdicts
+    known = pipeline.practice_of(version)
+    return judge_notebook(record, lesson, keys, known, None, built(version)).verdicts
 
 
 def test_an_answer_that_another_rubric_needs_is_the_students(practise: Any) -> None:
@@ -170,9 +173,7 @@ GENERATE = """def generate(model, tokens, max_new_tokens):
     return tokens
 """
 HELPED = GENERATE.replace("ENCODE", "ids") + "\ndef ids(words): return helper(words)"
-
-
-@pytest.mark.parametrize(
+BOUND_ANEW = pytest.mark.parametrize(
     ("cells", "named"),
     [
         (["encode = 'my notes'", GENERATE.replace("ENCODE", "encode")], "`encode`"),
@@ -183,6 +184,10 @@ HELPED = GENERATE.replace("ENCODE", "ids") + "\ndef ids(words): return helper(wo
         (["fill = 3", HELPED], ""),
     ],
 )
+"""A student's cells, the answer last, and the lesson's name that the answer lacks."""
+
+
+@BOUND_ANEW
 def test_the_panel_names_what_the_students_code_needs_and_a_cell_bound_anew(
     cells: list[str], named: str, practise: Any
 ) -> None:
@@ -193,6 +198,33 @@ def test_the_panel_names_what_the_students_code_needs_and_a_cell_bound_anew(
     said = [line for line in panel.splitlines() if line.startswith("Your code uses")]
     assert len(said) == bool(named)
     assert all(f"uses {named.strip('`')}, and your cell run as [" in line for line in said)
+
+
+@BOUND_ANEW
+def test_the_feedback_names_them_too(cells: list[str], named: str) -> None:
+    lesson = lesson_called("07_tiny_gpt")
+    *above, answer = cells
+    found = graded(lesson, {"generate": answer}, {"generate": above})["generate"]
+    assert not found.passed
+    said = [line for line in found.note.splitlines() if line.startswith("Your code uses")]
+    begins = [cell for cell in above if named.strip("`") in cell][-1:] if named else []
+    assert [line.split("`")[1::2] for line in said] == [[named.strip("`"), *begins]] * bool(named)
+
+
+def test_the_lessons_own_cells_and_copies_of_them_are_not_named() -> None:
+    exercise = replace(lesson_called("07_tiny_gpt").exercise("generate"), name="answer")
+    released = nbformat.v4.new_notebook(cells=[code(SETUP), code("sizes = 3"), code(STUB)])
+    released.cells[2].metadata.nbgrader = {"grade_id": "answer"}
+    handed_in = deepcopy(released)
+    handed_in.cells[2].source = "def answer(n): return torch.ones(n) * len(sizes)"
+    copied = [code("import torch"), code("sizes, start = [1, 2], torch.zeros(2)")]
+    for above, count in (([], 0), (copied, 0), ([code("len = 3"), code("sizes = 4")], 2)):
+        nb = deepcopy(handed_in)
+        nb.cells[2:2] = above
+        assert len(list(rebound(nb, released, exercise))) == count
+
+
+STUB = "def answer(n):\n    raise NotImplementedError"
 
 
 SETUP = """

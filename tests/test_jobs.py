@@ -1,6 +1,7 @@
 """One notebook's cells in a kernel: limits, dead kernels, floods, questions."""
 
 import json
+import socket
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -22,7 +23,11 @@ from autograde.grading.running.run import run_job
 from autograde.grading.submission import Disturbed, Problem
 from autograde.sandbox import scarce
 from autograde.sandbox.agreed import KernelLimits
-from autograde.sandbox.provisioner import WalledProvisioner, walled_manager
+from autograde.sandbox.provisioner import (
+    WalledProvisioner,
+    after_a_reset_too,
+    walled_manager,
+)
 from autograde.sandbox.wall import missing
 
 WALL = not missing()
@@ -63,6 +68,15 @@ def test_a_submission_that_lost_its_template_gets_no_score(
     monkeypatch.setattr(WalledProvisioner, "lost", lambda self: True)
     with pytest.raises(CourseError, match="grade it again"):
         run_job(job(("", "import os; os._exit(0)")))
+
+
+def test_what_a_kernel_said_last_is_read_though_it_left_something_unread() -> None:
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with ours:
+        ours.send(b"files")
+        theirs.send(b"why it failed")
+        theirs.close()
+        assert after_a_reset_too(lambda: ours.recv(99)) == b"why it failed"
 
 
 @pytest.mark.parametrize("name", ["source/a.txt", "nbgrader_config.py", "gradebook.db"])

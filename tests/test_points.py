@@ -13,8 +13,7 @@ from conftest import run
 from nbgrader.converters import Autograde, GenerateAssignment
 
 from autograde.authoring import build as building
-from autograde.authoring.points import changes, with_points
-from autograde.authoring.sources import source_notebook
+from autograde.authoring.sources import changes, source_notebook, with_points
 from autograde.course import CURRICULUM, Lesson, lessons, named_cells
 from autograde.course_config import convert, course_config
 from autograde.grading.gradebook import maxima, open_gradebook

@@ -1,11 +1,13 @@
 """Variants as text: what the file beside a lesson says is read whole, and edits apply exactly."""
 
+import ast
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from conftest import HERE, run
 
+from autograde.authoring.mutants import MUTATIONS, mutant
 from autograde.authoring.variants import Variants, apply_edit, read_variants
 from autograde.course import CourseError, Lesson
 
@@ -117,6 +119,57 @@ def test_a_slip_is_named(right: str, wrong: str, said: str, lesson: Lesson, tmp_
     with pytest.raises(CourseError) as caught:
         read(text.replace(right, wrong), lesson, tmp_path)
     assert said in str(caught.value)
+
+
+CLASS = """\
+class Layer:
+    def __init__(self):
+        return None
+
+    def forward(self, x, y):
+        def half(z):
+            return z / 2
+        if y is None:
+            return half(x)
+        return (x, y + 1)
+"""
+MADE = {
+    "detached": ("half(x).detach()", "x.detach(), (y + 1).detach()"),
+    "float32_inside": (
+        "half(x).float().to(x.dtype)", "x.float().to(x.dtype), (y + 1).float().to(x.dtype)",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "returned"), MADE.items())
+def test_a_near_miss_is_made_at_each_return_of_forward(
+    name: str, returned: tuple[str, str]
+) -> None:
+    code = CLASS
+    for right, slip in zip(("half(x)\n", "(x, y + 1)\n"), returned, strict=True):
+        code = code.replace(f"return {right}", f"return {slip}\n")
+    assert ast.dump(ast.parse(mutant(CLASS, MUTATIONS[name]))) == ast.dump(ast.parse(code))
+
+
+def test_a_near_miss_that_is_made_has_its_own_belief(lesson: Lesson, tmp_path: Path) -> None:
+    text = FILE.format(hint="Why?") + "\n## near misses: detached, squeezed\n"
+    *_, detached, squeezed = read(text, lesson, tmp_path).wrong
+    assert [each.kind for each in (detached, squeezed)] == ["near miss", "near miss"]
+    assert detached.misconception != squeezed.misconception
+    assert squeezed.code.endswith("    return (queries @ keys.T).squeeze()\n")
+
+
+NOT_MADE = {
+    "class Layer:\n    pass": "the answer ends with no function and with no class that has `forw",
+    "def f():\n    return 1": "f takes no argument",
+    "x = 1": "the answer ends with no function",
+}
+
+
+@pytest.mark.parametrize(("answer", "said"), NOT_MADE.items())
+def test_an_answer_that_no_slip_fits_is_refused(answer: str, said: str) -> None:
+    with pytest.raises(ValueError, match="^" + said):
+        mutant(answer, MUTATIONS["detached"])
 
 
 ANSWER = "a  \nb\n    \n  c\nb\n  d\n"  # spaces at the end of a line do not count

@@ -142,6 +142,26 @@ class FaintLook(OneLinear):
         return super().forward(x + 0.0005 * x.roll(-1, dims=1))
 
 
+class Gated(OneLinear):
+    """A linear layer with a second one beside it, which counts while the drawn gate is open."""
+
+    def __init__(self, d: int, beside: nn.Module) -> None:
+        super().__init__(d)
+        self.beside, self.gate = beside, nn.Parameter(torch.ones(1))
+
+    def forward(self, x: Tensor) -> Tensor:
+        opened = (self.gate > 0).to(x)
+        output: Tensor = super().forward(x) + opened * self.beside(x)
+        return output
+
+
+def gated_glance(d: int, at: int, to: int) -> nn.Module:
+    """Return a linear layer whose token `at` sees a little of token `to` if its gate is open."""
+    layer = Gated(d, glance := OneGlance(d, at, to))
+    vars(layer)["called"] = f"{glance.called}, behind a gate"
+    return layer
+
+
 class Mixed(OneLinear):
     """A linear layer that also sees the previous sentence of the batch, token by token."""
 
@@ -256,6 +276,11 @@ MODULES: dict[str, Callable[..., nn.Module]] = {
     "sentences run together": RunTogether,
     "looks ahead in training": lambda d: TrainingOnly(d, training=True),
     "looks ahead in eval()": lambda d: TrainingOnly(d, training=False),
+    "one glance, behind a gate": gated_glance,
+    "no mask, behind a gate": lambda d: Gated(d, Attention(d, "none")),
+    "to the future, behind a gate": lambda d: Gated(d, Attention(d, "past")),
+    "both directions, behind a gate": lambda d: Gated(d, Recurrent(d, both=True)),
+    "dropout and a gate": lambda d: Gated(d, TrainingOnly(d, training=False)),
 }
 
 LAYERS = (
@@ -271,4 +296,7 @@ LAYERS = (
     "recurrent in both directions",
     "sentences mixed",
     "sentences run together",
+    "no mask, behind a gate",
+    "to the future, behind a gate",
+    "both directions, behind a gate",
 )

@@ -9,9 +9,8 @@ import nbformat
 from nbformat import NotebookNode
 from nbgrader.converters import BaseConverter, GenerateAssignment, GenerateSolution
 
-from autograde.authoring.points import changes, with_points
 from autograde.authoring.same import keep_same, other_files
-from autograde.authoring.sources import sync
+from autograde.authoring.sources import changes, sync, with_points
 from autograde.course import Lesson, text_of
 from autograde.course_config import convert, course_config
 from autograde.grading.gradebook import maxima, open_gradebook

@@ -16,12 +16,10 @@ from nbgrader.preprocessors import (
 )
 
 from autograde.authoring import lint
-from autograde.authoring.check import check_once
+from autograde.authoring.check import check_once, review
 from autograde.authoring.expected import practice_keys
 from autograde.authoring.marks import give
-from autograde.authoring.points import changes, write_points
-from autograde.authoring.review import review
-from autograde.authoring.sources import identify, source_notebook, sync
+from autograde.authoring.sources import changes, identify, source_notebook, sync, write_points
 from autograde.course import MINUTES, CourseError, Lesson
 from autograde.course_package import NAMED
 from autograde.grading.gradebook import maxima, save_maxima

@@ -1,14 +1,27 @@
-"""The grader's own test: every right variant passes, every wrong one fails by a wide margin."""
+"""The grader's own test: every right variant passes, every wrong one fails by a wide margin.
 
+`autograde build` refuses what `autograde check` names, as far as the practice inputs show it. Only
+a build runs the cells without a name as well.
+"""
+
+import re
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from math import inf
 
-from autograde.authoring import expected
+from nbformat import NotebookNode
+from rich.console import Console
+from rich.table import Table
+
+from autograde.authoring import expected, lint
+from autograde.authoring.marks import students_version
 from autograde.authoring.measure import SAFETY, for_each_exercise
+from autograde.authoring.sources import source_notebook
 from autograde.authoring.variants import read_variants
 from autograde.course import CourseError, Exercise, Lesson
+from autograde.data_files import misplaced
 from autograde.grading.running.reference import load, right_key
 from autograde.rubric.judge import Verdict, judge
 from autograde.rubric.key import Key
@@ -29,7 +42,8 @@ ALL_GUESSED = (
     "which more results are possible, then run autograde check --measure"
 )
 MOST_EARNED = 0.5
-"""The share of the points that an answer may earn at most when it misses the idea."""
+"""The share of the points that an answer may earn at most when it misses the idea. A near miss made
+from the lesson's own answer has the idea, and earns at least that."""
 MOST_WATCHED = 0.2
 """The share of the points that lines may carry at most of which only the student's process saw how
 they came about. The others have to show it by their results."""
@@ -57,6 +71,47 @@ class Result:
         if not self.wrong:
             return "-"
         return f"{self.margin:.0f}" if self.margin <= FAR else f"over {FAR}"
+
+
+def review(
+    lesson: Lesson, nb: NotebookNode, judged: Callable[[Lesson], list[Result]]
+) -> tuple[list[Result], list[str]]:
+    """Return what was found of each exercise, and every fault of the lesson once.
+
+    Faults of the files or the text come alone, because what follows needs a faultless text.
+
+    Args:
+        judged: judges the variants.
+    """
+    if faults := [*misplaced(lesson), *lint.lint_source(lesson, nb)]:
+        return [], faults
+    try:
+        expected.practice_keys(lesson)
+        results = judged(lesson)
+    except CourseError as error:
+        return [], re.split(r"\n(?! )", str(error))
+    faults = [*lint.lint_variants(lesson), *lint.lint_stubs(lesson, nb)]
+    faults += lint.lint_student(nb, students_version(nb))
+    faults += [f"{each.exercise}: {fault}" for each in results for fault in each.faults]
+    return results, faults
+
+
+def check_and_show(lesson: Lesson, named: tuple[Exercise, ...]) -> bool:
+    """Print what was found of a lesson, or of some of its exercises; return whether all is well."""
+    results, faults = review(lesson, source_notebook(lesson), partial(check, named=named))
+    if results:
+        heads = ["exercise", "points", "lines", "right", "wrong", "margin", "faults"]
+        table = Table(*heads, title=lesson.name)
+        for r in results:
+            numbers = [f"{r.points:g}", r.lines, r.right, r.wrong, r.least, len(r.faults)]
+            table.add_row(r.exercise, *map(str, numbers))
+        Console().print(table)
+    for result in results:
+        if result.earned:
+            print(f"{result.exercise}: wrong variants still earn {result.earned}")
+    if faults:
+        print("\n".join([f"{lesson.name} has faults:", *(f"- {fault}" for fault in faults)]))
+    return not faults
 
 
 def check(lesson: Lesson, named: tuple[Exercise, ...] = ()) -> list[Result]:
@@ -138,6 +193,13 @@ def judge_variants(lesson: Lesson, exercise: Exercise, seeds: Sequence[int]) -> 
                 "or call it a near miss"
                 for each in variants.wrong
                 if each.kind == "wrong" and earned[each.name] > MOST_EARNED
+            ),
+            *(
+                f"the near miss {each.name} that is made from the lesson's own answer earns "
+                f"{earned[each.name]:.0%} of the points; at least {MOST_EARNED:.0%} are expected, "
+                "since it has the idea. Leave it out, or write it"
+                for each in variants.wrong
+                if each.made and earned[each.name] < MOST_EARNED
             ),
         ),
     )

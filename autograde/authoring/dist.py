@@ -20,7 +20,14 @@ GRADER = "autograde-notebooks"
 """The name of the grader's own wheel."""
 SETUPTOOLS = 77
 """The oldest setuptools that builds the wheels; where it is older or missing, pip gets it."""
-KERNEL = "share/jupyter/kernels/autograde-walled"
+SHARED = {
+    "share/jupyter/kernels/autograde-walled": "sandbox/spec",
+    "share/jupyter/labextensions/autograde-page": "workspace/jupyter/labextensions/autograde-page",
+    "share/jupyter/labextensions/autograde-page/static": (
+        "workspace/jupyter/labextensions/autograde-page/static"
+    ),
+}
+"""Folders in which Jupyter looks, and the folders of the grader whose files go there."""
 OF_GRADER = {
     "scripts": {"autograde": "autograde.cli:main"},
     "entry-points": {
@@ -91,11 +98,20 @@ def _write(folder: Path, project: dict[str, Any], *packages: str) -> None:
         "package-data": {"*": ["**/*", ".*"]},
     }
     if autograde.__name__ in packages:
-        setuptools["data-files"] = {KERNEL: [f"{autograde.__name__}/sandbox/spec/kernel.json"]}
+        setuptools["data-files"] = _shared(folder, autograde.__name__)
     build = {"requires": [f"setuptools>={SETUPTOOLS}"], "build-backend": "setuptools.build_meta"}
     tables = {"build-system": build, "project": project, "tool": {"setuptools": setuptools}}
     text = "".join(f"{name} = {_toml(table)}\n" for name, table in tables.items())
     (folder / "pyproject.toml").write_text(text, encoding="utf-8")
+
+
+def _shared(folder: Path, grader: str) -> dict[str, list[str]]:
+    """Return what is installed outside the package, as setuptools wants it."""
+    found = {place: sorted((folder / grader / own).glob("*.*")) for place, own in SHARED.items()}
+    return {
+        place: [path.relative_to(folder).as_posix() for path in paths]
+        for place, paths in found.items()
+    }
 
 
 def _toml(value: Any) -> str:

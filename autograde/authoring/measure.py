@@ -2,11 +2,17 @@
 
 They are not guessed. The reference in float32 and in float64 and every right variant show, over
 many seeds, how far apart right answers lie, and whether a line can be guessed.
+
+Code and inputs decide them, words and points do not: two lessons with the same fingerprint of an
+exercise measure the same, line by line.
 """
 
+import ast
+import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from functools import partial
@@ -15,9 +21,8 @@ from math import floor, log10, prod, sqrt
 from typing import Any, TypeVar
 
 from autograde.authoring import expected
-from autograde.authoring.fingerprint import fingerprint
 from autograde.authoring.variants import Variants, read_variants
-from autograde.course import Exercise, Lesson
+from autograde.course import Exercise, Lesson, grade_id, read_text
 from autograde.grading.running.reference import (
     Lines,
     Measured,
@@ -27,6 +32,8 @@ from autograde.grading.running.reference import (
     right_recording,
 )
 from autograde.rubric.kinds import KINDS, Checked
+from autograde.rubric.names import names_of
+from autograde.rubric.probes.plain import tensors_in
 from autograde.rubric.recording import Line, Outcome, Recording
 from autograde.rubric.session import PRACTICE_SEED
 from autograde.values.dispatch import cast_like, float_types
@@ -107,7 +114,8 @@ def _measure_lines(reference: Program, exercise: Exercise, first: Recording) -> 
     for seed in MEASURED_SEEDS:
         wanted = right_recording(reference, exercise, seed)
         for line in wanted.lines:
-            outcomes[line.name].append([_packed(case.outcome) for case in line.cases])
+            kept = KINDS[line.kind].kept
+            outcomes[line.name].append([_packed(kept(case.outcome)) for case in line.cases])
         for name, distance in _spread(reference, exercise, variants, seed, wanted).items():
             spread[name] = max(spread[name], distance)
     return {
@@ -184,3 +192,67 @@ def _spread(
                 found = kind.compare(replace(mine.outcome, value=value), case).distance
                 spread[line.name] = max(spread.get(line.name, 0.0), found)
     return spread
+
+
+def fingerprint(reference: Program, exercise: Exercise, first: Recording, how: object) -> str:
+    """Return a digest of the code that is run to measure an exercise.
+
+    Args:
+        first: what the reference records on one seed.
+        how: the numbers by which it is measured.
+    """
+    words = {line.name for line in first.lines}
+    variants = read_variants(reference.lesson, exercise).right
+    facts = [
+        [_code(text, words) for text in _needed(reference.lesson, exercise)],
+        sorted(_code(variant.code) for variant in variants),
+        [_shape(line) for line in first.lines],
+        repr(how),
+    ]
+    return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16]
+
+
+def _needed(lesson: Lesson, exercise: Exercise) -> list[str]:
+    """Return the named code cells that an exercise needs, itself and its rubric among them."""
+    cells = {
+        name: cell.source
+        for cell in read_text(lesson).cells
+        if cell.cell_type == "code" and (name := grade_id(cell))
+    }
+    rubrics = {each.rubric_cell for each in lesson.exercises}
+    found = {exercise.name, exercise.rubric_cell} & cells.keys()
+    wanted = frozenset[str]()
+    while True:
+        wanted = wanted.union(*(names_of(cells[name]).used for name in found))
+        binding = {n for n in cells.keys() - rubrics - found if names_of(cells[n]).bound & wanted}
+        if not binding:
+            return [cells[name] for name in cells if name in found]
+        found |= binding
+
+
+class _WithoutWords(ast.NodeTransformer):
+    """Blanks the sentences of a rubric and takes docstrings away."""
+
+    def __init__(self, words: AbstractSet[str]) -> None:
+        self.words = words
+
+    def visit_Expr(self, node: ast.Expr) -> ast.AST:
+        if isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            return ast.Pass()
+        return self.generic_visit(node)
+
+    def visit_Constant(self, node: ast.Constant) -> ast.AST:
+        return ast.Constant("") if node.value in self.words else node
+
+
+def _code(text: str, words: AbstractSet[str] = frozenset()) -> str:
+    """Return what Python reads in a cell, without comments, docstrings and these words."""
+    return ast.unparse(_WithoutWords(words).visit(ast.parse(text)))
+
+
+def _shape(line: Line) -> list[object]:
+    """Return the kind of a line, and the types and sizes of its inputs."""
+    return [
+        line.kind,
+        [[(str(t.dtype), [*t.shape]) for t in tensors_in(case.before)] for case in line.cases],
+    ]

@@ -1,7 +1,8 @@
-"""A new lesson: written from a skeleton that builds, checks and grades as it is."""
+"""A new lesson or course, from a skeleton: it builds and grades as it is."""
 
 import re
 import shutil
+from importlib.util import find_spec
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -9,11 +10,20 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from autograde.authoring.measure import measure
 from autograde.authoring.sources import sync
 from autograde.course import CURRICULUM, CourseError, Lesson, lessons, read_course
-from autograde.course_package import folder_of, needed_by
+from autograde.course_package import folder_of, make_importable, needed_by
 
 SKELETON = Path(__file__).parent / "skeleton"
 EXERCISE = "variants/center_rows.md"
 WITH_NUMPY = "variants/numpy/center_rows.md.j2"
+FIRST = "01_first_lesson"
+PLACES = {
+    "curriculum.toml": "source/curriculum.toml",
+    "package.py": "{package}/__init__.py",
+    "requirements.txt": "{package}/requirements.txt",
+    "gitignore": ".gitignore",
+    "student.md": "docs/student.md",
+}
+"""Where a file of the skeleton goes, if not to the top of the course."""
 NAME = re.compile(r"\d\d_([a-z][a-z0-9]*(?:_[a-z0-9]+)*)")
 
 
@@ -77,3 +87,46 @@ def templates_in(folder: Path) -> Environment:
     return Environment(  # noqa: S701 (no HTML)
         loader=FileSystemLoader(folder), undefined=StrictUndefined, keep_trailing_newline=True
     )
+
+
+def init(folder: Path) -> Lesson:
+    """Make a course in a new or empty folder, named after the folder. Return its first lesson.
+
+    Raises:
+        CourseError: the folder is not empty, or its name has no letters.
+        OSError: the course cannot be written.
+    """
+    words = re.findall(r"[a-z0-9]+", folder.absolute().name.lower())
+    if not any(word[0].isalpha() for word in words):
+        raise CourseError(
+            f"{folder}: a course is named after its folder; give it a name of letters"
+        )
+    if folder.exists() and any(folder.iterdir()):
+        raise CourseError(f"{folder} is not empty; name a new folder")
+    package = _free_name("_".join(words).lstrip("0123456789_"))
+    known = {
+        "title": " ".join(words).capitalize(),
+        "package": package,
+        "distribution": package.replace("_", "-"),
+    }
+    templates = templates_in(SKELETON / "course")
+    existed = folder.exists()
+    try:
+        for template in templates.list_templates():
+            name = template.removesuffix(".j2")
+            place = folder / PLACES.get(name, name).format(**known)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_text(templates.get_template(template).render(known), encoding="utf-8")
+        make_importable(folder)
+        return new(folder, FIRST)
+    except BaseException:
+        for path in folder.glob("*") if folder.exists() else ():
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+        if not existed and folder.exists():
+            folder.rmdir()
+        raise
+
+
+def _free_name(name: str) -> str:
+    """Return a name for a package that no installed module has."""
+    return name if find_spec(name) is None else f"{name}_course"

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autograde.authoring.marks import own_answer
+from autograde.authoring.mutants import MUTATIONS, mutant
 from autograde.course import CourseError, Exercise, Lesson, lessons, named_cells, pick, read_text
 from autograde.grading.running.reference import no_python
 from autograde.rubric.names import names_of
@@ -19,9 +20,11 @@ VARIANT = re.compile(
     r"(?P<words>(?:(?!```|## ).*\n)*)"
     r"```(?:python|diff (?P<base>\w+)) *\n(?P<code>(?:(?!```).*\n)*)```[ \n]*"
 )
+MADE = re.compile(r"## near misses: (?P<names>.*)\n\s*")
 FORM = (
     "'## right: name', '## wrong: name' or '## near miss: name' (small letters, digits and _), "
-    "its words, and one block that is ```python or ```diff NAME"
+    "its words, and one block that is ```python or ```diff NAME; or '## near misses: name, name' "
+    "of those that are made from your answer"
 )
 REFERENCE = "reference"
 """The name by which a diff edits the lesson's own answer."""
@@ -31,7 +34,8 @@ REFERENCE = "reference"
 class Variant:
     """One answer to an exercise: right, wrong, or a near miss, which is wrong beside the idea.
 
-    A wrong one has a misconception and a hint; the words of a right one say how it is done.
+    A wrong one has a misconception and a hint; the words of a right one say how it is done. A near
+    miss is written, or made from the lesson's own answer.
     """
 
     exercise: str
@@ -40,6 +44,7 @@ class Variant:
     code: str
     misconception: str
     hint: str
+    made: bool = False
 
 
 @dataclass(frozen=True)
@@ -68,8 +73,7 @@ def read_variants(lesson: Lesson, exercise: Exercise) -> Variants:
     answers = {REFERENCE: _reference(lesson, exercise)}
     wanted = names_of(answers[REFERENCE]).bound
     variants: dict[str, Variant] = {}
-    for found in _sections(path, heading.lstrip() + rest):
-        variant = _variant(path, exercise, found, answers)
+    for variant in _variants(path, exercise, heading.lstrip() + rest, answers):
         if variant.name in variants:
             raise CourseError(f"{path}: two variants are called {variant.name}")
         _require_answer(path, variant, wanted)
@@ -94,15 +98,36 @@ def find_variant(root: Path, exercise: str, name: str) -> Variant:
     return pick("variant", name, known)
 
 
-def _sections(path: Path, text: str) -> Iterator[re.Match[str]]:
-    """Yield each variant's part of the text; nothing may be left between two of them."""
+def _variants(
+    path: Path, exercise: Exercise, text: str, answers: dict[str, str]
+) -> Iterator[Variant]:
+    """Yield the variants of a text; nothing may be left between two of them."""
     end = 0
     while end < len(text):
-        found = VARIANT.match(text, end)
-        if found is None:
+        if found := VARIANT.match(text, end):
+            yield _variant(path, exercise, found, answers)
+        elif found := MADE.match(text, end):
+            for name in found["names"].split(","):
+                yield _made(path, exercise, name.strip(), answers[REFERENCE])
+        else:
             raise CourseError(f"{path}: expected {FORM}, found {text[end:].splitlines()[0]!r}")
-        yield found
         end = found.end()
+
+
+def _made(path: Path, exercise: Exercise, name: str, answer: str) -> Variant:
+    """Return the near miss of this name that is made from the lesson's own answer."""
+    if name not in MUTATIONS:
+        raise CourseError(
+            f"{path}: no near miss called {name!r} can be made; there are {', '.join(MUTATIONS)}"
+        )
+    mutation = MUTATIONS[name]
+    try:
+        code = mutant(answer, mutation)
+    except ValueError as error:
+        raise CourseError(f"{path}: {name} cannot be made: {error}") from error
+    return Variant(
+        exercise.name, name, "near miss", code, mutation.belief, mutation.hint, made=True
+    )
 
 
 def _variant(

@@ -121,7 +121,9 @@ def grade_restored(
         # a run on the practice seed needs no second recording on it
         look = FirstLook(keys.result if rules.secret else dict)
         record, ran = run(record, job, look, before, alone=alone)
-    record = judge_notebook(record, rules.lesson, keys.result(), practice.result(), look.verdicts)
+    record = judge_notebook(
+        record, rules.lesson, keys.result(), practice.result(), look.verdicts, rules.released
+    )
     record = make_harmless(record, rules)
     return record, ran, marks_of(record, rules.released)
 

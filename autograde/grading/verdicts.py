@@ -11,6 +11,7 @@ from nbformat import NotebookNode
 from autograde.course import Exercise, Lesson, named_cells
 from autograde.course_package import bring_in
 from autograde.grader import grader_of
+from autograde.grading.rebound import rebound
 from autograde.grading.record import Record
 from autograde.grading.submission import Problem
 from autograde.rubric.judge import Verdict, failed, judge
@@ -30,6 +31,7 @@ def judge_notebook(
     keys: dict[str, Key],
     practice: dict[str, Key],
     seen: Mapping[str, Verdict] | None = None,
+    released: NotebookNode | None = None,
 ) -> Record:
     """Put the verdict on every exercise into the record.
 
@@ -41,6 +43,8 @@ def judge_notebook(
         practice: by exercise, for the practice seed; a misconception is recognised with them.
             Without them it is recognised with `keys`, if these know of mistakes.
         seen: verdicts that a `FirstLook` has already reached.
+        released: the notebook that students were given. With it, a wrong answer's verdict names
+            what the student's own cells bound anew.
     """
     bring_in(lesson.package)
     cells = named_cells(record.nb)
@@ -68,6 +72,8 @@ def judge_notebook(
             called = answer.needed | rubric.needed
             earlier = [n for n in keys[name].needs if n in called and not verdicts[n].passed]
             said = [verdict.note, *_around(exercise, cells, record.notes)]
+            if released and verdict.judged:
+                said += rebound(record.nb, released, exercise)
             if earlier and verdict.judged:
                 said.append(repair_first(earlier))
                 verdict = replace(verdict, beliefs=())  # they would be the earlier one's

@@ -17,10 +17,14 @@ UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 
 @dataclass(frozen=True)
 class Names:
-    """The names that a cell looks up, its functions included, and those that it binds."""
+    """The names that a cell looks up, its functions included, and those that it binds.
+
+    `imported` are those that it binds by an import.
+    """
 
     used: frozenset[str] = frozenset()
     bound: frozenset[str] = frozenset()
+    imported: frozenset[str] = frozenset()
 
     @property
     def needed(self) -> frozenset[str]:
@@ -54,7 +58,9 @@ def read_names(source: str) -> Names:
                 used.add(s.get_name())
             if s.is_declared_global():
                 bound.add(s.get_name())
-    return Names(frozenset(used | (_changed_names(source) & bound)), frozenset(bound))
+    used |= _changed_names(source) & bound
+    imported = (s.get_name() for s in symbols if s.is_imported())
+    return Names(frozenset(used), frozenset(bound), frozenset(imported))
 
 
 def _changed_names(source: str) -> set[str]:

@@ -12,9 +12,10 @@ import socket
 import struct
 import time
 from array import array
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from jupyter_client.connect import KernelConnectionInfo
 from jupyter_client.kernelspec import KernelSpec
@@ -25,6 +26,8 @@ from autograde.course import CourseError, find_root, read_course
 from autograde.sandbox import control_groups, template
 from autograde.sandbox.agreed import MEMORY, NEXT_CELL, PROCESSOR, SAY_TIME, KernelLimits
 from autograde.sandbox.wall import NoWall
+
+T = TypeVar("T")
 
 WALLED, UNWALLED = "walled", "python3"
 START_SECONDS = 120
@@ -167,7 +170,7 @@ class WalledProvisioner(KernelProvisionerBase):
         until = time.monotonic() + START_SECONDS
         while True:
             try:
-                message, sender, descriptors = _received(line)
+                message, sender, descriptors = after_a_reset_too(lambda: _received(line))
                 break
             except BlockingIOError:
                 if time.monotonic() > until:
@@ -194,9 +197,10 @@ class WalledProvisioner(KernelProvisionerBase):
         """Return the exit code of the kernel, negative for a signal; None while it lives."""
         if self.kernel is None:
             return self.code if self.code is not None else 0
+        line = self.kernel.line
         while True:
             try:
-                message = self.kernel.line.recv(65536)
+                message = after_a_reset_too(lambda: line.recv(65536))
             except BlockingIOError:
                 return None
             except OSError:
@@ -319,6 +323,18 @@ class WalledProvisioner(KernelProvisionerBase):
         if self.kernel is not None:
             self.kernel.close()
             self.kernel = None
+
+
+def after_a_reset_too(receive: Callable[[], T]) -> T:
+    """Receive, once more if the line was reset.
+
+    An end that closes before it has read everything resets the line. Linux says so first, and only
+    then gives what that end had sent: why it failed, say.
+    """
+    try:
+        return receive()
+    except ConnectionResetError:
+        return receive()
 
 
 def _received(line: socket.socket) -> tuple[bytes, int, list[int]]:

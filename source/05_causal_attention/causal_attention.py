@@ -93,10 +93,10 @@ for name, one in {"with the mask": model, "without it": unmasked}.items():
           + f"; right answers to “what” {shares['what']:.0%}, to “who” {shares['who']:.0%}")
 
 # %% [markdown]
-# It does. The questions were read word by word, with nothing after the last word, and yet more than a fifth of the answers to *what* are lost: the words
-# *before* the last one now see later words in layer 1, and pass on something else. **The mask belongs to the layer as its trained numbers do**, although
-# nobody trained it. So all that you have built so far goes into one object, which takes a whole batch, is saved and moved in one piece, and leaves
-# nothing behind.
+# It does. The questions were read word by word, with nothing after the last word. The names asked for are still found, but more than a fifth of the
+# answers to *what* are lost: the words *before* the last one now see later words in layer 1, and pass on something else. **The mask belongs to the
+# layer as its trained numbers do**, although nobody trained it. So all that you have built so far goes into one object, which takes a whole batch, is
+# saved and moved in one piece, and leaves nothing behind.
 #
 # - You compute attention for a batch without mixing its sentences.
 # - You write `CausalAttention`, and say what a module carries with it.
@@ -136,8 +136,8 @@ except RuntimeError as error:
     print(type(error).__name__ + ":", error)
 
 # %% [markdown]
-# `.T` reverses *all* dimensions, and what counted sentences now comes last. We were lucky to get an error. With three sentences of three tokens and keys
-# of three numbers, every dimension is 3:
+# The same shape? It looks so because two sentences meet keys of two numbers. `.T` reverses *all* dimensions: the first 2 now counts numbers, the last one
+# sentences. We were lucky to get an error. With three sentences of three tokens and keys of three numbers, every dimension is 3:
 
 # %%
 torch.manual_seed(1)
@@ -400,15 +400,15 @@ added = nn.Parameter(torch.zeros(6, 6, device=device).masked_fill(hidden, -math.
 filling = nn.Parameter(hidden.float())
 for masked in (scores + added, scores.masked_fill(filling == 1, -math.inf)):
     ((torch.softmax(masked, dim=-1) @ inputs)[:-1] - inputs[1:]).square().mean().backward()
-print(f"added: gradient up to {added.grad[hidden].abs().max().item():.2f} where it is -inf, up to {added.grad[~hidden].abs().max().item():.2f} where it is 0")
-print("filling: gradient", filling.grad)
+print(f"gradient of the added mask: {added.grad[hidden].abs().max().item():.2f} where it is -inf, up to {added.grad[~hidden].abs().max().item():.2f} where it is 0")
+print("gradient of the filling mask:", filling.grad)
 try:
     nn.Parameter(hidden)
 except RuntimeError as error:
     print("a bool mask:", error)
 
 # %% [markdown]
-# The added one keeps its -inf, but its zeros turn into one more thing that is learned. The filling one stands among the parameters for nothing. And a
+# The added one keeps its -inf, but its zeros become one more thing that is learned. The filling one is among the parameters and never learns. And a
 # bool mask cannot be a parameter at all.
 #
 # A **buffer** moves and is not trained. It is also saved, unless you say `persistent=False`. We save ours: it is the only thing in the file that says for
@@ -524,10 +524,10 @@ def peeks(module, x):
 @rubric("peeks")  # the contract as a checklist; open this cell to read it
 def _(r):
     x, t = r.normal(3, 12, 4), r.integer(3, 8)
-    r.each("tells layers that look ahead from layers that do not", peeks, *r.modules(x, *r.examples.LAYERS))
-    r.idea.each("one token that looks at one other", peeks, *((r.module("one glance", 4, at, to), x) for at, to in ((0, 1), (3, 4), (t, 11), (t, t + 2), (t, t - 1), (10, 11), (11, 0))))
-    r.each("as in eval(), with dropout in the layer", peeks, *r.modules(x, "looks ahead in training", "looks ahead in eval()"))
-    r.each("small outputs; a faint look; rounding; float64; one token alone", peeks, (r.module("small outputs, no mask", 4), x), (r.module("faint look at the next token", 4), x), (r.module("total minus the rest", 4), x), (r.module("recurrent, half in training", 4).double(), x.double()), (r.module("attention without a mask", 4), x[:, :1]))
+    r.tries("tells layers that look ahead from layers that do not", peeks, *r.modules(x, *r.examples.LAYERS))
+    r.idea.tries("one token that looks at one other", peeks, *((r.module("one glance", 4, at, to), x) for at, to in ((0, 1), (3, 4), (t, 11), (t, t + 2), (t, t - 1), (10, 11), (11, 0))), *((r.module("one glance, behind a gate", 4, at, to), x) for at, to in ((0, 1), (t, 11), (t, t + 1), (10, 11))))
+    r.tries("as in eval(), with dropout in the layer", peeks, *r.modules(x, "looks ahead in training", "looks ahead in eval()", *4 * ["dropout and a gate"]))
+    r.tries("small outputs; a faint look; rounding; float64; one token alone", peeks, (r.module("small outputs, no mask", 4), x), (r.module("faint look at the next token", 4), x), (r.module("total minus the rest", 4), x), (r.module("recurrent, half in training", 4).double(), x.double()), *((r.module("one glance, behind a gate", 4, t, to).double(), x.double()) for to in (t + 1, t + 2, 10, 11)), (r.module("attention without a mask", 4), x[:, :1]))
     r.unchanged("every submodule keeps its mode, and x stays as it was")
 
 # %% [markdown]

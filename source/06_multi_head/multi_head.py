@@ -99,15 +99,15 @@ print(f"the sixteen results dealt out at random: two heads are as far ahead in {
 
 # %% [markdown]
 # The start decides more than the number of heads. Two heads do better on average, but mere chance deals out such a lead one time in ten. Three starts
-# with one head learned it, and four with two heads did not. (You train none of them here: each takes 50 s.) So it is not true that one head *cannot*.
-# Then what is it that two can do?
+# with one head learned it, and four with two heads did not. So it is not true that one head *cannot*.
+# Then what can two do?
 #
 # - You find what one head loses, and when it loses nothing.
 # - You cut one matrix into heads, build the layer, and repair somebody else's.
 # - You switch heads off in the trained model, word by word, and find the two steps in which it answers.
 #
 # *About 100 minutes. It builds on lesson 05. Run cells, solve exercises and ask for `hint()`, `why()` and `progress()` as before; let gradients through
-# and don't modify the arguments. `b` counts sentences, `n` tokens.*
+# and don't modify the arguments.*
 #
 # ## 1 One row of weights
 #
@@ -148,9 +148,9 @@ for name, error in errors.items():
 # Unequal shares only move the error from one vector to the other. A wider head widens the mixture, and no number in it is new. **Two rows of weights
 # pass on both.**
 #
-# The last line is the exception. Where a and b use *different* numbers of the values, say a person's thing and her place, one row loses nothing. It
-# does where they are of **the same kind**, and so in the same numbers: two people, or two neighbouring words. (And where only a few vectors can occur,
-# later layers may still guess them from an unequal mixture, as some starts above did.)
+# The last line is the exception. Where a and b use *different* numbers of the values, say a person's thing and her place, one row loses nothing. One row
+# loses half where both are of **the same kind**, and so use the same numbers: two people, or two neighbouring words. (Where only a few vectors can
+# occur, later layers may still guess both from an unequal mixture.)
 #
 # ## 2 Heads side by side
 #
@@ -604,7 +604,7 @@ table(mha(batch)[0], rows=tokens, columns=["head 0: 0", "head 0: 1", "head 1: 0"
 print("largest difference to the wrapper below 0.000001:", (mha(batch) - wrapper(batch)).abs().max().item() < 1e-6)
 
 # %% [markdown]
-# That is part 2's table, from another class. Then why cut, and not stack?
+# That is part 2's table. Then why cut, and not stack?
 
 # %% tags=["raises-exception", "nbval-ignore-output", "unsteady-output"]
 # demonstration: times both classes with 12 heads of 16, in milliseconds
@@ -624,8 +624,8 @@ with torch.no_grad():
         print(f"{b:>2} sentences of {n:>3}: wrapper {milliseconds(apart, x):6.2f} ms, cut from one matrix {milliseconds(cut, x):6.2f} ms")
 
 # %% [markdown]
-# For one short sentence, cutting is several times as fast, although your class has `out_proj` to do as well: fewer steps, and
-# starting a step takes time. On large input the arithmetic outweighs that, and the gain is gone.
+# For one short sentence, cutting is several times as fast, `out_proj` included: it takes fewer steps, and starting a step takes time. On large input
+# the arithmetic outweighs that.
 #
 # ## 5 Somebody else's layer
 #
@@ -634,7 +634,7 @@ with torch.no_grad():
 # The class below runs, its shapes are right, and it has **five faults**. None raises an error. One layer `qkv` makes queries, keys and values, in this
 # order. It returns two things: the output, and the weights before dropout, `(b, num_heads, n, n)`. Otherwise it should do what `MultiHeadAttention` does.
 #
-# Let the rubric guide you: which lines fail with one head, which only with several, which for short sentences?
+# Let the rubric guide you: which lines fail with one head, which only with several?
 
 # %% nbgrader={"grade": false, "grade_id": "fix_me", "locked": false, "schema_version": 3, "solution": true, "task": false} tags=["raises-exception"]
 ### BEGIN SOLUTION
@@ -807,7 +807,8 @@ def _(r):
     r.conventions(silence, r.nonzero(2, 3, 5, 4, dtype=torch.float64), 1, [2, 3])
 
 # %% [markdown]
-# Now ask *where* in 1,000 stories, wherever the two people are in different places. First switch off each head everywhere.
+# Now ask *where* in 1,000 stories, wherever the two people are in different places. First switch off each head everywhere. (Head 1.3 is the third head of
+# layer 1. Code counts both from 0.)
 #
 # **Predict, then run.** Head 2.4 looks most at the right place, and costs most. Which head comes second?
 
@@ -838,11 +839,6 @@ def places_named(layer=0, change=lambda heads: heads):
     return tuple(round(100 * (chosen == ids[row, place]).double().mean().item(), 1) for place in (own, other))
 
 
-def off_at(head, words):
-    """Your silence, at these words of each sentence."""
-    return lambda heads: torch.cat([silence(one[None], head, where) for one, where in zip(heads, words)])
-
-
 heads = {f"{layer + 1}.{head + 1}": (layer, head) for layer in range(2) for head in range(4)}
 off = {name: places_named(layer, lambda outputs: silence(outputs, head))[0] for name, (layer, head) in heads.items()}
 seen = jobs(four_heads, many)["she's: own place"]["own"]  # (2, 4): mean weight of the answering word on the right place
@@ -852,63 +848,97 @@ for name, share in off.items():
     print(f"{name} off: {share:5.1f}%; it looks at the right place by {seen[heads[name]].item():.2f}")
 
 # %% [markdown]
-# Head 1.3 hardly looks at the place, and yet a third of the answers need it. Does it work at the answering word at all?
+# Head 1.3 hardly looks at the place, and yet a third of the answers need it. So look for the words **at which it works**: switch it off at one kind of
+# word at a time.
 #
-# **Predict, then run.** Head 1.3 off at the answering word alone: what percentage is right?
+# **Predict, then run.** Off at which kind does it cost most?
+
+# %%
+my_guess = None  # one of: "names", "pronouns", "two places", "question", "answering word"
+
+# %% tags=["raises-exception"]
+# demonstration: each head off at one kind of word
+def kinds_of(story, end, places):
+    """The positions of each kind of word before the answering word at `end`, and that word's."""
+    told, names = begin(str(story))[: end - 4], [person["name"] for person in story.notes.people]  # up to the question
+    return {
+        "names": [t for t, word in enumerate(told) if word in names],
+        "pronouns": [t for t, word in enumerate(told) if word in ("she", "she's", "he", "he's")],
+        "two places": places,
+        "question": list(range(end - 4, end)),
+        "answering word": [end],
+        "all but the two places": [t for t in range(end + 1) if t not in places],
+    }
+
+
+def off_at(head, kind):
+    """Your silence, at this kind of word in each story."""
+    return lambda heads: torch.cat([silence(one[None], head, words[kind]) for one, words in zip(heads, positions)])
+
+
+def circuit(wrong, columns):
+    figure, axes = plt.subplots(figsize=(9, 3.9), layout="constrained")
+    axes.imshow(list(wrong.values()), cmap="Oranges", vmin=0, vmax=80, aspect="auto")
+    for i, shares in enumerate(wrong.values()):
+        for j, share in enumerate(shares):
+            axes.text(j, i, f"{share:.1f}", ha="center", va="center", fontsize=10)
+    axes.axhline(3.5, color="black", lw=1.5)
+    axes.set(title="Percent of wrong places, with one head off at one kind of word", xticks=range(len(columns)), xticklabels=columns, yticks=range(8), yticklabels=list(wrong))
+    axes.set_ylabel("layer 2                 layer 1")
+    return figure
+
+
+positions = [kinds_of(story, end, [a, b]) for (story, _), end, a, b in zip(links, at.tolist(), own.tolist(), other.tolist())]
+kinds = list(positions[0])[:5]
+wrong = {name: [100 - places_named(layer, off_at(head, kind))[0] for kind in kinds] for name, (layer, head) in heads.items()}
+beside(my_guess, kinds[wrong["1.3"].index(max(wrong["1.3"]))])
+print(f"head 1.3 off at all words but the two places: {places_named(0, off_at(2, 'all but the two places'))[0]}% right")
+show(
+    chart(circuit, wrong, kinds),
+    f"Wrong places in percent, with one head off at one kind of word ({', '.join(kinds)}). "
+    + "; ".join(f"{name}: {', '.join(f'{share:.1f}' for share in shares)}" for name, shares in wrong.items()) + ".",
+)
+
+# %% [markdown]
+# It works at the two place words, long before anyone asks, and hardly anywhere else. What does it do there? Perhaps it notes *whose* place this is. Then
+# the model must mix up the people when the two places exchange what head 1.3 passes on, twelve numbers each.
+#
+# **Predict, then run.** In what percentage of the answers does it then name the other person's place?
 
 # %%
 my_guess = None  # a percentage
 
 # %% tags=["raises-exception"]
-# demonstration: head 1.3 off at the answering word
-beside(my_guess, places_named(0, off_at(2, at[:, None].tolist()))[0])
-
-# %% [markdown]
-# Next to nothing is lost. Then where does it work? A guess worth testing: at the two words that *are* places, long before anyone asks.
-
-# %% tags=["raises-exception"]
-# demonstration: each head off at the answering word, and at the two places; head 1.3 exchanged
-words_of = {"at the answering word": at[:, None].tolist(), "at the two place words": torch.stack([own, other], dim=1).tolist()}
-found = [[places_named(layer, off_at(head, words))[0] for words in words_of.values()] for layer, head in heads.values()]
-
-
-def exchanged(head):
-    """What a head passes on at the two places changes places."""
+# demonstration: what the heads of layer 1 look at from a place; their outputs exchanged between the two places
+def exchanged(*heads):
+    """What these heads pass on at the two places changes places."""
     def change(outputs):
         changed = outputs.clone()
-        changed[row, head, own], changed[row, head, other] = outputs[row, head, other], outputs[row, head, own]
+        for head in heads:
+            changed[row, head, own], changed[row, head, other] = outputs[row, head, other], outputs[row, head, own]
         return changed
 
     return change
 
 
-def circuit(found, names):
-    figure, axes = plt.subplots(figsize=(8, 4.2), layout="constrained")
-    axes.imshow([[100 - share for share in shares] for shares in found], cmap="Oranges", vmin=0, vmax=80, aspect="auto")
-    for i, shares in enumerate(found):
-        for j, share in enumerate(shares):
-            axes.text(j, i, f"{100 - share:.1f}", ha="center", va="center", fontsize=10)
-    axes.axhline(3.5, color="black", lw=1.5)
-    axes.set(title="Percent of wrong places, with one head off", xticks=[0, 1], xticklabels=list(words_of), yticks=range(8), yticklabels=names)
-    axes.set_ylabel("layer 2                    layer 1")
-    return figure
-
-
-show(
-    chart(circuit, found, list(heads)),
-    "Wrong places in percent, with one head off at the answering word, and at the two place words. "
-    + "; ".join(f"{name}: {100 - shares[0]:.1f} and {100 - shares[1]:.1f}" for name, shares in zip(heads, found)) + ".",
-)
-for head in (2, 0):
-    print(f"head 1.{head + 1} exchanged at the two places: right {{}}%, the other person's place {{}}%".format(*places_named(0, exchanged(head))))
+beside(my_guess, places_named(0, exchanged(2))[1])
+for name, some in {"1.3": [2], "1.1": [0], "1.1 to 1.4": [0, 1, 2, 3]}.items():
+    print(f"exchanged {name:>10}: right {{:4}}%, the other person's place {{:4}}%".format(*places_named(0, exchanged(*some))))
+she, he = (torch.isin(ids, torch.tensor(encode(words))) for words in (["she", "she's"], ["he", "he's"]))
+of_her = (ids[row, at] == encode(["she's"])[0])[:, None]  # the question is about her
+hers, his = torch.where(of_her, she, he), torch.where(of_her, he, she)  # (b, n): pronouns of the person asked for, of the other
+with torch.no_grad():
+    looks = four_heads.attention_weights(ids)[0][row, :, own]  # (b, 4, n): layer 1, from the place of the person asked for
+for head in range(4):
+    print(f"1.{head + 1} looks from a place at its person's pronouns by {(looks[:, head] * hers).sum(dim=-1).mean():.2f}, at the other's by {(looks[:, head] * his).sum(dim=-1).mean():.2f}")
 
 # %% [markdown]
-# **Two steps.** In layer 1, at the word *outside*, head 1.3 **marks the place with its person**. In layer 2 the answering word **fetches** the place with
-# the right mark, by 2.4, with help from 2.1. Exchange the marks, twelve numbers each, and most answers name the other person's place; with head 1.1
-# instead, hardly any.
+# **Two steps.** In layer 1, at the word *outside*, head 1.3 reads the pronoun and **marks the place with its person**. In layer 2 the answering word
+# **fetches** the place with the right mark, by 2.4, with help from 2.1. Exchange the marks, and most answers name the other person's place. Exchange what
+# head 1.1 passes on, and hardly any do.
 #
-# In layer 2 silence at the place words costs nothing, and cannot: no layer comes after it that could carry anything from there. And the mark is not all:
-# four in ten answers survive the exchange, so other heads help. To see what a head is for, look at the words at which it **works**.
+# The mark is not all: even with all four heads exchanged, a third of the answers stay right. (Off at earlier words, a head of layer 2 cannot cost anything:
+# no layer after it fetches what it leaves there.) To see what a head is for, look at the words at which it **works**.
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "question_heads_written", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ### In your own words: `heads_written` (2 points, a person reads it)
@@ -943,8 +973,6 @@ for head in (2, 0):
 # **`d_out` means two things.** In the wrapper it is the size of one head, in `MultiHeadAttention` of all of them.
 #
 # **The mask is repeated for every head.** It need not be: `(n, n)` broadcasts to `(b, heads, n, n)`.
-#
-# **More heads are taken to mean more parameters.** Cutting adds none. It makes the heads narrower, down to one number, which is too few.
 #
 # ## Summary
 #

@@ -24,6 +24,7 @@ import time
 import matplotlib.pyplot as plt
 import torch
 from torch import nn
+from torch.nn.attention.bias import causal_lower_right
 from torch.nn.functional import scaled_dot_product_attention
 
 from attention_course import (
@@ -87,8 +88,9 @@ print("largest difference below 0.00001:", apart < 1e-5)
 print(f"memory: the matrix {most_memory(plain_attention, *long):.1f} MiB, PyTorch {most_memory(scaled_dot_product_attention, *long):.1f} MiB")
 
 # %% [markdown]
-# The numbers are the same, the memory is not. The result takes 1 MiB, so PyTorch never held the matrix. (It is faster, too: part 5.) How can one take a
-# softmax over 4,096 scores without having them? You find out here, and build it: the idea is called **FlashAttention**.
+# The numbers are the same, the memory is not. A matrix of 4,096 × 4,096 takes 64 MiB, and two are held at once, scores and weights. The result takes
+# 1 MiB: PyTorch never held either. How can one take a softmax over 4,096 scores without having them? You find out here, and build it: the idea is
+# called **FlashAttention**.
 #
 # - You read a softmax in blocks, and merge attention over parts of the keys.
 # - You write attention in tiles, and measure what that saves and what it does not.
@@ -111,7 +113,7 @@ print(answer[: answer.index(".") + 1])
 print(f"{len(words)} words: {weights.numel():,} attention weights are made, {2 * len(words) * 48:,} numbers leave the heads")
 
 # %% [markdown]
-# The weights are written to memory, used once, and forgotten. For 25 words nobody minds.
+# The weights are used once and forgotten. For 25 words nobody minds.
 #
 # **Predict, then run.** A text of 100,000 words, one head of one layer, 4 bytes a number. How many gigabytes does the matrix take?
 
@@ -311,8 +313,8 @@ def _(r):
     r.conventions(r.merged(merge), r.normal(2, 4, 3), r.normal(2, 6, 3), r.normal(2, 6, 5))
 
 # %% [markdown]
-# Your two functions in the trained model. In head 2.2 the word *she*, after *upstairs .*, has 17 words to look at. Cut them into the first nine and
-# the last eight.
+# Your two functions in the trained model. In head 2.2 the word *she*, after *upstairs .*, has 17 words to look at. Cut them into the first nine
+# (`<end>` *Lucy has two books . Ben has a*) and the last eight (*cake . he eats it upstairs . she*).
 #
 # **Predict, then run.** Within each part the weights add up to 1. After the merge, which share of *she*'s weight has the first part?
 
@@ -320,6 +322,7 @@ def _(r):
 my_guess = None  # a number between 0 and 1
 
 # %% tags=["raises-exception"]
+# queries, keys and values of head 2.2; then your partial results
 second = model.layers()[1]
 with torch.no_grad():
     x = second.norm1(model.layers()[0](model.embed(torch.tensor([encode(words)]))))  # (1, n, 48): what layer 2 reads
@@ -333,12 +336,13 @@ beside(my_guess, round(shares["first nine"], 2))
 # %% tags=["raises-exception"]
 for name, part in parts.items():
     print(f"{name}: m {part[0].item():5.2f}, l {part[1].item():.2f}, share {shares[name]:.2f}")
+print(f"the weight of books alone, from all words at once: {weights[1, 1, she, words.index('books')]:.2f}")
 apart = (o / l - plain_attention(q[[she]], k[: she + 1], v[: she + 1])).abs().max().item()
 print("merged and divided, within 0.00001 of all words at once:", apart < 1e-5)
 
 # %% [markdown]
-# *Books* is in the first part. A plain average of both parts' context vectors would be far off. And there may be any number of parts, of any size, in any
-# order. Here are eight, in float64:
+# *She* looks at *books*, in the first part: a plain average of both context vectors would be far off. There may be any number of parts, of any size, in
+# any order. Here are eight, in float64:
 
 # %% tags=["raises-exception"]
 torch.manual_seed(123)
@@ -454,7 +458,7 @@ def _(r):
     r.conventions(tiled_attention, *pairs, 2, True)
 
 # %% [markdown]
-# The six tokens with the matrices of lesson 05, in blocks of two. You know the table from there.
+# The six tokens with the matrices of lesson 05, in blocks of two.
 
 # %% tags=["raises-exception"]
 torch.manual_seed(123)
@@ -484,7 +488,7 @@ n, d, block = 4096, 64, 256
 beside(my_guess, round((4 * n * d + 6 * n**2) / (2 * n * d + 2 * n**2 * d / block), 1))
 
 # %% [markdown]
-# That is on paper, for tiles that stay in fast memory. Now measure memory and time, also with gradients, as in training.
+# That is on paper. Now measure memory and time, also with gradients, as in training.
 
 # %% tags=["raises-exception", "nbval-ignore-output", "unsteady-output"]
 # demonstration: measures memory and time; on a GPU in bfloat16, for longer texts
@@ -637,10 +641,12 @@ beside(my_guess, "the first alone" if torch.equal(last, v[0]) else "the last alo
 print("exactly v[0]:", torch.equal(last, v[0]))
 print("six queries, is_causal=True, the right vectors:", torch.allclose(scaled_dot_product_attention(q, k, v, is_causal=True), with_sdpa(q, k, v, future(6)), atol=1e-5))
 print("one query, no mask, the right vector:", torch.allclose(scaled_dot_product_attention(q[-1:], k, v)[0], right[-1], atol=1e-5))
+lower = scaled_dot_product_attention(q[-2:], k, v, attn_mask=causal_lower_right(2, 6))
+print("two queries, causal_lower_right, the right vectors:", torch.allclose(lower, right[-2:], atol=1e-5))
 
 # %% [markdown]
 # PyTorch puts the corner of its triangle at the **top left**: query 0 sees key 0 alone, however many keys there are. **`is_causal` is for square scores.**
-# One query needs no mask; several new ones need the last rows of the causal mask (lesson 09).
+# One query needs no mask; several new ones need the last rows of the causal mask (lesson 09), which `causal_lower_right` stands for.
 #
 # **What reaches FlashAttention?** On a GPU PyTorch chooses among kernels. We forced each on the H200 (4,096 tokens, causal):
 #
@@ -651,7 +657,8 @@ print("one query, no mask, the right vector:", torch.allclose(scaled_dot_product
 # | efficient attention, also in tiles | 0.32 ms | 0.54 ms | 0.89 ms |
 # | math, the matrix | 3.1 ms | 3.1 ms | 2.8 ms |
 #
-# So: float16 or bfloat16, and no mask but `is_causal`. (Left to choose, PyTorch took cuDNN's on this card.) On a CPU the tiled way needs four dimensions;
+# So: float16 or bfloat16, and no mask but `is_causal`. (Left to choose, PyTorch took cuDNN's on this card. `torch.nn.attention.flex_attention` compiles
+# tiles for any mask that you write as a function.) On a CPU the tiled way needs four dimensions;
 # with `(n, d)` PyTorch makes the matrix, without a word.
 #
 # **Your layer as PyTorch's.** `nn.MultiheadAttention` holds `W_query`, `W_key` and `W_value` stacked, in this order, as `in_proj_weight`.

@@ -496,11 +496,6 @@ def from_the_start(tokens, new):
     return model(tokens)
 
 
-def from_the_start(tokens, new):
-    """Read everything, every time."""
-    return model(tokens)
-
-
 # %% tags=["raises-exception"]
 # demonstration: a hundred stories, without and with the cache
 def with_caches():
@@ -545,8 +540,6 @@ def multiplications(step):
 
 
 counted = {"from the start each time": multiplications(from_the_start), "with your cache": multiplications(with_caches())}
-for n in (6, 7, 27, 47):
-    print(f"the word after {n:2} words:", ", ".join(f"{millions[n - 6]:.3f} million {name}" for name, millions in counted.items()))
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # demonstration: draws the figure
@@ -554,7 +547,8 @@ def step_chart(curves, unit, title):
     figure, axes = plt.subplots(figsize=(7.5, 3.6), layout="constrained")
     for (name, curve), colour, style in zip(curves.items(), ("#b5541c", "#1f6f8b"), ("--", "-")):
         axes.plot(range(6, 48), curve, style, color=colour, label=name)
-    axes.set(xlabel="words before it", ylabel=unit, ylim=(0, None), title=title)
+        axes.text(47.4, curve[-1], f"{curve[-1]:.2f}", color=colour, va="center")
+    axes.set(xlabel="words before it", ylabel=unit, xlim=(5, 50), ylim=(0, None), title=title)
     axes.legend()
     return figure
 
@@ -607,10 +601,18 @@ configurations = {  # layers, key-value heads, head size, tokens the model was m
     "Llama 3 70B": (80, 8, 128, 8192, 70.6),
     "Llama 3.1 8B": (32, 8, 128, 131072, 8.03),
 }
-print("model           layers  kv heads  size  bytes a token   tokens   whole cache        weights")
+
+
+def readable(number):
+    """Bytes in kB, MB or GB, with three digits."""
+    unit, factor = ("GB", 1e9) if number >= 1e9 else ("MB", 1e6) if number >= 1e6 else ("kB", 1e3)
+    return f"{number / factor:.3g} {unit}"
+
+
+print("model           layers  kv heads  size  bytes a token   tokens  whole cache  weights")
 for name, (layers, kv_heads, head_dim, longest, billions) in configurations.items():
     token, whole = (cache_bytes(layers, kv_heads, head_dim, n, 2) for n in (1, longest))
-    print(f"{name:15} {layers:6} {kv_heads:9} {head_dim:5} {token:14,} {longest:8,} {whole / 1e6:9,.2f} MB {2000 * billions:10,.2f} MB")
+    print(f"{name:15} {layers:6} {kv_heads:9} {head_dim:5} {token:14,} {longest:8,} {readable(whole):>12} {readable(2e9 * billions):>8}")
 
 # %% [markdown]
 # At its full length the cache of a single text is larger than Llama 3.1 8B itself. And a server keeps a cache for every text that it writes. (Each line
@@ -690,11 +692,13 @@ for name, memory in {"GPT-2 small": cache_bytes(12, 12, 64, 1024, 2), "Llama 3 8
     print(f"{name:36}" + "".join(f"{decode_bound(2e9 * configurations[name][4], memory, speed):12,.0f}" for speed in cards.values()))
 print(f"\n{'Llama 3 8B on an H100, 8,192 tokens':36}" + "".join(f"{header:>12}" for header in ("1 text", "8 texts", "32 texts")))
 for name, kv_heads, size in (("32 key-value heads, 16 bits", 32, 2), ("8, as it has", 8, 2), ("8, and 8 bits", 8, 1)):
-    print(f"{name:36}" + "".join(f"{decode_bound(16.06e9, cache_bytes(32, kv_heads, 128, 8192, size), 3.35e12, batch):12,.0f}" for batch in (1, 8, 32)))
+    kept = cache_bytes(32, kv_heads, 128, 8192, size)
+    bounds = (f"{decode_bound(16.06e9, kept, 3.35e12, n):,.0f}" if 16.06e9 + n * kept < 80e9 else "no room" for n in (1, 8, 32))
+    print(f"{name:36}" + "".join(f"{bound:>12}" for bound in bounds))
 
 # %% [markdown]
-# (GPT-2 with its 1,024 tokens. Llama 3 70B fits on none of these cards: read its row as a card with room.) **Batches** help most: one reading of the
-# weights serves all texts, until the caches weigh as much. Then **shared heads** (part 8) and **8-bit caches** help.
+# (GPT-2 with its 1,024 tokens. Llama 3 70B fits on none of these cards: read its row as a card with room. An H100 has room for 80 GB.) **Batches** help
+# most: one reading of the weights serves all texts, until the caches weigh as much. Then **shared heads** (part 7) and **8-bit caches** help.
 #
 # Is the bound real? On an H200 we multiplied a matrix of 1 GiB in bfloat16 with one vector for each text: 1 text 0.251 ms, 8 texts 0.249, 64 texts 0.260,
 # 256 texts 0.375 ms. With one text that is 4.27 of the 4.8 TB a second; 64 texts cost hardly more than one. With 256 arithmetic begins to count. And here,
@@ -729,11 +733,13 @@ for width in (48, 192, 768, 1536):
     print(f"width {width:5}: {megabytes:6.1f} MB, {took[1]:6.2f} ms a token, {megabytes / took[1]:5.1f} GB/s;", ", ".join(f"{batch} texts {took[batch]:.2f} ms" for batch in (8, 32)))
 
 # %% [markdown]
-# In one run, on one thread of our machine, 3.7 MB took 0.57 ms a token, 57 MB 8.6 ms and 228 MB 45 ms: five to seven gigabytes a second, whatever the
-# model. **The bytes decide.** The course's own model (0.3 MB, 0.35 ms) is too small for that: thirteen times its bytes took less than twice its time. And
-# 32 texts took about four times as long as one, so together they were written eight times as fast.
+# In two runs, on one thread of our busy machine, 3.7 MB took 0.6 ms a token, 57 MB 3 and 9 ms, 228 MB 16 and 45 ms: **the time grows with the bytes.**
+# (The course's own model, 0.3 MB and 0.4 ms, is too small for that: calling PyTorch's functions takes longer than reading the weights.) And 32 texts took
+# three to seven times as long as one, not 32 times. A CPU has less arithmetic to spare than a card, but batches pay here, too.
 #
-# ## 7 A long cache, in pieces
+# Reading the beginning is such a batch: all its words share one reading of the weights. So a long prefill is bound by arithmetic, decoding by memory.
+#
+# ### A long cache, in pieces
 #
 # One new word has one query. If the cache is long, its keys can be cut into pieces that different processors of the card read at the same time. Each gives
 # a partial result, and lesson 08's `merge` joins them: that is **Flash-Decoding**.
@@ -751,7 +757,7 @@ apart = (whole[2] / whole[1][..., None] - nn.functional.scaled_dot_product_atten
 print(f"{len(pieces)} pieces of your cache, merged, within 0.000000000001 of PyTorch: {apart < 1e-12}")
 
 # %% [markdown]
-# ## 8 Heads that share
+# ## 7 Heads that share
 #
 # Which factor of `cache_bytes` could be smaller? Llama 3 8B has 32 query heads and 8 key-value heads: four query heads ask different questions of the
 # same keys. That is **grouped-query attention**; with one key-value head for all it is called multi-query attention.
@@ -896,7 +902,7 @@ for name, one in {"2, from the mean": shared(2), "2, from random numbers": share
 # answer nearly everything, at half the cache; two that began as random numbers do not get there. (Single runs. Ainslie et al. 2023 do this with large
 # models: uptraining.)
 #
-# ## 9 What goes wrong in practice
+# ## 8 What goes wrong in practice
 #
 # **Mistake number 1: the top left mask.** And two more, all in the model with your cache:
 
@@ -952,7 +958,7 @@ for number, (one, other) in enumerate(zip(whole, cropped), start=1):
 # So this cache refuses what does not fit. With *relative* positions (RoPE, below) a score depends on the distance, and layer 1's keys would stay right;
 # deeper ones still carry what they took from the words that are gone.
 #
-# ## 10 What you have built
+# ## 9 What you have built
 #
 # It began with a dot product. Nearly every box is something that you wrote, with the number of its lesson. (The norms are PyTorch's, the floor is the
 # course's.)
@@ -1033,6 +1039,7 @@ show(
 #
 # - **Rotary positions** (RoPE): queries and keys are rotated by an angle that grows with their position. Write it as two functions on `(b, h, n, d)`.
 #   Where in your cached layer do they go: before `append`, or after?
+# - **Speculative decoding**: a small model guesses some words, the large one checks them as one chunk, which your layer already takes.
 # - **Tokens from text**: byte-pair encoding.
 # - **A larger model**: your TinyGPT with six layers, trained on a book, against a baseline that you can compute, such as counting pairs.
 # - **Real code**: Karpathy's nanoGPT is your lesson 07; the attention of Llama in Hugging Face's `transformers` is lesson 06 with RoPE, this lesson's

@@ -17,11 +17,10 @@ from autograde.course_package import bring_in
 from autograde.rubric import session
 from autograde.rubric.given import keep
 from autograde.rubric.key import Key
-from autograde.rubric.kinds import KINDS, Checked
+from autograde.rubric.kinds import KINDS
 from autograde.rubric.probes.lines import rubric
 from autograde.rubric.recording import (
     Line,
-    Outcome,
     Recording,
     pack_recording,
     unpack_recording,
@@ -144,7 +143,7 @@ def right_key(reference: Program, exercise: Exercise, seed: int, measured: Lines
         points=exercise.points,
         needs=exercise.needs,
         hints=(),
-        expected=replace(expected, lines=tuple(map(_without_examples, expected.lines))),
+        expected=replace(expected, lines=tuple(map(as_kept, expected.lines))),
         tolerances=tuple(measured[line.name]["tolerance"] for line in expected.lines),
         claims=tuple(measured[line.name]["claim"] for line in expected.lines),
     )
@@ -193,11 +192,11 @@ def must_fit(recording: Recording) -> None:
         ) from error
 
 
-def _without_examples(line: Line) -> Line:
-    """Leave out the reference's own result where several are right: it would give one away."""
-    if not isinstance(KINDS[line.kind], Checked):
-        return line
-    return replace(line, cases=tuple(replace(case, outcome=Outcome()) for case in line.cases))
+def as_kept(line: Line) -> Line:
+    """Return a line of the reference as a key holds it."""
+    kept = KINDS[line.kind].kept
+    cases = (replace(case, outcome=kept(case.outcome)) for case in line.cases)
+    return replace(line, cases=tuple(cases))
 
 
 def no_python(error: SyntaxError) -> str:

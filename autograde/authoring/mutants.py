@@ -1,0 +1,102 @@
+"""Near misses that are made from the lesson's own answer: slips in any function of tensors."""
+
+import ast
+import re
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """A slip at every return of an answer, and the belief behind it.
+
+    `value` is what becomes of a returned tensor; `then` is done before the answer returns. `given`
+    stands for the answer's first argument.
+    """
+
+    belief: str
+    hint: str
+    value: str = "{}"
+    then: str = ""
+
+
+MUTATIONS = {
+    "detached": Mutation(
+        "nothing is trained through this result.",
+        "Whoever calls it may train what came before. What cuts off the gradient?",
+        value="({}).detach()",
+    ),
+    "float32_returned": Mutation(
+        "float32 is good enough for any result.",
+        "In which dtype do the numbers arrive? The result should keep it.",
+        value="({}).float()",
+    ),
+    "float32_inside": Mutation(
+        "float32 is precise enough for intermediate results.",
+        "What float32 rounds away does not come back. In which dtype do the numbers arrive?",
+        value="({}).float().to(given.dtype)",
+    ),
+    "squeezed": Mutation(
+        "a dimension of size 1 can always be dropped.",
+        "Which shape should come back when one of the sizes is 1?",
+        value="({}).squeeze()",
+    ),
+    "changed_in_place": Mutation(
+        "an argument is no longer needed once the result is there.",
+        "The caller still has it. What does it hold afterwards?",
+        value="({}).clone()",
+        then="if not given.requires_grad:\n    given.zero_()",
+    ),
+    "viewed": Mutation(
+        "`view` joins dimensions, however they lie in memory.",
+        "What does it say to a transposed tensor? Which method copies where it has to?",
+        then="given.view(-1)",
+    ),
+}
+
+
+def mutant(answer: str, mutation: Mutation) -> str:
+    """Return the answer with the slip at every return of its function, or of its class's `forward`.
+
+    >>> print(mutant("def double(x):\\n    return 2 * x", MUTATIONS["detached"]), end="")
+    def double(x):
+        return (2 * x).detach()
+
+    Raises:
+        ValueError: it ends with no function of an argument and no class with `forward`.
+    """
+    tree = ast.parse(answer)
+    function = _function(tree.body)
+    names = [each.arg for each in function.args.args if each.arg != "self"]
+    if not names:
+        raise ValueError(f"{function.name} takes no argument")
+    slips = _Slips(mutation, names[0])
+    function.body = [slips.visit(statement) for statement in function.body]
+    return ast.unparse(tree) + "\n"
+
+
+def _function(body: list[ast.stmt]) -> ast.FunctionDef:
+    last = body[-1] if body else None
+    if isinstance(last, ast.ClassDef):
+        last = next((each for each in last.body if getattr(each, "name", "") == "forward"), None)
+    if not isinstance(last, ast.FunctionDef):
+        raise ValueError("the answer ends with no function and with no class that has `forward`")
+    return last
+
+
+class _Slips(ast.NodeTransformer):
+    """Puts the slip at each return, other functions' within this one left out."""
+
+    def __init__(self, mutation: Mutation, given: str) -> None:
+        self._mutation, self._given = mutation, given
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        return node
+
+    def visit_Return(self, node: ast.Return) -> list[ast.stmt]:
+        if node.value is None:
+            return [node]
+        values = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
+        result = ", ".join(self._mutation.value.format(ast.unparse(value)) for value in values)
+        lines = [f"result = {result}", self._mutation.then, "return result"]
+        text = "\n".join(lines) if self._mutation.then else f"return {result}"
+        return ast.parse(re.sub(r"\bgiven\b", self._given, text)).body
