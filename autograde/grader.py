@@ -15,6 +15,7 @@ SUFFIXES = {".json", ".j2", ".md", ".py", ".safetensors"}
 
 RUNS, JUDGES, SHOWS = "runs", "judges", "shows"
 PARTS = {
+    "cards.py": RUNS,
     "files.py": RUNS,
     "installed.py": RUNS,
     "notebook": RUNS,

@@ -10,7 +10,7 @@ from autograde.workspace.project import Project
 SETTINGS = Path(__file__).parent / "jupyter"
 """A Jupyter configuration folder: news off, kernels started, Markdown shown as a page.
 
-`startup.py` in it is for kernels, `labextensions/` for the page."""
+`startup.py` in it is for kernels, `labextensions/` for the page. Hubs use the folder, too."""
 
 
 def arguments(project: Project, options: tuple[str, ...]) -> list[str]:
@@ -26,7 +26,6 @@ def arguments(project: Project, options: tuple[str, ...]) -> list[str]:
         f"--LabApp.workspaces_dir={project.state / 'workspaces'}",
         "--LabApp.news_url=",
         "--LabApp.extension_manager=readonly",
-        f"--LabApp.extra_labextensions_path={SETTINGS / 'labextensions'}",
         *(terminal if os.name != "nt" else []),
         *root,
         *options,

@@ -31,6 +31,8 @@ def prepare(spawner):
     if teaches:
         spawner.notebook_dir = "~/course"
         spawner.default_url = "/lab?formgrader=true"
+    else:
+        spawner.environment["PYTHONSTARTUP"] = str(PACKAGE / "workspace" / "jupyter" / "startup.py")
 
 
 c.PAMAuthenticator.allowed_groups = {"instructors", "students"}

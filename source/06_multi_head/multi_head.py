@@ -108,7 +108,14 @@ print(f"the sixteen results dealt out at random: two heads are as far ahead in {
 #
 # *About 100 minutes. It builds on lesson 05. Run cells, solve exercises and ask for `hint()`, `why()` and `progress()` as before; let gradients through
 # and don't modify the arguments.*
-#
+
+# %%
+# demonstration: three questions on earlier lessons, without points
+from attention_course import recall
+
+recall()
+
+# %% [markdown]
 # ## 1 One row of weights
 #
 # A head gives each word one row of weights, and mixes **all** numbers of the values with that row. Suppose a word needs two vectors, a and b, of three
@@ -984,7 +991,14 @@ for head in range(4):
 #
 # **Next.** The attention is yours, the rest of the model is not: where do the words' vectors come from, what does the stream pass on its way, and how is
 # all of it trained? Lesson 07.
-#
+
+# %%
+# demonstration: this lesson on a card; write a line of your own between the quotes
+from attention_course import remember
+
+remember("")
+
+# %% [markdown]
 # ## Further reading
 #
 # - Vaswani et al., *Attention Is All You Need*, 2017, section 3.2.2.
