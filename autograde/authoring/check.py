@@ -201,7 +201,7 @@ def judge_variants(lesson: Lesson, exercise: Exercise, seeds: Sequence[int]) -> 
                 f"most {MOST_EARNED:.0%} are allowed. Put `.idea` before the line that it misses, "
                 "or call it a near miss"
                 for each in variants.wrong
-                if each.kind == "wrong" and earned[each.name] > MOST_EARNED
+                if each.heading == "wrong" and earned[each.name] > MOST_EARNED
             ),
             *(
                 f"the near miss {each.name} that is made from the lesson's own answer earns "

@@ -35,7 +35,8 @@ from autograde.grading.batch import require_wall
 from autograde.grading.gradebook import marks_of_class, save_scores
 from autograde.grading.limits import LIMITS
 from autograde.grading.reading.handed_in import read_files
-from autograde.grading.reading.restore import parse_file, restore
+from autograde.grading.reading.parse import parse_file
+from autograde.grading.reading.restore import restore
 from autograde.grading.record import NOTE, Record, read_note, write_note
 from autograde.grading.running.job import Ran
 from autograde.grading.state import course_secret, keep_ran, one_run, read_ran
