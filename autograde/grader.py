@@ -31,7 +31,7 @@ PARTS = {
     "course.py": JUDGES,
     "course_package.py": RUNS,
     "grading": JUDGES,
-    "rubric/checks": JUDGES,
+    "rubric/checks.py": JUDGES,
     "rubric/judge.py": JUDGES,
     "rubric/key.py": JUDGES,
     "rubric/kinds.py": JUDGES,

@@ -594,7 +594,7 @@ def _(r):
     wrapper.linear("heads.*.W_query heads.*.W_key heads.*.W_value", "d_in -> d_out", bias="qkv_bias")
     mha = r.layer(MultiHeadAttention, d_in=4, d_out=6, context_length=8, dropout=0.0, num_heads=3, qkv_bias=False)
     mha.linear("W_query W_key W_value", "d_in -> d_out", bias="qkv_bias")
-    copy = r.copies(pack_heads, wrapper, mha, source=wrapper)
+    copy = r.copies(pack_heads, wrapper, mha)
     copy.outputs("mha gives the output of the wrapper", r.normal(1, 2, 4), r.normal(2, 7, 4))
     copy.outputs("with a bias, and with dropout, both in eval()", r.normal(2, 5, 2), d_in=2, qkv_bias=True, dropout=0.5)
     copy.outputs("one head; float64", r.normal(2, 5, 4, dtype=torch.float64), d_out=6, num_heads=1)
