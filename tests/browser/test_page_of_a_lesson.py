@@ -69,6 +69,18 @@ def test_a_cell_before_the_set_up_says_in_a_line_what_to_run(desk: Desk, camera:
     camera.shoot(page, "not_run")
 
 
+def test_a_first_run_goes_by_the_seconds_on_the_authors_machine(desk: Desk) -> None:
+    page = desk.page
+    model = "window.jupyterapp.shell.currentWidget.content.activeCell.model"
+    person.type_into(page, EXERCISE, "import time; time.sleep(4)")
+    page.evaluate(f"() => {model}.setMetadata('seconds', 30)")
+    page.keyboard.press("Shift+Enter")
+    sign = page.locator(".lesson-running")
+    expect(sign).to_contain_text("left", timeout=3000)
+    expect(sign.locator("progress")).to_be_visible()
+    expect(sign).to_have_count(0)
+
+
 def test_a_cell_that_takes_long_says_so_and_the_next_time_what_is_left(
     desk: Desk, camera: Camera
 ) -> None:
