@@ -9,7 +9,7 @@ from nbclient import NotebookClient
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_notebook
 
-from autograde.authoring.same import other_files
+from autograde.authoring.same import keep_same, other_files
 from autograde.authoring.seconds import SECONDS, Stopwatch, hand_on
 from autograde.sandbox.provisioner import open_manager
 
@@ -54,3 +54,16 @@ def test_students_get_the_seconds_and_a_build_that_took_longer_is_the_same(tmp_p
     assert [cell.metadata for cell in nbformat.read(files[1], 4).cells] == [{SECONDS: 5}, {}]
     assert files[1].read_bytes() == before.replace(b'"seconds": 90', b'"seconds": 5')
     assert [*other_files(folders[1], folders[2])] == []
+
+
+@pytest.mark.parametrize(("made", "kept"), [(5, 10), (10, 10), (30, 10), (3, 3), (None, None)])
+def test_seconds_stay_unless_the_machine_was_busy(
+    made: int | None, kept: int | None, tmp_path: Path
+) -> None:
+    for name, seconds in (("new", made), ("old", 10)):
+        (tmp_path / name).mkdir()
+        about = {SECONDS: seconds} if seconds else {}
+        nbformat.write(new_notebook(cells=[code("a", "a", **about)]), tmp_path / name / "it.ipynb")
+    keep_same(tmp_path / "new", tmp_path / "old")
+    (cell,) = nbformat.read(tmp_path / "new" / "it.ipynb", 4).cells
+    assert cell.metadata.get(SECONDS) == kept
