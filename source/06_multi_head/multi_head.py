@@ -108,7 +108,14 @@ print(f"the sixteen results dealt out at random: two heads are as far ahead in {
 #
 # *About 100 minutes. It builds on lesson 05. Run cells, solve exercises and ask for `hint()`, `why()` and `progress()` as before; let gradients through
 # and don't modify the arguments.*
-#
+
+# %%
+# demonstration: three questions on earlier lessons, without points
+from attention_course import recall
+
+recall()
+
+# %% [markdown]
 # ## 1 One row of weights
 #
 # A head gives each word one row of weights, and mixes **all** numbers of the values with that row. Suppose a word needs two vectors, a and b, of three
@@ -587,7 +594,7 @@ def _(r):
     wrapper.linear("heads.*.W_query heads.*.W_key heads.*.W_value", "d_in -> d_out", bias="qkv_bias")
     mha = r.layer(MultiHeadAttention, d_in=4, d_out=6, context_length=8, dropout=0.0, num_heads=3, qkv_bias=False)
     mha.linear("W_query W_key W_value", "d_in -> d_out", bias="qkv_bias")
-    copy = r.copies(pack_heads, wrapper, mha, source=wrapper)
+    copy = r.copies(pack_heads, wrapper, mha)
     copy.outputs("mha gives the output of the wrapper", r.normal(1, 2, 4), r.normal(2, 7, 4))
     copy.outputs("with a bias, and with dropout, both in eval()", r.normal(2, 5, 2), d_in=2, qkv_bias=True, dropout=0.5)
     copy.outputs("one head; float64", r.normal(2, 5, 4, dtype=torch.float64), d_out=6, num_heads=1)
@@ -876,6 +883,14 @@ def off_at(head, kind):
     return lambda heads: torch.cat([silence(one[None], head, words[kind]) for one, words in zip(heads, positions)])
 
 
+positions = [kinds_of(story, end, [a, b]) for (story, _), end, a, b in zip(links, at.tolist(), own.tolist(), other.tolist())]
+kinds = list(positions[0])[:5]
+wrong = {name: [100 - places_named(layer, off_at(head, kind))[0] for kind in kinds] for name, (layer, head) in heads.items()}
+beside(my_guess, kinds[wrong["1.3"].index(max(wrong["1.3"]))])
+print(f"head 1.3 off at all words but the two places: {places_named(0, off_at(2, 'all but the two places'))[0]}% right")
+
+# %% tags=["raises-exception"]
+# demonstration: draws the figure
 def circuit(wrong, columns):
     figure, axes = plt.subplots(figsize=(9, 3.9), layout="constrained")
     axes.imshow(list(wrong.values()), cmap="Oranges", vmin=0, vmax=80, aspect="auto")
@@ -888,11 +903,6 @@ def circuit(wrong, columns):
     return figure
 
 
-positions = [kinds_of(story, end, [a, b]) for (story, _), end, a, b in zip(links, at.tolist(), own.tolist(), other.tolist())]
-kinds = list(positions[0])[:5]
-wrong = {name: [100 - places_named(layer, off_at(head, kind))[0] for kind in kinds] for name, (layer, head) in heads.items()}
-beside(my_guess, kinds[wrong["1.3"].index(max(wrong["1.3"]))])
-print(f"head 1.3 off at all words but the two places: {places_named(0, off_at(2, 'all but the two places'))[0]}% right")
 show(
     chart(circuit, wrong, kinds),
     f"Wrong places in percent, with one head off at one kind of word ({', '.join(kinds)}). "
@@ -984,7 +994,14 @@ for head in range(4):
 #
 # **Next.** The attention is yours, the rest of the model is not: where do the words' vectors come from, what does the stream pass on its way, and how is
 # all of it trained? Lesson 07.
-#
+
+# %%
+# demonstration: this lesson on a card; write a line of your own between the quotes
+from attention_course import remember
+
+remember("")
+
+# %% [markdown]
 # ## Further reading
 #
 # - Vaswani et al., *Attention Is All You Need*, 2017, section 3.2.2.

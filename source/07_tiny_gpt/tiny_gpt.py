@@ -66,7 +66,14 @@ for what, word in {
 # *About 100 minutes. It builds on lesson 06: `MultiHeadAttention` is given. Run cells, solve exercises and ask for `hint()`, `why()` and `progress()`
 # as before.* `b` is the batch, `n` the tokens, `v` the number of words that the model knows. Layers inside your classes may have any names. Let
 # gradients through, and don't modify the arguments.
-#
+
+# %%
+# demonstration: three questions on earlier lessons, without points
+from attention_course import recall
+
+recall()
+
+# %% [markdown]
 # ## 1 A text is its own teacher
 #
 # A language model learns to say which token comes next. The text itself holds the answers: take a window of it as **input**; the **target** is the
@@ -915,7 +922,7 @@ for name, one in parts.items():
 # ## 7 Real text
 #
 # Your functions do not care what a token is. Let it be a letter, and let the text be real: the help texts on the language that come with every Python,
-# 465,000 characters or so, or a file of your own. The baseline is the best table of letter pairs. The model has three layers, and positions as
+# 450,000 characters or so, or a file of your own. The baseline is the best table of letter pairs. The model has three layers, and positions as
 # PyTorch starts them: a letter depends on its neighbours, and with small positions it learned more slowly when we tried.
 #
 # It takes about three minutes. **Interrupt the kernel** (■) whenever you like: it stops, and goes on writing from what it has. (A program that runs this
@@ -982,7 +989,14 @@ print(f"probabilities: {F.cross_entropy(certain.softmax(dim=-1), right):.2f}")
 # - What a trained model relies on, and what a model needs in training, are two questions. How numbers start can matter more than a part.
 #
 # **Next.** For every new word the model reads the whole text again, and attention makes n × n numbers each time. Lessons 08 and 09 do away with both.
-#
+
+# %%
+# demonstration: this lesson on a card; write a line of your own between the quotes
+from attention_course import remember
+
+remember("")
+
+# %% [markdown]
 # ## Further reading
 #
 # - Radford et al., *Language Models are Unsupervised Multitask Learners*, 2019, section 2.3: GPT-2.

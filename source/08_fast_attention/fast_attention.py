@@ -24,7 +24,6 @@ import time
 import matplotlib.pyplot as plt
 import torch
 from torch import nn
-from torch.nn.attention.bias import causal_lower_right
 from torch.nn.functional import scaled_dot_product_attention
 
 from attention_course import (
@@ -98,7 +97,14 @@ print(f"memory: the matrix {most_memory(plain_attention, *long):.1f} MiB, PyTorc
 #
 # *About 95 minutes. It builds on lesson 01 (softmax, scale), 03 (masks) and 06 (heads). Run cells, solve exercises and ask for `hint()`, `why()` and
 # `progress()` as in lesson 01.*
-#
+
+# %%
+# demonstration: three questions on earlier lessons, without points
+from attention_course import recall
+
+recall()
+
+# %% [markdown]
 # ## 1 What is made and thrown away
 #
 # The course's trained model reads a story and answers the question at its end.
@@ -638,6 +644,9 @@ last = scaled_dot_product_attention(q[-1:], k, v, is_causal=True)[0]
 beside(my_guess, "the first alone" if torch.equal(last, v[0]) else "the last alone" if torch.equal(last, v[-1]) else "a mixture")
 
 # %% tags=["raises-exception"]
+# demonstration: the masks that are right
+from torch.nn.attention.bias import causal_lower_right  # slow to import, so only here
+
 print("exactly v[0]:", torch.equal(last, v[0]))
 print("six queries, is_causal=True, the right vectors:", torch.allclose(scaled_dot_product_attention(q, k, v, is_causal=True), with_sdpa(q, k, v, future(6)), atol=1e-5))
 print("one query, no mask, the right vector:", torch.allclose(scaled_dot_product_attention(q[-1:], k, v)[0], right[-1], atol=1e-5))
@@ -847,7 +856,14 @@ with torch.no_grad():
 # - With a **sliding window** the work grows with n; each layer carries information `window - 1` tokens further.
 #
 # **Next.** To write one more word, the model computes everything about the words before it again. Lesson 09 keeps those results, and merges them.
-#
+
+# %%
+# demonstration: this lesson on a card; write a line of your own between the quotes
+from attention_course import remember
+
+remember("")
+
+# %% [markdown]
 # ## Appendix, without points
 #
 # **The backward pass makes the tiles again.** From q, k, v, the context vectors, and m + log l of each row: a weight is exp(score - (m + log l)).
