@@ -13,9 +13,8 @@ workspace/  the student's own copy: lab, update, submit, self
 
 course, course_config, course_package and versions are the course itself, nbgrader_settings what it
 asks of nbgrader; installed finds courses that came in wheels; cli and terminal are the command;
-grader says which grader this is;
-progress is what a student has solved; files writes whole files; words escapes text that a student
-may have written.
+grader says which grader this is; progress is what a student has solved, cards what to remember of
+it; files writes whole files; words escapes text that a student may have written.
 """
 
 __version__ = "0.1.0"

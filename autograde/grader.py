@@ -15,6 +15,7 @@ SUFFIXES = {".json", ".j2", ".md", ".py", ".safetensors"}
 
 RUNS, JUDGES, SHOWS = "runs", "judges", "shows"
 PARTS = {
+    "cards.py": RUNS,
     "files.py": RUNS,
     "installed.py": RUNS,
     "notebook": RUNS,
@@ -30,7 +31,7 @@ PARTS = {
     "course.py": JUDGES,
     "course_package.py": RUNS,
     "grading": JUDGES,
-    "rubric/checks": JUDGES,
+    "rubric/checks.py": JUDGES,
     "rubric/judge.py": JUDGES,
     "rubric/key.py": JUDGES,
     "rubric/kinds.py": JUDGES,

@@ -19,6 +19,8 @@ STATE = ".lessons"
 """The folder in a working copy that holds what `autograde update` and practice remember."""
 INDEX = "lessons.json"
 PAGE = "Lessons.md"
+NOTES = "My notes.html"
+"""The page of the cards of lessons; see `autograde.cards`."""
 PRACTICE_FILE = "practice.safetensors.gz"
 
 NOT_RUN = (
@@ -31,7 +33,7 @@ TEXT = """\
 # Lessons
 
 {now}
-
+{picture}
 {rows}
 
 Open a lesson with a click, and run its cells from top to bottom with Shift+Enter. Your work is
@@ -46,6 +48,14 @@ In a terminal (File, New, Terminal):
 | `autograde update` | brings new versions of lessons and keeps what you wrote |
 | `autograde submit LESSON` | checks a lesson and packs it to be handed in |
 """
+
+DIAGRAM = (
+    "```mermaid",
+    '%%{init: {"flowchart": {"rankSpacing": 16, "padding": 8, "wrappingWidth": 90}}}%%',
+    "flowchart LR",
+    "  accTitle: The way through the course",
+)
+"""How the picture of the course begins."""
 
 DAMAGED = (OSError, ValueError, RecursionError, AttributeError, KeyError, TypeError)
 """Raised where a file of the working copy is missing, or is not what was written there."""
@@ -185,7 +195,11 @@ def write_page(working: Path) -> None:
         rows.append(f"| {lesson.link}{due} | {minutes} | {lesson.in_words()} | {packed} |")
     if newer := [lesson.lesson for lesson in course if lesson.newer]:
         rows += ["", f"**There are new versions of {', '.join(newer)}.** To get them, see below."]
-    page = TEXT.format(now="\n\n".join(_now(course)), rows="\n".join(rows))
+    if (working / NOTES).is_file():
+        rows += ["", f"What you have learned so far stands in [My notes]({quote(NOTES)})."]
+    page = TEXT.format(
+        now="\n\n".join(_now(course)), picture=_picture(course), rows="\n".join(rows)
+    )
     write_whole(working / PAGE, page.encode())
 
 
@@ -201,6 +215,17 @@ def _now(course: list[Standing]) -> list[str]:
         ]
     said = [f"**Every exercise of {last.title} is right.** {how_to_submit(last.lesson)}"]
     return said + [f"**Go on with** {lesson.link}." for lesson in following(course, last.lesson)]
+
+
+def _picture(course: list[Standing]) -> str:
+    """Return the way through a course of several lessons as a diagram that JupyterLab draws."""
+    if len(course) < 3:
+        return ""
+    done = ["" if lesson.next else "✓ " for lesson in course]
+    titles = [lesson.title.partition(":")[0].replace('"', "'") for lesson in course]
+    nodes = [f'  L{i}["{done[i]}{title}"]' for i, title in enumerate(titles)]
+    way = " --> ".join(f"L{i}" for i in range(len(course)))
+    return "\n".join(["", *DIAGRAM, *nodes, f"  {way}", "```", ""])
 
 
 def how_to_submit(lesson: str) -> str:

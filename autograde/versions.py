@@ -28,6 +28,9 @@ from autograde.words import named
 if TYPE_CHECKING:  # slow to import
     from nbformat import NotebookNode
 
+WAYS_FILE = "other_ways.json"
+"""Right answers to show to whoever has found one, beside the executed solution. Students get none
+before."""
 ELSEWHERE = "It can be graded in a course that has built that version: docs/grading.md says how."
 
 
@@ -35,7 +38,7 @@ ELSEWHERE = "It can be graded in a course that has built that version: docs/grad
 class Version:
     """A lesson as it was built once, as plain data that can be sent to another machine.
 
-    `practice` may be empty: then no misconception is recognised.
+    `practice` may be empty: then no misconception is recognised. `ways` are those of WAYS_FILE.
     """
 
     lesson: Lesson
@@ -44,6 +47,7 @@ class Version:
     tolerances: bytes = field(compare=False, repr=False)
     released: bytes = field(compare=False, repr=False)
     practice: bytes = field(compare=False, repr=False)
+    ways: bytes = field(compare=False, repr=False, default=b"")
     kept: bool = False
 
 
@@ -118,6 +122,7 @@ def _read(lesson: Lesson, *, kept: bool = False) -> Version:
         "tolerances": lesson.tolerance_file,
         "released": lesson.released_notebook,
         "practice": lesson.practice_file,
+        "ways": lesson.solution_notebook.parent / WAYS_FILE,
     }
     files = {name: _content(path) for name, path in places.items()}
     facts = {**asdict(lesson), "root": ""}

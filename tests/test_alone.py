@@ -67,6 +67,7 @@ def test_the_notebook_and_the_folder_stay_as_they_were(
     project, _, _ = graded
     assert "print('right')" in mine(project).read_text()
     assert sorted(path.name for path in (project.work / LESSON).iterdir()) == [
+        "card.toml",
         "causal_mask.ipynb",
         "practice.safetensors.gz",
     ]

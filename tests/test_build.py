@@ -305,7 +305,7 @@ def test_release_writes_what_students_may_have_and_nothing_else(tmp_path: Path) 
     assert lessons_released == {
         f"notebooks/{lesson.name}/{name}"
         for lesson in wanted
-        for name in (f"{lesson.notebook}.ipynb", "practice.safetensors.gz")
+        for name in (f"{lesson.notebook}.ipynb", "practice.safetensors.gz", "card.toml")
     }
     packages = ("autograde/", "attention_course/")
     assert "attention_course/explorer/explorer.js" in names

@@ -21,7 +21,7 @@ PACKAGE = "statistics_course"
 PAGE = (HERE / "docs" / "authoring.md").read_text()
 (EXAMPLE,) = re.findall(r"```python\n(from autograde\.notebook .*?)```", PAGE, re.DOTALL)
 CHECK = """
-from autograde.rubric.checks.readings import Reading, check
+from autograde.rubric.checks import Reading, check
 
 @check
 def in_order(value, before):

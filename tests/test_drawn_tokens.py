@@ -9,7 +9,7 @@ from torch import Tensor
 
 from attention_course import Rubric
 from attention_course.checks.of_tokens import drawn_tokens, nucleus
-from autograde.rubric.checks.readings import Unreadable, difference
+from autograde.rubric.checks import Unreadable, difference
 
 ROWS = torch.tensor([[0.45, 0.44, 0.08, 0.03], [0.9, 0.05, 0.03, 0.02]]).log()
 MANY = ROWS.repeat(1_000, 1)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 import attention_course  # noqa: F401  # registers them
-from autograde.rubric.checks.readings import CHECKS, Reading, Unreadable, difference
+from autograde.rubric.checks import CHECKS, Reading, Unreadable, difference
 from autograde.values.base import Unrecordable
 
 CALLS, SHAPE, P = 200, (3, 4, 6), 0.45

@@ -74,6 +74,14 @@ def test_the_part_to_read_again_is_the_one_above_the_exercise(small_class: Lesso
     assert 'href="#cell-causal_mask"' in text
 
 
+def test_who_was_right_and_nobody_else_reads_another_way_to_write_it(small_class: Lesson) -> None:
+    assert words(small_class, "ada").count("Another way to write it") == 7
+    sections = re.split('<section class="exercise ', page(small_class, "bob"))[1:]
+    assert {each[:5] for each in sections if "Another way" in each} == {"right"}
+    assert {each[:5] for each in sections if "Another way" not in each} == {"wrong"}
+    assert "torch.nan_to_num(weights" in words(small_class, "ada")
+
+
 def test_what_is_right_needs_no_reading_again(small_class: Lesson) -> None:
     assert "Read again" not in page(small_class, "ada")
     assert words(small_class, "ada").count("All lines are right") == 7

@@ -43,7 +43,7 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("sandbox/control_groups.py", RUNS),
         ("course_package.py", RUNS),
         ("rubric/judge.py", JUDGES),
-        ("rubric/checks/of_generators.py", JUDGES),
+        ("rubric/checks.py", JUDGES),
         ("grading/verdicts.py", JUDGES),
         ("grading/running/reference.py", JUDGES),
         ("grading/feedback.py", SHOWS),

@@ -10,7 +10,7 @@ from conftest import make_key, record
 from torch import Tensor, nn
 
 from attention_course import rubric
-from autograde.rubric.checks.readings import CHECKS
+from autograde.rubric.checks import CHECKS
 from autograde.rubric.judge import Verdict, judge
 from autograde.rubric.kinds import KINDS
 from autograde.rubric.panel import advice, to_display

@@ -43,6 +43,15 @@ def test_a_new_student_begins_with_the_first_lesson(project: Project) -> None:
     assert "due" not in page(project)
 
 
+def test_the_page_draws_the_way_through_the_course(project: Project) -> None:
+    diagram = re.search(r"```mermaid\n(.*?)```", page(project), re.DOTALL)
+    assert diagram
+    assert 'L0["02 The causal mask"]' in diagram[1]
+    assert "L0 --> L1 --> L2\n" in diagram[1]
+    solve(project)
+    assert 'L0["✓ 02 The causal mask"]' in page(project)
+
+
 def test_it_counts_what_was_solved_and_says_where_to_go_on(project: Project) -> None:
     first, second, *_ = lessons(HERE)[LESSON].exercises
     note(project.work / LESSON, first.name, first.points, "")

@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from attention_course.checks.of_attention import MOST_MATRICES, masks_the_future, starts_uniform
 from attention_course.checks.of_dropout import drops_weights
-from autograde.rubric.checks.readings import Unreadable, difference
+from autograde.rubric.checks import Unreadable, difference
 
 LOWER = torch.ones(5, 5).tril()
 INF = float("inf")

@@ -17,13 +17,13 @@ from autograde.course import lessons
 PACKAGE = Path(__file__).resolve().parent.parent / "autograde"
 COURSE = PACKAGE.parent / "attention_course"
 BASE = {
-    "course", "course_config", "course_package", "data_files", "files", "grader", "installed",
-    "progress", "versions", "words",
+    "cards", "course", "course_config", "course_package", "data_files", "files", "grader",
+    "installed", "progress", "versions", "words",
 }  # fmt: skip
 MAY_IMPORT = {
     "values": {"values"},
     "rubric": {"rubric", "values"},
-    "notebook": {"notebook", "files", "installed", "progress", "rubric", "values"},
+    "notebook": {"notebook", "cards", "files", "installed", "progress", "rubric", "values"},
     "sandbox": {  # the template tries what a lesson uses, and a kernel sees the course's package
         "sandbox",
         "course",

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import venv
 from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import nbformat
@@ -16,8 +17,8 @@ import pytest
 from classes import scores
 from conftest import HERE, program
 
-from autograde.authoring.dist import dist
-from autograde.course import lessons, named_cells
+from autograde.authoring import dist as building
+from autograde.course import CourseError, lessons, named_cells
 
 EXAMPLE = HERE / "examples" / "rain"
 LESSON = "01_a_wet_week"
@@ -96,6 +97,36 @@ def test_what_students_get_is_the_courses_own(rain: Path, tmp_path: Path) -> Non
     assert "ttention" not in page
 
 
+def test_a_site_without_sphinx_is_refused_in_a_sentence(rain: Path, tmp_path: Path) -> None:
+    tmp_path.joinpath("sitecustomize.py").write_text("import sys; sys.modules['furo'] = None")
+    command = (sys.executable, "-m", "autograde.cli", "site")
+    done = program(*command, cwd=rain, PYTHONPATH=str(tmp_path))
+    assert done.returncode == 1
+    assert done.stderr == "Error: autograde site needs more packages: pip install furo\n"
+
+
+@pytest.mark.parametrize(("installed", "here"), [("65.5.0", False), ("77.0.1", True), ("", False)])
+def test_pip_gets_a_newer_setuptools_only_where_it_is_needed(
+    installed: str, here: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def asked(name: str) -> str:
+        if installed and name == "setuptools":
+            return installed
+        raise PackageNotFoundError(name)
+
+    commands: list[list[str]] = []
+
+    def noted(command: list[str], **options: object) -> subprocess.CompletedProcess[str]:
+        commands.append(command)
+        return subprocess.CompletedProcess(command, 1, "", "not built")
+
+    monkeypatch.setattr(building, "version", asked)
+    monkeypatch.setattr(subprocess, "run", noted)
+    with pytest.raises(CourseError, match="pip built no wheel: not built"):
+        building.dist(HERE, tmp_path / "dist", apart=False)
+    assert ("--no-build-isolation" in commands[0]) == here
+
+
 RUN = """
 import nbformat, sys
 from nbclient import NotebookClient
@@ -151,7 +182,7 @@ def test_one_wheel_is_all_a_student_installs(rain: Path, tmp_path: Path) -> None
 
 def test_two_courses_are_installed_side_by_side(rain: Path, tmp_path: Path) -> None:
     autograde(rain, "dist", "--apart")
-    _, ours = dist(HERE, tmp_path / "dist", apart=True)
+    _, ours = building.dist(HERE, tmp_path / "dist", apart=True)
     programs = laptop(tmp_path, [*(rain / "dist" / "apart").glob("*.whl"), ours])
     asked = on(programs, "autograde", "lab", "--version")
     assert asked.returncode == 1

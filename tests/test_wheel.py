@@ -16,6 +16,7 @@ from conftest import HERE
 from working_copy import LESSON, NOTEBOOK
 
 from autograde.authoring.dist import dist
+from autograde.cards import CARD_FILE
 from autograde.course import lessons
 from autograde.progress import PAGE, PRACTICE_FILE
 from autograde.sandbox.provisioner import open_manager
@@ -76,7 +77,8 @@ def test_the_wheel_holds_the_lessons_and_no_answers(wheel: Path) -> None:
         named = "\n".join(archive.namelist())
     wanted = set()
     for lesson in lessons(HERE).values():
-        wanted |= {f"{lesson.name}/{name}" for name in (f"{lesson.notebook}.ipynb", PRACTICE_FILE)}
+        names = (f"{lesson.notebook}.ipynb", PRACTICE_FILE, CARD_FILE)
+        wanted |= {f"{lesson.name}/{name}" for name in names}
     assert found == {f"attention_course/lessons/{name}" for name in wanted}
     for name, text in texts.items():
         assert "raise NotImplementedError()" in text, name
@@ -89,8 +91,24 @@ def test_the_wheel_holds_the_lessons_and_no_answers(wheel: Path) -> None:
         "attention_course/explorer/explorer.js",
         "attention_course/explorer/explorer.css",
     } <= set(named.splitlines())
-    for hidden in ("solutions", "source/", "curriculum.toml\n", "variants/0", "secret"):
+    no_answers = ("solutions", "other_ways", "source/", "curriculum.toml\n", "variants/0", "secret")
+    for hidden in no_answers:
         assert hidden not in named
+
+
+FOUND = """
+from jupyter_core.paths import jupyter_path
+from jupyterlab_server.config import get_federated_extensions
+found = get_federated_extensions(jupyter_path("labextensions"))["autograde-page"]
+print(found["ext_path"], found["jupyterlab"]["_build"]["load"])
+"""
+
+
+def test_any_jupyterlab_beside_the_wheel_finds_the_pages_extension(laptop: Path) -> None:
+    path, load = on(laptop, "python", "-c", FOUND).split()
+    assert path.startswith(str(laptop / "env" / "share"))
+    assert Path(path, load).is_file()
+    assert Path(path, load).with_name("page.css").is_file()
 
 
 def test_a_student_with_nothing_but_the_wheel_solves_an_exercise(laptop: Path) -> None:

@@ -6,7 +6,7 @@ from math import inf, log, sqrt
 import torch
 from torch import Tensor
 
-from autograde.rubric.checks.readings import Reading, Unreadable, check, claim
+from autograde.rubric.checks import Reading, Unreadable, check, claim
 from autograde.values.base import Plain
 
 MOST_TRIED = 200

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from attention_course.checks.of_attention import tensors
-from autograde.rubric.checks.readings import Reading, Unreadable, check, share_of
+from autograde.rubric.checks import Reading, Unreadable, check, share_of
 from autograde.values.base import Plain, Unrecordable
 
 ROUNDING = 4e-6

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from attention_course.checks.of_attention import tensors
-from autograde.rubric.checks.readings import Reading, Unreadable, check
+from autograde.rubric.checks import Reading, Unreadable, check
 from autograde.values.base import Plain
 
 SURE = 1 - 1e-9

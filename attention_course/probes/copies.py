@@ -21,11 +21,11 @@ class CopyProbe(Probe):
         self,
         r: Recorder,
         answer: Callable[..., Any],
-        layers: tuple[LayerProbe, ...],
         source: LayerProbe,
+        target: LayerProbe,
     ) -> None:
         super().__init__(r)
-        self.answer, self.layers, self.source = answer, layers, source
+        self.answer, self.source, self.target = answer, source, target
 
     def outputs(self, line: str, *inputs: Tensor, **sizes: Any) -> None:
         """Record the output of the target after the copy; both layers in eval().
@@ -70,15 +70,15 @@ class CopyProbe(Probe):
 
         self._record(line, run, (x,), sizes)
 
-    def keeps_source(self, line: str, x: Tensor, **sizes: Any) -> None:
+    def keeps_source(self, line: str, x: Tensor) -> None:
         """Record whether the source keeps its parameters, their values, modes and requires_grad.
 
         copy.keeps_source("v2 is unchanged", r.normal(6, 3))
         """
 
         def run(weights: Weights, x: Tensor) -> str:
-            source, _ = self._copied(weights, sizes)
-            before = dict(self.source.build(**_known(self.source, sizes)).named_parameters())
+            source, _ = self._copied(weights, {})
+            before = dict(self.source.build().named_parameters())
             if before.keys() != dict(source.named_parameters()).keys():
                 raise ContractBroken("the source has other parameters than before")
             kept = source.get_parameter
@@ -90,18 +90,17 @@ class CopyProbe(Probe):
                 raise ContractBroken("parameters of the source are frozen")
             return "unchanged"
 
-        self._record(line, run, (x,), sizes)
+        self._record(line, run, (x,), {})
 
-    def learns(self, line: str, x: Tensor, **sizes: Any) -> None:
+    def learns(self, line: str, x: Tensor) -> None:
         """Record the target's output and gradients with other weights: it uses weights of its own.
 
         copy.learns("v1 still computes with its own matrices", r.normal(6, 3))
         """
-        (probe,) = (layer for layer in self.layers if layer is not self.source)
-        others = probe.drawn(line, x.dtype, **sizes)
+        others = self.target.drawn(line, x.dtype)
 
         def run(weights: Weights, x: Tensor) -> dict[str, Any]:
-            _, target = self._copied(weights, sizes)
+            _, target = self._copied(weights, {})
             if not all(parameter.requires_grad for parameter in target.parameters()):
                 raise ContractBroken("parameters of the copy are frozen")
             first = target.eval()(x)
@@ -109,16 +108,17 @@ class CopyProbe(Probe):
             slopes = [target.get_parameter(name).grad for name in others]
             return {"after the copy": first, "with other weights": target(x), "gradients": slopes}
 
-        self._record(line, run, (x,), sizes)
+        self._record(line, run, (x,), {})
 
     def _copied(self, weights: Weights, sizes: Mapping[str, Any]) -> tuple[nn.Module, nn.Module]:
         """Return the source, built with these weights, and the target, after the copy."""
         like = next(iter(weights.values()))
-        made = [layer.build(**_known(layer, sizes)).to(like) for layer in self.layers]
-        place = self.layers.index(self.source)
-        load(made[place], weights)
-        self.answer(*made)
-        return made[place], made[1 - place]
+        source, target = (
+            layer.build(**_known(layer, sizes)).to(like) for layer in (self.source, self.target)
+        )
+        load(source, weights)
+        self.answer(source, target)
+        return source, target
 
     def _record(
         self,
@@ -135,10 +135,12 @@ class CopyProbe(Probe):
     def _typed(self, sizes: Mapping[str, Any], then: str) -> str:
         """Return the copy as one would type it, and what is done with the target then."""
         names = parameter_names(self.answer, 2)
-        built = [layer.built_as(**_known(layer, sizes)) for layer in self.layers]
-        made = [f"{name} = {text}" for name, text in zip(names, built, strict=True)]
-        target = names[1 - self.layers.index(self.source)]
-        return "\n".join([*made, f"{self.answer.__name__}({', '.join(names)})", f"{target}{then}"])
+        made = [
+            f"{name} = {layer.built_as(**_known(layer, sizes))}"
+            for name, layer in zip(names, (self.source, self.target), strict=True)
+        ]
+        call = f"{self.answer.__name__}({', '.join(names)})"
+        return "\n".join([*made, call, f"{names[1]}{then}"])
 
 
 def _known(layer: LayerProbe, sizes: Mapping[str, Any]) -> dict[str, Any]:

@@ -98,14 +98,14 @@ class Rubric(DropoutProbes, TokenProbes, ModelProbes, BlockProbes, CacheProbes, 
         return CachedLayerProbe(self, module, sizes)
 
     def copies(
-        self, answer: Callable[..., Any], *layers: LayerProbe, source: LayerProbe
+        self, answer: Callable[..., Any], source: LayerProbe, target: LayerProbe
     ) -> CopyProbe:
         """Return a probe of a function that copies one layer's weights into another.
 
-        copy = r.copies(pack_heads, wrapper, mha, source=wrapper)
+        copy = r.copies(pack_heads, wrapper, mha)
         copy.outputs("mha gives the output of the wrapper", r.normal(2, 6, 3))
         """
-        return CopyProbe(self, answer, layers, source)
+        return CopyProbe(self, answer, source, target)
 
     def switched(self, module: type[nn.Module]) -> Callable[[Tensor, float, bool], Any]:
         """Return a function (x, p, training) that sets the mode of a layer and calls it.

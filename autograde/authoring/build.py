@@ -10,6 +10,7 @@ from nbformat import NotebookNode
 from nbgrader.converters import BaseConverter, GenerateAssignment, GenerateSolution
 
 from autograde.authoring.same import keep_same, other_files
+from autograde.authoring.seconds import hand_on
 from autograde.authoring.sources import changes, sync, with_points
 from autograde.course import Lesson, text_of
 from autograde.course_config import convert, course_config
@@ -34,6 +35,8 @@ def build(lesson: Lesson) -> list[str]:
         changed = changes(lesson, maxima(gradebook, lesson))
     with TemporaryDirectory(dir=lesson.root, prefix=".build-") as folder:
         made = _convert(lesson, Path(folder))
+        student, solution = lesson.released_notebook.name, lesson.solution_notebook.name
+        hand_on(made[1] / solution, made[0] / student)
         for new, old in zip(made, _committed(lesson), strict=True):
             keep_same(new, old)
             shutil.rmtree(old, ignore_errors=True)

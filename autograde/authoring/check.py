@@ -83,7 +83,7 @@ def review(
     Args:
         judged: judges the variants.
     """
-    if faults := [*misplaced(lesson), *lint.lint_source(lesson, nb)]:
+    if faults := [*misplaced(lesson), *lint.lint_card(lesson), *lint.lint_source(lesson, nb)]:
         return [], faults
     try:
         expected.practice_keys(lesson)

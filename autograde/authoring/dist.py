@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -17,6 +18,8 @@ from autograde.installed import GROUP, LESSONS
 
 GRADER = "autograde-notebooks"
 """The name of the grader's own wheel."""
+SETUPTOOLS = 77
+"""The oldest setuptools that builds the wheels; where it is older or missing, pip gets it."""
 SHARED = {
     "share/jupyter/kernels/autograde-walled": "sandbox/spec",
     "share/jupyter/labextensions/autograde-page": "workspace/jupyter/labextensions/autograde-page",
@@ -96,7 +99,7 @@ def _write(folder: Path, project: dict[str, Any], *packages: str) -> None:
     }
     if autograde.__name__ in packages:
         setuptools["data-files"] = _shared(folder, autograde.__name__)
-    build = {"requires": ["setuptools>=77"], "build-backend": "setuptools.build_meta"}
+    build = {"requires": [f"setuptools>={SETUPTOOLS}"], "build-backend": "setuptools.build_meta"}
     tables = {"build-system": build, "project": project, "tool": {"setuptools": setuptools}}
     text = "".join(f"{name} = {_toml(table)}\n" for name, table in tables.items())
     (folder / "pyproject.toml").write_text(text, encoding="utf-8")
@@ -132,11 +135,19 @@ def _put_lessons(root: Path, package: Path) -> None:
         shutil.copyfile(root / DUE, package / DUE)
 
 
+def _can_build_here() -> bool:
+    try:
+        return int(version("setuptools").partition(".")[0]) >= SETUPTOOLS
+    except PackageNotFoundError:
+        return False
+
+
 def _wheel(folder: Path, target: Path) -> Path:
     pip = [sys.executable, "-m", "pip", "wheel", "-qq", "--disable-pip-version-check", "--no-deps"]
     target.mkdir(parents=True, exist_ok=True)
     before = {path: path.stat().st_mtime_ns for path in target.glob("*.whl")}
-    command = [*pip, "--no-build-isolation", "--wheel-dir", str(target), str(folder)]
+    here = ["--no-build-isolation"] * _can_build_here()
+    command = [*pip, *here, "--wheel-dir", str(target), str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     made = [path for path in target.glob("*.whl") if path.stat().st_mtime_ns != before.get(path)]
     if done.returncode or len(made) != 1:

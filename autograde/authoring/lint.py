@@ -22,6 +22,7 @@ from autograde.authoring.marks import (
     without_solution,
 )
 from autograde.authoring.variants import Variants, read_variants
+from autograde.cards import read_card
 from autograde.course import Exercise, Lesson, grade_id, named_cells
 from autograde.grading.running.reference import DEFINED, load, no_python
 from autograde.notebook.runs import is_demonstration
@@ -76,6 +77,14 @@ def lint_source(lesson: Lesson, nb: NotebookNode) -> Iterator[str]:
         yield f"{name}: a marking scheme belongs in each question's cell, and in no other"
     yield from _lint_demonstrations(nb)
     yield from _lint_names(lesson, cells)
+
+
+def lint_card(lesson: Lesson) -> Iterator[str]:
+    """Yield the fault of a damaged card."""
+    try:
+        read_card(lesson.folder)
+    except ValueError as error:
+        yield str(error)
 
 
 def _wanted(lesson: Lesson) -> dict[str, str]:

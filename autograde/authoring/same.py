@@ -13,6 +13,7 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
+from autograde.authoring.seconds import SECONDS
 from autograde.progress import PRACTICE_FILE
 from autograde.rubric.judge import judge
 from autograde.rubric.key import Key, Mistake, unpack_keys
@@ -45,8 +46,12 @@ def keep_same(made: Path, committed: Path) -> None:
 
 
 def _differing(made: Path, committed: Path) -> Iterator[str]:
-    differing = _practice if made.name == PRACTICE_FILE else _cells
-    return differing(made, committed)
+    if made.name == PRACTICE_FILE:
+        yield from _practice(made, committed)
+    elif made.suffix == ".ipynb":
+        yield from _cells(made, committed)
+    elif made.read_bytes() != committed.read_bytes():
+        yield "other content"
 
 
 def _cells(made: Path, committed: Path) -> Iterator[str]:
@@ -63,10 +68,11 @@ def _cells(made: Path, committed: Path) -> Iterator[str]:
 def _compared(cell: NotebookNode) -> NotebookNode:
     """Return the parts of a cell that are the same on every machine.
 
-    Outputs that nbval ignores may differ in any part, so they are left out. A picture's metadata
-    says which code drew it.
+    Outputs that nbval ignores may differ in any part, so they are left out, as are the seconds that
+    a cell took. A picture's metadata says which code drew it.
     """
     cell = nbformat.from_dict(cell)
+    cell.metadata.pop(SECONDS, None)
     if NOT_COMPARED in cell.metadata.get("tags", []):
         cell.outputs = []
     for output in cell.get("outputs", []):

@@ -7,13 +7,13 @@ drew, except where that quotes an answer.
 """
 
 import shutil
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import nbformat
 from nbformat import NotebookNode
-from sphinx.cmd.build import main as sphinx
 
 from autograde.authoring.marks import kept_back
 from autograde.authoring.release import GUIDE
@@ -21,6 +21,8 @@ from autograde.course import CourseError, Lesson, exercise_of, lessons, read_cou
 from autograde.values.text import number
 
 FIGURE = "image/png"
+NEEDED = {"sphinx": "sphinx", "myst_nb": "myst-nb", "furo": "furo"}
+"""The modules that make the pages, and the distributions to install for them."""
 LOOK = Path(__file__).parent / "pages"
 """The folder of Sphinx's configuration."""
 FEWEST_LETTERS = 10
@@ -58,8 +60,11 @@ def build_site(root: Path, target: Path) -> None:
     """Build the site elsewhere, then move it into place: a failed build leaves the old one alone.
 
     Raises:
-        CourseError: a lesson is not built or cannot become a page, or Sphinx warned.
+        CourseError: a lesson is not built or cannot become a page, Sphinx warned, or it is not
+            installed.
     """
+    if missing := [name for module, name in NEEDED.items() if find_spec(module) is None]:
+        raise CourseError(f"autograde site needs more packages: pip install {' '.join(missing)}")
     with TemporaryDirectory() as folder:
         pages, site = Path(folder, "pages"), Path(folder, "site")
         pages.mkdir()
@@ -77,6 +82,8 @@ def render(pages: Path, site: Path, title: str) -> None:
     Raises:
         CourseError: Sphinx warned; its warnings are on stderr.
     """
+    from sphinx.cmd.build import main as sphinx
+
     strict = ("--quiet", "--fail-on-warning", "--nitpicky")
     with TemporaryDirectory() as cache:
         named = ("-D", f"project={title}", "-D", f"html_title={title}")

@@ -22,8 +22,8 @@ from autograde.grading.record import NOTE, Record, read_note, write_note
 from autograde.grading.sanitise import offline
 from autograde.grading.submission import Marks
 from autograde.rubric.judge import Verdict
-from autograde.rubric.panel import advice, inline, lines_html
-from autograde.values.text import await_marking, number, of_points
+from autograde.rubric.panel import advice, lines_html
+from autograde.values.text import await_marking, inline, number, of_points
 
 TEMPLATES = Path(__file__).parent / "templates"
 HEADING = re.compile(r"<h([1-6])[^>]*>(.*?)</h\1>", re.DOTALL)
@@ -156,6 +156,7 @@ class Item:
     """One exercise or written answer, its score and its paragraphs.
 
     `verdict` is None where there is no rubric; `by_hand` says that a person gave the score.
+    `ways` are other right answers.
     """
 
     name: str
@@ -167,6 +168,7 @@ class Item:
     by_hand: bool = False
     comment: str = ""
     part: Part | None = None
+    ways: tuple[dict[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -212,9 +214,7 @@ def page_of(nb: NotebookNode) -> Page:
         item = None
         if cell.metadata.get("nbgrader", {}).get("grade"):
             exercise = name.removeprefix("test_")
-            item = _item(
-                cell, record.verdicts.get(exercise), comments.get(exercise, ""), outline.part
-            )
+            item = _item(cell, record, comments.get(exercise, ""), outline.part)
             items.append(item)
         judged = name in record.verdicts  # then the comment stands with the verdict
         comment = "" if judged else comments.get(name, "")
@@ -224,10 +224,11 @@ def page_of(nb: NotebookNode) -> Page:
     return Page(record, items, blocks)
 
 
-def _item(cell: NotebookNode, verdict: Verdict | None, comment: str, part: Part | None) -> Item:
+def _item(cell: NotebookNode, record: Record, comment: str, part: Part | None) -> Item:
     about = cell.metadata["nbgrader"]
     name = about["grade_id"].removeprefix("test_")
     score, points = about.get("score"), float(about["points"])
+    verdict, ways = record.verdicts.get(name), tuple(record.ways.get(name, ()))
     item = Item(name, score, points, f"cell-{about['grade_id']}", comment=comment, part=part)
     if verdict is None:
         return item
@@ -238,6 +239,7 @@ def _item(cell: NotebookNode, verdict: Verdict | None, comment: str, part: Part 
         said=tuple("\n".join(advice(verdict, named=True)).splitlines()),
         by_hand=score is not None and abs(score - verdict.points) > 1e-6,
         comment="" if comment == NO_ANSWER and not verdict.attempted else comment,
+        ways=ways,
     )
 
 

@@ -5,9 +5,9 @@ nbgrader's own commands and `autograde self` take the same steps with `grade_res
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from threading import Lock
 from typing import TypeVar
@@ -42,7 +42,8 @@ class Rules:
 
     `released` is the notebook that students were given; `keys` makes the answer keys of a seed,
     `practice` those that know of mistakes. `secret` is the course's, which with the job decides the
-    seed; without it the practice seed is used. `get_ready` makes pages quick.
+    seed; without it the practice seed is used. `ways` are right answers to show to those who have
+    found one. `get_ready` makes pages quick.
     """
 
     lesson: Lesson
@@ -50,6 +51,7 @@ class Rules:
     keys: Callable[[int], dict[str, Key]]
     practice: Callable[[], dict[str, Key]] = dict
     secret: bytes = b""
+    ways: Mapping[str, list[dict[str, str]]] = field(default_factory=dict)
     get_ready: Callable[[], None] = lambda: None
 
 
@@ -61,6 +63,7 @@ def rules_of(version: Version, secret: bytes) -> Rules:
         partial(keys_of, version),
         partial(practice_of, version),
         secret,
+        json.loads(version.ways or b"{}"),
         partial(_get_page_ready, version),
     )
 
@@ -227,7 +230,9 @@ def make_harmless(record: Record, rules: Rules) -> Record:
     plain = not colour_or_not(record.nb, rules.released)
     show_verdicts(record, rules.lesson)
     remarks = [*record.remarks, *([SAID] if plain else [])]
-    return replace(record, title=rules.lesson.title, remarks=remarks)
+    right = [name for name, verdict in record.verdicts.items() if verdict.passed]
+    ways = {name: rules.ways[name] for name in right if name in rules.ways}
+    return replace(record, title=rules.lesson.title, remarks=remarks, ways=ways)
 
 
 def marks_of(record: Record, released: NotebookNode) -> Marks:

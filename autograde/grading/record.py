@@ -26,8 +26,9 @@ class Record:
 
     `problem` says why it could not be graded in full. `notes` are for single cells; `remarks` are
     for the whole. `left_out` has the ids of cells that were not run. `earlier`: it was made from an
-    earlier version of the lesson. `walled` is None where no teacher has graded it. `grader` judged
-    it on `date`; `fault` is the traceback if that failed, for the log and not for the file.
+    earlier version of the lesson. `walled` is None where no teacher has graded it. `ways` are other
+    answers, in words and code, to exercises that are right. `grader` judged it on `date`; `fault`
+    is the traceback if that failed, for the log and not for the file.
     """
 
     nb: NotebookNode = field(default_factory=lambda: nbformat.from_dict(EMPTY))
@@ -38,6 +39,7 @@ class Record:
     walled: bool | None = None
     left_out: frozenset[str] = frozenset()
     verdicts: dict[str, Verdict] = field(default_factory=dict)
+    ways: dict[str, list[dict[str, str]]] = field(default_factory=dict)
     title: str = ""
     grader: str = ""
     date: str = ""
@@ -64,6 +66,7 @@ def write_note(record: Record) -> NotebookNode:
         "walled": record.walled,
         "left_out": sorted(record.left_out),
         "verdicts": [asdict(verdict) for verdict in record.verdicts.values()],
+        "ways": record.ways,
         "title": record.title,
         "grader": record.grader,
         "date": record.date,

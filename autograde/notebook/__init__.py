@@ -10,6 +10,7 @@ from autograde.notebook.figures.canvas import show, show_live
 from autograde.notebook.figures.pictures import chart
 from autograde.notebook.figures.sliders import explore
 from autograde.notebook.practice import lesson_cells, unsolved
+from autograde.notebook.remembering import recall, remember
 from autograde.notebook.runs import watch
 from autograde.notebook.tables import beside, table
 from autograde.rubric.probes.lines import rubric
@@ -25,6 +26,8 @@ __all__ = [
     "explore",
     "hint",
     "progress",
+    "recall",
+    "remember",
     "rubric",
     "show",
     "show_live",

@@ -9,6 +9,7 @@ from pathlib import Path
 from IPython.core.getipython import get_ipython
 from IPython.display import display
 
+from autograde.cards import write_notes
 from autograde.installed import installed
 from autograde.notebook import runs
 from autograde.notebook.saved import Cells, cells_in, still_to_come
@@ -243,6 +244,7 @@ def _remember(verdict: Verdict, judged: str) -> None:
         return
     with suppress(OSError):  # a full or read-only disk is no reason to fail the rubric
         note(lesson, verdict.exercise, verdict.points, judged)
+        write_notes(lesson.parent)
         write_page(lesson.parent)
 
 

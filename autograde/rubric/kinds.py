@@ -12,9 +12,8 @@ from dataclasses import astuple
 from importlib import import_module
 from math import isclose, isnan
 
-from autograde.rubric.checks import check_called
-from autograde.rubric.checks.readings import CLAIMS, Check, Reading, Unreadable
-from autograde.rubric.checks.readings import difference as worst
+from autograde.rubric.checks import CHECKS, CLAIMS, Check, Reading, Unreadable
+from autograde.rubric.checks import difference as worst
 from autograde.rubric.recording import REFUSAL, Case, Line, Outcome, Recording
 from autograde.values.base import SAME, Difference, Plain, Record, differs, shorten
 from autograde.values.dispatch import apart, says_much
@@ -271,7 +270,7 @@ class Kinds(dict[str, Call]):
 
     def __missing__(self, name: str) -> Call:
         result, _, check = name.rpartition(TRIED)
-        self[name] = Tried(check_called(check)) if result else Checked(check_called(check))
+        self[name] = Tried(CHECKS[check]) if result else Checked(CHECKS[check])
         return self[name]
 
 

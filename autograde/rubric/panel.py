@@ -4,7 +4,6 @@ Colours are mixed with JupyterLab's own text and page colours, so a panel follow
 JupyterLab the light fallbacks hold.
 """
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
@@ -12,7 +11,7 @@ from html import escape
 from autograde.rubric.judge import Failure, LineVerdict, Verdict
 from autograde.rubric.misconceptions import Belief
 from autograde.values.base import Table
-from autograde.values.text import of_points
+from autograde.values.text import inline, of_points
 
 TEXT, PAGE = "var(--jp-content-font-color1, #1b1b1b)", "var(--jp-layout-color1, #fff)"
 COLOURS = {
@@ -40,6 +39,8 @@ EDITED = (
 STYLE = (
     "<style>.jp-Cell.jp-mod-dirty + .jp-Cell .rubric .edited {display: block !important}</style>"
 )
+UNFOLDED = "<style>.rubric .help > details[open] {flex-basis: 100%}</style>"
+"""What is unfolded takes a row of its own, and pushes no button aside."""
 MARK_WIDTH = "1.6em"
 CELL = "padding:.1em .45em;font-family:monospace;white-space:pre"
 
@@ -155,7 +156,8 @@ def to_display(
     """
     kind = "right" if verdict.passed else "wrong" if verdict.attempted else "idle"
     text, html = (_lines_text(verdict), lines_html(verdict)) if verdict.judged else ([], "")
-    shown = panel(kind, headline(verdict), said, "rubric", text, html, _helps_html(helps))
+    below = f"{UNFOLDED}{folded_html(helps)}" if helps else ""
+    shown = panel(kind, headline(verdict), said, "rubric", text, html, below)
     return {**shown, "text/plain": "\n".join(filter(None, [shown["text/plain"], plain(ask)]))}
 
 
@@ -176,14 +178,15 @@ def with_edits_noticed(shown: dict[str, str]) -> dict[str, str]:
     return {**shown, "text/html": f"{STYLE}{html[:begin]}{note}{html[begin:]}"}
 
 
-def _helps_html(helps: Sequence[Help]) -> str:
-    row = "display:flex;flex-wrap:wrap;gap:.4em .6em;align-items:flex-start;margin-top:.7em"
+def folded_html(helps: Sequence[Help], flow: str = "row wrap") -> str:
+    """Return buttons, each of which unfolds what it stands for, in a row or a `column`."""
+    row = f"display:flex;flex-flow:{flow};gap:.4em .6em;align-items:flex-start;margin-top:.7em"
     inner = "".join(map(_help_html, helps))
     return f'<div class="help" style="{row}">{inner}</div>' if helps else ""
 
 
 def _help_html(help: Help) -> str:
-    title = f'<summary style="{BUTTON}">{escape(help.title)}</summary>'
+    title = f'<summary style="{BUTTON}">{inline(help.title)}</summary>'
     body = "".join(f'<p style="margin:.4em 0">{inline(each)}</p>' for each in help.said)
     inner = "".join(map(_help_html, help.then))
     return f'<details style="max-width:100%">{title}{body}{inner}</details>'
@@ -280,8 +283,3 @@ def _entry(text: str, wrong: bool, side: str) -> str:
     edge = f"border:1px solid {COLOURS['edge']}"
     style = f"{CELL};text-align:{side};{edge};color:{COLOURS['text']}{look}"
     return f'<td style="{style}">{sign}{escape(text)}</td>'
-
-
-def inline(text: str) -> str:
-    """Return escaped text, with the parts between backticks as code."""
-    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))

@@ -19,8 +19,8 @@ from autograde.sandbox.agreed import HOME, MACHINES, SOCKETS
 
 PACKAGE = Path(__file__).resolve().parent.parent
 PARTS = (
-    "__init__.py", "files.py", "installed.py", "progress.py", "values", "rubric", "notebook",
-    "sandbox/__init__.py", "sandbox/agreed.py", "sandbox/imports.py",
+    "__init__.py", "cards.py", "files.py", "installed.py", "progress.py", "values", "rubric",
+    "notebook", "sandbox/__init__.py", "sandbox/agreed.py", "sandbox/imports.py",
     "sandbox/scarce.py", "sandbox/inside",
 )  # fmt: skip
 """The parts of this package that a kernel needs; it sees a copy of them."""

@@ -4,7 +4,7 @@ dispatch      which module knows a value; to_plain, copied, apart, side_by_side
 python        numbers, text, containers, named tuples, dataclasses; differences compares them,
               layout shows them
 arrays        NumPy's arrays and scalars
-tensors       torch's tensors; modules and generators, given to answers
+tensors       torch's tensors; modules, given to answers
 frames        pandas' DataFrames, Series and Indexes; frame_tables shows them
 numbers       arrays of numbers: distance, first difference, tables; for all of the above
 loaded        torch, where something has imported it

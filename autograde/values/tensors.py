@@ -1,4 +1,4 @@
-"""torch's tensors; modules and generators, which are given to answers, by their state."""
+"""torch's tensors; modules, which are given to answers, by their state."""
 
 from __future__ import annotations
 
@@ -39,12 +39,10 @@ CODES = {
 
 
 def record(value: Any, depth: int) -> Plain:
-    """Return a tensor, or the state of a module or a generator, as plain data."""
+    """Return a tensor, or the state of a module, as plain data."""
     match value:
         case Tensor():
             return _recorded(value)
-        case torch.Generator():
-            return Record("generator", "", {"seed": value.initial_seed()})
         case nn.Module():
             return _module(value)
     return python.record(value, depth)
@@ -71,7 +69,7 @@ def _recorded(tensor: Tensor) -> Plain:
 
 
 def copied(value: Any) -> Any:
-    """Return a copy of a tensor with its own gradient; modules and generators as they are."""
+    """Return a copy of a tensor with its own gradient; a module as it is."""
     return deepcopy(value) if isinstance(value, Tensor) else python.copied(value)
 
 

@@ -1,6 +1,8 @@
 """Text that files and pages can hold, digests of text, and numbers as people write them."""
 
+import re
 from hashlib import sha256
+from html import escape
 from unicodedata import category
 
 MARKS, JOINS = ("Mn", "Me"), "Cf"
@@ -57,3 +59,8 @@ def of_points(points: float, most: float, waiting: float = 0) -> str:
 def await_marking(points: float) -> str:
     """Return in words how many points a person still has to give."""
     return f"{number(points)} point{'s' * (points != 1)} await{'s' * (points == 1)} marking"
+
+
+def inline(text: str) -> str:
+    """Return escaped text, with the parts between backticks as code."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))

@@ -11,6 +11,7 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
+from autograde.cards import write_notes
 from autograde.course import due_dates
 from autograde.files import write_whole
 from autograde.grading.reading.restore import parse_file
@@ -75,6 +76,7 @@ def write_index(project: Project) -> list[str]:
             "minutes": lesson.minutes,
         }
     write_whole(project.state / INDEX, json.dumps(index, indent=1).encode())
+    write_notes(project.work)
     write_page(project.work)
     return [name for name, entry in index.items() if entry["newer"]]
 

@@ -785,7 +785,14 @@ show(
 # %% [markdown]
 # Yours look ahead: *the* already sees *gym*. The model's words never see what comes after them. It learned to predict the next word. What would it learn if
 # it could see that word? Lesson 02 trains such a model.
-#
+
+# %%
+# demonstration: this lesson on a card; write a line of your own between the quotes
+from attention_course import remember
+
+remember("")
+
+# %% [markdown]
 # ## Further reading
 #
 # - Raschka, *Build a Large Language Model (From Scratch)*, 2024, chapter 3: the example of part 1, and a longer way from there.

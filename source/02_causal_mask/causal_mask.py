@@ -93,7 +93,14 @@ for _ in range(3):
 # *About 80 minutes. It builds on lesson 01: scores, weights, the softmax. Run cells, fill in exercises, and ask for `hint()`, `why()` and
 # `progress()` as in lesson 01.* From here on scores may have more than two dimensions, `(..., n, n)`: several sentences, several heads. The last two
 # are always queries and keys, so count dimensions from the end.
-#
+
+# %%
+# demonstration: three questions on earlier lessons, without points
+from attention_course import recall
+
+recall()
+
+# %% [markdown]
 # ## 1 One pass, a loss for every word
 #
 # To train on a story of n words, one could show the model the first word, then the first two, then the first three: n passes. If no word sees what
@@ -623,7 +630,14 @@ print("still visible above the diagonal:", int((weights.triu(diagonal=1) > 0).su
 #
 # **Next.** The softmax first shares the weight among all keys, including those that are hidden a moment later. Lesson 03 hides them first. That closes
 # the crack, and has a price of its own.
-#
+
+# %%
+# demonstration: this lesson on a card; write a line of your own between the quotes
+from attention_course import remember
+
+remember("")
+
+# %% [markdown]
 # ## Further reading
 #
 # - Vaswani et al., *Attention Is All You Need*, 2017, section 3.2.3: the mask in the decoder, set to minus infinity before the softmax.

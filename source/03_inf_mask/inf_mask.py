@@ -125,7 +125,14 @@ for pads in (0, 2, 4, 6, 8):
 #
 # *About 80 minutes. It builds on lesson 01 (scores, softmax) and 02 (the causal mask). Run cells, solve exercises and ask for `hint()`, `why()` and
 # `progress()` as in lesson 01.* Scores are `(..., n, n)`: the last two dimensions are queries and keys.
-#
+
+# %%
+# demonstration: three questions on earlier lessons, without points
+from attention_course import recall
+
+recall()
+
+# %% [markdown]
 # ## 1 What the pads do
 #
 # Three stories in one batch, with eight, four and no pads in front. The mask is that of lesson 02 and nothing more: a word does not see the future,
@@ -719,7 +726,14 @@ for way in (right, no_diagonal, result_dropped, mask_of_scores, times_inf, ones_
 #
 # **Next.** With the right mask the model can be trained on thousands of stories. What if it has only fifty? It learns them by heart. Lesson 04 finds
 # out how to see that, and what a little noise does about it.
-#
+
+# %%
+# demonstration: this lesson on a card; write a line of your own between the quotes
+from attention_course import remember
+
+remember("")
+
+# %% [markdown]
 # ## Further reading
 #
 # - Vaswani et al., *Attention Is All You Need*, 2017, section 3.2.3: illegal connections are set to minus infinity before the softmax.

@@ -108,7 +108,14 @@ print(f"“where” alone, in new stories:    {other['where']:.0%}, by guessing 
 #
 # *About 80 minutes. It builds on lesson 03 (causal weights) and 01 (`nn.Module`). Run cells, solve exercises and ask for `hint()`, `why()` and
 # `progress()` as in lesson 01.* Let gradients through, keep the type of a tensor, and don't modify the arguments.
-#
+
+# %%
+# demonstration: three questions on earlier lessons, without points
+from attention_course import recall
+
+recall()
+
+# %% [markdown]
 # ## 1 Learned by heart
 #
 # Every 25 steps we looked at both losses. On new stories the loss was lowest at step 100, then it rose by nearly half. One could stop there; that is
@@ -752,7 +759,14 @@ for mode in (False, True):
 #
 # **Next.** Layers, mask, softmax, dropout: so far these are loose pieces, for one sentence. What has to go into one class so that a whole batch can
 # run through it, and so that it can be saved and moved to a GPU? That is lesson 05. On the way `keys.T` breaks.
-#
+
+# %%
+# demonstration: this lesson on a card; write a line of your own between the quotes
+from attention_course import remember
+
+remember("")
+
+# %% [markdown]
 # ## Further reading
 #
 # - Srivastava et al., *Dropout: A Simple Way to Prevent Neural Networks from Overfitting*, 2014: thinned networks in section 1. There p

@@ -104,7 +104,14 @@ for name, one in {"with the mask": model, "without it": unmasked}.items():
 #
 # *About 100 minutes. It builds on lessons 01 to 04. Run cells, solve exercises and ask for `hint()`, `why()` and `progress()` as before; let gradients
 # through and don't modify the arguments.*
-#
+
+# %%
+# demonstration: three questions on earlier lessons, without points
+from attention_course import recall
+
+recall()
+
+# %% [markdown]
 # ## 1 A batch of sentences
 #
 # `one_sentence`, in the first cell, holds the steps you know. Here they are with linear layers drawn from seed 123.
@@ -709,7 +716,14 @@ with torch.no_grad():
 #
 # **Next.** Only about a third of the questions *where* are answered. Each word has one row of weights, so it gets one mixture of what came before. Is that
 # too little? Lesson 06 gives it several, and tries.
-#
+
+# %%
+# demonstration: this lesson on a card; write a line of your own between the quotes
+from attention_course import remember
+
+remember("")
+
+# %% [markdown]
 # ## Further reading
 #
 # - Vaswani et al., *Attention Is All You Need*, 2017, section 3.2.1: scaled dot products.

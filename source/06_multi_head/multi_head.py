@@ -108,7 +108,14 @@ print(f"the sixteen results dealt out at random: two heads are as far ahead in {
 #
 # *About 100 minutes. It builds on lesson 05. Run cells, solve exercises and ask for `hint()`, `why()` and `progress()` as before; let gradients through
 # and don't modify the arguments.*
-#
+
+# %%
+# demonstration: three questions on earlier lessons, without points
+from attention_course import recall
+
+recall()
+
+# %% [markdown]
 # ## 1 One row of weights
 #
 # A head gives each word one row of weights, and mixes **all** numbers of the values with that row. Suppose a word needs two vectors, a and b, of three
@@ -587,7 +594,7 @@ def _(r):
     wrapper.linear("heads.*.W_query heads.*.W_key heads.*.W_value", "d_in -> d_out", bias="qkv_bias")
     mha = r.layer(MultiHeadAttention, d_in=4, d_out=6, context_length=8, dropout=0.0, num_heads=3, qkv_bias=False)
     mha.linear("W_query W_key W_value", "d_in -> d_out", bias="qkv_bias")
-    copy = r.copies(pack_heads, wrapper, mha, source=wrapper)
+    copy = r.copies(pack_heads, wrapper, mha)
     copy.outputs("mha gives the output of the wrapper", r.normal(1, 2, 4), r.normal(2, 7, 4))
     copy.outputs("with a bias, and with dropout, both in eval()", r.normal(2, 5, 2), d_in=2, qkv_bias=True, dropout=0.5)
     copy.outputs("one head; float64", r.normal(2, 5, 4, dtype=torch.float64), d_out=6, num_heads=1)
@@ -984,7 +991,14 @@ for head in range(4):
 #
 # **Next.** The attention is yours, the rest of the model is not: where do the words' vectors come from, what does the stream pass on its way, and how is
 # all of it trained? Lesson 07.
-#
+
+# %%
+# demonstration: this lesson on a card; write a line of your own between the quotes
+from attention_course import remember
+
+remember("")
+
+# %% [markdown]
 # ## Further reading
 #
 # - Vaswani et al., *Attention Is All You Need*, 2017, section 3.2.2.

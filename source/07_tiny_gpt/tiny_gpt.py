@@ -66,7 +66,14 @@ for what, word in {
 # *About 100 minutes. It builds on lesson 06: `MultiHeadAttention` is given. Run cells, solve exercises and ask for `hint()`, `why()` and `progress()`
 # as before.* `b` is the batch, `n` the tokens, `v` the number of words that the model knows. Layers inside your classes may have any names. Let
 # gradients through, and don't modify the arguments.
-#
+
+# %%
+# demonstration: three questions on earlier lessons, without points
+from attention_course import recall
+
+recall()
+
+# %% [markdown]
 # ## 1 A text is its own teacher
 #
 # A language model learns to say which token comes next. The text itself holds the answers: take a window of it as **input**; the **target** is the
@@ -982,7 +989,14 @@ print(f"probabilities: {F.cross_entropy(certain.softmax(dim=-1), right):.2f}")
 # - What a trained model relies on, and what a model needs in training, are two questions. How numbers start can matter more than a part.
 #
 # **Next.** For every new word the model reads the whole text again, and attention makes n × n numbers each time. Lessons 08 and 09 do away with both.
-#
+
+# %%
+# demonstration: this lesson on a card; write a line of your own between the quotes
+from attention_course import remember
+
+remember("")
+
+# %% [markdown]
 # ## Further reading
 #
 # - Radford et al., *Language Models are Unsupervised Multitask Learners*, 2019, section 2.3: GPT-2.

@@ -98,7 +98,14 @@ print(f"memory: the matrix {most_memory(plain_attention, *long):.1f} MiB, PyTorc
 #
 # *About 95 minutes. It builds on lesson 01 (softmax, scale), 03 (masks) and 06 (heads). Run cells, solve exercises and ask for `hint()`, `why()` and
 # `progress()` as in lesson 01.*
-#
+
+# %%
+# demonstration: three questions on earlier lessons, without points
+from attention_course import recall
+
+recall()
+
+# %% [markdown]
 # ## 1 What is made and thrown away
 #
 # The course's trained model reads a story and answers the question at its end.
@@ -847,7 +854,14 @@ with torch.no_grad():
 # - With a **sliding window** the work grows with n; each layer carries information `window - 1` tokens further.
 #
 # **Next.** To write one more word, the model computes everything about the words before it again. Lesson 09 keeps those results, and merges them.
-#
+
+# %%
+# demonstration: this lesson on a card; write a line of your own between the quotes
+from attention_course import remember
+
+remember("")
+
+# %% [markdown]
 # ## Appendix, without points
 #
 # **The backward pass makes the tiles again.** From q, k, v, the context vectors, and m + log l of each row: a weight is exp(score - (m + log l)).

@@ -107,7 +107,14 @@ print(f"{len(story) - len(beginning)} words written,", " + ".join(map(str, [*rea
 #
 # *About 95 minutes. It builds on lessons 02, 03 (masks), 06 (heads), 07 (the model) and 08 (partial results). Run cells, solve exercises and ask for
 # `hint()`, `why()` and `progress()` as in lesson 01.*
-#
+
+# %%
+# demonstration: three questions on earlier lessons, without points
+from attention_course import recall
+
+recall()
+
+# %% [markdown]
 # ## 1 What never changes
 #
 # At each step the model computes queries, keys and values of *all* words. Have those of the old words changed since the step before?
@@ -1052,7 +1059,14 @@ show(
 # - A cache takes 2 × layers × key-value heads × head size × tokens × bytes of a number.
 # - Writing is **bound by memory**: each step reads the weights once, and every text's cache. Batches, shared heads and smaller numbers help.
 # - Pieces of a cache **merge** exactly.
-#
+
+# %%
+# demonstration: this lesson on a card; write a line of your own between the quotes
+from attention_course import remember
+
+remember("")
+
+# %% [markdown]
 # ## Further reading
 #
 # - Pope et al., *Efficiently Scaling Transformer Inference*, 2022. Dao et al., *Flash-Decoding for long-context inference*, 2023.

@@ -10,6 +10,7 @@ from marking_class import LESSON, QUESTION, make_marking_class, row_of
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from autograde.course import Lesson
+from autograde.values.text import of_points
 from browser.conftest import Camera, Lab, lab, watch
 from browser.formgrader import instructors_lab
 from browser.test_accessibility import faults
@@ -191,7 +192,15 @@ def test_formgrader_leads_to_it(instructor: Lab, browser: Browser) -> None:
         expect(opened.value.locator("article")).to_have_count(STUDENTS)
 
 
-def test_formgraders_page_of_a_submission_is_folded(
+def standing(lesson: Lesson) -> tuple[float, float, float]:
+    """The score of the first student, its maximum, and the points that await marking."""
+    with gradebook_of(lesson.root) as gradebook:
+        marks = gradebook.find_submission_notebook(lesson.notebook, LESSON, "student000").grades
+        waiting = sum(m.max_score for m in marks if (m.manual_score, m.auto_score) == (None, None))
+        return sum(m.score for m in marks), lesson.points, waiting
+
+
+def test_formgraders_page_of_a_submission_is_folded_and_says_the_score(
     lesson: Lesson, instructor: Lab, browser: Browser, camera: Camera
 ) -> None:
     with gradebook_of(lesson.root) as gradebook:
@@ -201,6 +210,7 @@ def test_formgraders_page_of_a_submission_is_folded(
         rubric = f"test_{lesson.exercises[0].name}"
         cell = seen.page.locator(f".nbgrader_cell:has(input[id='{rubric}'])")
         expect(cell.locator("input.score")).to_be_visible()
+        expect(seen.page.get_by_role("status")).to_have_text(of_points(*standing(lesson)))
         expect(cell.locator(".input_area pre")).to_be_hidden()
         camera.shoot(seen.page, "folded")
         cell.get_by_text("The rubric").click()

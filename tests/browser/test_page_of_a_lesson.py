@@ -19,6 +19,7 @@ from browser.person import SLOW
 from browser.test_accessibility import NO_PICTURES, faults
 
 LESSON, NOTEBOOK, EXERCISE = "01_self_attention", "self_attention", "attention_scores"
+NEXT, NEXT_NOTEBOOK = "02_causal_mask", "causal_mask"
 COMMAND = (sys.executable, "-m", "autograde.cli", "lab")
 SIZES = [(theme, width) for theme in ("Light", "Dark") for width in (1366, 800)]
 PUT_TOGETHER = "def attention_scores(queries, keys):\n    return queries @ keys"
@@ -31,7 +32,7 @@ pytestmark = pytest.mark.story
 @pytest.fixture(scope="module")
 def desk(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator[Desk]:
     root = tmp_path_factory.mktemp("student")
-    release(HERE, [lessons(HERE)[LESSON]], root / "lessons")
+    release(HERE, [lessons(HERE)[LESSON], lessons(HERE)[NEXT]], root / "lessons")
     with lab(root / "lessons", root, COMMAND) as running, watch(browser, running.token) as seen:
         seen.page.set_viewport_size({"width": 1366, "height": 768})
         yield Desk(running, seen)
@@ -141,6 +142,19 @@ def test_diagrams_scroll_and_do_not_wrap(desk: Desk) -> None:
     person.save(page)
 
 
+def test_arrow_keys_reach_a_folded_rubric(desk: Desk) -> None:
+    page = desk.page
+    active = "() => window.jupyterapp.shell.currentWidget.content.activeCell.model.id"
+    person.cell(page, EXERCISE).locator(".cm-content").click()
+    page.keyboard.press("Escape")
+    rubric = f"test_{EXERCISE}"
+    for key, wanted in (("ArrowDown", rubric), ("ArrowUp", EXERCISE), ("j", rubric)):
+        page.keyboard.press(key)
+        assert page.evaluate(active) == wanted
+    page.keyboard.press("ArrowDown")
+    assert page.evaluate(active) not in (EXERCISE, rubric)
+
+
 def test_continue_leads_to_the_exercise(desk: Desk, camera: Camera) -> None:
     page = desk.page
     page.goto(desk.lab.url)
@@ -151,6 +165,25 @@ def test_continue_leads_to_the_exercise(desk: Desk, camera: Camera) -> None:
     page.wait_for_timeout(3000)
     camera.shoot(page, "continue")
     expect(page.locator(".jp-mod-active .cm-content:visible")).to_be_in_viewport()
+
+
+def test_a_question_on_an_earlier_lesson_is_answered_by_one_press(
+    desk: Desk, camera: Camera
+) -> None:
+    page = desk.page
+    person.open_notebook(page, f"{NEXT}/{NEXT_NOTEBOOK}.ipynb")
+    asked = person.run_cell(page, "# demonstration: three questions").locator(".note")
+    expect(asked.get_by_text("✗")).to_have_count(5)
+    choice = asked.locator("summary").first
+    expect(asked.get_by_text("✗ No: 1.")).to_have_count(2)
+    reply = asked.locator("details").first.get_by_text("✗ No: 1.")
+    expect(reply).to_be_hidden()
+    choice.focus()
+    page.keyboard.press("Enter")
+    expect(reply).to_be_visible()
+    camera.shoot(page, "questions")
+    page.add_style_tag(content="body { height: 100vh }")
+    assert faults(page, ".note", NO_PICTURES) == []
 
 
 def test_the_terminal_finds_the_command(desk: Desk, camera: Camera) -> None:

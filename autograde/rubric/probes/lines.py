@@ -20,9 +20,10 @@ from autograde.rubric.probes.plain import (
     map_floats,
     parameter_names,
     refusal,
+    snapshot,
     turned,
 )
-from autograde.rubric.probes.random_results import RandomProbes
+from autograde.rubric.probes.recorder import Recorder
 from autograde.rubric.recording import Recording, Stop
 from autograde.values.loaded import is_module, is_tensor
 
@@ -98,7 +99,7 @@ def _require_own(exercise: str, answer: Any, package: str) -> None:
             raise ContractBroken(f"{part.__name__} is from {module}; write it yourself")
 
 
-class Rubric(RandomProbes):
+class Rubric(Recorder):
     """The probes that a rubric cell calls."""
 
     def call(self, line: str, answer: Callable[..., Any], *args: Any) -> None:
@@ -143,6 +144,19 @@ class Rubric(RandomProbes):
         r.check("a share p is 1", "share_of_ones", coins, (5000, 0.2))
         """
         self.record(line, check, answer, cases)
+
+    def sample(
+        self, line: str, check: str, answer: Callable[..., Any], *args: Any, times: int
+    ) -> None:
+        """Record many results of a call that draws with torch's own generator; a check judges them.
+
+        r.sample("measurements scatter", "scatters", mean_of_draws, 8, 50, times=200)
+        """
+
+        def run(*args: Any) -> list[Any]:
+            return [answer(*snapshot(args)) for _ in range(times)]
+
+        self.record(line, check, run, [args], answer)
 
     def conventions(self, answer: Callable[..., Any], *args: Any) -> None:
         """Record the last three lines of most rubrics: float64, gradients, arguments left alone.

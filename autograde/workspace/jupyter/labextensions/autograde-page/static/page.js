@@ -39,7 +39,7 @@
       said.setAttribute("role", "status");
       const bar = document.createElement("progress");
       bar.max = 1;
-      bar.setAttribute("aria-label", "How much of the time of the last run has passed");
+      bar.setAttribute("aria-label", "How much of the expected time has passed");
       node.append(said, bar);
       cell.node.append(node);
     }
@@ -49,12 +49,14 @@
   function show(panel, cell, passed) {
     const node = sign(cell);
     const [said, bar] = node.children;
-    const before = last(key(panel, cell));
+    const mine = last(key(panel, cell));
+    const before = mine || 1000 * (Number(cell.model.getMetadata("seconds")) || 0);
     const left = before - passed;
     if (left > 0) bar.value = passed / before;
     else bar.removeAttribute("value");
     bar.hidden = !before;
-    const then = !before ? "" : left > 0 ? `, about ${seconds(left)} left` : ", longer than last time";
+    const late = mine ? ", longer than last time" : ", longer than on the author's machine";
+    const then = !before ? "" : left > 0 ? `, about ${seconds(left)} left` : late;
     const text = `Running for ${seconds(passed)}${then}`;
     // a screen reader is told once, not every second
     said.setAttribute("aria-live", passed < SHOWN + 2 * LOOK ? "polite" : "off");
@@ -105,6 +107,24 @@
     if (link) goTo(app, decodeURIComponent(link.hash.replace("#cell-id=", "")));
   }
 
+  // In command mode JupyterLab's arrow keys pass over cells whose code is folded: over every rubric.
+  function step(app, event) {
+    const by = { ArrowDown: 1, ArrowUp: -1, j: 1, k: -1 }[event.key];
+    const notebook = app.shell.currentWidget?.content;
+    if (!by || event.shiftKey || event.ctrlKey || event.altKey || event.metaKey) return;
+    if (notebook?.mode !== "command" || !notebook.node.contains(event.target)) return;
+    if (event.target.closest(".jp-OutputArea, input, textarea, [contenteditable=true]")) return;
+    const place = notebook.activeCellIndex + by;
+    const next = notebook.widgets[place];
+    if (!next?.inputHidden || next.isHidden) return;
+    event.preventDefault();
+    event.stopPropagation();
+    notebook.deselectAll();
+    notebook.activeCellIndex = place;
+    notebook.activate();
+    notebook.scrollToItem(place, "smart");
+  }
+
   const plugin = {
     id: `${NAME}:plugin`,
     autoStart: true,
@@ -115,6 +135,7 @@
       document.head.append(sheet);
       setInterval(() => [...app.shell.widgets("main")].forEach(look), LOOK);
       document.addEventListener("click", (event) => follow(app, event), true);
+      document.addEventListener("keydown", (event) => step(app, event), true);
       app.restored.then(() => {
         if (window.innerWidth < NARROW) app.shell.collapseLeft?.();
       });

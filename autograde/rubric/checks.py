@@ -1,4 +1,8 @@
-"""Readings of a check: a number measured, the number wanted, and a limit."""
+"""Checks of outcomes that can be right in many ways.
+
+Each is a pure function from a recorded outcome to readings: a number measured, the number wanted,
+and the limit of their difference. The same functions serve practice and grading.
+"""
 
 from __future__ import annotations
 

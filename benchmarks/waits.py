@@ -1,0 +1,114 @@
+"""What a student waits for, in Chromium: the median of three runs, each with a new server.
+
+    python benchmarks/waits.py
+
+Prints a table in Markdown. Seconds are those of the clock, so nothing else should run meanwhile.
+"""
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+HERE = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(HERE / "tests")]
+from browser import person  # noqa: E402
+from browser.conftest import ARGUMENTS, CHROMIUM, Lab, lab, watch  # noqa: E402
+
+from autograde.authoring.release import release  # noqa: E402
+from autograde.course import lessons  # noqa: E402
+
+ROUNDS = 3
+COMMAND = (sys.executable, "-m", "autograde.cli")
+LESSON, EXERCISE = "01_self_attention", "attention_scores"
+WRONG = "def attention_scores(queries, keys):\n    return queries @ keys"
+RIGHT = f"{WRONG}.T"
+FIGURE = 'show(heatmap(attention_scores(inputs, inputs), tokens, tokens, title="scores"), "scores")'
+EXPLORER = "# demonstration: what each word looks at"
+
+Times = dict[str, float]
+
+
+@contextmanager
+def clock(times: Times, name: str) -> Iterator[None]:
+    """Add the seconds that this block takes."""
+    start = time.monotonic()
+    yield
+    times[name] = time.monotonic() - start
+
+
+def in_a_terminal(times: Times, name: str, root: Path, *arguments: str) -> None:
+    with clock(times, name):
+        subprocess.run([*COMMAND, *arguments], cwd=root, check=True, capture_output=True)
+
+
+def work(times: Times, running: Lab, page: Page) -> None:
+    """Open the lesson and do what a student does in it."""
+    notebook = lessons(HERE)[LESSON].notebook
+    page.set_viewport_size({"width": 1366, "height": 768})
+    with clock(times, "the page of lessons, in a server that runs"):
+        page.goto(running.url)
+        expect(page.locator(".jp-MarkdownViewer:visible table").first).to_be_visible()
+    with clock(times, "a lesson opened, until its kernel is ready"):
+        person.open_notebook(page, f"{LESSON}/{notebook}.ipynb")
+    with clock(times, "the set-up cell"):
+        person.run_cell(page, "setup")
+    with clock(times, "the explorer"):
+        person.run_cell(page, EXPLORER)
+    person.type_into(page, EXERCISE, WRONG)
+    person.run_cell(page, EXERCISE)
+    with clock(times, "the first rubric, of a wrong answer"):
+        person.run_rubric(page, EXERCISE)
+    with clock(times, "a hint"):
+        panel = person.panel_of(person.cell(page, f"test_{EXERCISE}"))
+        panel.locator("summary", has_text="Hint 1 of").click()
+        expect(panel.locator("summary", has_text="Hint 2 of")).to_be_visible()
+    person.type_into(page, EXERCISE, RIGHT)
+    person.run_cell(page, EXERCISE)
+    with clock(times, "a rubric, of a right answer"):
+        person.run_rubric(page, EXERCISE)
+    person.type_into(page, "scores = attention_scores", FIGURE)
+    with clock(times, "a figure"):
+        person.run_cell(page, FIGURE)
+        expect(person.cell(page, FIGURE).locator("img").first).to_be_visible()
+    person.save(page)
+    with clock(times, "Validate"):
+        person.validate(page)
+
+
+def one_round(browser: Browser, folder: Path) -> Times:
+    """Return the seconds of each wait, for a student who has just got the lessons."""
+    times: Times = {}
+    root = folder / "lessons"
+    release(HERE, [lessons(HERE)[LESSON]], root)
+    in_a_terminal(times, "`autograde --help`", root, "--help")
+    start = time.monotonic()
+    with lab(root, folder, (*COMMAND, "lab")) as running, watch(browser, running.token) as seen:
+        times["`autograde lab`, until its server answers"] = time.monotonic() - start
+        work(times, running, seen.page)
+    in_a_terminal(times, f"`autograde submit {LESSON} --yes`", root, "submit", LESSON, "--yes")
+    return times
+
+
+def main() -> None:
+    """Print the table."""
+    rounds = []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(ARGUMENTS))
+        for _ in range(ROUNDS):
+            with TemporaryDirectory() as folder:
+                rounds.append(one_round(browser, Path(folder)))
+        browser.close()
+    print("| what | seconds |\n|---|--:|")
+    for name in rounds[0]:
+        print(f"| {name} | {median(times[name] for times in rounds):.1f} |")
+
+
+if __name__ == "__main__":
+    main()
