@@ -15,6 +15,10 @@ def test_python_carries_real_text() -> None:
     assert "statement" in text
 
 
+def test_the_text_has_no_drawn_lines() -> None:
+    assert "-----" not in real_text.python_help()
+
+
 @pytest.mark.parametrize("there", [True, False])
 def test_a_front_end_says_whether_someone_can_answer(
     there: bool, monkeypatch: pytest.MonkeyPatch

@@ -24,7 +24,6 @@ import time
 import matplotlib.pyplot as plt
 import torch
 from torch import nn
-from torch.nn.attention.bias import causal_lower_right
 from torch.nn.functional import scaled_dot_product_attention
 
 from attention_course import (
@@ -645,6 +644,9 @@ last = scaled_dot_product_attention(q[-1:], k, v, is_causal=True)[0]
 beside(my_guess, "the first alone" if torch.equal(last, v[0]) else "the last alone" if torch.equal(last, v[-1]) else "a mixture")
 
 # %% tags=["raises-exception"]
+# demonstration: the masks that are right
+from torch.nn.attention.bias import causal_lower_right  # slow to import, so only here
+
 print("exactly v[0]:", torch.equal(last, v[0]))
 print("six queries, is_causal=True, the right vectors:", torch.allclose(scaled_dot_product_attention(q, k, v, is_causal=True), with_sdpa(q, k, v, future(6)), atol=1e-5))
 print("one query, no mask, the right vector:", torch.allclose(scaled_dot_product_attention(q[-1:], k, v)[0], right[-1], atol=1e-5))
