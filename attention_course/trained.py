@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import torch
-from IPython.display import Markdown
 from safetensors.torch import load
 from torch import Tensor
 
@@ -46,11 +45,6 @@ def card() -> dict[str, Any]:
     return numbers
 
 
-def model_card() -> Markdown:
-    """Return the model card as a page: how the models were trained, and what was measured."""
-    return Markdown((FILES / "card.md").read_text("utf-8"))
-
-
 def without_mask(model: TinyGPT) -> TinyGPT:
     """Let each word of the model see the words after it too, and return the model.
 
@@ -59,14 +53,6 @@ def without_mask(model: TinyGPT) -> TinyGPT:
     """
     for block in model.layers():
         block.attention.mask.zero_()
-    return model
-
-
-def without_positions(model: TinyGPT) -> TinyGPT:
-    """Give every position the vector 0, in training too, and return the model."""
-    table = model.position_embedding.weight
-    table.data.zero_()
-    table.requires_grad_(False)
     return model
 
 

@@ -199,13 +199,10 @@ def test_the_students_settings_stay() -> None:
 
 
 def test_axes_and_cells_are_named() -> None:
-    figure = heatmap(
-        WEIGHTS[:2], ["le", "chat"], TOKENS, title="Cross-attention", row_name="French",
-        column_name="English",
-    ).figure()  # fmt: skip
+    figure = heatmap(WEIGHTS[:2], ["le", "chat"], TOKENS, title="Cross-attention").figure()
     ax = figure.axes[0]
     assert (ax.get_title(), ax.get_ylabel(), ax.get_xlabel()) == (
-        "Cross-attention", "French", "English",
+        "Cross-attention", "query", "key",
     )  # fmt: skip
     assert [t.get_text() for t in ax.get_yticklabels()] == ["le", "chat"]
     assert [t.get_text() for t in ax.get_xticklabels()] == TOKENS

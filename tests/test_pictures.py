@@ -7,7 +7,7 @@ import torch
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from attention_course import chart, heatmap, panels
+from attention_course import chart, heatmap
 from autograde.notebook.figures import canvas
 from autograde.notebook.figures.pictures import Picture
 
@@ -18,10 +18,6 @@ PLAIN: dict[str, Any] = {"rows": WORDS, "columns": WORDS, "title": "Scores"}
 
 def scores() -> Picture:
     return heatmap(VALUES, **PLAIN)
-
-
-def test_more_in_a_row_than_there_are_is_a_row() -> None:
-    assert len(panels(scores(), scores(), size=(4, 2), in_a_row=3).figure().axes) == 2
 
 
 def test_a_picture_as_the_last_line_of_a_cell_is_drawn() -> None:

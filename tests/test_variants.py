@@ -159,6 +159,11 @@ def test_a_near_miss_that_is_made_has_its_own_belief(lesson: Lesson, tmp_path: P
     assert squeezed.code.endswith("    return (queries @ keys.T).squeeze()\n")
 
 
+def test_the_names_of_an_answer_stay_its_own() -> None:
+    code = mutant("def f(x):\n    given = 2 * x\n    return given", MUTATIONS["float32_inside"])
+    assert code == "def f(x):\n    given = 2 * x\n    return given.float().to(x.dtype)\n"
+
+
 NOT_MADE = {
     "class Layer:\n    pass": "the answer ends with no function and with no class that has `forw",
     "def f():\n    return 1": "f takes no argument",

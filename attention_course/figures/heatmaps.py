@@ -43,8 +43,6 @@ class Heatmap(Picture):
     columns: list[str]
     veil: Mask
     title: str
-    row_name: str
-    column_name: str
     limits: Limits | None
     bar: bool
 
@@ -74,7 +72,7 @@ class Heatmap(Picture):
             if not _annotate(ax, numbers, veil, colours(scale(numbers))):
                 _hatch(ax, ~np.isfinite(numbers) & ~veil, "xxxx", "0.35")
             _name_axes(ax, self.rows, self.columns)
-            ax.set(xlabel=self.column_name, ylabel=self.row_name)
+            ax.set(xlabel="key", ylabel="query")
             ax.set_title(self.title, wrap=True, y=1)  # without y its place is searched for, slowly
             if self.bar:
                 _bar(ax)
@@ -86,20 +84,14 @@ class Panels(Picture):
 
     heatmaps: tuple[Heatmap, ...]
     size: tuple[float, float]
-    in_a_row: int
 
     def figure(self) -> Figure:
-        maps, number = self.heatmaps, self.in_a_row
+        widths = [len(each.columns) for each in self.heatmaps]
         with style(formulas=False):
             figure = Figure(figsize=self.size, layout="constrained")
-            grid = figure.add_gridspec(
-                -(-len(maps) // number),
-                number,
-                width_ratios=[len(each.columns) for each in maps[:number]],
-                height_ratios=[len(each.rows) for each in maps[::number]],
-            )
-            for i, each in enumerate(maps):
-                each.on(figure.add_subplot(grid[divmod(i, number)]))
+            grid = figure.add_gridspec(1, len(widths), width_ratios=widths)
+            for i, each in enumerate(self.heatmaps):
+                each.on(figure.add_subplot(grid[i]))
         return figure
 
 
@@ -109,8 +101,6 @@ def heatmap(
     columns: Sequence[str] | None,
     *,
     title: str,
-    row_name: str = "query",
-    column_name: str = "key",
     hidden: Tensor | None = None,
     limits: Limits | None = None,
     bar: bool = True,
@@ -139,26 +129,23 @@ def heatmap(
         labels_of(columns, m, "columns"),
         mask_of(hidden, (n, m)),
         title,
-        row_name,
-        column_name,
         limits,
         bar,
     )
 
 
-def panels(*heatmaps: Heatmap, size: tuple[float, float], in_a_row: int | None = None) -> Panels:
-    """Return heatmaps in one picture, row by row; cells are about as large in all of them.
+def panels(*heatmaps: Heatmap, size: tuple[float, float]) -> Panels:
+    """Return heatmaps side by side in one picture; cells are about as large in all of them.
 
     Args:
         size: width and height of the picture in inches.
-        in_a_row: how many stand side by side, None for all.
 
     Raises:
         ValueError: there is none.
     """
     if not heatmaps:
         raise ValueError("panels needs at least one heatmap, there is none")
-    return Panels(heatmaps, size, min(in_a_row or len(heatmaps), len(heatmaps)))
+    return Panels(heatmaps, size)
 
 
 def _axes_for(rows: list[str], columns: list[str]) -> Axes:

@@ -69,7 +69,8 @@ def mutant(answer: str, mutation: Mutation) -> str:
     names = [each.arg for each in function.args.args if each.arg != "self"]
     if not names:
         raise ValueError(f"{function.name} takes no argument")
-    slips = _Slips(mutation, names[0])
+    value, then = (re.sub(r"\bgiven\b", names[0], code) for code in (mutation.value, mutation.then))
+    slips = _Slips(value, then)
     function.body = [slips.visit(statement) for statement in function.body]
     return ast.unparse(tree) + "\n"
 
@@ -86,8 +87,8 @@ def _function(body: list[ast.stmt]) -> ast.FunctionDef:
 class _Slips(ast.NodeTransformer):
     """Puts the slip at each return, other functions' within this one left out."""
 
-    def __init__(self, mutation: Mutation, given: str) -> None:
-        self._mutation, self._given = mutation, given
+    def __init__(self, value: str, then: str) -> None:
+        self._value, self._then = value, then
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         return node
@@ -96,7 +97,7 @@ class _Slips(ast.NodeTransformer):
         if node.value is None:
             return [node]
         values = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
-        result = ", ".join(self._mutation.value.format(ast.unparse(value)) for value in values)
-        lines = [f"result = {result}", self._mutation.then, "return result"]
-        text = "\n".join(lines) if self._mutation.then else f"return {result}"
-        return ast.parse(re.sub(r"\bgiven\b", self._given, text)).body
+        result = ", ".join(self._value.format(ast.unparse(value)) for value in values)
+        lines = [f"result = {result}", self._then, "return result"]
+        text = "\n".join(lines) if self._then else f"return {result}"
+        return ast.parse(text).body
