@@ -49,7 +49,7 @@ test-browser: $(READY) ## the tests that open pages in Chromium; make test runs 
 
 pictures: $(READY) ## retake docs/pictures in Chromium; needs bubblewrap
 	@$(VENV) python -m pytest --numprocesses=0 --pictures \
-		tests/browser/test_story.py tests/browser/test_pages.py
+		tests/browser/test_story.py tests/browser/test_pages.py tests/browser/test_explorer.py
 
 lab: $(READY) ## open JupyterLab on the lessons, in a working copy in work/
 	@$(VENV) autograde lab

@@ -98,6 +98,7 @@ def build(lessons: tuple[str, ...], check: bool) -> None:
     """Build notebooks/ and solutions/ from source/."""
     wanted = chosen(lessons)  # report a wrong name before importing anything slow
     from autograde.authoring import build as building
+    from autograde.authoring.check import drafts
 
     stale = []
     for lesson in wanted:
@@ -106,6 +107,8 @@ def build(lessons: tuple[str, ...], check: bool) -> None:
         else:
             changes = building.build(lesson)
             print(f"{lesson.name}: built")
+            for draft in drafts(lesson):
+                print(f"{lesson.name}: {draft}")
             for change in changes:
                 print(f"{lesson.name}: {change}")
     for change in stale:
@@ -132,6 +135,8 @@ def check(names: tuple[str, ...], measure: bool) -> None:
             measured = ", ".join(measure_lesson(lesson, named))
             print(f"{lesson.name}: measured {measured or 'nothing: no code has changed'}")
         faulty += not check_and_show(lesson, named)
+    if not faulty:
+        print("No faults. Cells without an ID, such as figures, are run by autograde build.")
     sys.exit(1 if faulty else 0)
 
 

@@ -103,7 +103,7 @@ FAULTS = [
     ),
     Fault(
         "an answer may switch gradients off for all", "autograde/rubric/probes/recorder.py",
-        "self._own_random_state(name), torch.enable_grad():", "self._own_random_state(name):",
+        "with forked, torch.enable_grad():", "with forked:",
         "tests/test_probes.py::test_gradients_that_an_answer_switched_off_are_on_for_the_next_call",
     ),
     Fault(
@@ -425,7 +425,7 @@ FAULTS = [
     ),
     Fault(
         "a right answer fails on a GPU", "autograde/rubric/probes/plain.py",
-        "tree_map_only(Tensor, Tensor.clone, value)", "tree_map_only(Tensor, Tensor.cpu, value)",
+        "map_tensors(value, lambda t: t.clone())", "map_tensors(value, lambda t: t.cpu())",
         "tests/test_on_a_gpu.py -k kv_cache",
     ),
     Fault(

@@ -242,15 +242,27 @@ def without(lesson: Lesson, heading: str) -> None:
     path.write_text(first + "".join(o for o in others if not re.search(heading, o)))
 
 
-def test_a_draft_builds_with_few_variants_and_is_not_ready(mine: Lesson) -> None:
+@pytest.mark.parametrize("command", ["build", "check"])
+def test_a_draft_has_few_variants_and_is_accepted_and_named(mine: Lesson, command: str) -> None:
     without(mine, "right: sum|mean_of_everything|second")
     path = mine.folder / VARIANTS
     path.write_text(path.read_text().replace("misses: float32_returned, squeezed,", "misses:"))
     assert list(lint.lint_variants(mine)) == []
-    (checked,) = check.check(mine)
-    assert checked.faults == (
-        "1 right and 3 wrong variants; before it is released it needs 2 and 4",
-    )
+    result = run(mine.root, command, NAME)
+    assert result.exit_code == 0, result.output
+    assert (
+        f"{NAME}: center_rows is a draft: 1 right and 3 wrong variants; before it is released it "
+        "needs 2 and 4\n"
+    ) in result.output
+
+
+def test_check_says_what_only_a_build_finds(mine: Lesson) -> None:
+    figure = "# %%\nraise ValueError('a figure')\n\n# %% [markdown]\n"
+    mine.text.write_text(mine.text.read_text().rstrip() + f"\n\n{figure}# The end.\n")
+    checked = run(mine.root, "check", NAME)
+    assert checked.exit_code == 0, checked.output
+    assert checked.output.splitlines()[-1].endswith("are run by autograde build.")
+    assert "a figure" in said(mine, "build", NAME)
 
 
 def test_a_line_that_nothing_fails_is_named(mine: Lesson) -> None:

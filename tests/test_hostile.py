@@ -16,7 +16,8 @@ from nbformat import NotebookNode
 from autograde.course import Lesson
 from autograde.grading import feedback, pipeline
 from autograde.grading.limits import LIMITS
-from autograde.grading.reading.restore import parse, restore
+from autograde.grading.reading.parse import parse
+from autograde.grading.reading.restore import restore
 from autograde.grading.sanitise import (
     as_on_a_terminal,
     plain_content,

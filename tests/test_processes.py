@@ -92,6 +92,33 @@ def test_a_process_ends_in_time_even_in_a_call_that_keeps_python_waiting() -> No
     assert time.monotonic() - began > 1
 
 
+LAST_RESORT = """
+import asyncio, re
+from autograde.grading import workers
+from autograde.grading.nbgrader_steps import last_resort
+workers.LONGEST_SECONDS, workers.MORE_SECONDS = 0, 1
+def hang(length):
+    with last_resort():
+        re.match("(a+)+$", "a" * length + "b")
+async def serve():
+    hang(25)  # some seconds
+asyncio.run(serve())
+print("served", flush=True)
+hang(60)
+"""
+
+
+def test_nbgraders_command_ends_with_a_submission_that_hangs_and_formgraders_server_does_not() -> (
+    None
+):
+    done = subprocess.run(
+        [sys.executable, "-c", LAST_RESORT], capture_output=True, text=True, timeout=120
+    )
+    assert done.stdout == "served\n"
+    assert done.returncode == 1
+    assert "Timeout" in done.stderr
+
+
 def test_an_exception_comes_back(two: Processes) -> None:
     with pytest.raises(ValueError, match="as it should"):
         two.submit(jobs.fail).result()

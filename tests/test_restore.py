@@ -9,7 +9,8 @@ import pytest
 from nbformat import NotebookNode
 
 from autograde.course import Lesson, grade_id
-from autograde.grading.reading.restore import parse, restore
+from autograde.grading.reading.parse import parse
+from autograde.grading.reading.restore import restore
 from autograde.grading.record import Record
 
 ANSWER, RUBRIC = "transplant", "test_transplant"

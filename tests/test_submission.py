@@ -17,7 +17,7 @@ from autograde.grading.coordinator import _when
 from autograde.grading.limits import LIMITS
 from autograde.grading.reading import handed_in
 from autograde.grading.reading.handed_in import read_submission
-from autograde.grading.reading.restore import parse_submission
+from autograde.grading.reading.parse import parse_submission
 from autograde.grading.submission import Place, Submission
 
 NOTEBOOK = b'{"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": []}'

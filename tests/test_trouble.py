@@ -25,7 +25,7 @@ from autograde.grading import (
     verdicts,
     workers,
 )
-from autograde.grading.reading import restore
+from autograde.grading.reading import parse
 from autograde.grading.running.job import Job, Ran
 from autograde.grading.running.run import Look
 from autograde.sandbox.wall import missing
@@ -357,14 +357,14 @@ def test_a_read_only_course_is_refused(
 def test_a_fault_of_the_grader_costs_one_submission(
     course: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = restore.parse
+    real = parse.parse
 
-    def parse(content: bytes) -> Any:
+    def failing(content: bytes) -> Any:
         if b"this is other" in content:
             raise ZeroDivisionError("nobody thought of it")
         return real(content)
 
-    monkeypatch.setattr(restore, "parse", parse)
+    monkeypatch.setattr(parse, "parse", failing)
     code, said = graded()
     assert code == 1
     assert "not graded: other" in said

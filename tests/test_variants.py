@@ -77,7 +77,7 @@ def test_texts_are_read_whole(written: str, hint: str, lesson: Lesson, tmp_path:
     assert found.hints == ("One hint that goes on in a second line.", "Another.")
     (right,), (wrong, near) = found.right, found.wrong
     assert (wrong.misconception, wrong.hint) == ("one belief, in two lines.", hint)
-    assert [v.kind for v in (right, wrong, near)] == ["right", "wrong", "near miss"]
+    assert [v.heading for v in (right, wrong, near)] == ["right", "wrong", "near miss"]
 
 
 def test_answers_are_whole_and_edits_applied(lesson: Lesson, tmp_path: Path) -> None:
@@ -154,7 +154,7 @@ def test_a_near_miss_is_made_at_each_return_of_forward(
 def test_a_near_miss_that_is_made_has_its_own_belief(lesson: Lesson, tmp_path: Path) -> None:
     text = FILE.format(hint="Why?") + "\n## near misses: detached, squeezed\n"
     *_, detached, squeezed = read(text, lesson, tmp_path).wrong
-    assert [each.kind for each in (detached, squeezed)] == ["near miss", "near miss"]
+    assert [each.heading for each in (detached, squeezed)] == ["near miss", "near miss"]
     assert detached.misconception != squeezed.misconception
     assert squeezed.code.endswith("    return (queries @ keys.T).squeeze()\n")
 

@@ -19,8 +19,7 @@ from autograde.authoring.sources import source_notebook
 from autograde.course import CURRICULUM, Lesson, code_cells, lessons, named_cells
 from autograde.grading.gradebook import marks_of_class
 from autograde.grading.pipeline import marks_of
-from autograde.grading.reading.restore import restore
-from autograde.grading.reading.written import MORE
+from autograde.grading.reading.restore import MORE, restore
 from autograde.grading.record import Record
 from autograde.grading.submission import GRADED
 from autograde.marking.answers import read_question

@@ -7,7 +7,7 @@ a build runs the cells without a name as well.
 import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from math import inf
 
@@ -36,7 +36,8 @@ OWN = "the lesson's own answer"
 FAR = 1000
 """A margin above this is shown as such."""
 FEWEST_RIGHT, FEWEST_WRONG = 2, 4
-"""The fewest variants that an exercise needs before release. A draft builds with fewer."""
+"""The fewest variants that an exercise needs before release. With fewer it is a draft: `check` and
+`build` say so, and go on."""
 ALL_GUESSED = (
     "every line could be guessed, so none counts in grading: give one more cases, or inputs on "
     "which more results are possible, then run autograde check --measure"
@@ -111,6 +112,9 @@ def check_and_show(lesson: Lesson, named: tuple[Exercise, ...]) -> bool:
             print(f"{result.exercise}: wrong variants still earn {result.earned}")
     if faults:
         print("\n".join([f"{lesson.name} has faults:", *(f"- {fault}" for fault in faults)]))
+    else:
+        for draft in drafts(lesson, named):
+            print(f"{lesson.name}: {draft}")
     return not faults
 
 
@@ -120,7 +124,7 @@ def check(lesson: Lesson, named: tuple[Exercise, ...] = ()) -> list[Result]:
 
 
 def check_once(lesson: Lesson) -> list[Result]:
-    """Judge every variant on the practice inputs alone, for a build; a draft may have few of them.
+    """Judge every variant on the practice inputs alone, for a build.
 
     It starts no process: in Formgrader it runs beside other threads.
     """
@@ -128,15 +132,20 @@ def check_once(lesson: Lesson) -> list[Result]:
 
 
 def check_exercise(lesson: Lesson, exercise: Exercise) -> Result:
-    """Judge every variant of one exercise on several seeds; there have to be enough of them."""
-    result = judge_variants(lesson, exercise, CHECKED_SEEDS)
-    if result.right >= FEWEST_RIGHT and result.wrong >= FEWEST_WRONG:
-        return result
-    few = (
-        f"{result.right} right and {result.wrong} wrong variants; before it is released it needs "
-        f"{FEWEST_RIGHT} and {FEWEST_WRONG}"
-    )
-    return replace(result, faults=(few, *result.faults))
+    """Judge every variant of one exercise on several seeds."""
+    return judge_variants(lesson, exercise, CHECKED_SEEDS)
+
+
+def drafts(lesson: Lesson, named: tuple[Exercise, ...] = ()) -> Iterator[str]:
+    """Yield a sentence for each exercise that has too few variants to be released."""
+    for exercise in named or lesson.exercises:
+        found = read_variants(lesson, exercise)
+        right, wrong = len(found.right), len(found.wrong)
+        if right < FEWEST_RIGHT or wrong < FEWEST_WRONG:
+            yield (
+                f"{exercise.name} is a draft: {right} right and {wrong} wrong variants; before it "
+                f"is released it needs {FEWEST_RIGHT} and {FEWEST_WRONG}"
+            )
 
 
 def judge_variants(lesson: Lesson, exercise: Exercise, seeds: Sequence[int]) -> Result:
@@ -192,7 +201,7 @@ def judge_variants(lesson: Lesson, exercise: Exercise, seeds: Sequence[int]) -> 
                 f"most {MOST_EARNED:.0%} are allowed. Put `.idea` before the line that it misses, "
                 "or call it a near miss"
                 for each in variants.wrong
-                if each.kind == "wrong" and earned[each.name] > MOST_EARNED
+                if each.heading == "wrong" and earned[each.name] > MOST_EARNED
             ),
             *(
                 f"the near miss {each.name} that is made from the lesson's own answer earns "

@@ -100,7 +100,7 @@ def _wanted(lesson: Lesson) -> dict[str, str]:
 
 
 def _type(cell: NotebookNode) -> str:
-    """Return the kind of a named cell, and its type as nbgrader's panel calls it."""
+    """Return whether a named cell is code, and its type as nbgrader's panel calls it."""
     about = cell.metadata["nbgrader"]
     grade, solution = bool(about.get("grade")), bool(about.get("solution"))
     type_name = TYPES.get((grade, solution), "Read-only" if about.get("locked") else "-")

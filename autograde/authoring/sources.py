@@ -93,7 +93,7 @@ def _read(path: Path) -> tuple[list[str], str]:
 
 
 def _written(nb: Any) -> str:
-    """Return a digest of what an author writes in cells: kinds, texts, names, points and tags."""
+    """Return a digest of what an author writes in cells: types, texts, names, points and tags."""
     cells = [
         (
             cell["cell_type"],

@@ -16,7 +16,7 @@ from autograde.rubric.names import names_of
 
 HINT = re.compile(r"^\d+\.\s+(.+)$", re.MULTILINE)
 VARIANT = re.compile(
-    r"## (?P<kind>right|wrong|near miss): (?P<name>[a-z0-9_]+) *\n"
+    r"## (?P<heading>right|wrong|near miss): (?P<name>[a-z0-9_]+) *\n"
     r"(?P<words>(?:(?!```|## ).*\n)*)"
     r"```(?:python|diff (?P<base>\w+)) *\n(?P<code>(?:(?!```).*\n)*)```[ \n]*"
 )
@@ -40,7 +40,7 @@ class Variant:
 
     exercise: str
     name: str
-    kind: str
+    heading: str
     code: str
     misconception: str
     hint: str
@@ -78,11 +78,11 @@ def read_variants(lesson: Lesson, exercise: Exercise) -> Variants:
             raise CourseError(f"{path}: two variants are called {variant.name}")
         _require_answer(path, variant, wanted)
         variants[variant.name] = variant
-        if variant.kind == "right":
+        if variant.heading == "right":
             answers[variant.name] = variant.code
     hints = HINT.findall(re.sub(r"\n(?!\n|\d+\.)\s*", " ", about.strip()))
-    right = tuple(each for each in variants.values() if each.kind == "right")
-    wrong = tuple(each for each in variants.values() if each.kind != "right")
+    right = tuple(each for each in variants.values() if each.heading == "right")
+    wrong = tuple(each for each in variants.values() if each.heading != "right")
     return Variants(tuple(hints), right, wrong)
 
 
@@ -144,7 +144,7 @@ def _variant(
     words = found["words"].splitlines()
     belief = [line[1:] for line in words if line.startswith(">")]
     hint = [line for line in words if not line.startswith(">")]
-    return Variant(exercise.name, name, found["kind"], code, _joined(belief), _joined(hint))
+    return Variant(exercise.name, name, found["heading"], code, _joined(belief), _joined(hint))
 
 
 def _require_answer(path: Path, variant: Variant, wanted: frozenset[str]) -> None:

@@ -4,7 +4,9 @@ A course may also have plain nbgrader assignments: in them each step makes way f
 nbgrader imports this to read its configuration, so what takes long is imported late.
 """
 
+import asyncio
 import math
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -33,10 +35,12 @@ from autograde.grading.batch import require_wall
 from autograde.grading.gradebook import marks_of_class, save_scores
 from autograde.grading.limits import LIMITS
 from autograde.grading.reading.handed_in import read_files
-from autograde.grading.reading.restore import parse_file, restore
+from autograde.grading.reading.parse import parse_file
+from autograde.grading.reading.restore import restore
 from autograde.grading.record import NOTE, Record, read_note, write_note
+from autograde.grading.running.job import Ran
 from autograde.grading.state import course_secret, keep_ran, one_run, read_ran
-from autograde.grading.submission import ADDRESS, Place
+from autograde.grading.submission import ADDRESS, Marks, Place
 from autograde.sandbox.template import visible_files
 from autograde.versions import notebook, other_rubrics, version_of, versions
 from autograde.words import named
@@ -156,6 +160,17 @@ class RunPlain(Execute):
         return result
 
 
+def last_resort() -> AbstractContextManager[None]:
+    """End nbgrader's command if a submission hangs, as a worker ends; Formgrader's server stays."""
+    from autograde.grading.workers import LONGEST_SECONDS, MORE_SECONDS, at_most
+
+    try:
+        asyncio.get_running_loop()  # of the server
+    except RuntimeError:
+        return at_most(LONGEST_SECONDS + MORE_SECONDS)
+    return nullcontext()
+
+
 class Run(LessonStep):
     """Run and judge the notebook, then save its scores, if no other run holds the course.
 
@@ -178,9 +193,12 @@ class Run(LessonStep):
             self.log.warning("Too large, so left out: %s", named(left_out))
         rules = pipeline.rules_of(versions(lesson)[0], course_secret(lesson.root))
         steps = partial(pipeline.grade_restored, replace(read_note(nb), walled=wall), rules, files)
-        record, ran, marks = pipeline.at_most_twice(
-            lambda alone: steps(wall=wall, before=read_ran(place), alone=alone)
-        )
+
+        def graded(alone: bool) -> tuple[Record, Ran | None, Marks]:
+            with last_resort():
+                return steps(wall=wall, before=read_ran(place), alone=alone)
+
+        record, ran, marks = pipeline.at_most_twice(graded)
         if ran:
             keep_ran(place, ran.to_bytes())
         if record.fault:

@@ -18,7 +18,8 @@ from nbformat import NotebookNode
 from autograde.course import Lesson, named_cells, parse_text
 from autograde.grading import feedback
 from autograde.grading.formatting import SAID, colour_or_not
-from autograde.grading.reading.restore import parse_submission, restore
+from autograde.grading.reading.parse import parse_submission
+from autograde.grading.reading.restore import restore
 from autograde.grading.record import Record, write_note
 from autograde.grading.running.job import Job, Ran, make_job, put_outputs
 from autograde.grading.running.needed import not_needed

@@ -110,8 +110,8 @@ def progress() -> None:
         practice.show("Progress", ["Run a rubric cell first."])
         return
     here, course = practice.standing_here()
-    title, kind = f"This lesson: {here.in_words()}", "idle" if here.next else "right"
-    practice.show(title, in_paragraphs(here, course), kind)
+    title, state = f"This lesson: {here.in_words()}", "idle" if here.next else "right"
+    practice.show(title, in_paragraphs(here, course), state)
 
 
 def in_paragraphs(here: Standing, course: list[Standing]) -> list[str]:

@@ -184,9 +184,9 @@ def _leading_call(verdict: Verdict) -> str:
     return failure.call if failure else ""
 
 
-def show(title: str, said: list[str], kind: str = "idle") -> None:
+def show(title: str, said: list[str], state: str = "idle") -> None:
     """Display a panel of paragraphs below a title."""
-    display(panel(kind, title, said), raw=True)
+    display(panel(state, title, said), raw=True)
 
 
 def first_wrong(verdict: Verdict) -> str:

@@ -164,7 +164,7 @@ def _defines(source: str, name: str) -> bool:
 
 def _explain(
     shell: Any,
-    kind: type[BaseException],
+    etype: type[BaseException],
     error: BaseException,
     trace: TracebackType,
     tb_offset: int | None = None,
@@ -183,7 +183,7 @@ def _explain(
         said = NOT_RUN.format(name=name) if binds(_lesson(), name) else ""
     if said:
         error._render_traceback_ = lambda: [said]  # type: ignore[attr-defined]
-    shell.showtraceback((kind, error, trace), tb_offset=tb_offset)
+    shell.showtraceback((etype, error, trace), tb_offset=tb_offset)
 
 
 def _waits_for(source: str) -> str:

@@ -34,17 +34,17 @@ def binds(cells: Cells, name: str) -> bool:
 
 def still_to_come(cells: Cells, exercises: Collection[str]) -> list[str]:
     """Return in words what stands below the last exercise: its parts, and questions to answer."""
-    kinds = [cell.get("metadata", {}).get("nbgrader", {}) for cell in cells]
+    facts = [cell.get("metadata", {}).get("nbgrader", {}) for cell in cells]
     rubrics = {f"test_{name}" for name in exercises}
-    places = [i for i, kind in enumerate(kinds) if kind.get("grade_id") in rubrics]
+    places = [i for i, about in enumerate(facts) if about.get("grade_id") in rubrics]
     if not places:
         return []
     below = slice(places[-1] + 1, None)
     text = [cell["source"] for cell in cells[below] if cell.get("cell_type") == "markdown"]
     parts = [f"“{title.strip()}”" for each in text for title in HEADING.findall(each)]
     questions = [
-        f"the question `{kind['grade_id']}`"
-        for kind in kinds[below]
-        if kind.get("grade") and kind.get("solution")
+        f"the question `{about['grade_id']}`"
+        for about in facts[below]
+        if about.get("grade") and about.get("solution")
     ]
     return questions + parts

@@ -145,7 +145,7 @@ def misconceptions(data: ClassData) -> list[tuple[str, Belief, int]]:
 
 
 def without_names(data: ClassData) -> ClassData:
-    """Return the class with students numbered by score, and each problem replaced by its kind."""
+    """Return the class with students numbered by score, and each problem replaced by its cause."""
     ranked = sorted(data.submissions, key=lambda each: -each.score)
     numbered = tuple(
         replace(each, student=f"student {number}", problem=each.problem and each.cause)

@@ -1,4 +1,4 @@
-"""What a lesson gives: names that a rubric reads as the lesson bound them, whatever came after.
+"""Names that a lesson gives: a rubric reads them as the lesson bound them, whatever came after.
 
 The cell that imports `rubric` gives them. A student's own cell may bind one again, `encode` or
 `torch`, and a builtin such as `len`. The student's code then sees the new value and the rubric does
@@ -24,7 +24,7 @@ OWN_RUBRIC = '__import__("autograde.notebook").notebook.rubric'
 
 @dataclass(frozen=True)
 class Given:
-    """What the set-up cell with this text bound."""
+    """The names that the set-up cell with this text bound."""
 
     source: str = ""
     names: dict[str, Any] | None = None

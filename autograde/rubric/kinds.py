@@ -83,7 +83,7 @@ class AnyColumnOrder(Call):
 
 
 def _columns_sorted(value: Plain) -> Plain:
-    if not isinstance(value, Record) or value.kind != "DataFrame":
+    if not isinstance(value, Record) or value.what != "DataFrame":
         return value
     return import_module("autograde.values.frames").columns_sorted(value)
 

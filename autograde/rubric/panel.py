@@ -154,10 +154,10 @@ def to_display(
     Help is folded, which needs neither a kernel nor a script. The text, where nothing can be
     unfolded, says in its place how to `ask`.
     """
-    kind = "right" if verdict.passed else "wrong" if verdict.attempted else "idle"
+    state = "right" if verdict.passed else "wrong" if verdict.attempted else "idle"
     text, html = (_lines_text(verdict), lines_html(verdict)) if verdict.judged else ([], "")
     below = f"{UNFOLDED}{folded_html(helps)}" if helps else ""
-    shown = panel(kind, headline(verdict), said, "rubric", text, html, below)
+    shown = panel(state, headline(verdict), said, "rubric", text, html, below)
     return {**shown, "text/plain": "\n".join(filter(None, [shown["text/plain"], plain(ask)]))}
 
 
@@ -193,7 +193,7 @@ def _help_html(help: Help) -> str:
 
 
 def panel(
-    kind: str,
+    state: str,
     title: str,
     said: list[str],
     name: str = "note",
@@ -203,7 +203,7 @@ def panel(
 ) -> dict[str, str]:
     """Return a panel as what a notebook displays, by MIME type.
 
-    The HTML has no script and no address, an edge in the colour of its kind, and `name` as class.
+    The HTML has no script and no address, an edge in the colour of its state, and `name` as class.
 
     Args:
         said: paragraphs, in which code stands between backticks.
@@ -211,7 +211,7 @@ def panel(
         below: HTML after the paragraphs, which the text has not.
     """
     paragraphs = "".join(f'<p style="margin:.5em 0 0">{inline(each)}</p>' for each in said)
-    look = f"{BOX};border-left-color:{COLOURS[kind]}"
+    look = f"{BOX};border-left-color:{COLOURS[state]}"
     head = f'<div class="{name} tex2jax_ignore" style="{look}"><strong>{escape(title)}</strong>'
     return {
         "text/plain": "\n".join([title, *text, *map(plain, said)]),
@@ -238,12 +238,12 @@ def _folded(title: str, rows: list[str]) -> str:
 
 
 def _row(line: LineVerdict) -> str:
-    mark, word, kind = ("✓", "right", "right") if line.passed else ("✗", "wrong", "wrong")
+    mark, word, state = ("✓", "right", "right") if line.passed else ("✗", "wrong", "wrong")
     reason = _failure_html(line.failure) if line.failure else ""
     return (
         f'<li style="margin:.2em 0;padding-left:{MARK_WIDTH};text-indent:-{MARK_WIDTH}">'
         f'<span role="img" aria-label="{word}" style="display:inline-block;width:{MARK_WIDTH};'
-        f'text-indent:0;color:{COLOURS[kind]};font-weight:bold">{mark}</span>'
+        f'text-indent:0;color:{COLOURS[state]};font-weight:bold">{mark}</span>'
         f'<span style="text-indent:0">{escape(line.name)}</span>{reason}</li>'
     )
 

@@ -27,7 +27,7 @@ class Outcome:
 
     @property
     def refused(self) -> bool:
-        return self.error in [kind.__name__ for kind in REFUSED]
+        return self.error in [each.__name__ for each in REFUSED]
 
     @property
     def not_attempted(self) -> bool:

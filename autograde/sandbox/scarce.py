@@ -1,4 +1,4 @@
-"""What Linux counts for a user of the host, so that one process can use it up for others."""
+"""Limits that Linux counts for a user of the host, so that one process can use it up for others."""
 
 import resource
 import select

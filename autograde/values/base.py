@@ -1,4 +1,4 @@
-"""What all kinds of values share: plain data, objects by their parts, and how two values differ."""
+"""The base of all values: plain data, objects by their parts, and how two values differ."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ class BadData(ValueError):
 
 @dataclass(frozen=True)
 class Record:
-    """What is kept of an object: what it is, the name of its type, and its parts by name."""
+    """An object by what it is, the name of its type, and its parts by name."""
 
-    kind: str
+    what: str
     name: str
     parts: dict[str, Plain] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Unrecordable:
-    """What stands for a value that cannot be recorded: in words, what it is."""
+    """Stands for a value that cannot be recorded: in words, what it is."""
 
     what: str
 

@@ -1,4 +1,4 @@
-"""How values of plain Python differ, item by item for containers."""
+"""Differences of values of plain Python, item by item for containers."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _floats(got: Plain, expected: complex, scale: float) -> Difference:
 
 
 def _sequences(got: Plain, expected: list[Plain] | tuple[Plain, ...]) -> Difference:
-    if isinstance(got, Record) and got.kind == "named tuple":
+    if isinstance(got, Record) and got.what == "named tuple":
         got = tuple(got.parts.values())
     if not isinstance(got, list | tuple):
         return other(got, expected)
@@ -170,7 +170,7 @@ def _lacks(noun: str, missing: list[Plain], extra: list[Plain]) -> str:
 
 
 def _records(got: Plain, expected: Record) -> Difference:
-    if not isinstance(got, Record) or (got.kind, got.name) != (expected.kind, expected.name):
+    if not isinstance(got, Record) or (got.what, got.name) != (expected.what, expected.name):
         return other(got, expected)
     if got.parts.keys() != expected.parts.keys():
         lacking = [name for name in expected.parts if name not in got.parts]

@@ -15,11 +15,11 @@ from autograde.values.base import Difference, Plain, Record, Table, Tables
 LIBRARIES = {"numpy": "arrays", "torch": "tensors", "pandas": "frames"}
 """The module for the types of a library, and of classes that inherit from them."""
 RECORDS = {"DataFrame": "frames", "Series": "frames", "Index": "frames", "Column": "frames"}
-"""The module for a record of this kind; the others are plain Python's."""
+"""The module for a record of this name; the others are plain Python's."""
 
 
-class Kind(Protocol):
-    """What is done with values of a kind; every module of values offers these."""
+class Values(Protocol):
+    """The functions that every module of values offers for its own."""
 
     def record(self, value: Any, depth: int) -> Plain:
         """Return a copy of a live value as plain data."""
@@ -28,62 +28,62 @@ class Kind(Protocol):
         """Return a live copy of a live value; what cannot be copied is returned as it is."""
 
     def apart(self, got: Plain, expected: Plain) -> Difference:
-        """Return how far plain data are from expected data of this kind."""
+        """Return how far plain data are from expected data."""
 
     def describe(self, value: Plain) -> str:
-        """Return what plain data of this kind are, in words."""
+        """Return what plain data are, in words."""
 
     def side_by_side(self, got: Plain, expected: Plain, where: str) -> Tables:
-        """Return plain data and expected data of this kind as tables."""
+        """Return plain data and expected data as tables."""
 
     def in_full(self, value: Plain) -> Table | None:
-        """Return small plain data of this kind as a table; None if it is large, or nothing."""
+        """Return small plain data as a table; None if it is large, or nothing."""
 
     def says_much(self, value: Plain) -> bool:
-        """Return whether plain data of this kind are so specific that equal ones share a cause."""
+        """Return whether plain data are so specific that equal ones share a cause."""
 
     def cast(self, value: Plain, like: Plain) -> Plain:
-        """Return plain data in the precision of others of this kind."""
+        """Return plain data in the precision of others."""
 
     def float_types(self, value: Plain) -> set[str]:
-        """Return the names of the floating-point types in arrays of plain data of this kind."""
+        """Return the names of the floating-point types in arrays of plain data."""
 
 
-def kind(value: Any) -> Kind:
+def module_of(value: Any) -> Values:
     """Return the module that knows a value, live or recorded."""
     if isinstance(value, Record):
-        return _module(RECORDS.get(value.kind, "python"))
-    return _kind_of_type(cast(Hashable, type(value)))
+        return _module(RECORDS.get(value.what, "python"))
+    return _module_of_type(cast(Hashable, type(value)))
 
 
 @lru_cache(maxsize=256)
-def _kind_of_type(of: Any) -> Kind:
+def _module_of_type(of: Any) -> Values:
     homes = (str(part.__module__).partition(".")[0] for part in of.__mro__)
     return _module(next((LIBRARIES[home] for home in homes if home in LIBRARIES), "python"))
 
 
-def _module(name: str) -> Kind:
-    return cast(Kind, import_module(f"autograde.values.{name}"))
+def _module(name: str) -> Values:
+    return cast(Values, import_module(f"autograde.values.{name}"))
 
 
 def to_plain(value: Any, depth: int = 0) -> Plain:
     """Return a copy of a value as plain data; what cannot be recorded is an `Unrecordable`."""
-    return kind(value).record(value, depth)
+    return module_of(value).record(value, depth)
 
 
 def copied(value: Any) -> Any:
     """Return a copy of a live value for a call that may change it."""
-    return kind(value).copied(value)
+    return module_of(value).copied(value)
 
 
 def apart(got: Plain, expected: Plain) -> Difference:
     """Return the difference between two plain values, item by item for containers."""
-    return kind(expected).apart(got, expected)
+    return module_of(expected).apart(got, expected)
 
 
 def describe(value: Plain) -> str:
     """Return what a value is, in words."""
-    return kind(value).describe(value)
+    return module_of(value).describe(value)
 
 
 def side_by_side(got: Plain, expected: Plain, where: str) -> Tables:
@@ -91,24 +91,24 @@ def side_by_side(got: Plain, expected: Plain, where: str) -> Tables:
 
     `where` is their place in the result, as in `Difference`.
     """
-    return kind(expected).side_by_side(got, expected, where.strip(", "))
+    return module_of(expected).side_by_side(got, expected, where.strip(", "))
 
 
 def in_full(value: Plain) -> Table | None:
     """Return a small value as a table; None if it is large, or there is nothing to lay out."""
-    return kind(value).in_full(value)
+    return module_of(value).in_full(value)
 
 
 def says_much(value: Plain) -> bool:
     """Return whether plain data are so specific that two equal ones share a cause."""
-    return kind(value).says_much(value)
+    return module_of(value).says_much(value)
 
 
 def cast_like(value: Plain, like: Plain) -> Plain:
     """Return plain data in the precision of others: what was computed in double, in single."""
-    return kind(like).cast(value, like)
+    return module_of(like).cast(value, like)
 
 
 def float_types(value: Plain) -> set[str]:
     """Return the names of the floating-point types of tensors and arrays in plain data."""
-    return kind(value).float_types(value)
+    return module_of(value).float_types(value)

@@ -21,15 +21,15 @@ def items(column: Plain) -> list[Plain]:
 
 def shape(value: Record) -> tuple[int, ...]:
     """Return the number of rows, and of a DataFrame the number of columns."""
-    if value.kind == "Index":
+    if value.what == "Index":
         return (length(value.parts["labels"]),)
     rows = length(value.parts["index"].parts["labels"])
-    return (rows, len(value.parts["data"])) if value.kind == "DataFrame" else (rows,)
+    return (rows, len(value.parts["data"])) if value.what == "DataFrame" else (rows,)
 
 
 def side_by_side(got: Plain, expected: Record, where: str) -> Tables:
     """Return two DataFrames, Series or Indexes as tables, with their labels."""
-    if not isinstance(got, Record) or got.kind not in dispatch.RECORDS:
+    if not isinstance(got, Record) or got.what not in dispatch.RECORDS:
         return None, None
     wrong = _wrong(got, expected)
     row, column = (wrong or [(0, 0)])[0]
@@ -66,10 +66,10 @@ def _wrong_rows(got: Plain, expected: Plain) -> Iterable[int]:
 
 def columns(value: Record) -> list[Plain]:
     """Return the columns of an object."""
-    if value.kind == "Index":
+    if value.what == "Index":
         return [value.parts["labels"]]
     data = value.parts["data"]
-    return list(data) if value.kind == "DataFrame" else [data]
+    return list(data) if value.what == "DataFrame" else [data]
 
 
 def length(column: Plain) -> int:
@@ -82,8 +82,8 @@ def _table(value: Record, row: int, column: int, where: str, wrong: list[tuple[i
     cells = columns(value)
     down, across = numbers.around(row, shape(value)[0]), numbers.around(column, len(cells))
     shown = [_part(each, down) for each in cells[across]]
-    caption = [f"{value.kind} of shape {shape(value)}", where]
-    if value.kind == "Series":
+    caption = [f"{value.what} of shape {shape(value)}", where]
+    if value.what == "Series":
         caption.insert(1, f"name {brief(value.parts['name'])}")
     return Table(
         ", ".join(filter(None, caption)),

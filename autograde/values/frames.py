@@ -67,10 +67,10 @@ def _frame(frame: Any) -> Plain:
     return _whole("DataFrame", parts)
 
 
-def _whole(kind: str, parts: dict[str, Plain]) -> Plain:
+def _whole(what: str, parts: dict[str, Plain]) -> Plain:
     """Return the record of an object, unless one of its parts cannot be recorded."""
     missing = unrecordable(parts)
-    return Unrecordable(f"a {kind} that holds {missing}") if missing else Record(kind, kind, parts)
+    return Unrecordable(f"a {what} that holds {missing}") if missing else Record(what, what, parts)
 
 
 def _index(index: Any) -> Plain:
@@ -105,7 +105,7 @@ def _is_missing(item: Any) -> bool:
 def is_whole(value: Record) -> bool:
     """Return whether a record that was read has the parts that it must have, of equal lengths."""
     parts = value.parts
-    match value.kind:
+    match value.what:
         case "Column":
             return isinstance(parts.get("items"), list)
         case "Index":
@@ -113,7 +113,7 @@ def is_whole(value: Record) -> bool:
     data, index = parts.get("data"), parts.get("index")
     if not _is_index(index):
         return False
-    if value.kind == "Series":
+    if value.what == "Series":
         return "name" in parts and _is_column(data) and length(data) == shape(index)[0]
     columns = parts.get("columns")
     return (
@@ -125,12 +125,12 @@ def is_whole(value: Record) -> bool:
 
 
 def _is_index(value: Plain) -> TypeGuard[Record]:
-    return isinstance(value, Record) and value.kind == "Index"
+    return isinstance(value, Record) and value.what == "Index"
 
 
 def _is_column(value: Plain) -> bool:
     array = isinstance(value, np.ndarray) and value.ndim == 1
-    return array or (isinstance(value, Record) and value.kind == "Column")
+    return array or (isinstance(value, Record) and value.what == "Column")
 
 
 def copied(value: Any) -> Any:
@@ -142,21 +142,21 @@ def copied(value: Any) -> Any:
 
 def apart(got: Plain, expected: Record) -> Difference:
     """Return the difference: type and shape first, then labels, then column by column."""
-    if not isinstance(got, Record) or got.kind != expected.kind:
+    if not isinstance(got, Record) or got.what != expected.what:
         return differences.other(got, expected)
-    if expected.kind == "Column":
+    if expected.what == "Column":
         return _columns_apart(got, expected)
     pair = (got, expected)
     if shape(got) != shape(expected):
         said = f"has the shape {shape(got)}, expected {shape(expected)}"
         return differs(said, pair=pair)
-    if expected.kind == "Index":
+    if expected.what == "Index":
         return _labels_apart("labels", got, expected, pair)
     names = [each.parts.get("name") for each in pair]  # a DataFrame has none
     if dispatch.apart(*names).distance:
         one, two = map(brief, names)
         return differs(f"has the name {one}, expected {two}", pair=pair)
-    axes = ("columns", "index") if expected.kind == "DataFrame" else ("index",)
+    axes = ("columns", "index") if expected.what == "DataFrame" else ("index",)
     for axis in axes:
         mine, wanted = got.parts[axis], expected.parts[axis]
         if (found := _labels_apart(axis, mine, wanted, pair)).distance:
@@ -197,7 +197,7 @@ def _data_apart(got: Record, expected: Record) -> Difference:
     names, mine, wanted = _named(got, expected)
     found = []
     for name, one, two in zip(names, mine, wanted, strict=True):
-        column = f"[{brief(name)}]" if expected.kind == "DataFrame" else ""
+        column = f"[{brief(name)}]" if expected.what == "DataFrame" else ""
         each = dispatch.apart(one, two)
         if type(one) is not type(two):
             each = differs(f"has the dtype {_dtype(one)}, expected {_dtype(two)}")
@@ -221,7 +221,7 @@ def _row(at: str, labels: list[Plain]) -> str:
 
 def _named(got: Record, expected: Record) -> tuple[list[Plain], list[Plain], list[Plain]]:
     """Return the names of the columns, and the columns of both."""
-    if expected.kind == "Series":
+    if expected.what == "Series":
         return [None], [got.parts["data"]], [expected.parts["data"]]
     names = items(expected.parts["columns"].parts["labels"])
     return names, got.parts["data"], expected.parts["data"]
@@ -240,9 +240,9 @@ def _dtype(column: Plain) -> str:
 
 def describe(value: Record) -> str:
     """Return what a DataFrame, a Series or an Index is, in words."""
-    if value.kind == "Column":
+    if value.what == "Column":
         return f"a column of {_dtype(value)}"
-    return f"{'an' if value.kind == 'Index' else 'a'} {value.kind} of shape {shape(value)}"
+    return f"{'an' if value.what == 'Index' else 'a'} {value.what} of shape {shape(value)}"
 
 
 cast, float_types, says_much = python.cast, python.float_types, python.says_much
@@ -258,4 +258,4 @@ def columns_sorted(frame: Record) -> Record:
     column = Record("Column", "sorted", {"items": [labels[i] for i in order]})
     columns = Record("Index", "Index", {**names.parts, "labels": column})
     data = [frame.parts["data"][i] for i in order]
-    return Record(frame.kind, frame.name, {**frame.parts, "columns": columns, "data": data})
+    return Record(frame.what, frame.name, {**frame.parts, "columns": columns, "data": data})

@@ -127,7 +127,7 @@ def _counted(value: Plain, count: int) -> str:
         case bytes():
             return of(len(value), "byte")
         case Record():
-            return f"{value.kind} {value.name}"
+            return f"{value.what} {value.name}"
         case dict():
             return f"dict of {of(count, 'key')}"
     return f"{type(value).__name__} of {of(count, 'item')}"

@@ -87,33 +87,33 @@ def _no_name_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return read
 
 
-def from_plain(kind: Any, plain: Plain) -> Any:
+def from_plain(wanted: Any, plain: Plain) -> Any:
     """Return plain data as a value of a type: a dataclass, or a tuple or dict of dataclasses.
 
     Raises:
         BadData: the data do not fit the type.
     """
-    if is_dataclass(kind):
-        return _object(kind, plain)
-    outer, inner = get_origin(kind), get_args(kind)
+    if is_dataclass(wanted):
+        return _object(wanted, plain)
+    outer, inner = get_origin(wanted), get_args(wanted)
     if outer is UnionType:  # something | None
         return None if plain is None else from_plain(inner[0], plain)
     if outer is tuple and isinstance(plain, list | tuple):
         return tuple(from_plain(inner[0], item) for item in plain)
     if outer is dict and isinstance(plain, dict):
         return {inner[0](name): from_plain(inner[1], item) for name, item in plain.items()}
-    if kind is Any or isinstance(plain, int | float if kind is float else outer or kind):
+    if wanted is Any or isinstance(plain, int | float if wanted is float else outer or wanted):
         return plain
-    raise BadData(f"a {kind.__name__} was expected, not a {type(plain).__name__}")
+    raise BadData(f"a {wanted.__name__} was expected, not a {type(plain).__name__}")
 
 
-def _object(kind: Any, plain: Plain) -> Any:
-    hints, name = _hints(kind), kind.__name__.lower()
+def _object(wanted: Any, plain: Plain) -> Any:
+    hints, name = _hints(wanted), wanted.__name__.lower()
     if not isinstance(plain, dict):
         raise BadData(f"a {name} was expected, not a {type(plain).__name__}")
     if missing := [each for each in hints if each not in plain]:
         raise BadData(f"a {name} lacks {missing[0]!r}")
-    return kind(**{each: from_plain(hint, plain[each]) for each, hint in hints.items()})
+    return wanted(**{each: from_plain(hint, plain[each]) for each, hint in hints.items()})
 
 
 _hints = cache(get_type_hints)
@@ -144,7 +144,7 @@ def _to_tree(value: Any, blobs: dict[str, Blob]) -> Any:
             return {"map": [[_to_tree(k, blobs), _to_tree(v, blobs)] for k, v in value.items()]}
         case Record():
             parts = [[name, _to_tree(part, blobs)] for name, part in value.parts.items()]
-            return {"record": [value.kind, value.name, parts]}
+            return {"record": [value.what, value.name, parts]}
         case Unrecordable():
             return {"unrecordable": value.what}
         case _ if is_dataclass(value):
@@ -180,8 +180,8 @@ def _from_tree(tree: Any, blobs: dict[str, Blob], depth: int) -> Plain:
     def inner(item: Any) -> Plain:
         return _from_tree(item, blobs, depth - 1)
 
-    ((kind, content),) = tree.items()
-    match kind:
+    ((tag, content),) = tree.items()
+    match tag:
         case "tensor":  # named twice, a blob would cost twice its bytes
             return _module("tensors").from_bytes(*blobs.pop(content))
         case "array":
@@ -214,7 +214,7 @@ def _from_tree(tree: Any, blobs: dict[str, Blob], depth: int) -> Plain:
             return _as_record(well_formed(name), well_formed(of), named)
         case "unrecordable":
             return Unrecordable(well_formed(content))
-    raise BadData(f"unknown kind of value {kind!r}")
+    raise BadData(f"unknown value {tag!r}")
 
 
 def _few(items: list[Any]) -> list[Any]:
@@ -228,8 +228,8 @@ def _keys(keys: Iterable[Plain]) -> list[Plain]:
     return [hashable(key) for key in keys]
 
 
-def _as_record(kind: str, name: str, parts: dict[str, Plain]) -> Record:
-    record = Record(kind, name, parts)
-    if kind in RECORDS and not _module(RECORDS[kind]).is_whole(record):
-        raise BadData(f"a {kind} that lacks a part")
+def _as_record(what: str, name: str, parts: dict[str, Plain]) -> Record:
+    record = Record(what, name, parts)
+    if what in RECORDS and not _module(RECORDS[what]).is_whole(record):
+        raise BadData(f"a {what} that lacks a part")
     return record

@@ -68,9 +68,9 @@ def _tuple(value: tuple[Any, ...], depth: int) -> Plain:
     return tuple(dispatch.to_plain(item, depth + 1) for item in value)
 
 
-def _record(kind: str, value: Any, parts: dict[str, Any], depth: int) -> Record:
+def _record(what: str, value: Any, parts: dict[str, Any], depth: int) -> Record:
     recorded = {str(name): dispatch.to_plain(part, depth + 1) for name, part in parts.items()}
-    return Record(kind, type(value).__name__, recorded)
+    return Record(what, type(value).__name__, recorded)
 
 
 def _set(value: set[Any] | frozenset[Any]) -> Plain:
@@ -161,10 +161,10 @@ def describe(value: Plain) -> str:
         case Unrecordable():
             return value.what
         case Record("module" | "function"):
-            return f"the {value.kind} {value.name}"
+            return f"the {value.what} {value.name}"
         case Record():
-            parts = f"({', '.join(value.parts)})" if value.kind == "named tuple" else ""
-            return f"a {value.kind} {value.name}{parts}"
+            parts = f"({', '.join(value.parts)})" if value.what == "named tuple" else ""
+            return f"a {value.what} {value.name}{parts}"
         case None:
             return "None"
         case str() | bytes():
@@ -183,7 +183,7 @@ def cast(value: Plain, like: Plain) -> Plain:
             for key, item in value.items()
         }
     if isinstance(value, Record) and isinstance(like, Record):
-        return Record(value.kind, value.name, cast(value.parts, like.parts))
+        return Record(value.what, value.name, cast(value.parts, like.parts))
     return value
 
 

@@ -27,9 +27,9 @@ def few_marks(text: str) -> str:
         return text
     kept, marks = [], 0
     for character in text:
-        kind = category(character)
-        if kind != JOINS:  # an unseen joiner between marks is no new character to put them on
-            marks = marks + 1 if kind in MARKS else 0
+        group = category(character)
+        if group != JOINS:  # an unseen joiner between marks is no new character to put them on
+            marks = marks + 1 if group in MARKS else 0
         if marks <= MOST_MARKS:
             kept.append(character)
     return "".join(kept)

@@ -8,7 +8,8 @@ from nbformat import NotebookNode
 
 from autograde.course import MINUTES, CourseError, Exercise, Lesson, Written, named_cells
 from autograde.course_package import NAMED
-from autograde.grading.reading.restore import parse_file, restore
+from autograde.grading.reading.parse import parse_file
+from autograde.grading.reading.restore import restore
 from autograde.grading.record import Record
 from autograde.installed import installed
 from autograde.progress import PRACTICE_FILE, STATE

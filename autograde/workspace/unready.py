@@ -21,11 +21,11 @@ def explain_what_has_not_run() -> None:
 
 def _explain(
     shell: Any,
-    kind: type[BaseException],
+    etype: type[BaseException],
     error: NameError,
     trace: TracebackType,
     tb_offset: int | None = None,
 ) -> None:
     said = NOT_RUN.format(name=error.name)
     error._render_traceback_ = lambda: [said]  # type: ignore[attr-defined]
-    shell.showtraceback((kind, error, trace), tb_offset=tb_offset)
+    shell.showtraceback((etype, error, trace), tb_offset=tb_offset)

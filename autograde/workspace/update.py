@@ -14,7 +14,7 @@ from nbformat import NotebookNode
 from autograde.cards import write_notes
 from autograde.course import due_dates
 from autograde.files import write_whole
-from autograde.grading.reading.restore import parse_file
+from autograde.grading.reading.parse import parse_file
 from autograde.progress import INDEX, write_page
 from autograde.versions import other_rubrics
 from autograde.workspace.merge import merge

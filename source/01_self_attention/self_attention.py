@@ -51,7 +51,7 @@ inputs = torch.tensor(
 model = course_model()
 places = ["cave", "barn", "gym", "shop"]
 sentences = [f"Tom is in the {place} . he sees a bat" for place in places]
-beginnings = [begin(sentence) for sentence in sentences]  # 11 words each: the model reads <end> first
+beginnings = [begin(sentence) for sentence in sentences]  # 11 words each, <end> is the first
 some_words = ["eat", "sleep", "fall", "break", "."]
 
 print("how likely each word is to come next")
@@ -63,8 +63,8 @@ table(torch.tensor([[chance[word] for word in some_words] for chance in followin
 # used a word further back. Which one?
 #
 # Inside the model are eight **attention heads**, four in each of its two layers. For every word, a head spreads a weight of 1 over the words read so
-# far. Here is head 1.1, the first layer's first head, at *bat*. Press other words, another story, another head. Then switch head 1.1 off
-# *everywhere*: what is the bat in the shop now?
+# far. (The first is always `<end>`, which separates stories.) Here is head 1.1, the first layer's first head, at *bat*. Press other words, another
+# story, another head. Then switch head 1.1 off *everywhere*: what is the bat in the shop now?
 
 # %%
 # demonstration: what each word looks at
@@ -96,7 +96,7 @@ torch.manual_seed(123)
 print("weight of bat on its place, in head 1.1 (1/11 = 0.09 if all words got the same)")
 for name, one in {"trained": model, "not trained": new_model()}.items():
     print(f"{name:>12}: " + in_each_place(lambda words: attention_of(one, words)[0, 0, -1, 5].item()))
-print("how far the bat is an animal: the share of eat and sleep in the chance of the four verbs")
+print("how much of an animal the bat is: the share of eat and sleep in the chance of the four verbs")
 print(f"{'all heads':>12}: " + in_each_place(lambda words: animal(model, words)))
 for layer in range(2):
     for head in range(4):
@@ -104,9 +104,9 @@ for layer in range(2):
         print(f" without {layer + 1}.{head + 1}: " + in_each_place(lambda words: animal(changed, words)))
 
 # %% [markdown]
-# Without head 1.1 nearly every bat is an animal, in the gym too. No other head makes that difference. (They may still be used: where two heads do the
-# same work, either can be switched off without a loss.) So head 1.1 turns the bat into wood. If a bat is an animal unless something says otherwise, the
-# cave can be ignored. By that logic the barn could be ignored too, yet it gets 0.98: this explanation is incomplete.
+# Without head 1.1 nearly every bat is an animal, in the gym too: the head turns the bat into wood. No other head makes that difference. (They may still
+# be used: where two heads do the same work, either can be switched off without a loss.) A bat is an animal unless something says otherwise, so the head
+# can ignore the cave. It could ignore the barn too, yet it gives it 0.98: a head may look where it need not.
 #
 # **How does a head find the one word that matters, and what does it do with it?** In this lesson
 #
@@ -124,8 +124,9 @@ for layer in range(2):
 #
 # ## 1 Which words match?
 #
-# A model turns each **token**, here each word, into a vector. To check everything by hand, take six tokens of three numbers. (The sentence, its
-# vectors, the seeds 123 and 789 and the first tables come from Sebastian Raschka's *Build a Large Language Model (From Scratch)*, chapter 3.)
+# A model turns each **token**, here each word, into a vector. The bat's has 48 numbers; that is too many to check by hand. So begin with six tokens of
+# three numbers each; the bat is back at the end of this part. (The sentence, its vectors, the seeds 123 and 789 and the first tables come from
+# Sebastian Raschka's *Build a Large Language Model (From Scratch)*, chapter 3.)
 
 # %%
 table(inputs, rows=tokens, columns=["0", "1", "2"])
@@ -138,7 +139,7 @@ table(inputs, rows=tokens, columns=["0", "1", "2"])
 #
 # ### Exercise: `attention_scores` (2 points)
 #
-# Return the score of every query with every key, as it is.
+# Return the score of every query with every key: the bare dot product.
 #
 # ```
 # queries (n, d_k)   keys (m, d_k)   ->   scores (n, m)
@@ -165,7 +166,7 @@ scores = attention_scores(inputs, inputs)  # (6, 6)
 table(scores, rows=tokens, columns=tokens)
 
 # %% [markdown]
-# Three tokens prefer *journey* to themselves: it is the longest vector of the six. Now take the trained model's own vectors, 48 numbers a word.
+# Four of the six tokens match *journey* better than themselves: it is the longest vector. Now take the trained model's own vectors.
 #
 # **Predict, then run.** In the gym sentence, which word's vector has the largest dot product with that of *bat*?
 
@@ -197,8 +198,8 @@ show(
 #
 # ## 2 From scores to weights
 #
-# A score can be any number. A head spreads a weight of 1. The **softmax** makes shares of scores: `exp` makes each number positive, and dividing by the
-# sum makes them add up to 1.
+# A score can be any number, but a head has a weight of 1 to spread. The **softmax** turns scores into shares: `exp` makes each number positive, and
+# dividing by the sum makes them add up to 1.
 #
 # ```
 # weight j  =  exp(score j)  /  (exp(score 0) + exp(score 1) + … )
@@ -449,7 +450,7 @@ def _(r):
     r.conventions(context_vectors, r.normal(2, 3), r.normal(3, 4))
 
 # %% [markdown]
-# Here is all of it for *bat* in the gym, drawn from your functions. Each strip is a vector of 12 numbers: orange below 0, purple above.
+# Here is the whole step for *bat* in the gym, drawn from your functions. Each strip is a vector of 12 numbers: orange below 0, purple above.
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # draws the figure
@@ -464,8 +465,8 @@ show(
 )
 
 # %% [markdown]
-# **A query asks, keys answer, values are added.** The context vector goes through one more matrix, and the result is *added* to the vector of *bat*: the
-# word stays, with a nudge from the gym.
+# **A query asks, keys answer, values are added.** On its way the context vector goes through one more matrix, from 12 numbers back to 48. Then it is
+# *added* to the vector of *bat*: the word stays, with a nudge from the gym.
 #
 # ## 5 A layer that can learn
 #
@@ -583,9 +584,9 @@ print("context vectors, seed 123")
 table(other(inputs), rows=tokens, columns=["0", "1"])
 
 # %% [markdown]
-# Two random layers, two opinions: with the seed 789 every query prefers *Your*, with 123 *journey*. Neither knows anything. So train one. Its task: the
-# context vector of each word shall be the input of its partner, *journey* for *Your*, *starts* for *journey*, *journey* for *starts*, *step* for *with*
-# and *one*, *one* for *step*. The values are the inputs themselves; only `W_query` and `W_key` learn.
+# Two random layers, two opinions: with the seed 789 every query prefers *Your*, with 123 *journey*. Neither knows anything. So train one. We choose a
+# partner for each word (first line of the next cell); the context vector of a word should equal its partner's input. The values are the inputs;
+# only `W_query` and `W_key` learn: the layer can only choose where to look.
 
 # %%
 # demonstration: trains the layer
@@ -662,10 +663,10 @@ def _(r):
     r.conventions(transplant, r.normal(4, 6), r.normal(5, 6), *large)
 
 # %% [markdown]
-# The next cell gives every sentence the twelve numbers of every other, and asks the model again how far the bat is an animal. (Of your result only the
-# last row is used; the end of the lesson says why.)
+# The next cell gives every sentence the twelve numbers of every other, and asks the model again how much of an animal the bat is. (Of your result only
+# the last row is used; the end of the lesson says why.)
 #
-# **Predict, then run.** The cave's bat is an animal with 0.988. What is it with the twelve numbers of the *gym*? And of the *barn*?
+# **Predict, then run.** The bat in the cave gets 0.988. What does it get with the twelve numbers of the *gym*? And of the *barn*?
 
 # %%
 my_guess = None  # two numbers from 0 to 1
@@ -674,7 +675,7 @@ my_guess = None  # two numbers from 0 to 1
 # demonstration: your function in the trained model
 @torch.no_grad()
 def animal_with(words, donor, start=0):
-    """How far the bat is an animal if a head of layer 1 hands on your numbers at the last word; head 1.1 starts at 0, 1.2 at 12, …"""
+    """How much of an animal the bat is if a head of layer 1 hands on your numbers at the last word; head 1.1 starts at 0, 1.2 at 12, …"""
     head = slice(start, start + 12)
     matrices = (linear.weight[head].T for linear in (attention.W_query, attention.W_key, attention.W_value))
     yours = transplant(vectors(words), vectors(donor), *matrices)[-1]  # (12,)
@@ -707,9 +708,9 @@ print("the same with heads 1.2, 1.3 and 1.4: every share changes by less than 0.
 
 # %% [markdown]
 # Read a column from top to bottom: **what counts is the donor**, not the sentence that is read. The gym's twelve numbers make wood of the cave's bat; the
-# cave's make an animal of the gym's. Within a kind hardly anything changes. (On the diagonal the donor is the sentence itself, so these are the model's own
-# numbers.) The layer's other three heads make no difference: these twelve numbers carry the sense of *bat*. Switching a head off shows that it matters.
-# Exchanging what it hands on shows what it says.
+# cave's make an animal of the gym's. Between two places of one kind hardly anything changes. (On the diagonal the donor is the sentence itself, so these
+# are the model's own numbers.) The layer's other three heads make no difference: these twelve numbers carry the sense of *bat*. Switching a head off
+# shows that it matters. Exchanging what it hands on shows what it says.
 #
 # Check it by hand. Choose *cave*, and let head 1.1 at *bat* work as in *gym*. Then look at head 2.3 in the second layer, which reads what the first has
 # written: where does *bat* look there, before and after?
@@ -799,7 +800,7 @@ remember("")
 # - Bahdanau, Cho and Bengio, *Neural Machine Translation by Jointly Learning to Align and Translate*, 2015: attention before transformers.
 # - Jain and Wallace, *Attention is not Explanation*, 2019, and Wiegreffe and Pinter, *Attention is not not Explanation*, 2019: how far to trust
 #   pictures of weights.
-# - Milakov and Gimelshein, *Online normalizer calculation for softmax*, 2018: the stable softmax in one pass, as in lesson 08.
+# - Milakov and Gimelshein, *Online normalizer calculation for softmax*, 2018: the largest score and the sum in one pass, as in lesson 08.
 #
 # *Using Colab or another hosted service?* Get the file `attention_notebooks-….whl` from where you got this lesson, put it beside the notebook, and run
 # `%pip install attention_notebooks-*.whl` in a new cell above the others.

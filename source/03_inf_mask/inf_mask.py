@@ -14,8 +14,8 @@
 # # The -inf mask: hiding before the softmax
 #
 # A trained model reads a story and answers a question about it. To save time, a program reads many stories in one batch and fills up the short ones
-# with **pads**: each is one more `<end>`, the token that begins every story anyway. Nothing in the model changes. How many of 400 answers change?
-# Run the next two cells.
+# with **pads**: each is one more `<end>`, the token that begins every story anyway. They stand in front, so that all stories end in the last column,
+# where the answer is read. Nothing in the model changes. How many of 400 answers change? Run the next two cells.
 
 # %% nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
 import math
@@ -61,7 +61,7 @@ def renormalise(weights):
     return weights / torch.where(total == 0, 1.0, total)
 
 
-# %%
+# %% jupyter={"source_hidden": true}
 # reads 400 stories with pads in front of them
 model = course_model()
 asked = [(begin(" ".join(story.words[: story.notes.answers[0].start])), story.words[story.notes.answers[0].start]) for story in stories(400, seed=99)]
@@ -114,8 +114,8 @@ for pads in (0, 2, 4, 6, 8):
 
 # %% [markdown]
 # Alone the model makes no mistake. With two pads no answer is wrong, with eight about one in twenty. **That is worse than spoiling all of them**: a
-# test of ten stories passes more often than not, and the mistake reaches the users. (You need not read `think` yet: it is the model of lesson 07,
-# with a mask and a softmax passed in.)
+# test of ten stories passes more often than not, and the mistake reaches the users. (The folded cell holds `think`, the model of lesson 07 with a mask
+# and a softmax passed in. You need not read it yet.)
 #
 # Here you build the mask that brings this number back to 0.
 #
@@ -269,21 +269,8 @@ def _(r):
 masked = mask_scores(scores_of(789), mask)  # (6, 6)
 table(masked, rows=tokens, columns=tokens)
 
-# %% jupyter={"source_hidden": true} tags=["raises-exception"]
-# draws the figure
-ends = (-0.47, 0.47)
-show(
-    panels(
-        heatmap(scores_of(789), tokens, tokens, title="All scores", limits=ends, bar=False),
-        heatmap(masked, tokens, tokens, title="The future is -inf (hatched)", limits=ends, hidden=masked.isinf()),
-        size=(11, 4.6),
-    ),
-    "Two heatmaps of the scores of the six tokens on one colour scale. Left all 36 scores. Right the 15 scores above the "
-    "diagonal are hatched: they are minus infinity. The other 21 are unchanged, some of them close to 0.",
-)
-
 # %% [markdown]
-# Look at *with*, the fourth row. Its own score is 0.02, nearly 0, and it is visible. Hidden is not the same as small.
+# Look at *step*, the last row. Its own score is 0.0078, nearly 0, and it is visible. Hidden is not the same as small.
 #
 # ## 3 The mask moves
 #
@@ -657,14 +644,14 @@ for name, attend, all_hidden in (("scaled_dot_product_attention", by_function, f
     print(f"{name:>28}: True at key 0 gives {[round(w, 2) for w in attend(first).tolist()]}, all hidden {attend(all_hidden).tolist()}")
 
 # %% [markdown]
-# To the function True means *take part*, and an empty row gives zeros, as yours does. To the module True means *hidden*, and an empty row is `nan`
-# (with `need_weights=False` it is zeros, too). Before you use a mask, read its documentation, and look at the weights for a mask that hides a single
-# key.
+# To the function True means *take part*, and an empty row gives zeros, as yours does (before PyTorch 2.5 it was `nan`). To the module True means
+# *hidden*, and an empty row is `nan` (with `need_weights=False` it is zeros, too). Before you use a mask, read its documentation, and look at the
+# weights for a mask that hides a single key.
 #
 # ## 7 What goes wrong in practice
 #
 # Five common mistakes. Each is tried by a quick test (nothing above the diagonal, rows that sum to 1) on random scores and on scores with exact
-# zeros, and then in the trained model: its loss on 100 new stories, and what it writes.
+# zeros, and then in the trained model: its loss on 100 new stories, and what it writes. A good test fails all five.
 
 # %%
 def right(scores):
@@ -715,11 +702,12 @@ def written(way):
     return " ".join(decode(so_far[8:]))
 
 
+print(f"{'':>15}    random     zeros    loss")
 for way in (right, no_diagonal, result_dropped, mask_of_scores, times_inf, ones_added):
     chances = think(new_ids, positions_of_new, nothing, lambda s, _: torch.softmax(way(s), dim=-1))
     loss = nn.functional.nll_loss(chances.log().flatten(0, 1), targets.flatten()).item()
-    tests = ["passes" if passes(way, scores) else "caught" for scores in (plain, plain.round())]
-    print(f"{way.__name__:>15}: with random scores {tests[0]}, with zeros {tests[1]}, loss {loss:.2f}\n{'':>17}… {written(way)}")
+    at_random, with_zeros = ("passes" if passes(way, scores) else "fails" for scores in (plain, plain.round()))
+    print(f"{way.__name__:>15}   {at_random:>7}   {with_zeros:>7}   {loss:5.2f}\n{'':>18}… {written(way)}")
 
 # %% [markdown]
 # (*Anna Anna* is the `argmax` of nothing but `nan`: word 0.) The quick test finds `mask_of_scores` only where some score above the diagonal is

@@ -65,10 +65,10 @@ def look(model, told):
     return {"loss": loss_of(lambda _: scores, words, targets).item(), "right": right["all"], "where": right["where"], "scores": scores}
 
 
-def learn(model, few, new, steps=300):
+def learn(model, few, new):
     """Train on the few stories; every 25 steps look at them, and at the new ones."""
     seen = []
-    for step, _ in enumerate(train(model, *pairs(few), steps), start=1):
+    for step, _ in enumerate(train(model, *pairs(few), steps=300), start=1):
         if step % 25 == 0:
             seen.append((look(model, few), look(model, new)))
             model.train()

@@ -96,7 +96,7 @@ def test_a_pressed_word_says_what_it_looks_at(desk: Desk, camera: Camera) -> Non
     expect(said(page)).to_contain_text("In head 1.1, “bat” looks at “sees” 0.45")
     button(page, "gym").first.click()
     expect(word(page, "gym").locator(".ae-number")).to_have_text("0.91")
-    camera.shoot(page, "bat")
+    camera.show(page, "explorer", explorer(page))
 
 
 def test_the_picture_is_not_shown_beside_the_live_one(desk: Desk) -> None:

@@ -1,4 +1,4 @@
-"""How Sphinx makes the site of a course's lessons; `autograde site` runs it.
+"""Sphinx's settings for the site of a course's lessons; `autograde site` runs it.
 
 MyST-NB, the heart of Jupyter Book 1, reads the notebooks. It needs Python alone. Jupyter Book 2 and
 mystmd need Node, and fetch their theme from the network at each build.

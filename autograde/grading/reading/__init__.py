@@ -2,6 +2,6 @@
 
 handed_in   reads the files
 choice      chooses the notebook among them
-restore     parses it, and puts back the cells that were not the student's
-written     gathers written answers
+parse       reads what counts of it
+restore     puts back the cells that were not the student's, and gathers written answers
 """

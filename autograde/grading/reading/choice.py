@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from nbformat import NotebookNode
 
 from autograde.course import exercise_of, named_cells
-from autograde.grading.reading.restore import parse
+from autograde.grading.reading.parse import parse
 from autograde.versions import rules
 from autograde.words import named, quoted
 

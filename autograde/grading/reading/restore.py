@@ -1,171 +1,20 @@
-"""Read a submitted file, whatever it is, and put back the cells that were not the student's."""
+"""Put back the cells that were not the student's, and gather written answers.
 
-import json
-import warnings
-from itertools import islice
-from pathlib import Path
-from typing import Any
+A written answer's cell that was split or copied is there twice, and some students answer in a new
+cell.
+"""
+
+import ast
+from textwrap import indent
 
 import nbformat
 from nbformat import NotebookNode
 
-from autograde.course import named_cells
+from autograde.course import grade_id, named_cells
 from autograde.grading.limits import LIMITS
-from autograde.grading.reading.written import join_beside, join_copies
 from autograde.grading.record import Record
-from autograde.grading.submission import Problem, Submission, too_large
-from autograde.values.text import well_formed
 
-NBGRADER = ("grade_id", "checksum")
-"""Only this is read of nbgrader's metadata: the lesson knows the rest."""
-
-
-class _NoNotebook(Exception):
-    """The file is JSON, but no notebook."""
-
-
-def parse_submission(submission: Submission) -> Record:
-    """Parse the notebook of a submission."""
-    record = Record(problem=submission.problem)
-    if not submission.problem:
-        record = parse(submission.files[f"{submission.place.lesson.notebook}.ipynb"])
-    if submission.remark:
-        record.remarks.insert(0, submission.remark)
-    return record
-
-
-def parse(content: bytes, *, whole: bool = False) -> Record:
-    """Parse a notebook file; an unreadable one gives an empty notebook and the problem.
-
-    Only a cell's kind, its text, and which cell of the lesson it was are read. Nothing else in a
-    file takes part in grading, so nothing else can do harm.
-
-    Args:
-        whole: keep all that is in the file, for the student's own copy.
-    """
-    if len(content) > LIMITS.file_bytes:
-        return Record(problem=too_large(len(content)))
-    if not content:
-        return Record(problem=Problem("the file is empty", "The file is empty."))
-    try:
-        plain = json.loads(content)  # UTF-8, or UTF-16 as PowerShell saves it
-    except (ValueError, RecursionError) as error:
-        words = f"The file is not JSON, so it is not a notebook: {error}"
-        return Record(problem=Problem("the file is not JSON", words))
-    try:
-        cells = _cells(plain)
-        return Record(_valid(plain)) if whole else _within_limits(cells)
-    except _NoNotebook:
-        words = "The file is JSON, but not a notebook."
-        return Record(problem=Problem("the file is not a notebook", words))
-
-
-def parse_file(path: Path, *, whole: bool = False) -> Record:
-    """Parse a notebook from its place on disk."""
-    if not path.is_file() or path.is_symlink():
-        words = "The notebook was not handed in."
-        return Record(problem=Problem("no notebook was handed in", words))
-    if (size := path.stat().st_size) > LIMITS.file_bytes:
-        return Record(problem=too_large(size))
-    try:
-        return parse(path.read_bytes(), whole=whole)
-    except OSError as error:
-        return Record(problem=Problem("the file cannot be read", str(error)))
-
-
-def _valid(content: object) -> NotebookNode:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # nbformat warns of what it repairs
-            nb = nbformat.v4.reads(json.dumps(content))  # an older one would lose its text
-            _, nb = nbformat.validator.normalize(nb, relax_add_props=True)
-            nbformat.validate(nb, relax_add_props=True)
-    except Exception as error:  # nbformat raises many kinds, also KeyError and AttributeError
-        raise _NoNotebook from error
-    for cell in nb.cells:
-        cell.source = _with_newlines(cell.source)
-    return NotebookNode(nb)
-
-
-def _cells(content: object) -> list[object]:
-    """Return the cells of a notebook; programs have written version 4 since 2015."""
-    cells = content.get("cells") if isinstance(content, dict) else None
-    if not isinstance(cells, list):
-        raise _NoNotebook
-    return cells
-
-
-def _cell(cell: object) -> NotebookNode:
-    """Return a cell with only its kind, its text, and which of the lesson's cells it was."""
-    if not isinstance(cell, dict):
-        raise _NoNotebook
-    source = cell.get("source", "")
-    if isinstance(source, list) and all(isinstance(line, str) for line in source):
-        source = "".join(source)
-    if not isinstance(source, str):
-        raise _NoNotebook
-    cell_type = cell.get("cell_type")
-    read = {
-        "cell_type": cell_type if cell_type in ("code", "raw") else "markdown",
-        "metadata": _metadata(cell.get("metadata")),
-        "source": _with_newlines(well_formed(source)),
-    }
-    if cell_type == "code":
-        read |= {"outputs": [], "execution_count": None}
-    return NotebookNode(nbformat.from_dict(read))
-
-
-def _with_newlines(source: str) -> str:
-    """Return a cell's text with lines ended as the lesson's are; Windows and old Macs differ."""
-    return source.replace("\r\n", "\n").replace("\r", "\n")
-
-
-def _metadata(given: object) -> dict[str, Any]:
-    """Return a cell's name and checksum."""
-    about = given.get("nbgrader") if isinstance(given, dict) else None
-    if not isinstance(about, dict) or not isinstance(about.get("grade_id"), str):
-        return {}
-    read = {key: well_formed(about[key]) for key in NBGRADER if isinstance(about.get(key), str)}
-    return {"nbgrader": read}
-
-
-def _name(cell: object) -> str:
-    """Return the name that a cell carries, read or not, or ""."""
-    metadata = cell.get("metadata") if isinstance(cell, dict) else None
-    name = _metadata(metadata).get("nbgrader", {}).get("grade_id") if metadata else None
-    return name or ""
-
-
-def _within_limits(given: list[object]) -> Record:
-    """Read the cells that there is room for, the lesson's own first.
-
-    No other cell is read: two bytes of JSON would become a kilobyte.
-    """
-    seen = given[: LIMITS.cells_seen]
-    last = {name: number for number, cell in enumerate(seen) if (name := _name(cell))}
-    own = set(last.values())
-    others = islice((n for n in range(len(seen)) if n not in own), LIMITS.cells)
-    kept = [*sorted(own), *others][: LIMITS.cells]
-    cells = {number: _cell(given[number]) for number in kept}
-    chars, text_chars = LIMITS.source_chars, LIMITS.text_chars
-    remarks = {}  # each once, in order
-    for number in kept:
-        cell = cells[number]
-        if cell.cell_type != "code":
-            room = max(0, min(LIMITS.text_cell_chars, text_chars, chars))
-            if len(cell.source) > room:
-                cell.source = f"{cell.source[:room]}\n\n[cut off]"
-                remarks["A long text was cut off."] = True
-            text_chars -= len(cell.source)
-        elif len(cell.source) > chars:
-            cell.source = f"# {len(cell.source)} characters of code are too many; not run"
-            remarks["A cell with too much code was not run."] = True
-        chars -= len(cell.source)
-    if left := len(given) - len(kept):
-        remarks[f"The notebook has {len(given)} cells; {left} were left out."] = True
-    record = Record(remarks=list(remarks))
-    record.nb.cells = [cells[number] for number in sorted(kept)]
-    return record
+MORE = "[There is more in the cells below: open the whole notebook.]"
 
 
 def restore(record: Record, released: NotebookNode) -> Record:
@@ -179,7 +28,7 @@ def restore(record: Record, released: NotebookNode) -> Record:
     owned = named_cells(released)
     _recognise(nb, owned)
     _part(nb, owned)
-    join_copies(nb, _by_name(nb), owned)
+    _join_copies(nb, _by_name(nb), owned)
     _forget_outputs_and_claims(record, set(owned))
     at, place = {name: cells[-1] for name, cells in _by_name(nb).items()}, -1
     for name, original in owned.items():
@@ -192,9 +41,9 @@ def restore(record: Record, released: NotebookNode) -> Record:
         place += 1
         at[name] = _replacement(original)
         nb.cells.insert(place, at[name])
-    join_beside(nb, at, owned, {cell.source.strip() for cell in released.cells} - {""})
+    _join_beside(nb, at, owned, {cell.source.strip() for cell in released.cells} - {""})
     for number, cell in enumerate(nb.cells):
-        cell["id"] = _name(cell) or f"cell-{number}"
+        cell["id"] = grade_id(cell) or f"cell-{number}"
     return record
 
 
@@ -202,7 +51,7 @@ def _by_name(nb: NotebookNode) -> dict[str, list[NotebookNode]]:
     """Return the cells that have a name, all of one name together."""
     found: dict[str, list[NotebookNode]] = {}
     for cell in nb.cells:
-        if name := _name(cell):
+        if name := grade_id(cell):
             found.setdefault(name, []).append(cell)
     return found
 
@@ -216,7 +65,7 @@ def _recognise(nb: NotebookNode, owned: dict[str, NotebookNode]) -> None:
         if name not in there and not _is_students(cell)
     }
     for cell in nb.cells:
-        if not _name(cell) and (name := lost.get(cell.source.strip())):
+        if not grade_id(cell) and (name := lost.get(cell.source.strip())):
             cell.metadata["nbgrader"] = {"grade_id": name}
 
 
@@ -224,7 +73,7 @@ def _part(nb: NotebookNode, owned: dict[str, NotebookNode]) -> None:
     """Move what was merged into a locked cell to its own cell: it may be the next answer."""
     parted = []
     for cell in nb.cells:
-        original = owned.get(_name(cell))
+        original = owned.get(grade_id(cell) or "")
         before = after = ""
         if original and cell.cell_type == original.cell_type and not _is_students(original):
             before, found, after = cell.source.partition(original.source.strip())
@@ -244,7 +93,7 @@ def _forget_outputs_and_claims(record: Record, owned: set[str]) -> None:
     for cell in reversed(record.nb.cells):
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = [], None
-        name = _name(cell)
+        name = grade_id(cell)
         if not name:
             cell.metadata.pop("nbgrader", None)
         elif name not in owned or name in seen:
@@ -284,3 +133,103 @@ def _restore_cell(record: Record, cell: NotebookNode, name: str, original: Noteb
     if not _is_students(original) and cell.source != original.source:
         record.note(name, "the cell was changed; the original is used")
         cell.source = original.source
+
+
+def _is_written(original: NotebookNode) -> bool:
+    """Return whether a cell of the lesson is an answer in words, which a person grades."""
+    about = original.metadata["nbgrader"]
+    return bool(about.get("grade") and about.get("solution"))
+
+
+def _join_copies(
+    nb: NotebookNode, there: dict[str, list[NotebookNode]], owned: dict[str, NotebookNode]
+) -> None:
+    """Join cells that have the name of the same written answer; the last one holds the text.
+
+    Args:
+        there: the cells of the notebook by name.
+        owned: the lesson's, by name.
+    """
+    for name in filter(lambda each: _is_written(owned[each]), owned):
+        copies = there.get(name, [])
+        if len(copies) > 1:
+            _join([copies[-1], *copies[:-1]], copies, owned[name])
+            earlier = {id(cell) for cell in copies[:-1]}
+            nb.cells = [cell for cell in nb.cells if id(cell) not in earlier]
+
+
+def _join_beside(
+    nb: NotebookNode,
+    at: dict[str, NotebookNode],
+    owned: dict[str, NotebookNode],
+    handed_out: set[str],
+) -> None:
+    """Move the student's own text cells around a written answer into its cell.
+
+    These are the cells from the lesson's cell before it to the lesson's next cell. Code stays where
+    it is, because later answers may need it; where it is no program, its text is copied.
+
+    Args:
+        at: the lesson's cells in the notebook, by name.
+        owned: the same as they were handed out.
+        handed_out: the text of every cell that was handed out.
+    """
+
+    def is_students(cell: NotebookNode) -> bool:
+        return "nbgrader" not in cell.metadata and cell.source.strip() not in handed_out
+
+    for name in filter(lambda each: _is_written(owned[each]), owned):
+        place = next(n for n, cell in enumerate(nb.cells) if cell is at[name])
+        start, end = place, place + 1
+        while start > 0 and is_students(nb.cells[start - 1]):
+            start -= 1
+        while end < len(nb.cells) and is_students(nb.cells[end]):
+            end += 1
+        answer, around = nb.cells[place], nb.cells[start:end]
+        beside = [cell for cell in around if cell is not answer]
+        read = {id(cell) for cell in _join([answer, *beside], around, owned[name])}
+        nb.cells[start:end] = [
+            cell
+            for cell in around
+            if cell is answer or cell.cell_type == "code" or id(cell) not in read
+        ]
+
+
+def _join(
+    parts: list[NotebookNode], in_order: list[NotebookNode], original: NotebookNode
+) -> list[NotebookNode]:
+    """Put the text of all parts into the first one, as far as there is room; return those read.
+
+    A part that says nothing, or what was handed out, does not count. The first part stays as it is
+    if no other one says anything.
+    """
+    texts: dict[int, str] = {}
+    room = LIMITS.text_cell_chars
+    for cell in parts:
+        text = _text(cell)
+        if text.strip() and text.strip() != original.source.strip() and len(text) <= room:
+            texts[id(cell)] = text
+            room -= len(text)
+    left = [cell for cell in parts[1:] if len(_text(cell)) > room and id(cell) not in texts]
+    if texts.keys() - {id(parts[0])}:
+        found = dict.fromkeys(texts[id(cell)] for cell in in_order if id(cell) in texts)
+        parts[0].source = "\n\n".join([*found, *([MORE] if left else [])])
+    return [cell for cell in parts if id(cell) in texts]
+
+
+def _text(cell: NotebookNode) -> str:
+    """Return what a cell says to a reader: nothing if it is a program."""
+    if cell.cell_type != "code":
+        return str(cell.source).strip("\n")
+    return "" if _is_program(cell.source) else indent(str(cell.source).strip("\n"), "    ")
+
+
+def _is_program(source: str) -> bool:
+    """Return whether code does something; comments and strings alone are words."""
+    try:
+        body = ast.parse(source).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return any(
+        not (isinstance(line, ast.Expr) and isinstance(line.value, ast.Constant)) for line in body
+    )

@@ -27,7 +27,7 @@ MAX_QUESTIONS = 50
 TIMED_OUT = "CellTimeoutError"
 OUTPUTS = ("stream", "display_data", "execute_result", "error")
 OTHERS = {"status": "execution_state", "clear_output": "wait"}
-"""The other kinds of messages that are read, and what is read of each."""
+"""The other types of messages that are read, and what is read of each."""
 LARGE = 100_000
 """A message of more bytes is large. Those that say when a cell begins and ends are small."""
 HEAD = 20_000
@@ -46,7 +46,7 @@ class BrokenConnection(Exception):
 class SizedSession(Session):
     """Sends without waiting; reads messages from a kernel and adds to each whether it was `cut`.
 
-    Then only its kind was read: it is too large, or too many large ones came before it.
+    Then only its type was read: it is too large, or too many large ones came before it.
     """
 
     limits = LIMITS
@@ -83,7 +83,7 @@ class SizedSession(Session):
 
 
 def _named(header: bytes) -> bytes:
-    """Return a header with its identity and kind alone: jupyter_client reads dates in all else."""
+    """Return a header with its identity and type alone: jupyter_client reads dates in all else."""
     read = json.loads(header)
     kept = {key: read[key] for key in ("msg_id", "msg_type") if isinstance(read.get(key), str)}
     return json.dumps({**kept, "version": protocol_version}).encode()

@@ -38,10 +38,10 @@ def chart(draw: Callable[..., Figure], *values: Any) -> Figure:
 def drawn_by() -> str:
     """Return a digest of the code that draws, so that a check of built lessons can compare it.
 
-    That is the canvas and every module with a kind of picture, the course's too.
+    That is the canvas and every module with a picture of its own, the course's too.
     """
     modules = {"autograde.notebook.figures.canvas"}
-    modules |= {kind.__module__ for kind in Picture.__subclasses__()}
+    modules |= {each.__module__ for each in Picture.__subclasses__()}
     files = [sys.modules[name].__file__ for name in sorted(modules - {"__main__"})]
     code = [Path(file).read_bytes() for file in files if file]
     return hashlib.sha256(b"\0".join(code)).hexdigest()[:16]

@@ -89,9 +89,9 @@ def _require_own(exercise: str, answer: Any, package: str) -> None:
         ContractBroken: the answer is, or inherits from, something of the grader or of the course.
     """
     if not callable(answer) or is_module(answer):
-        kind = type(answer).__name__
+        held = type(answer).__name__
         raise TypeError(
-            f"{exercise} holds a value ({kind}) now. Run the cell that defines it again."
+            f"{exercise} holds a value ({held}) now. Run the cell that defines it again."
         )
     for part in inspect.getmro(answer) if inspect.isclass(answer) else (answer,):
         module = getattr(part, "__module__", None)

@@ -155,9 +155,9 @@ def refusal(call: Callable[..., Any], *args: Any) -> str:
 
 def family(error: BaseException) -> str:
     """Return the exception's name; a subclass of a refusal counts as its parent."""
-    for kind in (NotImplementedError, *REFUSED):
-        if isinstance(error, kind):
-            return kind.__name__
+    for known in (NotImplementedError, *REFUSED):
+        if isinstance(error, known):
+            return known.__name__
     return type(error).__name__
 
 

@@ -1,4 +1,4 @@
-"""How a grading kernel writes its messages: Jupyter's own way, and never failing on text."""
+"""Write a grading kernel's messages: Jupyter's own way, and never failing on text."""
 
 import json
 from typing import Any
