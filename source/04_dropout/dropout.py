@@ -633,7 +633,7 @@ temperature, readings = days(2000, seed=789)
 for p, head in heads.items():
     with torch.no_grad():
         error = (head(readings) - temperature).square().mean()
-        print(f"p = {p}: Your {head.weights()[0]:.2f} learned, {predicted(p)[0]:.2f} by the formula; mean squared error on new days {error:.3f}")
+        print(f"p = {p}: Your {head.weights()[0]:.2f} learned, {predicted(p)[0]:.2f} by the formula; squared error on new days {error:.3f}")
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # demonstration: draws the figure

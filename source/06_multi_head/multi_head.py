@@ -883,6 +883,14 @@ def off_at(head, kind):
     return lambda heads: torch.cat([silence(one[None], head, words[kind]) for one, words in zip(heads, positions)])
 
 
+positions = [kinds_of(story, end, [a, b]) for (story, _), end, a, b in zip(links, at.tolist(), own.tolist(), other.tolist())]
+kinds = list(positions[0])[:5]
+wrong = {name: [100 - places_named(layer, off_at(head, kind))[0] for kind in kinds] for name, (layer, head) in heads.items()}
+beside(my_guess, kinds[wrong["1.3"].index(max(wrong["1.3"]))])
+print(f"head 1.3 off at all words but the two places: {places_named(0, off_at(2, 'all but the two places'))[0]}% right")
+
+# %% tags=["raises-exception"]
+# demonstration: draws the figure
 def circuit(wrong, columns):
     figure, axes = plt.subplots(figsize=(9, 3.9), layout="constrained")
     axes.imshow(list(wrong.values()), cmap="Oranges", vmin=0, vmax=80, aspect="auto")
@@ -895,11 +903,6 @@ def circuit(wrong, columns):
     return figure
 
 
-positions = [kinds_of(story, end, [a, b]) for (story, _), end, a, b in zip(links, at.tolist(), own.tolist(), other.tolist())]
-kinds = list(positions[0])[:5]
-wrong = {name: [100 - places_named(layer, off_at(head, kind))[0] for kind in kinds] for name, (layer, head) in heads.items()}
-beside(my_guess, kinds[wrong["1.3"].index(max(wrong["1.3"]))])
-print(f"head 1.3 off at all words but the two places: {places_named(0, off_at(2, 'all but the two places'))[0]}% right")
 show(
     chart(circuit, wrong, kinds),
     f"Wrong places in percent, with one head off at one kind of word ({', '.join(kinds)}). "
