@@ -857,8 +857,8 @@ beside(my_guess, "yes" if without < 0.5 else "no")
 
 # %% [markdown]
 # In our run it does not. Head 2.1 looks at the right name, and without 1.4 half of its answers are wrong. But no head of layer 1 gives the pronoun more
-# than 0.11 of its weight, and the one that looks at it most is hardly missed. Another start distributes the work in another way. A circuit is a finding
-# about one set of weights; measure again before you claim it for another.
+# than 0.11 of its weight, and the one that looks at it most is hardly missed. A circuit is a finding about one set of weights; measure again before you
+# claim it for another.
 #
 # ### Which parts does it need?
 #
@@ -926,7 +926,8 @@ for name, one in parts.items():
 # PyTorch starts them: a letter depends on its neighbours, and with small positions it learned more slowly when we tried.
 #
 # It takes about three minutes. **Interrupt the kernel** (■) whenever you like: it stops, and goes on writing from what it has. (A program that runs this
-# page takes 30 steps only.)
+# page takes 30 steps only. After all 1,200 ours had a loss of 1.46, and at temperature 0.7 it wrote: *The sequence of the base class attribute decords
+# or the leaketivs ordered on insertion*.)
 
 # %% tags=["raises-exception", "nbval-ignore-output"]
 # demonstration: real text, about three minutes; interrupt the kernel to stop
@@ -959,8 +960,8 @@ climb(picture(), "your GPT, letters", speller, {}, [(steps, 3e-3)], {"the best t
 print(spell(speller, 600, temperature=0.7))
 
 # %% [markdown]
-# Once its loss is below that of the table, the model uses more than the last letter. Nobody knows the floor here, and no grammar counts the broken
-# sentences: with real text there is the loss on text left out, and reading.
+# Once its loss is below that of the table, the model uses more than the last letter. Nobody knows the floor here: with real text there is the loss on text
+# left out, and reading.
 #
 # ### What goes wrong in practice
 #
