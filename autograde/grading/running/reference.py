@@ -6,6 +6,8 @@ Only for the course's own code, because it runs in this process.
 import linecache
 import re
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any, TypedDict
@@ -52,24 +54,42 @@ Lines = dict[str, Measured]
 
 @dataclass(frozen=True)
 class Program:
-    """The names that a lesson's given cells and solutions define, and its rubrics."""
+    """The names that a lesson's given cells and solutions define, and its rubrics.
+
+    `names` is what its functions read, as in a kernel. `answered` is what it holds while a rubric
+    records another answer, which the lesson's own functions then call too.
+    """
 
     lesson: Lesson
     names: dict[str, Any]
     rubrics: dict[str, str]
+    answered: dict[str, Any] | None = None
 
     def with_answer(self, code: str) -> "Program":
         """Return the same lesson with other code in place of a solution.
 
         A cell with a syntax error does not run, so the names that it would define are missing.
         """
-        names = dict(self.names)
+        with self._in_place():
+            try:
+                run(code, self.names)
+            except SyntaxError:
+                for name in DEFINED.findall(code):
+                    self.names.pop(name, None)
+            return replace(self, answered=dict(self.names))
+
+    @contextmanager
+    def _in_place(self) -> Iterator[None]:
+        """Put the other answer, if there is one, among the names; afterwards all are as before."""
+        before = dict(self.names)
+        if self.answered is not None:
+            self.names.clear()
+            self.names.update(self.answered)
         try:
-            run(code, names)
-        except SyntaxError:
-            for name in DEFINED.findall(code):
-                names.pop(name, None)
-        return replace(self, names=names)
+            yield
+        finally:
+            self.names.clear()
+            self.names.update(before)
 
     def record(self, exercise: str, seed: int, *, double: bool = False) -> Recording:
         """Return what the rubric of an exercise records with this seed.
@@ -80,7 +100,7 @@ class Program:
         if exercise not in self.rubrics:
             raise CourseError(f"{self.lesson.text.name} has no cell test_{exercise}")
         asked = session.recording(seed, double=double, package=self.lesson.package)
-        with asked as recordings, warnings.catch_warnings():
+        with asked as recordings, self._in_place(), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # wrong variants cause warnings, which do not matter
             try:
                 run(self.rubrics[exercise], {**self.names, "rubric": rubric})

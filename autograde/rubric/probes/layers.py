@@ -53,55 +53,64 @@ class LayerProbe(Probe):
     def outputs(
         self,
         line: str,
-        *inputs: Tensor,
+        *inputs: Tensor | tuple[Tensor, ...],
         training: bool = True,
         dtype: torch.dtype | None = None,
         **sizes: Any,
     ) -> None:
         """Record the outputs for each input, smallest first, each time with other weights.
 
-        layer.outputs("one row, three rows", r.normal(1, 1, 4), r.normal(3, 5, 4))
+        Inputs of a layer that takes several come as tuples.
+
+            layer.outputs("one row, three rows", r.normal(1, 1, 4), r.normal(3, 5, 4))
         """
         made: list[nn.Module] = []
+        several = [each if isinstance(each, tuple) else (each,) for each in inputs]
 
-        def run(weights: Weights, x: Tensor) -> Any:
+        def run(weights: Weights, *given: Tensor) -> Any:
             if not made:
                 made.append(self.build(**sizes).train(training))
-            return self.loaded(made[-1], weights, x)(x)
+            return self.loaded(made[-1], weights, given[0])(*given)
 
-        typed = f"{self.typed(**sizes)}{'' if training else '.eval()'}(x)"
+        mode = "" if training else ".eval()"
+        typed = [f"{self.typed(**sizes)}{mode}({', '.join(_named(given))})" for given in several]
         cases = [
-            (self.drawn(f"{line} {i}", dtype or x.dtype, **sizes), x) for i, x in enumerate(inputs)
+            (self.drawn(f"{line} {i}", dtype or given[0].dtype, **sizes), *given)
+            for i, given in enumerate(several)
         ]
         self.r.record(line, "call", run, cases, typed)
 
-    def conventions(self, x: Tensor, **sizes: Any) -> None:
+    def conventions(self, *given: Tensor, **sizes: Any) -> None:
         """Record three lines that most layers need: float64, gradients, its input left alone.
 
         layer.conventions(r.normal(2, 5, 4))
         """
-        double = turned(x.double()) if x.is_floating_point() else x
+        double = tuple(turned(x.double()) if x.is_floating_point() else x for x in given)
         self.outputs(self.float64_line, double, dtype=torch.float64, **sizes)
-        self.gradients("everything it holds learns", x, **sizes)
+        self.gradients("everything it holds learns", *given, **sizes)
         self.r.unchanged("leaves its input as it was")
 
-    def gradients(self, line: str, x: Tensor, **sizes: Any) -> None:
-        """Record the gradients at every weight, and at an input of floats.
+    def gradients(self, line: str, *given: Tensor, **sizes: Any) -> None:
+        """Record the gradients at every weight, and at each input of floats.
 
         layer.gradients("all three layers learn", r.normal(3, 7, 4))
         """
 
-        def run(weights: Weights, x: Tensor) -> dict[str, Tensor | None]:
-            layer = self.loaded(self.build(**sizes), weights, x)
-            leaves = self.learned(layer, weights, x)
-            if x.is_floating_point():
-                x = leaves["x"] = x.detach().clone().requires_grad_()
-            found = self.r.gradients(line, first_of(layer(x)), leaves)
-            shaped = {**weights, "x": x}
+        def run(weights: Weights, *given: Tensor) -> dict[str, Tensor | None]:
+            layer = self.loaded(self.build(**sizes), weights, given[0])
+            leaves = self.learned(layer, weights, given[0])
+            named = _named(given)
+            for name, x in named.items():
+                if x.is_floating_point():
+                    named[name] = leaves[name] = x.detach().clone().requires_grad_()
+            found = self.r.gradients(line, first_of(layer(*named.values())), leaves)
+            shaped = {**weights, **named}
             return {name: g if g is None else g.view_as(shaped[name]) for name, g in found.items()}
 
-        cases = [(self.drawn(line, x.dtype, **sizes), x)]
-        self.r.record(line, "gradient", run, cases, f"{self.typed(**sizes)}(x)")
+        cases = [(self.drawn(line, given[0].dtype, **sizes), *given)]
+        self.r.record(
+            line, "gradient", run, cases, f"{self.typed(**sizes)}({', '.join(_named(given))})"
+        )
 
     def refuses(self, line: str, *inputs: Tensor, **sizes: Any) -> None:
         """Record for each input whether the layer raises a ValueError, in training and not.
@@ -191,6 +200,11 @@ class LayerProbe(Probe):
 def first_of(output: Any) -> Any:
     """Return the output itself, or the first of a pair (output, weights)."""
     return output[0] if isinstance(output, tuple | list) else output
+
+
+def _named(given: tuple[Tensor, ...]) -> dict[str, Tensor]:
+    """Return a layer's inputs by the names that students read: x, y, ..."""
+    return dict(zip("xyzuvw", given, strict=False))
 
 
 def _size_of(word: str, known: Mapping[str, Any]) -> int:

@@ -1,0 +1,111 @@
+"""The examples of docs/authoring.md for rubrics of one's own, each as it stands there."""
+
+import re
+from pathlib import Path
+
+import pytest
+from conftest import HERE
+
+from autograde.course import CURRICULUM, lessons
+from autograde.grading.running.reference import Program, load
+from autograde.rubric.kinds import outcomes_of, wrong_cases
+
+PAGE = (HERE / "docs" / "authoring.md").read_text()
+OTHERS = {
+    "two helpers": """
+from functools import wraps
+from autograde.notebook import rubric
+
+def twice(function):
+    @wraps(function)
+    def called(x):
+        return function(function(x))
+    return called
+
+@twice
+def two_steps(x):
+    return newton(x)
+
+class Steps:
+    def __call__(self, steps, x):
+        return two_steps(x) if steps == 3 else newton(x)
+
+after = Steps()
+""",
+}
+"""Helpers that are no plain functions."""
+
+
+def block(label: str) -> str:
+    (found,) = re.findall(rf"```python {label}\n(.*?)```", PAGE, re.DOTALL)
+    return str(found)
+
+
+def program(root: Path, exercise: str, setup: str, answer: str, rubric: str) -> Program:
+    """A lesson of one exercise, as `check` runs it."""
+    folder = root / "source" / "01_own"
+    folder.mkdir(parents=True)
+    (root / CURRICULUM).write_text(
+        '[[lesson]]\nname = "01_own"\nnotebook = "own"\ntitle = "Own"\n'
+        'about = "it"\nminutes = 5\n\n'
+        f"[lesson.points]\n{exercise} = 1\n"
+    )
+    head = (
+        '# %% nbgrader={"grade": false, "grade_id": "NAME", "locked": LOCK, "solution": SOLVED}\n'
+    )
+    test = f'# %% nbgrader={{"grade": true, "grade_id": "test_{exercise}", "points": 1}}\n'
+    given = head.replace("NAME", "setup").replace("LOCK", "true").replace("SOLVED", "false")
+    solved = head.replace("NAME", exercise).replace("LOCK", "false").replace("SOLVED", "true")
+    text = "\n".join([given + setup, solved + answer, test + rubric])
+    (folder / "own.py").write_text(text)
+    return load(lessons(root)["01_own"])
+
+
+def wrong_lines(reference: Program, exercise: str, answer: str) -> list[str]:
+    """The lines that an answer gets wrong, after the reference has got them all right."""
+    expected = reference.record(exercise, 1)
+    assert expected.stopped is None
+    assert [c for line in expected.lines for c in line.cases if c.outcome.error] == []
+    got = outcomes_of(reference.with_answer(answer).record(exercise, 1), expected)
+    pairs = zip(expected.lines, got, strict=True)
+    return [line.name for line, outcomes in pairs if any(wrong_cases(line, outcomes, 1e-4))]
+
+
+TORCH = "import torch\nfrom torch import nn\nfrom autograde.notebook import rubric\n"
+CROSS = {
+    ("self.W_value(y)", "self.W_value(y)"): [],
+    ("self.W_value(y)", "self.W_value(x)[:1]"): ["x asks, y answers"],
+    ("forward(self, x, y):", "forward(self, x, y):\n        y = y.detach()"): [
+        "everything it holds learns"
+    ],
+    ("forward(self, x, y):", "forward(self, x, y):\n        y += 1"): [
+        "x asks, y answers",
+        "leaves its input as it was",
+    ],
+}
+"""Changes of the answer, and lines that these fail, perhaps among others."""
+
+
+@pytest.mark.parametrize(("change", "fails"), CROSS.items())
+def test_a_layer_of_two_inputs_is_judged_and_both_learn(
+    change: tuple[str, str], fails: list[str], tmp_path: Path
+) -> None:
+    answer, rubric = block("cross answer"), block("cross rubric")
+    reference = program(tmp_path, "CrossAttention", TORCH, answer, rubric)
+    wrong = answer.replace(*change)
+    found = wrong_lines(reference, "CrossAttention", wrong)
+    assert set(fails) <= set(found)
+    assert bool(fails) == bool(found)
+    first, *_ = reference.record("CrossAttention", 1).lines
+    assert first.cases[0].call == "layer = CrossAttention(d_in=4, d_out=3)\nlayer(x, y)"
+
+
+@pytest.mark.parametrize("setup", [block("helper setup"), *OTHERS.values()])
+def test_a_helper_calls_the_answer_that_is_judged(setup: str, tmp_path: Path) -> None:
+    answer, rubric = block("helper answer"), block("helper rubric")
+    reference = program(tmp_path, "newton", setup, answer, rubric)
+    assert wrong_lines(reference, "newton", answer) == []
+    wrong = "def newton(x):\n    return x"
+    assert wrong_lines(reference, "newton", wrong) == ["one step, three steps"]
+    assert wrong_lines(reference, "newton", answer) == []  # the other answer is gone again
+    assert wrong_lines(reference, "newton", "def newton(x:") == ["one step, three steps"]
