@@ -16,7 +16,8 @@
 # A language model is trained to predict the next word. What if it can see the whole story while it learns, that word included? Train one: run the
 # next two cells. The second takes about ten seconds.
 
-# %% nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# the set-up: imports, and what this lesson starts from
 import math
 import os
 

@@ -17,7 +17,8 @@
 # with **pads**: each is one more `<end>`, the token that begins every story anyway. They stand in front, so that all stories end in the last column,
 # where the answer is read. Nothing in the model changes. How many of 400 answers change? Run the next two cells.
 
-# %% nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# the set-up: imports, and what this lesson starts from
 import math
 import os
 

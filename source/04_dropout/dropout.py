@@ -16,7 +16,8 @@
 # The course's model learned its language from 20,000 stories. Here is an untrained one that gets fifty, and sees each of them about 200 times. Then it
 # is asked the questions in them, and those in new stories. Run the next two cells; the second takes about ten seconds.
 
-# %% nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# the set-up: imports, and what this lesson starts from
 import math
 import os
 

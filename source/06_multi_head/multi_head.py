@@ -17,7 +17,8 @@
 # from sixteen random starts: eight times with **one head** of attention in each layer, as in lesson 05, and eight times with **two heads** of half the
 # size. All learn equally many numbers from the same 20,000 stories. How often did they learn it? Run the next two cells.
 
-# %% nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# the set-up: imports, and what this lesson starts from
 import itertools
 import math
 import os

@@ -16,7 +16,8 @@
 # For six lessons you have built one part of a language model, the attention. Here is the whole model: what it writes before training and after, and
 # a count of its 64,608 numbers. How many of them are in the attention? Run the next two cells.
 
-# %% nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# the set-up: imports, and what this lesson starts from
 import math
 import os
 from textwrap import fill

@@ -16,7 +16,8 @@
 # Attention compares every token with every token: n tokens make n × n scores. Take 4,096 tokens and one head, and make the context vectors twice: with
 # the matrix of scores, as in lessons 01 to 06, and with PyTorch's own function. Run the next two cells.
 
-# %% nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# the set-up: imports, and what this lesson starts from
 import math
 import os
 import time

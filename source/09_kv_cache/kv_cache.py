@@ -16,7 +16,8 @@
 # Your model writes. It reads its text, says one word, puts the word at the end, and reads everything again from the start. Here it goes on with a
 # beginning of six words. How many words does it read until the story is done? Run the next two cells.
 
-# %% nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# the set-up: imports, and what this lesson starts from
 import math
 import os
 import time
