@@ -17,11 +17,11 @@ from conftest import HERE, program
 from faults import FAULTS
 from nbgrader.api import Gradebook
 
-from autograde.authoring.dist import NEEDED
 from autograde.authoring.sources import source_notebook
 from autograde.authoring.variants import read_variants
 from autograde.cli import main
 from autograde.course import Lesson, grade_id, lessons
+from autograde.course_package import NEEDED
 from autograde.workspace.lab import SETTINGS
 from autograde.workspace.validate import ask_for_table
 
