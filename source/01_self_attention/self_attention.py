@@ -699,8 +699,9 @@ beside(my_guess, (round(swapped[0][2], 3), round(swapped[0][1], 3)))
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # demonstration: the table, and the same with the other heads
 print("rows: the sentence that is read; columns: where head 1.1's twelve numbers come from")
+print(" " * 7 + "".join(f"{donor:>8}" for donor in places))
 for place, row in zip(places, swapped):
-    print(f"{place:>6}: " + "   ".join(f"{donor} {share:.3f}" for donor, share in zip(places, row)))
+    print(f"{place:>6}:" + "".join(f"{share:8.3f}" for share in row))
 changes = [
     abs(animal_with(words, donor, 12 * number) - animal(model, words))
     for number in (1, 2, 3) for words in beginnings for donor in beginnings
