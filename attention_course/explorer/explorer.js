@@ -144,12 +144,12 @@ function render({ model, el }) {
     });
     root.classList.toggle("ae-unused", unused(from));
     says.replaceChildren(...inWords(from));
-    tip.textContent = unused(from)
+    tip.textContent = (unused(from)
       ? `Now the model does not use what head ${named(state.layer, state.head)} finds for ` +
         `${quoted(from)}.` + (state.change.other === null ? ""
           : ` It gets what this head finds in the story “${stories[state.change.other].label}”.`)
-      : "Press a word, or point at it, to see what it looks at." +
-        (hidden.some(Boolean) ? ` The hatched words are hidden from ${quoted(from)}.` : "");
+      : "Press a word, or point at it, to see what it looks at.") +
+      (hidden.some(Boolean) ? ` The hatched words are hidden from ${quoted(from)}.` : "");
     drawArcs();
   }
 
@@ -158,10 +158,11 @@ function render({ model, el }) {
     const order = weights.map((_, place) => place).sort((a, b) => weights[b] - weights[a]);
     const [first, ...others] = order.filter((place) => weights[place] >= SEEN).slice(0, 4);
     const begins = `In head ${named(state.layer, state.head)}, ${quoted(from)} `;
-    if (first === undefined) return [begins, "looks at nothing."];
+    const looks = unused(from) ? "would look at " : "looks at ";
+    if (first === undefined) return [begins, looks, "nothing."];
     const rest = others.map((place) => `${quoted(place)} ${two(weights[place])}`).join(", ");
     return [
-      begins, "looks at ", make("strong", {}, `${quoted(first)} ${two(weights[first])}`),
+      begins, looks, make("strong", {}, `${quoted(first)} ${two(weights[first])}`),
       rest ? `, then at ${rest}.` : ".",
     ];
   }
@@ -272,12 +273,12 @@ function render({ model, el }) {
       make("div", { class: "ae-row" },
         make("span", {}, `head ${name} is switched off`),
         option(`at ${quoted(word)} only`, { ...off, at: word }),
-        option("everywhere", { ...off, at: null })),
+        option("at every word", { ...off, at: null })),
     ];
     if (others.length) {
       rows.push(
         make("div", { class: "ae-row" },
-          make("span", {}, `head ${name} at ${quoted(word)} works as in`),
+          make("span", {}, `head ${name} at ${quoted(word)} takes its result from`),
           ...others.map(({ label, place }) => option(label, { ...off, at: word, other: place }))),
       );
     }
@@ -333,11 +334,11 @@ function render({ model, el }) {
   function changeInWords() {
     if (state.after === null) return "";
     const { layer, head, at, other } = state.change;
-    const where = at === null ? "everywhere" : `at ${quoted(at)}`;
+    const where = at === null ? "at every word" : `at ${quoted(at)}`;
     const name = `head ${named(layer, head)}`;
     return other === null
       ? `${name} switched off ${where}`
-      : `${name} ${where} as in “${stories[other].label}”`;
+      : `${name} ${where} with its result from “${stories[other].label}”`;
   }
 
   // ---- the next word

@@ -65,7 +65,7 @@ table(torch.tensor([[chance[word] for word in some_words] for chance in followin
 #
 # Inside the model are eight **attention heads**, four in each of its two layers. For every word, a head spreads a weight of 1 over the words read so
 # far. (The first is always `<end>`, which separates stories.) Here is head 1.1, the first layer's first head, at *bat*. Press other words, another
-# story, another head. Then switch head 1.1 off *everywhere*: what is the bat in the shop now?
+# story, another head. Then switch head 1.1 off *at every word*: what is the bat in the shop now?
 
 # %%
 # demonstration: what each word looks at
@@ -714,7 +714,7 @@ print("the same with heads 1.2, 1.3 and 1.4: every share changes by less than 0.
 # are the model's own numbers.) The layer's other three heads make no difference: these twelve numbers carry the sense of *bat*. Switching a head off
 # shows that it matters. Exchanging what it hands on shows what it says.
 #
-# Check it by hand. Choose *cave*, and let head 1.1 at *bat* work as in *gym*. Then look at head 2.3 in the second layer, which reads what the first has
+# Check it by hand. Choose *cave*, and let head 1.1 at *bat* take its result from *gym*. Then look at head 2.3 in the second layer, which reads what the first has
 # written: where does *bat* look there, before and after?
 
 # %%

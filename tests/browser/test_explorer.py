@@ -115,12 +115,13 @@ def test_words_that_come_later_are_hatched(desk: Desk, camera: Camera) -> None:
 def test_a_head_switched_off_changes_the_next_words(desk: Desk, camera: Camera) -> None:
     page = desk.page
     expect(bar(page, "fall")).to_have_text("0.28")
-    button(page, "everywhere").click()
+    button(page, "at every word").click()
     expect(bar(page, "fall")).to_have_text("0.28 → 0.01")
     expect(bar(page, "eat")).to_have_text("0.00 → 0.10")
     expect(said(page)).to_contain_text(
-        "With head 1.1 switched off everywhere: . from 0.50 to 0.77, fall from 0.28 to 0.01"
+        "With head 1.1 switched off at every word: . from 0.50 to 0.77, fall from 0.28 to 0.01"
     )
+    expect(explorer(page).locator(".ae-says")).to_contain_text("“bat” would look at “gym” 0.91")
     camera.shoot(page, "switched_off")
     button(page, "head 2.1").click()
     expect(word(page, "gym").locator(".ae-number")).to_contain_text("was 0.80")
@@ -158,11 +159,11 @@ def test_keys_alone_do_the_same(desk: Desk) -> None:
     page.keyboard.press("ArrowLeft")
     for _ in range(3):
         page.keyboard.press("Tab")
-    expect(button(page, "everywhere")).to_be_focused()
+    expect(button(page, "at every word")).to_be_focused()
     page.keyboard.press("Enter")
     expect(bar(page, "fall")).to_have_text("0.28 → 0.01")
-    expect(button(page, "everywhere")).to_be_focused()
-    expect(button(page, "everywhere")).to_have_attribute("aria-pressed", "true")
+    expect(button(page, "at every word")).to_be_focused()
+    expect(button(page, "at every word")).to_have_attribute("aria-pressed", "true")
     mode = "window.jupyterapp.shell.currentWidget.content.mode"
     assert page.evaluate(mode) == "command", "the notebook went to work on these keys, too"
 
@@ -210,7 +211,7 @@ def test_after_a_restart_of_the_kernel_one_still_looks_and_is_told_to_run_the_ce
     page.evaluate(RESTART)
     person.kernel_is_idle(page)
     person.cell(page, EXPLORE)
-    button(page, "everywhere").click()
+    button(page, "at every word").click()
     expect(explorer(page).get_by_role("alert")).to_contain_text("Run this cell again")
     expect(bar(page, "fall")).to_have_text("0.28")
     word(page, "he").click()
@@ -248,7 +249,7 @@ def test_the_same_in_notebook(running: Lab, browser: Browser, camera: Camera) ->
         expect(explorer(page)).to_be_visible(timeout=SLOW)
         button(page, "gym").first.click()
         expect(word(page, "gym").locator(".ae-number")).to_have_text("0.91")
-        button(page, "everywhere").click()
+        button(page, "at every word").click()
         expect(bar(page, "fall")).to_have_text("0.28 → 0.01")
         expect(page.locator(".jp-CodeCell img")).to_be_hidden()
         camera.shoot(page, "notebook")
