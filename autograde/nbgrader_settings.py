@@ -48,7 +48,6 @@ def configure(c: Any, config_file: str) -> None:
         "nbgrader.preprocessors.ClearOutput",
         "autograde.authoring.build_steps.RunReference",
         "autograde.authoring.build_steps.AddPracticeData",
-        "autograde.authoring.build_steps.AddOtherWays",
     ]
 
     # Validate answers with one table, in `nbgrader validate` as in students' JupyterLab.

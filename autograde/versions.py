@@ -29,8 +29,7 @@ if TYPE_CHECKING:  # slow to import
     from nbformat import NotebookNode
 
 WAYS_FILE = "other_ways.json"
-"""Right answers to show to whoever has found one, beside the executed solution. Students get none
-before."""
+"""Kept with a version: right answers to show to whoever has found one. Students get none before."""
 ELSEWHERE = "It can be graded in a course that has built that version: docs/grading.md says how."
 
 
@@ -70,7 +69,7 @@ def versions(lesson: Lesson) -> tuple[Version, ...]:
     return tuple(found)
 
 
-def keep(lesson: Lesson, nb: "NotebookNode", practice: bytes) -> None:
+def keep(lesson: Lesson, nb: "NotebookNode", practice: bytes, ways: bytes) -> None:
     """Keep the version that was just built, whole or not at all."""
     import nbformat
 
@@ -80,6 +79,7 @@ def keep(lesson: Lesson, nb: "NotebookNode", practice: bytes) -> None:
         lesson.released_notebook: nbformat.writes(nb).encode(),
         lesson.practice_file: practice,
         lesson.tolerance_file: _content(lesson.tolerance_file),
+        lesson.root / WAYS_FILE: ways,
     }
     copies = {str(path.relative_to(lesson.root)): content for path, content in files.items()}
     write_folder(_kept(lesson) / _number(nb), copies)
@@ -122,9 +122,10 @@ def _read(lesson: Lesson, *, kept: bool = False) -> Version:
         "tolerances": lesson.tolerance_file,
         "released": lesson.released_notebook,
         "practice": lesson.practice_file,
-        "ways": lesson.solution_notebook.parent / WAYS_FILE,
     }
     files = {name: _content(path) for name, path in places.items()}
+    home = lesson.root if kept else _kept(lesson) / _number(_parsed(files["released"]))
+    files["ways"] = _content(home / WAYS_FILE)
     facts = {**asdict(lesson), "root": ""}
     digest = sha256(json.dumps(facts, sort_keys=True).encode())
     digest.update(digest_of(lesson.package).encode())
@@ -145,9 +146,13 @@ def notebook(version: Version) -> "NotebookNode":
 
 
 def _released(version: Version) -> "NotebookNode":
+    return _parsed(version.released)
+
+
+def _parsed(released: bytes) -> "NotebookNode":
     import nbformat
 
-    nb: NotebookNode = nbformat.v4.reads(version.released.decode())
+    nb: NotebookNode = nbformat.v4.reads(released.decode())
     return nb
 
 

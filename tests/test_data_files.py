@@ -12,7 +12,6 @@ from conftest import program, run
 
 from autograde.course import Lesson, lessons
 from autograde.course_config import CONFIG
-from autograde.versions import WAYS_FILE
 
 NAME = "07_my_lesson"
 
@@ -113,7 +112,7 @@ def test_only_data_files_travel_and_reach_students_code(
     way(furnished)
     root = furnished.root
     assert beside(root / "notebooks" / NAME) == {*TRAVEL}
-    assert beside(root / "solutions" / NAME) == {*TRAVEL, WAYS_FILE}
+    assert beside(root / "solutions" / NAME) == {*TRAVEL}
     assert beside(root / "autograded" / "ada" / NAME) == {*TRAVEL, "my_notes.txt"}
     assert beside(root / "feedback" / "ada" / NAME, ".html") == set()  # the page alone
     graded = nbformat.read(root / "autograded" / "ada" / NAME / "my_lesson.ipynb", as_version=4)

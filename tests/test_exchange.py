@@ -60,7 +60,7 @@ def test_nbgraders_exchange_works_on_this_course(
     run(ExchangeFetchAssignment, home)
     given = {path.name for path in (home / LESSON).iterdir()}
     assert given == {path.name for path in course.released_notebook.parent.iterdir()}
-    assert not [name for name in given if name.endswith((".py", ".toml"))]
+    assert not [name for name in given if name.endswith((".py", ".md"))]
     (home / LESSON / NOTEBOOK_FILE).write_text('{"answered": true}')
     run(ExchangeSubmit, home)
     run(ExchangeCollect, course.root)

@@ -10,8 +10,8 @@ from nbformat import NotebookNode
 from nbgrader.converters import BaseConverter, GenerateAssignment, GenerateSolution
 
 from autograde.authoring.same import keep_same, other_files
-from autograde.authoring.seconds import hand_on
 from autograde.authoring.sources import changes, sync, with_points
+from autograde.authoring.variants import other_ways
 from autograde.course import Lesson, text_of
 from autograde.course_config import convert, course_config
 from autograde.grading.gradebook import maxima, open_gradebook
@@ -35,8 +35,6 @@ def build(lesson: Lesson) -> list[str]:
         changed = changes(lesson, maxima(gradebook, lesson))
     with TemporaryDirectory(dir=lesson.root, prefix=".build-") as folder:
         made = _convert(lesson, Path(folder))
-        student, solution = lesson.released_notebook.name, lesson.solution_notebook.name
-        hand_on(made[1] / solution, made[0] / student)
         for new, old in zip(made, _committed(lesson), strict=True):
             keep_same(new, old)
             shutil.rmtree(old, ignore_errors=True)
@@ -50,7 +48,7 @@ def adopt(lesson: Lesson) -> None:
     with TemporaryDirectory() as folder:  # what it generates is there already
         generate(lesson, Path(folder))
     released = NotebookNode(nbformat.read(lesson.released_notebook, as_version=4))
-    keep(lesson, released, lesson.practice_file.read_bytes())
+    keep(lesson, released, lesson.practice_file.read_bytes(), other_ways(lesson))
 
 
 def generate(lesson: Lesson, folder: Path) -> Path:

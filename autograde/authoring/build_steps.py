@@ -1,6 +1,5 @@
 """Steps of nbgrader's own commands, so that Formgrader and `autograde build` do the same."""
 
-import json
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
@@ -21,9 +20,8 @@ from autograde.authoring import lint
 from autograde.authoring.check import check_once, review
 from autograde.authoring.expected import practice_keys
 from autograde.authoring.marks import give
-from autograde.authoring.seconds import Stopwatch
 from autograde.authoring.sources import changes, identify, source_notebook, sync, write_points
-from autograde.authoring.variants import read_variants
+from autograde.authoring.variants import other_ways
 from autograde.course import MINUTES, CourseError, Lesson
 from autograde.course_package import NAMED
 from autograde.data_files import data_files
@@ -32,14 +30,12 @@ from autograde.grading.nbgrader_steps import LessonStep
 from autograde.progress import PRACTICE_FILE
 from autograde.rubric.key import pack_keys
 from autograde.sandbox.provisioner import open_manager
-from autograde.versions import WAYS_FILE, keep
+from autograde.versions import keep
 
 UNSTEADY = "unsteady-output"
 """The tag of a cell whose output differs from run to run; it is not kept."""
 WIDGET = "application/vnd.jupyter.widget-view+json"
 CELL_SECONDS = 400
-OTHER_WAYS = 2
-"""As many right variants of an exercise are shown to students who have solved it."""
 
 
 def practice_data(lesson: Lesson) -> bytes:
@@ -113,22 +109,6 @@ class AddPracticeData(LessonStep):
         return nb
 
 
-class AddOtherWays(LessonStep):
-    """Put the first right variants of each exercise beside the solution, for feedback pages."""
-
-    def take(self, lesson: Lesson, nb: NotebookNode, resources: dict[str, Any]) -> NotebookNode:
-        ways = {
-            exercise.name: [
-                {"words": each.hint, "code": each.code}
-                for each in read_variants(lesson, exercise).right[:OTHER_WAYS]
-            ]
-            for exercise in lesson.exercises
-        }
-        text = json.dumps(ways, indent=1, ensure_ascii=False)
-        resources.setdefault("outputs", {})[WAYS_FILE] = f"{text}\n".encode()
-        return nb
-
-
 class KeepVersion(LessonStep):
     """Keep what was built, so that work made from it can be graded when the lesson has changed.
 
@@ -138,7 +118,7 @@ class KeepVersion(LessonStep):
     def take(self, lesson: Lesson, nb: NotebookNode, resources: dict[str, Any]) -> NotebookNode:
         practice = resources.get("outputs", {}).get(PRACTICE_FILE)
         write_points(lesson)
-        keep(lesson, nb, practice or b"")
+        keep(lesson, nb, practice or b"", other_ways(lesson))
         return nb
 
 
@@ -153,15 +133,12 @@ class RunReference(LessonStep):
             for name, path in data_files(lesson).items():
                 Path(folder, name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(path, Path(folder, name))
-            watch = Stopwatch()
             NotebookClient(
                 nb,
                 km=open_manager(Path(folder)),
                 timeout=CELL_SECONDS,
                 coalesce_streams=True,  # how often a kernel flushes is chance
                 record_timing=False,
-                on_cell_execute=watch.begin,
-                on_cell_executed=watch.end,
                 store_widget_state=False,
                 resources={"metadata": {"path": folder}},
             ).execute(cleanup_kc=True)

@@ -13,7 +13,6 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
-from autograde.authoring.seconds import SECONDS, much_quicker
 from autograde.progress import PRACTICE_FILE
 from autograde.rubric.judge import judge
 from autograde.rubric.key import Key, Mistake, unpack_keys
@@ -38,14 +37,10 @@ def other_files(made: Path, committed: Path) -> Iterator[str]:
 
 
 def keep_same(made: Path, committed: Path) -> None:
-    """Put the committed file in place of each that was made and is the same, times included.
-
-    Seconds that a busier machine has noted do not stay.
-    """
+    """Put the committed file in place of each that was made and is the same, times included."""
     for old in committed.glob("*"):
         new = made / old.name
-        same = new.is_file() and old.is_file() and not any(_differing(new, old))
-        if same and not much_quicker(new, old):
+        if new.is_file() and old.is_file() and not any(_differing(new, old)):
             shutil.copy2(old, new)
 
 
@@ -72,11 +67,10 @@ def _cells(made: Path, committed: Path) -> Iterator[str]:
 def _compared(cell: NotebookNode) -> NotebookNode:
     """Return the parts of a cell that are the same on every machine.
 
-    Outputs that nbval ignores may differ in any part, so they are left out, as are the seconds that
-    a cell took. A picture's metadata says which code drew it.
+    Outputs that nbval ignores may differ in any part, so they are left out. A picture's metadata
+    says which code drew it.
     """
     cell = nbformat.from_dict(cell)
-    cell.metadata.pop(SECONDS, None)
     if NOT_COMPARED in cell.metadata.get("tags", []):
         cell.outputs = []
     for output in cell.get("outputs", []):

@@ -3,6 +3,7 @@
 Each exercise has one Markdown file of them; docs/authoring.md shows one.
 """
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -28,6 +29,8 @@ FORM = (
 )
 REFERENCE = "reference"
 """The name by which a diff edits the lesson's own answer."""
+OTHER_WAYS = 2
+"""As many right variants of an exercise are shown to students who have solved it."""
 
 
 @dataclass(frozen=True)
@@ -199,3 +202,15 @@ def apply_edit(answer: str, edit: str) -> str:
     for place, before, after in sorted(found, reverse=True):
         answer = answer[:place] + after + answer[place + len(before) :]
     return answer.removeprefix("\n")
+
+
+def other_ways(lesson: Lesson) -> bytes:
+    """Return the first right variants of each exercise, as JSON, for feedback pages."""
+    ways = {
+        exercise.name: [
+            {"words": each.hint, "code": each.code}
+            for each in read_variants(lesson, exercise).right[:OTHER_WAYS]
+        ]
+        for exercise in lesson.exercises
+    }
+    return json.dumps(ways).encode()

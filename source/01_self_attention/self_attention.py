@@ -18,7 +18,7 @@
 # This course comes with a small language model. It knows 62 words (punctuation counts) and tells short stories. Let it read *Tom is in the … . he sees
 # a bat*, with four different places. What does it expect next? Run the next two cells with Shift+Enter.
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# %% seconds=3 jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # the set-up: imports, and what this lesson starts from
 import math
 import os

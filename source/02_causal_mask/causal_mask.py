@@ -16,7 +16,7 @@
 # A language model is trained to predict the next word. What if it can see the whole story while it learns, that word included? Train one: run the
 # next two cells. The second takes about ten seconds.
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# %% seconds=3 jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # the set-up: imports, and what this lesson starts from
 import math
 import os
@@ -61,7 +61,7 @@ def scores_of(seed):
         return W_query(inputs) @ W_key(inputs).T
 
 
-# %% tags=["nbval-ignore-output"]
+# %% seconds=10 tags=["nbval-ignore-output"]
 # demonstration: the course's model, trained without a mask
 told, unseen = stories(1500, seed=1), stories(100, seed=99)
 torch.manual_seed(0)
@@ -471,7 +471,7 @@ print(f"largest change of a weight: {influence:.1f}")
 # %%
 my_guess = None  # a number from 0 to 30
 
-# %% jupyter={"source_hidden": true} tags=["raises-exception", "nbval-ignore-output"]
+# %% seconds=20 jupyter={"source_hidden": true} tags=["raises-exception", "nbval-ignore-output"]
 # demonstration: thirty small models guess a coin; ten to twenty seconds
 def guess_a_coin(weights_of, scale, seed, steps=300, d=8):
     """The mean loss of the last 20 steps."""

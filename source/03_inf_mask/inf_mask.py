@@ -17,7 +17,7 @@
 # with **pads**: each is one more `<end>`, the token that begins every story anyway. They stand in front, so that all stories end in the last column,
 # where the answer is read. Nothing in the model changes. How many of 400 answers change? Run the next two cells.
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# %% seconds=3 jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # the set-up: imports, and what this lesson starts from
 import math
 import os
@@ -62,7 +62,7 @@ def renormalise(weights):
     return weights / torch.where(total == 0, 1.0, total)
 
 
-# %% jupyter={"source_hidden": true}
+# %% seconds=3 jupyter={"source_hidden": true}
 # reads 400 stories with pads in front of them
 model = course_model()
 asked = [(begin(" ".join(story.words[: story.notes.answers[0].start])), story.words[story.notes.answers[0].start]) for story in stories(400, seed=99)]

@@ -16,7 +16,7 @@
 # The course's model learned its language from 20,000 stories. Here is an untrained one that gets fifty, and sees each of them about 200 times. Then it
 # is asked the questions in them, and those in new stories. Run the next two cells; the second takes about ten seconds.
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# %% seconds=3 jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # the set-up: imports, and what this lesson starts from
 import math
 import os
@@ -77,7 +77,7 @@ def learn(model, few, new):
     return seen
 
 
-# %% tags=["nbval-ignore-output"]
+# %% seconds=10 tags=["nbval-ignore-output"]
 # demonstration: trains for about ten seconds
 few = stories(50, seed=7)
 new = [story for story in stories(300, seed=99) if str(story) not in {str(told) for told in few}]
@@ -670,7 +670,7 @@ show(
 # %%
 my_guess = None  # two words: ("yes" or "no", "yes" or "no")
 
-# %% tags=["nbval-ignore-output"]
+# %% seconds=10 tags=["nbval-ignore-output"]
 # demonstration: trains for about ten seconds
 torch.manual_seed(0)
 model = new_model()

@@ -16,7 +16,7 @@
 # A trained model reads *Anna has a ball . Tom has two books . she* and says what comes next. Take away its causal mask, and not one of its trained
 # numbers has changed. The last word has no later words to see, so no mask hides anything from it. Does it matter? Run the next two cells.
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# %% seconds=3 jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # the set-up: imports, and what this lesson starts from
 import math
 import os

@@ -17,7 +17,7 @@
 # from sixteen random starts: eight times with **one head** of attention in each layer, as in lesson 05, and eight times with **two heads** of half the
 # size. All learn equally many numbers from the same 20,000 stories. How often did they learn it? Run the next two cells.
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# %% seconds=3 jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # the set-up: imports, and what this lesson starts from
 import itertools
 import math
@@ -219,7 +219,7 @@ table(wrapper(batch)[0], rows=tokens, columns=["head 0: 0", "head 0: 1", "head 1
 # %%
 my_guess = None  # two numbers from 0 to 1
 
-# %% jupyter={"source_hidden": true} tags=["raises-exception", "nbval-ignore-output"]
+# %% seconds=6 jupyter={"source_hidden": true} tags=["raises-exception", "nbval-ignore-output"]
 # demonstration: trains five layers, about six seconds
 def sentences(count):
     """Random sentences (count, 6, 9), and the two words before each word from the third on, (count, 4, 6)."""
@@ -864,7 +864,7 @@ for name, share in off.items():
 # %%
 my_guess = None  # one of: "names", "pronouns", "two places", "question", "answering word"
 
-# %% tags=["raises-exception"]
+# %% seconds=10 tags=["raises-exception"]
 # demonstration: each head off at one kind of word
 def kinds_of(story, end, places):
     """The positions of each kind of word before the answering word at `end`, and that word's."""

@@ -16,7 +16,7 @@
 # For six lessons you have built one part of a language model, the attention. Here is the whole model: what it writes before training and after, and
 # a count of its 64,608 numbers. How many of them are in the attention? Run the next two cells.
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# %% seconds=3 jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # the set-up: imports, and what this lesson starts from
 import math
 import os
@@ -130,7 +130,7 @@ def _(r):
 # and `<end>` again and again up to 42 tokens (41 inputs and the last target). The filling is nothing to learn: its targets become -100, the number
 # that PyTorch's cross-entropy leaves out.
 
-# %% tags=["raises-exception"]
+# %% seconds=10 tags=["raises-exception"]
 told, new = stories(20_000, seed=1), stories(300, seed=99)  # to learn from, to measure with
 LONGEST, end = 41, encode([END])[0]
 
@@ -711,7 +711,7 @@ def climb(draw, name, one, curves, stages, levels, writes, learned=learned, unse
         print(f"step {step}: {sample}")
     print(f"{name}: loss {curves[name][-1][1]:.2f} after {done} steps")
 
-# %% tags=["raises-exception", "nbval-ignore-output"]
+# %% seconds=45 tags=["raises-exception", "nbval-ignore-output"]
 # demonstration: one head, then two layers of four heads, less than a minute
 levels, curves, stages = {"the floor": lowest, "the table": table_loss}, {}, [(1000, 3e-3), (200, 5e-4)]
 torch.manual_seed(0)
@@ -930,7 +930,7 @@ for name, one in parts.items():
 # page takes 30 steps only. After all 1,200 ours had a loss of 1.46, and at temperature 0.7 it wrote: *The sequence of the base class attribute decords
 # or the leaketivs ordered on insertion*.)
 
-# %% tags=["raises-exception", "nbval-ignore-output"]
+# %% seconds=180 tags=["raises-exception", "nbval-ignore-output"]
 # demonstration: real text, about three minutes; interrupt the kernel to stop
 real = python_help()  # or: open("my_text.txt", encoding="utf-8").read()
 letters = sorted(set(real))

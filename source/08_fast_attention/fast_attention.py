@@ -16,7 +16,7 @@
 # Attention compares every token with every token: n tokens make n × n scores. Take 4,096 tokens and one head, and make the context vectors twice: with
 # the matrix of scores, as in lessons 01 to 06, and with PyTorch's own function. Run the next two cells.
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# %% seconds=3 jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # the set-up: imports, and what this lesson starts from
 import math
 import os
@@ -497,7 +497,7 @@ beside(my_guess, round((4 * n * d + 6 * n**2) / (2 * n * d + 2 * n**2 * d / bloc
 # %% [markdown]
 # That is on paper. Now measure memory and time, also with gradients, as in training.
 
-# %% tags=["raises-exception", "nbval-ignore-output", "unsteady-output"]
+# %% seconds=15 tags=["raises-exception", "nbval-ignore-output", "unsteady-output"]
 # demonstration: measures memory and time; on a GPU in bfloat16, for longer texts
 on_gpu = device.type == "cuda"
 ways = {"the matrix": plain_attention, "your tiles": lambda q, k, v: tiled_attention(q, k, v, 512), "PyTorch": scaled_dot_product_attention}

@@ -16,7 +16,7 @@
 # Your model writes. It reads its text, says one word, puts the word at the end, and reads everything again from the start. Here it goes on with a
 # beginning of six words. How many words does it read until the story is done? Run the next two cells.
 
-# %% jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# %% seconds=3 jupyter={"source_hidden": true} nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # the set-up: imports, and what this lesson starts from
 import math
 import os
@@ -567,7 +567,7 @@ show(
     "many for the first step, which reads six words, and few and nearly the same for each step afterwards.",
 )
 
-# %% tags=["raises-exception", "nbval-ignore-output", "unsteady-output"]
+# %% seconds=5 tags=["raises-exception", "nbval-ignore-output", "unsteady-output"]
 # demonstration: the time of the last word, 100 stories at once; the shortest of three runs
 for name, make_step in {"from the start each time": lambda: from_the_start, "with your cache": with_caches}.items():
     print(f"{name}: {1000 * min(write_many(make_step(), starts, 48)[1][-1] for _run in range(3)):.1f} ms")
@@ -712,7 +712,7 @@ for name, kv_heads, size in (("32 key-value heads, 16 bits", 32, 2), ("8, as it 
 # 256 texts 0.375 ms. With one text that is 4.27 of the 4.8 TB a second; 64 texts cost hardly more than one. With 256 arithmetic begins to count. And here,
 # with your layer and cache?
 
-# %% tags=["raises-exception", "nbval-ignore-output", "unsteady-output"]
+# %% seconds=10 tags=["raises-exception", "nbval-ignore-output", "unsteady-output"]
 # demonstration: the time of a token against the bytes of the weights, for the course's model and wider ones, untrained
 def like_yours(width):
     """A model like the course's, of any width, with your attention."""
@@ -896,7 +896,7 @@ beside(my_guess, round(right[2], 2))
 for g, share in right.items():
     print(f"{g} key-value heads: a cache of {cache_bytes(2, g, 12, 48, 4):,} bytes, {share:.0%} of the questions answered correctly")
 
-# %% tags=["raises-exception", "nbval-ignore-output"]
+# %% seconds=20 tags=["raises-exception", "nbval-ignore-output"]
 # demonstration: 250 steps of training for each of three models, about 20 seconds
 practice = pairs(stories(4000, seed=1))
 after = {}

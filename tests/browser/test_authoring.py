@@ -42,7 +42,7 @@ def cells_of_the_table() -> dict[str, tuple[str, str, str]]:
 
 
 def do(root: Path, part: int) -> None:
-    """Run a part's commands. One that says what the next block quotes is meant to fail with it."""
+    """Run a part's commands. Each block quotes what one of them says; only those may fail."""
     blocks = PARTS[part]
     said = [text for kind, name, text in blocks if (kind, name) == ("text", "")]
     for kind, _, text in blocks:
@@ -50,9 +50,10 @@ def do(root: Path, part: int) -> None:
             program, *arguments = line.split()
             assert program == "autograde"
             result = run(root, *arguments)
-            if result.exit_code:
-                assert said, result.output
-                assert said.pop(0).strip() in result.output
+            if said and said[0].strip() in result.output:
+                said.pop(0)
+            else:
+                assert result.exit_code == 0, result.output
     assert not said
 
 
