@@ -268,7 +268,7 @@ FAULTS = [
         "tests/test_hostile_texts.py -k formulas",
     ),
     Fault(
-        "a panel shows markup", "autograde/rubric/panel.py",
+        "a panel shows markup", "autograde/values/text.py",
         'r"<code>\\1</code>", escape(text))', 'r"<code>\\1</code>", text)',
         "tests/test_judge.py::test_panel_escapes_what_the_student_wrote",
     ),
