@@ -155,6 +155,7 @@ def test_a_version_is_kept_without_what_is_not_needed(lesson: Lesson) -> None:
         "tolerances.json",
         "causal_mask.ipynb",
         "practice.safetensors.gz",
+        "other_ways.json",
     }
 
 
