@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from classes import wrong_answer
 from conftest import HERE
+from nightly import nightly
 from playwright.sync_api import Browser, expect
 from wall_attempts import TRIES
 
@@ -29,6 +30,7 @@ EXCHANGE = Path("/srv/exchange/attention")
 
 pytestmark = [
     pytest.mark.story,
+    nightly,
     pytest.mark.skipif(bool(hubs.why_not()), reason=hubs.why_not()),
 ]
 
