@@ -247,7 +247,7 @@ def slips(outcomes: Sequence[Sequence[Outcome]], key: Key) -> list[tuple[Slip, t
     Together they explain every wrong line. Only gradients may be wrong where a result is.
     """
     rows = list(zip(key.expected.lines, outcomes, key.tolerances, strict=True))
-    wrong = {i: found for i, row in enumerate(rows) if (found := list(wrong_cases(*row)))}
+    wrong = {i: cases for i, row in enumerate(rows) if (cases := list(wrong_cases(*row)))}
     kinds = {i: rows[i][0].kind for i in wrong}
     results = {i for i in wrong if kinds[i] in RESULTS}
     found, explained = [], set[int]()
