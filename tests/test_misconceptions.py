@@ -236,6 +236,10 @@ def test_a_slip_that_any_answer_can_have_is_named_where_no_known_mistake_fits() 
         (lambda x: doubled_matrix(x)[None], "other_shape"),
         (lambda x: doubled_matrix(x).double(), "other_dtype"),
         (lambda x: -doubled_matrix(x), "opposite"),
+        (
+            lambda x: doubled_matrix(x)[None] if x.shape[:1] == (2,) else doubled_matrix(x),
+            "other_shape",
+        ),
         (lambda x: doubled_matrix(x).flip(-1), "other_places"),
         (lambda x: doubled_matrix(x).detach(), "without_gradient"),
         (lambda x: 2 * x, "not_refused"),

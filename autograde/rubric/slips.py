@@ -64,7 +64,7 @@ def _turned(turn: Turn, outcome: Outcome, case: Case) -> bool:
 
 
 def _right_after(turn: Turn, got: Plain, expected: Plain) -> bool:
-    if not hasattr(got, "dtype") or not hasattr(expected, "dtype") or not says_much(expected):
+    if not hasattr(got, "dtype") or not hasattr(expected, "dtype"):
         return False
     turned = turn(got, expected)
     return turned is not None and bool(apart(turned, expected).distance <= NEAR)
@@ -84,6 +84,8 @@ def _cast(got: Plain, expected: Plain) -> Plain:
 
 
 def _opposite(got: Plain, expected: Plain) -> Plain:
+    if not says_much(expected):  # a single False says nothing
+        return None
     if float_types(got):
         return -got
     return ~got if str(got.dtype).endswith("bool") else None
