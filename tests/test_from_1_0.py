@@ -11,6 +11,7 @@ import pytest
 from classes import NO_WALL
 from conftest import program
 from nbgrader.api import Gradebook
+from nightly import nightly
 
 LESSON = "01_words"
 SCORES = {"ada": 6.5, "bob": 10 / 7, "eve": 5.0, "kim": 0.0}
@@ -65,6 +66,7 @@ def test_its_reports_and_exports_are_made(words: Path) -> None:
     assert rows == pytest.approx(SCORES, abs=0.0001)
 
 
+@nightly
 def test_its_lesson_is_built_again_and_costs_nobody_a_point(words: Path) -> None:
     before = grades(words)
     autograde(words, "build")
