@@ -33,7 +33,6 @@ from autograde.words import named, printable, quoted
 OF_A_CLASS = re.compile(r"submissions( ?\(\d+\))?$")
 """The end of the name that Canvas gives a class's archive; the course's numbers may precede it."""
 REFUSED = "Refused, so nothing was collected:"
-NEW, REPLACED, SAME, KEPT = "new", "replaced", "as before", "left as it was: that was later"
 
 
 @dataclass(frozen=True)
