@@ -16,7 +16,7 @@ AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 PIP_INSTALL := -m pip install -qq --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-processor test-browser pictures lab instructor hub as-root site dist build check model bench gpu lock clean python
+.PHONY: help demo test test-all lint test-processor test-browser pictures lab instructor hub as-root site dist build check model bench gpu lock clean python
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | while IFS='|' read -r name what; do \
@@ -28,12 +28,17 @@ demo: $(READY) ## grade a sample class in a scratch folder
 # Two workers share what are often two cores. If each also started a thread for every core,
 # they would wait for one another, and torch would add up floats in another order. (A lesson, and all
 # that imports autograde.notebook, computes on one thread anyway; this is for NumPy and the rest.)
-test: export OMP_NUM_THREADS = 1
-test: $(READY) ## lint, type check, then all tests
+test test-all lint: export OMP_NUM_THREADS = 1
+test: lint ## lint, type check, then the tests for every change
+	@$(VENV) python -m pytest -m 'not nightly'
+
+test-all: lint ## the same and all slow tests: attacks, crashes, whole stories in a browser
+	@$(VENV) python -m pytest
+
+lint: $(READY)
 	@$(VENV) ruff check --quiet .
 	@$(VENV) ruff format --check --quiet . || { echo 'Not formatted; run: .venv/bin/ruff format .' >&2; exit 1; }
 	@$(VENV) mypy --no-error-summary
-	@$(VENV) python -m pytest
 
 # torch's last bits differ between processors; these variables make this one compute like an older one.
 test-processor: export OMP_NUM_THREADS = 1
@@ -44,7 +49,7 @@ test-processor: $(READY) ## what is committed, judged as on another processor
 	@$(VENV) autograde build --check
 	@$(VENV) python -m pytest tests/test_judge.py tests/test_judging.py tests/test_lesson.py solutions
 
-test-browser: $(READY) ## the tests that open pages in Chromium; make test runs them too
+test-browser: $(READY) ## the tests that open pages in Chromium
 	@$(VENV) python -m pytest --numprocesses=0 tests/browser
 
 pictures: $(READY) ## retake docs/pictures in Chromium; needs bubblewrap

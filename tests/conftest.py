@@ -4,7 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import chdir
 from dataclasses import replace
@@ -58,29 +58,34 @@ def program(*command: str, cwd: Path, **env: str) -> subprocess.CompletedProcess
     )
 
 
-LONGEST = (
-    "browser/test_hub", "browser/test_story", "tests/test_attacks", "tests/test_lesson",
-    "07_tiny_gpt/tiny_gpt", "tests/test_class", "tests/test_running", "browser/test_authoring",
-    "browser/test_formgrader", "tests/test_wall", "browser/test_lessons", "browser/test_marking",
-    "browser/test_accessibility", "04_dropout/dropout", "tests/test_versions", "tests/test_build",
-    "tests/test_written", "tests/test_by_name", "tests/test_tools", "tests/test_site",
-    "01_self_attention/self_attention", "09_kv_cache/kv_cache", "08_fast_attention/fast_attention",
-    "06_multi_head/multi_head", "02_causal_mask/causal_mask", "03_inf_mask/inf_mask",
-    "05_causal_attention/causal_attention", "browser/test_markup", "browser/test_marks",
-    "tests/test_wheel", "tests/test_opened_alone", "tests/test_elsewhere",
-)  # fmt: skip
+TOOK = "seconds/files"
+"""Where pytest's cache keeps how long each file of tests took."""
+seconds: Counter[str] = Counter()
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    seconds[report.nodeid.partition("::")[0]] += report.duration
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Keep what each file took, at most, for the order of the next run."""
+    if (cache := getattr(session.config, "cache", None)) and not hasattr(
+        session.config, "workerinput"
+    ):
+        before = cache.get(TOOK, {})
+        cache.set(TOOK, {**before, **{k: max(v, before.get(k, 0)) for k, v in seconds.items()}})
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Put the longest files first: one begun last would keep a worker busy beside an idle one."""
-
-    def place(item: pytest.Item) -> int:
-        file = f"{item.path.parent.name}/{item.path.stem}"
-        return LONGEST.index(file) if file in LONGEST else len(LONGEST)
-
+    cache = getattr(config, "cache", None)
+    took = cache.get(TOOK, {}) if cache else {}
     idle = idle_demonstrations(items)
     config.hook.pytest_deselected(items=idle)
-    items[:] = sorted((item for item in items if item not in idle), key=place)
+    items[:] = sorted(
+        (item for item in items if item not in idle),
+        key=lambda item: -took.get(item.nodeid.partition("::")[0], 0),
+    )
 
 
 def idle_demonstrations(items: list[pytest.Item]) -> list[pytest.Item]:

@@ -350,8 +350,7 @@ FAULTS = [
     ),
     Fault(
         "a score in the gradebook that was changed stays", COORDINATOR,
-        "(entry.graded, entry.scores) != (decided_by, book.digest_of_scores(marks))",
-        "entry.graded != decided_by",
+        "digest([decided_by, sorted(marks.automatic.items())])", "digest([decided_by])",
         "tests/test_running.py -k only_what_changed",
     ),
     Fault(
@@ -372,8 +371,8 @@ FAULTS = [
     ),
     Fault(
         "it is noted as done before it is written", COORDINATOR,
-        '        graded = {**files, f"{name}.ipynb": notebook}\n',
-        '        graded = {**files, f"{name}.ipynb": notebook}\n'
+        '        notebook = {f"{lesson.notebook}.ipynb": graded.notebook}\n',
+        '        notebook = {f"{lesson.notebook}.ipynb": graded.notebook}\n'
         "        keep_entry(submission.place, entry)\n",
         "tests/test_running.py -k killed_before_any_change",
     ),

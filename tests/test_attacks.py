@@ -22,6 +22,7 @@ from classes import (
 )
 from conftest import HERE, NEW, program
 from nbformat import NotebookNode
+from nightly import nightly
 
 from autograde.course import Lesson, grade_id, lessons
 from autograde.grading.pipeline import job_of, rules_of
@@ -34,7 +35,7 @@ from autograde.rubric.session import PRACTICE_SEED
 from autograde.sandbox.wall import missing
 from autograde.versions import versions
 
-pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
+pytestmark = [nightly, pytest.mark.skipif(bool(missing()), reason=missing())]
 
 EXERCISE, POINTS = "center_rows", 2
 HONEST = ("aa_honest", "mm_honest", "zz_honest")

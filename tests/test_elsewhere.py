@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from classes import LESSON, contents, make_course, scores
+from nightly import nightly
 
 from autograde.authoring.build import adopt
 from autograde.course import CourseError, lessons
@@ -81,6 +82,7 @@ def scheduler(tmp_path: Path) -> Iterator[str]:
 
 
 @needs_dask
+@nightly
 def test_a_cluster_gives_the_scores_that_processes_give(course: Path, scheduler: str) -> None:
     assert [g.problem for g in run(course, scheduler=scheduler) if g.outcome == FAILED] == []
     assert scores(course) == {"perfect": 13, "process_ended": 11, "not_json": 0}

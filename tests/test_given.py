@@ -12,6 +12,7 @@ import pytest
 from classes import HERE, fill, reference_answers
 from IPython.core.interactiveshell import InteractiveShell
 from nbformat import NotebookNode
+from nightly import few, nightly
 from traitlets.config import Config
 
 from autograde.course import Lesson, lessons, named_cells
@@ -128,7 +129,7 @@ def test_in_practice_a_right_answer_is_right_whatever_a_cell_bound(
         assert practice.verdicts.pop(exercise).passed
 
 
-@pytest.mark.parametrize("name", OWN_CELLS)
+@pytest.mark.parametrize("name", few(OWN_CELLS.keys(), "02_causal_mask"))
 def test_in_grading_right_answers_earn_every_point_whatever_a_cell_bound(name: str) -> None:
     lesson = lesson_called(name)
     found = graded(lesson, right(name), OWN_CELLS[name])
@@ -200,6 +201,7 @@ def test_the_panel_names_what_the_students_code_needs_and_a_cell_bound_anew(
     assert all(f"uses {named.strip('`')}, and your cell run as [" in line for line in said)
 
 
+@nightly
 @BOUND_ANEW
 def test_the_feedback_names_them_too(cells: list[str], named: str) -> None:
     lesson = lesson_called("07_tiny_gpt")

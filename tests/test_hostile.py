@@ -12,6 +12,7 @@ import nbformat
 import pytest
 from downloads import zipped
 from nbformat import NotebookNode
+from nightly import few
 
 from autograde.course import Lesson
 from autograde.grading import feedback, pipeline
@@ -129,7 +130,7 @@ def test_the_lessons_own_cells_come_before_a_thousand_others() -> None:
 MILLIONS = {"lists": b"[],", "objects": b"{},", "names": b'{"metadata":{"nbgrader":[]}},'}
 
 
-@pytest.mark.parametrize("name", MILLIONS)
+@pytest.mark.parametrize("name", few(MILLIONS.keys(), "objects"))
 def test_a_file_of_millions_of_cells_takes_little_more_than_json(name: str) -> None:
     cells = MILLIONS[name] * (LIMITS.file_bytes // 3 // len(MILLIONS[name]))
     content = b'{"nbformat": 4, "cells": [' + cells[:-1] + b"]}"

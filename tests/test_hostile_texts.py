@@ -14,6 +14,7 @@ from bs4 import BeautifulSoup
 from nbconvert.exporters import HTMLExporter
 from nbconvert.filters import markdown2html
 from nbformat import NotebookNode
+from nightly import nightly
 
 from autograde.grading.feedback import from_markdown, page
 from autograde.grading.formatting import colour_or_not
@@ -263,6 +264,7 @@ def at_most(seconds: float) -> Iterator[None]:
     assert time.thread_time() - began < seconds
 
 
+@nightly
 @pytest.mark.parametrize("name", COSTLY)
 def test_texts_as_long_as_they_may_be_are_shown_soon(name: str) -> None:
     """As many as there may be, one of them too long to be formatted."""

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from attacks import CONNECTIONS
 from jupyter_client.session import Session
+from nightly import few, nightly
 
 from autograde.course import CourseError
 from autograde.grading.limits import Limits
@@ -184,7 +185,7 @@ DOUBTFUL = {
 
 
 @walled
-@pytest.mark.parametrize("name", DOUBTFUL)
+@pytest.mark.parametrize("name", few(DOUBTFUL.keys(), "a kernel that was killed"))
 def test_what_others_may_have_caused_counts_only_alone(name: str) -> None:
     work = job(("", DOUBTFUL[name]), limits=Limits(cell_seconds=3))
     with pytest.raises(Disturbed, match="other notebooks may have disturbed this one"):
@@ -264,8 +265,8 @@ BLOCKS = {
 """What a kernel sends to hold up the grader, and the cause of the problem that is found."""
 
 
-@pytest.mark.skipif(not WALL, reason="no wall here")
-@pytest.mark.parametrize("name", BLOCKS)
+@walled
+@pytest.mark.parametrize("name", few(BLOCKS.keys(), "no messages"))
 def test_no_message_holds_up_the_grader(name: str) -> None:
     code, cause = BLOCKS[name]
     limits, began = Limits(cell_seconds=3, notebook_seconds=12), time.monotonic()
@@ -287,6 +288,7 @@ def blocked(monkeypatch: pytest.MonkeyPatch) -> Iterator[Event]:
     over.set()
 
 
+@nightly
 @pytest.mark.parametrize(
     "wall", [False, pytest.param(True, marks=pytest.mark.skipif(not WALL, reason="no wall here"))]
 )

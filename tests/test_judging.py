@@ -8,6 +8,7 @@ import torch
 from classes import fill
 from conftest import HERE
 from nbformat import NotebookNode
+from nightly import nightly
 
 from attention_course.checks.of_attention import some_influence
 from autograde.authoring.expected import practice_keys
@@ -155,6 +156,7 @@ def test_practice_keys_that_do_not_fit_leave_the_points(lesson: Lesson) -> None:
     assert 0 < found.verdicts["renormalise"].points == fair["renormalise"].points
 
 
+@nightly
 def test_a_misconception_that_explains_no_wrong_line_is_not_named(lesson: Lesson) -> None:
     """Of a notebook whose answer is wrong in another way than it claims to be in practice."""
     (now, *_) = versions(lesson)

@@ -199,3 +199,71 @@ def test_what_a_wrong_refusal_says_does_not_matter() -> None:
         return right(x, d_k)
 
     assert named(mine, known) == ["known"]
+
+
+def slips_of(answer: Callable[[Tensor], Any]) -> list[str]:
+    """Return the names of the slips of an answer that should double a matrix without negatives."""
+
+    def lines(answer: Callable[..., Any]) -> None:
+        @rubric("it")
+        def _(r: Any) -> None:
+            r.each("any size", answer, (r.normal(2, 3),), (r.normal(4, 4),))
+            r.gradient("lets gradients through", answer, r.normal(2, 3))
+            r.refuses("raises ValueError without dimensions", answer, (r.normal(1).sum(),))
+            r.unchanged("leaves its arguments as they were")
+
+    key = make_key(lines, doubled_matrix, {"tripled": lambda x: 3 * doubled_matrix(x)})
+    verdict = judge(record(lines, answer), key, trusted=True)
+    return [belief.name for belief in verdict.beliefs]
+
+
+def doubled_matrix(x: Tensor) -> Tensor:
+    if not x.ndim:
+        raise ValueError("no dimensions")
+    return 2 * x
+
+
+def changing(x: Tensor) -> Tensor:
+    result = doubled_matrix(x).clone()
+    if not x.requires_grad:
+        x.zero_()
+    return result
+
+
+def test_a_slip_that_any_answer_can_have_is_named_where_no_known_mistake_fits() -> None:
+    for answer, name in (
+        (lambda x: doubled_matrix(x).T, "transposed"),
+        (lambda x: doubled_matrix(x)[None], "other_shape"),
+        (lambda x: doubled_matrix(x).double(), "other_dtype"),
+        (lambda x: -doubled_matrix(x), "opposite"),
+        (lambda x: doubled_matrix(x).flip(-1), "other_places"),
+        (lambda x: doubled_matrix(x).detach(), "without_gradient"),
+        (lambda x: 2 * x, "not_refused"),
+        (changing, "argument_changed"),
+    ):
+        assert slips_of(answer) == [name]
+
+
+def test_a_call_that_should_not_be_refused_is_named() -> None:
+    def only_large(x: Tensor) -> Tensor:
+        if len(x) < 3:
+            raise ValueError("too small")
+        return 2 * x
+
+    def lines(answer: Callable[..., Any]) -> None:
+        @rubric("it")
+        def _(r: Any) -> None:
+            r.each("any size", answer, (r.normal(2, 3),), (r.normal(4, 4),))
+
+    key = make_key(lines, lambda x: 2 * x, {"tripled": lambda x: 3 * x})
+    verdict = judge(record(lines, only_large), key, trusted=True)
+    assert [belief.name for belief in verdict.beliefs] == ["refused"]
+
+
+def test_no_slip_is_named_where_it_does_not_explain_every_wrong_line() -> None:
+    assert slips_of(lambda x: 3 * doubled_matrix(x)) == ["tripled"]
+    assert slips_of(lambda x: 5 * doubled_matrix(x)) == []
+    assert slips_of(lambda x: 5 * x) == []
+    assert slips_of(lambda x: 5 * x.detach()) == []
+    assert slips_of(lambda x: doubled_matrix(x)[None] if len(x) < 3 else x) == []
+    assert slips_of(lambda x: (2 * x).detach()) == ["without_gradient", "not_refused"]

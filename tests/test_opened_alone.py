@@ -11,6 +11,7 @@ import nbformat
 import pytest
 from conftest import HERE
 from nbformat import NotebookNode
+from nightly import nightly
 
 from autograde.course import Lesson, grade_id, lessons, named_cells
 from autograde.notebook.runs import is_demonstration
@@ -91,6 +92,7 @@ def up_to_the_first_rubric(lesson: Lesson) -> NotebookNode:
 
 
 @pytest.mark.parametrize("name", NAMES)
+@nightly
 def test_a_lesson_works_alone(name: str, said: dict[str, tuple[str, str]], installed: Path) -> None:
     """Up to its first rubric, with the right answer, where nothing else is."""
     first = lessons(HERE)[name].exercises[0]

@@ -11,6 +11,7 @@ import pytest
 from classes import LESSON, NO_WALL, gradebook_of, hand_in, scores, wrong_answer
 from conftest import run
 from nbgrader.converters import Autograde, GenerateAssignment
+from nightly import nightly
 
 from autograde.authoring import build as building
 from autograde.authoring.sources import changes, source_notebook, with_points
@@ -216,6 +217,7 @@ def test_the_curriculums_points_are_written_and_nothing_else(
     assert with_points(new_lesson, text.replace(right, wrong)) == text
 
 
+@nightly
 def test_build_says_what_is_worth_other_points_and_check_that_it_is_to_be_built(
     mine: Lesson,
 ) -> None:

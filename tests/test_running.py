@@ -31,6 +31,7 @@ from classes import (
 )
 from conftest import run
 from nbgrader.converters import Autograde, GenerateFeedback
+from nightly import nightly
 
 from autograde.course import Lesson, lessons
 from autograde.course_config import convert, course_config
@@ -143,6 +144,7 @@ def test_no_page_of_a_students_own_lies_beside_the_feedback(course: Path, graded
         assert beside == {page.name}
 
 
+@nightly
 def test_killed_before_any_change_it_goes_on_to_the_same_gradebook(graded: Path) -> None:
     command = [sys.executable, str(Path(__file__).with_name("crash.py")), str(graded)]
     result = subprocess.run(command, capture_output=True, text=True)

@@ -16,6 +16,7 @@ import nbformat
 import pytest
 from classes import scores
 from conftest import HERE, program
+from nightly import nightly
 
 from autograde.authoring import dist as building
 from autograde.course import CourseError, lessons, named_cells
@@ -180,6 +181,7 @@ def test_one_wheel_is_all_a_student_installs(rain: Path, tmp_path: Path) -> None
     )
 
 
+@nightly
 def test_two_courses_are_installed_side_by_side(rain: Path, tmp_path: Path) -> None:
     autograde(rain, "dist", "--apart")
     _, ours = building.dist(HERE, tmp_path / "dist", apart=True)

@@ -22,6 +22,7 @@ from typing import Any
 import ordinary_user
 import pytest
 from conftest import HERE
+from nightly import few, nightly
 from wall_attempts import KEPT_OUT, KERNELS, LANDLOCK, NO_GROUP, NO_USERS, SAYS, TRIES, TRY
 
 from autograde.sandbox import control_groups, scarce
@@ -35,7 +36,7 @@ possible = platform.machine() in MACHINES and not any(
 )
 pytestmark = pytest.mark.skipif(not possible and bool(missing()), reason=missing())
 
-USERS = ["myself", "ordinary user"] if root_may_mount() else ["myself"]
+USERS = few(["myself", "ordinary user"][: 1 + root_may_mount()], "myself")
 CREATE_RULES, ASK_VERSION = 444, 1
 """Of Landlock, from Linux' own header: asked here without the code that is tested."""
 ABSENT = (errno.ENOSYS, errno.EOPNOTSUPP)
@@ -168,6 +169,7 @@ def test_a_kernel_whoever_starts_it() -> None:
     assert drive({"lives": ALIKE}, []) == dict.fromkeys(ALIKE, "yes")
 
 
+@nightly
 @pytest.mark.skipif(len(USERS) == 1, reason="only root can become a root who may not mount")
 def test_root_of_a_container_has_a_wall(tmp_path: Path) -> None:
     user = ordinary_user.command(tmp_path, ordinary_user.STAY)

@@ -30,7 +30,6 @@ from traitlets.config import Config
 from autograde.course import Lesson, state_folder
 from autograde.grading.state import Stop
 from autograde.grading.submission import Marks, Place
-from autograde.values.text import digest
 
 COPIES = 5
 """The number of gradebook copies that are kept."""
@@ -273,13 +272,3 @@ def odd_due_date(due: datetime | None) -> str:
         f"the due date is {due:%Y-%m-%d %H:%M:%S} UTC. If you gave it with an offset such as "
         "-0500, nbgrader read that as seconds. Give it in UTC, or without the space: 06:00-05:00"
     )
-
-
-def digest_of_scores(marks: Marks) -> str:
-    """Return a digest of the automatic scores."""
-    return digest_of(sorted(marks.automatic.items()))
-
-
-def digest_of(facts: Any) -> str:
-    """Return a digest of facts that print the same when they are the same."""
-    return digest(repr(facts))

@@ -107,12 +107,11 @@ def seed_of(secret: bytes, lesson: str, seen: str) -> int:
 class Entry:
     """The facts on which a submission was graded, and the outcome.
 
-    `graded` is a digest of all that decided its scores, `scores` of the automatic scores that
-    were saved, `page` of all that is on its feedback page.
+    `graded` is a digest of all that decided its scores and of those that were saved, `page` of all
+    that is on its feedback page.
     """
 
     graded: str
-    scores: str
     page: str
     problem: str
     seconds: float

@@ -37,8 +37,8 @@ LOG = ROOT / "build" / "hub.log"
 START_SECONDS, STOP_SECONDS = 120, 15
 
 
-def why_not() -> str:
-    """Return why no hub can be started here; nothing if one can."""
+def why_not(students: dict[str, str] = STUDENTS) -> str:
+    """Return why no hub with these students can be started here; nothing if one can."""
     if not root_may_mount():
         return (
             "A hub starts servers as other users, in mounts of its own. Run make hub as root, in a "
@@ -48,7 +48,7 @@ def why_not() -> str:
         return "The hub's proxy needs Node 18 or newer. On Debian: apt-get install nodejs npm"
     if shut := [str(place) for place in programs() if place.stat().st_mode & 0o005 != 0o005]:
         return f"Other users must be able to read {', '.join(shut)}. Run: chmod -R go+rX"
-    if taken := [name for name in (INSTRUCTOR, *STUDENTS, *GROUPS) if exists(name)]:
+    if taken := [name for name in (INSTRUCTOR, *students, *GROUPS) if exists(name)]:
         return f"The hub adds users and groups that this machine already has: {', '.join(taken)}"
     return ""
 
@@ -108,9 +108,9 @@ def add_etc() -> None:
     system.mount("hub", "/etc", "overlay", 0, f"lowerdir=/etc,upperdir={upper},workdir={work}")
 
 
-def add_users() -> dict[str, str]:
+def add_users(students: dict[str, str]) -> dict[str, str]:
     """Add the hub's users; return their passwords."""
-    passwords = {name: secrets.token_urlsafe(9) for name in (INSTRUCTOR, *STUDENTS)}
+    passwords = {name: secrets.token_urlsafe(9) for name in (INSTRUCTOR, *students)}
     for group in GROUPS:
         do("groupadd", group)
     for name in passwords:
@@ -124,7 +124,7 @@ def add_users() -> dict[str, str]:
     return passwords
 
 
-def add_course(whole: int) -> str:
+def add_course(whole: int, students: dict[str, str]) -> str:
     """Copy the course for the instructor; return why it cannot be graded behind a wall, if so."""
     COURSE.mkdir(mode=0o700)
     for name in COURSE_PARTS:
@@ -137,7 +137,7 @@ def add_course(whole: int) -> str:
     exchange.mkdir()
     system.mount("hub", str(exchange), "tmpfs", system.NO_DEVICES | system.NO_LINKS, "mode=1777")
     said = subprocess.run(
-        [sys.executable, CONFIG.with_name("course.py"), *(f"{i} {n}" for i, n in STUDENTS.items())],
+        [sys.executable, CONFIG.with_name("course.py"), *(f"{i} {n}" for i, n in students.items())],
         cwd=COURSE, user=INSTRUCTOR, group=INSTRUCTOR, extra_groups=[], check=True,
         env={"PATH": os.environ["PATH"], "HOME": str(COURSE.parent)},
         stdout=subprocess.PIPE, text=True,
@@ -195,12 +195,12 @@ def stop(hub: "subprocess.Popen[bytes]") -> None:
         hub.wait()
 
 
-def run(port: int, options: list[str], log: int) -> None:
+def run(port: int, options: list[str], students: dict[str, str], log: int) -> None:
     """Run a hub until it is stopped; JupyterHub gets the options."""
     print("Preparing the course; that takes half a minute.", flush=True)
     whole = look_elsewhere()
-    passwords = add_users()
-    problem = add_course(whole)
+    passwords = add_users(students)
+    problem = add_course(whole, students)
     hub = start(port, options, log)
     try:
         wait_until_it_answers(port, hub)
@@ -216,8 +216,8 @@ def run(port: int, options: list[str], log: int) -> None:
         stop(hub)
 
 
-def main(port: int, options: list[str]) -> None:
-    if problem := why_not():
+def main(port: int, options: list[str], students: dict[str, str] = STUDENTS) -> None:
+    if problem := why_not(students):
         sys.exit(problem)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     system.prctl(system.PR_SET_PDEATHSIG, signal.SIGTERM)  # for when make is killed
@@ -225,7 +225,7 @@ def main(port: int, options: list[str]) -> None:
     LOG.parent.mkdir(exist_ok=True)
     log = os.open(LOG, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
-        run(port, options, log)
+        run(port, options, students, log)
     except KeyboardInterrupt:
         print("Stopped.")
 

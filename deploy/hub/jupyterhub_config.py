@@ -20,6 +20,12 @@ PACKAGE = Path(autograde.__file__).parent
 OF_INSTRUCTORS = (HERE / "instructors", PACKAGE / "authoring" / "jupyter", HERE / "everyone")
 OF_STUDENTS = (HERE / "students", PACKAGE / "workspace" / "jupyter", HERE / "everyone")
 
+SERVER = [sys.executable, "-m", "jupyterhub.singleuser"]
+# A cell that asks for more fails with Python's own message, and its kernel lives on.
+LIMITED = ["prlimit", f"--data={2 << 30}"]
+TAKES = 600 << 20  # bytes: a student's server with one lesson open
+MEMORY = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
 
 def prepare(spawner):
     """Give a server the settings for its user's role in the course."""
@@ -32,18 +38,27 @@ def prepare(spawner):
         spawner.notebook_dir = "~/course"
         spawner.default_url = "/lab?formgrader=true"
     else:
+        spawner.cmd = [*LIMITED, *SERVER]
         spawner.environment["PYTHONSTARTUP"] = str(PACKAGE / "workspace" / "jupyter" / "startup.py")
 
 
 c.PAMAuthenticator.allowed_groups = {"instructors", "students"}
 
-c.Spawner.cmd = [sys.executable, "-m", "jupyterhub.singleuser"]
+c.Spawner.cmd = SERVER
 c.Spawner.pre_spawn_hook = prepare
 # Many kernels share the cores; if each also started a thread for every core, all would wait. The
 # lessons compute on one thread anyway; this is for other notebooks, and for NumPy.
 c.Spawner.environment = {"OMP_NUM_THREADS": "1"}
 c.Spawner.start_timeout = 120
 c.Spawner.http_timeout = 120
+
+# Whoever comes when no more servers can start, or none has room, is told so, and the page tries
+# again by itself: a start that waits for all others would end in a timeout, and a server without
+# memory in a dead kernel.
+c.JupyterHub.concurrent_spawn_limit = 5 * (os.cpu_count() or 1)
+c.JupyterHub.spawn_throttle_retry_range = (10, 20)
+c.JupyterHub.active_server_limit = MEMORY // TAKES
+c.JupyterHub.template_paths = [str(HERE / "templates")]
 
 # On this machine alone; for others, put a server with TLS in front of it.
 c.JupyterHub.bind_url = "http://127.0.0.1:8000"

@@ -21,8 +21,11 @@ from browser.person import SLOW, STARTED, wait_until
 
 INSTALLED = HERE / ".venv" / "hub" / "ready"
 START_SECONDS, STOP_SECONDS = 600, 60
-OPTIONS = "--Spawner.args=--LabApp.expose_app_in_browser=True"
 USERS = ("instructor", "ada", "bob", "zoe")
+OPTIONS = (
+    "--Spawner.args=--LabApp.expose_app_in_browser=True "
+    f"--JupyterHub.active_server_limit={len(USERS) - 1}"
+)
 
 
 def why_not() -> str:
@@ -80,12 +83,17 @@ def _passwords(process: "subprocess.Popen[bytes]", said: Path) -> dict[str, str]
     raise AssertionError(f"the hub did not start:\n{said.read_text()}")
 
 
-def log_in(page: Page, hub: Hub, user: str) -> Lab:
-    """Log in, and wait for the JupyterLab that the hub starts for this user."""
+def say_who(page: Page, hub: Hub, user: str) -> None:
+    """Fill in the form of the hub's first page, and send it."""
     page.goto(f"{hub.url}/hub/login")
     page.locator("#username_input").fill(user)
     page.locator("#password_input").fill(hub.passwords[user])
     page.locator("#login_submit").click()
+
+
+def log_in(page: Page, hub: Hub, user: str) -> Lab:
+    """Log in, and wait for the JupyterLab that the hub starts for this user."""
+    say_who(page, hub, user)
     page.wait_for_url(f"{hub.url}/user/{user}/lab**", timeout=SLOW)
     wait_until(page, STARTED)
     expect(page.locator("#jp-main-dock-panel")).to_be_visible(timeout=SLOW)

@@ -14,6 +14,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from conftest import HERE
 from nbformat import NotebookNode
+from nightly import nightly
 from playwright.sync_api import Browser, Page, expect
 
 from autograde.course import Lesson, lessons
@@ -26,6 +27,8 @@ from autograde.rubric.panel import Help, advice, panel, to_display, with_edits_n
 from autograde.values.base import Table
 from browser import person
 from browser.conftest import Lab, lab, watch
+
+pytestmark = nightly
 
 MENDED = {"serious", "critical"}
 NO_COLOURS = {"color-contrast": {"enabled": False}}

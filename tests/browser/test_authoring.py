@@ -10,6 +10,7 @@ import nbformat
 import pytest
 from conftest import HERE, run
 from nbformat import NotebookNode
+from nightly import nightly
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from autograde.course import CURRICULUM, Lesson, lessons, named_cells
@@ -17,6 +18,8 @@ from browser import person
 from browser.conftest import Lab, Watched, watch
 from browser.formgrader import assignment, instructors_lab, opened
 from browser.person import SLOW, in_files
+
+pytestmark = nightly
 
 PAGE = (HERE / "docs" / "authoring.md").read_text()
 BLOCK = re.compile(r"^(`{3,})(\w+) ?([\w ]*)\n(.*?)^\1$", re.M | re.S)

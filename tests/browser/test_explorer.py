@@ -8,6 +8,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from nightly import nightly
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from browser import person
@@ -15,7 +16,7 @@ from browser.conftest import Camera, Desk, Lab, lab, watch
 from browser.person import SLOW
 from browser.test_accessibility import faults
 
-pytestmark = pytest.mark.story
+pytestmark = [pytest.mark.story, nightly]
 
 EXPLORE = 'explore_story(model, *(f"Tom is in the {place}'
 CELLS = (

@@ -20,6 +20,7 @@ from classes import (
     reference_answers,
 )
 from conftest import program, run
+from nightly import nightly
 from playwright.sync_api import Browser, FrameLocator, Locator, expect
 
 from autograde.authoring.variants import read_variants
@@ -37,6 +38,8 @@ from browser.formgrader import (
     submission,
 )
 from browser.person import in_files
+
+pytestmark = nightly
 
 LESSON, NOTEBOOK, EXERCISE = "07_my_lesson", "my_lesson", "center_rows"
 STUDENTS = ("ada", "bob", "zoe", "eve")

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from classes import wrong_answer
 from conftest import HERE
+from nightly import nightly
 from playwright.sync_api import Browser, expect
 from wall_attempts import TRIES
 
@@ -19,7 +20,7 @@ from autograde.course import lessons
 from browser import formgrader, person
 from browser import hub as hubs
 from browser.conftest import FAILED, Camera, Desk, watch
-from browser.hub import Hub, log_in
+from browser.hub import Hub, log_in, say_who
 from browser.places import right_answer
 
 LESSON, NOTEBOOK = "02_causal_mask", "causal_mask"
@@ -29,6 +30,7 @@ EXCHANGE = Path("/srv/exchange/attention")
 
 pytestmark = [
     pytest.mark.story,
+    nightly,
     pytest.mark.skipif(bool(hubs.why_not()), reason=hubs.why_not()),
 ]
 
@@ -227,6 +229,31 @@ def test_what_a_students_server_may_read(bob: Desk, hub: Hub, camera: Camera) ->
         str(ALLOWED): "read",
     }
     assert alone, "bob sees processes of others"
+
+
+def test_a_cell_that_asks_for_too_much_memory_fails_and_its_kernel_lives_on(bob: Desk) -> None:
+    greedy = "lives = True; block = bytearray(3 << 30)"
+    person.type_into(bob.page, "", greedy)
+    cell = person.run_cell(bob.page, greedy)
+    expect(cell.locator(".jp-OutputArea-output")).to_contain_text("MemoryError")
+    person.type_into(bob.page, "", "print(lives)")
+    cell = person.run_cell(bob.page, "print(lives)")
+    expect(cell.locator(".jp-OutputArea-output")).to_have_text("True")
+
+
+def test_who_comes_when_the_hub_is_full_reads_so_and_gets_in_when_there_is_room(
+    hub: Hub, browser: Browser, bob: Desk, camera: Camera
+) -> None:
+    with watch(browser) as seen:
+        say_who(seen.page, hub, "zoe")
+        error = seen.page.locator(".error")
+        expect(error).to_contain_text("Your server has to wait")
+        expect(error).to_contain_text("Try again in a few minutes.")
+        expect(error).to_contain_text("This page tries again by itself.")
+        camera.shoot(seen.page, "full")
+        bob.page.goto(f"{hub.url}/hub/home")
+        bob.page.locator("#stop").click()
+        seen.page.wait_for_url(f"{hub.url}/user/zoe/lab**", timeout=person.SLOW)
 
 
 def test_a_hub_that_ends_leaves_nothing(hub: Hub) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 from classes import gradebook_of
 from marking_class import LESSON, QUESTION, make_marking_class, row_of
+from nightly import nightly
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from autograde.course import Lesson
@@ -14,6 +15,8 @@ from autograde.values.text import of_points
 from browser.conftest import Camera, Lab, lab, watch
 from browser.formgrader import instructors_lab
 from browser.test_accessibility import faults
+
+pytestmark = nightly
 
 STUDENTS = 40
 COMMAND = (sys.executable, "-m", "autograde.cli", "mark", LESSON)

@@ -6,11 +6,14 @@ from pathlib import Path
 import nbformat
 import pytest
 from classes import grade_one, gradebook_of, make_course, put_file
+from nightly import nightly
 from playwright.sync_api import Browser, Page
 
 from autograde.course import grade_id
 from autograde.grading.submission import FAILED
 from browser.conftest import Lab, lab, watch
+
+pytestmark = nightly
 
 LESSON, NOTEBOOK = "02_causal_mask", "causal_mask"
 GRADED = "test_causal_mask"

@@ -34,6 +34,8 @@ BAIT = "a:text-is('read me'), a:text-is('and me'), summary:text-is('x'), button:
 
 OUTPUTS = f"""
 from IPython.display import HTML, SVG, Javascript, Markdown, display
+
+pytestmark = nightly
 act = {ACT!r}
 display(HTML(f"<script>{{act}}</script><img src=x onerror='window.evil = 1'>"))
 display(Javascript(act))

@@ -5,12 +5,15 @@ from pathlib import Path
 
 import pytest
 from conftest import HERE
+from nightly import nightly
 from playwright.sync_api import Browser
 
 from autograde.authoring.site import render
 from autograde.course import lessons
 from browser.conftest import watch
 from browser.test_accessibility import NO_COLOURS, faults
+
+pytestmark = nightly
 
 NAMES = ["index", "search", *lessons(HERE)]
 

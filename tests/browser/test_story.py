@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from classes import gradebook_of, wrong_answer
+from nightly import nightly
 from playwright.sync_api import Browser, expect
 
 from autograde.authoring.variants import read_variants
@@ -25,7 +26,7 @@ from browser.places import (
     right_answer,
 )
 
-pytestmark = pytest.mark.story
+pytestmark = [pytest.mark.story, nightly]
 
 PATH = f"{LESSON}/{NOTEBOOK}.ipynb"
 COMMENT = "And what happens to the other weights?"
