@@ -4,7 +4,6 @@ No other process touches the gradebook.
 """
 
 import asyncio
-import re
 import traceback
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
@@ -20,7 +19,6 @@ from nbgrader.api import Gradebook, Student
 from nbgrader.converters import Autograde, BaseConverter, GenerateFeedback
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.preprocessors import AssignLatePenalties
-from nbgrader.utils import parse_utc
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import DBAPIError
 from traitlets import TraitError
@@ -61,11 +59,6 @@ from autograde.values.text import digest
 from autograde.versions import notebook, versions
 
 LOOK_SECONDS = 0.2
-SPACE_BEFORE_OFFSET = re.compile(r"\s+(?=[+-]\d)")
-"""With that space nbgrader would read "-0500" as 500 seconds."""
-MOST_OF_A_TIME = 100
-"""Characters of a time stamp. Students can write one, and a long one takes quadratic time."""
-
 
 Tasks = set[asyncio.Task[Done | None]]
 
@@ -348,15 +341,10 @@ def _when(submission: Submission) -> datetime | None:
         CourseError: the file holds no time.
     """
     text = submission.files.get(TIMESTAMP, b"").decode(errors="replace").strip()
-    when: datetime | None = None
     try:
-        if len(text) > MOST_OF_A_TIME:
-            raise ValueError
-        if text:
-            when = parse_utc(SPACE_BEFORE_OFFSET.sub("", text))
-    except (ValueError, OverflowError) as error:
+        return book.parse_time(text)
+    except ValueError as error:
         raise CourseError(
             f"{TIMESTAMP} says {text[:60]!r}, which is not a time. Correct it, for "
             "example to 2026-02-28 23:59:00 UTC"
         ) from error
-    return when

@@ -1,5 +1,6 @@
 """Open and copy the gradebook, nbgrader's database; save to it, and read what it holds."""
 
+import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
@@ -22,6 +23,7 @@ from nbgrader.api import (
 )
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.preprocessors import AssignLatePenalties
+from nbgrader.utils import parse_utc
 from sqlalchemy import select
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import DBAPIError
@@ -31,6 +33,10 @@ from autograde.course import Lesson, state_folder
 from autograde.grading.state import Stop
 from autograde.grading.submission import Marks, Place
 
+SPACE_BEFORE_OFFSET = re.compile(r"\s+(?=[+-]\d)")
+"""With that space nbgrader would read "-0500" as 500 seconds."""
+MOST_OF_A_TIME = 100
+"""Characters of a time stamp. Students can write one, and a long one takes quadratic time."""
 COPIES = 5
 """The number of gradebook copies that are kept."""
 
@@ -259,6 +265,22 @@ def due_date(gradebook: Gradebook, lesson: str) -> datetime | None:
     with suppress(MissingEntry):
         due = gradebook.find_assignment(lesson).duedate
     return due
+
+
+def parse_time(text: str) -> datetime | None:
+    """Return the time that nbgrader's file of a submission holds, in UTC; None if it holds nothing.
+
+    Raises:
+        ValueError: it holds something else.
+    """
+    text = text.strip()
+    if len(text) > MOST_OF_A_TIME:
+        raise ValueError("it is too long")
+    try:
+        when: datetime | None = parse_utc(SPACE_BEFORE_OFFSET.sub("", text) or None)
+    except OverflowError as error:
+        raise ValueError(str(error)) from error
+    return when
 
 
 def odd_due_date(due: datetime | None) -> str:

@@ -6,21 +6,24 @@ shows it, and of results only if no other result is wrong: what is said must be 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from math import prod
+from math import isfinite, prod
 
 from autograde.rubric.key import Key
 from autograde.rubric.kinds import NOT_REACHED, wrong_cases
-from autograde.rubric.recording import Case, Outcome
-from autograde.values.base import Plain
+from autograde.rubric.recording import REFUSAL, Case, Outcome
+from autograde.values.base import Plain, inside
 from autograde.values.dispatch import apart, cast_like, float_types, says_much
 
 NEAR = 1e-5
 """Numbers this close are the same: a slip is not a matter of rounding."""
 MOST_SORTED = 10_000
 """The most numbers that are sorted to see whether they only stand elsewhere."""
+
+SEVERAL = 3
+"""In fewer numbers than these, a common factor is chance."""
 
 Shows = Callable[[Outcome, Case], bool]
 
@@ -39,24 +42,29 @@ class Slip:
 Turn = Callable[[Plain, Plain], Plain]
 
 
+def _parts(got: Plain, expected: Plain) -> Iterator[tuple[Plain, Plain]]:
+    """Yield what differs within two values, pair by pair."""
+    match got, expected:
+        case (list() | tuple(), list() | tuple()) if len(got) == len(expected):
+            for pair in zip(got, expected, strict=True):
+                yield from _parts(*pair)
+        case (dict(), dict()) if got.keys() == expected.keys():
+            for name in expected:
+                yield from _parts(got[name], expected[name])
+        case _ if apart(got, expected).distance > NEAR:
+            yield got, expected
+
+
 def _turned(turn: Turn, outcome: Outcome, case: Case) -> bool:
-    """Return whether a result is right once it is turned, or those of its parts that are wrong."""
-    expected = case.outcome.value
-    if outcome.error is not None or case.outcome.error is not None or not says_much(expected):
+    """Return whether every part of a result that is wrong is right once it is turned."""
+    if outcome.error is not None or case.outcome.error is not None:
         return False
-    got, parts = outcome.value, [expected]
-    if isinstance(expected, list | tuple):
-        if not isinstance(got, list | tuple) or len(got) != len(expected):
-            return False
-        parts = [*expected]
-    else:
-        got = [got]
-    pairs = [pair for pair in zip(got, parts, strict=True) if apart(*pair).distance > NEAR]
-    return bool(pairs) and all(_right_after(turn, *pair) for pair in pairs)
+    wrong = list(_parts(outcome.value, case.outcome.value))
+    return bool(wrong) and all(_right_after(turn, *pair) for pair in wrong)
 
 
 def _right_after(turn: Turn, got: Plain, expected: Plain) -> bool:
-    if not hasattr(got, "dtype") or not hasattr(expected, "dtype"):
+    if not hasattr(got, "dtype") or not hasattr(expected, "dtype") or not says_much(expected):
         return False
     turned = turn(got, expected)
     return turned is not None and bool(apart(turned, expected).distance <= NEAR)
@@ -90,14 +98,50 @@ def _in_order(got: Plain, expected: Plain) -> Plain:
     return expected if several and apart(found, known).distance <= NEAR else None
 
 
+def _scaled(got: Plain, expected: Plain) -> Plain:
+    """Return the result without the one factor that all its numbers are off by."""
+    if got.shape != expected.shape or not float_types(got) or prod(expected.shape) < SEVERAL:
+        return None
+    size = float((expected * expected).sum())
+    factor = float((got * expected).sum()) / size if size else 0.0
+    return got / factor if factor and isfinite(factor) else None
+
+
+def _piece(got: Plain, expected: Plain) -> Plain:
+    """Return the expected numbers if the result is their beginning or end, in one dimension."""
+    pairs = zip(got.shape, expected.shape, strict=False)
+    uneven = [i for i, pair in enumerate(pairs) if pair[0] != pair[1]]
+    if len(got.shape) != len(expected.shape) or len(uneven) != 1 or not prod(got.shape):
+        return None
+    (along,) = uneven
+    short, long = sorted((got, expected), key=lambda x: int(x.shape[along]))
+    turned, n = long.swapaxes(0, along), int(short.shape[along])
+    ends = (turned[:n], turned[-n:])
+    same = any(apart(short, end.swapaxes(0, along)).distance <= NEAR for end in ends)
+    return expected if same and says_much(short) else None
+
+
 def _without_gradient(outcome: Outcome, case: Case) -> bool:
     if outcome.error == "ContractBroken":  # the result itself is right, but cut off
         return True
-    got, expected = outcome.value, case.outcome.value
-    if not isinstance(got, dict) or not isinstance(expected, dict) or got.keys() != expected.keys():
-        return False
-    wrong = [name for name in expected if apart(got[name], expected[name]).distance > NEAR]
-    return bool(wrong) and all(got[name] is None for name in wrong)
+    wrong = [got for got, _ in _parts(outcome.value, case.outcome.value)]
+    return bool(wrong) and all(got is None or says_much(got) for got in wrong)
+
+
+def _not_refused(outcome: Outcome, case: Case) -> bool:
+    """Return whether a refusal is due that did not come, or came as an error of another kind."""
+    due = case.outcome.value
+    if outcome.error is not None:
+        return outcome.error not in (NOT_REACHED, "ContractBroken") and _refusal_in(due)
+    return any(_refusal_in(expected) for _, expected in _parts(outcome.value, due))
+
+
+def _refusal_in(value: Plain) -> bool:
+    return (isinstance(value, str) and value == REFUSAL) or any(map(_refusal_in, inside(value)))
+
+
+def _broken(outcome: Outcome, _case: Case) -> bool:
+    return outcome.error == "ContractBroken"
 
 
 def _refused(outcome: Outcome, case: Case) -> bool:
@@ -146,6 +190,20 @@ SLIPS = (
         partial(_turned, _in_order),
     ),
     Slip(
+        "other_factor",
+        "a step that multiplies or divides every number can be added or left out.",
+        "All numbers of a result are off by the same factor. Which step multiplies or divides?",
+        RESULTS,
+        partial(_turned, _scaled),
+    ),
+    Slip(
+        "other_length",
+        "what stands at the beginning or the end can be left out or added.",
+        "Some numbers at one end are missing, or too many. Compare the shapes, then the two ends.",
+        RESULTS,
+        partial(_turned, _piece),
+    ),
+    Slip(
         "refused",
         "such arguments have to be refused.",
         "The contract has a result for them. Which of your checks stops the call?",
@@ -154,8 +212,8 @@ SLIPS = (
     ),
     Slip(
         "without_gradient",
-        "nothing is trained through this step.",
-        "The numbers are right, but a gradient stops on its way. What does `backward` not pass?",
+        "a gradient finds its way through any step.",
+        "The numbers are right, but a gradient does not arrive whole. Which step does it not pass?",
         ("gradient",),
         _without_gradient,
     ),
@@ -163,8 +221,15 @@ SLIPS = (
         "not_refused",
         "such arguments need no check of their own.",
         "Which arguments should raise a ValueError? Check them before anything is computed.",
-        ("refuses",),
-        _reached,
+        ("refuses", *RESULTS),
+        _not_refused,
+    ),
+    Slip(
+        "contract_broken",
+        "names, sizes and types may be others than those that the exercise gives.",
+        "The first wrong line says what is not as agreed. Where do you choose it?",
+        RESULTS,
+        _broken,
     ),
     Slip(
         "argument_changed",
@@ -187,6 +252,8 @@ def slips(outcomes: Sequence[Sequence[Outcome]], key: Key) -> list[tuple[Slip, t
     results = {i for i in wrong if kinds[i] in RESULTS}
     found, explained = [], set[int]()
     for slip in SLIPS:
+        if results and slip.kinds == ("gradient",):
+            continue  # wrong results have wrong gradients
         lines = tuple(i for i in wrong if kinds[i] in slip.kinds and i not in explained)
         if lines and all(slip.shows(outcome, case) for i in lines for case, outcome, _ in wrong[i]):
             found.append((slip, lines))
