@@ -42,6 +42,7 @@ STYLE = (
 UNFOLDED = "<style>.rubric .help > details[open] {flex-basis: 100%}</style>"
 """What is unfolded takes a row of its own, and pushes no button aside."""
 MARK_WIDTH = "1.6em"
+ROW = "display:flex;flex-wrap:wrap;gap:0 1.5em;align-items:flex-start"
 CELL = "padding:.1em .45em;font-family:monospace;white-space:pre"
 
 
@@ -255,7 +256,7 @@ def _row(line: LineVerdict) -> str:
 
 def _failure_html(failure: Failure) -> str:
     tables = "".join(_table_html(name, table) for name, table in _tables(failure))
-    both = f'<div style="display:flex;gap:1.5em;flex-wrap:wrap">{tables}</div>' if tables else ""
+    both = f'<div style="{ROW}">{tables}</div>' if tables else ""
     return f'<div style="text-indent:0;margin:.2em 0 .4em">{inline(failure.sentence)}{both}</div>'
 
 
