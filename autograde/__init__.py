@@ -17,4 +17,4 @@ grader says which grader this is; progress is what a student has solved, cards w
 it; files writes whole files; words escapes text that a student may have written.
 """
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"

@@ -58,14 +58,16 @@ def versions(lesson: Lesson) -> tuple[Version, ...]:
     Raises:
         CourseError: the lesson is not built here, or its rubric was changed since.
     """
-    now = _read(lesson)
-    _require_built(now)
-    found = [now]
+    if not lesson.released_notebook.is_file():
+        raise CourseError(f"{lesson.name} is not built here. Run: autograde build {lesson.name}")
+    built = _parsed(lesson.released_notebook.read_bytes())
+    home = _kept(lesson) / _number(built)
+    _require_built(lesson, built, home)
+    found = [_read(lesson, home)]
     for path in sorted(_kept(lesson).glob(f"[!.]*/{CURRICULUM}")):
-        home = path.parent.parent
-        if home.name != _number(notebook(now)):
-            earlier = lessons(home)[lesson.name]
-            found.append(_read(earlier.with_points(lesson.graded_cells), kept=True))
+        if path.parent.parent != home:
+            earlier = lessons(path.parent.parent)[lesson.name].with_points(lesson.graded_cells)
+            found.append(_read(earlier, earlier.root, kept=True))
     return tuple(found)
 
 
@@ -85,13 +87,12 @@ def keep(lesson: Lesson, nb: "NotebookNode", practice: bytes, ways: bytes) -> No
     write_folder(_kept(lesson) / _number(nb), copies)
 
 
-def _require_built(now: Version) -> None:
+def _require_built(lesson: Lesson, built: "NotebookNode", home: Path) -> None:
     """Raises CourseError when points or a rubric differ from those that were built.
 
     Otherwise the gradebook would have other maxima, and lines would be judged by what another
     rubric recorded.
     """
-    lesson, built = now.lesson, _released(now)
     cells = named_cells(built)
     if others := [
         name.removeprefix("test_")
@@ -102,10 +103,10 @@ def _require_built(now: Version) -> None:
             f"{lesson.name} was not built since the points of {named(others)} were changed in "
             f"{CURRICULUM}. Run: autograde build {lesson.name}"
         )
-    kept = _kept(lesson) / _number(built) / lesson.text.relative_to(lesson.root)
-    if kept.is_file() and kept.read_bytes() == now.text:
+    text, kept = _content(lesson.text), home / lesson.text.relative_to(lesson.root)
+    if kept.is_file() and kept.read_bytes() == text:
         return  # seen without parsing the text
-    written = rubrics(parse_text(now.text.decode()))
+    written = rubrics(parse_text(text.decode()))
     if changed := sorted({name for name, _ in written.items() ^ rubrics(built).items()}):
         raise CourseError(
             f"{lesson.name} was not built since the rubric of "
@@ -114,18 +115,16 @@ def _require_built(now: Version) -> None:
         )
 
 
-def _read(lesson: Lesson, *, kept: bool = False) -> Version:
-    if not lesson.released_notebook.is_file():
-        raise CourseError(f"{lesson.name} is not built here. Run: autograde build {lesson.name}")
+def _read(lesson: Lesson, home: Path, *, kept: bool = False) -> Version:
+    """Read a version; its other ways are in the folder in which it is kept."""
     places = {
         "text": lesson.text,
         "tolerances": lesson.tolerance_file,
         "released": lesson.released_notebook,
         "practice": lesson.practice_file,
+        "ways": home / WAYS_FILE,
     }
     files = {name: _content(path) for name, path in places.items()}
-    home = lesson.root if kept else _kept(lesson) / _number(_parsed(files["released"]))
-    files["ways"] = _content(home / WAYS_FILE)
     facts = {**asdict(lesson), "root": ""}
     digest = sha256(json.dumps(facts, sort_keys=True).encode())
     digest.update(digest_of(lesson.package).encode())
@@ -137,16 +136,12 @@ def _read(lesson: Lesson, *, kept: bool = False) -> Version:
 @lru_cache(maxsize=16)
 def notebook(version: Version) -> "NotebookNode":
     """Return the notebook that students got, with the points of today."""
-    nb = _released(version)
+    nb = _parsed(version.released)
     cells = named_cells(nb)
     for name, points in version.lesson.graded_cells.items():
         if name in cells and cells[name].metadata["nbgrader"]["points"] != points:
             cells[name].metadata["nbgrader"]["points"] = points
     return nb
-
-
-def _released(version: Version) -> "NotebookNode":
-    return _parsed(version.released)
 
 
 def _parsed(released: bytes) -> "NotebookNode":

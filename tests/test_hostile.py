@@ -19,6 +19,7 @@ from autograde.grading import feedback, pipeline
 from autograde.grading.limits import LIMITS
 from autograde.grading.reading.parse import parse
 from autograde.grading.reading.restore import restore
+from autograde.grading.record import write_note
 from autograde.grading.sanitise import (
     as_on_a_terminal,
     plain_content,
@@ -69,7 +70,7 @@ def test_an_odd_notebook_is_read(lesson: Lesson, name: str) -> None:
     nbformat.writes(record.nb).encode()
     sanitise_text(record.nb, released)
     marks = pipeline.marks_of(record, released)
-    assert feedback.page(pipeline.to_file(record), marks)
+    assert feedback.page(write_note(record), marks)
 
 
 NOT_ONE = ("the file is not a notebook", "The file is JSON, but not a notebook.")

@@ -19,7 +19,6 @@ from nightly import nightly
 from autograde.grading.feedback import from_markdown, page
 from autograde.grading.formatting import colour_or_not
 from autograde.grading.limits import LIMITS
-from autograde.grading.pipeline import to_file
 from autograde.grading.record import Record, write_note
 from autograde.grading.sanitise import offline, sanitise_outputs, sanitise_text
 from autograde.grading.submission import Marks
@@ -303,7 +302,7 @@ def test_code_as_long_as_it_may_be_is_shown_soon(name: str, chars: int) -> None:
     exporter()
     with at_most(2):
         colour_or_not(nb, NOTHING)
-        page(to_file(Record(nb)), Marks())
+        page(write_note(Record(nb)), Marks())
     with at_most(2):
         formgrader(nb)
 
@@ -315,5 +314,5 @@ def test_ordinary_code_is_coloured_and_long_code_is_not() -> None:
     nb.cells += [nbformat.v4.new_code_cell("x = 1\n" * 2_000)]
     assert not colour_or_not(nb, NOTHING)
     assert '<span class="k">' not in formgrader(nb)
-    assert b'<span class="k">' not in page(to_file(Record(nb)), Marks())
+    assert b'<span class="k">' not in page(write_note(Record(nb)), Marks())
     assert colour_or_not(nb, graded_notebook(*nb.cells))  # the lesson's own

@@ -54,7 +54,7 @@ def named(answer: Answer, *known: Answer) -> list[str]:
 
 def test_a_known_mistake_is_named_and_another_is_not() -> None:
     assert named(unscaled, unscaled, wrong_dimension) == ["unscaled"]
-    assert named(lambda x, d_k: 2 * right(x, d_k), unscaled, wrong_dimension) == []
+    assert named(lambda x, d_k: 1 + right(x, d_k), unscaled, wrong_dimension) == []
     assert named(right, unscaled) == []
 
 
@@ -101,7 +101,7 @@ def test_an_error_on_one_line_says_little_when_others_of_its_kind_are_wrong_too(
     def another(x: Tensor, d_k: float) -> Tensor:
         if x.ndim == 3:
             raise RuntimeError("shapes")
-        return 7 * right(x, d_k)
+        return 7 + right(x, d_k)
 
     assert named(fails_on_batches, fails_on_batches) == ["fails_on_batches"]
     assert named(another, fails_on_batches) == []
@@ -199,3 +199,78 @@ def test_what_a_wrong_refusal_says_does_not_matter() -> None:
         return right(x, d_k)
 
     assert named(mine, known) == ["known"]
+
+
+def slips_of(answer: Callable[[Tensor], Any]) -> list[str]:
+    """Return the names of the slips of an answer that should double a matrix without negatives."""
+
+    def lines(answer: Callable[..., Any]) -> None:
+        @rubric("it")
+        def _(r: Any) -> None:
+            r.each("any size", answer, (r.normal(2, 3),), (r.normal(4, 4),))
+            r.gradient("lets gradients through", answer, r.normal(2, 3))
+            r.refuses("raises ValueError without dimensions", answer, (r.normal(1).sum(),))
+            r.unchanged("leaves its arguments as they were")
+
+    key = make_key(lines, doubled_matrix, {"tripled": lambda x: 3 * doubled_matrix(x)})
+    verdict = judge(record(lines, answer), key, trusted=True)
+    return [belief.name for belief in verdict.beliefs]
+
+
+def doubled_matrix(x: Tensor) -> Tensor:
+    if not x.ndim:
+        raise ValueError("no dimensions")
+    return 2 * x
+
+
+def changing(x: Tensor) -> Tensor:
+    result = doubled_matrix(x).clone()
+    if not x.requires_grad:
+        x.zero_()
+    return result
+
+
+def test_a_slip_that_any_answer_can_have_is_named_where_no_known_mistake_fits() -> None:
+    for answer, name in (
+        (lambda x: doubled_matrix(x).T, "transposed"),
+        (lambda x: doubled_matrix(x)[None], "other_shape"),
+        (lambda x: doubled_matrix(x).double(), "other_dtype"),
+        (lambda x: -doubled_matrix(x), "opposite"),
+        (lambda x: doubled_matrix(x).flip(-1), "other_places"),
+        (lambda x: doubled_matrix(x).detach(), "without_gradient"),
+        (lambda x: 2 * x, "not_refused"),
+        (changing, "argument_changed"),
+        (lambda x: 5 * doubled_matrix(x), "other_factor"),
+        (lambda x: doubled_matrix(x)[:-1], "other_length"),
+        (lambda x: torch.cat([doubled_matrix(x), x]), "other_length"),
+        (
+            lambda x: doubled_matrix(x) - x.clamp(max=0) + x.clamp(max=0).detach(),
+            "without_gradient",
+        ),
+    ):
+        assert slips_of(answer) == [name]
+
+
+def test_a_call_that_should_not_be_refused_is_named() -> None:
+    def only_large(x: Tensor) -> Tensor:
+        if len(x) < 3:
+            raise ValueError("too small")
+        return 2 * x
+
+    def lines(answer: Callable[..., Any]) -> None:
+        @rubric("it")
+        def _(r: Any) -> None:
+            r.each("any size", answer, (r.normal(2, 3),), (r.normal(4, 4),))
+
+    key = make_key(lines, lambda x: 2 * x, {"tripled": lambda x: 3 * x})
+    verdict = judge(record(lines, only_large), key, trusted=True)
+    assert [belief.name for belief in verdict.beliefs] == ["refused"]
+
+
+def test_no_slip_is_named_where_it_does_not_explain_every_wrong_line() -> None:
+    assert slips_of(lambda x: 3 * doubled_matrix(x)) == ["tripled"]
+    assert slips_of(lambda x: 5 + doubled_matrix(x)) == []
+    assert slips_of(lambda x: 5 + x) == []
+    assert slips_of(lambda x: 5 + x.detach()) == []
+    assert slips_of(lambda x: doubled_matrix(x)[None] if len(x) < 3 else x + 1) == []
+    assert slips_of(lambda x: (2 * x).detach()) == ["without_gradient", "not_refused"]

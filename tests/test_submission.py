@@ -19,6 +19,7 @@ from autograde.grading.reading import handed_in
 from autograde.grading.reading.handed_in import read_submission
 from autograde.grading.reading.parse import parse_submission
 from autograde.grading.submission import Place, Submission
+from autograde.lms import exchange
 
 NOTEBOOK = b'{"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": []}'
 
@@ -237,6 +238,12 @@ TIMES = {
 def test_an_offset_in_a_time_stamp_counts_in_hours(tmp_path: Path, text: str) -> None:
     read = submitted(tmp_path, **{"a.ipynb": NOTEBOOK, "timestamp.txt": text.encode()})
     assert _when(read) == TIMES[text]
+
+
+@pytest.mark.parametrize("text", TIMES)
+def test_the_exchange_reads_a_time_stamp_as_grading_does(tmp_path: Path, text: str) -> None:
+    (tmp_path / "timestamp.txt").write_text(text)
+    assert exchange._time(tmp_path / "timestamp.txt") == TIMES[text]
 
 
 def test_the_choice_is_on_the_terminal_and_on_the_page(tmp_path: Path) -> None:

@@ -195,6 +195,48 @@ def test_a_difference_is_named_with_its_place_and_laid_out(name: str) -> None:
             assert table is None or len(table.labels) in (0, len(table.rows))
 
 
+LONG = "Attention weighs every word and adds what the words that matter say to the vector."
+
+
+@pytest.mark.parametrize(
+    ("got", "expected", "marked"),
+    [
+        ({"a": 1, "b": 2}, {"a": 1, "b": 3}, ["2"]),
+        ({"a": 1, "B": 2}, {"a": 1, "b": 2}, ["'B'"]),
+        (["one", "tow"], ["one", "two"], ["'tow'"]),
+        (pd.DataFrame({"avg": [1.5]}), pd.DataFrame({"mean": [1.5]}), ["avg"]),
+        (pd.DataFrame({"a": [1.5]}, ["x"]), pd.DataFrame({"a": [1.5]}, ["y"]), ["x"]),
+        (pd.DataFrame({"a": [1.5, 2.5]}), pd.DataFrame({"a": [1.5, 3.5]}), ["2.5000"]),
+    ],
+)
+def test_what_is_wrong_is_marked_a_name_too(got: Any, expected: Any, marked: list[str]) -> None:
+    found = apart(to_plain(got), to_plain(expected)).in_words()
+    table, wanted = side_by_side(*found.pair, found.pair_at)
+    names = {**{(i, -1): text for i, text in enumerate(table.labels)},
+             **{(-1, j): text for j, text in enumerate(table.columns)}}  # fmt: skip
+    entries = {(i, j): text for i, row in enumerate(table.rows) for j, text in enumerate(row)}
+    assert [(names | entries)[place] for place in table.wrong] == marked
+    assert wanted.wrong == ()
+
+
+@pytest.mark.parametrize(
+    ("got", "expected", "first"),
+    [
+        ("weighs", "wieghs", ("e", "i")),
+        (LONG.replace("vector", "vectors"), LONG, ("s", ".")),
+        ("one  two", "one two", (" ", "t")),
+        ("a\nbat", "a\nbit", ("a", "i")),
+    ],
+)
+def test_the_first_other_character_of_a_text_is_shown(
+    got: str, expected: str, first: tuple[str, str]
+) -> None:
+    found = apart(got, expected).in_words()
+    tables = side_by_side(*found.pair, found.pair_at)
+    shown = [table.rows[row][0][place] for table in tables for row, place in table.since.items()]
+    assert tuple(shown) == first
+
+
 UNRECORDABLE: dict[str, tuple[Callable[[], Any], str]] = {
     "an object": (Mine, "a Mine"),
     "an iterator": (lambda: iter({1}), "a set_iterator"),

@@ -15,6 +15,7 @@ from classes import reference_answers
 from conftest import HERE
 from working_copy import LESSON, NOTEBOOK
 
+import autograde
 from autograde.authoring.dist import dist
 from autograde.cards import CARD_FILE
 from autograde.course import lessons
@@ -66,6 +67,10 @@ def on(folder: Path, *command: str) -> str:
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+def test_the_wheel_has_the_version_that_feedback_pages_name(wheel: Path) -> None:
+    assert wheel.name.split("-")[1] == autograde.__version__
 
 
 def test_the_wheel_holds_the_lessons_and_no_answers(wheel: Path) -> None:

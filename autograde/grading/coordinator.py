@@ -3,14 +3,14 @@
 No other process touches the gradebook.
 """
 
-import re
+import asyncio
 import traceback
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
 from copy import deepcopy
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from functools import cached_property, partial
+from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,6 @@ from nbgrader.api import Gradebook, Student
 from nbgrader.converters import Autograde, BaseConverter, GenerateFeedback
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.preprocessors import AssignLatePenalties
-from nbgrader.utils import parse_utc
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import DBAPIError
 from traitlets import TraitError
@@ -31,7 +30,6 @@ from autograde.files import write_folder
 from autograde.grader import GRADER, grader_of
 from autograde.grading import gradebook as book
 from autograde.grading import state, workers
-from autograde.grading.gradebook import digest_of
 from autograde.grading.limits import LIMITS
 from autograde.grading.reading.handed_in import read_submission
 from autograde.grading.state import (
@@ -57,17 +55,12 @@ from autograde.grading.submission import (
     Submission,
     Task,
 )
+from autograde.values.text import digest
 from autograde.versions import notebook, versions
 
 LOOK_SECONDS = 0.2
-SPACE_BEFORE_OFFSET = re.compile(r"\s+(?=[+-]\d)")
-"""With that space nbgrader would read "-0500" as 500 seconds."""
-MOST_OF_A_TIME = 100
-"""Characters of a time stamp. Students can write one, and a long one takes quadratic time."""
 
-
-Next = Done | tuple[Future[Any], Callable[[Any], "Next"]]
-"""The outcome of a submission; or what a worker does for it, and the step that takes the result."""
+Tasks = set[asyncio.Task[Done | None]]
 
 
 @dataclass(frozen=True)
@@ -83,19 +76,6 @@ class Opened:
     versions: Any
     handed_out: list[Any]
     marks: dict[str, Marks]
-
-
-@dataclass(frozen=True)
-class HandedIn:
-    """A submission that is being graded, its time, and a digest of all that decides its scores."""
-
-    submission: Submission
-    when: datetime | None
-    decided_by: str
-
-    @property
-    def place(self) -> Place:
-        return self.submission.place
 
 
 class Coordinator:
@@ -120,7 +100,6 @@ class Coordinator:
         names = gradebook.db.query(Student.id, Student.first_name, Student.last_name)
         self._names = {row.id: book.full_name(*row) for row in names}
         self._opened: dict[Lesson, Opened | None] = {}
-        self._working: dict[Future[Any], tuple[Place, Callable[[Any], Next]]] = {}
         self._aside: list[Place] = []
         self._alone = False
 
@@ -151,54 +130,49 @@ class Coordinator:
             Stop: nothing more can be graded, whatever the submission.
             KeyboardInterrupt: `stopped()` was true; what was finished by then is saved.
         """
-        todo = submissions[::-1]
-        while (todo or self._working or self._aside) and not stopped():
-            if not todo and not self._working:
-                todo, self._aside, self._alone, ahead = self._aside[::-1], [], True, 1
-            while todo and len(self._working) < ahead and not stopped():
-                place = todo.pop()
-                yield from self._take(place, partial(self._begin, place))
-            finished, _ = wait(self._working, LOOK_SECONDS, FIRST_COMPLETED)
-            yield from self._go_on_with(finished)
-        if todo or self._working or self._aside:
-            yield from self._go_on_with([each for each in self._working if each.done()])
-            raise KeyboardInterrupt
+        todo, working = submissions[::-1], Tasks()
+        with asyncio.Runner() as runner:
+            # what ends a run may be met by several at once; it is raised once, and not logged
+            runner.get_loop().set_exception_handler(lambda *_: None)
+            while (todo or working or self._aside) and not stopped():
+                if not todo and not working:
+                    todo, self._aside, self._alone, ahead = self._aside[::-1], [], True, 1
+                while todo and len(working) < ahead:
+                    working.add(runner.get_loop().create_task(self._take(todo.pop())))
+                finished, working = runner.run(_wait(working, asyncio.FIRST_COMPLETED))
+                yield from filter(None, [each.result() for each in finished])
+            if todo or working or self._aside:
+                finished, _ = runner.run(_wait(working, asyncio.ALL_COMPLETED))
+                yield from filter(None, [each.result() for each in finished])
+                raise KeyboardInterrupt
 
-    def _go_on_with(self, finished: Iterable[Future[Any]]) -> Iterator[Done]:
-        """Take the next step of each submission for which a worker is done."""
-        for future in finished:
-            place, step = self._working.pop(future)
-            yield from self._take(place, partial(_next, step, future))
+    async def _take(self, place: Place) -> Done | None:
+        """Grade a submission, or report why that fails, so that the others go on.
 
-    def _take(self, place: Place, step: Callable[[], Next]) -> Iterator[Done]:
-        """Take a step for a submission; report it if that fails, so that the others go on."""
+        Return None if it is to be graded again after them.
+        """
         try:
-            found = step()
+            return await self._grade(place)
         except (Stop, DBAPIError):
             raise
         except (CourseError, workers.WorkerDied) as error:
             others = isinstance(error, (Disturbed, workers.WorkerDied))
             if others and not self._alone and not isinstance(error, workers.WorkerHung):
                 self._aside.append(place)
-                return
-            found = Done(place, FAILED, str(error))
+                return None
+            return Done(place, FAILED, str(error))
         except OSError as error:
             if error.errno in state.FULL:
                 full = error.filename or self.root
                 raise Stop(f"the disk is full ({full}). Make room. {state.GO_ON}") from error
-            found = Done(place, FAILED, f"{error.filename}: {error.strerror}")
+            return Done(place, FAILED, f"{error.filename}: {error.strerror}")
         except Exception as error:  # the grader's own fault, and no reason to leave the others
             log = self._log("".join(traceback.format_exception(error)))
             self.gradebook.db.rollback()
             said = f"the grader failed: {type(error).__name__}: {error} (all of it: {log})"
-            found = Done(place, FAILED, said)
-        if isinstance(found, Done):
-            yield found
-        else:
-            future, then = found
-            self._working[future] = place, then
+            return Done(place, FAILED, said)
 
-    def _begin(self, place: Place) -> Next:
+    async def _grade(self, place: Place) -> Done:
         """Do what a submission needs: grade it, make only its page again, or nothing.
 
         Raises:
@@ -212,70 +186,39 @@ class Coordinator:
         submission = read_submission(place, self._course.ignore, opened.handed_out)
         marks, entry = opened.marks.get(student), read_entry(place)
         contents = sorted((name, sha256(c).hexdigest()) for name, c in submission.files.items())
-        decided_by = digest_of([opened.deciding, marks.extension if marks else "None", contents])
-        handed_in = HandedIn(submission, _when(submission), decided_by)
+        decided_by = _digest([opened.deciding, marks.extension if marks else "None", contents])
+        when = _when(submission)
         file = self._folder("autograded", place) / f"{lesson.notebook}.ipynb"
         page = self._folder("feedback", place) / f"{lesson.notebook}.html"
         if (
             self.regrade
             or marks is None
             or entry is None
-            or (entry.graded, entry.scores) != (decided_by, book.digest_of_scores(marks))
+            or entry.graded != _graded_digest(decided_by, marks)
             or not file.is_file()
         ):
             ran = b"" if self.regrade else read_ran(place)
             known = marks or Marks(student=self._names.get(student, student))
             grader = str(grader_of(lesson.package))
             task = Task(submission, self._secret, self.wall, known, ran, self._alone, grader=grader)
-            grading = self.executor.submit(workers.grade_task, task, opened.versions)
-            return grading, partial(self._save_graded, handed_in)
-        if entry.page == _page_digest(decided_by, marks) and page.is_file():
+            graded = await self._work(workers.grade_task, task, opened.versions)
+            self.save(place, when, graded)
+        elif entry.page == _page_digest(entry.graded, marks) and page.is_file():
             return Done(place, UNCHANGED)
-        # people gave scores or comments since, or pages are made in another way
-        book.penalise(self.gradebook, place, self._late)
-        return self._make_page(handed_in, file.read_bytes(), entry.problem, entry.seconds)
+        else:  # people gave scores or comments since, or pages are made in another way
+            book.penalise(self.gradebook, place, self._late)
+            graded = Graded(file.read_bytes(), problem=entry.problem, seconds=entry.seconds)
+        marks, html = book.marks_of_class(self.gradebook, lesson, student)[student], graded.page
+        if marks != graded.marks:  # it is late, say
+            html = await self._work(workers.make_page, graded.notebook, marks)
+        self.finish(submission, decided_by, graded, marks, html)
+        problem, remark = graded.problem, submission.remark
+        both = f"{problem.rstrip('.')}. {remark}"
+        return Done(place, GRADED, both if problem and remark else problem or remark)
 
-    def _save_graded(self, handed_in: HandedIn, graded: Graded) -> Next:
-        self.save(handed_in.place, handed_in.when, graded)
-        return self._make_page(
-            handed_in, graded.notebook, graded.problem, graded.seconds, graded.marks, graded.page
-        )
-
-    def _make_page(
-        self,
-        handed_in: HandedIn,
-        notebook: bytes,
-        problem: str,
-        seconds: float,
-        shown: Marks | None = None,
-        html: bytes = b"",
-    ) -> Next:
-        """Have the page made, unless it shows what the gradebook holds; it is late, say."""
-        student, lesson = handed_in.place
-        marks = book.marks_of_class(self.gradebook, lesson, student)[student]
-        end = partial(self._end, handed_in, notebook, problem, seconds, marks)
-        if marks == shown:
-            return end(html)
-        return self.executor.submit(workers.make_page, notebook, marks), end
-
-    def _end(
-        self,
-        handed_in: HandedIn,
-        notebook: bytes,
-        problem: str,
-        seconds: float,
-        marks: Marks,
-        html: bytes,
-    ) -> Done:
-        """Write what came of a submission, and say so."""
-        scores = book.digest_of_scores(marks)
-        on_page = _page_digest(handed_in.decided_by, marks)
-        grader = grader_of(handed_in.place.lesson.package)
-        entry = Entry(handed_in.decided_by, scores, on_page, problem, seconds, grader)
-        self.finish(handed_in.submission, notebook, html, entry)
-        remark = handed_in.submission.remark
-        both = f"{problem.rstrip('.')}. {remark}" if problem else remark
-        return Done(handed_in.place, GRADED, both if remark else problem)
+    def _work(self, call: Callable[..., Any], *given: Any) -> asyncio.Future[Any]:
+        """Have a worker do something."""
+        return asyncio.wrap_future(self.executor.submit(call, *given))
 
     def _open(self, lesson: Lesson) -> Opened | None:
         """Return what grading a lesson takes; None if it was already found not gradable.
@@ -301,7 +244,7 @@ class Coordinator:
         ]
         marks = book.marks_of_class(self.gradebook, lesson)
         handed_out = [notebook(version) for version in found]
-        opened = Opened(digest_of(deciding), self.share(found), handed_out, marks)
+        opened = Opened(_digest(deciding), self.share(found), handed_out, marks)
         self._opened[lesson] = opened
         return self._opened[lesson]
 
@@ -318,13 +261,18 @@ class Coordinator:
         book.penalise(self.gradebook, place, self._late)
         self.gradebook.db.remove()  # else the session would keep the whole class in memory
 
-    def finish(self, submission: Submission, notebook: bytes, html: bytes, entry: Entry) -> None:
+    def finish(
+        self, submission: Submission, decided_by: str, graded: Graded, marks: Marks, html: bytes
+    ) -> None:
         """Write the graded notebook and its page, then note that the submission is done."""
-        name, files = submission.place.lesson.notebook, submission.files
-        graded = {**files, f"{name}.ipynb": notebook}
-        self._write("autograded", submission.place, graded)
+        (_, lesson), files = submission.place, submission.files
+        scored = _graded_digest(decided_by, marks)
+        shown, grader = _page_digest(scored, marks), grader_of(lesson.package)
+        entry = Entry(scored, shown, graded.problem, graded.seconds, grader)
+        notebook = {f"{lesson.notebook}.ipynb": graded.notebook}
+        self._write("autograded", submission.place, files | notebook)
         address = {n: content for n, content in files.items() if n in ADDRESS}
-        self._write("feedback", submission.place, {**address, f"{name}.html": html})
+        self._write("feedback", submission.place, address | {f"{lesson.notebook}.html": html})
         keep_entry(submission.place, entry)
 
     def _log(self, fault: str) -> Path:
@@ -344,8 +292,11 @@ class Coordinator:
         self._converters[step].set_permissions(place.lesson.name, place.student)
 
 
-def _next(step: Callable[[Any], Next], done: Future[Any]) -> Next:
-    return step(done.result())
+async def _wait(working: Tasks, until: str) -> tuple[Tasks, Tasks]:
+    """Return what is finished and what is not, after a while at the latest."""
+    if not working:
+        return set(), set()
+    return await asyncio.wait(working, timeout=LOOK_SECONDS, return_when=until)
 
 
 def shown(config: Config, lesson: Lesson, known: dict[str, Marks]) -> bool:
@@ -359,10 +310,20 @@ def shown(config: Config, lesson: Lesson, known: dict[str, Marks]) -> bool:
     )
 
 
+def _digest(facts: Any) -> str:
+    """Return a digest of facts that print the same when they are the same."""
+    return digest(repr(facts))
+
+
+def _graded_digest(decided_by: str, marks: Marks) -> str:
+    """Return a digest of all that decided the scores, and of these."""
+    return _digest([decided_by, sorted(marks.automatic.items())])
+
+
 def _page_digest(graded: str, marks: Marks) -> str:
     """Return a digest of all that is on a page."""
     by_hand, comments = sorted(marks.by_hand.items()), sorted(marks.comments_by_hand.items())
-    return digest_of([GRADER.shows, graded, by_hand, comments, marks.penalty, marks.student])
+    return _digest([GRADER.shows, graded, by_hand, comments, marks.penalty, marks.student])
 
 
 def _without_exporters(config: Config) -> Config:
@@ -380,15 +341,10 @@ def _when(submission: Submission) -> datetime | None:
         CourseError: the file holds no time.
     """
     text = submission.files.get(TIMESTAMP, b"").decode(errors="replace").strip()
-    when: datetime | None = None
     try:
-        if len(text) > MOST_OF_A_TIME:
-            raise ValueError
-        if text:
-            when = parse_utc(SPACE_BEFORE_OFFSET.sub("", text))
-    except (ValueError, OverflowError) as error:
+        return book.parse_time(text)
+    except ValueError as error:
         raise CourseError(
             f"{TIMESTAMP} says {text[:60]!r}, which is not a time. Correct it, for "
             "example to 2026-02-28 23:59:00 UTC"
         ) from error
-    return when

@@ -8,7 +8,6 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
-import nbformat
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup
 from nbconvert.exporters import HTMLExporter
@@ -53,14 +52,12 @@ def template(path: Path) -> Template:
     return environment.get_template(path.name)
 
 
-def page(notebook: bytes, marks: Marks) -> bytes:
-    """Return the page of a graded notebook.
+def page(nb: NotebookNode, marks: Marks) -> bytes:
+    """Return the page of a graded notebook, into which it puts scores and comments.
 
     Args:
-        notebook: the notebook's file.
         marks: what the gradebook holds of it.
     """
-    nb = nbformat.v4.reads(notebook.decode("utf-8", "surrogatepass"))
     html, _ = _exporter().from_notebook_node(nb, {"nbgrader": put_marks(nb, marks)})
     return html.encode("utf-8", "xmlcharrefreplace")
 

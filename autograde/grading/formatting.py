@@ -16,22 +16,14 @@ from nbformat import NotebookNode
 
 from autograde.course import code_cells
 from autograde.grading.limits import LIMITS
-from autograde.values.text import few_marks
+from autograde.values.text import readable
 
-LINE_BREAK = re.compile(r"\r\n|[\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
-UNSEEN = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f\u202a-\u202e]")
-"""Control characters, and those that show what follows in another order."""
 LONG_SPACE = re.compile(r"\s{300}")
 """At each place in it, a lexer looks ahead for its end."""
 WITHOUT_COLOURS = "text"
 """The lexer of pygments that takes a text as it is."""
 Highlight = Callable[[str], tuple[str, float]]
 SAID = "Code is shown without colours: it is long, or colouring it takes long."
-
-
-def readable(text: str) -> str:
-    r"""Return a text in which only \n breaks a line, no character is unseen, and marks are few."""
-    return few_marks(UNSEEN.sub("\ufffd", LINE_BREAK.sub("\n", text)))
 
 
 @cache

@@ -1,5 +1,6 @@
 """Open and copy the gradebook, nbgrader's database; save to it, and read what it holds."""
 
+import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
@@ -22,6 +23,7 @@ from nbgrader.api import (
 )
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.preprocessors import AssignLatePenalties
+from nbgrader.utils import parse_utc
 from sqlalchemy import select
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import DBAPIError
@@ -30,8 +32,11 @@ from traitlets.config import Config
 from autograde.course import Lesson, state_folder
 from autograde.grading.state import Stop
 from autograde.grading.submission import Marks, Place
-from autograde.values.text import digest
 
+SPACE_BEFORE_OFFSET = re.compile(r"\s+(?=[+-]\d)")
+"""With that space nbgrader would read "-0500" as 500 seconds."""
+MOST_OF_A_TIME = 100
+"""Characters of a time stamp. Students can write one, and a long one takes quadratic time."""
 COPIES = 5
 """The number of gradebook copies that are kept."""
 
@@ -262,6 +267,22 @@ def due_date(gradebook: Gradebook, lesson: str) -> datetime | None:
     return due
 
 
+def parse_time(text: str) -> datetime | None:
+    """Return the time that nbgrader's file of a submission holds, in UTC; None if it holds nothing.
+
+    Raises:
+        ValueError: it holds something else.
+    """
+    text = text.strip()
+    if len(text) > MOST_OF_A_TIME:
+        raise ValueError("it is too long")
+    try:
+        when: datetime | None = parse_utc(SPACE_BEFORE_OFFSET.sub("", text) or None)
+    except OverflowError as error:
+        raise ValueError(str(error)) from error
+    return when
+
+
 def odd_due_date(due: datetime | None) -> str:
     """Return a warning if a due date was probably given with an offset, or "".
 
@@ -273,13 +294,3 @@ def odd_due_date(due: datetime | None) -> str:
         f"the due date is {due:%Y-%m-%d %H:%M:%S} UTC. If you gave it with an offset such as "
         "-0500, nbgrader read that as seconds. Give it in UTC, or without the space: 06:00-05:00"
     )
-
-
-def digest_of_scores(marks: Marks) -> str:
-    """Return a digest of the automatic scores."""
-    return digest_of(sorted(marks.automatic.items()))
-
-
-def digest_of(facts: Any) -> str:
-    """Return a digest of facts that print the same when they are the same."""
-    return digest(repr(facts))

@@ -12,7 +12,6 @@ from functools import lru_cache, partial
 from threading import Lock
 from typing import TypeVar
 
-import nbformat
 from nbformat import NotebookNode
 
 from autograde.course import Lesson, named_cells, parse_text
@@ -20,7 +19,7 @@ from autograde.grading import feedback
 from autograde.grading.formatting import SAID, colour_or_not
 from autograde.grading.reading.parse import parse_submission
 from autograde.grading.reading.restore import restore
-from autograde.grading.record import Record, write_note
+from autograde.grading.record import Record, to_file, write_note
 from autograde.grading.running.job import Job, Ran, make_job, put_outputs
 from autograde.grading.running.needed import not_needed
 from autograde.grading.running.reference import Program, load, right_key
@@ -86,11 +85,11 @@ def grade_submission(task: Task, versions: tuple[Version, ...]) -> Graded:
         record, rules, files, wall=task.wall, before=task.ran, alone=task.alone
     )
     put_schemes(record.nb, version)
-    marks, file = task.marks.graded_again(new), to_file(record)
+    marks, nb = task.marks.graded_again(new), write_note(record)
     return Graded(
-        notebook=file,
+        notebook=to_file(nb),
         marks=marks,
-        page=feedback.page(file, marks),
+        page=feedback.page(nb, marks),
         ran=ran.to_bytes() if ran else b"",
         problem=record.noticed,
         fault=record.fault,
@@ -267,9 +266,3 @@ def put_schemes(nb: NotebookNode, version: Version) -> None:
     for written in version.lesson.written:
         name = written.question_cell
         cells[name].source = with_schemes[name].source
-
-
-def to_file(record: Record) -> bytes:
-    """Return the bytes of the notebook's file, as nbgrader writes it."""
-    text: str = nbformat.writes(write_note(record))
-    return f"{text}\n".encode("utf-8", "surrogatepass")

@@ -75,6 +75,18 @@ def write_note(record: Record) -> NotebookNode:
     return record.nb
 
 
+def to_file(nb: NotebookNode) -> bytes:
+    """Return the bytes of a notebook's file, as nbgrader writes it."""
+    text: str = nbformat.writes(nb)
+    return f"{text}\n".encode("utf-8", "surrogatepass")
+
+
+def from_file(content: bytes) -> NotebookNode:
+    """Return the notebook that `to_file` wrote."""
+    nb: NotebookNode = nbformat.v4.reads(content.decode("utf-8", "surrogatepass"))
+    return nb
+
+
 def read_note(nb: Any) -> Record:
     """Return the record that a notebook's file keeps.
 

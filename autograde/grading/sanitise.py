@@ -20,10 +20,9 @@ from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 from nbformat import NotebookNode
 
 from autograde.course import code_cells
-from autograde.grading.formatting import readable
 from autograde.grading.limits import LIMITS
 from autograde.rubric.recording import MIME
-from autograde.values.text import well_formed
+from autograde.values.text import readable, well_formed
 
 BASE64 = re.compile(r"[A-Za-z0-9+/=\s]*")
 PNG = "image/png"

@@ -1,7 +1,11 @@
 """Keep lock, secret and results in the course's folder `.autograde/`.
 
-`ran/LESSON/STUDENT` holds the result of a submission's last run, `graded/LESSON/STUDENT` how
-it was last graded. Each file is put in place whole: a killed run leaves the old one or the new one.
+Two things are remembered of a submission. `ran/LESSON/STUDENT` holds the result of its last run:
+code runs again only if what its kernel sees has changed, whoever grades. `graded/LESSON/STUDENT`
+says by what it was last graded and what is on its page: it is judged, or its page made, again only
+if one of these has changed. `settled.json` is about a class: after a run that left nothing to do,
+the next one does not look at submissions at all. Each file is put in place whole: a killed run
+leaves the old one or the new one.
 """
 
 import errno
@@ -107,12 +111,11 @@ def seed_of(secret: bytes, lesson: str, seen: str) -> int:
 class Entry:
     """The facts on which a submission was graded, and the outcome.
 
-    `graded` is a digest of all that decided its scores, `scores` of the automatic scores that
-    were saved, `page` of all that is on its feedback page.
+    `graded` is a digest of all that decided its scores and of those that were saved, `page` of all
+    that is on its feedback page.
     """
 
     graded: str
-    scores: str
     page: str
     problem: str
     seconds: float

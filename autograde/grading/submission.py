@@ -133,12 +133,12 @@ class Graded:
     """
 
     notebook: bytes
-    marks: Marks
-    page: bytes
-    ran: bytes
-    problem: str
-    fault: str
-    seconds: float
+    marks: Marks = field(default_factory=Marks)
+    page: bytes = b""
+    ran: bytes = b""
+    problem: str = ""
+    fault: str = ""
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -96,8 +96,9 @@ def get_ready(wall: bool, package: str) -> None:
 def make_page(notebook: bytes, marks: Marks) -> bytes:
     """Make the page of a graded notebook again."""
     from autograde.grading import feedback
+    from autograde.grading.record import from_file
 
-    return feedback.page(notebook, marks)
+    return feedback.page(from_file(notebook), marks)
 
 
 def start_template(wall: bool, package: str) -> Line | None:

@@ -16,13 +16,12 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from nbgrader.api import Gradebook
 from nbgrader.plugins import ExtractorPlugin, FileNameCollectorPlugin
-from nbgrader.utils import parse_utc
 from traitlets import Unicode
 
 from autograde.course import CourseError, Lesson
 from autograde.course_config import course_config
 from autograde.files import write_folder
-from autograde.grading.gradebook import due_date, odd_due_date, open_gradebook
+from autograde.grading.gradebook import due_date, odd_due_date, open_gradebook, parse_time
 from autograde.grading.submission import TIMESTAMP
 from autograde.lms.archives import BadArchive, place_for, unpack
 from autograde.lms.people import keep_numbers, read_numbers, remember
@@ -33,7 +32,6 @@ from autograde.words import named, printable, quoted
 OF_A_CLASS = re.compile(r"submissions( ?\(\d+\))?$")
 """The end of the name that Canvas gives a class's archive; the course's numbers may precede it."""
 REFUSED = "Refused, so nothing was collected:"
-NEW, REPLACED, SAME, KEPT = "new", "replaced", "as before", "left as it was: that was later"
 
 
 @dataclass(frozen=True)
@@ -103,8 +101,8 @@ def _write(lesson: Lesson, student: str, handed: Handed) -> str:
     }
     if old == new:
         return "as before"
-    with suppress(ValueError, OverflowError):
-        before = parse_utc(old.get(TIMESTAMP, b"").decode() or None)
+    with suppress(ValueError):
+        before = parse_time(old.get(TIMESTAMP, b"").decode())
         if before and handed.when and before > handed.when:
             return "left out: what is there was handed in later"
     folder.parent.mkdir(parents=True, exist_ok=True)

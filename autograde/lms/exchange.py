@@ -10,16 +10,15 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from nbgrader.exchange.default import ExchangeCollect, ExchangeReleaseFeedback
-from nbgrader.utils import parse_utc
 
 from autograde.course import state_folder
+from autograde.grading.gradebook import parse_time
 from autograde.grading.submission import ADDRESS, TIMESTAMP
 from autograde.lms.plain_copy import NotPlain, plain_copy
 from autograde.words import printable
 
 KILO = 1_000
 """nbgrader's `max_dir_size` counts thousands of bytes."""
-MOST_OF_A_TIME = 100
 
 
 class PlainCollect(ExchangeCollect):
@@ -110,11 +109,9 @@ def _user(name: str) -> int:
 def _time(path: Path) -> datetime | None:
     """Read the time of a collected submission; None if its file, the student's, holds none."""
     try:
-        text = path.read_text(encoding="utf-8").strip()
-        when: datetime | None = parse_utc(text) if 0 < len(text) <= MOST_OF_A_TIME else None
-    except (OSError, ValueError, OverflowError):
+        return parse_time(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
         return None
-    return when
 
 
 class SteadyReleaseFeedback(ExchangeReleaseFeedback):

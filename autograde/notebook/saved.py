@@ -6,10 +6,10 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
+from autograde.progress import DAMAGED
 from autograde.rubric.names import names_of
 
 HEADING = re.compile(r"^#{2} +(.+)$", re.MULTILINE)
-UNREADABLE = (OSError, ValueError, RecursionError, KeyError, TypeError, AttributeError)
 
 Cells = list[dict[str, Any]]
 
@@ -22,7 +22,7 @@ def cells_in(folder: Path) -> Cells:
     try:
         read = json.loads(found[0].read_text(encoding="utf-8"))["cells"]
         return [{**each, "source": "".join(each["source"])} for each in read]
-    except UNREADABLE:
+    except DAMAGED:
         return []
 
 

@@ -9,7 +9,8 @@ wins. The remaining lines may then have a second one.
 
 Where no mistake fits, two may be at work in the same cases. Then a mistake is named if the answer
 is wrong wherever the mistake is, and gives its wrong numbers in some cases, in more than those of
-any other. To name none is better than to name a wrong one.
+any other. To name none is better than to name a wrong one, but a slip that any answer can have is
+named then.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from dataclasses import dataclass
 from autograde.rubric.key import Key, Mistake
 from autograde.rubric.kinds import KINDS, NOT_REACHED, difference, outcomes_of, wrong_cases
 from autograde.rubric.recording import Line, Outcome, Recording
+from autograde.rubric.slips import slips
 
 ALIKE = 4.0
 """Outcomes of one mistake are about equally far off: one at most this many times the other."""
@@ -82,10 +84,11 @@ def beliefs(
     alike = {m.name: _likeness(m, outcomes, distances, key) for m in possible}
     found = _beside_each_other(possible, alike, wrong, key)
     found = found or _together([m for m in possible if alike[m.name].everywhere], alike)
+    explained = [(m, sorted(m.failed)) for m in found] or slips(outcomes, key)
     names = [line.name for line in key.expected.lines]
     return tuple(
-        Belief(m.name, m.belief, m.hint, tuple(names[i] for i in sorted(m.failed)))
-        for m in found[:MOST]
+        Belief(cause.name, cause.belief, cause.hint, tuple(names[i] for i in lines))
+        for cause, lines in explained[:MOST]
     )
 
 

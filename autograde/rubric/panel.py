@@ -122,19 +122,24 @@ def _tables(failure: Failure) -> list[tuple[str, Table]]:
 
 def _aligned(table: Table) -> list[str]:
     marked = [
-        [entry + ("*" if (i, j) in table.wrong else " ") for j, entry in enumerate(row)]
+        [entry + _star(table, i, j) for j, entry in enumerate(row)]
         for i, row in enumerate(table.rows)
     ]
     if table.columns:
-        marked.insert(0, [f"{name} " for name in table.columns])
+        marked.insert(0, [name + _star(table, -1, j) for j, name in enumerate(table.columns)])
     width = max(len(entry) for row in marked for entry in row)
     side = "<" if table.left else ">"
     lines = ["  " + " ".join(f"{entry:{side}{width}}" for entry in row) for row in marked]
     if not table.labels:
         return lines
-    labels = [""] * bool(table.columns) + [*table.labels]
+    named = [f"{name}{_star(table, i, -1)}".rstrip() for i, name in enumerate(table.labels)]
+    labels = [""] * bool(table.columns) + named
     room = max(map(len, labels))
     return [f"  {label:{room}}{line}" for label, line in zip(labels, lines, strict=True)]
+
+
+def _star(table: Table, row: int, column: int) -> str:
+    return "*" if (row, column) in table.wrong else " "
 
 
 def plain(text: str) -> str:
@@ -258,8 +263,10 @@ def _table_html(name: str, table: Table) -> str:
     side = "left" if table.left else "right"
     rows = ""
     for i, row in enumerate(table.rows):
-        label = _name("row", table.labels[i], "left") if table.labels else ""
-        entries = (_entry(e, (i, j) in table.wrong, side) for j, e in enumerate(row))
+        marked = (i, -1) in table.wrong
+        label = _name("row", table.labels[i], "left", marked) if table.labels else ""
+        since = table.since.get(i, 0)
+        entries = (_entry(e, (i, j) in table.wrong, side, since) for j, e in enumerate(row))
         rows += f"<tr>{label}{''.join(entries)}</tr>"
     look = f"text-align:left;font-weight:normal;color:{COLOURS['idle']}"
     title = f"{name}, {escape(table.caption)}"
@@ -267,19 +274,35 @@ def _table_html(name: str, table: Table) -> str:
     head = f'<tr><th scope="col" colspan="{width}" style="{look}">{title}</th></tr>'
     if table.columns:
         corner = "<td></td>" if table.labels else ""
-        head += f"<tr>{corner}{''.join(_name('col', c, side) for c in table.columns)}</tr>"
+        names = (_name("col", c, side, (-1, j) in table.wrong) for j, c in enumerate(table.columns))
+        head += f"<tr>{corner}{''.join(names)}</tr>"
     style = "border-collapse:collapse;margin:.4em 0;font-size:90%"
     return f'<table style="{style}"><thead>{head}</thead><tbody>{rows}</tbody></table>'
 
 
-def _name(scope: str, text: str, side: str) -> str:
-    style = f"{CELL};text-align:{side};font-weight:normal;color:{COLOURS['idle']}"
-    return f'<th scope="{scope}" style="{style}">{escape(text)}</th>'
+def _name(scope: str, text: str, side: str, wrong: bool) -> str:
+    colour = COLOURS["text" if wrong else "idle"]
+    style = f"{CELL};text-align:{side};font-weight:normal;color:{colour}"
+    sign, look = _marking(wrong)
+    return f'<th scope="{scope}" style="{style}{look}">{sign}{escape(text)}</th>'
 
 
-def _entry(text: str, wrong: bool, side: str) -> str:
-    look = f";background:{COLOURS['mark']};font-weight:bold" if wrong else ""
-    sign = "✗&nbsp;" if wrong else ""
+def _entry(text: str, wrong: bool, side: str, since: int) -> str:
+    sign, look = _marking(wrong)
     edge = f"border:1px solid {COLOURS['edge']}"
     style = f"{CELL};text-align:{side};{edge};color:{COLOURS['text']}{look}"
-    return f'<td style="{style}">{sign}{escape(text)}</td>'
+    return f'<td style="{style}">{sign}{_underlined(text, since)}</td>'
+
+
+def _underlined(text: str, since: int) -> str:
+    """Return the text as HTML, with the character underlined from which it is another; 0: none."""
+    if not since:
+        return escape(text)
+    line = "text-decoration:underline 2px;text-underline-offset:2px;font-weight:bold"
+    before, first, after = text[:since], text[since : since + 1], text[since + 1 :]
+    return f'{escape(before)}<span style="{line}">{escape(first)}</span>{escape(after)}'
+
+
+def _marking(wrong: bool) -> tuple[str, str]:
+    """Return the sign before what is wrong, and the look of it."""
+    return ("✗&nbsp;", f";background:{COLOURS['mark']};font-weight:bold") if wrong else ("", "")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from math import inf, isfinite
 from typing import Any
@@ -48,8 +48,9 @@ class Unrecordable:
 class Table:
     """Entries as text, row by row; `wrong` holds the places (row, column) of entries to mark.
 
-    `columns` and `labels` are the names of columns and rows, where they have names. Text stands on
-    the `left` of its column, numbers on the right.
+    `columns` and `labels` are the names of columns and rows, where they have names; to mark one,
+    `wrong` holds (-1, column) or (row, -1). Text stands on the `left` of its column, numbers
+    on the right. `since` holds, by row, the character where a text and the one beside it part.
     """
 
     caption: str
@@ -58,6 +59,7 @@ class Table:
     columns: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
     left: bool = False
+    since: Mapping[int, int] = field(default_factory=dict)
 
 
 Tables = tuple[Table | None, Table | None]
@@ -156,6 +158,12 @@ def joined(at: str, inner: str) -> str:
     return f"{at} at {inner}" if index and at[-1:].isalnum() else at + inner
 
 
+def first_difference(one: str, other: str) -> int:
+    """Return the place of the first character in which two texts differ."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((i for i, (a, b) in pairs if a != b), min(len(one), len(other)))
+
+
 def shorten(text: str, limit: int = 160) -> str:
     """Return the text on one line, cut off at the limit."""
     return short(" ".join(text.split()), limit)
@@ -183,7 +191,7 @@ def numeral(x: Any, digits: int = 4) -> str:
         sign = "" if x.imag < 0 else "+"
         return f"{numeral(x.real, digits)}{sign}{numeral(x.imag, digits)}j"
     if not isinstance(x, float):
-        return shorten(repr(x))
+        return short(repr(x), 160)
     if not isfinite(x):
         return str(x)
     if abs(x) < 1e15 and x == int(x):

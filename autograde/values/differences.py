@@ -13,12 +13,14 @@ from autograde.values.base import (
     Record,
     Unrecordable,
     differs,
+    first_difference,
     numerals,
     of,
     shorten,
     unrecordable,
     worst_inside,
 )
+from autograde.values.text import short
 
 MAX_PAIRED = 200
 """The most keys that are matched by nearness where they are not equal."""
@@ -49,7 +51,7 @@ def other(got: Plain, expected: Plain) -> Difference:
     scalars = bool | int | float | complex | str | bytes
     if isinstance(expected, scalars) and isinstance(got, scalars):
         note = _first_character(got, expected)
-        said = f"is {shorten(repr(got))}, expected {shorten(repr(expected))}"
+        said = f"is {short(repr(got), 160)}, expected {short(repr(expected), 160)}"
         return differs(said, note, pair)
     wanted = dispatch.describe(expected)
     if what := unrecordable(got):
@@ -64,13 +66,12 @@ def _laid_out(value: Plain) -> bool:
 
 
 def _first_character(got: Plain, expected: Plain) -> str:
-    """Return a sentence on where two long texts begin to differ, or ""."""
-    if not isinstance(got, str) or not isinstance(expected, str) or len(expected) < 20:
+    """Return a sentence on where two texts begin to differ, long ones or in their spaces, or ""."""
+    if not isinstance(got, str) or not isinstance(expected, str):
         return ""
-    pairs = zip(got, expected, strict=False)
-    same = next((i for i, (one, two) in enumerate(pairs) if one != two), None)
-    same = min(len(got), len(expected)) if same is None else same
-    return f"They differ from character {same + 1} on."
+    if len(expected) < 20 and got.split() != expected.split():
+        return ""
+    return f"They differ from character {first_difference(got, expected) + 1} on."
 
 
 def _floats(got: Plain, expected: complex, scale: float) -> Difference:

@@ -33,7 +33,8 @@ def side_by_side(got: Plain, expected: Record, where: str) -> Tables:
         return None, None
     wrong = _wrong(got, expected)
     row, column = (wrong or [(0, 0)])[0]
-    return _table(got, row, column, where, wrong), _table(expected, row, column, where, [])
+    marked = [*wrong, *_wrong_names(got, expected, row, column)]
+    return _table(got, row, column, where, marked), _table(expected, row, column, where, [])
 
 
 def in_full(value: Record) -> Table | None:
@@ -50,6 +51,26 @@ def _wrong(got: Record, expected: Record) -> list[tuple[int, int]]:
         other = wanted[j] if j < len(wanted) else None
         places += [(i, j) for i in _wrong_rows(column, other)]
     return sorted(places)
+
+
+def _wrong_names(got: Record, expected: Record, row: int, column: int) -> list[tuple[int, int]]:
+    """Return the places of labels and column names, of those shown, that are not as expected."""
+    labels = _wrong_labels(got, expected, "index", row)
+    return [(i, -1) for i in labels] + [
+        (-1, j) for j in _wrong_labels(got, expected, "columns", column)
+    ]
+
+
+def _wrong_labels(got: Record, expected: Record, axis: str, place: int) -> list[int]:
+    if axis not in got.parts or axis not in expected.parts:
+        return []
+    mine, wanted = (items(each.parts[axis].parts["labels"]) for each in (got, expected))
+    shown = numbers.around(place, len(mine))
+    return [
+        i
+        for i, label in enumerate(mine[shown], start=shown.start)
+        if i >= len(wanted) or dispatch.apart(label, wanted[i]).distance > NEAR
+    ]
 
 
 def _wrong_rows(got: Plain, expected: Plain) -> Iterable[int]:
@@ -89,9 +110,9 @@ def _table(value: Record, row: int, column: int, where: str, wrong: list[tuple[i
         ", ".join(filter(None, caption)),
         tuple(zip(*shown, strict=True)),
         tuple(
-            (i - down.start, j - across.start)
+            (i - down.start * (i >= 0), j - across.start * (j >= 0))
             for i, j in wrong
-            if down.start <= i < down.stop and across.start <= j < across.stop
+            if (i < 0 or down.start <= i < down.stop) and (j < 0 or across.start <= j < across.stop)
         ),
         _labels(value, "columns", across),
         _labels(value, "index", down),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import islice, zip_longest
 
 from autograde.values import dispatch
@@ -12,10 +12,12 @@ from autograde.values.base import (
     Table,
     Tables,
     Unrecordable,
+    first_difference,
     numeral,
     of,
     shorten,
 )
+from autograde.values.text import short
 
 LARGEST = 8
 """The most rows of a table; of a larger value, only a part is shown."""
@@ -45,7 +47,12 @@ def side_by_side(got: Plain, expected: Plain, where: str) -> Tables:
     wrong = _wrong(mine, wanted, got) if alike else []
     missing = len(mine) if alike and len(mine) < len(wanted) else 0
     start = max(0, min((wrong or [missing])[0] - 1, max(len(mine), len(wanted)) - LARGEST))
-    return _table(got, mine, start, where, wrong), _table(expected, wanted, start, where, [])
+    beside = _beside(mine, wanted, got) if alike else ()
+    beside_wanted = _beside(wanted, mine, expected) if alike else ()
+    return (
+        _table(got, mine, start, where, wrong, beside),
+        _table(expected, wanted, start, where, [], beside_wanted),
+    )
 
 
 def in_full(value: Plain) -> Table | None:
@@ -86,14 +93,20 @@ def _wrong(mine: list[Row], wanted: list[Row], of: Plain) -> list[int]:
         items = {item for _, item in wanted}
         alone = [i for i, (_, item) in enumerate(mine) if item not in items][:LARGEST]
         return [i for i in alone if not _is_near_one(mine[i][1], [*items][:MOST_COMPARED])]
-    if isinstance(of, dict | Record):
-        named = dict(wanted)
-        pairs = [(item, named.get(name, MISSING)) for name, item in mine]
-    else:
-        rows = zip_longest(mine, wanted, fillvalue=NONE)
-        pairs = [(item, other) for (_, item), (_, other) in rows]
-    wrong = (i for i, (item, other) in enumerate(pairs[: len(mine)]) if _differ(item, other))
+    pairs = zip(mine, _beside(mine, wanted, of), strict=True)
+    wrong = (i for i, ((_, item), other) in enumerate(pairs) if _differ(item, other))
     return list(islice(wrong, LARGEST + 1))  # no more are shown
+
+
+def _beside(rows: list[Row], others: list[Row], of: Plain) -> list[Plain]:
+    """Return for each row what stands in that of the same name or place, or MISSING."""
+    if isinstance(of, set | frozenset):
+        return [MISSING] * len(rows)
+    if isinstance(of, dict | Record):
+        named = dict(others)
+        return [named.get(name, MISSING) for name, _ in rows]
+    pairs = zip_longest(rows, others[: len(rows)], fillvalue=NONE)
+    return [other for _, (_, other) in pairs]
 
 
 def _is_near_one(item: Plain, others: Iterable[Plain]) -> bool:
@@ -104,19 +117,49 @@ def _differ(item: Plain, other: Plain) -> bool:
     return other is MISSING or dispatch.apart(item, other).distance > NEAR
 
 
-def _table(value: Plain, rows: list[Row], start: int, where: str, wrong: list[int]) -> Table:
+def _table(
+    value: Plain,
+    rows: list[Row],
+    start: int,
+    where: str,
+    wrong: list[int],
+    beside: Sequence[Plain] = (),
+) -> Table:
     shown = rows[start : start + LARGEST]
+    others = [*beside[start : start + LARGEST]] or [MISSING] * len(shown)
+    entries = [_entry(item, other) for (_, item), other in zip(shown, others, strict=True)]
+    named = isinstance(value, dict | Record)
+    alone = [named and bool(beside) and other is MISSING for other in others]
     caption = [_counted(value, len(rows)), where]
     if len(rows) > LARGEST and shown:
         caption.append(f"{start + 1} to {start + len(shown)} of them")
     labels = tuple(name for name, _ in shown)
     return Table(
         ", ".join(filter(None, caption)),
-        tuple((brief(item),) for _, item in shown) or (("empty",),),
-        tuple((i - start, 0) for i in wrong if start <= i < start + len(shown)),
+        tuple((entry,) for entry, _ in entries) or (("empty",),),
+        tuple(
+            (i - start, -1 if alone[i - start] else 0)  # a key that nobody wanted, or what it holds
+            for i in wrong
+            if start <= i < start + len(shown)
+        ),
         labels=labels if any(labels) else (),
         left=True,
+        since={i: since for i, (_, since) in enumerate(entries) if since},
     )
+
+
+def _entry(item: Plain, other: Plain) -> tuple[str, int]:
+    """Return a value as it is shown, and the place in that where two texts part; 0 for none.
+
+    A long text is shown from shortly before that place on.
+    """
+    if not (isinstance(item, str) and isinstance(other, str)) or item == other:
+        return brief(item), 0
+    place = first_difference(item, other)
+    start = max(0, place - WIDEST // 2) if max(len(item), len(other)) > WIDEST else 0
+    dots = "…" if start else ""
+    before = dots + repr(item[start:place])[:-1]
+    return short(dots + repr(item[start:]), WIDEST), len(before)
 
 
 def _counted(value: Plain, count: int) -> str:

@@ -5,6 +5,9 @@ from hashlib import sha256
 from html import escape
 from unicodedata import category
 
+LINE_BREAK = re.compile(r"\r\n|[\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
+UNSEEN = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f\u202a-\u202e]")
+"""Control characters, and those that show what follows in another order."""
 MARKS, JOINS = ("Mn", "Me"), "Cf"
 MOST_MARKS = 4
 """On one character: Hebrew and Thai need three. Hundreds would cover the lines above and below."""
@@ -19,6 +22,11 @@ def visible(text: str) -> str:
     """Return the text with characters escaped that are invisible or rearrange their neighbours."""
     shown = few_marks(text)
     return "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in shown)
+
+
+def readable(text: str) -> str:
+    r"""Return a text in which only \n breaks a line, no character is unseen, and marks are few."""
+    return few_marks(UNSEEN.sub("\ufffd", LINE_BREAK.sub("\n", text)))
 
 
 def few_marks(text: str) -> str:

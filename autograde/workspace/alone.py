@@ -6,6 +6,7 @@ from autograde.course import CourseError
 from autograde.files import write_whole
 from autograde.grader import grader_of
 from autograde.grading import feedback, pipeline
+from autograde.grading.record import write_note
 from autograde.progress import PRACTICE_FILE
 from autograde.rubric.key import unpack_keys
 from autograde.rubric.panel import headline
@@ -41,7 +42,7 @@ def grade_alone(project: Project, path: Path) -> tuple[list[str], Path]:
         lambda alone: pipeline.grade_restored(record, rules, files, wall=False, alone=alone)
     )
     page = project.work / "feedback" / lesson.name / f"{lesson.notebook}.html"
-    write_whole(page, feedback.page(pipeline.to_file(record), marks))
+    write_whole(page, feedback.page(write_note(record), marks))
     said = [headline(verdict) for verdict in record.verdicts.values()]
     said += [f"{each.name}: {await_marking(each.points)}" for each in lesson.written]
     name = grader_of(lesson.package).name

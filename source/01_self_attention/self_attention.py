@@ -563,70 +563,96 @@ def _(r):
     layer.conventions(r.normal(6, 3))
 
 # %% [markdown]
-# The course comes back to these numbers:
-
-# %% tags=["raises-exception"]
-torch.manual_seed(789)
-attention_v2 = SelfAttention_v2(d_in=3, d_out=2).to(device)
-scores_789 = attention_scores(attention_v2.W_query(inputs), attention_v2.W_key(inputs))
-print("scores, seed 789")
-table(scores_789, rows=tokens, columns=tokens)
-print("weights, seed 789")
-table(attention_weights(scores_789, d_k=2), rows=tokens, columns=tokens)
-print("context vectors, seed 789")
-table(attention_v2(inputs), rows=tokens, columns=["0", "1"])
-
-# %% tags=["raises-exception"]
-torch.manual_seed(123)
-other = SelfAttention_v2(d_in=3, d_out=2).to(device)
-print("weights, seed 123")
-table(attention_weights(attention_scores(other.W_query(inputs), other.W_key(inputs)), d_k=2), rows=tokens, columns=tokens)
-print("context vectors, seed 123")
-table(other(inputs), rows=tokens, columns=["0", "1"])
-
-# %% [markdown]
-# Two random layers, two opinions: with the seed 789 every query prefers *Your*, with 123 *journey*. Neither knows anything. So train one. We choose a
-# partner for each word (first line of the next cell); the context vector of a word should equal its partner's input. The values are the inputs;
-# only `W_query` and `W_key` learn: the layer can only choose where to look.
+# **Predict, then run.** Two such layers, from two seeds. Each word looks most at some word. Is it the same word in both layers?
 
 # %%
+my_guess = None  # "for every word", "for some" or "for none"
+
+# %% tags=["raises-exception"]
+random_layers = {}
+for seed in (789, 123):
+    torch.manual_seed(seed)
+    random_layers[seed] = SelfAttention_v2(d_in=3, d_out=2).to(device)
+attention_v2 = random_layers[789]
+scores_of = {seed: attention_scores(layer.W_query(inputs), layer.W_key(inputs)) for seed, layer in random_layers.items()}
+favourites = {seed: [tokens[j] for j in attention_weights(found, d_k=2).argmax(dim=-1)] for seed, found in scores_of.items()}
+same = sum(one == other for one, other in zip(*favourites.values()))
+beside(my_guess, {0: "for none", 6: "for every word"}.get(same, "for some"))
+for seed, words in favourites.items():
+    print(f"seed {seed}:", ", ".join(words))
+
+# %% [markdown]
+# Each random layer has one opinion for all six words, and the two differ. Neither knows anything. (The course comes back to their tables. They are
+# folded: run the next cell, and click the three dots below it.)
+
+# %% jupyter={"source_hidden": true, "outputs_hidden": true} tags=["raises-exception"]
+# the tables of both layers
+print("scores, seed 789")
+table(scores_of[789], rows=tokens, columns=tokens)
+for seed, layer in random_layers.items():
+    print(f"weights, seed {seed}")
+    table(attention_weights(scores_of[seed], d_k=2), rows=tokens, columns=tokens)
+    print(f"context vectors, seed {seed}")
+    table(layer(inputs), rows=tokens, columns=["0", "1"])
+
+# %% [markdown]
+# Training chooses the matrices. Give each word a partner, below. The context vector of a word should come to equal its partner's input. The values are
+# the inputs, and only `W_query` and `W_key` learn: the layer can only choose where to look.
+#
+# **Predict, then run.** Which words will not find their partner? Compare the six vectors at the top of part 1.
+
+# %%
+partner = {"Your": "one", "journey": "with", "starts": "Your", "with": "one", "one": "step", "step": "journey"}  # or others
+my_guess = None  # some of the six words
+
+# %% tags=["raises-exception"]
 # demonstration: trains the layer
-partner = {"Your": "journey", "journey": "starts", "starts": "journey", "with": "step", "one": "step", "step": "one"}
-target = inputs[[tokens.index(partner[token]) for token in tokens]]  # (6, 3)
+def learned(x):
+    """The weights (6, 6) after 400 steps of training on six vectors (6, 3)."""
+    torch.manual_seed(123)
+    layer = SelfAttention_v2(d_in=3, d_out=3, qkv_bias=True).to(device)
+    with torch.no_grad():
+        layer.W_value.weight.copy_(torch.eye(3))
+        layer.W_value.bias.zero_()
+    target = x[[tokens.index(partner[token]) for token in tokens]]  # (6, 3)
+    optimizer = torch.optim.Adam([*layer.W_query.parameters(), *layer.W_key.parameters()], lr=0.1)
+    for _ in range(400):
+        optimizer.zero_grad()
+        (layer(x) - target).square().mean().backward()
+        optimizer.step()
+    with torch.no_grad():
+        return attention_weights(attention_scores(layer.W_query(x), layer.W_key(x)), d_k=3)
 
-torch.manual_seed(123)
-trained = SelfAttention_v2(d_in=3, d_out=3, qkv_bias=True).to(device)
-with torch.no_grad():
-    trained.W_value.weight.copy_(torch.eye(3))
-    trained.W_value.bias.zero_()
+
+def not_found(weights):
+    return [token for i, token in enumerate(tokens) if weights[i, tokens.index(partner[token])] < 0.5]
 
 
-def error():
-    return (trained(inputs) - target).square().mean()
-
-
-optimizer = torch.optim.Adam([*trained.W_query.parameters(), *trained.W_key.parameters()], lr=0.5)
-before = error().item()
-for _ in range(200):
-    optimizer.zero_grad()
-    error().backward()
-    optimizer.step()
-always_the_mean = (inputs.mean(dim=0) - target).square().mean().item()
-print(f"mean squared error: always the mean of all inputs {always_the_mean:.4f}, before training {before:.4f}, after {error().item():.4f}")
+trained = learned(inputs)
+beside(my_guess, not_found(trained))
 
 # %% jupyter={"source_hidden": true} tags=["raises-exception"]
 # demonstration: draws the figure
-with torch.no_grad():
-    learned = attention_weights(attention_scores(trained.W_query(inputs), trained.W_key(inputs)), d_k=3)  # (6, 6)
+rows_said = "; ".join(f"{token} gives {partner[token]} {trained[i, tokens.index(partner[token])]:.2f}" for i, token in enumerate(tokens))
 show(
-    heatmap(learned, tokens, tokens, title="Weights after training", limits=(0, 1)),
-    "Heatmap of six by six weights. With and one give nearly all their weight to step, step gives it to one; Your, journey and starts divide theirs "
-    "between journey and starts.",
+    heatmap(trained, tokens, tokens, title="Weights after training", limits=(0, 1)),
+    f"Heatmap of six by six weights. To their partners, {rows_said}.",
 )
 
 # %% [markdown]
-# *With* and *one* look at *step*, and *step* looks at *one*. *Your*, *journey* and *starts* share their weight between *journey* and *starts*: the two
-# vectors are nearly equal, so either will do. This layer has memorised six vectors, no grammar. For grammar a model needs many sentences.
+# *Step* was to find *journey*, and looks mostly at *starts*. *Journey* spreads its weight. These two have nearly the same vector: as keys they
+# can hardly be told apart, and as queries they ask for nearly the same. Is that the reason? Give *journey* a vector of its own, and train again.
+
+# %% tags=["raises-exception"]
+# demonstration: the same training with another vector for journey
+apart = inputs.clone()
+apart[1] = torch.tensor([0.9, 0.9, 0.1])
+again = learned(apart)
+print("words that do not find their partner:", not_found(again) or "none")
+print(f"the smallest weight on a partner: {min(again[i, tokens.index(partner[token])].item() for i, token in enumerate(tokens)):.1f}")
+
+# %% [markdown]
+# Now all six find theirs. **A head sees vectors, not words.** This layer has memorised six of them; for grammar a model needs many sentences.
 #
 # ## 6 Twelve numbers
 #
@@ -729,7 +755,7 @@ explore_story(model, *sentences)
 # **The softmax runs over the wrong dimension.** Then the columns add up to 1 instead of the rows.
 
 # %% tags=["raises-exception"]
-wrong = torch.softmax(scores_789 / 2**0.5, dim=0)
+wrong = torch.softmax(scores_of[789] / 2**0.5, dim=0)
 print("sums of the rows:   ", [round(s, 2) for s in wrong.sum(dim=1).tolist()])
 print("sums of the columns:", [round(s, 2) for s in wrong.sum(dim=0).tolist()])
 

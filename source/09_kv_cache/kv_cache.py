@@ -171,8 +171,8 @@ def cache_chart(words, count):
         if place <= last:
             box(x, 1.55, "key", colour)
             box(x, 2.35, "value", colour)
-            axes.plot([1.9 * last + 0.02, x], [0.98, 1.3], color=new, linewidth=1.6, zorder=0)
-            axes.annotate("", (1.9 * last, 3.55), (x, 2.65), arrowprops={"arrowstyle": "-|>", "color": "#888888", "linewidth": 1.1})
+            axes.plot([1.9 * last, x], [0.75, 1.55], color=new, linewidth=1.6, zorder=0)
+            axes.annotate("", (1.9 * last, 3.66), (x, 2.35), zorder=0, arrowprops={"arrowstyle": "-|>", "color": "#888888", "linewidth": 1.1, "shrinkA": 0})
     box(1.9 * last, 0.75, "query", new)
     box(1.9 * last, 3.8, "context vector", new)
     axes.add_patch(plt.Rectangle((-0.85, 1.15), 1.9 * max(last, 0) - 0.2 if last else 0.0, 1.6, facecolor="#dbe9ee", edgecolor=kept, linewidth=1.5, zorder=-1))

@@ -2,6 +2,7 @@
 by everybody."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conftest import HERE
@@ -56,6 +57,30 @@ def test_a_figure_is_sharp_and_no_wider_than_the_page(site: Path, browser: Brows
         widths = seen.page.evaluate("[...document.images].map(x => [x.width, x.naturalWidth])")
     assert widths
     assert all(shown <= min(328, whole) for shown, whole in widths)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "chosen", "filtered"),
+    [
+        ("light", "auto", False), ("dark", "auto", True),
+        ("dark", "light", False), ("light", "dark", True),
+    ],
+)  # fmt: skip
+def test_a_figure_is_dark_on_a_dark_page(
+    site: Path, browser: Browser, scheme: Any, chosen: str, filtered: bool
+) -> None:
+    with watch(browser) as seen:
+        seen.page.emulate_media(color_scheme=scheme)
+        seen.page.goto((site / "06_multi_head.html").as_uri())
+        seen.page.evaluate("theme => { document.body.dataset.theme = theme }", chosen)
+        figure = seen.page.locator(".cell_output img").last
+        turned = "img => getComputedStyle(img).filter"
+        assert figure.evaluate(turned) == (TURNED if filtered else "none")
+        seen.page.emulate_media(color_scheme=scheme, media="print")
+        assert figure.evaluate(turned) == "none"
+
+
+TURNED = "invert(1) hue-rotate(180deg)"
 
 
 def test_folds_open_on_a_click(site: Path, browser: Browser) -> None:

@@ -33,6 +33,8 @@ html_theme_options = {
         "color-admonition-title-background": "#2b2b2b",
     },
 }
+html_static_path = ["static"]
+html_css_files = ["figures.css"]
 pygments_style = "a11y-high-contrast-light"
 pygments_dark_style = "a11y-high-contrast-dark"
 html_copy_source = False

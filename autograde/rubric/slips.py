@@ -1,0 +1,262 @@
+"""Slips that any answer can have, recognised by comparing it with what was expected.
+
+They are named where no known mistake fits. A slip is named only if every wrong line of its kind
+shows it, and of results only if no other result is wrong: what is said must be true.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import isfinite, prod
+
+from autograde.rubric.key import Key
+from autograde.rubric.kinds import NOT_REACHED, wrong_cases
+from autograde.rubric.recording import REFUSAL, Case, Outcome
+from autograde.values.base import Plain, inside
+from autograde.values.dispatch import apart, cast_like, float_types, says_much
+
+NEAR = 1e-5
+"""Numbers this close are the same: a slip is not a matter of rounding."""
+MOST_SORTED = 10_000
+"""The most numbers that are sorted to see whether they only stand elsewhere."""
+
+SEVERAL = 3
+"""In fewer numbers than these, a common factor is chance."""
+
+Shows = Callable[[Outcome, Case], bool]
+
+
+@dataclass(frozen=True)
+class Slip:
+    """The belief behind a slip, a hint, and how a wrong case of a line of these kinds shows it."""
+
+    name: str
+    belief: str
+    hint: str
+    kinds: tuple[str, ...]
+    shows: Shows
+
+
+Turn = Callable[[Plain, Plain], Plain]
+
+
+def _parts(got: Plain, expected: Plain) -> Iterator[tuple[Plain, Plain]]:
+    """Yield what differs within two values, pair by pair."""
+    match got, expected:
+        case (list() | tuple(), list() | tuple()) if len(got) == len(expected):
+            for pair in zip(got, expected, strict=True):
+                yield from _parts(*pair)
+        case (dict(), dict()) if got.keys() == expected.keys():
+            for name in expected:
+                yield from _parts(got[name], expected[name])
+        case _ if apart(got, expected).distance > NEAR:
+            yield got, expected
+
+
+def _turned(turn: Turn, outcome: Outcome, case: Case) -> bool:
+    """Return whether every part of a result that is wrong is right once it is turned."""
+    if outcome.error is not None or case.outcome.error is not None:
+        return False
+    wrong = list(_parts(outcome.value, case.outcome.value))
+    return bool(wrong) and all(_right_after(turn, *pair) for pair in wrong)
+
+
+def _right_after(turn: Turn, got: Plain, expected: Plain) -> bool:
+    if not hasattr(got, "dtype") or not hasattr(expected, "dtype") or not says_much(expected):
+        return False
+    turned = turn(got, expected)
+    return turned is not None and bool(apart(turned, expected).distance <= NEAR)
+
+
+def _transposed(got: Plain, expected: Plain) -> Plain:
+    return got.swapaxes(-1, -2) if len(got.shape) > 1 else None
+
+
+def _reshaped(got: Plain, expected: Plain) -> Plain:
+    same = prod(got.shape) == prod(expected.shape)
+    return got.reshape(tuple(expected.shape)) if same else None
+
+
+def _cast(got: Plain, expected: Plain) -> Plain:
+    return cast_like(got, expected)
+
+
+def _opposite(got: Plain, expected: Plain) -> Plain:
+    if float_types(got):
+        return -got
+    return ~got if str(got.dtype).endswith("bool") else None
+
+
+def _in_order(got: Plain, expected: Plain) -> Plain:
+    """Return the expected numbers if the result holds them in other places."""
+    if not 2 < prod(expected.shape) <= MOST_SORTED or not float_types(got):
+        return None
+    found, known = (sorted(x.reshape(-1).tolist()) for x in (got, expected))
+    several = len({round(x, 4) for x in known}) > 2
+    return expected if several and apart(found, known).distance <= NEAR else None
+
+
+def _scaled(got: Plain, expected: Plain) -> Plain:
+    """Return the result without the one factor that all its numbers are off by."""
+    if got.shape != expected.shape or not float_types(got) or prod(expected.shape) < SEVERAL:
+        return None
+    size = float((expected * expected).sum())
+    factor = float((got * expected).sum()) / size if size else 0.0
+    return got / factor if factor and isfinite(factor) else None
+
+
+def _piece(got: Plain, expected: Plain) -> Plain:
+    """Return the expected numbers if the result is their beginning or end, in one dimension."""
+    pairs = zip(got.shape, expected.shape, strict=False)
+    uneven = [i for i, pair in enumerate(pairs) if pair[0] != pair[1]]
+    if len(got.shape) != len(expected.shape) or len(uneven) != 1 or not prod(got.shape):
+        return None
+    (along,) = uneven
+    short, long = sorted((got, expected), key=lambda x: int(x.shape[along]))
+    turned, n = long.swapaxes(0, along), int(short.shape[along])
+    ends = (turned[:n], turned[-n:])
+    same = any(apart(short, end.swapaxes(0, along)).distance <= NEAR for end in ends)
+    return expected if same and says_much(short) else None
+
+
+def _without_gradient(outcome: Outcome, case: Case) -> bool:
+    if outcome.error == "ContractBroken":  # the result itself is right, but cut off
+        return True
+    wrong = [got for got, _ in _parts(outcome.value, case.outcome.value)]
+    return bool(wrong) and all(got is None or says_much(got) for got in wrong)
+
+
+def _not_refused(outcome: Outcome, case: Case) -> bool:
+    """Return whether a refusal is due that did not come, or came as an error of another kind."""
+    due = case.outcome.value
+    if outcome.error is not None:
+        return outcome.error not in (NOT_REACHED, "ContractBroken") and _refusal_in(due)
+    return any(_refusal_in(expected) for _, expected in _parts(outcome.value, due))
+
+
+def _refusal_in(value: Plain) -> bool:
+    return (isinstance(value, str) and value == REFUSAL) or any(map(_refusal_in, inside(value)))
+
+
+def _broken(outcome: Outcome, _case: Case) -> bool:
+    return outcome.error == "ContractBroken"
+
+
+def _refused(outcome: Outcome, case: Case) -> bool:
+    return outcome.refused and case.outcome.error is None
+
+
+def _reached(outcome: Outcome, _case: Case) -> bool:
+    return outcome.error != NOT_REACHED
+
+
+RESULTS = ("call", "watched")
+SLIPS = (
+    Slip(
+        "transposed",
+        "it does not matter which of the last two dimensions comes first.",
+        "The numbers are right once the last two dimensions change places. What is a row here?",
+        RESULTS,
+        partial(_turned, _transposed),
+    ),
+    Slip(
+        "other_shape",
+        "only the numbers matter, and not the shape that they come in.",
+        "The numbers are right. Which dimension is one too many, or missing, in their shape?",
+        RESULTS,
+        partial(_turned, _reshaped),
+    ),
+    Slip(
+        "other_dtype",
+        "only the values matter, and not their dtype.",
+        "The values are right. Which dtype should they have, and which step gives them another?",
+        RESULTS,
+        partial(_turned, _cast),
+    ),
+    Slip(
+        "opposite",
+        "the other sign, or False in place of True, is meant.",
+        "Every entry is the opposite of what was expected. Which step turns them round?",
+        RESULTS,
+        partial(_turned, _opposite),
+    ),
+    Slip(
+        "other_places",
+        "only the numbers matter, and not the places that they stand in.",
+        "The right numbers stand in other places. Which step orders them, and by what?",
+        RESULTS,
+        partial(_turned, _in_order),
+    ),
+    Slip(
+        "other_factor",
+        "a step that multiplies or divides every number can be added or left out.",
+        "All numbers of a result are off by the same factor. Which step multiplies or divides?",
+        RESULTS,
+        partial(_turned, _scaled),
+    ),
+    Slip(
+        "other_length",
+        "what stands at the beginning or the end can be left out or added.",
+        "Some numbers at one end are missing, or too many. Compare the shapes, then the two ends.",
+        RESULTS,
+        partial(_turned, _piece),
+    ),
+    Slip(
+        "refused",
+        "such arguments have to be refused.",
+        "The contract has a result for them. Which of your checks stops the call?",
+        RESULTS,
+        _refused,
+    ),
+    Slip(
+        "without_gradient",
+        "a gradient finds its way through any step.",
+        "The numbers are right, but a gradient does not arrive whole. Which step does it not pass?",
+        ("gradient",),
+        _without_gradient,
+    ),
+    Slip(
+        "not_refused",
+        "such arguments need no check of their own.",
+        "Which arguments should raise a ValueError? Check them before anything is computed.",
+        ("refuses", *RESULTS),
+        _not_refused,
+    ),
+    Slip(
+        "contract_broken",
+        "names, sizes and types may be others than those that the exercise gives.",
+        "The first wrong line says what is not as agreed. Where do you choose it?",
+        RESULTS,
+        _broken,
+    ),
+    Slip(
+        "argument_changed",
+        "an argument is no longer needed once the result is there.",
+        "The caller still has it. Which step writes into it?",
+        ("unchanged",),
+        _reached,
+    ),
+)
+
+
+def slips(outcomes: Sequence[Sequence[Outcome]], key: Key) -> list[tuple[Slip, tuple[int, ...]]]:
+    """Return the slips of a wrong answer, each with the places of the lines that show it.
+
+    Together they explain every wrong line. Only gradients may be wrong where a result is.
+    """
+    rows = list(zip(key.expected.lines, outcomes, key.tolerances, strict=True))
+    wrong = {i: cases for i, row in enumerate(rows) if (cases := list(wrong_cases(*row)))}
+    kinds = {i: rows[i][0].kind for i in wrong}
+    results = {i for i in wrong if kinds[i] in RESULTS}
+    found, explained = [], set[int]()
+    for slip in SLIPS:
+        if results and slip.kinds == ("gradient",):
+            continue  # wrong results have wrong gradients
+        lines = tuple(i for i in wrong if kinds[i] in slip.kinds and i not in explained)
+        if lines and all(slip.shows(outcome, case) for i in lines for case, outcome, _ in wrong[i]):
+            found.append((slip, lines))
+            explained |= {*lines}
+    after_results = {i for i in wrong if kinds[i] == "gradient"} if explained & results else set()
+    return found if explained | after_results == set(wrong) else []
