@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import time
 from collections import defaultdict
 from collections.abc import AsyncIterator, Iterator
@@ -32,6 +33,8 @@ BUTTONS = {"fetch": "fetched", "submit": "submitted"}
 """Of nbgrader's list of assignments: what the lesson is afterwards."""
 PATIENCE = 600
 """Seconds that a student waits for an answer; what takes longer has failed."""
+AGAIN = re.compile(r'http-equiv="refresh" content="(\d+)"')
+"""On a page that loads itself again: after how many seconds."""
 LARGEST = 200 << 20
 
 
@@ -112,14 +115,15 @@ async def sign_in(student: Student, web: httpx.AsyncClient) -> None:
             raise Lost(f"{student.name}: {page.status_code} {_sentence(page.text)}")
         if time.monotonic() > until:
             raise Lost(f"{student.name}: no server")
-        await asyncio.sleep(float(page.headers.get("Retry-After", 1)))
+        again = AGAIN.search(page.text)
+        await asyncio.sleep(float(again[1]) if again else 1)
         page = await web.get(f"{student.hub}/hub/spawn")
 
 
 def _sentence(page: str) -> str:
-    """Return the reason that a page of the hub gives."""
+    """Return what a page of the hub says."""
     _, _, rest = page.partition('<div class="error">')
-    return " ".join(rest.partition("</div>")[0].replace("<p>", " ").replace("</p>", " ").split())
+    return " ".join(re.sub("<[^>]*>", " ", rest.partition("</div>")[0]).split())
 
 
 async def _ask(

@@ -2,7 +2,8 @@
 
     python benchmarks/waits.py
 
-Prints a table in Markdown. Seconds are those of the clock, so nothing else should run meanwhile.
+Prints a table in Markdown, in five minutes. Seconds are those of the clock, so nothing else should
+run meanwhile. At the end it leaves the lesson alone and says how busy that keeps the browser.
 """
 
 import subprocess
@@ -14,6 +15,7 @@ from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 
+import psutil
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 HERE = Path(__file__).resolve().parent.parent
@@ -30,7 +32,8 @@ LESSON, EXERCISE = "01_self_attention", "attention_scores"
 WRONG = "def attention_scores(queries, keys):\n    return queries @ keys"
 RIGHT = f"{WRONG}.T"
 FIGURE = 'show(heatmap(attention_scores(inputs, inputs), tokens, tokens, title="scores"), "scores")'
-EXPLORER = "# demonstration: what each word looks at"
+FIRST, EXPLORER = "model = course_model()", "# demonstration: what each word looks at"
+ALONE_SECONDS = 30
 
 Times = dict[str, float]
 
@@ -55,12 +58,19 @@ def work(times: Times, running: Lab, page: Page) -> None:
     with clock(times, "the page of lessons, in a server that runs"):
         page.goto(running.url)
         expect(page.locator(".jp-MarkdownViewer:visible table").first).to_be_visible()
-    with clock(times, "a lesson opened, until its kernel is ready"):
-        person.open_notebook(page, f"{LESSON}/{notebook}.ipynb")
-    with clock(times, "the set-up cell"):
-        person.run_cell(page, "setup")
+    with clock(times, "a lesson opened, until its first output"):
+        with clock(times, "of this: until its kernel is ready"):
+            person.open_notebook(page, f"{LESSON}/{notebook}.ipynb")
+        with clock(times, "of this: the set-up cell"):
+            person.run_cell(page, "setup")
+        first = person.run_cell(page, FIRST)
+        expect(first.locator(".jp-OutputArea-output").first).to_be_visible()
     with clock(times, "the explorer"):
-        person.run_cell(page, EXPLORER)
+        explorer = person.run_cell(page, EXPLORER)
+        expect(explorer.locator(".ae-word").first).to_be_visible()
+    with clock(times, "a press that switches a head off"):
+        explorer.get_by_role("button", name="at every word").click()
+        expect(explorer.locator(".ae-changed")).to_have_count(1)
     person.type_into(page, EXERCISE, WRONG)
     person.run_cell(page, EXERCISE)
     with clock(times, "the first rubric, of a wrong answer"):
@@ -80,10 +90,27 @@ def work(times: Times, running: Lab, page: Page) -> None:
     person.save(page)
     with clock(times, "Validate"):
         person.validate(page)
+    person.close_dialog(page)
 
 
-def one_round(browser: Browser, folder: Path) -> Times:
-    """Return the seconds of each wait, for a student who has just got the lessons."""
+def busy(page: Page) -> float:
+    """Return the share of a processor that the browser takes while nobody does anything."""
+    page.wait_for_timeout(5000)
+    before = _used()
+    page.wait_for_timeout(1000 * ALONE_SECONDS)
+    return (_used() - before) / ALONE_SECONDS
+
+
+def _used() -> float:
+    """Return the processor seconds of all processes of the browser so far."""
+    browser = Path(str(CHROMIUM)).name
+    started = psutil.Process().children(recursive=True)
+    used = [p.cpu_times() for p in started if p.is_running() and browser in p.name()]
+    return sum(times.user + times.system for times in used)
+
+
+def one_round(browser: Browser, folder: Path) -> tuple[Times, float]:
+    """Return the seconds of each wait of a new student, and how busy an idle lesson is."""
     times: Times = {}
     root = folder / "lessons"
     release(HERE, [lessons(HERE)[LESSON]], root)
@@ -92,8 +119,9 @@ def one_round(browser: Browser, folder: Path) -> Times:
     with lab(root, folder, (*COMMAND, "lab")) as running, watch(browser, running.token) as seen:
         times["`autograde lab`, until its server answers"] = time.monotonic() - start
         work(times, running, seen.page)
+        share = busy(seen.page)
     in_a_terminal(times, f"`autograde submit {LESSON} --yes`", root, "submit", LESSON, "--yes")
-    return times
+    return times, share
 
 
 def main() -> None:
@@ -106,8 +134,10 @@ def main() -> None:
                 rounds.append(one_round(browser, Path(folder)))
         browser.close()
     print("| what | seconds |\n|---|--:|")
-    for name in rounds[0]:
-        print(f"| {name} | {median(times[name] for times in rounds):.1f} |")
+    for name in rounds[0][0]:
+        print(f"| {name} | {median(times[name] for times, _ in rounds):.1f} |")
+    idle = median(share for _, share in rounds)
+    print(f"\nAn open lesson that nobody touches takes {idle:.1%} of a processor.")
 
 
 if __name__ == "__main__":

@@ -56,7 +56,6 @@ c.Spawner.http_timeout = 120
 # again by itself: a start that waits for all others would end in a timeout, and a server without
 # memory in a dead kernel.
 c.JupyterHub.concurrent_spawn_limit = 5 * (os.cpu_count() or 1)
-c.JupyterHub.spawn_throttle_retry_range = (10, 20)
 c.JupyterHub.active_server_limit = MEMORY // TAKES
 c.JupyterHub.template_paths = [str(HERE / "templates")]
 

@@ -7,11 +7,14 @@ import nbformat
 import pytest
 from classes import file_of, grade_one, gradebook_of, make_course, put_file
 from nbconvert import HTMLExporter
+from nightly import nightly
 from playwright.sync_api import Browser
 
 from autograde.course import grade_id, lessons
 from autograde.grading.submission import GRADED
 from browser.conftest import Lab, Watched, lab, watch
+
+pytestmark = nightly
 
 LESSON, NOTEBOOK = "02_causal_mask", "causal_mask"
 ACT = "window.evil = 1; fetch('/evil')"
@@ -34,8 +37,6 @@ BAIT = "a:text-is('read me'), a:text-is('and me'), summary:text-is('x'), button:
 
 OUTPUTS = f"""
 from IPython.display import HTML, SVG, Javascript, Markdown, display
-
-pytestmark = nightly
 act = {ACT!r}
 display(HTML(f"<script>{{act}}</script><img src=x onerror='window.evil = 1'>"))
 display(Javascript(act))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from conftest import HERE
+from nightly import nightly
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from autograde.authoring.release import release
@@ -26,7 +27,7 @@ PUT_TOGETHER = "def attention_scores(queries, keys):\n    return queries @ keys"
 RIGHT = f"{PUT_TOGETHER}.T"
 FIGURE = 'show(heatmap(attention_scores(inputs, inputs), tokens, tokens, title="scores"), "scores")'
 
-pytestmark = pytest.mark.story
+pytestmark = [pytest.mark.story, nightly]
 
 
 @pytest.fixture(scope="module")
