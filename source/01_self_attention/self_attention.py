@@ -585,7 +585,7 @@ for seed, words in favourites.items():
 # Each random layer has one opinion for all six words, and the two differ. Neither knows anything. (The course comes back to their tables. They are
 # folded: run the next cell, and click the three dots below it.)
 
-# %% jupyter={"source_hidden": true, "outputs_hidden": true} tags=["raises-exception"]
+# %% jupyter={"outputs_hidden": true} tags=["raises-exception"]
 # the tables of both layers
 print("scores, seed 789")
 table(scores_of[789], rows=tokens, columns=tokens)
