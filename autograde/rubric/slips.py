@@ -221,7 +221,7 @@ SLIPS = (
     ),
     Slip(
         "not_refused",
-        "such arguments need no check of their own.",
+        "such arguments may fail in any way, or in none.",
         "Which arguments should raise a ValueError? Check them before anything is computed.",
         ("refuses", *RESULTS),
         _not_refused,

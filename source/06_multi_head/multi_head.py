@@ -938,11 +938,11 @@ for head in range(4):
 # head 1.1 passes on, and hardly any do.
 #
 # The mark is not all: even with all four heads exchanged, a third of the answers stay right. (Layer 2 works at the answering word alone: no layer comes
-# after it to fetch anything.) To see what a head is for, look at the words at which it **works**.
+# after it to fetch.) To see what a head is for, look at the words at which it **works**.
 #
 # How does a model come to this? Train a start yourself: two heads, your layers, the stories and steps of the dots at the top, about a minute.
 #
-# **Predict, then run.** Which does it learn first, to mark or to fetch? Or only one of them?
+# **Predict, then run.** Which does it learn first, to mark or to fetch? Or only one?
 
 # %%
 my_guess = None  # "marking", "fetching", "both at once" or "only …"
