@@ -252,6 +252,23 @@ UNRECORDABLE: dict[str, tuple[Callable[[], Any], str]] = {
 }
 
 
+@pytest.mark.parametrize(
+    ("right", "wrong", "shown"),
+    [
+        ([0.0, 2.5], [0.0, 3.5], [["0.0000"], ["3.5000"]]),
+        ([0, 2.5], [0, 3.5], [["0"], ["3.5000"]]),
+        (pd.DataFrame({"a": [1.0, 2.5], "b": [1, 2]}), pd.DataFrame({"a": [1.0, 3.5], "b": [1, 2]}),
+         [["1.0000", "1"], ["3.5000", "2"]]),
+    ],
+    ids=["floats", "a whole number and a float", "columns"],
+)  # fmt: skip
+def test_the_floats_of_a_table_have_one_format(right: Any, wrong: Any, shown: Any) -> None:
+    found = apart(to_plain(wrong), to_plain(right))
+    assert found.pair
+    table, _ = side_by_side(*found.pair, found.pair_at)
+    assert table and [[*row] for row in table.rows] == shown
+
+
 @pytest.mark.parametrize("name", UNRECORDABLE)
 def test_what_cannot_be_recorded_is_named(name: str) -> None:
     make, what = UNRECORDABLE[name]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf, isfinite
 from typing import Any
@@ -199,3 +199,14 @@ def numeral(x: Any, digits: int = 4) -> str:
     if 1e-3 <= abs(x) < 1e4:
         return f"{x:.{digits}f}"
     return f"{x:.{digits}g}"
+
+
+def in_one_format(items: Sequence[Any]) -> list[str]:
+    """Return entries as text; all that are floats with four decimals, if one of them needs them."""
+    texts = [numeral(item) for item in items]
+    floats = [isinstance(item, float) for item in items]
+    pairs = list(zip(texts, floats, strict=True))
+    if not any(of_float and text[-5:-4] == "." and "e" not in text for text, of_float in pairs):
+        return texts
+    whole = [of_float and text.lstrip("-").isdigit() for text, of_float in pairs]
+    return [f"{text}.0000" if so else text for text, so in zip(texts, whole, strict=True)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from autograde.values import arrays, dispatch, numbers
-from autograde.values.base import Plain, Record, Table, Tables, numeral, shorten
+from autograde.values.base import Plain, Record, Table, Tables, in_one_format, shorten
 from autograde.values.layout import brief
 
 NEAR = 1e-5
@@ -122,7 +122,7 @@ def _table(value: Record, row: int, column: int, where: str, wrong: list[tuple[i
 def _part(column: Plain, rows: slice) -> list[str]:
     part = column.parts["items"][rows] if isinstance(column, Record) else column[rows]
     plain = part if isinstance(part, list) else numbers.entries(part)
-    return [shorten(numeral(item), 40) for item in plain]
+    return [shorten(text, 40) for text in in_one_format(plain)]
 
 
 def _labels(value: Record, axis: str, part: slice) -> tuple[str, ...]:

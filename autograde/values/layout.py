@@ -13,6 +13,7 @@ from autograde.values.base import (
     Tables,
     Unrecordable,
     first_difference,
+    in_one_format,
     numeral,
     of,
     shorten,
@@ -127,7 +128,12 @@ def _table(
 ) -> Table:
     shown = rows[start : start + LARGEST]
     others = [*beside[start : start + LARGEST]] or [MISSING] * len(shown)
-    entries = [_entry(item, other) for (_, item), other in zip(shown, others, strict=True)]
+    items = [item for _, item in shown]
+    floats = iter(in_one_format([item for item in items if isinstance(item, float)]))
+    entries = [
+        (next(floats), 0) if isinstance(item, float) else _entry(item, other)
+        for item, other in zip(items, others, strict=True)
+    ]
     named = isinstance(value, dict | Record)
     alone = [named and bool(beside) and other is MISSING for other in others]
     caption = [_counted(value, len(rows)), where]

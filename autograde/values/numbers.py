@@ -5,13 +5,14 @@ Tensors, NumPy arrays and columns of pandas are compared here, all as NumPy arra
 
 from __future__ import annotations
 
+from itertools import islice
 from math import inf, isclose
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from autograde.values.base import Table, Tables, numeral, numerals
+from autograde.values.base import Table, Tables, in_one_format, numeral, numerals
 
 Array = NDArray[Any]
 
@@ -185,19 +186,14 @@ def in_full(array: Array) -> Table | None:
     if max(rows.shape) > LARGEST:
         return None
     below = ", one matrix below the other" if array.ndim > 2 and array.shape[0] > 1 else ""
-    return Table(f"shape {tuple(array.shape)}{below}", in_one_format(rows))
+    return Table(f"shape {tuple(array.shape)}{below}", _lines(rows))
 
 
-def in_one_format(matrix: Array) -> tuple[tuple[str, ...], ...]:
-    """Return the entries of a matrix as text: with four decimals all, if one needs them."""
-    lines = [[numeral(x) for x in line] for line in entries(matrix)]
-    decimals = any(text[-5:-4] == "." and "e" not in text for line in lines for text in line)
-    if matrix.dtype.kind != "f" or not decimals:
-        return tuple(map(tuple, lines))
-    return tuple(
-        tuple(f"{text}.0000" if text.lstrip("-").isdigit() else text for text in line)
-        for line in lines
-    )
+def _lines(matrix: Array) -> tuple[tuple[str, ...], ...]:
+    """Return the entries of a matrix as text, in one format."""
+    lines = entries(matrix)
+    texts = iter(in_one_format([x for line in lines for x in line]))
+    return tuple(tuple(islice(texts, len(line))) for line in lines)
 
 
 def _other_kinds(got: Array, expected: Array) -> bool:
@@ -226,7 +222,7 @@ def _table(
         )
     return Table(
         ", ".join(filter(None, caption)),
-        in_one_format(matrix[rows, columns]),
+        _lines(matrix[rows, columns]),
         tuple((int(i), int(j)) for i, j in np.argwhere(marked[rows, columns])),
     )
 
