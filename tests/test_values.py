@@ -266,7 +266,8 @@ def test_the_floats_of_a_table_have_one_format(right: Any, wrong: Any, shown: An
     found = apart(to_plain(wrong), to_plain(right))
     assert found.pair
     table, _ = side_by_side(*found.pair, found.pair_at)
-    assert table and [[*row] for row in table.rows] == shown
+    assert table
+    assert [[*row] for row in table.rows] == shown
 
 
 @pytest.mark.parametrize("name", UNRECORDABLE)
