@@ -3,10 +3,9 @@
 No other process touches the gradebook.
 """
 
-import asyncio
 import traceback
-from collections.abc import Callable, Iterator
-from concurrent.futures import Executor
+from collections.abc import Callable, Coroutine, Generator, Iterator
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from copy import deepcopy
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -60,7 +59,21 @@ from autograde.versions import notebook, versions
 
 LOOK_SECONDS = 0.2
 
-Tasks = set[asyncio.Task[Done | None]]
+Grading = Coroutine[Future[Any], None, Done | None]
+"""A submission on its way, which gives the futures that it waits for. No event loop drives it: the
+caller may have one of its own."""
+Working = dict[Future[Any], Grading]
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a worker does for a submission; awaited, its result."""
+
+    future: Future[Any]
+
+    def __await__(self) -> Generator[Future[Any], None, Any]:
+        yield self.future
+        return self.future.result()
 
 
 @dataclass(frozen=True)
@@ -130,21 +143,19 @@ class Coordinator:
             Stop: nothing more can be graded, whatever the submission.
             KeyboardInterrupt: `stopped()` was true; what was finished by then is saved.
         """
-        todo, working = submissions[::-1], Tasks()
-        with asyncio.Runner() as runner:
-            # what ends a run may be met by several at once; it is raised once, and not logged
-            runner.get_loop().set_exception_handler(lambda *_: None)
-            while (todo or working or self._aside) and not stopped():
-                if not todo and not working:
-                    todo, self._aside, self._alone, ahead = self._aside[::-1], [], True, 1
-                while todo and len(working) < ahead:
-                    working.add(runner.get_loop().create_task(self._take(todo.pop())))
-                finished, working = runner.run(_wait(working, asyncio.FIRST_COMPLETED))
-                yield from filter(None, [each.result() for each in finished])
-            if todo or working or self._aside:
-                finished, _ = runner.run(_wait(working, asyncio.ALL_COMPLETED))
-                yield from filter(None, [each.result() for each in finished])
-                raise KeyboardInterrupt
+        todo, working = submissions[::-1], Working()
+        while (todo or working or self._aside) and not stopped():
+            if not todo and not working:
+                todo, self._aside, self._alone, ahead = self._aside[::-1], [], True, 1
+            while todo and len(working) < ahead and not stopped():
+                yield from _go_on(self._take(todo.pop()), working)
+            finished, _ = wait(working, LOOK_SECONDS, FIRST_COMPLETED)
+            for future in finished:
+                yield from _go_on(working.pop(future), working)
+        if todo or working or self._aside:
+            for future in [each for each in working if each.done()]:
+                yield from _go_on(working.pop(future), working)
+            raise KeyboardInterrupt
 
     async def _take(self, place: Place) -> Done | None:
         """Grade a submission, or report why that fails, so that the others go on.
@@ -216,9 +227,9 @@ class Coordinator:
         both = f"{problem.rstrip('.')}. {remark}"
         return Done(place, GRADED, both if problem and remark else problem or remark)
 
-    def _work(self, call: Callable[..., Any], *given: Any) -> asyncio.Future[Any]:
+    def _work(self, call: Callable[..., Any], *given: Any) -> Work:
         """Have a worker do something."""
-        return asyncio.wrap_future(self.executor.submit(call, *given))
+        return Work(self.executor.submit(call, *given))
 
     def _open(self, lesson: Lesson) -> Opened | None:
         """Return what grading a lesson takes; None if it was already found not gradable.
@@ -292,11 +303,13 @@ class Coordinator:
         self._converters[step].set_permissions(place.lesson.name, place.student)
 
 
-async def _wait(working: Tasks, until: str) -> tuple[Tasks, Tasks]:
-    """Return what is finished and what is not, after a while at the latest."""
-    if not working:
-        return set(), set()
-    return await asyncio.wait(working, timeout=LOOK_SECONDS, return_when=until)
+def _go_on(grading: Grading, working: Working) -> Iterator[Done]:
+    """Go on with a submission until it waits for a worker again, or is done."""
+    try:
+        working[grading.send(None)] = grading
+    except StopIteration as end:
+        if end.value is not None:
+            yield end.value
 
 
 def shown(config: Config, lesson: Lesson, known: dict[str, Marks]) -> bool:
