@@ -8,7 +8,7 @@ import json
 import struct
 from base64 import b64decode, b64encode
 from collections.abc import Iterable
-from dataclasses import is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from importlib import import_module
 from types import UnionType
@@ -90,6 +90,8 @@ def _no_name_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def from_plain(wanted: Any, plain: Plain) -> Any:
     """Return plain data as a value of a type: a dataclass, or a tuple or dict of dataclasses.
 
+    A field that has a default may be missing: an earlier version may not have known it.
+
     Raises:
         BadData: the data do not fit the type.
     """
@@ -111,12 +113,18 @@ def _object(wanted: Any, plain: Plain) -> Any:
     hints, name = _hints(wanted), wanted.__name__.lower()
     if not isinstance(plain, dict):
         raise BadData(f"a {name} was expected, not a {type(plain).__name__}")
-    if missing := [each for each in hints if each not in plain]:
+    if missing := [each for each in _needed(wanted) if each not in plain]:
         raise BadData(f"a {name} lacks {missing[0]!r}")
-    return wanted(**{each: from_plain(hint, plain[each]) for each, hint in hints.items()})
+    there = {each: hint for each, hint in hints.items() if each in plain}
+    return wanted(**{each: from_plain(hint, plain[each]) for each, hint in there.items()})
 
 
 _hints = cache(get_type_hints)
+
+
+@cache
+def _needed(wanted: Any) -> list[str]:
+    return [f.name for f in fields(wanted) if f.default is MISSING and f.default_factory is MISSING]
 
 
 def _to_tree(value: Any, blobs: dict[str, Blob]) -> Any:
