@@ -161,7 +161,8 @@ def memory(hub: Hub, program: str) -> float:
 
 def submitted(hub: Hub, name: str, what: Task) -> bool:
     """Return whether all that a student typed has arrived in the exchange."""
-    inbound = Path(f"/proc/{hub.first}/root/srv/exchange/{COURSE}/inbound")
+    seen_by_hub = Path("/proc", str(hub.first), "root")
+    inbound = seen_by_hub / "srv" / "exchange" / COURSE / "inbound"
     typed = {code for code, _ in what.answers.values()}
     return any(
         typed <= {cell.source for cell in nbformat.read(file, as_version=4).cells}

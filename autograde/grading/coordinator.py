@@ -67,7 +67,7 @@ Working = dict[Future[Any], Grading]
 
 @dataclass(frozen=True)
 class Work:
-    """What a worker does for a submission; awaited, its result."""
+    """A worker's part in grading a submission; awaited, its result."""
 
     future: Future[Any]
 
