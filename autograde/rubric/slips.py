@@ -179,7 +179,7 @@ SLIPS = (
     ),
     Slip(
         "opposite",
-        "the other sign, or False in place of True, is meant.",
+        "the exercise means the other sign, or False where it says True.",
         "Every entry is the opposite of what was expected. Which step turns them round?",
         RESULTS,
         partial(_turned, _opposite),
