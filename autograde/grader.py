@@ -26,8 +26,8 @@ PARTS = {
     "grading/running/deadline.py": RUNS,
     "grading/running/job.py": RUNS,
     "grading/running/notebook_client.py": RUNS,
+    "grading/running/outputs.py": RUNS,
     "grading/running/run.py": RUNS,
-    "grading/sanitise.py": RUNS,  # some of it while cells run
     "course.py": JUDGES,
     "course_package.py": RUNS,
     "grading": JUDGES,

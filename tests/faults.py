@@ -303,7 +303,7 @@ FAULTS = [
         "tests/test_hostile_texts.py -k texts_as_long",
     ),
     Fault(
-        "any code is coloured", "autograde/grading/formatting.py",
+        "any code is coloured", SANITISE,
         "if seconds > LIMITS.format_seconds or chars > LIMITS.coloured_html_chars:", "if False:",
         "tests/test_hostile_texts.py -k code_as_long",
     ),

@@ -18,9 +18,8 @@ from traitlets.config import Config
 from autograde.course import Lesson, lessons, named_cells
 from autograde.grading import pipeline
 from autograde.grading.reading.restore import restore
-from autograde.grading.rebound import rebound
 from autograde.grading.record import Record
-from autograde.grading.verdicts import FirstLook, judge_notebook
+from autograde.grading.verdicts import FirstLook, judge_notebook, rebound
 from autograde.notebook import practice, rubric, runs
 from autograde.rubric import session
 from autograde.rubric.given import given_in, keep

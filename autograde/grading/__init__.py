@@ -5,8 +5,7 @@ pipeline          one submission, top to bottom: the steps below, called by a wo
   reading/        reads the files, chooses the notebook, puts back the lesson's own cells
   running/        runs the notebook in a kernel, and the reference on the same seed
   verdicts        judges what the rubric cells recorded
-  sanitise        makes the notebook's text and outputs harmless
-  formatting      says what may be coloured, so that no page takes long
+  sanitise        makes the notebook's text, code and outputs harmless, and quick to show
   feedback        makes the page
 batch             many submissions, from start to end
   coordinator     decides what to do, saves, writes; nothing else touches the gradebook

@@ -16,9 +16,8 @@ from nbformat import NotebookNode
 from traitlets.config import Config
 
 from autograde.course import grade_id
-from autograde.grading.formatting import highlighter, lexer_of
 from autograde.grading.record import NOTE, Record, read_note, write_note
-from autograde.grading.sanitise import offline
+from autograde.grading.sanitise import highlighter, lexer_of, offline
 from autograde.grading.submission import Marks
 from autograde.rubric.judge import Verdict
 from autograde.rubric.panel import advice, lines_html

@@ -16,7 +16,6 @@ from nbformat import NotebookNode
 
 from autograde.course import Lesson, named_cells, parse_text
 from autograde.grading import feedback
-from autograde.grading.formatting import SAID, colour_or_not
 from autograde.grading.reading.parse import parse_submission
 from autograde.grading.reading.restore import restore
 from autograde.grading.record import Record, to_file, write_note
@@ -24,7 +23,7 @@ from autograde.grading.running.job import Job, Ran, make_job, put_outputs
 from autograde.grading.running.needed import not_needed
 from autograde.grading.running.reference import Program, load, right_key
 from autograde.grading.running.run import Look, run_job
-from autograde.grading.sanitise import sanitise_outputs, sanitise_text
+from autograde.grading.sanitise import SAID, colour_or_not, sanitise_outputs, sanitise_text
 from autograde.grading.state import seed_of
 from autograde.grading.submission import Disturbed, Graded, Marks, Task
 from autograde.grading.verdicts import FirstLook, judge_notebook, show_verdicts

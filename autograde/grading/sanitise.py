@@ -1,8 +1,13 @@
-"""Make a student's text and a kernel's outputs harmless before any page shows them.
+"""Make a student's text, code and outputs harmless before any page shows them.
 
 Outputs keep text and PNG pictures. Text cells keep the HTML that is needed to read them.
 Formgrader is a page with a grader's rights: a click on an element of a certain class saves a score,
 and a field is found by its id. So attributes by which a page finds or shows an element are removed.
+
+Libraries that colour code and format text take time that grows with the square of some texts'
+length, and cannot be interrupted. So what is long is not given to them, and when they have taken
+too long, the rest of the notebook is not either. Formgrader formats again what grading has written;
+what is quick here is quick there.
 """
 
 import base64
@@ -10,31 +15,32 @@ import binascii
 import re
 import struct
 from collections import Counter
+from collections.abc import Callable
+from functools import cache, lru_cache
 from html import escape
 from time import thread_time
-from typing import Any
 
 import nh3
 from nbconvert.filters import strip_ansi
+from nbconvert.filters.highlight import Highlight2HTML
 from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 from nbformat import NotebookNode
 
 from autograde.course import code_cells
 from autograde.grading.limits import LIMITS
-from autograde.rubric.recording import MIME
-from autograde.values.text import readable, well_formed
+from autograde.grading.running.outputs import CUT_OFF, PNG, cut, plain_content
+from autograde.values.text import readable
 
 BASE64 = re.compile(r"[A-Za-z0-9+/=\s]*")
-PNG = "image/png"
-KEPT = ("text/plain", PNG, MIME)
-MAX_WIDTH = 840
-"""Pixels: the room in Formgrader's column. Figures have more than twice as many, to be sharp."""
-ERROR_CHARS = 2_000
-LAST_LINES = 50
-CUT_OFF = "[cut off]"
 AS_TYPED = "<p><em>[shown as it was typed: it is long, or formatting it takes long]</em></p>"
 MOST_HTML = 6
 """Characters of HTML for one of Markdown."""
+LONG_SPACE = re.compile(r"\s{300}")
+"""At each place in it, a lexer looks ahead for its end."""
+WITHOUT_COLOURS = "text"
+"""The lexer of pygments that takes a text as it is."""
+Highlight = Callable[[str], tuple[str, float]]
+SAID = "Code is shown without colours: it is long, or colouring it takes long."
 
 # Headings, paragraphs, lists, tables, code and emphasis are what lessons and answers need.
 TAGS = (
@@ -50,59 +56,6 @@ MATH_THAT_ACTS = re.compile(
     r"(?:re|provide)?new(?:command|environment)|[gex]?def|let|DeclareMathOperator)(?![A-Za-z])"
 )
 """TeX commands with which MathJax makes links, styles, identifiers, and names for those."""
-
-
-def plain_content(output_type: str, content: dict[str, Any]) -> dict[str, Any]:
-    """Return the parts of an output message that are used, as text that every file can hold."""
-    if output_type == "stream":
-        name = "stderr" if content.get("name") == "stderr" else "stdout"
-        text = _text(content.get("text"))[: LIMITS.output_chars + 1]  # one more shows it is cut
-        return {"name": name, "text": text}
-    if output_type == "error":
-        lines = content.get("traceback")
-        last = lines[-LAST_LINES:] if isinstance(lines, list) else []
-        return {
-            "ename": _cut(_text(content.get("ename")), ERROR_CHARS),
-            "evalue": _cut(_text(content.get("evalue")), ERROR_CHARS),
-            "traceback": [_cut(_text(line), LIMITS.output_chars) for line in last],
-        }
-    data, about = _dict(content.get("data")), _dict(content.get("metadata"))
-    kept = {mime: _text(data[mime]) for mime in KEPT if isinstance(data.get(mime), str)}
-    if "text/plain" in kept:
-        kept["text/plain"] = _cut(kept["text/plain"], LIMITS.output_chars)
-    picture = _details(_dict(about.get(PNG)))
-    read: dict[str, Any] = {"data": kept, "metadata": {PNG: picture} if picture else {}}
-    if output_type == "execute_result":
-        read["execution_count"] = None
-    return read
-
-
-def _details(given: dict[Any, Any]) -> dict[str, str | int]:
-    """Return a picture's text alternative, and its width as far as a page has room."""
-    kept: dict[str, str | int] = {}
-    alt, width = given.get("alt"), given.get("width")
-    if isinstance(alt, str):
-        kept["alt"] = _cut(_text(alt), ERROR_CHARS)
-    if type(width) is int and width > 0:
-        kept["width"] = min(width, MAX_WIDTH)
-    return kept
-
-
-def _dict(given: object) -> dict[Any, Any]:
-    return given if isinstance(given, dict) else {}
-
-
-def _text(given: object) -> str:
-    return well_formed(given) if isinstance(given, str) else ""
-
-
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[:most]}\n{CUT_OFF}"
-
-
-def as_on_a_terminal(text: str) -> str:
-    """Keep of each line what follows its last carriage return, as a progress bar wants it."""
-    return "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n"))
 
 
 def sanitise_outputs(nb: NotebookNode) -> None:
@@ -134,7 +87,7 @@ def _reduced(output: NotebookNode) -> NotebookNode | None:
         return None
     content = plain_content(output_type, output)
     if output_type == "stream":
-        content["text"] = _cut(_shown(content["text"]), LIMITS.output_chars)
+        content["text"] = cut(_shown(content["text"]), LIMITS.output_chars)
     if output_type == "error":
         content |= {"traceback": [_shown(line) for line in content["traceback"]]}
     if output_type in ("stream", "error"):
@@ -231,3 +184,63 @@ def _as_block(html: str) -> str:
 def offline(html: str) -> str:
     """Return HTML for a page without links and pictures; it keeps the classes that colour code."""
     return OFFLINE.clean(html)
+
+
+@cache
+def highlighter(lexer: str | None) -> Highlight:
+    """Return a highlighter for code, which also says what seconds a text takes.
+
+    It caches, because most cells of a class are the same.
+    """
+    highlight = Highlight2HTML(pygments_lexer=lexer)
+
+    @lru_cache(maxsize=1024)
+    def timed(source: str) -> tuple[str, float]:
+        began = thread_time()
+        html: str = highlight(source)
+        return html, thread_time() - began
+
+    return timed
+
+
+def lexer_of(nb: NotebookNode) -> str | None:
+    """Return the lexer with which nbconvert's exporters colour the code of a notebook."""
+    about = nb.metadata.get("language_info", {})
+    lexer: str | None = about.get("pygments_lexer", about.get("name"))
+    return lexer
+
+
+def colour_or_not(nb: NotebookNode, released: NotebookNode) -> bool:
+    """Make the code of a notebook readable, without colours if these take long; return whether so.
+
+    What a cell takes counts each time it is there: Formgrader does not cache.
+    """
+    own = {cell.source for cell in code_cells(released)}
+    room = LIMITS.all_shown_chars
+    for cell in code_cells(nb):
+        if cell.source not in own:
+            cell.source = _code(cell.source, min(room, LIMITS.shown_chars))
+            room = max(0, room - len(cell.source))
+    if _soon_coloured([cell.source for cell in code_cells(nb)], own, highlighter(lexer_of(nb))):
+        return True
+    about = nb.metadata.get("language_info", {"name": "python"})
+    nb.metadata["language_info"] = {**about, "pygments_lexer": WITHOUT_COLOURS}
+    return False
+
+
+def _code(source: str, room: int) -> str:
+    if len(source) > room:
+        source = f"{source[:room]}\n# [cut off; all {len(source)} characters were run]"
+    return readable(source)
+
+
+def _soon_coloured(sources: list[str], own: set[str], highlight: Highlight) -> bool:
+    if any(len(s) > LIMITS.coloured_chars or LONG_SPACE.search(s) for s in sources if s not in own):
+        return False
+    seconds, chars = 0.0, 0
+    for source in sources:
+        html, took = highlight(source)
+        seconds, chars = seconds + took, chars + len(html)
+        if seconds > LIMITS.format_seconds or chars > LIMITS.coloured_html_chars:
+            return False
+    return True

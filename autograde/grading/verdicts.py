@@ -1,17 +1,18 @@
 """Judge an executed notebook: its recordings are read as data, never run."""
 
 import base64
+import builtins
 import traceback
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from datetime import date
 
 from nbformat import NotebookNode
 
-from autograde.course import Exercise, Lesson, named_cells
+from autograde.course import Exercise, Lesson, code_cells, exercise_of, grade_id, named_cells
 from autograde.course_package import bring_in
 from autograde.grader import grader_of
-from autograde.grading.rebound import rebound
 from autograde.grading.record import Record
 from autograde.grading.submission import Problem
 from autograde.rubric.judge import Verdict, failed, judge
@@ -20,9 +21,12 @@ from autograde.rubric.misconceptions import Belief
 from autograde.rubric.names import names_of
 from autograde.rubric.panel import advice, repair_first, to_display
 from autograde.rubric.recording import MIME, PRACTICE_MIME, Recording, unpack_recording
-from autograde.values.text import visible
+from autograde.values.text import short, visible
 
 UNJUDGED = "The grader failed on what this cell recorded; your teacher will look at it."
+BUILTINS = frozenset(name for name in vars(builtins) if not name.startswith("_"))
+MOST_SHOWN = 60
+"""Characters of a cell's first line."""
 
 
 def judge_notebook(
@@ -169,6 +173,49 @@ def _around(
         if output.output_type == "error":
             said.append(visible(f"The answer cell raised {output.ename}: {output.evalue}"))
     return said
+
+
+def rebound(nb: NotebookNode, released: NotebookNode, exercise: Exercise) -> Iterator[str]:
+    """Yield a sentence for each name of the lesson or of Python that the student's cells bind anew.
+
+    Only names that the answer, or its helpers in other cells, need. Read off the text alone, so a
+    name bound anew to an equal value is named as well. In practice `notebook.runs.rebound` says it
+    of live values.
+
+    Args:
+        nb: a restored submission, whose cells ran from the top.
+        released: the notebook that students were given.
+    """
+    cells = code_cells(nb)
+    rubric = (n for n, cell in enumerate(cells) if exercise_of(cell) == exercise.name)
+    cells = cells[: next(rubric, None)]  # those that had run when it called the answer
+    lessons = [cell.source for cell in code_cells(released)]
+    given = next((source for source in lessons if "rubric" in names_of(source).bound), "")
+    names, left = names_of(given), Counter(source.strip() for source in lessons)
+    own = set()  # what the student wrote: answers, and cells that are not the lesson's
+    for cell in cells:
+        if left[cell.source.strip()]:
+            left[cell.source.strip()] -= 1
+        else:
+            own.add(cell.id)
+    answer = next((cell for cell in cells if grade_id(cell) == exercise.name), None)
+    wanted, seen = sorted(names_of(answer.source).needed) if answer else [], set[str]()
+    while wanted:
+        name = wanted.pop(0)
+        cell = next((c for c in reversed(cells) if name in names_of(c.source).bound), None)
+        if name in seen or cell is None or cell.id not in own:
+            continue
+        seen.add(name)
+        found = names_of(cell.source)
+        wanted += sorted(found.needed)
+        again = name in found.imported & names.imported or cell.source.strip() in given
+        if name in names.bound | BUILTINS and not again:
+            line = next((line for line in cell.source.splitlines() if line.strip()), "")
+            shown = visible(short(line.strip(), MOST_SHOWN)).replace("`", "'")
+            yield (
+                f"Your code uses `{name}`, and your cell that begins `{shown}` gave that name to "
+                "something else. Choose another name there."
+            )
 
 
 def show_verdicts(record: Record, lesson: Lesson) -> None:

@@ -19,7 +19,7 @@ from nbformat import NotebookNode
 
 from autograde.course import exercise_of
 from autograde.grading.limits import LIMITS, Limits
-from autograde.grading.sanitise import as_on_a_terminal, plain_content
+from autograde.grading.running.outputs import as_on_a_terminal, plain_content
 from autograde.rubric.recording import MIME
 
 NO_MORE_INPUT = "\x04"
