@@ -35,7 +35,7 @@ class Fault:
 
 WALL, JUDGE = "autograde/sandbox/wall.py", "autograde/rubric/judge.py"
 RESTORE, SANITISE = "autograde/grading/reading/restore.py", "autograde/grading/sanitise.py"
-NEEDED = "autograde/grading/running/needed.py"
+JOB = "autograde/grading/running/job.py"
 COORDINATOR, BOOK = "autograde/grading/coordinator.py", "autograde/grading/gradebook.py"
 ARCHIVES, MERGE = "autograde/lms/archives.py", "autograde/workspace/merge.py"
 
@@ -138,18 +138,18 @@ FAULTS = [
         "tests/test_judging.py",
     ),
     Fault(
-        "every submission has the same seed", "autograde/grading/state.py",
+        "every submission has the same seed", JOB,
         "json.dumps([lesson, seen])", "json.dumps([lesson])",
         "tests/test_verdicts.py::test_every_submission_has_a_seed_of_its_own_and_keeps_it",
     ),
     Fault(
-        "a seed does not say which cells are run", "autograde/grading/running/job.py",
+        "a seed does not say which cells are run", JOB,
         "json.dumps([self.cells, files])", '"\\0".join(c[1] for c in self.cells) + str(files)',
         "tests/test_verdicts.py -k tell_apart",
     ),
     Fault(
-        "a second notebook changes the seed", "autograde/grading/submission.py",
-        'if not name.endswith(".ipynb") and name', 'if name',
+        "a second notebook changes the seed", JOB,
+        'if not n.endswith(".ipynb") and n', 'if n',
         "tests/test_running.py -k nbgraders_own_commands",
     ),
     Fault(
@@ -159,12 +159,12 @@ FAULTS = [
     ),
     # what is run
     Fault(
-        "cells that an answer needs are left out", NEEDED,
+        "cells that an answer needs are left out", JOB,
         "    if any(names.bound & graded for names in own.values()):\n        return set()\n", "",
         "tests/test_needed.py",
     ),
     Fault(
-        "a cell that the student copied is left out", NEEDED,
+        "a cell that the student copied is left out", JOB,
         "left[text] -= 1", "pass",
         "tests/test_needed.py",
     ),

@@ -25,15 +25,15 @@ from nbformat import NotebookNode
 from nightly import nightly
 
 from autograde.course import Lesson, grade_id, lessons
-from autograde.grading.pipeline import job_of, rules_of
 from autograde.grading.reading.restore import restore
 from autograde.grading.record import Record
+from autograde.grading.running.job import job_of, seed_of
 from autograde.grading.running.reference import load
-from autograde.grading.state import course_secret, seed_of
+from autograde.grading.state import course_secret
 from autograde.rubric.recording import pack_recording
 from autograde.rubric.session import PRACTICE_SEED
 from autograde.sandbox.wall import missing
-from autograde.versions import versions
+from autograde.versions import notebook, versions
 
 pytestmark = [nightly, pytest.mark.skipif(bool(missing()), reason=missing())]
 
@@ -88,8 +88,8 @@ def hand_in(lesson: Lesson, places: dict[str, str]) -> None:
     right = without_demonstrations(fill(lesson, reference_answers(lesson)))
     for student in HONEST:
         put_file(lesson, student, right)
-    rules = rules_of(versions(lesson)[0], b"")
-    _, job = job_of(restore(Record(deepcopy(right)), rules.released), rules, {}, wall=True)
+    released = notebook(versions(lesson)[0])
+    _, job = job_of(restore(Record(deepcopy(right)), released), lesson, released, {}, wall=True)
     honest = seed_of(course_secret(lesson.root), NEW, job.seen)
     places |= {
         "RECORDINGS": _recordings(lesson, PRACTICE_SEED),

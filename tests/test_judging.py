@@ -18,8 +18,9 @@ from autograde.course import Exercise, Lesson, grade_id, lessons, named_cells
 from autograde.grading import pipeline
 from autograde.grading.reading.restore import restore
 from autograde.grading.record import Record
-from autograde.grading.running.job import Ran
+from autograde.grading.running.job import Ran, job_of, put_outputs
 from autograde.grading.running.reference import load
+from autograde.grading.running.run import run_job
 from autograde.grading.submission import Problem
 from autograde.grading.verdicts import UNJUDGED, FirstLook, judge_notebook
 from autograde.rubric.key import Key
@@ -138,10 +139,9 @@ def run_on(
 ) -> tuple[Record, Ran]:
     """A notebook with these answers, run without a wall on this seed."""
     record = restore(Record(fill(version.lesson, answers)), notebook(version))
-    record, job = pipeline.job_of(record, pipeline.rules_of(version, b""), {}, wall=False)
-    record, ran = pipeline.run(record, replace(job, seed=seed), look, b"", alone=True)
-    assert ran
-    return record, ran
+    record, job = job_of(record, version.lesson, notebook(version), {}, wall=False)
+    ran = run_job(replace(job, seed=seed), look)
+    return put_outputs(record, ran), ran
 
 
 def test_practice_keys_that_do_not_fit_leave_the_points(lesson: Lesson) -> None:

@@ -13,7 +13,9 @@ from autograde.course import Lesson
 from autograde.grading import pipeline
 from autograde.grading.reading.restore import restore
 from autograde.grading.record import Record
-from autograde.grading.running.needed import not_needed
+from autograde.grading.running import job as running
+from autograde.grading.running.job import job_of, not_needed, put_outputs
+from autograde.grading.running.run import run_job
 from autograde.grading.verdicts import FirstLook, judge_notebook
 from autograde.rubric.judge import Verdict
 from autograde.versions import notebook as built
@@ -135,9 +137,10 @@ def verdicts_on(lesson: Lesson, answers: dict[str, str]) -> tuple[dict[str, Verd
     (version, *_) = versions(lesson)
     record = restore(Record(fill(lesson, answers)), built(version))
     keys, practice = pipeline.keys_of(version, 7), pipeline.practice_of(version)
-    record, job = pipeline.job_of(record, pipeline.rules_of(version, b""), {}, wall=False)
+    record, job = job_of(record, lesson, built(version), {}, wall=False)
     look = FirstLook(lambda: keys)
-    record, _ = pipeline.run(record, replace(job, seed=7), look, b"", alone=True)
+    ran = run_job(replace(job, seed=7), look)
+    record = put_outputs(record, ran)
     found = judge_notebook(record, lesson, keys, practice)
     return found.verdicts, len(found.left_out)
 
@@ -149,7 +152,7 @@ def test_what_is_left_out_changes_no_verdict(
     answers |= {e.name: read_variants(lesson, e).wrong[0].code for e in lesson.exercises[::2]}
     in_part, left = verdicts_on(lesson, answers)
     assert left > 10
-    monkeypatch.setattr(pipeline, "not_needed", lambda nb, released: set())
+    monkeypatch.setattr(running, "not_needed", lambda nb, released: set())
     whole, none = verdicts_on(lesson, answers)
     assert none == 0
     assert in_part == whole

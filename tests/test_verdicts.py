@@ -5,14 +5,15 @@ import json
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
 from autograde.grading.record import Record, read_note, write_note
-from autograde.grading.running.job import make_job
-from autograde.grading.state import seed_of
+from autograde.grading.running.job import job_of, seed_of
 from autograde.grading.submission import Problem
 from autograde.lms.spreadsheet import Cell, safe, write_table
 from autograde.rubric.judge import Failure, LineVerdict, Verdict
@@ -51,13 +52,17 @@ def test_there_and_back(beliefs: tuple[Belief, ...]) -> None:
     assert read_note(json.loads(json.dumps(write_note(record)))) == record
 
 
+A_LESSON: Any = SimpleNamespace(name="lesson", package="")
+
+
 def seed(*cells: str | NotebookNode, text: str = "", left_out: str = "", **files: bytes) -> int:
     """The seed of a submission with these cells, and the ids of those that are not run."""
     given = [new_code_cell(each, id="a") if isinstance(each, str) else each for each in cells]
     nb = NotebookNode(cells=[*given, new_markdown_cell(text)])
     named = {name.replace("_", "."): content for name, content in files.items()}
-    job = make_job(nb, named, wall=False, package="", left_out=set(left_out.split()))
-    return seed_of(b"secret", "lesson", job.seen)
+    own = NotebookNode(cells=[each for each in nb.cells if each.id in left_out.split()])
+    _, job = job_of(Record(nb), A_LESSON, own, named, wall=False, secret=b"secret")
+    return job.seed
 
 
 def test_every_submission_has_a_seed_of_its_own_and_keeps_it() -> None:

@@ -19,12 +19,10 @@ from autograde.grading import feedback
 from autograde.grading.reading.parse import parse_submission
 from autograde.grading.reading.restore import restore
 from autograde.grading.record import Record, to_file, write_note
-from autograde.grading.running.job import Job, Ran, make_job, put_outputs
-from autograde.grading.running.needed import not_needed
+from autograde.grading.running.job import Ran, job_of, put_outputs
 from autograde.grading.running.reference import Program, load, right_key
-from autograde.grading.running.run import Look, run_job
+from autograde.grading.running.run import run_job
 from autograde.grading.sanitise import SAID, colour_or_not, sanitise_outputs, sanitise_text
-from autograde.grading.state import seed_of
 from autograde.grading.submission import Disturbed, Graded, Marks, Task
 from autograde.grading.verdicts import FirstLook, judge_notebook, show_verdicts
 from autograde.rubric.key import Key, unpack_keys
@@ -40,9 +38,8 @@ class Rules:
     """All by which the submissions of a lesson are graded.
 
     `released` is the notebook that students were given; `keys` makes the answer keys of a seed,
-    `practice` those that know of mistakes. `secret` is the course's, which with the job decides the
-    seed; without it the practice seed is used. `ways` are right answers to show to those who have
-    found one. `get_ready` makes pages quick.
+    `practice` those that know of mistakes. `secret` is as in `job_of`. `ways` are right answers to
+    show to those who have found one. `get_ready` makes pages quick.
     """
 
     lesson: Lesson
@@ -115,55 +112,25 @@ def grade_restored(
         alone: as in `run_job`.
     """
     compute_on_one_thread()  # there is already one process for each core
-    record, job = job_of(record, rules, files, wall=wall)
+    record, job = job_of(
+        record, rules.lesson, rules.released, files, wall=wall, secret=rules.secret
+    )
+    ran = None if record.problem else Ran.from_bytes(before)
     with ThreadPoolExecutor(1) as meanwhile:
         keys = meanwhile.submit(rules.keys, job.seed)
         practice = meanwhile.submit(rules.practice)
         meanwhile.submit(rules.get_ready)  # if this fails, so does the page later
         # a run on the practice seed needs no second recording on it
         look = FirstLook(keys.result if rules.secret else dict)
-        record, ran = run(record, job, look, before, alone=alone)
+        if not record.problem and (ran is None or ran.key != job.key):
+            ran = run_job(job, look, alone=alone)
+    if ran:
+        record = put_outputs(record, ran)
     record = judge_notebook(
         record, rules.lesson, keys.result(), practice.result(), look.verdicts, rules.released
     )
     record = make_harmless(record, rules)
     return record, ran, marks_of(record, rules.released)
-
-
-def job_of(
-    record: Record, rules: Rules, files: dict[str, bytes], *, wall: bool
-) -> tuple[Record, Job]:
-    """Return the job of a restored notebook, and note which cells are left out of it.
-
-    Those are the lesson's own cells that no graded or student's cell needs.
-
-    Args:
-        files: as in `grade_restored`.
-    """
-    left_out = not_needed(record.nb, rules.released)
-    package = rules.lesson.package
-    job = make_job(record.nb, files, wall=wall, package=package, left_out=left_out)
-    if rules.secret:
-        job = replace(job, seed=seed_of(rules.secret, rules.lesson.name, job.seen))
-    return replace(record, left_out=frozenset(() if record.problem else left_out)), job
-
-
-def run(
-    record: Record, job: Job, look: Look, before: bytes, *, alone: bool
-) -> tuple[Record, Ran | None]:
-    """Run a restored notebook and put the outputs into it; None if there is nothing to run.
-
-    Args:
-        job: the notebook's.
-        look: says which exercises to record again, on the practice seed.
-        before, alone: as in `grade_restored`.
-    """
-    if record.problem:
-        return record, None
-    ran = Ran.from_bytes(before)
-    if ran is None or ran.key != job.key:
-        ran = run_job(job, look, alone=alone)
-    return put_outputs(record, ran), ran
 
 
 def at_most_twice(work: Callable[[bool], T]) -> T:

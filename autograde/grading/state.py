@@ -10,7 +10,6 @@ leaves the old one or the new one.
 
 import errno
 import hashlib
-import hmac
 import json
 import os
 import secrets
@@ -91,20 +90,6 @@ def course_secret(root: Path) -> bytes:
             os.link(fresh, path)
         fresh.unlink()
     return bytes.fromhex(path.read_text())
-
-
-def seed_of(secret: bytes, lesson: str, seen: str) -> int:
-    """Return a submission's seed, which depends on all that its kernel sees.
-
-    Two submissions that could behave differently never share one: the second could bring the
-    expected numbers that the feedback page of the first showed.
-
-    Args:
-        secret: the course's.
-        seen: the digest of the submission's job.
-    """
-    text = json.dumps([lesson, seen]).encode()
-    return int.from_bytes(hmac.digest(secret, text, hashlib.sha256)[:7], "big")
 
 
 @dataclass(frozen=True)

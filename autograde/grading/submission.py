@@ -192,15 +192,6 @@ def graded_notebook(place: Place) -> Iterator[Any]:
         ) from error
 
 
-def beside(files: dict[str, bytes]) -> dict[str, bytes]:
-    """Return the files that a submission's code can read, in order: no notebook, no time stamp."""
-    return {
-        name: files[name]
-        for name in sorted(files)
-        if not name.endswith(".ipynb") and name != TIMESTAMP
-    }
-
-
 def too_large(size: int) -> Problem:
     """Return the problem with a notebook of this many bytes."""
     words = f"The file has {size} bytes, more than the {LIMITS.file_bytes} allowed."

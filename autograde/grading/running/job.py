@@ -1,20 +1,27 @@
-"""A notebook to run and what came of it, as plain data: what both are made from, and put into."""
+"""A notebook to run and what came of it, as plain data: what both are made from, and put into.
+
+Graded cells are run, the student's, and what these need.
+"""
 
 import gzip
 import hashlib
+import hmac
 import json
+import re
 import zlib
+from collections import Counter
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import nbformat
 from nbformat import NotebookNode
 
-from autograde.course import code_cells, grade_id
+from autograde.course import Lesson, code_cells, grade_id
 from autograde.grader import grader_of
 from autograde.grading.limits import LIMITS, Limits
 from autograde.grading.record import Record
-from autograde.grading.submission import Problem, beside
+from autograde.grading.submission import TIMESTAMP, Problem
+from autograde.rubric.names import UNREADABLE, Names, read_names
 from autograde.rubric.session import PRACTICE_SEED
 from autograde.values.text import digest
 
@@ -26,6 +33,12 @@ BEGIN_CODE = (
     "get_ipython().ask_exit = lambda: None"  # `exit` would end the kernel some cells later
 )
 AGAIN_CODE = "__import__('autograde.rubric.session').rubric.session.again({!r})"  # binds no name
+
+LOOK_UP = {"eval", "exec", "globals", "locals", "vars", "get_ipython", "builtins", "_", "In", "Out"}
+UNSPELLED = re.compile(r"__(import|main|builtins|globals)__|f_globals|sys\.modules|import \*")
+"""Code with one of these may use or bind a name that it does not spell."""
+BEYOND_PYTHON = re.compile(r"[%!?]|>>>|In \[|\bawait\b|\basync\b|\A\s|^[ \t]*[,;/]", re.MULTILINE)
+"""IPython may run text with one of these that Python cannot read."""
 
 
 @dataclass(frozen=True)
@@ -101,19 +114,101 @@ class Ran:
             return None
 
 
-def make_job(
-    nb: NotebookNode, files: dict[str, bytes], *, wall: bool, package: str, left_out: set[str]
-) -> Job:
-    """Return the job of a restored submission, without the files that no code of a lesson reads.
+def job_of(
+    record: Record,
+    lesson: Lesson,
+    released: NotebookNode,
+    files: dict[str, bytes],
+    *,
+    wall: bool,
+    secret: bytes = b"",
+) -> tuple[Record, Job]:
+    """Return the job of a restored notebook, and note which cells are left out of it.
+
+    Those are the lesson's own cells that no graded or student's cell needs. Files that no code of
+    a lesson reads are left out as well.
 
     Args:
-        left_out: ids of the cells that are not run.
+        released: the notebook that students were given.
+        files: what was handed in.
+        secret: the course's, which with the job decides the seed; without it that of practice is
+            used.
     """
+    left_out = not_needed(record.nb, released)
     cells = tuple(
         (grade_id(cell) or "", "" if cell.id in left_out else cell.source)
-        for cell in code_cells(nb)
+        for cell in code_cells(record.nb)
     )
-    return Job(cells, tuple(beside(files).items()), wall, package)
+    names = (n for n in sorted(files) if not n.endswith(".ipynb") and n != TIMESTAMP)
+    job = Job(cells, tuple((name, files[name]) for name in names), wall, lesson.package)
+    if secret:
+        job = replace(job, seed=seed_of(secret, lesson.name, job.seen))
+    return replace(record, left_out=frozenset(() if record.problem else left_out)), job
+
+
+def seed_of(secret: bytes, lesson: str, seen: str) -> int:
+    """Return a submission's seed, which depends on all that its kernel sees.
+
+    Two submissions that could behave differently never share one: the second could bring the
+    expected numbers that the feedback page of the first showed.
+
+    Args:
+        secret: the course's.
+        seen: the digest of the submission's job.
+    """
+    text = json.dumps([lesson, seen]).encode()
+    return int.from_bytes(hmac.digest(secret, text, hashlib.sha256)[:7], "big")
+
+
+def not_needed(nb: NotebookNode, released: NotebookNode) -> set[str]:
+    """Return the ids of the lesson's own code cells that no graded or student's cell needs.
+
+    They are experiments and figures, which only show things to students. Running them again would
+    take more than half of the grading time.
+
+    If an answer or a rubric uses a name that an own cell binds, every cell is needed, so that no
+    score depends on this choice. A cell that the student added needs the cells that bind the names
+    it uses, but not those that only change their values.
+
+    Args:
+        nb: a restored submission.
+        released: the notebook that students were given.
+    """
+    own: dict[str, Names] = {}
+    wanted, graded, found = frozenset[str](), frozenset[str](), set[str]()
+    left = Counter(cell.source.strip() for cell in code_cells(released) if not grade_id(cell))
+    for cell in code_cells(nb):
+        names, text = _names(cell.source), cell.source.strip()
+        if names is None:
+            return set()
+        if grade_id(cell):
+            graded |= names.used
+        elif left[text]:
+            left[text] -= 1
+            own[cell.id] = names
+        else:
+            wanted |= names.used
+    if any(names.bound & graded for names in own.values()):
+        return set()
+    while more := {each for each in own.keys() - found if own[each].bound & wanted}:
+        found |= more
+        wanted = wanted.union(*(own[each].used for each in more))
+    return own.keys() - found
+
+
+def _names(source: str) -> Names | None:
+    """Return a cell's names, none of a cell that only raises a SyntaxError.
+
+    Return None if they cannot be determined from its text.
+    """
+    if UNSPELLED.search(source):
+        return None
+    try:
+        names = read_names(source)
+    except UNREADABLE as error:
+        unknown = not isinstance(error, SyntaxError) or BEYOND_PYTHON.search(source)
+        return None if unknown else Names()
+    return None if names.used & LOOK_UP else names
 
 
 def put_outputs(record: Record, ran: Ran) -> Record:
