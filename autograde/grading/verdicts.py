@@ -193,11 +193,11 @@ def rebound(nb: NotebookNode, released: NotebookNode, exercise: Exercise) -> Ite
     given = next((source for source in lessons if "rubric" in names_of(source).bound), "")
     names, left = names_of(given), Counter(source.strip() for source in lessons)
     own = set()  # what the student wrote: answers, and cells that are not the lesson's
-    for cell in cells:
-        if left[cell.source.strip()]:
-            left[cell.source.strip()] -= 1
+    for each in cells:
+        if left[each.source.strip()]:
+            left[each.source.strip()] -= 1
         else:
-            own.add(cell.id)
+            own.add(each.id)
     answer = next((cell for cell in cells if grade_id(cell) == exercise.name), None)
     wanted, seen = sorted(names_of(answer.source).needed) if answer else [], set[str]()
     while wanted:
