@@ -4,7 +4,7 @@ No other process touches the gradebook.
 """
 
 import traceback
-from collections.abc import Callable, Coroutine, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from copy import deepcopy
 from dataclasses import asdict, dataclass
@@ -59,21 +59,9 @@ from autograde.versions import notebook, versions
 
 LOOK_SECONDS = 0.2
 
-Grading = Coroutine[Future[Any], None, Done | None]
-"""A submission on its way, which gives the futures that it waits for. No event loop drives it: the
-caller may have one of its own."""
+Grading = Generator[Future[Any], None, Done | None]
+"""A submission on its way, which yields the futures that it waits for."""
 Working = dict[Future[Any], Grading]
-
-
-@dataclass(frozen=True)
-class Work:
-    """A worker's part in grading a submission; awaited, its result."""
-
-    future: Future[Any]
-
-    def __await__(self) -> Generator[Future[Any], None, Any]:
-        yield self.future
-        return self.future.result()
 
 
 @dataclass(frozen=True)
@@ -157,13 +145,13 @@ class Coordinator:
                 yield from _go_on(working.pop(future), working)
             raise KeyboardInterrupt
 
-    async def _take(self, place: Place) -> Done | None:
+    def _take(self, place: Place) -> Grading:
         """Grade a submission, or report why that fails, so that the others go on.
 
         Return None if it is to be graded again after them.
         """
         try:
-            return await self._grade(place)
+            return (yield from self._grade(place))
         except (Stop, DBAPIError):
             raise
         except (CourseError, workers.WorkerDied) as error:
@@ -183,7 +171,7 @@ class Coordinator:
             said = f"the grader failed: {type(error).__name__}: {error} (all of it: {log})"
             return Done(place, FAILED, said)
 
-    async def _grade(self, place: Place) -> Done:
+    def _grade(self, place: Place) -> Grading:
         """Do what a submission needs: grade it, make only its page again, or nothing.
 
         Raises:
@@ -212,7 +200,7 @@ class Coordinator:
             known = marks or Marks(student=self._names.get(student, student))
             grader = str(grader_of(lesson.package))
             task = Task(submission, self._secret, self.wall, known, ran, self._alone, grader=grader)
-            graded = await self._work(workers.grade_task, task, opened.versions)
+            graded = yield from self._work(workers.grade_task, task, opened.versions)
             self.save(place, when, graded)
         elif entry.page == _page_digest(entry.graded, marks) and page.is_file():
             return Done(place, UNCHANGED)
@@ -221,15 +209,17 @@ class Coordinator:
             graded = Graded(file.read_bytes(), problem=entry.problem, seconds=entry.seconds)
         marks, html = book.marks_of_class(self.gradebook, lesson, student)[student], graded.page
         if marks != graded.marks:  # it is late, say
-            html = await self._work(workers.make_page, graded.notebook, marks)
+            html = yield from self._work(workers.make_page, graded.notebook, marks)
         self.finish(submission, decided_by, graded, marks, html)
         problem, remark = graded.problem, submission.remark
         both = f"{problem.rstrip('.')}. {remark}"
         return Done(place, GRADED, both if problem and remark else problem or remark)
 
-    def _work(self, call: Callable[..., Any], *given: Any) -> Work:
-        """Have a worker do something."""
-        return Work(self.executor.submit(call, *given))
+    def _work(self, call: Callable[..., Any], *given: Any) -> Generator[Future[Any], None, Any]:
+        """Have a worker do something: yield its future, and return the result after that."""
+        future = self.executor.submit(call, *given)
+        yield future
+        return future.result()
 
     def _open(self, lesson: Lesson) -> Opened | None:
         """Return what grading a lesson takes; None if it was already found not gradable.
@@ -306,7 +296,7 @@ class Coordinator:
 def _go_on(grading: Grading, working: Working) -> Iterator[Done]:
     """Go on with a submission until it waits for a worker again, or is done."""
     try:
-        working[grading.send(None)] = grading
+        working[next(grading)] = grading
     except StopIteration as end:
         if end.value is not None:
             yield end.value
