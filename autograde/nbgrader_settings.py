@@ -23,31 +23,31 @@ def configure(c: Any, config_file: str) -> None:
     c.ClearMarkScheme.enforce_metadata = False
     c.GenerateAssignment.preprocessors = [
         "autograde.grading.nbgrader_steps.Withhold",
-        "autograde.authoring.build_steps.Identify",
-        "autograde.authoring.build_steps.LintSource",
+        "autograde.authoring.build.Identify",
+        "autograde.authoring.build.LintSource",
         "nbgrader.preprocessors.LockCells",
         "nbgrader.preprocessors.ClearSolutions",
-        "autograde.authoring.build_steps.GiveCode",
+        "autograde.authoring.build.GiveCode",
         "nbgrader.preprocessors.ClearOutput",
         "nbgrader.preprocessors.CheckCellMetadata",
         "nbgrader.preprocessors.ComputeChecksums",
-        "autograde.authoring.build_steps.SavePoints",
+        "autograde.authoring.build.SavePoints",
         "nbgrader.preprocessors.SaveCells",
         "nbgrader.preprocessors.ClearHiddenTests",
         "nbgrader.preprocessors.ClearMarkScheme",
         "nbgrader.preprocessors.ComputeChecksums",
         "nbgrader.preprocessors.CheckCellMetadata",
-        "autograde.authoring.build_steps.LintStudent",
-        "autograde.authoring.build_steps.AddPracticeData",
-        "autograde.authoring.build_steps.KeepVersion",
+        "autograde.authoring.build.LintStudent",
+        "autograde.authoring.build.AddPracticeData",
+        "autograde.authoring.build.KeepVersion",
     ]
     c.GenerateSolution.preprocessors = [
         "autograde.grading.nbgrader_steps.Withhold",
-        "autograde.authoring.build_steps.Identify",
+        "autograde.authoring.build.Identify",
         "nbgrader.preprocessors.LockCells",
         "nbgrader.preprocessors.ClearOutput",
-        "autograde.authoring.build_steps.RunReference",
-        "autograde.authoring.build_steps.AddPracticeData",
+        "autograde.authoring.build.RunReference",
+        "autograde.authoring.build.AddPracticeData",
     ]
 
     # Validate answers with one table, in `nbgrader validate` as in students' JupyterLab.

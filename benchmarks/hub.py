@@ -11,7 +11,6 @@ instructor collects and grades what the groups before it submitted. Prints a tab
 
 import asyncio
 import os
-import re
 import socket
 import subprocess
 import sys
@@ -32,8 +31,9 @@ from autograde.authoring.variants import find_variant
 from autograde.course import lessons
 
 HERE = Path(__file__).resolve().parent.parent
-sys.path.append(str(HERE / "examples"))
+sys.path += [str(HERE / "examples"), str(HERE / "tests")]
 from make_class import reference_answers  # noqa: E402
+from running_hub import Hub, passwords_in  # noqa: E402
 
 SIZES = (1, 5, 10, 20)
 LESSON = "02_causal_mask"
@@ -41,34 +41,6 @@ RIGHT, WRONG = ("losses_in_one_pass", "apply_mask"), ("causal_mask", "one_too_ma
 START_SECONDS, STOP_SECONDS = 300, 60
 KERNEL, SERVER = "ipykernel_launcher", "jupyterhub.singleuser"
 MEGABYTE = 1 << 20
-
-
-@dataclass(frozen=True)
-class Hub:
-    """A running hub, and the passwords that it printed."""
-
-    url: str
-    passwords: dict[str, str]
-    process: "subprocess.Popen[bytes]"
-
-    def processes(self) -> list[psutil.Process]:
-        """All that runs on it."""
-        return psutil.Process(self.process.pid).children(recursive=True)
-
-    @property
-    def first(self) -> int:
-        """The first process in the hub's view of the machine."""
-        return next(p.pid for p in self.processes() if "jupyterhub" in p.cmdline())
-
-    def as_instructor(self, *command: str) -> list[str]:
-        """Return a command that runs another one as the instructor, in the course."""
-        return [
-            "nsenter", f"--target={self.first}", "--mount", "--pid",
-            "setpriv", "--reuid=instructor", "--regid=instructor", "--init-groups", "env",
-            "--chdir=/home/instructor/course", "HOME=/home/instructor", "OMP_NUM_THREADS=1",
-            f"PATH={HERE}/.venv/bin:{os.environ['PATH']}",
-            f"JUPYTER_CONFIG_PATH={HERE}/deploy/hub/everyone", *command,
-        ]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -100,11 +72,21 @@ def running(names: list[str], said: Path) -> Iterator[Hub]:
             if process.poll() is not None or time.monotonic() > until:
                 sys.exit(f"The hub did not start:\n{said.read_text()}")
             time.sleep(0.5)
-        found = dict(re.findall(r"^ +(\w+) +(\S+)$", said.read_text(), re.M))
-        yield Hub(f"http://127.0.0.1:{port}", found, process)
+        yield Hub(f"http://127.0.0.1:{port}", passwords_in(said), process)
     finally:
         process.terminate()
         process.wait(STOP_SECONDS)
+
+
+def as_instructor(hub: Hub, *command: str) -> list[str]:
+    """Return a command that runs another one as the instructor, in the course."""
+    return [
+        "nsenter", f"--target={hub.first.pid}", "--mount", "--pid",
+        "setpriv", "--reuid=instructor", "--regid=instructor", "--init-groups", "env",
+        "--chdir=/home/instructor/course", "HOME=/home/instructor", "OMP_NUM_THREADS=1",
+        f"PATH={HERE}/.venv/bin:{os.environ['PATH']}",
+        f"JUPYTER_CONFIG_PATH={HERE}/deploy/hub/everyone", *command,
+    ]  # fmt: skip
 
 
 def task() -> Task:
@@ -136,7 +118,7 @@ async def collect_and_grade(hub: Hub) -> str:
     start = time.monotonic()
     for command in (("nbgrader", "collect", LESSON), ("autograde", "grade", LESSON)):
         running = await asyncio.create_subprocess_exec(
-            *hub.as_instructor(*command), stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+            *as_instructor(hub, *command), stdout=subprocess.PIPE, stderr=subprocess.STDOUT
         )
         said = (await running.communicate())[0].decode()
         if running.returncode:
@@ -161,7 +143,7 @@ def memory(hub: Hub, program: str) -> float:
 
 def submitted(hub: Hub, name: str, what: Task) -> bool:
     """Return whether all that a student typed has arrived in the exchange."""
-    seen_by_hub = Path("/proc", str(hub.first), "root")
+    seen_by_hub = Path("/proc", str(hub.first.pid), "root")
     inbound = seen_by_hub / "srv" / "exchange" / COURSE / "inbound"
     typed = {code for code, _ in what.answers.values()}
     return any(
@@ -217,7 +199,7 @@ def main(sizes: list[int]) -> None:
     what, groups = task(), []
     with TemporaryDirectory() as folder, running(names, Path(folder, "said")) as hub:
         released = subprocess.run(
-            hub.as_instructor("nbgrader", "release_assignment", LESSON), capture_output=True
+            as_instructor(hub, "nbgrader", "release_assignment", LESSON), capture_output=True
         )
         if released.returncode:
             sys.exit(released.stderr.decode())

@@ -18,7 +18,7 @@ from nightly import few
 
 from autograde.authoring import build as building
 from autograde.authoring import lint, marks, same
-from autograde.authoring.build_steps import UNSTEADY, Identify, RunReference, identify
+from autograde.authoring.build import UNSTEADY, Identify, RunReference, identify
 from autograde.authoring.check import check_once, review
 from autograde.authoring.expected import practice_keys
 from autograde.authoring.release import ENVIRONMENT, GUIDE, PACKAGE, release

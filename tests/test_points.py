@@ -22,7 +22,7 @@ from autograde.report.classdata import read_class
 from autograde.sandbox.wall import missing
 
 STUDENTS = ("right", "half")
-FAST = {f"{building.STEPS}.{step}" for step in ("LintSource", "LintStudent", "AddPracticeData")}
+FAST = {f"{building.__name__}.{step}" for step in ("LintSource", "LintStudent", "AddPracticeData")}
 
 
 @pytest.fixture

@@ -1,25 +1,57 @@
-"""Build a lesson: nbgrader generates the student version and the executed solution."""
+"""Build a lesson: nbgrader generates the student version and the executed solution.
+
+nbgrader's own commands take the same steps, so Formgrader builds what `autograde build` does.
+"""
 
 import shutil
 from collections.abc import Collection, Iterable
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import nbformat
+from nbclient import NotebookClient
 from nbformat import NotebookNode
+from nbgrader.api import Gradebook
 from nbgrader.converters import BaseConverter, GenerateAssignment, GenerateSolution
+from nbgrader.preprocessors import (
+    ClearMarkScheme,
+    Execute,
+    IncludeHeaderFooter,
+    InstantiateTests,
+)
 
+from autograde.authoring import lint
+from autograde.authoring.check import check_once, review
+from autograde.authoring.expected import practice_keys
+from autograde.authoring.marks import give
 from autograde.authoring.same import keep_same, other_files
-from autograde.authoring.sources import changes, sync, with_points
+from autograde.authoring.sources import (
+    changes,
+    identify,
+    source_notebook,
+    sync,
+    with_points,
+    write_points,
+)
 from autograde.authoring.variants import other_ways
-from autograde.course import Lesson, text_of
+from autograde.course import MINUTES, CourseError, Lesson, text_of
 from autograde.course_config import convert, course_config
-from autograde.grading.gradebook import maxima, open_gradebook
+from autograde.course_package import NAMED
+from autograde.data_files import data_files
+from autograde.grading.gradebook import maxima, open_gradebook, save_maxima
+from autograde.grading.nbgrader_steps import LessonStep
+from autograde.progress import PRACTICE_FILE
+from autograde.rubric.key import pack_keys
+from autograde.sandbox.provisioner import open_manager
 from autograde.versions import keep
 
-STEPS = "autograde.authoring.build_steps"
-KEEP = f"{STEPS}.KeepVersion"
-SLOW = {KEEP, *(f"{STEPS}.{step}" for step in ("LintSource", "LintStudent", "AddPracticeData"))}
+KEEP = f"{__name__}.KeepVersion"
+SLOW = {KEEP, *(f"{__name__}.{step}" for step in ("LintSource", "LintStudent", "AddPracticeData"))}
+UNSTEADY = "unsteady-output"
+"""The tag of a cell whose output differs from run to run; it is not kept."""
+WIDGET = "application/vnd.jupyter.widget-view+json"
+CELL_SECONDS = 400
 
 
 def build(lesson: Lesson) -> list[str]:
@@ -96,3 +128,117 @@ def _convert(
     for converter in converters:
         convert(converter, config)
     return folder / "notebooks" / lesson.name, folder / "solutions" / lesson.name
+
+
+def practice_data(lesson: Lesson) -> bytes:
+    """Return the bytes of the practice file; the same lesson gives the same bytes."""
+    return pack_keys(practice_keys(lesson))
+
+
+def refuse(lesson: Lesson, *rules: Iterable[str]) -> None:
+    """Raises CourseError with every fault that breaks a rule, if there is one."""
+    if faults := [f"- {fault}" for faults in rules for fault in faults]:
+        raise CourseError("\n".join([f"{lesson.name} is refused:", *faults]))
+
+
+class Identify(LessonStep):
+    """Takes the lesson's text as it is now, with repeatable cell ids."""
+
+    plain = (IncludeHeaderFooter,)
+
+    def take(self, lesson: Lesson, nb: NotebookNode, resources: dict[str, Any]) -> NotebookNode:
+        sync(lesson)
+        return source_notebook(lesson)
+
+
+class LintSource(LessonStep):
+    """Refuse a lesson with faults in its files, its text or its variants."""
+
+    plain = (InstantiateTests,)
+
+    def take(self, lesson: Lesson, nb: NotebookNode, resources: dict[str, Any]) -> NotebookNode:
+        _, faults = review(lesson, nb, check_once)
+        refuse(lesson, faults)
+        return nb
+
+
+class SavePoints(LessonStep):
+    """Before SaveCells: maximum scores follow the curriculum, all at once, and it is said."""
+
+    def take(self, lesson: Lesson, nb: NotebookNode, resources: dict[str, Any]) -> NotebookNode:
+        with Gradebook(resources["nbgrader"]["db_url"]) as gradebook:
+            for change in changes(lesson, maxima(gradebook, lesson)):
+                self.log.warning("%s", change)
+            save_maxima(gradebook, lesson)
+        return nb
+
+
+class GiveCode(LessonStep):
+    """After ClearSolutions: code to be repaired comes in place of the stub."""
+
+    def take(self, lesson: Lesson, nb: NotebookNode, resources: dict[str, Any]) -> NotebookNode:
+        for cell in nb.cells:
+            cell.source = give(cell.source)
+        return nb
+
+
+class LintStudent(LessonStep):
+    """Refuse a student version in which a solution survives."""
+
+    def take(self, lesson: Lesson, nb: NotebookNode, resources: dict[str, Any]) -> NotebookNode:
+        refuse(lesson, lint.lint_student(source_notebook(lesson), nb))
+        return nb
+
+
+class AddPracticeData(LessonStep):
+    """Put the practice data beside the notebook; the course's package and the minutes into it."""
+
+    def take(self, lesson: Lesson, nb: NotebookNode, resources: dict[str, Any]) -> NotebookNode:
+        resources["outputs"] = {PRACTICE_FILE: practice_data(lesson)}
+        nb.metadata[MINUTES] = lesson.minutes
+        if lesson.package:
+            nb.metadata[NAMED] = lesson.package
+        return nb
+
+
+class KeepVersion(LessonStep):
+    """Keep what was built, so that work made from it can be graded when the lesson has changed.
+
+    By now the lesson is known to be good, so its text gets the points that it was built with.
+    """
+
+    def take(self, lesson: Lesson, nb: NotebookNode, resources: dict[str, Any]) -> NotebookNode:
+        practice = resources.get("outputs", {}).get(PRACTICE_FILE)
+        write_points(lesson)
+        keep(lesson, nb, practice or b"", other_ways(lesson))
+        return nb
+
+
+class RunReference(LessonStep):
+    """Execute the reference in a folder with its practice data; refuse a lesson with faults."""
+
+    plain = (ClearMarkScheme, Execute)
+
+    def take(self, lesson: Lesson, nb: NotebookNode, resources: dict[str, Any]) -> NotebookNode:
+        with TemporaryDirectory() as folder:
+            Path(folder, PRACTICE_FILE).write_bytes(practice_data(lesson))
+            for name, path in data_files(lesson).items():
+                Path(folder, name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(path, Path(folder, name))
+            NotebookClient(
+                nb,
+                km=open_manager(Path(folder)),
+                timeout=CELL_SECONDS,
+                coalesce_streams=True,  # how often a kernel flushes is chance
+                record_timing=False,
+                store_widget_state=False,
+                resources={"metadata": {"path": folder}},
+            ).execute(cleanup_kc=True)
+        for cell in nb.cells:
+            for output in cell.get("outputs", []):
+                output.get("data", {}).pop(WIDGET, None)
+        refuse(lesson, lint.lint_outputs(nb))
+        for cell in nb.cells:
+            if UNSTEADY in cell.metadata.get("tags", []):
+                cell.outputs = []
+        return identify(nb)

@@ -1,19 +1,17 @@
 """A hub as `make hub` starts it, and what people do there first."""
 
 import os
-import re
 import shutil
 import socket
 import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
-import psutil
 from conftest import HERE
 from playwright.sync_api import Page, expect
+from running_hub import Hub, passwords_in
 
 from autograde.sandbox.wall import root_may_mount
 from browser.conftest import Lab
@@ -39,23 +37,6 @@ def why_not() -> str:
     return ""
 
 
-@dataclass(frozen=True)
-class Hub:
-    """A running hub, and the passwords that it printed."""
-
-    url: str
-    passwords: dict[str, str]
-    process: "subprocess.Popen[bytes]"
-
-    def processes(self) -> list[psutil.Process]:
-        return psutil.Process(self.process.pid).children(recursive=True)
-
-    @property
-    def first(self) -> psutil.Process:
-        """The first process in the hub's view of the machine."""
-        return next(p for p in self.processes() if "jupyterhub" in p.cmdline())
-
-
 @contextmanager
 def hub(said: Path) -> Iterator[Hub]:
     """A hub, gone at the end; what it says to the person who started it is in a file."""
@@ -76,7 +57,7 @@ def hub(said: Path) -> Iterator[Hub]:
 def _passwords(process: "subprocess.Popen[bytes]", said: Path) -> dict[str, str]:
     until = time.monotonic() + START_SECONDS
     while time.monotonic() < until and process.poll() is None:
-        found = dict(re.findall(r"^ +(\w+) +(\S+)$", said.read_text(), re.M))
+        found = passwords_in(said)
         if set(USERS) <= set(found):
             return found
         time.sleep(0.5)

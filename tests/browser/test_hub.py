@@ -14,13 +14,14 @@ from classes import wrong_answer
 from conftest import HERE
 from nightly import nightly
 from playwright.sync_api import Browser, expect
+from running_hub import Hub
 from wall_attempts import TRIES
 
 from autograde.course import lessons
 from browser import formgrader, person
 from browser import hub as hubs
 from browser.conftest import FAILED, Camera, Desk, watch
-from browser.hub import Hub, log_in, say_who
+from browser.hub import log_in, say_who
 from browser.places import right_answer
 
 LESSON, NOTEBOOK = "02_causal_mask", "causal_mask"
