@@ -116,6 +116,17 @@ def test_a_line_that_a_second_mistake_changes_does_not_hide_the_first() -> None:
     assert named(wrong_and_zero_for(1.0, 2.0), wrong_dimension) == []
 
 
+def test_a_mistake_in_a_later_line_is_not_named_where_an_earlier_line_stays_unexplained() -> None:
+    def wrong_for_one(x: Tensor, d_k: float) -> Tensor:
+        return wrong_dimension(x, d_k) if d_k == 1 else right(x, d_k)
+
+    def wrong_in_the_first_line_too(x: Tensor, d_k: float) -> Tensor:
+        return 7 + right(x, d_k) if d_k == 4 else wrong_for_one(x, d_k)
+
+    assert named(wrong_for_one, wrong_for_one) == ["wrong_for_one"]
+    assert named(wrong_in_the_first_line_too, wrong_for_one) == []
+
+
 def test_two_mistakes_in_the_same_cases() -> None:
     def lines(answer: Callable[..., Any]) -> None:
         @rubric("it")
