@@ -19,7 +19,7 @@ MEMORY_BYTES = 1000 * 2**20
 
 
 def impatient(job, look, alone):
-    limits = replace(job.limits, received_bytes=RECEIVED_BYTES)
+    limits = replace(job.limits, received_bytes=RECEIVED_BYTES, kernel=provisioner.KernelLimits())
     if any(SILENT.search(code) for _, code in job.cells):
         limits = replace(limits, cell_seconds=CELL_SECONDS)
     return replace(run_job(replace(job, limits=limits), look, alone=alone), key=job.key)

@@ -97,12 +97,18 @@ def test_a_cluster_gives_the_scores_that_processes_give(course: Path, scheduler:
         ("spaceship://x", "no Dask scheduler answers at spaceship://x"),
     ],
 )
-def test_a_cluster_that_is_not_there_is_named(
-    course: Path, monkeypatch: pytest.MonkeyPatch, address: str, message: str
-) -> None:
-    monkeypatch.setattr(workers, "CONNECT_SECONDS", 1)
-    with pytest.raises(CourseError, match=message):
-        run(course, scheduler=address)
+def test_a_cluster_that_is_not_there_is_named(address: str, message: str) -> None:
+    with (
+        pytest.raises(CourseError, match=message),
+        workers.on_cluster(address, wall=WALL, package="", connect_seconds=1),
+    ):
+        pass
+
+
+@needs_dask
+def test_nobody_is_graded_without_the_cluster_that_was_named(course: Path) -> None:
+    with pytest.raises(CourseError, match="no Dask scheduler answers at spaceship://x"):
+        run(course, scheduler="spaceship://x")
     assert scores(course) == {}
 
 

@@ -5,7 +5,6 @@ import socket
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
 from threading import Event
 from typing import Any
 
@@ -16,19 +15,13 @@ from nightly import few, nightly
 
 from autograde.course import CourseError
 from autograde.grading.limits import Limits
-from autograde.grading.running import deadline
-from autograde.grading.running import run as execution
 from autograde.grading.running.job import Job, Ran
 from autograde.grading.running.notebook_client import GradingClient, SizedSession
 from autograde.grading.running.run import run_job
 from autograde.grading.submission import Disturbed, Problem
 from autograde.sandbox import scarce
 from autograde.sandbox.agreed import KernelLimits
-from autograde.sandbox.provisioner import (
-    WalledProvisioner,
-    after_a_reset_too,
-    walled_manager,
-)
+from autograde.sandbox.provisioner import WalledProvisioner, after_a_reset_too
 from autograde.sandbox.wall import missing
 
 WALL = not missing()
@@ -195,18 +188,15 @@ def test_what_others_may_have_caused_counts_only_alone(name: str) -> None:
 
 @walled
 @pytest.mark.parametrize("code", ["while True: pass", "import os; os._exit(1)", "1 / 0"])
-def test_what_is_the_notebooks_own_doing_counts_at_once(
-    code: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(execution, "LITTLE", 0.02)  # the tests themselves may keep it waiting
-    assert run_job(job(("", code), limits=Limits(cell_seconds=3)), alone=False)
+def test_what_is_the_notebooks_own_doing_counts_at_once(code: str) -> None:
+    limits = Limits(cell_seconds=3, busy_share=0.02)  # the tests themselves may keep it waiting
+    assert run_job(job(("", code), limits=limits), alone=False)
 
 
 @walled
-def test_a_cell_has_its_processor_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    few = KernelLimits(cell_cpu_seconds=1)
-    monkeypatch.setattr(execution, "walled_manager", partial(walled_manager, few))
-    ran = run_job(job(("", "print(1)"), ("", "while True: pass"), ("", "print(3)")))
+def test_a_cell_has_its_processor_time() -> None:
+    cells = [("", "print(1)"), ("", "while True: pass"), ("", "print(3)")]
+    ran = run_job(job(*cells, limits=Limits(kernel=KernelLimits(cell_cpu_seconds=1))))
     assert ran.problem is None
     assert ran.notes == {1: "used more than 1 s of processor time and was interrupted"}
     assert printed(ran)[2] == "3\n"
@@ -279,13 +269,14 @@ def test_no_message_holds_up_the_grader(name: str) -> None:
 
 
 @pytest.fixture
-def blocked(monkeypatch: pytest.MonkeyPatch) -> Iterator[Event]:
+def blocked() -> Iterator[Event]:
     """What blocks the loop of a run until the test is over."""
-    monkeypatch.setattr(execution, "GRACE_SECONDS", 1)
-    monkeypatch.setattr(deadline, "STOP_SECONDS", 1)
     over = Event()
     yield over
     over.set()
+
+
+SOON_OVER = Limits(grace_seconds=1, stop_seconds=1)
 
 
 @nightly
@@ -295,8 +286,8 @@ def blocked(monkeypatch: pytest.MonkeyPatch) -> Iterator[Event]:
 def test_a_run_ends_in_time_though_its_loop_is_blocked(blocked: Event, wall: bool) -> None:
     began = time.monotonic()
     cells = [("test_a", "print(1)"), ("", "print(2)")]
-    work = replace(job(*cells, limits=Limits(notebook_seconds=3 if wall else 12)), wall=wall)
-    ran = run_job(work, look=lambda *_: blocked.wait(60))
+    limits = replace(SOON_OVER, notebook_seconds=3 if wall else 12)
+    ran = run_job(replace(job(*cells, limits=limits), wall=wall), look=lambda *_: blocked.wait(60))
     assert time.monotonic() - began < 25
     assert ran.problem
     assert ran.problem.cause == "the notebook ran too long"
@@ -309,10 +300,9 @@ def test_a_kernel_that_starts_in_no_time_is_not_the_notebooks_fault(
     async def start(self: GradingClient) -> None:
         blocked.wait(60)
 
-    monkeypatch.setattr(execution, "START_SECONDS", 2)
     monkeypatch.setattr(GradingClient, "async_start_new_kernel_client", start)
     with pytest.raises(CourseError, match="no kernel could be started within 2 s"):
-        run_job(job(("", "print(1)")))
+        run_job(job(("", "print(1)"), limits=replace(SOON_OVER, start_seconds=2)))
 
 
 @pytest.mark.skipif(not WALL, reason="no wall here")

@@ -1,6 +1,8 @@
 """What is measured again, and what stays."""
 
 import json
+import shutil
+from pathlib import Path
 
 import pytest
 from conftest import HERE, run
@@ -15,8 +17,20 @@ TEXT, VARIANTS = "my_lesson.py", f"variants/{EXERCISE}.md"
 TWO = '    r.call("two", center_rows, r.normal(2, 3))\n'
 
 
+SEEDS = range(1000, 1002)
+
+
+@pytest.fixture(scope="session")
+def on_two_seeds(new_lesson: Lesson, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A course whose lesson was measured on two seeds."""
+    root = tmp_path_factory.mktemp("measured") / "course"
+    shutil.copytree(new_lesson.root, root)
+    measure.measure(lessons(root)[new_lesson.name], seeds=SEEDS)
+    return root
+
+
 def measured(lesson: Lesson) -> bool:
-    _, (_, lines, again) = measure._measure(lesson, lesson.exercise(EXERCISE), always=False)
+    _, (_, lines, again) = measure._measure(lesson, lesson.exercise(EXERCISE), SEEDS, always=False)
     assert list(lines) == [
         line.name for line in measure.load(lesson).record(EXERCISE, measure.PRACTICE_SEED).lines
     ]
@@ -41,9 +55,10 @@ def measured(lesson: Lesson) -> bool:
     ],
 )  # fmt: skip
 def test_an_exercise_is_measured_again_where_code_has_changed(
-    mine: Lesson, monkeypatch: pytest.MonkeyPatch, file: str, old: str, new: str, again: bool
+    on_two_seeds: Path, tmp_path: Path, file: str, old: str, new: str, again: bool
 ) -> None:
-    monkeypatch.setattr(measure, "MEASURED_SEEDS", range(1000, 1002))
+    shutil.copytree(on_two_seeds, tmp_path / "course")
+    (mine,) = lessons(tmp_path / "course").values()
     path = mine.folder / file
     text = path.read_text()
     assert old in text

@@ -12,7 +12,7 @@ from pathlib import Path
 import jobs
 import pytest
 
-from autograde.grading import workers as processes
+from autograde.grading.limits import Limits
 from autograde.grading.workers import Processes, WorkerDied
 
 COORDINATOR = """
@@ -65,10 +65,9 @@ def test_a_job_that_kills_each_worker_is_given_up_by_name_and_the_others_are_don
     assert all(other.result() > 0 for other in others)
 
 
-def test_a_job_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    with Processes(1) as workers:
+def test_a_job_that_hangs_is_given_up(tmp_path: Path) -> None:
+    with Processes(1, limits=Limits(hung_seconds=2)) as workers:
         workers.submit(jobs.pid).result()
-        monkeypatch.setattr(processes, "LONGEST_SECONDS", 2)
         with pytest.raises(WorkerDied, match="after 2 s"):
             workers.submit(jobs.note_and_wait, str(tmp_path / "mark")).result()
         until(lambda: not lives(int((tmp_path / "mark").read_text())))
@@ -94,11 +93,10 @@ def test_a_process_ends_in_time_even_in_a_call_that_keeps_python_waiting() -> No
 
 LAST_RESORT = """
 import asyncio, re
-from autograde.grading import workers
+from autograde.grading.limits import Limits
 from autograde.grading.nbgrader_steps import last_resort
-workers.LONGEST_SECONDS, workers.MORE_SECONDS = 0, 1
 def hang(length):
-    with last_resort():
+    with last_resort(Limits(hung_seconds=0, more_seconds=1)):
         re.match("(a+)+$", "a" * length + "b")
 async def serve():
     hang(25)  # some seconds

@@ -51,17 +51,19 @@ SAFETY = 10
 """Tolerance over measured spread, and the least margin of a wrong variant over the tolerance."""
 GUESSED = 0.1
 """Outcomes that are guessed right more often than this could be said without computing them."""
-HOW_MEASURED = (MEASURED_SEEDS, FLOOR, FLOOR_DOUBLE, SAFETY, GUESSED)
+HOW_MEASURED = (FLOOR, FLOOR_DOUBLE, SAFETY, GUESSED)
 WIDEST = 1e-3
 """Right answers further apart than this do not agree."""
 
 
-def measure(lesson: Lesson, named: tuple[Exercise, ...] = ()) -> list[str]:
+def measure(
+    lesson: Lesson, named: tuple[Exercise, ...] = (), seeds: Sequence[int] = MEASURED_SEEDS
+) -> list[str]:
     """Write each line's tolerance to the lesson's `tolerances.json`; return what was measured.
 
     The named exercises are measured. If none is named, those are whose code has changed since.
     """
-    measure_one = partial(_measure, always=bool(named))
+    measure_one = partial(_measure, seeds=seeds, always=bool(named))
     found = dict(for_each_exercise(measure_one, lesson, named or lesson.exercises))
     before, prints = expected.read_tolerances(lesson), expected.read_fingerprints(lesson)
     tolerances: dict[str, Any] = {}
@@ -89,7 +91,7 @@ def for_each_exercise(
 
 
 def _measure(
-    lesson: Lesson, exercise: Exercise, *, always: bool
+    lesson: Lesson, exercise: Exercise, seeds: Sequence[int], *, always: bool
 ) -> tuple[str, tuple[str, Lines, bool]]:
     """Return the exercise, its fingerprint and its lines, and whether these were measured now.
 
@@ -98,20 +100,22 @@ def _measure(
     reference = load(lesson)
     first = right_recording(reference, exercise, PRACTICE_SEED)
     must_fit(first)
-    made_from = fingerprint(reference, exercise, first, HOW_MEASURED)
+    made_from = fingerprint(reference, exercise, first, (seeds, *HOW_MEASURED))
     before = [*expected.read_tolerances(lesson).get(exercise.name, {}).values()]
     unchanged = expected.read_fingerprints(lesson).get(exercise.name) == made_from
     if unchanged and not always and len(before) == len(first.lines):
         lines = dict(zip((line.name for line in first.lines), before, strict=True))
         return exercise.name, (made_from, lines, False)
-    return exercise.name, (made_from, _measure_lines(reference, exercise, first), True)
+    return exercise.name, (made_from, _measure_lines(reference, exercise, first, seeds), True)
 
 
-def _measure_lines(reference: Program, exercise: Exercise, first: Recording) -> Lines:
+def _measure_lines(
+    reference: Program, exercise: Exercise, first: Recording, seeds: Sequence[int]
+) -> Lines:
     variants = read_variants(reference.lesson, exercise)
     spread = {line.name: 0.0 for line in first.lines}
     outcomes: dict[str, list[list[bytes]]] = {line.name: [] for line in first.lines}
-    for seed in MEASURED_SEEDS:
+    for seed in seeds:
         wanted = right_recording(reference, exercise, seed)
         for line in wanted.lines:
             kept = KINDS[line.kind].kept

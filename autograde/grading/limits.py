@@ -1,6 +1,8 @@
 """Limits on what one submission may cost the grader."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from autograde.sandbox.agreed import KernelLimits
 
 
 @dataclass(frozen=True)
@@ -20,6 +22,19 @@ class Limits:
     """For one cell: an exercise takes under a second, and a class has hundreds of cells."""
     notebook_seconds: int = 300
     """A worker must come free even if every cell takes nearly its full limit."""
+    start_seconds: int = 150
+    """For its kernel to start and answer."""
+    grace_seconds: int = 20
+    """A run past its time has so long to end by itself; then its kernel is killed."""
+    stop_seconds: int = 5
+    """A run whose kernel was killed may take so long to end; then it is left behind."""
+    hung_seconds: int = 600
+    """A worker that takes longer for a submission has hung: see how long a run may take."""
+    more_seconds: int = 30
+    """A process that nobody watches ends by itself if it hangs for so long beyond that."""
+    busy_share: float = 0.5
+    """A time-out counts if the notebook used at least this part of the time on a processor."""
+    kernel: KernelLimits = field(default_factory=KernelLimits)
 
     file_bytes: int = 30_000_000
     """For the notebook's file. Parsed, 30 MB of brackets take 1 GB of memory."""
@@ -78,6 +93,8 @@ class Limits:
 
     files: int = 1_000
     """Beside the notebook; every one is written four times."""
+    together_bytes: int = 100_000_000
+    """For the notebook and the files beside it."""
     folder_depth: int = 10
     """For one file beside the notebook."""
 

@@ -33,7 +33,7 @@ from autograde.course import CourseError, Lesson, find_root, lessons
 from autograde.data_files import withhold
 from autograde.grading.batch import require_wall
 from autograde.grading.gradebook import marks_of_class, save_scores
-from autograde.grading.limits import LIMITS
+from autograde.grading.limits import LIMITS, Limits
 from autograde.grading.reading.handed_in import read_files
 from autograde.grading.reading.parse import parse_file
 from autograde.grading.reading.restore import restore
@@ -160,14 +160,14 @@ class RunPlain(Execute):
         return result
 
 
-def last_resort() -> AbstractContextManager[None]:
+def last_resort(limits: Limits = LIMITS) -> AbstractContextManager[None]:
     """End nbgrader's command if a submission hangs, as a worker ends; Formgrader's server stays."""
-    from autograde.grading.workers import LONGEST_SECONDS, MORE_SECONDS, at_most
+    from autograde.grading.workers import at_most
 
     try:
         asyncio.get_running_loop()  # of the server
     except RuntimeError:
-        return at_most(LONGEST_SECONDS + MORE_SECONDS)
+        return at_most(limits.hung_seconds + limits.more_seconds)
     return nullcontext()
 
 

@@ -28,17 +28,13 @@ from typing import Any, cast
 from autograde.course import CourseError
 from autograde.course_package import bring_in
 from autograde.grader import grader_of
+from autograde.grading.limits import LIMITS, Limits
 from autograde.grading.submission import Graded, Marks, Task
 from autograde.sandbox import template
 from autograde.sandbox.wall import missing
 from autograde.versions import Version
 
 ATTEMPTS = 2
-LONGEST_SECONDS = 600
-"""A job that takes longer has hung: a notebook may take 300 s, its kernel's start 120 s."""
-
-MORE_SECONDS = 30
-
 CONNECT_SECONDS = 20
 
 SWITCH_SECONDS = 0.0005
@@ -66,7 +62,7 @@ def grade_task(task: Task, versions: tuple[Version, ...]) -> Graded:
     get_ready(task.wall, package)
     from autograde.grading import pipeline
 
-    with at_most(LONGEST_SECONDS + MORE_SECONDS):
+    with at_most(LIMITS.hung_seconds + LIMITS.more_seconds):
         return pipeline.grade_submission(task, versions)
 
 
@@ -136,7 +132,9 @@ def on_this_machine(number: int, wall: bool, package: str) -> Iterator[tuple[Exe
 
 
 @contextmanager
-def on_cluster(address: str, wall: bool, package: str) -> Iterator[tuple[Executor, Share, int]]:
+def on_cluster(
+    address: str, wall: bool, package: str, connect_seconds: float = CONNECT_SECONDS
+) -> Iterator[tuple[Executor, Share, int]]:
     """Connect to a Dask cluster; yield its executor, a `Share`, and how many tasks it runs at once.
 
     Raises:
@@ -148,7 +146,7 @@ def on_cluster(address: str, wall: bool, package: str) -> Iterator[tuple[Executo
     except ImportError as error:
         raise CourseError("--scheduler needs Dask: pip install distributed") from error
     try:
-        client = cast(Any, distributed).Client(address, timeout=CONNECT_SECONDS)
+        client = cast(Any, distributed).Client(address, timeout=connect_seconds)
     except (OSError, ValueError) as error:
         raise CourseError(f"no Dask scheduler answers at {address}: {error}") from error
     with client:
@@ -183,7 +181,9 @@ class Processes(ThreadPoolExecutor):
     was to blame. Here each pool has one process: a dead one is replaced, its job tried once more.
     """
 
-    def __init__(self, number: int, line: Line | None = None, package: str = "") -> None:
+    def __init__(
+        self, number: int, line: Line | None = None, package: str = "", limits: Limits = LIMITS
+    ) -> None:
         """Prepare processes, which import a course's package if it has one.
 
         `line` leads to the template of the kernels, if there is one yet.
@@ -191,7 +191,7 @@ class Processes(ThreadPoolExecutor):
         # workers inherit this, so that Ctrl-C does not reach one before it is ready for it
         block = (signal.SIG_BLOCK, [signal.SIGINT])
         super().__init__(number, initializer=signal.pthread_sigmask, initargs=block)
-        self._line, self._package = line, package
+        self._line, self._package, self._seconds = line, package, limits.hung_seconds
         self._ended = False
         self._processes: dict[ProcessPoolExecutor, int] = {}
         self._free: list[ProcessPoolExecutor | None] = [None] * number  # None: not started yet
@@ -211,11 +211,11 @@ class Processes(ThreadPoolExecutor):
             for _ in range(ATTEMPTS):
                 try:
                     pool = pool or self._start()
-                    return pool.submit(call).result(LONGEST_SECONDS)
+                    return pool.submit(call).result(self._seconds)
                 except TooLong:
                     self._kill(pool)
                     pool = None
-                    raise WorkerHung(f"it was stopped after {LONGEST_SECONDS} s") from None
+                    raise WorkerHung(f"it was stopped after {self._seconds} s") from None
                 except BrokenExecutor:
                     self._kill(pool)
                     pool = None
@@ -234,7 +234,7 @@ class Processes(ThreadPoolExecutor):
         context = get_context("forkserver")
         context.set_forkserver_preload([PRELOADED, *filter(None, [self._package])])
         pool = ProcessPoolExecutor(1, context, _settle_in, (self._line,))
-        self._processes[pool] = pool.submit(os.getpid).result(LONGEST_SECONDS)
+        self._processes[pool] = pool.submit(os.getpid).result(LIMITS.hung_seconds)
         if self._ended:
             self._kill(pool)
         return pool

@@ -37,21 +37,23 @@ def place_for(archive: Path) -> Path:
     return archive.with_name(archive.name + UNPACKED)
 
 
-def unpack(archive: Path, folder: Path, files: int = FILES, size: int = BYTES) -> Unpacked:
+def unpack(
+    archive: Path, folder: Path, files: int = FILES, size: int = BYTES, one: int = FILE_BYTES
+) -> Unpacked:
     """Take the plain files out of a zip archive; a zip file in it is unpacked in its place, once.
 
-    A file that is too large is not unpacked, nor is an inner archive that is refused: a student's
+    A file larger than `one` is not unpacked, nor is an inner archive that is refused: a student's
     mistake must not block the class's work. Nothing is written if the outer archive is refused.
 
     Raises:
         BadArchive: it is not an archive, is encrypted, or holds a path that leads elsewhere, a
             link, a name twice, or too much.
     """
-    done = _unpack(archive, folder, files, size)
+    done = _unpack(archive, folder, files, size, one)
     for path in [path for path in done.files if path.suffix.lower() == ".zip"]:
         name = quoted(path.relative_to(folder))
         try:
-            inner = _unpack(path, place_for(path), INNER_FILES, FLOOR)
+            inner = _unpack(path, place_for(path), INNER_FILES, FLOOR, one)
         except BadArchive as error:
             done.left.append(f"{name}: {error}")
             continue
@@ -62,7 +64,7 @@ def unpack(archive: Path, folder: Path, files: int = FILES, size: int = BYTES) -
     return done
 
 
-def _unpack(archive: Path, folder: Path, files: int, size: int) -> Unpacked:
+def _unpack(archive: Path, folder: Path, files: int, size: int, one: int) -> Unpacked:
     done = Unpacked()
     try:
         folder.mkdir(parents=True)
@@ -73,7 +75,7 @@ def _unpack(archive: Path, folder: Path, files: int, size: int) -> Unpacked:
             members = [info for info in file.infolist() if not info.is_dir()]
             check(members, archive.stat().st_size, files, size)
             for info in members:
-                if reason := _too_much(info):
+                if reason := _too_much(info, one):
                     done.left.append(f"{quoted(info.filename)}: {reason}")
                     continue
                 target = folder.joinpath(*_path(info).parts)
@@ -140,8 +142,8 @@ def _too_deep(info: zipfile.ZipInfo) -> bool:
     return len(_path(info).parents) > DEPTH
 
 
-def _too_much(info: zipfile.ZipInfo) -> str:
+def _too_much(info: zipfile.ZipInfo, one: int) -> str:
     """Return why a file is left in the archive, or ""."""
-    if info.file_size > FILE_BYTES:
+    if info.file_size > one:
         return f"{info.file_size} bytes are too many for one file"
     return f"more than {DEPTH} folders deep" if _too_deep(info) else ""

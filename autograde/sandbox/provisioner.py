@@ -45,10 +45,10 @@ COURSE_FILES = ("gradebook.db", "nbgrader_config.py", "source")
 """A folder with one of these is not copied to a kernel."""
 
 
-def prepare_kernel(package: str = "") -> None:
+def prepare_kernel(package: str = "", limits: KernelLimits | None = None) -> None:
     """Have a walled kernel start now, for the next notebook of this process."""
     with suppress(OSError, RuntimeError, NoWall):  # `take` reports why there is none
-        template.prepare(_environment(), KernelLimits(), package)
+        template.prepare(_environment(), limits or KernelLimits(), package)
 
 
 def walled_manager(limits: KernelLimits | None = None, package: str = "") -> AsyncKernelManager:

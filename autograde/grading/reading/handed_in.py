@@ -6,17 +6,18 @@ from pathlib import Path
 from nbformat import NotebookNode
 
 from autograde.data_files import data_files
-from autograde.grading.limits import LIMITS
+from autograde.grading.limits import LIMITS, Limits
 from autograde.grading.reading.choice import choose, is_notebook
 from autograde.grading.submission import TIMESTAMP, Place, Problem, Submission, too_large
 from autograde.sandbox.template import File, visible_files
 from autograde.words import named
 
-MAX_TOGETHER = 100_000_000
-
 
 def read_submission(
-    place: Place, ignore: list[str], handed_out: Sequence[NotebookNode] = ()
+    place: Place,
+    ignore: list[str],
+    handed_out: Sequence[NotebookNode] = (),
+    limits: Limits = LIMITS,
 ) -> Submission:
     """Read a submission's regular files, then lay the lesson's data files over them.
 
@@ -35,8 +36,9 @@ def read_submission(
     own = data_files(lesson, ignore)
     right = f"{lesson.notebook}.ipynb"
     taken = [Path(name) for name in (right, f"{lesson.notebook}.html", *own)]
-    found = [] if linked else list(visible_files(folder, LIMITS.folder_depth))
-    files, left_out = read_files(file for file in found if not _in_the_way(file[1], taken))
+    found = [] if linked else list(visible_files(folder, limits.folder_depth))
+    clear = [file for file in found if not _in_the_way(file[1], taken)]
+    files, left_out = read_files(clear, limits)
     more = len(found) - len(files) - len(left_out)
     notebooks = {name: content for name, content in files.items() if is_notebook(name, content)}
     chosen = choose(notebooks, right, handed_out) if notebooks else None
@@ -71,7 +73,9 @@ def _notebooks_first(file: File) -> tuple[bool, int, str]:
     return not name.lower().endswith(".ipynb"), name.count("/"), name
 
 
-def read_files(paths: Iterable[File]) -> tuple[dict[str, bytes], dict[str, int]]:
+def read_files(
+    paths: Iterable[File], limits: Limits = LIMITS
+) -> tuple[dict[str, bytes], dict[str, int]]:
     """Return the contents of files by name, and the sizes of those that were left out.
 
     A file is left out if it is too large together with those read before. Notebooks come first.
@@ -79,8 +83,8 @@ def read_files(paths: Iterable[File]) -> tuple[dict[str, bytes], dict[str, int]]
     """
     files: dict[str, bytes] = {}
     left_out: dict[str, int] = {}
-    room = MAX_TOGETHER
-    for path, name in sorted(paths, key=_notebooks_first)[: LIMITS.files]:
+    room = limits.together_bytes
+    for path, name in sorted(paths, key=_notebooks_first)[: limits.files]:
         size = path.stat().st_size
         if size > room:
             left_out[name] = size

@@ -8,20 +8,20 @@ from concurrent.futures import Future, wait
 from typing import Any
 
 LOOK_SECONDS = 1.0
-STOP_SECONDS = 5.0
-"""After it was told to stop, it may take so long; then it is left behind."""
 
 
 def finish_in_time(
     work: Callable[[], Coroutine[Any, Any, None]],
     until: Callable[[], float],
     stop: Callable[[], None],
+    stop_seconds: float,
 ) -> bool:
     """Run work in a thread of its own; return False if it was left behind there, unfinished.
 
     Args:
         until: the time by which it has to be done, on the monotonic clock; it may change.
         stop: makes the work end soon. Called from this thread once that time has come.
+        stop_seconds: how long it may take after that before it is left behind.
     """
     done: Future[None] = Future()
     # nobody waits for a daemon, not even the end of the program
@@ -33,7 +33,7 @@ def finish_in_time(
                 stop()
                 break
             wait([done], min(left, LOOK_SECONDS))
-        wait([done], STOP_SECONDS)
+        wait([done], stop_seconds)
     except BaseException:  # Ctrl-C, say
         stop()
         raise

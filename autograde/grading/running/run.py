@@ -36,12 +36,6 @@ from autograde.sandbox.provisioner import (
 QUIET = {"stdout": DEVNULL, "stderr": DEVNULL}
 """A kernel's own process writes such things as Jupyter's tracebacks, which help no grader."""
 NOT_RUN = "The cells after that were not run."
-START_SECONDS = 150
-"""For a kernel to start and answer."""
-GRACE_SECONDS = 20
-"""A run past its limit of time has so long to end by itself; then its kernel is killed."""
-LITTLE = 0.5
-"""A time-out counts if the notebook used at least this part of the time on a processor."""
 BROKEN = Problem(
     "the notebook broke its connection to the grader",
     "The notebook broke its connection to the grader, for example by printing more than "
@@ -104,8 +98,9 @@ class _Running:
 
     def run_in_time(self, place: Path) -> None:
         """Run the job. What it recorded by its time is kept, whatever the code in it blocks."""
-        walled, package = self.job.wall, self.job.package
-        manager = walled_manager(package=package) if walled else open_manager(place.parent)
+        kernel, package = self.limits.kernel, self.job.package
+        walled = self.job.wall
+        manager = walled_manager(kernel, package) if walled else open_manager(place.parent)
         if isinstance(manager.provisioner, WalledProvisioner):
             self.wall = manager.provisioner
         client = GradingClient(
@@ -117,15 +112,19 @@ class _Running:
             on_cell_executed=self._note_timeout,
             extra_arguments=ARGUMENTS,
         )
-        self.until = time.monotonic() + START_SECONDS
+        self.until = time.monotonic() + self.limits.start_seconds
         ended = finish_in_time(
-            partial(self._run, client), lambda: self.until, partial(self._stop, manager)
+            partial(self._run, client),
+            lambda: self.until,
+            partial(self._stop, manager),
+            self.limits.stop_seconds,
         )
         if not ended:
             client.left_behind = True
             atexit.unregister(client._cleanup_kernel)
             if not self.started:
-                raise Disturbed(f"no kernel could be started within {START_SECONDS} s")
+                within = f"within {self.limits.start_seconds} s"
+                raise Disturbed(f"no kernel could be started {within}")
             self.problem = self.too_long
         client.join_streams()
         for index in client.flooded:
@@ -139,10 +138,11 @@ class _Running:
     async def _run(self, client: GradingClient) -> None:
         try:
             async with client.async_setup_kernel(cleanup_kc=True, **QUIET):
-                self.until = time.monotonic() + self.limits.notebook_seconds + GRACE_SECONDS
+                seconds = self.limits.notebook_seconds + self.limits.grace_seconds
+                self.until = time.monotonic() + seconds
                 self.started = True
                 if self.wall:
-                    prepare_kernel(self.job.package)  # for the next notebook
+                    prepare_kernel(self.job.package, self.limits.kernel)  # for the next notebook
                 await self._cells(client)
         except CourseError:
             raise
@@ -171,7 +171,7 @@ class _Running:
                     await self._doubt_the_clock(self.limits.notebook_seconds, of_all=True)
                     self.problem = self.too_long
                 else:
-                    seconds = min(left + GRACE_SECONDS / 2, self.limits.cell_seconds)
+                    seconds = min(left + self.limits.grace_seconds / 2, self.limits.cell_seconds)
                     client.timeout = ceil(seconds)
                     self.problem = self.problem or await self._cell(client, index, cell)
                 if self.problem:
@@ -247,7 +247,8 @@ class _Running:
 
     async def _doubt_the_clock(self, seconds: float, *, of_all: bool = False) -> None:
         """Doubt that a time-out is the notebook's own doing if it used little processor time."""
-        if self.wall and (await self.wall.seconds_used())[of_all] < LITTLE * seconds:
+        enough = self.limits.busy_share * seconds
+        if self.wall and (await self.wall.seconds_used())[of_all] < enough:
             self._doubt(f"it used little processor time in {seconds} s")
 
     def _doubt(self, why: str) -> None:

@@ -20,10 +20,7 @@ MOST = 0.5
 def read_all() -> None:
     """Have Linux read every file that a kernel can see, if there is room, slower than all else."""
     os.nice(19)
-    files = dict(_files())
-    if sum(files.values()) > MOST * _available():
-        return
-    for path in files:
+    for path in what_fits(dict(_files()), available()):
         with suppress(OSError):  # not everybody may read it
             file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
             with suppress(OSError):
@@ -31,9 +28,14 @@ def read_all() -> None:
             os.close(file)
 
 
-def _available() -> int:
+def what_fits(files: dict[str, int], memory: int) -> list[str]:
+    """Return all the files, given their sizes, or none if they would take too much memory."""
+    return [*files] if sum(files.values()) <= MOST * memory else []
+
+
+def available(memory: str = MEMORY) -> int:
     """Return how many bytes programs could use without other programs losing any."""
-    with open(MEMORY) as lines:
+    with open(memory) as lines:
         return next(1024 * int(line.split()[1]) for line in lines if "MemAvailable" in line)
 
 
