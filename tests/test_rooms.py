@@ -291,13 +291,14 @@ from autograde.authoring.variants import read_variants
 from autograde.course import lessons
 from autograde.rubric.judge import judge
 from autograde.rubric.key import unpack_keys
+from autograde.rubric.session import PRACTICE_SEED
 
 lesson = lessons(Path({root!r}))[{lesson!r}]
 exercise = lesson.exercise({exercise!r})
 answers = load(lesson)
 key = unpack_keys(lesson.practice_file.read_bytes())[exercise.name]
 for wrong in read_variants(lesson, exercise).wrong[:3]:
-    recording = answers.with_answer(wrong.code).record(exercise.name, 0)
+    recording = answers.with_answer(wrong.code).record(exercise.name, PRACTICE_SEED)
     assert not judge(recording, key, trusted=True).passed
 """
 

@@ -177,8 +177,4 @@ def _furthest(numbers: Numbers) -> float:
 
 
 def _write(ax: Axes, x: float, y: float, text: str, **look: Any) -> None:
-    ax.text(x, y, text, **{"ha": "center", "va": "center", "fontsize": SIZE, **_named(look)})
-
-
-def _named(look: dict[str, Any]) -> dict[str, Any]:
-    return {{"size": "fontsize", "weight": "fontweight"}.get(k, k): v for k, v in look.items()}
+    ax.text(x, y, text, **{"ha": "center", "va": "center", "size": SIZE, **look})

@@ -45,12 +45,9 @@ class Attention(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         scores = self.W_query(x) @ self.W_key(x).mT / sqrt(x.shape[-1])  # (b, n, n)
         future = torch.ones_like(scores).triu(diagonal=1) == 1
-        if self.mask == "causal":
-            weights = torch.softmax(scores.masked_fill(future, -inf), dim=-1)
-        elif self.mask == "past":
-            weights = torch.softmax(scores.masked_fill(future.mT, -inf), dim=-1)
-        else:
-            weights = torch.softmax(scores, dim=-1)
+        if self.mask in ("causal", "past"):
+            scores = scores.masked_fill(future if self.mask == "causal" else future.mT, -inf)
+        weights = torch.softmax(scores, dim=-1)
         if self.mask == "after softmax":
             weights = weights.masked_fill(future, 0.0)
         context: Tensor = weights @ self.W_value(x)  # (b, n, d)
@@ -79,10 +76,7 @@ class TotalMinusRest(OneLinear):
 
 
 class Quiet(Attention):
-    """Attention without a mask whose outputs are a billionth of the usual size."""
-
-    def __init__(self, d: int) -> None:
-        super().__init__(d, "none")
+    """Attention whose outputs are a billionth of the usual size."""
 
     def forward(self, x: Tensor) -> Tensor:
         return 1e-9 * super().forward(x)
@@ -170,10 +164,7 @@ class Mixed(OneLinear):
 
 
 class RunTogether(Attention):
-    """Causal attention over all sentences of a batch as if they were one; the first is right."""
-
-    def __init__(self, d: int) -> None:
-        super().__init__(d, "causal")
+    """Attention over all sentences of a batch as if they were one; the first is not affected."""
 
     def forward(self, x: Tensor) -> Tensor:
         return super().forward(x.reshape(1, -1, x.shape[-1])).view(x.shape)
@@ -268,12 +259,12 @@ MODULES: dict[str, Callable[..., nn.Module]] = {
     "recurrent": lambda d: Recurrent(d, both=False),
     "recurrent, half in training": half_in_training,
     "total minus the rest": TotalMinusRest,
-    "small outputs, no mask": Quiet,
+    "small outputs, no mask": lambda d: Quiet(d, "none"),
     "recurrent in both directions": lambda d: Recurrent(d, both=True),
     "one glance": OneGlance,
     "faint look at the next token": FaintLook,
     "sentences mixed": Mixed,
-    "sentences run together": RunTogether,
+    "sentences run together": lambda d: RunTogether(d, "causal"),
     "looks ahead in training": lambda d: TrainingOnly(d, training=True),
     "looks ahead in eval()": lambda d: TrainingOnly(d, training=False),
     "one glance, behind a gate": gated_glance,
