@@ -44,7 +44,7 @@ def test_every_variant_is_judged_as_it_should_be(
 ) -> None:
     lesson, exercise = EXERCISES[name]
     monkeypatch.setattr(check, "CHECKED_SEEDS", (PRACTICE_SEED, 1))  # make check tries more
-    checked = check.check_exercise(lesson, exercise)
+    checked = check.judge_variants(lesson, exercise)
     assert checked.faults == ()
     assert checked.right >= 2
     assert checked.wrong >= 4
@@ -187,5 +187,5 @@ def test_a_right_variant_of_another_length_is_measured_then_named(tmp_path: Path
     lesson.text.write_text(TEXT)
     (lesson.folder / "variants" / "ends.md").write_text(VARIANT)
     measure(lesson)
-    faults = check.check_exercise(lesson, exercise).faults
+    faults = check.judge_variants(lesson, exercise).faults
     assert any("the right variant one_more fails “the ends”" in fault for fault in faults)
