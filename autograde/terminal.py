@@ -8,16 +8,7 @@ from types import FrameType
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    ProgressColumn,
-    Task,
-    TextColumn,
-    TimeRemainingColumn,
-)
-from rich.text import Text
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 
 from autograde.course import Lesson, plain_assignments
 from autograde.course import lessons as lessons_of
@@ -37,13 +28,6 @@ from autograde.words import named, printable
 
 INTERRUPTED = 130
 NO_WALL = "NO WALL: students' code ran as you and could reach what you can\n"
-
-
-class _Rate(ProgressColumn):
-    """Submissions a minute."""
-
-    def render(self, task: Task) -> Text:
-        return Text(f"{task.speed * 60:.0f}/min" if task.speed else "")
 
 
 def grade_and_show(found: list[Place], how: How, *, whole: bool) -> int:
@@ -80,11 +64,8 @@ def grade_and_show(found: list[Place], how: How, *, whole: bool) -> int:
 def _run(found: list[Place], how: How) -> tuple[list[Done], bool]:
     """Grade; return what was done, and whether Ctrl-C ended the run."""
     finished: list[Done] = []
-    columns = (
-        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), _Rate(),
-        TimeRemainingColumn(), TextColumn("left"),
-    )  # fmt: skip
-    with _ctrl_c() as stopped, Progress(*columns, console=Console()) as progress:
+    columns = ("{task.description}", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with _ctrl_c() as stopped, Progress(*columns, "left", console=Console()) as progress:
         bar = progress.add_task("starting", total=len(found))
 
         def say(step: str) -> None:

@@ -70,6 +70,6 @@ def test_an_exercise_of_claims_alone_is_a_fault_said_once(tmp_path: Path) -> Non
     lesson.tolerance_file.write_text(
         '{"is_sorted": {"yes or no": {"tolerance": 0, "claim": true}}}'
     )
-    faults = check.check_exercise(lesson, exercise).faults
+    faults = check.judge_variants(lesson, exercise).faults
     assert list(faults).count(check.ALL_GUESSED) == 1
     assert not any("the right variant" in fault for fault in faults)

@@ -184,5 +184,5 @@ def test_a_right_variant_of_another_length_is_measured_then_named(tmp_path: Path
     lesson.text.write_text(TEXT)
     (lesson.folder / "variants" / "ends.md").write_text(VARIANT)
     measure(lesson)
-    faults = check.check_exercise(lesson, exercise).faults
+    faults = check.judge_variants(lesson, exercise).faults
     assert any("the right variant one_more fails “the ends”" in fault for fault in faults)

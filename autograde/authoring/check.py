@@ -120,7 +120,7 @@ def check_and_show(lesson: Lesson, named: tuple[Exercise, ...]) -> bool:
 
 def check(lesson: Lesson, named: tuple[Exercise, ...] = ()) -> list[Result]:
     """Judge every variant of a lesson, or of some of its exercises, on several seeds."""
-    return for_each_exercise(check_exercise, lesson, named or lesson.exercises)
+    return for_each_exercise(judge_variants, lesson, named or lesson.exercises)
 
 
 def check_once(lesson: Lesson) -> list[Result]:
@@ -129,11 +129,6 @@ def check_once(lesson: Lesson) -> list[Result]:
     It starts no process: in Formgrader it runs beside other threads.
     """
     return [judge_variants(lesson, each, CHECKED_SEEDS[:1]) for each in lesson.exercises]
-
-
-def check_exercise(lesson: Lesson, exercise: Exercise) -> Result:
-    """Judge every variant of one exercise on several seeds."""
-    return judge_variants(lesson, exercise, CHECKED_SEEDS)
 
 
 def drafts(lesson: Lesson, named: tuple[Exercise, ...] = ()) -> Iterator[str]:
@@ -148,7 +143,9 @@ def drafts(lesson: Lesson, named: tuple[Exercise, ...] = ()) -> Iterator[str]:
             )
 
 
-def judge_variants(lesson: Lesson, exercise: Exercise, seeds: Sequence[int]) -> Result:
+def judge_variants(
+    lesson: Lesson, exercise: Exercise, seeds: Sequence[int] = CHECKED_SEEDS
+) -> Result:
     """Judge every variant of one exercise on these seeds; name each fault once."""
     reference, variants = load(lesson), read_variants(lesson, exercise)
     measured = expected.read_tolerances(lesson).get(exercise.name, {})

@@ -14,11 +14,10 @@ from autograde.authoring.marks import (
     END,
     GIVEN,
     SCHEME_BEGIN,
-    STUB,
-    WRITTEN_STUB,
     code_of,
     given_lines,
     kept_back,
+    students_version,
     without_solution,
 )
 from autograde.authoring.variants import Variants, read_variants
@@ -208,12 +207,11 @@ def lint_student(nb: NotebookNode, student: NotebookNode) -> Iterator[str]:
     if len(nb.cells) != len(student.cells):
         yield f"the student version has {len(student.cells)} cells, the source {len(nb.cells)}"
         return
-    for cell, released in zip(nb.cells, student.cells, strict=True):
-        stub = STUB if cell.cell_type == "code" else WRITTEN_STUB
-        if released.source != without_solution(cell.source, stub):
-            yield f"{_place(cell)}: the student's cell is not its source minus the solution"
+    for wanted, released in zip(students_version(nb).cells, student.cells, strict=True):
+        if released.source != wanted.source:
+            yield f"{_place(wanted)}: the student's cell is not its source minus the solution"
         if released.get("outputs"):
-            yield f"{_place(cell)}: the student's cell holds an output"
+            yield f"{_place(wanted)}: the student's cell holds an output"
     pairs = zip(nb.cells, student.cells, strict=True)
     hidden = {line for cell, released in pairs for line in kept_back(cell.source, released.source)}
     secret = set(filter(_tells, hidden)) - shown_on_purpose(nb)
