@@ -3,7 +3,7 @@
 import gzip
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
@@ -40,20 +40,19 @@ def stub(x: Tensor) -> Tensor:
 
 
 @pytest.fixture
-def shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+def shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """A folder with practice data; the list collects the panels shown in it."""
     panels: list[str] = []
-    with monkeypatch.context() as patch:
-        patch.setattr(session, "PRACTICE_SEED", 3)
-        key = make_key(cell, right, {"over_columns": over_columns})
-        (tmp_path / practice.PRACTICE_FILE).write_bytes(pack_keys({"it": key}))
-        patch.chdir(tmp_path)
-        patch.setattr(practice, "display", lambda data, raw: panels.append(data["text/plain"]))
-        patch.setattr(practice, "verdicts", {})
-        patch.setattr(practice, "recordings", {})
-        patch.setattr(asking, "_hints_shown", Counter())
-        patch.setattr(runs, "_runs", [])
-        yield panels
+    monkeypatch.setattr(session, "PRACTICE_SEED", 3)
+    key = make_key(cell, right, {"over_columns": over_columns})
+    (tmp_path / practice.PRACTICE_FILE).write_bytes(pack_keys({"it": key}))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(practice, "display", lambda data, raw: panels.append(data["text/plain"]))
+    monkeypatch.setattr(practice, "verdicts", {})
+    monkeypatch.setattr(practice, "recordings", {})
+    monkeypatch.setattr(asking, "_hints_shown", Counter())
+    monkeypatch.setattr(runs, "_runs", [])
+    return panels
 
 
 def test_right_answer_is_shown_and_does_not_raise(shown: list[str]) -> None:
