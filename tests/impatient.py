@@ -8,18 +8,17 @@ one submission fewer bytes. Worker processes import this file as well; there the
 
 import re
 from dataclasses import replace
-from functools import partial
 
 from autograde.sandbox.agreed import KernelLimits
 
 CELL_SECONDS = 2
 SILENT = re.compile(r"while True:\s+(pass|os\.fork\(\))|builtins\.isinstance = |\\ud800")
 RECEIVED_BYTES = 40_000_000
-MEMORY_BYTES = 1000 * 2**20
+SMALL = KernelLimits(memory_bytes=1000 * 2**20)
 
 
 def impatient(job, look, alone):
-    limits = replace(job.limits, received_bytes=RECEIVED_BYTES, kernel=provisioner.KernelLimits())
+    limits = replace(job.limits, received_bytes=RECEIVED_BYTES, kernel=SMALL)
     if any(SILENT.search(code) for _, code in job.cells):
         limits = replace(limits, cell_seconds=CELL_SECONDS)
     return replace(run_job(replace(job, limits=limits), look, alone=alone), key=job.key)
@@ -35,4 +34,4 @@ else:
 
     run_job = pipeline.run_job
     pipeline.run_job = impatient
-    provisioner.KernelLimits = partial(KernelLimits, memory_bytes=MEMORY_BYTES)
+    provisioner.KernelLimits = lambda: SMALL

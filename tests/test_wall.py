@@ -333,11 +333,16 @@ def test_a_prepared_kernel_that_died_meanwhile_is_replaced() -> None:
 
 @pytest.mark.parametrize(("kilobytes", "read"), [(3, 0), (4, 1)])
 def test_what_kernels_can_read_is_read_before_if_half_of_the_memory_is_enough(
-    kilobytes: int, read: int, tmp_path: Path
+    kilobytes: int, read: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    memory = tmp_path / "memory"
+    file, memory, found = tmp_path / "file", tmp_path / "memory", []
+    file.write_bytes(bytes(2048))
     memory.write_text(f"MemTotal: 9999 kB\nMemAvailable: {kilobytes} kB\nBuffers: 0 kB\n")
-    assert len(resident.what_fits({"/file": 2048}, resident.available(str(memory)))) == read
+    monkeypatch.setattr(resident, "_files", lambda: iter([(str(file), 2048)]))
+    monkeypatch.setattr(resident.os, "nice", lambda _: 0)
+    monkeypatch.setattr(resident.os, "posix_fadvise", lambda *told: found.append(told))
+    resident.read_all(str(memory))
+    assert len(found) == read
 
 
 def test_a_kernel_sees_no_sign_in_what_another_has_read(user: list[str]) -> None:

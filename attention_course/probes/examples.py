@@ -164,7 +164,10 @@ class Mixed(OneLinear):
 
 
 class RunTogether(Attention):
-    """Attention over all sentences of a batch as if they were one; the first is not affected."""
+    """Attention over all sentences of a batch as if they were one.
+
+    With a causal mask the first is right.
+    """
 
     def forward(self, x: Tensor) -> Tensor:
         return super().forward(x.reshape(1, -1, x.shape[-1])).view(x.shape)

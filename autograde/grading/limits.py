@@ -29,12 +29,13 @@ class Limits:
     stop_seconds: int = 5
     """A run whose kernel was killed may take so long to end; then it is left behind."""
     hung_seconds: int = 600
-    """A worker that takes longer for a submission has hung: see how long a run may take."""
+    """A worker that takes longer has hung: a run takes at most its start and its time together."""
     more_seconds: int = 30
     """A process that nobody watches ends by itself if it hangs for so long beyond that."""
     busy_share: float = 0.5
     """A time-out counts if the notebook used at least this part of the time on a processor."""
     kernel: KernelLimits = field(default_factory=KernelLimits)
+    """What the wall allows to its kernel."""
 
     file_bytes: int = 30_000_000
     """For the notebook's file. Parsed, 30 MB of brackets take 1 GB of memory."""

@@ -178,9 +178,9 @@ def _around(
 def rebound(nb: NotebookNode, released: NotebookNode, exercise: Exercise) -> Iterator[str]:
     """Yield a sentence for each name of the lesson or of Python that the student's cells bind anew.
 
-    Only names that the answer, or its helpers in other cells, need. Read off the text alone, so a
-    name bound anew to an equal value is named as well. In practice `notebook.runs.rebound` says it
-    of live values.
+    It names only what the answer, or its helpers in other cells, need. It reads the text alone, so
+    a name bound anew to an equal value is named as well. While a student practises,
+    `notebook.runs.rebound` says the same of live values.
 
     Args:
         nb: a restored submission, whose cells ran from the top.

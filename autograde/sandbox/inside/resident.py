@@ -17,10 +17,17 @@ MOST = 0.5
 """The largest part of the available memory that the files may take; what is cached is available."""
 
 
-def read_all() -> None:
-    """Have Linux read every file that a kernel can see, if there is room, slower than all else."""
+def read_all(memory: str = MEMORY) -> None:
+    """Have Linux read every file that a kernel can see, if there is room, slower than all else.
+
+    Args:
+        memory: the file in which Linux says how much there is.
+    """
     os.nice(19)
-    for path in what_fits(dict(_files()), available()):
+    files = dict(_files())
+    if sum(files.values()) > MOST * _available(memory):
+        return
+    for path in files:
         with suppress(OSError):  # not everybody may read it
             file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
             with suppress(OSError):
@@ -28,12 +35,7 @@ def read_all() -> None:
             os.close(file)
 
 
-def what_fits(files: dict[str, int], memory: int) -> list[str]:
-    """Return all the files, given their sizes, or none if they would take too much memory."""
-    return [*files] if sum(files.values()) <= MOST * memory else []
-
-
-def available(memory: str = MEMORY) -> int:
+def _available(memory: str) -> int:
     """Return how many bytes programs could use without other programs losing any."""
     with open(memory) as lines:
         return next(1024 * int(line.split()[1]) for line in lines if "MemAvailable" in line)
