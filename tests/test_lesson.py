@@ -3,6 +3,8 @@
 import json
 import math
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
@@ -51,6 +53,19 @@ def printed(lesson: str) -> str:
     nb = nbformat.read(LESSONS[lesson].solution_notebook, as_version=4)
     outputs = [output for cell in nb.cells for output in cell.get("outputs", [])]
     return "\n".join(output.text for output in outputs if output.output_type == "stream")
+
+
+def test_committed_pictures_are_drawn_by_the_code_of_today() -> None:
+    says = "import attention_course; from autograde.notebook.figures import pictures"
+    says += "; print(pictures.drawn_by())"  # in a process where no test has pictures of its own
+    today = subprocess.check_output([sys.executable, "-c", says], text=True).strip()
+    for lesson in LESSONS.values():
+        nb = nbformat.read(lesson.solution_notebook, as_version=4)
+        outputs = [output for cell in nb.cells for output in cell.get("outputs", [])]
+        drawn_by = {
+            output.metadata.get("drawn_by", today) for output in outputs if "metadata" in output
+        }
+        assert drawn_by == {today}, f"run: autograde build {lesson.name}"
 
 
 @pytest.mark.parametrize(("lesson", "name"), TABLES)
