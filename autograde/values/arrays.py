@@ -19,7 +19,7 @@ from autograde.values.base import (
     Table,
     Tables,
     Unrecordable,
-    differs,
+    differs_in,
 )
 
 DTYPE = re.compile(r"[<|](?:b1|[iu][1248]|f[248]|c(?:8|16)|[SU]\d{1,8}|[mM]8(?:\[\w{1,8}\])?)")
@@ -62,11 +62,9 @@ def apart(got: Plain, expected: numbers.Array) -> Difference:
     if got.shape != expected.shape:
         note = "The numbers are right." if comparable(got, expected) else ""
         note = note if note and numbers.same_numbers(got, expected) else ""
-        said = f"has the shape {got.shape}, expected {expected.shape}"
-        return differs(said, note, (got, expected))
+        return differs_in("shape", got.shape, expected.shape, (got, expected), note)
     if not same_type(got, expected):
-        said = f"has the dtype {got.dtype}, expected {expected.dtype}"
-        return differs(said, pair=(got, expected))
+        return differs_in("dtype", got.dtype, expected.dtype, (got, expected))
     distance = numbers.distance(got, expected)
     if not distance:
         return SAME

@@ -21,6 +21,7 @@ from autograde.values.base import (
     Record,
     Unrecordable,
     differs,
+    differs_in,
     numerals,
     unrecordable,
     worst,
@@ -148,14 +149,12 @@ def apart(got: Plain, expected: Record) -> Difference:
         return _columns_apart(got, expected)
     pair = (got, expected)
     if shape(got) != shape(expected):
-        said = f"has the shape {shape(got)}, expected {shape(expected)}"
-        return differs(said, pair=pair)
+        return differs_in("shape", shape(got), shape(expected), pair)
     if expected.what == "Index":
         return _labels_apart("labels", got, expected, pair)
     names = [each.parts.get("name") for each in pair]  # a DataFrame has none
     if dispatch.apart(*names).distance:
-        one, two = map(brief, names)
-        return differs(f"has the name {one}, expected {two}", pair=pair)
+        return differs_in("name", *map(brief, names), pair)
     axes = ("columns", "index") if expected.what == "DataFrame" else ("index",)
     for axis in axes:
         mine, wanted = got.parts[axis], expected.parts[axis]
@@ -200,7 +199,7 @@ def _data_apart(got: Record, expected: Record) -> Difference:
         column = f"[{brief(name)}]" if expected.what == "DataFrame" else ""
         each = dispatch.apart(one, two)
         if type(one) is not type(two):
-            each = differs(f"has the dtype {_dtype(one)}, expected {_dtype(two)}")
+            each = differs_in("dtype", _dtype(one), _dtype(two))
         elif isinstance(one, np.ndarray) and isinstance(two, np.ndarray) and each.worded:
             (place,) = numbers.first_difference(one, two)
             said = numerals(*(items(values)[place] for values in (one, two)))
@@ -230,7 +229,7 @@ def _named(got: Record, expected: Record) -> tuple[list[Plain], list[Plain], lis
 def _columns_apart(got: Record, expected: Record) -> Difference:
     """Return the difference of two columns of other values than numbers: dtype, then values."""
     if got.name != expected.name:
-        return differs(f"has the dtype {_dtype(got)}, expected {_dtype(expected)}")
+        return differs_in("dtype", _dtype(got), _dtype(expected))
     return dispatch.apart(got.parts["items"], expected.parts["items"])
 
 

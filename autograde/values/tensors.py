@@ -22,7 +22,7 @@ from autograde.values.base import (
     Table,
     Tables,
     Unrecordable,
-    differs,
+    differs_in,
 )
 
 MAX_DIMENSIONS = 64
@@ -80,11 +80,10 @@ def apart(got: Plain, expected: Tensor) -> Difference:
     if got.shape != expected.shape:
         shapes = tuple(got.shape), tuple(expected.shape)
         same = numbers.same_numbers(_array(got), _array(expected))
-        said = f"has the shape {shapes[0]}, expected {shapes[1]}"
-        return differs(said, "The numbers are right." if same else "", (got, expected))
+        note = "The numbers are right." if same else ""
+        return differs_in("shape", *shapes, (got, expected), note)
     if got.dtype != expected.dtype:
-        said = f"has the dtype {_name(got)}, expected {_name(expected)}"
-        return differs(said, pair=(got, expected))
+        return differs_in("dtype", _name(got), _name(expected), (got, expected))
     distance = numbers.distance(_array(got), _array(expected))
     return Difference(distance, pair=(got, expected), worded=_in_words) if distance else SAME
 
