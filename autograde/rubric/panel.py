@@ -63,7 +63,7 @@ def headline(verdict: Verdict) -> str:
 def advice(verdict: Verdict, *, named: bool) -> list[str]:
     """Return the paragraphs below the lines: the note and, if `named`, the beliefs."""
     said = [verdict.note] if verdict.note else []
-    shown = _first_wrong(verdict)
+    shown = verdict.leading
     for belief in verdict.beliefs if named else ():
         explains = shown is None or shown.name in belief.lines
         about = "This result" if explains else f"The result of “{belief.lines[0]}”"
@@ -97,7 +97,7 @@ def repair_first(earlier: list[str]) -> str:
 
 def _lines_text(verdict: Verdict) -> list[str]:
     lines = []
-    shown = _first_wrong(verdict)
+    shown = verdict.leading
     for line in verdict.lines:
         lines.append(f"  {'right' if line.passed else 'WRONG'}  {line.name}")
         if line is shown and line.failure:
@@ -115,7 +115,7 @@ def _failure_text(failure: Failure) -> list[str]:
 
 
 def _tables(failure: Failure) -> list[tuple[str, Table]]:
-    named = [(each.name, each.table) for each in failure.inputs]
+    named = [*failure.inputs.items()]
     if failure.got is not None and failure.expected is not None:
         named += [("came back", failure.got), ("expected", failure.expected)]
     return [(name, table) for name, table in named if table.rows]
@@ -146,10 +146,6 @@ def _star(table: Table, row: int, column: int) -> str:
 def plain(text: str) -> str:
     """Return the text without the backticks around code."""
     return text.replace("`", "")
-
-
-def _first_wrong(verdict: Verdict) -> LineVerdict | None:
-    return None if verdict.leading is None else verdict.lines[verdict.leading]
 
 
 def to_display(
@@ -227,7 +223,7 @@ def panel(
 
 def lines_html(verdict: Verdict) -> str:
     """Return the lines as a list: the first wrong one open, the others folded."""
-    shown = _first_wrong(verdict)
+    shown = verdict.leading
     right = [_row(line) for line in verdict.lines if line.passed]
     others = [_row(line) for line in verdict.lines if not line.passed and line is not shown]
     listed = [_row(shown)] if shown else []
