@@ -11,8 +11,6 @@ HUB := .venv/hub/ready
 VENV := PATH="$(CURDIR)/.venv/bin:$$PATH"
 # Another environment may be active. IPython would warn about it, and tests treat warnings as errors.
 unexport VIRTUAL_ENV
-# In a container you are often root, and JupyterLab runs as root only if told to.
-AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 PIP_INSTALL := -m pip install -qq --disable-pip-version-check
 
 .DEFAULT_GOAL := help
@@ -62,13 +60,8 @@ lab: $(READY) ## open JupyterLab on the lessons, in a working copy in work/
 site: $(READY) ## the lessons as pages to read, without answers, in build/site
 	@$(VENV) autograde site
 
-# JupyterLab writes its tabs where it reads them, so it gets a copy.
 instructor: $(READY) ## open JupyterLab with Formgrader on this course
-	@$(VENV) python -m autograde.authoring.sources
-	@mkdir -p .autograde && cp -r autograde/authoring/jupyter/workspaces .autograde
-	@$(VENV) JUPYTER_CONFIG_PATH="$(CURDIR)/autograde/authoring/jupyter$${JUPYTER_CONFIG_PATH:+:$$JUPYTER_CONFIG_PATH}" \
-		jupyter lab --LabApp.default_url='/lab/workspaces/instructor' \
-		--LabApp.workspaces_dir=.autograde/workspaces $(AS_ROOT)
+	@$(VENV) autograde instructor
 
 hub: PORT ?= 8000
 hub: as-root $(HUB) ## a JupyterHub with three students, to try; needs root, Node and npm

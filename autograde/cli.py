@@ -240,6 +240,19 @@ def grade(
 
 
 @main.command(context_settings={"ignore_unknown_options": True})
+@click.argument("options", nargs=-1, type=click.UNPROCESSED)
+def instructor(options: tuple[str, ...]) -> None:
+    """Open JupyterLab with Formgrader on a course.
+
+    OPTIONS are passed on to JupyterLab.
+    """
+    wanted = chosen(())
+    from autograde.authoring.instructor import open_lab
+
+    open_lab(wanted, options)
+
+
+@main.command(context_settings={"ignore_unknown_options": True})
 @click.argument("lesson")
 @click.argument("options", nargs=-1, type=click.UNPROCESSED)
 def mark(lesson: str, options: tuple[str, ...]) -> None:

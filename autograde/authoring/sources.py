@@ -14,9 +14,7 @@ from autograde.course import (
     CURRICULUM,
     CourseError,
     Lesson,
-    find_root,
     grade_id,
-    lessons,
     parse_text,
     text_of,
 )
@@ -160,8 +158,3 @@ def changes(lesson: Lesson, known: dict[str, float]) -> list[str]:
 
 def _shown(cell: str) -> str:
     return cell.removeprefix("test_")
-
-
-if __name__ == "__main__":
-    for each in lessons(find_root(Path.cwd())).values():
-        sync(each)

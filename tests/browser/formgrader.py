@@ -1,40 +1,22 @@
-"""JupyterLab as `make instructor` starts it, and what an instructor does in Formgrader."""
+"""JupyterLab as `autograde instructor` starts it, and what an instructor does in Formgrader."""
 
 import re
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
-from conftest import HERE
 from playwright.sync_api import FrameLocator, Locator, Page, Response, expect
 
+from autograde.authoring.instructor import WORKSPACE
 from browser.conftest import JUPYTERLAB, Lab, Watched, lab
 from browser.person import SLOW
 
 
-def what_make_instructor_runs() -> tuple[str, str]:
-    """Its folder of JupyterLab's settings, and the address it opens."""
-    _, _, target = (HERE / "Makefile").read_text().partition("\ninstructor: ")
-    target, _, _ = target.partition("\n\n")
-    folder = re.search(r'JUPYTER_CONFIG_PATH="\$\(CURDIR\)/([\w/]+)', target)
-    address = re.search(r"--LabApp.default_url='(\S+)'", target)
-    assert folder
-    assert address
-    return folder[1], address[1]
-
-
 @contextmanager
 def instructors_lab(root: Path, scratch: Path) -> Iterator[Lab]:
-    """What `make instructor` starts, on a course."""
-    folder, _ = what_make_instructor_runs()
-    shutil.copytree(HERE / folder / "workspaces", scratch / "workspaces")
-    workspaces = f"--LabApp.workspaces_dir={scratch / 'workspaces'}"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("JUPYTER_CONFIG_PATH", str(HERE / folder))
-        with lab(root, scratch, (*JUPYTERLAB, workspaces)) as running:
-            yield running
+    """What `autograde instructor` starts, on a course."""
+    with lab(root, scratch, ("autograde", "instructor", *JUPYTERLAB[2:])) as running:
+        yield running
 
 
 def open_formgrader(page: Page, server: Lab) -> FrameLocator:
@@ -47,8 +29,7 @@ def open_formgrader(page: Page, server: Lab) -> FrameLocator:
         assert frame
         frame.goto(f"{server.url}/formgrader")
     else:
-        _, address = what_make_instructor_runs()
-        page.goto(f"{server.url}{address}?token={server.token}")
+        page.goto(f"{server.url}{WORKSPACE}?token={server.token}")
     formgrader = inside(page)
     expect(formgrader.locator("#main-table td.name").first).to_be_visible(timeout=SLOW)
     return formgrader
