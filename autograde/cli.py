@@ -165,8 +165,9 @@ def release(folder: Path, lessons: tuple[str, ...]) -> None:
 
 
 @main.command()
+@click.argument("lessons", nargs=-1)
 @click.option("--apart", is_flag=True, help="Build the grader's wheel apart from the course's.")
-def dist(apart: bool) -> None:
+def dist(lessons: tuple[str, ...], apart: bool) -> None:
     """Build the wheel that a student installs.
 
     It goes to dist/, and the grader is in it. For two courses on one machine the grader is in a
@@ -174,9 +175,10 @@ def dist(apart: bool) -> None:
     """
     from autograde.authoring import dist as building
 
-    root = the_course()
+    wanted = chosen(lessons)
+    root = wanted[0].root
     target = root / "dist" / "apart" if apart else root / "dist"
-    for wheel in building.dist(root, target, apart=apart):
+    for wheel in building.dist(root, wanted, target, apart=apart):
         print(wheel)
 
 

@@ -64,7 +64,7 @@ def test_it_has_a_figure_and_says_what_to_replace(made: Lesson) -> None:
 
 def test_students_may_have_it(made: Lesson, tmp_path: Path) -> None:
     said = run(made.root, "release", str(tmp_path / "out"), NAME).output
-    assert f"{NAME} is not finished: it still says REPLACE" in said
+    assert f"{NAME} is not finished: it still says REPLACE. To leave it out, name" in said
     root = tmp_path / "finished"
     shutil.copytree(made.root, root)
     (root / "due.toml").write_text("09_other = 2026-03-01\n")

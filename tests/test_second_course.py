@@ -19,7 +19,7 @@ from conftest import HERE, program
 from nightly import nightly
 
 from autograde.authoring import dist as building
-from autograde.course import CourseError, lessons, named_cells
+from autograde.course import CURRICULUM, CourseError, lessons, named_cells
 
 EXAMPLE = HERE / "examples" / "rain"
 LESSON = "01_a_wet_week"
@@ -124,7 +124,7 @@ def test_pip_gets_a_newer_setuptools_only_where_it_is_needed(
     monkeypatch.setattr(building, "version", asked)
     monkeypatch.setattr(subprocess, "run", noted)
     with pytest.raises(CourseError, match="pip built no wheel: not built"):
-        building.dist(HERE, tmp_path / "dist", apart=False)
+        building.dist(HERE, [*lessons(HERE).values()], tmp_path / "dist", apart=False)
     assert ("--no-build-isolation" in commands[0]) == here
 
 
@@ -165,9 +165,28 @@ def on(programs: Path, *command: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+LATER = """
+[[lesson]]
+name = "02_later"
+notebook = "later"
+title = "Later"
+about = "not written yet"
+minutes = 60
+
+[lesson.points]
+later = 1
+"""
+
+
 def test_one_wheel_is_all_a_student_installs(rain: Path, tmp_path: Path) -> None:
-    autograde(rain, "dist")
-    programs = laptop(tmp_path, [*(rain / "dist").glob("*.whl")])
+    course = tmp_path / "course"
+    shutil.copytree(rain, course)
+    with open(course / CURRICULUM, "a", encoding="utf-8") as file:
+        file.write(LATER)
+    refused = program(sys.executable, "-m", "autograde.cli", "dist", cwd=course)
+    assert (refused.returncode, refused.stderr[:29]) == (1, "Error: 02_later is not built.")
+    autograde(course, "dist", LESSON)
+    programs = laptop(tmp_path, [*(course / "dist").glob("*.whl")])
     (packages,) = (tmp_path / "env").glob("lib/*/site-packages")
     packages.joinpath("sitecustomize.py").write_text(WITHOUT_TORCH)
     assert "ModuleNotFoundError" in on(programs, "python", "-c", "import torch").stderr
@@ -184,7 +203,7 @@ def test_one_wheel_is_all_a_student_installs(rain: Path, tmp_path: Path) -> None
 @nightly
 def test_two_courses_are_installed_side_by_side(rain: Path, tmp_path: Path) -> None:
     autograde(rain, "dist", "--apart")
-    _, ours = building.dist(HERE, tmp_path / "dist", apart=True)
+    _, ours = building.dist(HERE, [*lessons(HERE).values()], tmp_path / "dist", apart=True)
     programs = laptop(tmp_path, [*(rain / "dist" / "apart").glob("*.whl"), ours])
     asked = on(programs, "autograde", "lab", "--version")
     assert asked.returncode == 1

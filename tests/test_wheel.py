@@ -36,7 +36,7 @@ OF_LINUX = ("fcntl", "resource", "pwd", "grp", "termios")
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The wheel that `make dist` builds, in another folder."""
-    (found,) = dist(HERE, tmp_path_factory.mktemp("dist"), apart=False)
+    (found,) = dist(HERE, [*lessons(HERE).values()], tmp_path_factory.mktemp("dist"), apart=False)
     return found
 
 

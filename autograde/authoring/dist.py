@@ -12,7 +12,7 @@ from typing import Any
 
 import autograde
 from autograde.authoring.release import files_for_students
-from autograde.course import DUE, CourseError, lessons, read_course
+from autograde.course import DUE, CourseError, Lesson, read_course
 from autograde.course_package import CACHES, folder_of, needed_by
 from autograde.installed import GROUP, LESSONS
 
@@ -38,8 +38,8 @@ OF_GRADER = {
 }
 
 
-def dist(root: Path, target: Path, *, apart: bool) -> list[Path]:
-    """Build the wheel of a course, with the grader in it, or, if `apart`, a wheel for each.
+def dist(root: Path, chosen: list[Lesson], target: Path, *, apart: bool) -> list[Path]:
+    """Build the wheel of lessons, with the grader in it, or, if `apart`, a wheel for each.
 
     Wheels that hold the grader overwrite each other's; two courses on one machine need it apart.
 
@@ -68,7 +68,7 @@ def dist(root: Path, target: Path, *, apart: bool) -> list[Path]:
         ours["dependencies"] = sorted({*needed})
         made.append(Path(folder, "course"))
         _write(made[-1], ours, course.package, *([] if apart else [autograde.__name__]))
-        _put_lessons(root, made[-1] / course.package)
+        _put_lessons(root, chosen, made[-1] / course.package)
         return [_wheel(each, target) for each in made]
 
 
@@ -125,8 +125,8 @@ def _toml(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _put_lessons(root: Path, package: Path) -> None:
-    for lesson in lessons(root).values():
+def _put_lessons(root: Path, chosen: list[Lesson], package: Path) -> None:
+    for lesson in chosen:
         for name, path in files_for_students(lesson).items():
             place = package / LESSONS / lesson.name / name
             place.parent.mkdir(parents=True, exist_ok=True)

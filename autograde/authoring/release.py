@@ -64,7 +64,10 @@ def files_for_students(lesson: Lesson) -> dict[str, Path]:
     nb = nbformat.read(lesson.released_notebook, as_version=4)
     texts = [lesson.title, lesson.about, *(cell.source for cell in nb.cells)]
     if any(re.search(rf"\b{TO_WRITE}\b", text) for text in texts):
-        raise CourseError(f"{lesson.name} is not finished: it still says {TO_WRITE}")
+        raise CourseError(
+            f"{lesson.name} is not finished: it still says {TO_WRITE}. "
+            "To leave it out, name the lessons that are"
+        )
     folder = lesson.released_notebook.parent
     names = [lesson.released_notebook.name, lesson.practice_file.name, *data_files(lesson)]
     files = {name: folder / name for name in names}
