@@ -36,7 +36,8 @@ from autograde.rubric.names import names_of
 from autograde.rubric.probes.plain import tensors_in
 from autograde.rubric.recording import Line, Outcome, Recording
 from autograde.rubric.session import PRACTICE_SEED
-from autograde.values.dispatch import cast_like, float_types
+from autograde.values.base import float_types
+from autograde.values.dispatch import cast_like
 from autograde.values.loaded import compute_on_one_thread
 from autograde.values.packing import pack
 
