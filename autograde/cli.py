@@ -236,7 +236,7 @@ def grade(
     how = How(workers or cores or 1, not no_wall, regrade, scheduler)
     if how.wall and not scheduler:
         require_wall(root)
-    sys.exit(terminal.grade_and_show(found, how, whole=student is None))
+    sys.exit(terminal.grade_and_show(found, how))
 
 
 @main.command(context_settings={"ignore_unknown_options": True})
